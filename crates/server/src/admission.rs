@@ -6,7 +6,7 @@
 //! 3. [`run_built_in_checks`] runs the built-in checks of the object and returns it as a [`CheckedObject`].
 //! 4. [`admit_object`] calls the validating hooks and returns the object as an [`Admitted`].
 //! 5. `rest::persist` stores the [`Admitted`].
-//! 6. [`WriteAttempt::conclude`] decides whether the attempt counts or has to be repeated.
+//! 6. [`WriteAttempt::conclude`] decides whether the result is final or the attempt is repeated.
 //!
 //! A deletion skips step 3, and [`admit_deletion`] takes the place of [`admit_object`].
 //!

@@ -10,9 +10,9 @@ use crate::request_record::RequestRecord;
 use crate::server_state::ServerState;
 
 /// The record of a request that is being processed. It writes the last audit event, the log line and the
-/// metrics exactly once: with the status code of the response by [`Self::record_end`], or when it is dropped. In
-/// the latter case the task of the request panicked, or was cancelled because the server stopped. The outcome
-/// is unknown then, and the event has the code 500 or 504.
+/// metrics exactly once: with the status code of the response by [`Self::record_end`], or when it is
+/// dropped. In the latter case the task of the request panicked, or was cancelled because the server
+/// stopped. The outcome is unknown then, and the event has the code 500 or 504.
 pub(crate) struct AuditRecordGuard {
     server: Arc<ServerState>,
     record: RequestRecord,

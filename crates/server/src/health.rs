@@ -10,7 +10,7 @@ use crate::server_state::ServerState;
 /// The timeout of the health check of the store.
 const STORE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The phases of the server's life that readiness depends on.
+/// The states of the server that readiness depends on.
 #[derive(Debug, Default)]
 pub(crate) struct Readiness {
     /// The default objects were written after the start.

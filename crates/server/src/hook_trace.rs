@@ -25,7 +25,7 @@ const HEADER_BYTES_MAX: usize = 8 << 10;
 /// The longest trace in the audit log.
 const ANNOTATION_BYTES_MAX: usize = 64 << 10;
 
-/// How much of an event the trace contains.
+/// Whether a trace contains the patches of hooks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum TraceDetail {
     WithPatches,
@@ -142,7 +142,7 @@ fn describe_skip_reason(reason: &SkipReason) -> String {
     }
 }
 
-/// JSON whose other characters are escaped, since header values are ASCII.
+/// Encodes JSON with all characters outside of ASCII escaped, because header values are ASCII.
 fn to_ascii_json(value: &Value) -> String {
     let json = value.to_string();
     if json.is_ascii() {

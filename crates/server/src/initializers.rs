@@ -3,11 +3,11 @@
 //! The crate `admission` decides what may happen to such an object; this module carries it out:
 //! 1. [`assign_initializers`] decides about the initializers of an object during admission.
 //! 2. [`initialization_wait`] stores the object and lets the client wait for its initializers.
-//! 3. [`initialization_tracker`] tracks the object from then on, even if the client has gone, and removes initializers that
-//!    do not act in time.
+//! 3. [`initialization_tracker`] tracks the object from then on, even if the client has gone, and removes
+//!    initializers that do not act in time.
 //! 4. [`uninitialized_visibility`] hides the object from clients that do not ask for uninitialized objects.
-//! 5. [`waiting_objects`] counts such objects, and [`waiting_object_sweep`] deletes those that an initializer failed, if the
-//!    server that should have done that is gone.
+//! 5. [`waiting_objects`] counts such objects, and [`waiting_object_sweep`] deletes those that an
+//!    initializer marked as failed, if the server that should have done that is gone.
 //! 6. [`read_repair`] repairs the object when a client reads it, if the server that tracked it is gone.
 
 mod assign_initializers;

@@ -53,13 +53,13 @@ pub(crate) const BODY_BYTES_MAX: usize = 3_145_728;
 /// The path of the status of the authorizers.
 const AUTHORIZATION_STATUS_PATH: &str = "/portcullis/authorization/status";
 
-/// How long after its deadline a request is ended, so that steps that end at the deadline, such as hook calls,
-/// can still report how they ended.
+/// How long after its deadline a request is ended, so that steps that end at the deadline, such as hook
+/// calls, can still report how they ended.
 const DEADLINE_GRACE: Duration = Duration::from_millis(250);
 
-/// How much longer a request runs that has begun to write, so that it learns the outcome of the write and
-/// completes what belongs to it. A store responds within ten seconds, if only that it does not know the
-/// outcome.
+/// A request that has begun to write runs this much longer, so that it learns the outcome of the write and
+/// completes the steps that belong to it. A store responds within ten seconds, if only that it does not
+/// know the outcome.
 const WRITE_GRACE: Duration = Duration::from_secs(15);
 
 const NOT_FOUND_TEXT: &str = "404 page not found\n";
@@ -265,7 +265,7 @@ pub(crate) struct AuthorizedRequest<'a> {
     authorized: &'a Authorized,
     query: &'a Query,
     now: Timestamp,
-    /// When the request has to be answered.
+    /// The time by which the request has to be answered.
     deadline: tokio::time::Instant,
     write_progress: WriteProgress,
 }

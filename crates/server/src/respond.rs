@@ -106,18 +106,27 @@ impl ResponseFormat {
             ),
             Some(Transform::Table(version)) => {
                 let mut out = Vec::new();
-                let revision =
-                    api_object::string_member(api_object::metadata(tree), "resourceVersion")
-                        .parse()
-                        .ok();
-                let metadata =
-                    ListMetadata { resource_version: revision, ..ListMetadata::default() };
-                let row = self.table_row(resource, tree, version);
-                let columns = table_columns(resource);
-                codec::encode_table(version, &metadata, Some(&columns), &[row], &mut out);
+                self.encode_one_row_table(resource, tree, version, true, &mut out);
                 codec::reencode_json(out, &self.without_transform())
             }
         }
+    }
+
+    /// Encodes an object as a table of one row, with or without the definitions of the columns.
+    fn encode_one_row_table(
+        &self,
+        resource: &Resource,
+        tree: &Tree,
+        version: MetaVersion,
+        has_columns: bool,
+        out: &mut Vec<u8>,
+    ) {
+        let revision = api_object::string_member(api_object::metadata(tree), "resourceVersion");
+        let metadata =
+            ListMetadata { resource_version: revision.parse().ok(), ..ListMetadata::default() };
+        let columns = has_columns.then(|| table_columns(resource));
+        let row = self.table_row(resource, tree, version);
+        codec::encode_table(version, &metadata, columns.as_deref(), &[row], out);
     }
 
     fn table_row(&self, resource: &Resource, tree: &Tree, version: MetaVersion) -> Row {
@@ -235,15 +244,7 @@ impl ResponseFormat {
                 | Transform::PartialObjectMetadataList(version),
             ) => serde_json::to_writer(out, &codec::partial_metadata(tree, version)),
             Some(Transform::Table(version)) => {
-                let revision =
-                    api_object::string_member(api_object::metadata(tree), "resourceVersion")
-                        .parse()
-                        .ok();
-                let metadata =
-                    ListMetadata { resource_version: revision, ..ListMetadata::default() };
-                let columns = is_first.then(|| table_columns(resource));
-                let row = self.table_row(resource, tree, version);
-                codec::encode_table(version, &metadata, columns.as_deref(), &[row], out);
+                self.encode_one_row_table(resource, tree, version, is_first, out);
                 Ok(())
             }
         };

@@ -18,7 +18,7 @@ use crate::initializers::is_stored_uninitialized;
 use crate::request::{AuthorizedRequest, UnreadBody};
 use crate::request_record::RequestRecord;
 use crate::respond::Reply;
-use crate::rest::{FieldValidation, RequestContext, RequestReport};
+use crate::rest::{RequestContext, RequestReport};
 use crate::route::Route;
 use crate::server_state::ServerState;
 
@@ -57,18 +57,7 @@ pub(crate) async fn answer_access_review(
         return Ok(Reply::Json { code: 201, json });
     }
     let decoded = codec::decode_object(&bytes, format, &expected)?;
-    match options.field_validation {
-        FieldValidation::Ignore => {}
-        FieldValidation::Warn => {
-            warnings.extend(decoded.findings.iter().map(ToString::to_string));
-        }
-        FieldValidation::Strict => {
-            let error = codec::strict_error(kind.name(), &info.api_version, &decoded.findings);
-            if let Some(status) = error {
-                return Err(status);
-            }
-        }
-    }
+    options.field_validation.check_findings(&expected, &decoded.findings, warnings)?;
     record.record_request_object(&decoded.tree);
     let request = access_reviews::ReviewRequest {
         version: &info.api_version,

@@ -35,7 +35,7 @@ pub(crate) enum DeletionStep {
     Pending {
         /// The object with its deletion mark.
         marked: Admitted,
-        /// The object before that.
+        /// The object without the deletion mark.
         before: Tree,
         /// Whether the mark changes the object.
         is_changed: bool,
@@ -45,7 +45,7 @@ pub(crate) enum DeletionStep {
 /// Calls the validating hooks about an object that passed the built-in checks.
 ///
 /// # Errors
-/// The refusal of a hook, or 403 if the definition of a custom resource ends.
+/// The refusal of a hook, or 403 if the definition of a custom resource is terminating.
 pub(crate) async fn admit_object(
     ctx: &RequestContext<'_>,
     attempt: &mut WriteAttempt,
@@ -117,7 +117,7 @@ impl Admitted {
         &self.tree
     }
 
-    /// Gives up the proof and returns the object, to show it.
+    /// Drops the proof of admission and returns the object, for the response.
     pub fn into_tree(self) -> Tree {
         self.tree
     }
@@ -147,12 +147,12 @@ impl AdmittedDeletion {
         &self.0.tree
     }
 
-    /// Gives up the proof and returns the object, to show it.
+    /// Drops the proof of admission and returns the object, for the response.
     pub(crate) fn into_tree(self) -> Tree {
         self.0.tree
     }
 
-    /// Marks a pod for deletion after a grace period, and returns it with the pod before that.
+    /// Marks a pod for deletion after a grace period. Returns the marked pod, and the pod as it was before.
     pub(crate) fn mark_for_graceful_deletion(
         self,
         ends: Timestamp,
@@ -166,7 +166,8 @@ impl AdmittedDeletion {
         (admitted, before)
     }
 
-    /// Begins the deletion. `is_forced` ignores finalizers.
+    /// Decides whether the object can be removed now, and marks it for deletion if not. `is_forced` ignores
+    /// finalizers.
     pub(crate) fn into_deletion_step(
         self,
         resource: &Resource,

@@ -17,8 +17,8 @@ const SIGNERS: (&str, &str) = ("certificates.k8s.io", "signers");
 
 /// An object that passed all built-in checks.
 ///
-/// INVARIANT: [`run_built_in_checks`] makes every value of this type, and it needs the proof of the escalation
-/// check for that. Admission stores nothing but checked objects.
+/// INVARIANT: [`run_built_in_checks`] makes every value of this type, and it needs the proof of the
+/// escalation check for that. Admission stores nothing but checked objects.
 #[derive(Clone)]
 pub(crate) struct CheckedObject {
     tree: Tree,
@@ -36,8 +36,8 @@ impl CheckedObject {
         (self.tree, self.checked_config_revision)
     }
 
-    /// Assigns a cluster IP to a service that needs one, which no check depends on. Other objects stay as
-    /// they are.
+    /// Assigns a cluster IP to a service that needs one. No check depends on the IP, so the object stays
+    /// checked. Other objects stay as they are.
     ///
     /// # Errors
     /// 422 if the service can not have the IP that it asks for, 500 if none is free.
@@ -59,7 +59,7 @@ impl CheckedObject {
 /// 3. The user may approve or sign a certificate request for its signer, and no certificate request asks for
 ///    the group of superusers.
 /// 4. An object that asks for something that the server does not enforce is refused, or the user is warned.
-/// 5. An admission configuration fits together with the other ones.
+/// 5. An admission configuration does not contradict the other ones.
 ///
 /// # Errors
 /// 403 or 422 if a check fails; 429, 500, 503 or 504 if the server failed to check.

@@ -1,5 +1,5 @@
-//! The checks of an admission configuration that is written: its warnings, and how it fits together with
-//! the other configurations.
+//! The checks of an admission configuration that is written: doubtful settings, and contradictions to the
+//! other configurations.
 
 use admission::ConfigurationKind;
 use api_object::{Status, Tree};

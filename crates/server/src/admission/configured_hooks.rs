@@ -66,8 +66,8 @@ impl ConfiguredHooks {
         }
     }
 
-    /// No configuration, but with the connections and the last known configurations of this value, for reading
-    /// the store again from scratch.
+    /// No configuration, but with the connections and the last known configurations of this value, for
+    /// reading the store again from scratch.
     pub(crate) fn without_configurations(&self) -> Self {
         Self {
             configurations: Arc::default(),

@@ -23,7 +23,8 @@ pub(super) struct EscalationProof(());
 /// 2. A user who is allowed `escalate` on the role that the request names may write it. A request
 ///    that creates names none, so a rule with `resourceNames` does not count for it.
 /// 3. A user who is allowed `bind` on the role of a binding may bind it.
-/// 4. All others must hold what they grant. A check that takes long runs on a blocking thread.
+/// 4. Every other user must hold each permission that the object grants. A check that takes long runs on a
+///    blocking thread.
 pub(super) async fn check_escalation(
     ctx: &RequestContext<'_>,
     new: &Tree,

@@ -82,7 +82,7 @@ pub(crate) enum FreshnessRequirement {
 /// The parts of the configuration whose rules match a write.
 pub(crate) struct ConfigurationMatches {
     pub(super) hooks: MatchedHooks,
-    /// Which initializers a new object gets.
+    /// The decision about the initializers of a new object.
     pub(super) create_decision: CreateDecision,
 }
 
@@ -96,8 +96,8 @@ impl ConfigurationMatches {
     /// Matches the rules of all hooks and initializers against a write.
     ///
     /// The result holds for the whole attempt. Rules match on the operation, the resource, the subresource
-    /// and the scope, which no mutating hook can change; hooks can neither change the initializers of the
-    /// client, which are decided about before hooks run.
+    /// and the scope, which no mutating hook can change. The initializers of the client are decided
+    /// about before hooks run.
     fn find(
         ctx: &RequestContext<'_>,
         write: &WriteRequest,

@@ -10,8 +10,8 @@ use crate::rest::RequestContext;
 /// Namespaces that can not be deleted.
 const IMMORTAL_NAMESPACES: [&str; 3] = ["default", "kube-public", "kube-system"];
 
-/// Checks that the definition of a custom resource does not end. It reads the newest snapshot, because the
-/// definition may have begun to end since the request was routed.
+/// Checks that the definition of a custom resource is not terminating. It reads the newest snapshot, because
+/// the definition may have been deleted since the request was routed.
 pub(super) fn check_definition_not_terminating(
     ctx: &RequestContext<'_>,
     name: &str,
@@ -34,13 +34,13 @@ pub(super) fn check_definition_not_terminating(
     }
 }
 
-/// The response to a create whose definition ends or is gone.
+/// The response to a create whose definition is terminating or deleted.
 pub(crate) fn definition_terminating_status(ctx: &RequestContext<'_>, name: &str) -> Status {
     let why = "create not allowed while custom resource definition is terminating";
     Status::forbidden(&ctx.resource.group_resource(), name, why)
 }
 
-/// Checks that a create has a namespace that exists and does not end, and that a delete does not concern an
+/// Checks that the namespace of a create exists and is not terminating, and that a delete does not concern an
 /// immortal namespace. The first check of a request records the uid of the namespace.
 ///
 /// # Errors
@@ -75,7 +75,8 @@ pub(super) async fn check_namespace_lifecycle(
 /// Checks that an object can be created in the namespace of the request, which is in this state.
 ///
 /// # Errors
-/// 404 if it does not exist, 403 if it ends, 409 if it is another one than when the request began.
+/// 404 if it does not exist, 403 if it is terminating, 409 if it was deleted and created again since the
+/// request began.
 pub(crate) fn check_namespace_is_usable(
     ctx: &RequestContext<'_>,
     namespace_uid: Option<&str>,

@@ -23,13 +23,12 @@ use crate::initializers::{
 };
 use crate::rest::{RequestContext, VersionedObject};
 
-/// Runs the mutating phase and returns the object as it leaves it. The tree of a deletion is the stored
-/// object.
+/// Runs the mutating phase and returns the resulting object. The tree of a deletion is the stored object.
 ///
-/// 1. Check that the namespace exists and does not end.
+/// 1. Check that the namespace exists and is not terminating.
 /// 2. Decide about the initializers of the object.
 /// 3. Call the mutating hooks, and call them again if one changed an object that others had reviewed.
-/// 4. Bring the initializers that hooks wrote into shape.
+/// 4. Normalize the initializers that hooks wrote.
 ///
 /// # Errors
 /// The refusal of a built-in check or of a hook.

@@ -32,7 +32,7 @@ const HEARTBEAT_TTL: Duration = Duration::from_secs(5);
 const ACK_POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// The longest `ackTimeout` of a writer.
 const ACK_TIMEOUT_MAX: Duration = Duration::from_secs(30);
-/// The part of the time of a request that waiting leaves for its response.
+/// A wait ends this long before the deadline of its request, so that the response can still be sent.
 const RESPONSE_TIME: Duration = Duration::from_millis(200);
 
 /// The heartbeat of a server.

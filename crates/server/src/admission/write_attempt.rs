@@ -1,4 +1,4 @@
-//! One attempt to write, and whether it counts.
+//! One attempt to write an object, and the decision whether its result is final.
 
 use admission::{InitializersOrigin, Operation};
 use admission_hooks::HookSession;
@@ -87,15 +87,15 @@ impl WriteAttempt {
         self.move_into_report(report, true);
     }
 
-    /// Decides whether the result of an attempt counts:
+    /// Decides whether the result of an attempt is final:
     ///
     /// 1. If another writer changed the object, or took its cluster IP, retry with the object as it is now.
     /// 2. If the config revision key moved, retry with a confirmed configuration.
-    /// 3. If the outcome is unknown, or the server itself failed (5xx), the result counts: another read
-    ///    would not tell more.
-    /// 4. If the attempt wrote, or its configuration was confirmed, the result counts.
+    /// 3. If the outcome is unknown, or the server itself failed (5xx), the result is final: another
+    ///    read would not tell more.
+    /// 4. If the attempt wrote, or its configuration was confirmed, the result is final.
     /// 5. Otherwise the attempt wrote nothing and only assumed its configuration. Confirm it now. The
-    ///    result counts if the config revision is the assumed one; otherwise retry with the confirmed
+    ///    result is final if the config revision is the assumed one; otherwise retry with the confirmed
     ///    configuration.
     pub(crate) async fn conclude<T>(
         mut self,

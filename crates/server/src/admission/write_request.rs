@@ -17,9 +17,9 @@ pub(crate) struct WriteRequest {
     /// The options of the operation, with kind and version.
     pub(crate) options: Tree,
     pub(crate) is_dry_run: bool,
-    /// Whether hooks are told the name of the object.
+    /// Whether requests to hooks contain the name of the object.
     pub(crate) sends_name: bool,
-    /// The name in the path, where the object is not what the path names.
+    /// The name in the URL path, if the body is another object than the path names, such as a TokenRequest.
     pub(crate) path_name: Option<String>,
     /// The revision of the stored object; `None` if there is none.
     pub(crate) stored_revision: Option<Revision>,
@@ -114,7 +114,7 @@ impl WriteRequest {
         }
     }
 
-    /// The same for an object that is stored at this revision.
+    /// Sets the revision of the stored object that the write changes.
     pub(crate) fn with_stored_revision(self, revision: Revision) -> Self {
         Self { stored_revision: Some(revision), ..self }
     }

@@ -57,7 +57,8 @@ fn initializers_from_configuration(
 /// Decides about the initializers of the next state of an object.
 ///
 /// # Errors
-/// 403 if the client changes them and may not `initialize` the object, 422 if no client may change them so.
+/// 403 if the client changes them and may not `initialize` the object, 422 if no
+/// client may make such a change.
 pub(crate) async fn check_initializer_update(
     ctx: &RequestContext<'_>,
     write: &WriteRequest,
@@ -82,7 +83,7 @@ pub(crate) async fn check_initializer_update(
     Ok(())
 }
 
-/// Brings the initializers into shape after hooks ran. Hooks need no permission to change them, because the
+/// Normalizes the initializers after hooks have run. Hooks need no permission to change them, because the
 /// configuration of hooks is as trusted as that of initializers.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! The deletion of objects that an initializer failed.
+//! The deletion of objects that an initializer marked as failed.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::server_state::ServerState;
 /// The number of tries to delete an object. The object stays hidden if they all fail.
 const TRIES_MAX: usize = 60;
 
-/// An object that an initializer failed and that has to be deleted.
+/// An object that an initializer marked as failed and that has to be deleted.
 #[derive(Debug)]
 pub(crate) struct FailedInitialization {
     key: Key,
@@ -42,8 +42,8 @@ impl FailedInitialization {
     }
 }
 
-/// Deletes a stored object that an initializer failed, whatever finalizers it has. The deletion goes on if
-/// the client does not wait for it.
+/// Deletes a stored object that an initializer marked as failed, whatever finalizers it has. The deletion
+/// goes on if the client does not wait for it.
 pub(crate) async fn delete_failed_object(
     ctx: &RequestContext<'_>,
     key: &Key,
@@ -61,7 +61,7 @@ pub(crate) async fn delete_failed_object(
     let _ = is_deleted.await;
 }
 
-/// Whether an initializer failed an object.
+/// Whether an initializer marked an object as failed.
 pub(crate) fn has_failed_initialization(tree: &Tree) -> bool {
     Initializers::from_object(tree).result.is_some()
 }
@@ -85,7 +85,7 @@ pub(super) async fn delete_failed_until_gone(
             Err(WriteError::Conflict { current }) => current,
             Err(error) => {
                 server.log.warn(
-                    "an object that failed can not be deleted",
+                    "an object whose initialization failed can not be deleted yet",
                     &[("key", &key), ("why", &error)],
                 );
                 let again =
@@ -112,5 +112,8 @@ pub(super) async fn delete_failed_until_gone(
             }
         }
     }
-    server.log.error("an object that failed stays", &[("key", &key)]);
+    server.log.error(
+        "an object whose initialization failed is not deleted and stays hidden",
+        &[("key", &key)],
+    );
 }

@@ -40,7 +40,7 @@ pub(crate) struct InitializationTracker {
 pub(crate) enum InitializationJob {
     /// Stores an object and tracks it.
     Track(Box<PendingObject>),
-    /// Deletes an object that an initializer failed.
+    /// Deletes an object that an initializer marked as failed.
     DeleteFailed(Box<FailedInitialization>),
 }
 
@@ -72,7 +72,7 @@ pub(super) struct InitializationProgress {
 pub(super) enum InitializationOutcome {
     /// All initializers have acted.
     Initialized,
-    /// An initializer failed the object.
+    /// An initializer marked the object as failed.
     Failed,
     /// The object was deleted.
     Deleted,
@@ -104,12 +104,16 @@ pub(crate) async fn run_initialization_jobs(
     loop {
         tokio::select! {
             job = jobs.recv() => match job {
-                Some(InitializationJob::Track(pending)) => drop(tasks.spawn(store_and_track_object(Arc::clone(&server), *pending))),
-                Some(InitializationJob::DeleteFailed(failed)) => drop(tasks.spawn(delete_failed_until_gone(Arc::clone(&server), *failed))),
+                Some(InitializationJob::Track(pending)) => {
+                    tasks.spawn(store_and_track_object(Arc::clone(&server), *pending));
+                }
+                Some(InitializationJob::DeleteFailed(failed)) => {
+                    tasks.spawn(delete_failed_until_gone(Arc::clone(&server), *failed));
+                }
                 None => return,
             },
             Some(ended) = tasks.join_next() => if let Err(error) = ended {
-                server.log.error("an object is no longer followed", &[("why", &error)]);
+                server.log.error("the task that tracks an object has failed", &[("why", &error)]);
             },
         }
     }
@@ -231,7 +235,7 @@ impl TrackedObject {
                 Ok(Some(_)) => return TrackingFlow::Continue(()),
                 Err(error) => {
                     self.server.log.warn(
-                        "an object can not be followed",
+                        "an object that waits for initializers can not be read",
                         &[("key", &self.key), ("why", &error)],
                     );
                     let _ = self.report_outcome(InitializationOutcome::Lost);
@@ -327,7 +331,7 @@ impl TrackedObject {
             }
             Err(error) => {
                 self.server.log.warn(
-                    "an initializer can not be taken out",
+                    "an initializer can not be removed from an object",
                     &[("key", &self.key), ("why", &error)],
                 );
                 self.timers.retry_later(name, self.object_age());

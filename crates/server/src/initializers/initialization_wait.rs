@@ -26,7 +26,7 @@ use crate::rest::{
     await_write_visible,
 };
 
-/// The part of the time of a request that waiting leaves for its response.
+/// A wait ends this long before the deadline of its request, so that the response can still be sent.
 const RESPONSE_TIME: Duration = Duration::from_millis(20);
 
 /// Lets a request wait until an object is initialized.
@@ -36,8 +36,8 @@ pub(crate) struct InitializationWait {
     progress: watch::Receiver<InitializationProgress>,
 }
 
-/// Stores a new object that has initializers. A task of the server tracks it from then on, whatever becomes
-/// of the request.
+/// Stores a new object that has initializers. A task of the server tracks it from then on, even if
+/// the request ends.
 ///
 /// INVARIANT: the configuration of such a write is confirmed. A write with initializers matches the
 /// configuration, or was exempt, and only a write without matches is assumed.

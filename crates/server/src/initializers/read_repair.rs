@@ -31,7 +31,7 @@ pub(crate) enum GetResult {
 /// Reads one object for a client:
 ///
 /// 1. Read the stored object.
-/// 2. If an initializer should have acted long ago, repair the object by one step.
+/// 2. If the timeout of an initializer has passed long ago, repair the object by one step.
 /// 3. Return the object, or a Status if it is uninitialized and the client did not ask for that.
 pub(crate) async fn get_with_read_repair(ctx: &RequestContext<'_>) -> Result<GetResult, Status> {
     let includes_uninitialized = ctx.query.includes_uninitialized()?;
@@ -64,8 +64,8 @@ fn get_result(
     Ok(GetResult::Accepted(status.and_then(|own| own.as_object().cloned()).unwrap_or_default()))
 }
 
-/// Repairs an object if an initializer should have acted long ago, and returns what is stored then. The
-/// read succeeds even if the repair fails.
+/// Repairs an object if the timeout of an initializer has passed long ago, and returns the stored object
+/// after that. The read succeeds even if the repair fails.
 async fn repair_if_initializer_late(
     ctx: &RequestContext<'_>,
     entry: Entry,

@@ -1,4 +1,4 @@
-//! Which clients see objects that are not initialized yet.
+//! The visibility of uninitialized objects: only clients that ask for them see them.
 
 use std::sync::LazyLock;
 

@@ -1,7 +1,7 @@
 //! Sweeps waiting objects that no server tracks, because their server is gone.
 //!
-//! 1. At start, and at intervals, delete objects that an initializer failed, in case the server that should
-//!    have done that died.
+//! 1. At start, and at intervals, delete objects that an initializer marked as failed, in case the server
+//!    that should have done that died.
 //! 2. Delete the records of objects that no longer wait or were never stored.
 
 use std::num::NonZeroUsize;
@@ -21,7 +21,8 @@ use crate::server_state::ServerState;
 
 /// The interval of sweeps.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(30);
-/// How long the server of an object has before others act: longer than a request may take.
+/// Other servers act on an object only this long after its own server should have acted. It is longer than a
+/// request may take.
 const OWNER_GRACE_PERIOD: Duration = Duration::from_secs(90);
 /// The delay before a failed read of the store is repeated.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
@@ -43,8 +44,8 @@ pub(crate) async fn sweep_waiting_objects(server: Arc<ServerState>) {
         server.log.warn("objects that wait for initializers can not be read", &[("why", &error)]);
         tokio::time::sleep(RETRY_DELAY).await;
     }
-    // Objects that failed before this start have no server that deletes them. The first pass reads the objects
-    // in the state Unread; the second deletes those that it found to have failed.
+    // Objects that failed before this start have no server that deletes them. The first pass reads the
+    // objects in the state Unread; the second deletes those that it found to have failed.
     sweep_candidates_once(&server, true, Duration::ZERO).await;
     sweep_candidates_once(&server, true, Duration::ZERO).await;
     let mut ticks = tokio::time::interval(SWEEP_INTERVAL);
@@ -92,7 +93,7 @@ async fn sweep_candidates_once(server: &ServerState, with_objects: bool, grace: 
         if let Err(why) = outcome {
             let why = format!("{why}, it is tried again");
             server.log.warn(
-                "an object that waits for initializers can not be looked at",
+                "an object that waits for initializers can not be checked",
                 &[("key", &record.key), ("why", &why)],
             );
         }

@@ -6,10 +6,11 @@
 //! from the events of the objects:
 //! 1. A create [reserves](WaitingObjects::reserve) a slot, in memory.
 //! 2. A record that this or another server writes counts from then on.
-//! 3. An object that is initialized or deleted no longer counts. [`super::waiting_object_sweep`] deletes its record.
+//! 3. An object that is initialized or deleted no longer counts. [`super::waiting_object_sweep`] deletes
+//!    its record.
 //!
 //! On one server the limits are exact. Several servers learn of each other's records by the watch, so
-//! together they may exceed a limit by what is created within the delay of the watch.
+//! together they may exceed a limit by the objects that are created within the delay of the watch.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -72,7 +73,7 @@ pub(super) enum WaitingState {
     Unread,
     /// The object waits for its initializers.
     Waiting,
-    /// An initializer failed the object, so it has to be deleted.
+    /// An initializer marked the object as failed, so it has to be deleted.
     Failed,
     /// The object is initialized, deleted or was never stored: it does not count, and its record can be
     /// deleted.

@@ -11,7 +11,7 @@ use super::{AuthorizedRequest, BODY_BYTES_MAX, UnreadBody};
 use crate::request_error::format_request;
 use crate::request_record::RequestRecord;
 use crate::respond::{IncludeObject, ResponseFormat};
-use crate::rest::{FieldValidation, RequestReport, WriteOptions};
+use crate::rest::{RequestReport, WriteOptions};
 use crate::route::Route;
 
 impl AuthorizedRequest<'_> {
@@ -100,19 +100,8 @@ impl AuthorizedRequest<'_> {
         let bytes = self.read_body(body).await?;
         let options = self.query.write_options(options_kind)?;
         let decoded = codec::decode_object(&bytes, format, &expected)?;
-        match options.field_validation {
-            FieldValidation::Ignore => {}
-            FieldValidation::Warn => {
-                report.warnings.extend(decoded.findings.iter().map(ToString::to_string));
-            }
-            FieldValidation::Strict => {
-                let error =
-                    codec::strict_error(&resource.kind, &resource.version, &decoded.findings);
-                if let Some(status) = error {
-                    return Err(status);
-                }
-            }
-        }
+        let (findings, warnings) = (&decoded.findings, &mut report.warnings);
+        options.field_validation.check_findings(&expected, findings, warnings)?;
         record.record_request_object(&decoded.tree);
         Ok((decoded.tree, options))
     }

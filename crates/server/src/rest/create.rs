@@ -33,7 +33,7 @@ pub(crate) struct WriteResult {
 /// Creates the object that the client sent.
 ///
 /// 1. Attempt to admit and store the object.
-/// 2. Repeat the attempt if it does not count, see [`WriteAttempt::conclude`].
+/// 2. Repeat the attempt if its result is not final, see [`WriteAttempt::conclude`].
 /// 3. Return the object. If it has initializers, the caller waits for them, unless the client asked for
 ///    uninitialized objects.
 pub(crate) async fn create(
@@ -78,12 +78,12 @@ pub(super) async fn create_with_attempt(
     })
 }
 
-/// An object that was stored, or would have been, and the wait for its initializers.
+/// The object of a create, which a dry run does not store, and the wait for its initializers.
 type CreatedObject = (VersionedObject, Option<InitializationWait>);
 
 /// Attempts to create an object:
 ///
-/// 1. Bring the metadata into shape.
+/// 1. Normalize the metadata.
 /// 2. Establish which configuration admits the write.
 /// 3. Run the mutating phase, and check again what hooks may have changed.
 /// 4. Generate a name if the object has none, and store the object under it.

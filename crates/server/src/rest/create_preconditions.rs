@@ -34,7 +34,7 @@ impl CreatePreconditions {
     /// Checks the parents of an object that is about to be stored for the first time.
     ///
     /// # Errors
-    /// One of them ends or is gone.
+    /// One of them is terminating or deleted.
     pub(crate) async fn check_parents(
         ctx: &RequestContext<'_>,
         admitted: &Admitted,
@@ -84,7 +84,7 @@ impl CreatePreconditions {
     /// transaction, or `None` if the transaction has to be repeated.
     ///
     /// # Errors
-    /// The parent ends or is gone, or the deadline of the request has passed.
+    /// The parent is terminating or deleted, or the deadline of the request has passed.
     pub(crate) fn recheck_failed_parent(
         &mut self,
         ctx: &RequestContext<'_>,

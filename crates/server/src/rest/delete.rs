@@ -5,13 +5,14 @@ use api_object::{DeleteOptions, Status, Tree};
 use api_resources::Resource;
 use jiff::SignedDuration;
 use serde_json::{Value, json};
-use store::{At, Entry, Expect};
+use store::{Entry, Expect};
 
 use crate::admission::{
     AdmittedDeletion, AttemptConclusion, DeletionStep, FreshnessRequirement, WriteAttempt,
     WriteRequest, admit_deletion, admit_mutating, establish_freshness,
 };
 use crate::cluster_ips::ClusterIpChange;
+use crate::rest::get::read_newest_unless_known;
 use crate::rest::persist::{persist, remove_admitted};
 use crate::rest::{RequestContext, RequestReport, VersionedObject, WriteFailure};
 use crate::undecodable_objects;
@@ -29,7 +30,7 @@ pub(crate) enum DeleteResult {
 ///
 /// 1. Read the object, unless a failed transaction returned it.
 /// 2. Attempt to admit the deletion and to remove or mark the object.
-/// 3. Repeat the attempt if it does not count, see [`WriteAttempt::conclude`].
+/// 3. Repeat the attempt if its result is not final, see [`WriteAttempt::conclude`].
 pub(crate) async fn delete(
     ctx: &RequestContext<'_>,
     options: &DeleteOptions,
@@ -39,14 +40,7 @@ pub(crate) async fn delete(
     let mut attempt = WriteAttempt::new(FreshnessRequirement::MayAssume);
     let mut known: Option<Option<Entry>> = None;
     loop {
-        let current = match known.take() {
-            Some(current) => current,
-            None => {
-                let got =
-                    ctx.time_store_request("get", ctx.server.store.get(&key, At::Newest)).await;
-                got.map_err(|error| ctx.read_failure_status("delete", &error))?.entry
-            }
-        };
+        let current = read_newest_unless_known(ctx, &key, known.take(), "delete").await?;
         let entry = current.ok_or_else(|| ctx.not_found(ctx.name))?;
         let result = attempt_delete(ctx, &mut attempt, options, &entry).await;
         match attempt.conclude(ctx, Operation::Delete, result, report).await {

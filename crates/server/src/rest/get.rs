@@ -1,7 +1,7 @@
 //! The verb `get`: reads one object.
 
 use api_object::Status;
-use store::{At, Entry, ReadError, Revision};
+use store::{At, Entry, Key, ReadError, Revision};
 
 use crate::rest::query::parse_resource_version;
 use crate::rest::{RequestContext, VersionedObject};
@@ -55,4 +55,18 @@ pub(super) async fn wait_for_store_revision(
             Err(ctx.read_failure_status(verb, &ReadError::Future { requested: revision, current }))
         }
     }
+}
+
+/// Reads the newest version of an object, unless a failed transaction has returned it.
+pub(super) async fn read_newest_unless_known(
+    ctx: &RequestContext<'_>,
+    key: &Key,
+    known: Option<Option<Entry>>,
+    verb: &str,
+) -> Result<Option<Entry>, Status> {
+    if let Some(current) = known {
+        return Ok(current);
+    }
+    let got = ctx.time_store_request("get", ctx.server.store.get(key, At::Newest)).await;
+    Ok(got.map_err(|error| ctx.read_failure_status(verb, &error))?.entry)
 }

@@ -56,7 +56,7 @@ pub(super) fn validate_metadata(ctx: &RequestContext<'_>, tree: &Tree) -> FieldE
     api_object::validate_metadata(tree, ctx.resource.is_namespaced(), name_faults)
 }
 
-/// The user as objects record who requested them.
+/// The user in the form in which some objects record their requester, such as certificate requests.
 pub(crate) fn requester_metadata(user: &User) -> Tree {
     let mut requester_metadata = Tree::new();
     requester_metadata.insert("username".to_owned(), user.name.as_str().into());

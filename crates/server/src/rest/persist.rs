@@ -29,7 +29,8 @@ impl From<Status> for WriteFailure {
     }
 }
 
-/// Stores an admitted object, in place of `stored` if it exists, and waits until decisions see it.
+/// Stores an admitted object, in place of `stored` if it exists, and waits until the local snapshot contains
+/// it.
 ///
 /// The transaction requires that the stored object is as expected, that the config revision key is
 /// unchanged if the configuration was assumed, and for a new object that its namespace and its definition
@@ -72,9 +73,9 @@ pub(crate) async fn persist(
     Ok(VersionedObject { tree: admitted.into_tree(), revision: Some(revision) })
 }
 
-/// Removes an object whose removal was admitted, and waits until decisions see that. The cluster IP of the
-/// stored object is freed in the same revision. `stored` is the stored object if the admitted one is its
-/// next state.
+/// Removes an object whose removal was admitted, and waits until the local snapshot shows that. The cluster
+/// IP of the stored object is freed in the same revision. `stored` is the stored object if the admitted one
+/// is its next state.
 pub(crate) async fn remove_admitted(
     ctx: &RequestContext<'_>,
     attempt: &mut WriteAttempt,
@@ -105,7 +106,7 @@ pub(crate) async fn remove_admitted(
     }
 }
 
-/// Waits until decisions see a write, or returns why it failed.
+/// Waits until the local snapshot contains a write, or returns why the write failed.
 pub(crate) async fn await_write_visible(
     ctx: &RequestContext<'_>,
     written: Result<Revision, WriteError>,

@@ -18,6 +18,30 @@ pub(crate) enum FieldValidation {
     Strict,
 }
 
+impl FieldValidation {
+    /// Ignores the unknown and repeated fields of an object, warns about them, or refuses the object.
+    ///
+    /// # Errors
+    /// 400 if the validation is strict and there are findings.
+    pub(crate) fn check_findings(
+        self,
+        expected: &codec::ExpectedKind<'_>,
+        findings: &[codec::Finding],
+        warnings: &mut Vec<String>,
+    ) -> Result<(), Status> {
+        match self {
+            Self::Ignore => Ok(()),
+            Self::Warn => {
+                warnings.extend(findings.iter().map(ToString::to_string));
+                Ok(())
+            }
+            Self::Strict => {
+                codec::strict_error(expected.kind, expected.version, findings).map_or(Ok(()), Err)
+            }
+        }
+    }
+}
+
 /// The options of a create, an update or a patch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct WriteOptions {

@@ -29,7 +29,7 @@ pub(crate) struct RequestContext<'a> {
     pub(crate) subresource: Option<&'a str>,
     pub(crate) query: &'a Query,
     pub(crate) now: Timestamp,
-    /// When the request has to be answered.
+    /// The time by which the request has to be answered.
     pub(crate) deadline: tokio::time::Instant,
     /// Set when the first write begins. Each object of a deletecollection has its own, because the
     /// deadline may end the collection between two objects.

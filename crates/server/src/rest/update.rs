@@ -5,7 +5,7 @@ use admission::{Initializers, Operation, has_pending_initializers};
 use api_object::{Status, Tree};
 use api_resources::Verb;
 use field_errors::{FieldErrors, FieldPath};
-use store::{At, Entry, Expect, Revision};
+use store::{Entry, Expect, Revision};
 
 use crate::admission::{
     AttemptConclusion, CheckedObject, FreshnessRequirement, WriteAttempt, WriteRequest,
@@ -15,6 +15,7 @@ use crate::authorize::authorize_verb;
 use crate::cluster_ips::ClusterIpChange;
 use crate::initializers::{delete_failed_object, has_failed_initialization};
 use crate::rest::create::{WriteResult, create_with_attempt};
+use crate::rest::get::read_newest_unless_known;
 use crate::rest::object_metadata::{
     dedup_owner_references, normalize_metadata, set_authorized_name, validate_metadata,
 };
@@ -56,7 +57,7 @@ pub(crate) async fn patch(
 /// 1. Read the object, unless a failed transaction returned it.
 /// 2. If it does not exist, create it where the resource allows that.
 /// 3. Attempt to admit and store the next state.
-/// 4. Repeat the attempt if it does not count, see [`WriteAttempt::conclude`].
+/// 4. Repeat the attempt if its result is not final, see [`WriteAttempt::conclude`].
 async fn update_or_patch(
     ctx: &RequestContext<'_>,
     change: ReplaceOrPatch<'_>,
@@ -67,14 +68,7 @@ async fn update_or_patch(
     let mut attempt = WriteAttempt::new(FreshnessRequirement::MayAssume);
     let mut known: Option<Option<Entry>> = None;
     loop {
-        let current = match known.take() {
-            Some(current) => current,
-            None => {
-                let got =
-                    ctx.time_store_request("get", ctx.server.store.get(&key, At::Newest)).await;
-                got.map_err(|error| ctx.read_failure_status("update", &error))?.entry
-            }
-        };
+        let current = read_newest_unless_known(ctx, &key, known.take(), "update").await?;
         let Some(entry) = current else {
             return create_on_update(ctx, change, options, attempt, report).await;
         };

@@ -1,4 +1,4 @@
-//! Requests for certificates: who asks, who approves, who signs.
+//! CertificateSigningRequests: their requesters, approvers and signers.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -49,7 +49,7 @@ fn types(request: &Value) -> Vec<&str> {
     all.iter().map(|own| own["type"].as_str().expect("a type")).collect()
 }
 
-/// Lets alice do everything to requests, and what is given to signers.
+/// Grants alice all verbs on certificate requests, and these verbs on signers.
 async fn grant(cluster: &Cluster, verb: &str, signers: &[&str]) -> Client {
     let admin = cluster.admin();
     let all = [
@@ -161,7 +161,7 @@ async fn what_is_requested_is_validated() {
     assert!(told.contains("spec.request: Invalid value"), "{told}");
 }
 
-/// A request never says anything of its requester but what the server knows, and nothing changes it.
+/// The server sets the requester of a certificate request, and no client can change it.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_requester_is_fixed() {
     let cluster = Cluster::start().await;
@@ -241,7 +241,7 @@ async fn approval_and_signature_are_for_those_who_may_do_it_for_the_signer() {
             let at = format!("{path}/approval{dry_run}");
             check("approve", alice.patch(&at, "merge-patch", &approved).await, may_approve);
         }
-        // Neither is changed by who may only update the object.
+        // A user who may only update the object changes neither of them.
         let mut next = admin.get(&path).await.expect(200);
         let status = next["status"].clone();
         next["status"] = json!({"conditions": [condition("Approved")], "certificate": certificate});
@@ -304,7 +304,7 @@ async fn conditions_and_certificates_hold_once_they_are_set() {
         assert!(told.contains(want), "{want}: {told}");
     }
 
-    // An approver does not sign on the way.
+    // An approver can not set the certificate.
     let mut body = conditions(&["Approved"]);
     body["status"]["certificate"] = certificate.clone().into();
     let approved = patch("approval", body).await.expect(200);
@@ -329,7 +329,7 @@ async fn conditions_and_certificates_hold_once_they_are_set() {
         let told = message(patch(part, body).await, 422);
         assert!(told.contains(want), "{want}: {told}");
     }
-    // A signer does not change what the approver said.
+    // A signer can not change the approval.
     let mut other = conditions(&["Approved", "Failed"]);
     other["status"]["conditions"][0]["message"] = "changed".into();
     let failed = patch("status", other).await.expect(200);

@@ -160,7 +160,7 @@ impl Client {
         self.session().await.begin(method, path, headers, body).await
     }
 
-    /// A connection on which nothing was said yet, for a protocol that the server may choose.
+    /// Opens a connection without sending a request, for one of these protocols.
     pub(crate) async fn connect(&self, protocol: &str) -> TlsStream<TcpStream> {
         let tcp = TcpStream::connect(self.address).await.expect("the server listens");
         let name = ServerName::IpAddress(self.address.ip().into());

@@ -1,4 +1,4 @@
-//! A server of its own for each test.
+//! Starts a server for one test.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
@@ -25,7 +25,7 @@ use crate::client::Client;
 const ISSUER: &str = "https://kubernetes.default.svc";
 const TOKENS: &str = "admin-token,admin,1,system:masters\nalice-token,alice,2\nbob-token,bob,3\n";
 
-/// Makes options differ, for a server whose files are in a folder.
+/// Changes the options of a server whose files are in this folder.
 pub(crate) type Change = fn(&mut ServerOptions, &Path);
 
 /// A running server on the embedded store, with an administrator and somebody without roles.
@@ -50,12 +50,12 @@ impl Cluster {
         Self::start_in(tempfile::tempdir().expect("a folder"), change).await
     }
 
-    /// A server on what a folder holds.
+    /// Starts a server on the data in a folder.
     pub(crate) async fn start_in(folder: TempDir, change: Change) -> Self {
         Self::start_by(folder, change, |_| {}).await
     }
 
-    /// The same, with options that only this test can know; a restart forgets them.
+    /// Starts a server in a folder, with changes of the options that a restart does not repeat.
     pub(crate) async fn start_by(
         folder: TempDir,
         change: Change,
@@ -64,7 +64,7 @@ impl Cluster {
         Self::start_on(folder, store_embedded::Options::default(), change, once).await
     }
 
-    /// The same, on a store that differs.
+    /// Starts a server in a folder, with these options of the store.
     pub(crate) async fn start_on(
         folder: TempDir,
         store: store_embedded::Options,
@@ -218,4 +218,12 @@ pub(crate) fn options(pki: &PkiFiles, address: SocketAddr) -> ServerOptions {
 
 pub(crate) fn read(path: &Path) -> String {
     std::fs::read_to_string(path).expect("a file")
+}
+
+/// Records requests by an audit policy, in the file `audit.log` of the folder.
+pub(crate) fn write_audit_log(options: &mut ServerOptions, folder: &Path, policy: &str) {
+    let (policy, _) = ::audit::Policy::parse(policy.as_bytes()).expect("a policy");
+    let path = folder.join("audit.log");
+    let log = ::audit::Log::file(&path, ::audit::Rotation::default()).expect("a log");
+    options.auditor = Some(::audit::Auditor::new(policy, log));
 }

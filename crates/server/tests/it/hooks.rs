@@ -116,7 +116,7 @@ impl Hooks {
         }
     }
 
-    /// Authorizers that nobody counts.
+    /// Authorizers without metrics.
     pub(crate) fn generation(&self, plan: &AuthorizationPlan) -> Generation {
         let registry = prometheus::Registry::new();
         let metrics = metrics::AuthorizationMetrics::new(&registry, "test", true).expect("metrics");
@@ -151,5 +151,5 @@ pub(crate) fn rbac() -> Value {
     json!({"type": "RBAC", "name": "rbac"})
 }
 
-/// Longer than anything takes that a test waits for.
+/// No wait of a test takes as long as this.
 pub(crate) const LONG: Duration = Duration::from_secs(20);

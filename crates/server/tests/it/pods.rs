@@ -1,4 +1,4 @@
-//! Pods that get time to end.
+//! Graceful deletion of pods.
 
 use http::Method;
 use serde_json::json;

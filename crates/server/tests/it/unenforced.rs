@@ -11,7 +11,7 @@ const PREFIX: &str = "not enforced by this server: ";
 const POLICIES: &str = "/apis/admissionregistration.k8s.io/v1";
 const CORE: &str = "/api/v1/namespaces/default";
 
-/// The path of a collection, an object of it, and a change of what it asks for.
+/// The path of a collection, an object in it, and a change of its unenforced field.
 fn samples() -> Vec<(String, Value, Value)> {
     let policy = json!({"validations": [{"expression": "false"}]});
     let binding = json!({"policyName": "p", "validationActions": ["Deny"]});

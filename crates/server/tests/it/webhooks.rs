@@ -1,4 +1,4 @@
-//! Webhooks in the life of a request.
+//! Authorization webhooks and requests.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -40,7 +40,7 @@ async fn a_webhook_allows_and_denies() {
     tokio::time::sleep(Duration::from_millis(5)).await;
     alice.get(MAPS).await.expect(403);
     assert_eq!(peer.requests().len(), 3);
-    // Superusers are never asked about.
+    // The server calls no webhook for superusers.
     cluster.admin().get(MAPS).await.expect(200);
     assert_eq!(peer.requests().len(), 3);
     let decisions = samples(&cluster, "apiserver_authorization_decisions_total").await;
@@ -126,7 +126,7 @@ async fn webhooks_that_were_not_asked_are_told_in_the_audit() {
     assert!(by_cause.contains(&r#"{cause="bad_answer",name="d"} 1"#.to_owned()), "{by_cause:?}");
 }
 
-/// A request never waits longer than it may, however long its webhooks take.
+/// A request ends at its deadline, however long its webhooks take.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_deadline_of_a_request_bounds_its_webhooks() {
     let hooks = Hooks::new();
@@ -309,8 +309,8 @@ async fn several_webhooks_in_one_chain() {
         "verb": "list", "version": "v1", "resource": "pods",
         "labelSelector": {"requirements": [requirement("testselector"), requirement("allow")]},
     }});
-    // What is asked, whether it is allowed (or else denied), who was called, how many were excluded,
-    // how many conditions failed, and how many failed open.
+    // The review, whether it is allowed (otherwise it is denied), the webhooks that were called,
+    // and the numbers of excluded webhooks, failed conditions and ignored failures.
     type Row<'a> = (&'a str, Value, bool, &'a [&'a str], [usize; 3]);
     let rows: [Row<'_>; 6] = [
         ("failure with policy Deny", maps("get", "fail", "error"), false, &["error"], [0, 0, 0]),

@@ -1,5 +1,5 @@
-//! Custom objects that no path of the API leads to: their definition serves no version, or it is gone and a
-//! server that did not know that created them. They are found by the prefix of their keys.
+//! Custom objects that the API does not serve: their definition serves no version, or the definition was
+//! deleted and a server that did not know that created them. They are found by the prefix of their keys.
 
 use std::num::NonZeroUsize;
 use std::ops::Bound;

@@ -170,7 +170,7 @@ async fn a_time_to_wait_that_is_none() {
         assert!(answer.headers.get("warning").is_none(), "the only server has seen it");
         answer.expect(201);
     }
-    // Elsewhere it means nothing.
+    // For other resources the parameter has no effect.
     scene.create("ackTimeout=soon").await.expect(201);
 }
 

@@ -50,7 +50,7 @@ async fn truth_falsehood_and_errors() {
         }
         scene.admin.delete(&format!("{kind}/c")).await.expect(200);
     }
-    // An object that has no name yet is not named.
+    // The message names no object if the object has no name yet.
     let hook = scene.hook(allow());
     scene.ask(MUTATING, &hook, json!({"matchConditions": conditions(&[ERROR])})).await;
     let body = json!({"metadata": {"generateName": "g-"}, "data": {}});

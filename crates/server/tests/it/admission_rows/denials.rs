@@ -99,7 +99,7 @@ async fn a_service_that_is_denied_has_no_address() {
     scene.ask(VALIDATING, &hook, json!({"rules": rules})).await;
     let services = "/api/v1/namespaces/default/services";
     let body = json!({"metadata": {"name": "s"}, "spec": {"ports": [{"port": 80}]}});
-    // More often than there are addresses.
+    // The loop runs more often than there are addresses.
     for _ in 0..10 {
         scene.admin.post(services, &body).await.expect(400);
     }

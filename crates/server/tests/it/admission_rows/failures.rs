@@ -11,7 +11,7 @@ use crate::admission_hooks::{
     webhook_configuration,
 };
 
-/// A hook that can not be called, or whose answer is none.
+/// A hook that can not be called, or whose response is no review.
 struct Bad {
     row: &'static str,
     peer: Peer,
@@ -100,7 +100,7 @@ async fn calls_that_fail() {
         let scene = Scene::start().await;
         for (idx, Bad { row, peer, changes, cause }) in bad_hooks(&scene).into_iter().enumerate() {
             let name = format!("h{idx}.x.y");
-            // Without a policy it is closed.
+            // The default failure policy is Fail.
             scene.configure(phase, &[scene.webhook(&name, &peer, changes.clone())]).await;
             let answer = scene.create("dryRun=All").await;
             let status = answer.json();
@@ -178,7 +178,7 @@ async fn stored_hooks_that_no_server_would_accept_today() {
     ] {
         let revision =
             plant(&scene.cluster, "validatingwebhookconfigurations/c", object.to_string()).await;
-        // What nobody was told of is not known at once.
+        // The server does not know an object at once that was written to the store directly.
         let answer = loop {
             let answer = scene.create("dryRun=All").await;
             let known =

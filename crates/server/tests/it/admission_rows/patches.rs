@@ -42,7 +42,7 @@ async fn a_patch_is_stored() {
 
 /// The result of a patch.
 enum Want {
-    /// It is made, with this data.
+    /// The object is created with this data.
     Made(Value),
     /// The code of the refusal, and how its message begins.
     Refused(u16, String),
@@ -143,7 +143,7 @@ async fn patches_that_are_odd() {
     for (row, response, changes, want) in odd_patches() {
         let script = match changes.get("admissionReviewVersions") {
             None => answering(response.clone()),
-            // An answer of that form need not say what it is.
+            // A response to a review of v1beta1 needs no apiVersion and kind.
             Some(_) => Answer::json(json!({"response": response}).to_string()).into(),
         };
         let hook = scene.hook(script);

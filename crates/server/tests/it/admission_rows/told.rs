@@ -170,7 +170,7 @@ async fn a_name_is_told_when_there_is_one() {
     assert!(made["metadata"]["name"].as_str().unwrap().starts_with("g-"));
 }
 
-/// A namespace is in itself, and a review names the subresource.
+/// The namespace in a review of a Namespace is its own name, and a review names the subresource.
 #[tokio::test(flavor = "multi_thread")]
 async fn namespaces_and_subresources() {
     let scene = Scene::start().await;

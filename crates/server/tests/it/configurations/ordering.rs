@@ -135,8 +135,8 @@ async fn waiting_for_nobody_is_told() {
     answer.expect(200);
 }
 
-/// A circle that got in all the same can be found, labelled, opened and deleted, and what can not be
-/// read is in nobody's way.
+/// A stored cycle can be found, labelled, broken and deleted, and an undecodable configuration does
+/// not affect the others.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_circle_that_is_there_is_no_trap() {
     let cluster = Cluster::start().await;

@@ -1,4 +1,4 @@
-//! Hooks and the audit log on the way of objects that wait.
+//! Hooks and audit events of objects that wait for initializers.
 
 use serde_json::{Value, json};
 

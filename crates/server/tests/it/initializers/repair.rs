@@ -8,7 +8,7 @@ use super::scene::{MAPS, Scene, map, next, pending, seen};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// A server that begins so much later than the one on which an object was made that waits for two.
+/// Starts a server this much later than the server that created an object with two initializers.
 async fn left_behind(policies: &[(&str, &str)], later: Duration) -> Scene {
     let scene = Scene::start().await;
     scene.register(policies).await;
@@ -27,7 +27,7 @@ async fn reading_takes_out_one_at_a_time() {
     scene.pass(70.0);
     assert_eq!(pending(&scene.get("m").await), Some(vec!["a.x.y", "b.x.y"]));
     scene.pass(50.0);
-    // The API knows no other way to read one object.
+    // The API serves no HEAD for an object.
     assert_eq!(scene.admin.send(Method::HEAD, &path, &[], "").await.code, 405);
     let list = scene.admin.get(&format!("{MAPS}?includeUninitialized=1")).await.expect(200);
     let items = list["items"].as_array().unwrap().iter();

@@ -59,7 +59,7 @@ async fn lists_hide_what_is_not_initialized() {
     assert!(visible(scene.list("includeUninitialized=1").await).is_empty());
 }
 
-/// Counts are told where nothing can be hidden, also when the server has just begun.
+/// A list contains remainingItemCount if no object can be hidden, also directly after the start.
 #[tokio::test(flavor = "multi_thread")]
 async fn counts_are_exact_or_absent() {
     const SECRETS: &str = "/api/v1/namespaces/default/secrets";
@@ -203,7 +203,7 @@ async fn hidden_roles_grant_nothing() {
         }
     }
     scene.cluster.alice().get(MAPS).await.expect(403);
-    // An initializer may change what is fixed later.
+    // An initializer may change fields that are immutable later.
     let patch = json!({"metadata": {"initializers": null}, "roleRef": {"name": "edit"}});
     let path = format!("{BINDINGS}/view");
     scene.admin.patch(&path, "merge-patch", &patch).await.expect(200);

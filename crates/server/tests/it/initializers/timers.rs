@@ -218,7 +218,7 @@ async fn nothing_is_taken_out_by_stale_configuration() {
     scene.register(&[("a.x.y", "Ignore")]).await;
     let folder = scene.cluster.stop(Duration::ZERO).await;
     let scene = Scene::start_in(folder, jiff::Timestamp::now(), |options| {
-        // The first read is the last one.
+        // The poll interval is so long that the server reads the configuration only once.
         options.admission.config_sync = ConfigSyncOptions {
             sync_mode: ConfigSyncMode::Poll,
             poll_interval: Duration::from_secs(3600),

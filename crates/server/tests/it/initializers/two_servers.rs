@@ -42,7 +42,7 @@ async fn act(admin: &Client, initializer: &str) -> Value {
     admin.patch(&format!("{MAPS}/m"), "strategic-merge-patch", &patch).await.expect(200)
 }
 
-/// Everybody sees the same, and whoever acts may do so anywhere.
+/// Both servers show the same state, and an initializer may use either server.
 #[tokio::test(flavor = "multi_thread")]
 async fn initializers_act_at_any_server() {
     let members = [member()];

@@ -14,12 +14,12 @@ use crate::client::Client;
 
 /// One row of the table.
 pub(super) struct Row {
-    /// As on the page.
+    /// The name of the shared state in `docs/security.md`.
     pub(super) name: &'static str,
     /// Changes the options, to make limits small.
     pub(super) change: fn(&mut ServerOptions, &Path),
     pub(super) attack: for<'a> fn(&'a Scene) -> Attacking<'a>,
-    /// Codes that the victim may get while it is full.
+    /// Status codes that the victim may get while the resource is exhausted.
     pub(super) when_full: &'static [u16],
 }
 
