@@ -116,7 +116,7 @@ impl Hooks {
         }
     }
 
-    /// Authorizers without metrics.
+    /// Builds the authorizers of a plan, without metrics.
     pub(crate) fn generation(&self, plan: &AuthorizationPlan) -> Generation {
         let registry = prometheus::Registry::new();
         let metrics = metrics::AuthorizationMetrics::new(&registry, "test", true).expect("metrics");
