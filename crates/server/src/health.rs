@@ -127,7 +127,10 @@ async fn run_health_checks(
         checks.extend([
             HealthCheckResult::new("storage-readiness", is_stored),
             HealthCheckResult::new_degradable("storage-space", status.alarms.is_empty()),
-            HealthCheckResult::new_degradable("storage-upkeep", status.failed_maintenance.is_none()),
+            HealthCheckResult::new_degradable(
+                "storage-upkeep",
+                status.failed_maintenance.is_none(),
+            ),
             HealthCheckResult::new("admission-config", !server.barrier.confirmation_age().is_stale),
             HealthCheckResult::new("informer-sync", server.snapshot_cache.is_synced()),
             HealthCheckResult::new(BOOTSTRAP_CHECK, is_bootstrapped),

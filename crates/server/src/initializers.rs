@@ -1,7 +1,7 @@
 //! Initializers: an object stays hidden until each of its initializers has processed it.
 //!
 //! The crate `admission` decides what may happen to such an object; this module carries it out:
-//! 1. [`assign_initializers`] decides about the initializers of an object during admission.
+//! 1. [`mod@assign_initializers`] decides about the initializers of an object during admission.
 //! 2. [`initialization_wait`] stores the object and lets the client wait for its initializers.
 //! 3. [`initialization_tracker`] tracks the object from then on, even if the client has gone, and removes
 //!    initializers that do not act in time.

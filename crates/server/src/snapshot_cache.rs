@@ -179,7 +179,8 @@ impl SnapshotCache {
             }
             let _guard = self.lock_updates();
             let old = self.newest_snapshot.load();
-            let (next, report) = old.with_store_events(&self.prefix, &batch.events, batch.complete_through);
+            let (next, report) =
+                old.with_store_events(&self.prefix, &batch.events, batch.complete_through);
             self.publish_snapshot(next, report);
             self.object_watchers.apply_events(&batch.events);
             self.waiting_objects.apply_events(&batch.events);

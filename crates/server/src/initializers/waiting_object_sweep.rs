@@ -88,7 +88,10 @@ async fn sweep_candidates_once(server: &ServerState, with_objects: bool, grace: 
     for record in server.snapshot_cache.waiting_objects().sweep_candidates(with_objects) {
         let outcome = match record.state {
             WaitingState::NotCounted => delete_waiting_record(server, &record).await,
-            _ => sweep_object(server, &record, grace).await,
+            WaitingState::Creating
+            | WaitingState::Unread
+            | WaitingState::Waiting
+            | WaitingState::Failed => sweep_object(server, &record, grace).await,
         };
         if let Err(why) = outcome {
             let why = format!("{why}, it is tried again");

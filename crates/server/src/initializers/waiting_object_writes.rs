@@ -35,7 +35,9 @@ impl ServerState {
     ) -> Result<(), WriteError> {
         let held = self.find_owned_reservation(tree).await.map_err(|error| match error {
             ReadError::Unavailable(why) => WriteError::Unavailable(why),
-            _ => WriteError::Timeout,
+            ReadError::Compacted { .. } | ReadError::Future { .. } | ReadError::Timeout => {
+                WriteError::Timeout
+            }
         })?;
         let delete = Delete { key: key.clone(), expect: Expect::At(stored), shared_revision: None };
         let transaction = ClusterIpChange::for_release(held).add_to_transaction(delete.into());
