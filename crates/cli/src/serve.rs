@@ -23,7 +23,7 @@ use https_server::{
     ReloadingCertificate, ServerNames,
 };
 use server::{
-    AdmissionOptions, ApiSettings, CaFiles, Level, Log, LogFormat, Server, ServerOptions,
+    AdmissionOptions, ApiSettings, CaFiles, Log, LogFormat, LogLevel, Server, ServerOptions,
 };
 use store::Store;
 use tokio::signal::unix::{SignalKind, signal};
@@ -138,7 +138,7 @@ async fn start_and_serve(
     }
     let sharing = if is_etcd { StoreSharing::Shared } else { StoreSharing::Exclusive };
     let options = ServerOptions {
-        requests: ApiSettings {
+        api_settings: ApiSettings {
             event_ttl: args.requests.event_ttl,
             has_garbage_collector: args.requests.enable_garbage_collector,
             delete_workers: args.requests.delete_collection_workers,
@@ -153,7 +153,7 @@ async fn start_and_serve(
             advertised_address: advertised.to_string(),
         },
         prefix: args.store.etcd_prefix.clone(),
-        slots: Arc::clone(&authorizers.generation.slots),
+        authorizer_slots: Arc::clone(&authorizers.generation.slots),
         authorization_status: authorizers.status_reader(),
         service_directory: Arc::clone(&authorizers.service_directory),
         metrics_registry: authorizers.metrics_registry.clone(),
@@ -325,12 +325,12 @@ fn log_format(args: &Args) -> LogFormat {
     }
 }
 
-fn log_level(verbosity: u8) -> Level {
+fn log_level(verbosity: u8) -> LogLevel {
     match verbosity {
-        0 => Level::Warn,
-        1 => Level::Notice,
-        2 | 3 => Level::Info,
-        _ => Level::Debug,
+        0 => LogLevel::Warn,
+        1 => LogLevel::Notice,
+        2 | 3 => LogLevel::Info,
+        _ => LogLevel::Debug,
     }
 }
 

@@ -16,12 +16,12 @@ const AUDIT_ID_BYTES_MAX: usize = 64;
 /// each id is a hash of the next number of a sequence: a system call for every id would take longer than the
 /// rest of many requests.
 #[derive(Debug)]
-pub(crate) struct AuditIds {
+pub(crate) struct AuditIdGenerator {
     seeds: [u64; 2],
     n_generated: AtomicU64,
 }
 
-impl AuditIds {
+impl AuditIdGenerator {
     /// A generator whose sequence begins at a random number.
     pub(crate) fn new(random: [u8; 16]) -> Self {
         let [first, second] = split_u128(random);
@@ -29,7 +29,7 @@ impl AuditIds {
     }
 
     /// The id in the request's headers, if it is usable, or a new one.
-    pub(crate) fn for_request(&self, headers: &HeaderMap) -> String {
+    pub(crate) fn id_for_request(&self, headers: &HeaderMap) -> String {
         let given = headers.get(AUDIT_ID).and_then(|value| value.to_str().ok());
         let is_usable = |text: &&str| {
             !text.is_empty()
@@ -38,11 +38,11 @@ impl AuditIds {
         };
         match given.filter(is_usable) {
             Some(text) => text.to_owned(),
-            None => self.generate(),
+            None => self.generate_audit_id(),
         }
     }
 
-    fn generate(&self) -> String {
+    fn generate_audit_id(&self) -> String {
         let number = self.n_generated.fetch_add(1, Ordering::Relaxed);
         let [first, second] = self.seeds.map(|seed| splitmix64(seed.wrapping_add(number)));
         let mut bytes = [0; 16];
@@ -74,22 +74,22 @@ mod tests {
 
     #[test]
     fn no_id_is_generated_twice() {
-        let ids = AuditIds::new([7; 16]);
+        let ids = AuditIdGenerator::new([7; 16]);
         let given: HashSet<String> =
-            (0..10_000).map(|_| ids.for_request(&HeaderMap::new())).collect();
+            (0..10_000).map(|_| ids.id_for_request(&HeaderMap::new())).collect();
         assert_eq!(given.len(), 10_000);
         assert!(given.iter().all(|id| id.len() == 36), "{given:?}");
-        let other = AuditIds::new([8; 16]).for_request(&HeaderMap::new());
+        let other = AuditIdGenerator::new([8; 16]).id_for_request(&HeaderMap::new());
         assert!(!given.contains(&other));
     }
 
     #[test]
     fn the_id_of_a_client_is_used_up_to_a_limit() {
-        let ids = AuditIds::new([0; 16]);
+        let ids = AuditIdGenerator::new([0; 16]);
         let given = |text: &str| {
             let mut headers = HeaderMap::new();
             headers.insert(AUDIT_ID, text.parse().unwrap());
-            ids.for_request(&headers)
+            ids.id_for_request(&headers)
         };
         let longest = "a".repeat(AUDIT_ID_BYTES_MAX);
         assert_eq!(given(&longest), longest);

@@ -6,33 +6,33 @@ use std::time::Instant;
 
 use api_object::Status;
 
-use crate::record::RequestRecord;
+use crate::request_record::RequestRecord;
 use crate::server_state::ServerState;
 
 /// The record of a request that is being processed. It writes the last audit event, the log line and the
-/// metrics exactly once: with the status code of the response by [`Self::finish`], or when it is dropped. In
-/// the latter case the task of the request panicked, or was cancelled because the server stopped. The outcome
-/// is unknown then, and the event has the code 500 or 504.
+/// metrics exactly once: with the status code of the response by [`Self::record_end`], or when it is
+/// dropped. In the latter case the task of the request panicked, or was cancelled because the server
+/// stopped. The outcome is unknown then, and the event has the code 500 or 504.
 pub(crate) struct AuditRecordGuard {
     server: Arc<ServerState>,
     record: RequestRecord,
-    started: Instant,
+    started_at: Instant,
     is_finished: bool,
 }
 
 impl AuditRecordGuard {
     pub(crate) fn new(server: &Arc<ServerState>, record: RequestRecord) -> Self {
-        Self { server: Arc::clone(server), record, started: Instant::now(), is_finished: false }
+        Self { server: Arc::clone(server), record, started_at: Instant::now(), is_finished: false }
     }
 
     /// Records the end of the request with the status code of its response.
-    pub(crate) fn finish(mut self, code: u16) {
+    pub(crate) fn record_end(mut self, code: u16) {
         self.write_end(code);
     }
 
     fn write_end(&mut self, code: u16) {
         self.is_finished = true;
-        self.record.finish(&self.server, code, self.started.elapsed());
+        self.record.record_end(&self.server, code, self.started_at.elapsed());
     }
 }
 

@@ -24,15 +24,15 @@ use crate::rest::RequestContext;
 /// from the HTTP request, so that the server executes exactly what was authorized.
 pub struct Authorized {
     user: Arc<User>,
-    info: RequestInfo,
+    request_info: RequestInfo,
     verb: Option<Verb>,
-    cluster: Arc<ClusterSnapshot>,
+    cluster_snapshot: Arc<ClusterSnapshot>,
 }
 
 impl Authorized {
     fn new(user: Arc<User>, info: RequestInfo, cluster: Arc<ClusterSnapshot>) -> Self {
         let verb = info.resource.as_ref().and_then(|_| Verb::parse(&info.verb));
-        Self { user, info, verb, cluster }
+        Self { user, request_info: info, verb, cluster_snapshot: cluster }
     }
 
     /// The user of the request, after impersonation.
@@ -49,27 +49,31 @@ impl Authorized {
     /// The authorized group, version, resource, subresource, namespace and name; `None` for non-resource
     /// paths.
     pub fn target(&self) -> Option<&ResourceInfo> {
-        self.info.resource.as_ref()
+        self.request_info.resource.as_ref()
     }
 
     /// The request as it was classified.
-    pub fn info(&self) -> &RequestInfo {
-        &self.info
+    pub fn request_info(&self) -> &RequestInfo {
+        &self.request_info
     }
 
     /// The snapshot that the request was authorized by. Later decisions of the same request use newer ones.
     pub fn snapshot(&self) -> &Arc<ClusterSnapshot> {
-        &self.cluster
+        &self.cluster_snapshot
     }
 
     /// The attributes that the chain allowed.
     pub fn attributes(&self) -> Attributes<'_> {
-        self.info.attributes(Some(&self.user))
+        self.request_info.attributes(Some(&self.user))
     }
 
     /// The authorization to delete one object of an authorized deletecollection; `None` if this is no
     /// deletecollection or does not contain the object.
-    pub(crate) fn collection_member(&self, namespace: Option<&str>, name: &str) -> Option<Self> {
+    pub(crate) fn authorize_collection_member(
+        &self,
+        namespace: Option<&str>,
+        name: &str,
+    ) -> Option<Self> {
         let collection = self.target().filter(|_| self.verb == Some(Verb::DeleteCollection))?;
         let namespace = namespace.unwrap_or_default();
         let covers = |authorized: &str, own: &str| authorized.is_empty() || authorized == own;
@@ -83,9 +87,9 @@ impl Authorized {
         };
         Some(Self {
             user: Arc::clone(&self.user),
-            info: RequestInfo { resource: Some(member), ..self.info.clone() },
+            request_info: RequestInfo { resource: Some(member), ..self.request_info.clone() },
             verb: Some(Verb::Delete),
-            cluster: Arc::clone(&self.cluster),
+            cluster_snapshot: Arc::clone(&self.cluster_snapshot),
         })
     }
 
@@ -110,10 +114,10 @@ pub(crate) async fn authorize(
         let attributes = info.attributes(Some(&user));
         let outcome = cluster.chain.authorize(&attributes, Recorder::off()).await;
         AuthorizationRecord {
-            skipped: (!outcome.skipped.is_empty()).then(|| outcome.skipped.join(",")),
-            failed_open_by: failed_open_by(&outcome),
+            skipped_webhooks: (!outcome.skipped.is_empty()).then(|| outcome.skipped.join(",")),
+            failed_open_by: describe_failed_open(&outcome),
             decision: outcome.decision,
-            took: begun.elapsed(),
+            duration: begun.elapsed(),
         }
     };
     let authorized = match record.decision.verdict {
@@ -127,14 +131,14 @@ pub(crate) async fn authorize(
 pub(crate) struct AuthorizationRecord {
     pub(crate) decision: Decision,
     /// The names of the webhooks that match conditions excluded.
-    pub(crate) skipped: Option<String>,
+    pub(crate) skipped_webhooks: Option<String>,
     /// The webhooks whose failure was ignored, each with its cause.
     pub(crate) failed_open_by: Option<String>,
-    pub(crate) took: Duration,
+    pub(crate) duration: Duration,
 }
 
 /// Formats the webhooks whose failure was ignored, such as `guard: timeout, other: connect`.
-fn failed_open_by(outcome: &ChainDecision<'_>) -> Option<String> {
+fn describe_failed_open(outcome: &ChainDecision<'_>) -> Option<String> {
     let causes = outcome.failed_open.iter();
     let texts: Vec<String> =
         causes.map(|(name, cause)| format!("{name}: {}", cause.name())).collect();
@@ -167,8 +171,8 @@ pub(crate) async fn authorize_verb(
     ctx: &RequestContext<'_>,
     verb: Verb,
 ) -> Result<Authorized, Status> {
-    let info = RequestInfo { verb: verb.name().into(), ..ctx.authorized.info().clone() };
-    authorize_further(ctx, info).await?.map_err(|(info, decision)| {
+    let info = RequestInfo { verb: verb.name().into(), ..ctx.authorized.request_info().clone() };
+    authorize_other_request(ctx, info).await?.map_err(|(info, decision)| {
         let attributes = info.attributes(Some(ctx.authorized.user()));
         ForbiddenRequest::new(&attributes, &decision.reason).into_status()
     })
@@ -199,10 +203,10 @@ pub(crate) async fn authorize_target(
         }),
         is_legacy_path: false,
     };
-    Ok(authorize_further(ctx, info).await?.map_err(|(_, decision)| decision))
+    Ok(authorize_other_request(ctx, info).await?.map_err(|(_, decision)| decision))
 }
 
-async fn authorize_further(
+async fn authorize_other_request(
     ctx: &RequestContext<'_>,
     info: RequestInfo,
 ) -> Result<Result<Authorized, (RequestInfo, Decision)>, Status> {

@@ -42,7 +42,7 @@ pub enum BootstrapError {
 const RETRY: Duration = Duration::from_secs(60);
 
 /// Retries to write the missing default objects until the store has space for all of them.
-pub(crate) async fn complete_bootstrap(server: Arc<ServerState>) {
+pub(crate) async fn retry_bootstrap(server: Arc<ServerState>) {
     loop {
         tokio::time::sleep(RETRY).await;
         match bootstrap(&server).await {
@@ -64,36 +64,36 @@ pub(crate) async fn bootstrap(server: &Arc<ServerState>) -> Result<bool, Bootstr
         let server = Arc::clone(server);
         writes.spawn(async move {
             // A store without space refuses a create even if the object exists.
-            let existing = ObjectRef::built_in(("", "v1", "namespaces"), "", name);
+            let existing = ObjectRef::new(("", "v1", "namespaces"), "", name);
             if server.loopback_get(existing).await.is_ok() {
                 return Ok(());
             }
             let tree = into_tree(json!({"metadata": {"name": name}}));
-            let collection = ObjectRef::built_in(("", "v1", "namespaces"), "", "");
+            let collection = ObjectRef::new(("", "v1", "namespaces"), "", "");
             ignore_existing(name, server.loopback_create(collection, tree).await.map(drop))
         });
     }
-    let mut is_complete = wait_for_writes(server, &mut writes).await?;
-    let changes = policy_changes(server)?;
+    let mut is_complete = wait_for_bootstrap_writes(server, &mut writes).await?;
+    let changes = bootstrap_policy_changes(server)?;
     for change in changes {
         let server = Arc::clone(server);
         writes.spawn(async move { apply_policy_change(&server, change).await });
     }
-    is_complete &= wait_for_writes(server, &mut writes).await?;
+    is_complete &= wait_for_bootstrap_writes(server, &mut writes).await?;
     crate::loops::repair_cluster_ips_and_log(server).await;
     // A create would fail before it finds the existing service, because that owns the address.
-    let existing = ObjectRef::built_in(("", "v1", "services"), "default", "kubernetes");
+    let existing = ObjectRef::new(("", "v1", "services"), "default", "kubernetes");
     if server.loopback_get(existing).await.is_ok() {
         return Ok(is_complete);
     }
-    let collection = ObjectRef::built_in(("", "v1", "services"), "default", "");
+    let collection = ObjectRef::new(("", "v1", "services"), "default", "");
     let service = into_tree(json!({
         "metadata": {
             "name": "kubernetes",
             "labels": {"component": "apiserver", "provider": "kubernetes"},
         },
         "spec": {"ports": [{"name": "https", "port": 443, "protocol": "TCP",
-            "targetPort": parse_port(&server.options.advertised_address)}]},
+            "targetPort": parse_port(&server.api_settings.advertised_address)}]},
     }));
     // The server works without the service, whose address another service may have.
     if let Err(error) =
@@ -105,7 +105,7 @@ pub(crate) async fn bootstrap(server: &Arc<ServerState>) -> Result<bool, Bootstr
 }
 
 /// The changes that make the stored roles and bindings contain the default policy.
-fn policy_changes(server: &ServerState) -> Result<Vec<Change>, BootstrapError> {
+fn bootstrap_policy_changes(server: &ServerState) -> Result<Vec<Change>, BootstrapError> {
     let policy = manifests::rbac::bootstrap_policy().map_err(BootstrapError::Policy)?;
     let mut snapshot = server.snapshot_cache.snapshot().rbac.as_ref().clone();
     let changes = authz_rbac::bootstrap(&mut snapshot, &policy, Extras::Keep);
@@ -113,17 +113,17 @@ fn policy_changes(server: &ServerState) -> Result<Vec<Change>, BootstrapError> {
     // only the last change of each object is kept.
     let mut last: Vec<Change> = Vec::new();
     for change in changes {
-        last.retain(|other| policy_object(other) != policy_object(&change));
+        last.retain(|other| changed_policy_object(other) != changed_policy_object(&change));
         last.push(change);
     }
     Ok(last)
 }
 
 async fn apply_policy_change(server: &ServerState, change: Change) -> Result<(), BootstrapError> {
-    let (resource, namespace, name) = policy_object(&change);
-    let object_ref = ObjectRef::built_in((authz_rbac::GROUP, "v1", resource), namespace, name);
+    let (resource, namespace, name) = changed_policy_object(&change);
+    let object_ref = ObjectRef::new((authz_rbac::GROUP, "v1", resource), namespace, name);
     let failed = |message: String| BootstrapError::Write { name: name.to_owned(), message };
-    let refused = |status: Status| write_error(name, status);
+    let refused = |status: Status| bootstrap_write_error(name, status);
     let object = match &change {
         Change::PutRole(role) => manifests::rbac::Object::Role(role.clone()),
         Change::PutBinding(binding) | Change::RecreateBinding(binding) => {
@@ -147,7 +147,7 @@ async fn apply_policy_change(server: &ServerState, change: Change) -> Result<(),
 }
 
 /// The resource, the namespace and the name of the object that a change writes.
-fn policy_object(change: &Change) -> (&'static str, &str, &str) {
+fn changed_policy_object(change: &Change) -> (&'static str, &str, &str) {
     let (metadata, in_cluster, in_namespace) = match change {
         Change::PutRole(role) => (&role.metadata, "clusterroles", "roles"),
         Change::PutBinding(binding) | Change::RecreateBinding(binding) => {
@@ -159,7 +159,7 @@ fn policy_object(change: &Change) -> (&'static str, &str, &str) {
 }
 
 /// Waits for writes, and returns whether the store had space for all of them.
-async fn wait_for_writes(
+async fn wait_for_bootstrap_writes(
     server: &ServerState,
     writes: &mut JoinSet<Result<(), BootstrapError>>,
 ) -> Result<bool, BootstrapError> {
@@ -180,7 +180,7 @@ async fn wait_for_writes(
     Ok(is_complete)
 }
 
-fn write_error(name: &str, status: Status) -> BootstrapError {
+fn bootstrap_write_error(name: &str, status: Status) -> BootstrapError {
     let (name, message) = (name.to_owned(), status.message);
     match status.code {
         429 | 507 => BootstrapError::NoSpace { name, message },
@@ -190,7 +190,7 @@ fn write_error(name: &str, status: Status) -> BootstrapError {
 
 fn ignore_existing(name: &str, result: Result<(), Status>) -> Result<(), BootstrapError> {
     match result {
-        Err(status) if status.reason != "AlreadyExists" => Err(write_error(name, status)),
+        Err(status) if status.reason != "AlreadyExists" => Err(bootstrap_write_error(name, status)),
         _ => Ok(()),
     }
 }

@@ -27,7 +27,7 @@ pub struct CaFiles {
 
 /// A file can not replace the CA bundle that was read before.
 #[derive(Debug, thiserror::Error)]
-enum ReloadError {
+enum CaReloadError {
     #[error("{error}: {}", error.source)]
     Read { error: FileReadError },
     #[error("`{path}` is not PEM: {reason}")]
@@ -38,10 +38,10 @@ enum ReloadError {
 
 struct WatchedCaFile {
     kind: AuthorityKind,
-    files: WatchedFiles,
+    watched_files: WatchedFiles,
     /// The last error, which is not logged again.
     last_error: String,
-    was_read: bool,
+    was_read_before: bool,
 }
 
 /// Reads both files periodically and replaces the CAs that the server trusts. If a file can not be used, the
@@ -49,13 +49,20 @@ struct WatchedCaFile {
 pub(crate) async fn reload_ca_files_periodically(server: Arc<ServerState>, files: CaFiles) {
     let watched = |kind, path: Option<PathBuf>| {
         let files = WatchedFiles::new(path.into_iter().collect());
-        WatchedCaFile { kind, files, last_error: String::new(), was_read: false }
+        WatchedCaFile {
+            kind,
+            watched_files: files,
+            last_error: String::new(),
+            was_read_before: false,
+        }
     };
     let mut all = [
         watched(AuthorityKind::Clients, files.client_ca),
         watched(AuthorityKind::Proxies, files.requestheader_client_ca),
     ];
-    if files.reload_interval.is_zero() || all.iter().all(|file| file.files.paths().is_empty()) {
+    if files.reload_interval.is_zero()
+        || all.iter().all(|file| file.watched_files.paths().is_empty())
+    {
         return;
     }
     loop {
@@ -82,13 +89,13 @@ impl WatchedCaFile {
         let count = |status| {
             server.metrics.authority_reloads.with_label_values(&[name, status]).inc();
         };
-        match self.read_if_changed(server) {
+        match self.replace_if_changed(server) {
             Ok(false) => self.last_error.clear(),
             Ok(true) => {
                 self.last_error.clear();
                 count("success");
                 // The first read repeats the one at the start, so it is not logged.
-                if self.was_read {
+                if self.was_read_before {
                     server.log.notice("a CA file was reloaded", &[("file", &name)]);
                 }
             }
@@ -102,26 +109,28 @@ impl WatchedCaFile {
                 self.last_error = error;
             }
         }
-        self.was_read = true;
+        self.was_read_before = true;
     }
 
     /// Returns whether the file has changed.
-    fn read_if_changed(&mut self, server: &ServerState) -> Result<bool, ReloadError> {
-        let Some(path) = self.files.paths().first() else { return Ok(false) };
+    fn replace_if_changed(&mut self, server: &ServerState) -> Result<bool, CaReloadError> {
+        let Some(path) = self.watched_files.paths().first() else { return Ok(false) };
         let path = path.display().to_string();
         let Some(contents) =
-            self.files.read_if_changed().map_err(|error| ReloadError::Read { error })?
+            self.watched_files.read_if_changed().map_err(|error| CaReloadError::Read { error })?
         else {
             return Ok(false);
         };
         let pem = contents.first().map(Vec::as_slice).unwrap_or_default();
         let certificates = CertificateDer::pem_slice_iter(pem).collect::<Result<Vec<_>, _>>();
-        let certificates = certificates
-            .map_err(|error| ReloadError::Pem { path: path.clone(), reason: error.to_string() })?;
+        let certificates = certificates.map_err(|error| CaReloadError::Pem {
+            path: path.clone(),
+            reason: error.to_string(),
+        })?;
         server
             .authenticator
             .replace_authorities(self.kind, &certificates)
-            .map_err(|error| ReloadError::Authorities { path, error })?;
+            .map_err(|error| CaReloadError::Authorities { path, error })?;
         Ok(true)
     }
 }

@@ -20,17 +20,17 @@ enum Source {
         /// The wall-clock time at the start.
         started: Timestamp,
         elapsed: Arc<watch::Sender<Duration>>,
-        sleepers: Sleepers,
+        sleepers: SleepDeadlines,
     },
 }
 
 /// The times until which current sleepers sleep.
-type Sleepers = Arc<watch::Sender<Vec<Duration>>>;
+type SleepDeadlines = Arc<watch::Sender<Vec<Duration>>>;
 
 /// Registers a sleeper until it is dropped.
 struct SleeperGuard {
-    until: Duration,
-    sleepers: Sleepers,
+    sleeps_until: Duration,
+    sleepers: SleepDeadlines,
 }
 
 impl Default for Clock {
@@ -56,7 +56,7 @@ impl Clock {
 
     /// Waits until this many tasks sleep until this time on a manual clock. They stay asleep until a test
     /// advances the clock.
-    pub async fn wait_until_asleep(&self, until: Duration, n_sleepers: usize) {
+    pub async fn wait_for_sleepers(&self, until: Duration, n_sleepers: usize) {
         if let Source::Manual { sleepers, .. } = &self.0 {
             let n_sleeping = |all: &[Duration]| all.iter().filter(|one| **one == until).count();
             // The sender lives as long as this value, so waiting does not fail.
@@ -72,7 +72,7 @@ impl Clock {
         }
     }
 
-    /// The wall-clock time.
+    /// Returns the wall-clock time of this clock.
     pub(crate) fn wall_time(&self) -> Timestamp {
         match &self.0 {
             Source::System { .. } => Timestamp::now(),
@@ -85,7 +85,7 @@ impl Clock {
     }
 
     /// Waits until [`elapsed`](Self::elapsed) is at least this.
-    pub(crate) async fn sleep_until(&self, at: Duration) {
+    pub(crate) async fn wait_until(&self, at: Duration) {
         match &self.0 {
             Source::System { started } => match started.checked_add(at) {
                 Some(at) => tokio::time::sleep_until(at).await,
@@ -101,16 +101,16 @@ impl Clock {
 }
 
 impl SleeperGuard {
-    fn new(until: Duration, sleepers: &Sleepers) -> Self {
+    fn new(until: Duration, sleepers: &SleepDeadlines) -> Self {
         sleepers.send_modify(|all| all.push(until));
-        Self { until, sleepers: Arc::clone(sleepers) }
+        Self { sleeps_until: until, sleepers: Arc::clone(sleepers) }
     }
 }
 
 impl Drop for SleeperGuard {
     fn drop(&mut self) {
         self.sleepers.send_modify(|all| {
-            if let Some(idx) = all.iter().position(|one| *one == self.until) {
+            if let Some(idx) = all.iter().position(|one| *one == self.sleeps_until) {
                 all.swap_remove(idx);
             }
         });
@@ -128,7 +128,7 @@ mod tests {
         let clock = Clock::default();
         clock.advance(SECOND);
         assert_eq!(clock.elapsed(), Duration::ZERO);
-        clock.sleep_until(2 * SECOND).await;
+        clock.wait_until(2 * SECOND).await;
         assert_eq!(clock.elapsed(), 2 * SECOND);
     }
 
@@ -138,9 +138,9 @@ mod tests {
         let clock = Clock::manual(started);
         let waiting = tokio::spawn({
             let clock = clock.clone();
-            async move { clock.sleep_until(2 * SECOND).await }
+            async move { clock.wait_until(2 * SECOND).await }
         });
-        clock.wait_until_asleep(2 * SECOND, 1).await;
+        clock.wait_for_sleepers(2 * SECOND, 1).await;
         clock.advance(SECOND);
         tokio::task::yield_now().await;
         assert!(!waiting.is_finished());

@@ -8,10 +8,10 @@
 //! [`ServerState::repair_cluster_ips`](crate::server_state::ServerState::repair_cluster_ips) corrects data
 //! of earlier versions.
 
-mod pending;
-mod range;
-mod repair;
-mod reservation;
+mod ip_reservation;
+mod pending_allocations;
+mod reservation_repair;
+mod service_ip_range;
 
 use std::collections::HashSet;
 use std::net::Ipv4Addr;
@@ -21,13 +21,13 @@ use field_errors::{BadValue, FieldErrors, FieldPath};
 use serde_json::{Value, json};
 use store::{Expect, Key, Revision, Transaction};
 
-use self::pending::PendingAllocation;
-use self::reservation::{IpReservation, ReservationOwner, reserved_ip};
+use self::ip_reservation::{IpReservation, ReservationOwner, reserved_ip};
+use self::pending_allocations::PendingIpAllocation;
 use crate::rest::RequestContext;
 
-pub(crate) use self::pending::PendingAllocations;
-pub use self::range::{ServiceIpRange, ServiceIpRangeError};
-pub(crate) use self::reservation::is_reservation_key;
+pub(crate) use self::ip_reservation::is_reservation_key;
+pub(crate) use self::pending_allocations::PendingIpAllocations;
+pub use self::service_ip_range::{ServiceIpRange, ServiceIpRangeError};
 
 /// How many random addresses are looked up one by one before all reservations are read.
 const RANDOM_TRIES_MAX: usize = 8;
@@ -36,24 +36,24 @@ const RANDOM_TRIES_MAX: usize = 8;
 #[must_use]
 #[derive(Default)]
 pub(crate) struct ClusterIpChange {
-    allocated: Option<IpReservation>,
-    released: Option<(Key, Revision)>,
+    new_reservation: Option<IpReservation>,
+    released_reservation: Option<(Key, Revision)>,
     /// Keeps other requests of this server from choosing the address until the write is done.
-    _pending: Option<PendingAllocation>,
+    _pending_allocation: Option<PendingIpAllocation>,
 }
 
 impl ClusterIpChange {
     /// The change that releases a reservation, if there is one.
-    pub(crate) fn release(released: Option<(Key, Revision)>) -> Self {
-        Self { released, ..Self::default() }
+    pub(crate) fn for_release(released_reservation: Option<(Key, Revision)>) -> Self {
+        Self { released_reservation, ..Self::default() }
     }
 
     /// Adds the change to a transaction.
-    pub(crate) fn attach(&self, mut transaction: Transaction) -> Transaction {
-        if let Some((key, revision)) = &self.released {
+    pub(crate) fn add_to_transaction(&self, mut transaction: Transaction) -> Transaction {
+        if let Some((key, revision)) = &self.released_reservation {
             transaction = transaction.also_delete(key.clone(), *revision);
         }
-        if let Some(IpReservation { key, value, expect }) = &self.allocated {
+        if let Some(IpReservation { key, value, expect }) = &self.new_reservation {
             transaction = transaction.also_put(key.clone(), value.clone(), Some(*expect));
         }
         transaction
@@ -78,27 +78,27 @@ impl RequestContext<'_> {
         }
         let mut change = ClusterIpChange::default();
         let requested = requested_ip(new);
-        if let (RequestedIp::None, Some(old)) = (&requested, old)
+        if let (RequestedClusterIp::None, Some(old)) = (&requested, old)
             && !is_dry_run
         {
-            change = ClusterIpChange::release(self.find_owned_reservation(old).await?);
+            change = ClusterIpChange::for_release(self.find_owned_reservation(old).await?);
         }
-        let Some(range) = self.server.options.service_ip_range else { return Ok(change) };
+        let Some(range) = self.server.api_settings.service_ip_range else { return Ok(change) };
         self.check_single_stack(new, old)?;
         let current_ip = old.and_then(stored_cluster_ip);
         match requested {
-            RequestedIp::None => {}
-            RequestedIp::Any if old.is_some() && api_object::is_terminating(new) => {}
-            RequestedIp::Any => {
+            RequestedClusterIp::None => {}
+            RequestedClusterIp::Any if old.is_some() && api_object::is_terminating(new) => {}
+            RequestedClusterIp::Any => {
                 let ip = match is_dry_run {
-                    true => range.nth_ip(u32::from_be_bytes(self.server.random())),
+                    true => range.nth_ip(u32::from_be_bytes(self.server.random_bytes())),
                     false => self.choose_ip(range, new, &mut change).await?,
                 };
                 let spec = api_object::object_member_mut(new, "spec");
                 spec.insert("clusterIP".to_owned(), ip.to_string().into());
                 spec.insert("clusterIPs".to_owned(), json!([ip.to_string()]));
             }
-            RequestedIp::Exactly(text) => {
+            RequestedClusterIp::Exactly(text) => {
                 let ip = text.parse().ok();
                 if ip.is_some() && ip == current_ip {
                     return Ok(change);
@@ -115,10 +115,10 @@ impl RequestContext<'_> {
                     return Err(self.invalid_ip_status(new, &text, detail));
                 }
                 if let Some(old) = old {
-                    change.released = self.find_owned_reservation(old).await?;
+                    change.released_reservation = self.find_owned_reservation(old).await?;
                 }
                 let owner = ReservationOwner::from_service(new);
-                change.allocated = Some(self.new_reservation(ip, &owner, Expect::Absent)?);
+                change.new_reservation = Some(self.new_reservation(ip, &owner, Expect::Absent)?);
             }
         }
         Ok(change)
@@ -154,14 +154,14 @@ impl RequestContext<'_> {
             let expect = match self.read_reservation(first).await? {
                 None => Expect::Absent,
                 // It was reserved for an earlier service of this name.
-                Some(entry) if owner.is_named_in(&entry) => Expect::At(entry.mod_rev),
+                Some(entry) if owner.matches_reserved_name(&entry) => Expect::At(entry.mod_rev),
                 Some(_) => return Err(range_full_status()),
             };
             (first, expect)
         } else {
             (self.choose_random_ip(range, change).await?, Expect::Absent)
         };
-        change.allocated = Some(self.new_reservation(ip, &owner, expect)?);
+        change.new_reservation = Some(self.new_reservation(ip, &owner, expect)?);
         Ok(ip)
     }
 
@@ -175,28 +175,29 @@ impl RequestContext<'_> {
     ) -> Result<Ipv4Addr, Status> {
         let pending_allocations = &self.server.pending_ip_allocations;
         for _ in 0..RANDOM_TRIES_MAX {
-            let ip = range.nth_ip(u32::from_be_bytes(self.server.random()));
+            let ip = range.nth_ip(u32::from_be_bytes(self.server.random_bytes()));
             if ip == range.first_ip() {
                 continue;
             }
-            let Some(pending) = pending_allocations.try_insert(ip) else { continue };
+            let Some(pending) = pending_allocations.try_reserve(ip) else { continue };
             if self.read_reservation(ip).await?.is_none() {
-                change._pending = Some(pending);
+                change._pending_allocation = Some(pending);
                 return Ok(ip);
             }
         }
         let reservations = self.server.list_reservations(store::At::Newest).await;
-        let reservations = reservations.map_err(|error| self.read_failed("create", &error))?;
+        let reservations =
+            reservations.map_err(|error| self.read_failure_status("create", &error))?;
         let reserved: HashSet<Ipv4Addr> = reservations.iter().filter_map(reserved_ip).collect();
-        let start = u32::from_be_bytes(self.server.random());
+        let start = u32::from_be_bytes(self.server.random_bytes());
         let mut last_choice = None;
         for step in 0..range.len() {
             let ip = range.nth_ip(start.wrapping_add(step));
             if ip == range.first_ip() || reserved.contains(&ip) {
                 continue;
             }
-            if let Some(pending) = pending_allocations.try_insert(ip) {
-                change._pending = Some(pending);
+            if let Some(pending) = pending_allocations.try_reserve(ip) {
+                change._pending_allocation = Some(pending);
                 return Ok(ip);
             }
             last_choice = last_choice.or(Some(ip));
@@ -223,29 +224,29 @@ fn range_full_status() -> Status {
 }
 
 /// The cluster IP that a service asks for.
-enum RequestedIp {
+enum RequestedClusterIp {
     /// The service is of type ExternalName or headless.
     None,
     Any,
     Exactly(String),
 }
 
-fn requested_ip(service: &Tree) -> RequestedIp {
+fn requested_ip(service: &Tree) -> RequestedClusterIp {
     let spec = |member: &str| {
         let spec = service.get("spec").and_then(|spec| spec.get(member));
         spec.and_then(Value::as_str).unwrap_or_default()
     };
     match (spec("type"), spec("clusterIP")) {
-        ("ExternalName", _) | (_, "None") => RequestedIp::None,
-        (_, "") => RequestedIp::Any,
-        (_, ip) => RequestedIp::Exactly(ip.to_owned()),
+        ("ExternalName", _) | (_, "None") => RequestedClusterIp::None,
+        (_, "") => RequestedClusterIp::Any,
+        (_, ip) => RequestedClusterIp::Exactly(ip.to_owned()),
     }
 }
 
 /// The cluster IP of a stored service.
 fn stored_cluster_ip(service: &Tree) -> Option<Ipv4Addr> {
     match requested_ip(service) {
-        RequestedIp::Exactly(ip) => ip.parse().ok(),
-        RequestedIp::None | RequestedIp::Any => None,
+        RequestedClusterIp::Exactly(ip) => ip.parse().ok(),
+        RequestedClusterIp::None | RequestedClusterIp::Any => None,
     }
 }

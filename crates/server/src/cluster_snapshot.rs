@@ -2,9 +2,9 @@
 //! whole.
 
 mod namespace;
-mod roles;
+mod rbac_objects;
+mod snapshot_update;
 mod tracked_keys;
-mod update;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -16,14 +16,14 @@ use field_errors::FieldErrors;
 use store::{Change, Event, Item, Revision};
 
 pub use self::namespace::{Namespace, NamespacePhase};
-pub(crate) use self::tracked_keys::{TRACKED_PATHS, is_tracked, service_path};
-use self::update::KeyChange;
-use crate::admission::Hooks;
+use self::snapshot_update::KeyChange;
+pub(crate) use self::tracked_keys::{TRACKED_PATHS, is_tracked, service_directory_path};
+use crate::admission::ConfiguredHooks;
 
 /// A CustomResourceDefinition as it is stored.
 #[derive(Debug, Clone)]
 pub struct StoredDefinition {
-    /// The object.
+    /// The CustomResourceDefinition as the API returns it.
     pub tree: Arc<Tree>,
     /// The revision that wrote it.
     pub mod_rev: Revision,
@@ -47,7 +47,7 @@ pub struct ClusterSnapshot {
     /// The resources that are served.
     pub registry: Arc<Registry>,
     /// The admission webhooks and initializers.
-    pub hooks: Hooks,
+    pub hooks: ConfiguredHooks,
     /// The revision of the config revision key, which every change of the hooks writes. `None` if the hooks
     /// were never configured.
     pub config_revision: Option<Revision>,
@@ -56,12 +56,12 @@ pub struct ClusterSnapshot {
     pub undecodable_objects: Arc<BTreeMap<String, String>>,
     /// The storage paths of resources that have, or once had, uninitialized objects.
     pub paths_with_uninitialized: Arc<BTreeSet<String>>,
-    slots: Arc<[AuthorizerSlot]>,
+    authorizer_slots: Arc<[AuthorizerSlot]>,
 }
 
 /// The result of an update of the snapshot, apart from the next snapshot.
 #[derive(Debug, Default)]
-pub struct UpdateReport {
+pub struct SnapshotUpdateReport {
     /// Keys of objects that could not be decoded, with the reason. They count as absent.
     pub undecodable_objects: Vec<(String, String)>,
     /// Aggregated cluster roles whose stored rules differ from those of the snapshot.
@@ -70,7 +70,7 @@ pub struct UpdateReport {
 
 /// A stored object can not be decoded.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum DecodeError {
+pub(crate) enum StoredObjectError {
     #[error(transparent)]
     Json(#[from] codec::JsonError),
     #[error(transparent)]
@@ -89,9 +89,9 @@ impl ClusterSnapshot {
     /// # Errors
     /// Two authorizers have one name.
     pub fn empty(
-        slots: Arc<[AuthorizerSlot]>,
+        authorizer_slots: Arc<[AuthorizerSlot]>,
         node: authz_node::Snapshot,
-        hooks: Hooks,
+        hooks: ConfiguredHooks,
     ) -> Result<Self, ConfigurationError> {
         let cluster = Self {
             revision: Revision::ZERO,
@@ -105,9 +105,9 @@ impl ClusterSnapshot {
             config_revision: None,
             undecodable_objects: Arc::default(),
             paths_with_uninitialized: Arc::default(),
-            slots,
+            authorizer_slots,
         };
-        Ok(Self { chain: cluster.build_chain(&cluster.slots)?, ..cluster })
+        Ok(Self { chain: cluster.build_authorizer_chain(&cluster.authorizer_slots)?, ..cluster })
     }
 
     /// The same objects with other authorizers.
@@ -116,59 +116,63 @@ impl ClusterSnapshot {
     /// Two authorizers have one name.
     pub fn with_authorizers(
         &self,
-        slots: &Arc<[AuthorizerSlot]>,
+        authorizer_slots: &Arc<[AuthorizerSlot]>,
     ) -> Result<Self, ConfigurationError> {
-        let chain = self.build_chain(slots)?;
-        Ok(Self { chain, slots: Arc::clone(slots), ..self.clone() })
+        let chain = self.build_authorizer_chain(authorizer_slots)?;
+        Ok(Self { chain, authorizer_slots: Arc::clone(authorizer_slots), ..self.clone() })
     }
 
     /// The configured authorizers, in order.
     pub(crate) fn authorizer_slots(&self) -> &Arc<[AuthorizerSlot]> {
-        &self.slots
+        &self.authorizer_slots
     }
 
     /// The authorizers of an earlier snapshot over the objects of this one.
     pub(crate) fn chain_with_authorizers_of(&self, earlier: &Self) -> Arc<Chain> {
-        match Arc::ptr_eq(&self.slots, &earlier.slots) {
+        match Arc::ptr_eq(&self.authorizer_slots, &earlier.authorizer_slots) {
             true => Arc::clone(&self.chain),
             // The earlier snapshot has built a chain from these slots, so their names are unique.
-            false => {
-                self.build_chain(&earlier.slots).unwrap_or_else(|_| Arc::clone(&earlier.chain))
-            }
+            false => self
+                .build_authorizer_chain(&earlier.authorizer_slots)
+                .unwrap_or_else(|_| Arc::clone(&earlier.chain)),
         }
     }
 
-    fn build_chain(&self, slots: &[AuthorizerSlot]) -> Result<Arc<Chain>, ConfigurationError> {
-        let members =
-            slots.iter().map(|slot| (slot.member(&self.rbac, &self.node), slot.observer.clone()));
+    fn build_authorizer_chain(
+        &self,
+        authorizer_slots: &[AuthorizerSlot],
+    ) -> Result<Arc<Chain>, ConfigurationError> {
+        let members = authorizer_slots
+            .iter()
+            .map(|slot| (slot.member(&self.rbac, &self.node), slot.observer.clone()));
         Chain::with_observers(members).map(Arc::new)
     }
 
     /// The snapshot with these objects, which were read at one revision of the store.
     #[must_use]
-    pub fn with_items(
+    pub fn with_stored_items(
         &self,
         prefix: &str,
         items: &[Item],
         revision: Revision,
-    ) -> (Self, UpdateReport) {
+    ) -> (Self, SnapshotUpdateReport) {
         let changes = items.iter().map(|item| KeyChange {
             key: item.key.as_str(),
             revision: item.entry.mod_rev,
             old_value: None,
             new_value: Some(&item.entry.value),
         });
-        self.with_changes(prefix, changes, revision)
+        self.with_key_changes(prefix, changes, revision)
     }
 
     /// The snapshot after these events.
     #[must_use]
-    pub fn with_events(
+    pub fn with_store_events(
         &self,
         prefix: &str,
         events: &[Event],
         revision: Revision,
-    ) -> (Self, UpdateReport) {
+    ) -> (Self, SnapshotUpdateReport) {
         let changes = events.iter().map(|event| {
             let (old_value, new_value) = match &event.change {
                 Change::Create(entry) => (None, Some(&entry.value)),
@@ -177,6 +181,6 @@ impl ClusterSnapshot {
             };
             KeyChange { key: event.key.as_str(), revision: event.revision, old_value, new_value }
         });
-        self.with_changes(prefix, changes, revision)
+        self.with_key_changes(prefix, changes, revision)
     }
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use api_resources::Resource;
 use store::{Entry, Key};
 
-use crate::undecodable::placeholder;
+use crate::undecodable_objects::undecodable_placeholder;
 
 /// How many versions the cache holds, at 8 bytes each.
 const VERSIONS_MAX: usize = 1 << 18;
@@ -19,7 +19,7 @@ pub(crate) struct DecodableVersions {
     prefix: String,
     hasher: RandomState,
     /// Hashes of a key and a revision, each in the slot that the hash selects.
-    hashes: Box<[AtomicU64]>,
+    version_hashes: Box<[AtomicU64]>,
 }
 
 /// An object as lists and watches show it.
@@ -30,14 +30,14 @@ pub(crate) struct ListedEntry {
 }
 
 impl DecodableVersions {
-    /// An empty cache.
+    /// Creates an empty cache for the keys under this prefix.
     pub(crate) fn new(prefix: &str) -> Self {
-        let hashes = (0..VERSIONS_MAX).map(|_| AtomicU64::new(0)).collect();
-        Self { prefix: prefix.to_owned(), hasher: RandomState::new(), hashes }
+        let version_hashes = (0..VERSIONS_MAX).map(|_| AtomicU64::new(0)).collect();
+        Self { prefix: prefix.to_owned(), hasher: RandomState::new(), version_hashes }
     }
 
     /// The stored object, or a placeholder if it can not be decoded.
-    pub(crate) fn or_placeholder(
+    pub(crate) fn entry_or_placeholder(
         &self,
         resource: &Resource,
         key: &Key,
@@ -52,7 +52,7 @@ impl DecodableVersions {
         };
         let names = api_resources::names_in_key(&self.prefix, resource, key.as_str());
         let (namespace, name) = names.unwrap_or_default();
-        let tree = placeholder(resource, namespace, name, &entry.value, &why);
+        let tree = undecodable_placeholder(resource, namespace, name, &entry.value, &why);
         let entry = Entry { value: codec::encode_stored_object(&tree).into(), ..entry };
         ListedEntry { entry, is_placeholder: true }
     }
@@ -61,7 +61,7 @@ impl DecodableVersions {
         // No version has the hash 0, which marks an empty slot.
         let hash = self.hasher.hash_one((key.as_str(), entry.mod_rev.number())) | 1;
         let slot = usize::try_from(hash >> 1).unwrap_or_default() % VERSIONS_MAX;
-        let Some(cached) = self.hashes.get(slot) else { return false };
+        let Some(cached) = self.version_hashes.get(slot) else { return false };
         if cached.load(Ordering::Relaxed) == hash {
             return true;
         }

@@ -7,7 +7,7 @@ use codec::{DiscoveryFormat, EndpointKind, FormatRequest};
 use serde_json::json;
 
 use crate::error_status::IntoStatus;
-use crate::respond::{Document, Reply};
+use crate::respond::{CacheableDocument, Reply};
 use crate::rest::Query;
 use crate::server_state::ServerState;
 
@@ -40,19 +40,17 @@ pub(crate) fn discovery_document(
         [Some("version"), None, ..] => Some(version_document(server)),
         [Some("api"), None, ..] => {
             let aggregated = &registry.discovery().aggregated_core;
-            if let Some(reply) = aggregated_reply(aggregated, asked, etag)? {
+            if let Some(reply) = aggregated_discovery_reply(aggregated, asked, etag)? {
                 return Ok(Some(reply));
             }
             Some(
-                api_resources::Discovery::core_versions_document(
-                    &server.options.advertised_address,
-                )
-                .body,
+                api_resources::Discovery::core_versions_document(&server.api_settings.advertised_address)
+                    .body,
             )
         }
         [Some("apis"), None, ..] => {
             let aggregated = &registry.discovery().aggregated_groups;
-            if let Some(reply) = aggregated_reply(aggregated, asked, etag)? {
+            if let Some(reply) = aggregated_discovery_reply(aggregated, asked, etag)? {
                 return Ok(Some(reply));
             }
             Some(registry.discovery().groups.body.clone())
@@ -93,7 +91,7 @@ pub(crate) fn is_known_group(registry: &Registry, path: &str) -> bool {
     }
 }
 
-fn aggregated_reply(
+fn aggregated_discovery_reply(
     document: &api_resources::PublishedDocument,
     asked: &FormatRequest<'_>,
     etag: Option<&str>,
@@ -106,7 +104,7 @@ fn aggregated_reply(
     let document_etag = document.etag();
     let is_not_modified =
         etag.is_some_and(|given| given.split(',').any(|one| one.trim() == document_etag));
-    Ok(Some(Reply::Document(Document {
+    Ok(Some(Reply::Document(CacheableDocument {
         bytes: document.body.clone(),
         content_type: version.media_type(),
         etag: Some(document_etag),
@@ -124,7 +122,7 @@ fn openapi_v2(asked: &FormatRequest<'_>) -> Result<Reply, Status> {
             (V2_JSON_DOCUMENT, "application/json")
         }
     };
-    Ok(Reply::Document(Document {
+    Ok(Reply::Document(CacheableDocument {
         bytes: Bytes::from_static(bytes),
         content_type,
         etag: None,
@@ -138,7 +136,7 @@ fn openapi_v3(registry: &Registry, path: &str, query: &Query) -> Option<Reply> {
     let openapi = registry.openapi();
     let rest = path.strip_prefix("/openapi/v3")?;
     let reply = |bytes: Bytes, cache: &'static str, location: Option<String>| {
-        Some(Reply::Document(Document {
+        Some(Reply::Document(CacheableDocument {
             bytes,
             content_type: "application/json",
             etag: None,
@@ -183,7 +181,7 @@ fn root_paths(registry: &Registry) -> Bytes {
 }
 
 fn version_document(server: &ServerState) -> Bytes {
-    let reported = &server.options.reported_version;
+    let reported = &server.api_settings.reported_version;
     let (major, minor) = reported.split_once('.').unwrap_or((reported, "0"));
     let package_version = env!("CARGO_PKG_VERSION");
     Bytes::from(

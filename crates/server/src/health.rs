@@ -10,7 +10,7 @@ use crate::server_state::ServerState;
 /// The timeout of the health check of the store.
 const STORE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The phases of the server's life that readiness depends on.
+/// The states of the server that readiness depends on.
 #[derive(Debug, Default)]
 pub(crate) struct Readiness {
     /// The default objects were written after the start.
@@ -28,13 +28,13 @@ enum HealthEndpoint {
 }
 
 /// The result of one check.
-struct CheckResult {
+struct HealthCheckResult {
     name: &'static str,
-    state: CheckState,
+    state: HealthCheckState,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum CheckState {
+enum HealthCheckState {
     Ok,
     /// The check fails, but its endpoint passes: a server that still serves reads, and the deletes that
     /// free space, must not be taken out of service.
@@ -42,13 +42,13 @@ enum CheckState {
     Failed,
 }
 
-impl CheckResult {
+impl HealthCheckResult {
     fn new(name: &'static str, is_ok: bool) -> Self {
-        Self { name, state: if is_ok { CheckState::Ok } else { CheckState::Failed } }
+        Self { name, state: if is_ok { HealthCheckState::Ok } else { HealthCheckState::Failed } }
     }
 
-    fn degradable(name: &'static str, is_ok: bool) -> Self {
-        Self { name, state: if is_ok { CheckState::Ok } else { CheckState::Degraded } }
+    fn new_degradable(name: &'static str, is_ok: bool) -> Self {
+        Self { name, state: if is_ok { HealthCheckState::Ok } else { HealthCheckState::Degraded } }
     }
 }
 
@@ -81,9 +81,9 @@ pub(crate) async fn health_response(
     let path = path.trim_matches('/');
     let (first, check) = path.split_once('/').map_or((path, None), |(a, b)| (a, Some(b)));
     let endpoint = HealthEndpoint::ALL.into_iter().find(|endpoint| endpoint.name() == first)?;
-    let checks = run_checks(server, endpoint).await;
+    let checks = run_health_checks(server, endpoint).await;
     match check {
-        None => Some(render_checks(endpoint, &checks, query)),
+        None => Some(render_check_results(endpoint, &checks, query)),
         Some(name) => {
             let name = if name == "etcd" { "storage" } else { name };
             let check = checks.iter().find(|check| check.name == name)?;
@@ -92,15 +92,18 @@ pub(crate) async fn health_response(
                 text: format!("internal server error: {name} {how}: reason withheld\n"),
             };
             Some(match check.state {
-                CheckState::Ok => TextResponse { code: 200, text: "ok".to_owned() },
-                CheckState::Degraded => failed("degraded"),
-                CheckState::Failed => failed("failed"),
+                HealthCheckState::Ok => TextResponse { code: 200, text: "ok".to_owned() },
+                HealthCheckState::Degraded => failed("degraded"),
+                HealthCheckState::Failed => failed("failed"),
             })
         }
     }
 }
 
-async fn run_checks(server: &ServerState, endpoint: HealthEndpoint) -> Vec<CheckResult> {
+async fn run_health_checks(
+    server: &ServerState,
+    endpoint: HealthEndpoint,
+) -> Vec<HealthCheckResult> {
     let is_stored = match endpoint {
         // A restart does not repair a disk that accepts no writes, so liveness requires reads only.
         HealthEndpoint::Livez => {
@@ -113,29 +116,37 @@ async fn run_checks(server: &ServerState, endpoint: HealthEndpoint) -> Vec<Check
         }
     };
     let mut checks = vec![
-        CheckResult::new("ping", true),
-        CheckResult::new("log", true),
-        CheckResult::new("storage", is_stored),
+        HealthCheckResult::new("ping", true),
+        HealthCheckResult::new("log", true),
+        HealthCheckResult::new("storage", is_stored),
     ];
     if endpoint == HealthEndpoint::Readyz {
         let status = server.store.status();
         let readiness = &server.readiness;
         let is_bootstrapped = readiness.is_bootstrapped.load(Ordering::Acquire);
         checks.extend([
-            CheckResult::new("storage-readiness", is_stored),
-            CheckResult::degradable("storage-space", status.alarms.is_empty()),
-            CheckResult::degradable("storage-upkeep", status.failed_maintenance.is_none()),
-            CheckResult::new("admission-config", !server.barrier.confirmation_age().is_stale),
-            CheckResult::new("informer-sync", server.snapshot_cache.is_synced()),
-            CheckResult::new(BOOTSTRAP_CHECK, is_bootstrapped),
-            CheckResult::new("shutdown", !readiness.is_stopping.load(Ordering::Acquire)),
+            HealthCheckResult::new("storage-readiness", is_stored),
+            HealthCheckResult::new_degradable("storage-space", status.alarms.is_empty()),
+            HealthCheckResult::new_degradable(
+                "storage-upkeep",
+                status.failed_maintenance.is_none(),
+            ),
+            HealthCheckResult::new("admission-config", !server.barrier.confirmation_age().is_stale),
+            HealthCheckResult::new("informer-sync", server.snapshot_cache.is_synced()),
+            HealthCheckResult::new(BOOTSTRAP_CHECK, is_bootstrapped),
+            HealthCheckResult::new("shutdown", !readiness.is_stopping.load(Ordering::Acquire)),
         ]);
     }
     checks
 }
 
-fn render_checks(endpoint: HealthEndpoint, checks: &[CheckResult], query: &Query) -> TextResponse {
-    let mut excluded: Vec<&str> = query.all("exclude").filter(|name| !name.is_empty()).collect();
+fn render_check_results(
+    endpoint: HealthEndpoint,
+    checks: &[HealthCheckResult],
+    query: &Query,
+) -> TextResponse {
+    let mut excluded: Vec<&str> =
+        query.all_values("exclude").filter(|name| !name.is_empty()).collect();
     let mut lines = String::new();
     let mut is_passing = true;
     for check in checks {
@@ -147,9 +158,11 @@ fn render_checks(endpoint: HealthEndpoint, checks: &[CheckResult], query: &Query
             writeln!(lines, "[+]{name} excluded: ok")
         } else {
             match check.state {
-                CheckState::Ok => writeln!(lines, "[+]{name} ok"),
-                CheckState::Degraded => writeln!(lines, "[-]{name} degraded: reason withheld"),
-                CheckState::Failed => {
+                HealthCheckState::Ok => writeln!(lines, "[+]{name} ok"),
+                HealthCheckState::Degraded => {
+                    writeln!(lines, "[-]{name} degraded: reason withheld")
+                }
+                HealthCheckState::Failed => {
                     is_passing = false;
                     writeln!(lines, "[-]{name} failed: reason withheld")
                 }
@@ -163,7 +176,7 @@ fn render_checks(endpoint: HealthEndpoint, checks: &[CheckResult], query: &Query
             writeln!(lines, "warn: some health checks cannot be excluded: no matches for {names}");
     }
     let name = endpoint.name();
-    match (is_passing, query.flag("verbose")) {
+    match (is_passing, query.is_flag_set("verbose")) {
         (true, false) => TextResponse { code: 200, text: "ok".to_owned() },
         (true, true) => TextResponse { code: 200, text: format!("{lines}{name} check passed\n") },
         (false, _) => TextResponse { code: 500, text: format!("{lines}{name} check failed\n") },
@@ -180,11 +193,11 @@ mod tests {
 
     fn answer_with(query: &str, is_stored: bool, is_roomy: bool) -> (u16, String) {
         let checks = [
-            CheckResult::new("ping", true),
-            CheckResult::new("storage", is_stored),
-            CheckResult::degradable("storage-space", is_roomy),
+            HealthCheckResult::new("ping", true),
+            HealthCheckResult::new("storage", is_stored),
+            HealthCheckResult::new_degradable("storage-space", is_roomy),
         ];
-        let text = render_checks(
+        let text = render_check_results(
             HealthEndpoint::Readyz,
             &checks,
             &Query::parse(&format!("/readyz?{query}")),

@@ -25,7 +25,7 @@ const HEADER_BYTES_MAX: usize = 8 << 10;
 /// The longest trace in the audit log.
 const ANNOTATION_BYTES_MAX: usize = 64 << 10;
 
-/// How much of an event the trace contains.
+/// Whether a trace contains the patches of hooks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum TraceDetail {
     WithPatches,
@@ -48,24 +48,24 @@ pub(crate) async fn should_send_trace(headers: &HeaderMap, authorized: &Authoriz
 
 /// The trace as the value of a header. If it is too long, the patches are left out, then the last events.
 pub(crate) fn trace_header_value(notes: &[SessionReport]) -> Option<HeaderValue> {
-    let full = full_trace(notes);
-    let text = full.or_else(|| shortened_trace(notes, HEADER_BYTES_MAX))?;
+    let full = trace_with_patches(notes);
+    let text = full.or_else(|| truncated_trace(notes, HEADER_BYTES_MAX))?;
     HeaderValue::from_str(&text).ok()
 }
 
 /// The trace for the audit log; `None` if no hook matched.
 pub(crate) fn trace_annotation(notes: &[SessionReport]) -> Option<String> {
     let is_empty = notes.iter().all(|notes| notes.events.is_empty());
-    if is_empty { None } else { shortened_trace(notes, ANNOTATION_BYTES_MAX) }
+    if is_empty { None } else { truncated_trace(notes, ANNOTATION_BYTES_MAX) }
 }
 
 /// The trace without patches, and without the last events that do not fit.
-fn shortened_trace(notes: &[SessionReport], bytes_max: usize) -> Option<String> {
+fn truncated_trace(notes: &[SessionReport], bytes_max: usize) -> Option<String> {
     let mut n_events: usize = notes.iter().map(|notes| notes.events.len()).sum();
     loop {
         let events = notes.iter().flat_map(|notes| &notes.events).take(n_events);
         let mut shown: Vec<Value> =
-            events.map(|event| event_json(event, TraceDetail::WithoutPatches)).collect();
+            events.map(|event| hook_event_json(event, TraceDetail::WithoutPatches)).collect();
         let n_all: usize = notes.iter().map(|notes| notes.events.len()).sum();
         if n_events < n_all {
             shown.push(json!({"omitted": n_all - n_events}));
@@ -79,14 +79,14 @@ fn shortened_trace(notes: &[SessionReport], bytes_max: usize) -> Option<String> 
 }
 
 /// The trace with patches, if it fits into a header.
-fn full_trace(notes: &[SessionReport]) -> Option<String> {
+fn trace_with_patches(notes: &[SessionReport]) -> Option<String> {
     let events = notes.iter().flat_map(|notes| &notes.events);
-    let events = events.map(|event| event_json(event, TraceDetail::WithPatches));
+    let events = events.map(|event| hook_event_json(event, TraceDetail::WithPatches));
     let text = to_ascii_json(&Value::Array(events.collect()));
     (text.len() <= HEADER_BYTES_MAX).then_some(text)
 }
 
-fn event_json(event: &HookEvent, detail: TraceDetail) -> Value {
+fn hook_event_json(event: &HookEvent, detail: TraceDetail) -> Value {
     let mut members = Map::new();
     let mut insert = |member: &str, value: Value| {
         members.insert(member.to_owned(), value);
@@ -99,7 +99,7 @@ fn event_json(event: &HookEvent, detail: TraceDetail) -> Value {
     match &event.outcome {
         HookOutcome::Skipped(reason) => {
             insert("outcome", "skipped".into());
-            insert("why", describe_skip(reason).into());
+            insert("why", describe_skip_reason(reason).into());
         }
         HookOutcome::Called { duration, verdict } => {
             let (outcome, why) = match verdict {
@@ -132,7 +132,7 @@ fn phase_name(phase: Phase) -> &'static str {
     }
 }
 
-fn describe_skip(reason: &SkipReason) -> String {
+fn describe_skip_reason(reason: &SkipReason) -> String {
     match reason {
         SkipReason::NamespaceSelector => "namespaceSelector does not match".to_owned(),
         SkipReason::ObjectSelector => "objectSelector does not match".to_owned(),
@@ -142,7 +142,7 @@ fn describe_skip(reason: &SkipReason) -> String {
     }
 }
 
-/// JSON whose other characters are escaped, since header values are ASCII.
+/// Encodes JSON with all characters outside of ASCII escaped, because header values are ASCII.
 fn to_ascii_json(value: &Value) -> String {
     let json = value.to_string();
     if json.is_ascii() {

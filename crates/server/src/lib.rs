@@ -7,6 +7,8 @@
 //! verbs, the loops, health checks, metrics and logs.
 //! Must not know: command lines, how stores keep their data, how authorizers decide.
 
+#![deny(clippy::indexing_slicing)]
+
 mod admission;
 mod audit_id;
 mod audit_record_guard;
@@ -16,22 +18,22 @@ mod ca_files;
 mod clock;
 mod cluster_ips;
 mod cluster_snapshot;
-mod deadline;
 mod decodable_versions;
 mod discovery;
 mod error_status;
 mod health;
 mod hook_trace;
-mod initialize;
+mod initializers;
 mod log;
 mod loopback;
 mod loops;
 mod metrics;
 mod object_ref;
 mod out_of_space;
-mod record;
 mod request;
+mod request_deadline;
 mod request_error;
+mod request_record;
 mod respond;
 mod rest;
 mod review;
@@ -40,11 +42,11 @@ mod serve;
 mod server_state;
 mod service_directory;
 mod snapshot_cache;
-mod undecodable;
+mod undecodable_objects;
 mod watch_body;
 mod write_progress;
 
-pub use admission::{Admitted, Hooks, SyncMode, SyncOptions};
+pub use admission::{Admitted, ConfigSyncMode, ConfigSyncOptions, ConfiguredHooks};
 pub use authorize::Authorized;
 pub use bootstrap::BootstrapError;
 pub use ca_files::CaFiles;
@@ -52,9 +54,9 @@ pub use clock::Clock;
 pub use cluster_ips::{ServiceIpRange, ServiceIpRangeError};
 pub use cluster_snapshot::{ClusterSnapshot, Namespace, NamespacePhase};
 pub use error_status::IntoStatus;
-pub use initialize::GetMode;
-pub use log::{Level, Log, LogField, LogFormat};
+pub use initializers::UninitializedGetMode;
+pub use log::{Log, LogField, LogFormat, LogLevel};
 pub use loopback::SERVER_USER;
-pub use serve::{AdmissionOptions, ReplaceAuthorizers, Server, ServerOptions, StartError};
+pub use serve::{AdmissionOptions, AuthorizerReplacer, Server, ServerOptions, StartError};
 pub use server_state::ApiSettings;
 pub use service_directory::{ServiceDirectory, ServiceRouting};

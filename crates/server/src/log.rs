@@ -18,8 +18,8 @@ pub enum LogFormat {
 
 /// The severity of a log line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
-    /// Something is broken.
+pub enum LogLevel {
+    /// Something is broken, and an operator has to act.
     Error,
     /// Something should be looked at.
     Warn,
@@ -27,7 +27,7 @@ pub enum Level {
     Notice,
     /// One line per request.
     Info,
-    /// Details for debugging.
+    /// Details that help to debug the server.
     Debug,
 }
 
@@ -37,13 +37,13 @@ pub struct Log {
     /// The format of lines.
     pub format: LogFormat,
     /// The least severe level that is written.
-    pub level: Level,
+    pub level: LogLevel,
 }
 
 /// A field of a log line: a name and a value.
 pub type LogField<'a> = (&'static str, &'a dyn std::fmt::Display);
 
-impl Level {
+impl LogLevel {
     const fn name(self) -> &'static str {
         match self {
             Self::Error => "ERROR",
@@ -57,7 +57,7 @@ impl Level {
 
 impl Log {
     /// Writes a line if its level is enabled. Errors of standard error are ignored.
-    pub fn write(&self, level: Level, message: &str, fields: &[LogField<'_>]) {
+    pub fn write(&self, level: LogLevel, message: &str, fields: &[LogField<'_>]) {
         if level <= self.level {
             let line = self.format_line(Timestamp::now(), level, message, fields);
             let _ = std::io::stderr().lock().write_all(line.as_bytes());
@@ -66,28 +66,28 @@ impl Log {
 
     /// Writes a line of level error: something is broken.
     pub fn error(&self, message: &str, fields: &[LogField<'_>]) {
-        self.write(Level::Error, message, fields);
+        self.write(LogLevel::Error, message, fields);
     }
 
     /// Writes a line of level warning: an operator should look at something.
     pub fn warn(&self, message: &str, fields: &[LogField<'_>]) {
-        self.write(Level::Warn, message, fields);
+        self.write(LogLevel::Warn, message, fields);
     }
 
     /// Writes a line of level notice: the start, the stop, and recovery from an error.
     pub fn notice(&self, message: &str, fields: &[LogField<'_>]) {
-        self.write(Level::Notice, message, fields);
+        self.write(LogLevel::Notice, message, fields);
     }
 
     /// Writes a line of level info.
     pub fn info(&self, message: &str, fields: &[LogField<'_>]) {
-        self.write(Level::Info, message, fields);
+        self.write(LogLevel::Info, message, fields);
     }
 
     fn format_line(
         &self,
         now: Timestamp,
-        level: Level,
+        level: LogLevel,
         message: &str,
         fields: &[LogField<'_>],
     ) -> String {
@@ -133,15 +133,15 @@ mod tests {
     #[test]
     fn an_event_is_one_line_in_both_formats() {
         let now: Timestamp = "2026-11-15T18:02:38Z".parse().unwrap();
-        let log = Log { format: LogFormat::Text, level: Level::Info };
+        let log = Log { format: LogFormat::Text, level: LogLevel::Info };
         let line =
-            log.format_line(now, Level::Warn, "a\nb", &[("code", &200), ("user", &"x \"y\"\n")]);
+            log.format_line(now, LogLevel::Warn, "a\nb", &[("code", &200), ("user", &"x \"y\"\n")]);
         assert_eq!(
             line,
             "2026-11-15T18:02:38.000000Z WARN  a b code=200 user=\"x \\\"y\\\"\\n\"\n"
         );
-        let log = Log { format: LogFormat::Json, level: Level::Info };
-        let line = log.format_line(now, Level::Error, "a\nb", &[("code", &200)]);
+        let log = Log { format: LogFormat::Json, level: LogLevel::Info };
+        let line = log.format_line(now, LogLevel::Error, "a\nb", &[("code", &200)]);
         let json: Value = serde_json::from_str(&line).unwrap();
         assert_eq!((json["message"].as_str(), json["code"].as_str()), (Some("a\nb"), Some("200")));
         assert_eq!(line.matches('\n').count(), 1);

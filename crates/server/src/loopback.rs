@@ -14,9 +14,9 @@ use jiff::Timestamp;
 use tokio::time::Instant;
 
 use crate::authorize::{Authorized, authorize};
-use crate::initialize::wait_for_initializers;
+use crate::initializers::wait_for_initializers;
 use crate::object_ref::ObjectRef;
-use crate::record;
+use crate::request_record;
 use crate::rest::{
     DeleteResult, Query, RequestContext, RequestReport, VersionedObject, WriteOptions, create,
     delete, get, update,
@@ -53,21 +53,21 @@ impl Drop for LoopbackAuditEvent<'_> {
                 let status = Status::timeout();
                 event.set_response_status(status.code, serde_json::to_value(&status).ok().as_ref());
             }
-            record::write_audit_event(self.server, event, Stage::ResponseComplete);
+            request_record::write_audit_event(self.server, event, Stage::ResponseComplete);
         }
     }
 }
 
 impl ServerState {
-    /// Reads an object.
+    /// Reads an object as the server's own user.
     pub(crate) async fn loopback_get(
         &self,
         object: ObjectRef<'_>,
     ) -> Result<VersionedObject, Status> {
         let (request, mut audit) = self.authorize_loopback(Verb::Get, object).await?;
         let route = audit.record_failure(request.route())?;
-        let result = get(&request.context(self, &route)).await;
-        audit.finish(200, result, &[])
+        let result = get(&request.request_context(self, &route)).await;
+        audit.record_result(200, result, &[])
     }
 
     /// Creates an object in the collection that the reference names.
@@ -78,14 +78,14 @@ impl ServerState {
     ) -> Result<VersionedObject, Status> {
         let (request, mut audit) = self.authorize_loopback(Verb::Create, collection).await?;
         let route = audit.record_failure(request.route())?;
-        let ctx = request.context(self, &route);
+        let ctx = request.request_context(self, &route);
         let tree = with_type_meta(&route.resource, tree);
         let mut report = RequestReport::default();
         let result = match create(&ctx, tree, WriteOptions::default(), &mut report).await {
             Ok(written) => wait_for_initializers(&ctx, written).await,
             Err(status) => Err(status),
         };
-        audit.finish(201, result.map(|written| written.shown), &report.hook_reports)
+        audit.record_result(201, result.map(|written| written.object), &report.hook_reports)
     }
 
     /// Replaces an object, or the subresource that the reference names.
@@ -96,17 +96,17 @@ impl ServerState {
     ) -> Result<VersionedObject, Status> {
         let (request, mut audit) = self.authorize_loopback(Verb::Update, object).await?;
         let route = audit.record_failure(request.route())?;
-        let ctx = request.context(self, &route);
+        let ctx = request.request_context(self, &route);
         let tree = with_type_meta(&route.resource, tree);
         let mut report = RequestReport::default();
         let result = match update(&ctx, &tree, WriteOptions::default(), &mut report).await {
             Ok(written) => wait_for_initializers(&ctx, written).await,
             Err(status) => Err(status),
         };
-        audit.finish(200, result.map(|written| written.shown), &report.hook_reports)
+        audit.record_result(200, result.map(|written| written.object), &report.hook_reports)
     }
 
-    /// Deletes an object.
+    /// Deletes an object as the server's own user.
     pub(crate) async fn loopback_delete(
         &self,
         object: ObjectRef<'_>,
@@ -115,8 +115,8 @@ impl ServerState {
         let (request, mut audit) = self.authorize_loopback(Verb::Delete, object).await?;
         let route = audit.record_failure(request.route())?;
         let mut report = RequestReport::default();
-        let result = delete(&request.context(self, &route), options, &mut report).await;
-        audit.finish(200, result, &report.hook_reports)
+        let result = delete(&request.request_context(self, &route), options, &mut report).await;
+        audit.record_result(200, result, &report.hook_reports)
     }
 
     /// Records a write that the server makes directly to the store, without admission, and the reason.
@@ -124,7 +124,7 @@ impl ServerState {
         if let Some(mut event) = self.begin_loopback_event(info) {
             event.annotate(annotation, why);
             event.set_response_status(200, None);
-            record::write_audit_event(self, &event, Stage::ResponseComplete);
+            request_record::write_audit_event(self, &event, Stage::ResponseComplete);
         }
     }
 
@@ -152,7 +152,7 @@ impl ServerState {
     fn begin_loopback_event(&self, info: &RequestInfo) -> Option<Box<Event>> {
         let auditor = self.auditor.as_ref()?;
         let received = ReceivedRequest {
-            audit_id: &api_object::uuid4(self.random()),
+            audit_id: &api_object::uuid4(self.random_bytes()),
             uri: &info.path,
             attributes: info.attributes(Some(&self.loopback_user)),
             source_ips: &[IpAddr::V4(Ipv4Addr::LOCALHOST)],
@@ -160,21 +160,25 @@ impl ServerState {
             at: Timestamp::now(),
         };
         let event = auditor.begin_event(&received).map(Box::new)?;
-        record::write_audit_event(self, &event, Stage::RequestReceived);
+        request_record::write_audit_event(self, &event, Stage::RequestReceived);
         Some(event)
     }
 }
 
 impl LoopbackRequest {
     fn route(&self) -> Result<Route<'_>, Status> {
-        Route::for_authorized(&self.authorized).map_err(|error| match error {
+        Route::from_authorized(&self.authorized).map_err(|error| match error {
             RouteError::Text => Status::unknown_resource(),
             RouteError::Status(status) => status,
         })
     }
 
-    fn context<'a>(&'a self, server: &'a ServerState, route: &'a Route<'a>) -> RequestContext<'a> {
-        let deadline = Instant::now() + server.options.request_timeout;
+    fn request_context<'a>(
+        &'a self,
+        server: &'a ServerState,
+        route: &'a Route<'a>,
+    ) -> RequestContext<'a> {
+        let deadline = Instant::now() + server.api_settings.request_timeout;
         let (query, write_progress) = (&self.query, &self.write_progress);
         RequestContext {
             // The default objects are written without hooks, because hooks may need the server.
@@ -194,14 +198,14 @@ impl LoopbackAuditEvent<'_> {
     }
 
     /// Records the result of the request and the reports of its hooks.
-    fn finish<T>(
+    fn record_result<T>(
         &mut self,
         code: u16,
         result: Result<T, Status>,
         reports: &[SessionReport],
     ) -> Result<T, Status> {
         if let Some(event) = &mut self.event {
-            record::annotate_hook_reports(event, reports);
+            request_record::annotate_hook_reports(event, reports);
             if result.is_ok() {
                 event.set_response_status(code, None);
             }

@@ -1,7 +1,7 @@
 //! The background loops of the server: controllers that act on stored objects without a client's request.
 
 mod aggregated_roles;
-mod cluster_ips;
+mod cluster_ip_repair;
 mod definitions;
 mod deletion_tasks;
 mod garbage_collector;
@@ -9,7 +9,7 @@ mod namespaces;
 mod store_alarms;
 
 pub(crate) use aggregated_roles::store_aggregated_roles;
-pub(crate) use cluster_ips::{repair_cluster_ips_and_log, repair_cluster_ips_periodically};
+pub(crate) use cluster_ip_repair::{repair_cluster_ips_and_log, repair_cluster_ips_periodically};
 pub(crate) use definitions::reconcile_definitions;
 pub(crate) use garbage_collector::collect_garbage;
 pub(crate) use namespaces::delete_terminating_namespaces;

@@ -1,7 +1,7 @@
 //! Metrics for operators, under the names that Kubernetes uses.
 
-mod store;
-mod unserved_series;
+mod store_metrics;
+mod unserved_metric_series;
 
 use std::num::NonZeroUsize;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use prometheus::{
     Registry, TextEncoder,
 };
 
-use self::store::StoreMetrics;
+use self::store_metrics::StoreMetrics;
 use crate::server_state::ServerState;
 
 /// The content type of `/metrics`.
@@ -35,7 +35,7 @@ const STORE_SECONDS_BUCKETS: &[f64] = &[
 
 /// The labels of request metrics.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct RequestLabels<'a> {
+pub(crate) struct RequestMetricLabels<'a> {
     pub(crate) verb: &'a str,
     pub(crate) dry_run: &'a str,
     pub(crate) group: &'a str,
@@ -48,12 +48,12 @@ pub(crate) struct RequestLabels<'a> {
 /// The metrics of the server.
 pub(crate) struct Metrics {
     registry: Registry,
-    requests: IntCounterVec,
-    durations: HistogramVec,
+    request_counts: IntCounterVec,
+    request_durations: HistogramVec,
     pub(crate) in_flight: IntGaugeVec,
-    pub(crate) long_running: IntGaugeVec,
+    pub(crate) long_running_requests: IntGaugeVec,
     pub(crate) watch_events: IntCounterVec,
-    pub(crate) terminations: IntCounterVec,
+    pub(crate) request_terminations: IntCounterVec,
     pub(crate) authentications: IntCounterVec,
     pub(crate) authority_reloads: IntCounterVec,
     pub(crate) audit_events: IntCounter,
@@ -86,7 +86,7 @@ impl Metrics {
         };
         let request_labels =
             ["verb", "dry_run", "group", "version", "resource", "subresource", "scope"];
-        let durations = HistogramVec::new(
+        let request_durations = HistogramVec::new(
             HistogramOpts::new(
                 "apiserver_request_duration_seconds",
                 "Response latency distribution in seconds for each verb, dry run value, group, \
@@ -95,7 +95,7 @@ impl Metrics {
             .buckets(REQUEST_SECONDS_BUCKETS.to_vec()),
             &[&request_labels[..], &["component"]].concat(),
         )?;
-        registry.register(Box::new(durations.clone()))?;
+        registry.register(Box::new(request_durations.clone()))?;
         let store_requests = HistogramVec::new(
             HistogramOpts::new(
                 "etcd_request_duration_seconds",
@@ -112,19 +112,19 @@ impl Metrics {
         )?;
         registry.register(Box::new(snapshot_revision.clone()))?;
         Ok(Self {
-            requests: counters(
+            request_counts: counters(
                 "apiserver_request_total",
                 "Counter of apiserver requests broken out for each verb, dry run value, group, \
                  version, resource, scope, component, and HTTP response code.",
                 &[&request_labels[..], &["component", "code"]].concat(),
             )?,
-            durations,
+            request_durations,
             in_flight: gauges(
                 "apiserver_current_inflight_requests",
                 "Number of requests under way, of each kind that has a limit of its own.",
                 &["request_kind"],
             )?,
-            long_running: gauges(
+            long_running_requests: gauges(
                 "apiserver_longrunning_requests",
                 "Gauge of all active long-running requests, by resource.",
                 &["verb", "group", "version", "resource"],
@@ -134,7 +134,7 @@ impl Metrics {
                 "Number of events sent in watch clients.",
                 &["group", "version", "resource"],
             )?,
-            terminations: counters(
+            request_terminations: counters(
                 "apiserver_request_terminations_total",
                 "Number of requests which apiserver terminated in self-defense.",
                 &["code"],
@@ -180,19 +180,25 @@ impl Metrics {
     }
 
     /// Counts a request that has been answered.
-    pub(crate) fn count_request(&self, labels: &RequestLabels<'_>, code: u16, took: Duration) {
-        let RequestLabels { verb, dry_run, group, version, resource, subresource, scope } = *labels;
+    pub(crate) fn count_request(
+        &self,
+        labels: &RequestMetricLabels<'_>,
+        code: u16,
+        took: Duration,
+    ) {
+        let RequestMetricLabels { verb, dry_run, group, version, resource, subresource, scope } =
+            *labels;
         let component = "apiserver";
         let mut digits = [0; 5];
         let code = format_u16(code, &mut digits);
         let values = [verb, dry_run, group, version, resource, subresource, scope, component, code];
-        self.requests.with_label_values(&values).inc();
+        self.request_counts.with_label_values(&values).inc();
         let values = [verb, dry_run, group, version, resource, subresource, scope, component];
-        self.durations.with_label_values(&values).observe(took.as_secs_f64());
+        self.request_durations.with_label_values(&values).observe(took.as_secs_f64());
     }
 
     /// The text of `/metrics`.
-    pub(crate) fn encode(&self) -> Vec<u8> {
+    pub(crate) fn encode_text(&self) -> Vec<u8> {
         let mut text = Vec::new();
         // Writing to memory does not fail, and all families come from one registry.
         let _ = TextEncoder::new().encode(&self.registry.gather(), &mut text);
@@ -204,22 +210,22 @@ impl Metrics {
 pub(crate) async fn metrics_response(server: &ServerState) -> Response<Body> {
     let metrics = &server.metrics;
     metrics.remove_unserved_series(&server.snapshot_cache.snapshot().registry);
-    count_objects(server).await;
-    metrics.store.update(&server.store.status());
+    update_object_counts(server).await;
+    metrics.store.set_from_status(&server.store.status());
     let cluster = server.snapshot_cache.snapshot();
-    for (path, count) in crate::undecodable::count_by_path(&cluster) {
+    for (path, count) in crate::undecodable_objects::count_undecodable_by_path(&cluster) {
         let gauge = metrics.undecodable_objects.with_label_values(&[path]);
         gauge.set(i64::try_from(count).unwrap_or(i64::MAX));
     }
     let revision = cluster.revision.number();
     metrics.snapshot_revision.set(i64::try_from(revision).unwrap_or(i64::MAX));
     let age = server.barrier.confirmation_age().age.unwrap_or_else(|| server.started_at.elapsed());
-    server.admission_metrics.set_config_freshness(server.observed_revision().number(), age);
+    server.admission_metrics.set_config_freshness(server.observed_config_revision().number(), age);
     for (name, kind) in [("mutating", RequestKind::Mutating), ("readOnly", RequestKind::ReadOnly)] {
         let count = i64::try_from(server.in_flight.count(kind)).unwrap_or(i64::MAX);
         metrics.in_flight.with_label_values(&[name]).set(count);
     }
-    let mut response = Response::new(metrics.encode().into());
+    let mut response = Response::new(metrics.encode_text().into());
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(TEXT_FORMAT));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
@@ -227,7 +233,7 @@ pub(crate) async fn metrics_response(server: &ServerState) -> Response<Body> {
 }
 
 /// Counts the objects of every resource. A resource that can not be counted now keeps its last count.
-async fn count_objects(server: &ServerState) {
+async fn update_object_counts(server: &ServerState) {
     let cluster = server.snapshot_cache.snapshot();
     for resource in cluster.registry.stored_resources() {
         let prefix = api_resources::key_prefix(&server.prefix, resource, None);
@@ -264,7 +270,9 @@ fn format_u16(number: u16, digits: &mut [u8; 5]) -> &str {
     let mut start = digits.len();
     loop {
         start -= 1;
-        digits[start] = b'0' + (rest % 10) as u8;
+        if let Some(digit) = digits.get_mut(start) {
+            *digit = b'0' + (rest % 10) as u8;
+        }
         rest /= 10;
         if rest == 0 || start == 0 {
             break;
@@ -280,15 +288,15 @@ mod tests {
     #[test]
     fn requests_are_counted_under_the_names_of_kubernetes() {
         let metrics = Metrics::new(Registry::new()).unwrap();
-        let labels = RequestLabels {
+        let labels = RequestMetricLabels {
             verb: "GET",
             version: "v1",
             resource: "pods",
             scope: "resource",
-            ..RequestLabels::default()
+            ..RequestMetricLabels::default()
         };
         metrics.count_request(&labels, 200, Duration::from_millis(3));
-        let text = String::from_utf8(metrics.encode()).unwrap();
+        let text = String::from_utf8(metrics.encode_text()).unwrap();
         assert!(
             text.contains("apiserver_request_total{code=\"200\",component=\"apiserver\""),
             "{text}"

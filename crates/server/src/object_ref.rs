@@ -21,7 +21,7 @@ pub(crate) struct ObjectRef<'a> {
 
 impl<'a> ObjectRef<'a> {
     /// An object of a built-in resource.
-    pub(crate) fn built_in(
+    pub(crate) fn new(
         (group, version, resource): (&'a str, &'a str, &'a str),
         namespace: &'a str,
         name: &'a str,
@@ -36,7 +36,7 @@ impl<'a> ObjectRef<'a> {
         name: &'a str,
     ) -> Self {
         let kind = (resource.group.as_str(), resource.version.as_str(), resource.plural.as_str());
-        Self::built_in(kind, namespace.unwrap_or_default(), name)
+        Self::new(kind, namespace.unwrap_or_default(), name)
     }
 
     /// A subresource of the object.
@@ -114,12 +114,11 @@ mod tests {
         for name in ["x", "x?y", "x?dryRun=All", "x#y", "x%2fy", "x%", "a b", "system:x", "é", "+"]
         {
             for reference in [
-                ObjectRef::built_in(CLUSTER_ROLES, "", name),
-                ObjectRef::built_in(SECRETS, "default", name),
-                ObjectRef::built_in(("", "v1", "namespaces"), "", name),
-                ObjectRef::built_in(("", "v1", "namespaces"), "", name)
-                    .with_subresource("finalize"),
-                ObjectRef::built_in(SECRETS, "default", name).with_subresource("status"),
+                ObjectRef::new(CLUSTER_ROLES, "", name),
+                ObjectRef::new(SECRETS, "default", name),
+                ObjectRef::new(("", "v1", "namespaces"), "", name),
+                ObjectRef::new(("", "v1", "namespaces"), "", name).with_subresource("finalize"),
+                ObjectRef::new(SECRETS, "default", name).with_subresource("status"),
             ] {
                 let own = reference.to_request(Verb::Update);
                 let sent = RequestInfo::new("PUT", &own.path).unwrap();
@@ -132,7 +131,7 @@ mod tests {
 
     #[test]
     fn a_collection_has_no_name() {
-        let own = ObjectRef::built_in(SECRETS, "default", "").to_request(Verb::Create);
+        let own = ObjectRef::new(SECRETS, "default", "").to_request(Verb::Create);
         let sent = RequestInfo::new("POST", "/api/v1/namespaces/default/secrets").unwrap();
         assert_eq!(own, sent);
     }

@@ -5,29 +5,29 @@ use std::time::Duration;
 use api_object::Status;
 
 /// The status of a write that the store has no space for. A retry does not help, so the status asks for none.
-pub(crate) fn out_of_space_status(share: Option<&str>) -> Status {
-    Status::insufficient_storage(&match share {
+pub(crate) fn out_of_space_status(tenant: Option<&str>) -> Status {
+    Status::insufficient_storage(&match tenant {
         None => {
             "database space exceeded: writes that add are refused until space is freed".to_owned()
         }
-        Some(share) => format!(
+        Some(tenant) => format!(
             "database space exceeded: {} has used up its share until objects of it are deleted",
-            describe_share(share)
+            describe_tenant(tenant)
         ),
     })
 }
 
 /// The status of a write by a namespace that has written too much.
-pub(crate) fn throttled_status(share: &str, retry_after: Duration) -> Status {
-    let why = format!("{} has written too much data in the last minutes", describe_share(share));
+pub(crate) fn throttled_status(tenant: &str, retry_after: Duration) -> Status {
+    let why = format!("{} has written too much data in the last minutes", describe_tenant(tenant));
     let seconds = u32::try_from(retry_after.as_secs()).unwrap_or(u32::MAX).max(1);
     Status::too_many_requests(&why, seconds)
 }
 
-/// Names a share in a message: a share is a namespace, or the key prefix of a cluster-scoped resource.
-fn describe_share(share: &str) -> String {
-    match share.strip_suffix('/') {
-        None => format!("namespace {}", go_compat::quote(share)),
+/// Names a tenant in a message. A tenant is a namespace, or the key prefix of a cluster-scoped resource.
+fn describe_tenant(tenant: &str) -> String {
+    match tenant.strip_suffix('/') {
+        None => format!("namespace {}", go_compat::quote(tenant)),
         Some(path) => {
             format!("resource {}", go_compat::quote(path.rsplit('/').next().unwrap_or(path)))
         }

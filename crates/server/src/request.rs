@@ -6,11 +6,11 @@
 //! 4. Authorize. From here on there is an [`Authorized`], and the rest executes nothing else.
 //! 5. Route the target to a resource, and negotiate the format of the response.
 //! 6. Execute the verb: decode the body, admit the object, persist the `Admitted` ([`execute`]).
-//! 7. Respond.
-//! 8. Record the end of the request: audit event, log line and metrics.
+//! 7. Encode the response.
+//! 8. Record the end of the request (audit event, log line and metrics), then send the response.
 
-mod bodies;
 mod execute;
+mod request_body;
 mod response_slot;
 
 use std::sync::Arc;
@@ -33,19 +33,19 @@ use self::response_slot::ResponseSlot;
 use crate::admission::ADMISSION_STATUS_PATH;
 use crate::audit_record_guard::AuditRecordGuard;
 use crate::authorize::{Authorized, ChainAuthorizer, authorize};
-use crate::deadline::request_duration_max;
 use crate::discovery;
 use crate::error_status::IntoStatus;
 use crate::health;
 use crate::hook_trace;
-use crate::record::RequestRecord;
+use crate::request_deadline::request_duration_max;
 use crate::request_error::{RequestError, error_response};
+use crate::request_record::RequestRecord;
 use crate::respond::{PLAIN_JSON, Reply, text_response};
 use crate::rest::{Query, RequestContext, RequestReport};
 use crate::review;
 use crate::route::{self, Route, RouteError};
 use crate::server_state::ServerState;
-use crate::undecodable;
+use crate::undecodable_objects;
 use crate::watch_body;
 use crate::write_progress::WriteProgress;
 
@@ -55,13 +55,13 @@ pub(crate) const BODY_BYTES_MAX: usize = 3_145_728;
 /// The path of the status of the authorizers.
 const AUTHORIZATION_STATUS_PATH: &str = "/portcullis/authorization/status";
 
-/// How long after its deadline a request is ended, so that steps that end at the deadline, such as hook calls,
-/// can still report how they ended.
+/// How long after its deadline a request is ended, so that steps that end at the deadline, such as hook
+/// calls, can still report how they ended.
 const DEADLINE_GRACE: Duration = Duration::from_millis(250);
 
-/// How much longer a request runs that has begun to write, so that it learns the outcome of the write and
-/// completes what belongs to it. A store responds within ten seconds, if only that it does not know the
-/// outcome.
+/// A request that has begun to write runs this much longer, so that it learns the outcome of the write and
+/// completes the steps that belong to it. A store responds within ten seconds, if only that it does not
+/// know the outcome.
 const WRITE_GRACE: Duration = Duration::from_secs(15);
 
 const NOT_FOUND_TEXT: &str = "404 page not found\n";
@@ -72,21 +72,21 @@ pub(crate) type UnreadBody = Option<Incoming>;
 
 /// Handles a request. It runs in a task of its own, so that a client that disconnects does not end it: the
 /// request ends by its deadline, and [`AuditRecordGuard`] records it whatever happens.
-pub(crate) async fn handle(
+pub(crate) async fn handle_request(
     server: Arc<ServerState>,
     request: Request<Incoming>,
     connection: Arc<Connection<CertificateIdentity>>,
     responder: Responder,
 ) {
     let (mut parts, body) = request.into_parts();
-    let audit_id = server.audit_ids.for_request(&parts.headers);
+    let audit_id = server.audit_id_generator.id_for_request(&parts.headers);
     let record = RequestRecord::new(&parts, connection.peer, audit_id.clone());
     let mut record = AuditRecordGuard::new(&server, record);
     let mut slot = ResponseSlot::new(responder, audit_id);
     let now = Timestamp::now();
     let mut body = Some(body);
     let processing =
-        process(&server, &mut parts, &mut body, &connection, &mut record, &mut slot, now);
+        process_request(&server, &mut parts, &mut body, &connection, &mut record, &mut slot, now);
     let response = match catch_panic(Box::pin(processing)).await {
         Ok(Ok(response)) => response,
         Ok(Err(error)) => error.into_response(&parts, &mut record, now),
@@ -101,13 +101,13 @@ pub(crate) async fn handle(
         // A client that is still sending would not read the response.
         https_server::discard_body(body).await;
     }
-    // 8. Record the end of the request.
-    record.finish(response.status().as_u16());
+    // 8. Record the end of the request, then send the response.
+    record.record_end(response.status().as_u16());
     slot.respond(|| response);
 }
 
 /// Processes a request up to its response, within its deadline.
-async fn process(
+async fn process_request(
     server: &Arc<ServerState>,
     parts: &mut Parts,
     body: &mut UnreadBody,
@@ -126,7 +126,7 @@ async fn process(
     let query = Query::parse(&target);
     // Watches have no deadline, but they too have to be authorized within the time of a request.
     let duration_max = request_duration_max(server, &info, &query)?;
-    let duration_max = duration_max.unwrap_or(server.options.request_timeout);
+    let duration_max = duration_max.unwrap_or(server.api_settings.request_timeout);
     let begun = tokio::time::Instant::now();
     // 2 to 4. Authenticate, acquire a permit, authorize.
     let mut report = RequestReport::default();
@@ -148,7 +148,7 @@ async fn process(
         deadline: begun + duration_max,
         write_progress: WriteProgress::default(),
     };
-    // 5 to 7. Route, execute and respond.
+    // 5 to 7. Route, execute and encode the response.
     let mut running = std::pin::pin!(request.run(permit, body, record, &mut report));
     let mut ends_at = begun + duration_max + DEADLINE_GRACE;
     loop {
@@ -156,7 +156,7 @@ async fn process(
             Ok(result) => return result,
             // The client gets 504 because the outcome is unknown; the audit event will have the outcome.
             Err(_)
-                if request.write_progress.has_begun()
+                if request.write_progress.has_begun_writing()
                     && slot.respond(|| error_response(parts, now, &Status::timeout())) =>
             {
                 ends_at += WRITE_GRACE;
@@ -234,7 +234,7 @@ async fn authenticate_and_authorize(
     authn::strip_impersonation_headers(&mut parts.headers);
     // 3. Acquire an in-flight permit.
     let Some(permit) = acquire_permit(server, &info, &user) else {
-        server.metrics.terminations.with_label_values(&["429"]).inc();
+        server.metrics.request_terminations.with_label_values(&["429"]).inc();
         return Err(RequestError::TooManyInFlight);
     };
     // 4. Authorize.
@@ -262,7 +262,7 @@ pub(crate) struct AuthorizedRequest<'a> {
     authorized: &'a Authorized,
     query: &'a Query,
     now: Timestamp,
-    /// When the request has to be answered.
+    /// The time by which the request has to be answered.
     deadline: tokio::time::Instant,
     write_progress: WriteProgress,
 }
@@ -277,15 +277,15 @@ impl AuthorizedRequest<'_> {
         record: &mut RequestRecord,
         report: &mut RequestReport,
     ) -> Result<Response<Body>, RequestError> {
-        let info = self.authorized.info();
+        let info = self.authorized.request_info();
         if info.resource.is_none() {
-            return self.serve_path(&info.path).await;
+            return self.serve_non_resource_path(&info.path).await;
         }
         // 5. Route the target to a resource, and negotiate the format of the response.
         if let Some(kind) = self.legacy_review_kind() {
-            return self.answer_review(kind, body, record, &mut report.warnings).await;
+            return self.respond_to_access_review(kind, body, record, &mut report.warnings).await;
         }
-        let route = match Route::for_authorized(self.authorized) {
+        let route = match Route::from_authorized(self.authorized) {
             Ok(route) if route::http_method(route.verb) == self.parts.method => route,
             Ok(_) => return Err(Status::method_not_allowed().into()),
             Err(RouteError::Text) => {
@@ -301,25 +301,25 @@ impl AuthorizedRequest<'_> {
             &resource.plural,
         );
         if let Some(kind) = review {
-            return self.answer_review(kind, body, record, &mut report.warnings).await;
+            return self.respond_to_access_review(kind, body, record, &mut report.warnings).await;
         }
-        let format = self.negotiate(&route)?;
+        let format = self.negotiate_format(&route)?;
         // 6. Execute the verb: decode the body, admit, persist.
         let (query, deadline) = (self.query, self.deadline);
         let write_progress = &self.write_progress;
         let ctx =
             RequestContext::new(self.server, &route, query, self.now, deadline, write_progress);
         let reply = self.execute(&ctx, &route, body, record, report, &mut permit).await;
-        // 7. Respond.
+        // 7. Encode the response.
         let headers = self.report_admission(record, report).await;
         match reply {
             Ok(Reply::Watch { watcher }) => {
-                Ok(watch_body::respond(self.server, *watcher, format, record))
+                Ok(watch_body::respond_with_watch(self.server, *watcher, format, record))
             }
             reply => {
                 let reply = reply.unwrap_or_else(Reply::Status);
                 record.record_reply(&reply);
-                let mut response = format.response(reply, &report.warnings);
+                let mut response = format.encode_response(reply, &report.warnings);
                 response.headers_mut().extend(headers);
                 Ok(response)
             }
@@ -349,7 +349,7 @@ impl AuthorizedRequest<'_> {
     }
 
     /// Answers an access review, which is not stored.
-    async fn answer_review(
+    async fn respond_to_access_review(
         &self,
         kind: access_reviews::ReviewKind,
         body: &mut UnreadBody,
@@ -359,11 +359,11 @@ impl AuthorizedRequest<'_> {
         if self.authorized.verb() != Some(Verb::Create) {
             return Err(Status::method_not_allowed().into());
         }
-        let format = self.negotiate_plain()?;
+        let format = self.negotiate_plain_format()?;
         let reply = review::answer_access_review(self, kind, body, record, warnings).await;
         let reply = reply.unwrap_or_else(Reply::Status);
         record.record_reply(&reply);
-        Ok(format.response(reply, warnings))
+        Ok(format.encode_response(reply, warnings))
     }
 
     /// The first proposal of access reviews posts them to the core group, in versions that no resource has.
@@ -379,8 +379,8 @@ impl AuthorizedRequest<'_> {
     }
 
     /// Serves a non-resource path: health, metrics, status and discovery.
-    async fn serve_path(&self, path: &str) -> Result<Response<Body>, RequestError> {
-        let is_read = matches!(self.authorized.info().verb.as_ref(), "get" | "head");
+    async fn serve_non_resource_path(&self, path: &str) -> Result<Response<Body>, RequestError> {
+        let is_read = matches!(self.authorized.request_info().verb.as_ref(), "get" | "head");
         if let Some(text) = health::health_response(self.server, path, self.query).await {
             return Ok(text_response(text.code, text.text));
         }
@@ -395,7 +395,7 @@ impl AuthorizedRequest<'_> {
                 ADMISSION_STATUS_PATH => self.server.admission_status().await,
                 _ => {
                     let cluster = self.server.snapshot_cache.snapshot();
-                    undecodable::add_undecodable_objects(
+                    undecodable_objects::add_undecodable_objects(
                         (self.server.authorization_status)(),
                         &cluster,
                     )
@@ -403,15 +403,16 @@ impl AuthorizedRequest<'_> {
             };
             let json = serde_json::to_vec(&status).unwrap_or_default();
             let reply = Reply::Json { code: 200, json };
-            return Ok(self.response_format(PLAIN_JSON).response(reply, &[]));
+            return Ok(self.new_response_format(PLAIN_JSON).encode_response(reply, &[]));
         }
-        let (preferences, etag) = (self.preferences(), self.header(&http::header::IF_NONE_MATCH));
+        let (format_request, etag) =
+            (self.format_request(), self.header(&http::header::IF_NONE_MATCH));
         let registry = &self.authorized.snapshot().registry;
         let document = discovery::discovery_document(
             self.server,
             registry,
             path,
-            &preferences,
+            &format_request,
             etag,
             self.query,
         )?;
@@ -419,9 +420,9 @@ impl AuthorizedRequest<'_> {
             Some(_) if !is_read => Err(Status::method_not_allowed().into()),
             // The format of a document was negotiated when it was encoded.
             Some(reply @ Reply::Document(_)) => {
-                Ok(self.response_format(PLAIN_JSON).response(reply, &[]))
+                Ok(self.new_response_format(PLAIN_JSON).encode_response(reply, &[]))
             }
-            Some(reply) => Ok(self.negotiate_plain()?.response(reply, &[])),
+            Some(reply) => Ok(self.negotiate_plain_format()?.encode_response(reply, &[])),
             None if discovery::is_known_group(registry, path) => {
                 Err(Status::unknown_resource().into())
             }

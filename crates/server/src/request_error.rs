@@ -8,7 +8,7 @@ use http::request::Parts;
 use https_server::Body;
 use jiff::Timestamp;
 
-use crate::record::RequestRecord;
+use crate::request_record::RequestRecord;
 use crate::respond::{IncludeObject, PLAIN_JSON, ResponseFormat, text_response};
 use crate::rest::Query;
 
@@ -54,10 +54,7 @@ impl RequestError {
 }
 
 /// The response format that the headers of a request ask for.
-pub(crate) fn client_preferences<'p>(
-    parts: &'p Parts,
-    pretty: Option<&'p str>,
-) -> FormatRequest<'p> {
+pub(crate) fn format_request<'p>(parts: &'p Parts, pretty: Option<&'p str>) -> FormatRequest<'p> {
     let text = |name: HeaderName| {
         let value = parts.headers.get(name).and_then(|value| value.to_str().ok());
         value.unwrap_or_default()
@@ -79,8 +76,8 @@ fn record_and_respond(
 pub(crate) fn error_response(parts: &Parts, now: Timestamp, status: &Status) -> Response<Body> {
     let query = parts.uri.query().map(|query| Query::parse(&format!("?{query}")));
     let pretty = query.as_ref().and_then(|query| query.get("pretty"));
-    let encoding = codec::negotiate(&client_preferences(parts, pretty), EndpointKind::Plain);
+    let encoding = codec::negotiate(&format_request(parts, pretty), EndpointKind::Plain);
     let encoding = encoding.unwrap_or(PLAIN_JSON);
-    let include = IncludeObject::default();
-    ResponseFormat { encoding, include, accepts_gzip: false, now }.status_response(status)
+    let include_object = IncludeObject::default();
+    ResponseFormat { encoding, include_object, accepts_gzip: false, now }.status_response(status)
 }

@@ -29,17 +29,17 @@ pub(crate) enum Reply {
     List { resource: Arc<Resource>, page: ListPage },
     /// A watch, which is a stream of events.
     Watch { watcher: Box<Watcher> },
-    /// An error.
+    /// The Status of a request that failed.
     Status(Status),
     /// A document that clients cache.
-    Document(Document),
+    Document(CacheableDocument),
 }
 
 /// A document that changes rarely, such as discovery.
-pub(crate) struct Document {
+pub(crate) struct CacheableDocument {
     pub(crate) bytes: Bytes,
     pub(crate) content_type: &'static str,
-    /// The quoted ETag.
+    /// The ETag with its quotation marks.
     pub(crate) etag: Option<String>,
     pub(crate) cache_control: &'static str,
     /// The location of a redirect.
@@ -80,7 +80,7 @@ impl IncludeObject {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ResponseFormat {
     pub(crate) encoding: ResponseEncoding,
-    pub(crate) include: IncludeObject,
+    pub(crate) include_object: IncludeObject,
     pub(crate) accepts_gzip: bool,
     pub(crate) now: Timestamp,
 }
@@ -106,22 +106,31 @@ impl ResponseFormat {
             ),
             Some(Transform::Table(version)) => {
                 let mut out = Vec::new();
-                let revision =
-                    api_object::string_member(api_object::metadata(tree), "resourceVersion")
-                        .parse()
-                        .ok();
-                let metadata =
-                    ListMetadata { resource_version: revision, ..ListMetadata::default() };
-                let row = self.table_row(resource, tree, version);
-                let columns = table_columns(resource);
-                codec::encode_table(version, &metadata, Some(&columns), &[row], &mut out);
+                self.encode_one_row_table(resource, tree, version, true, &mut out);
                 codec::reencode_json(out, &self.without_transform())
             }
         }
     }
 
+    /// Encodes an object as a table of one row, with or without the definitions of the columns.
+    fn encode_one_row_table(
+        &self,
+        resource: &Resource,
+        tree: &Tree,
+        version: MetaVersion,
+        has_columns: bool,
+        out: &mut Vec<u8>,
+    ) {
+        let revision = api_object::string_member(api_object::metadata(tree), "resourceVersion");
+        let metadata =
+            ListMetadata { resource_version: revision.parse().ok(), ..ListMetadata::default() };
+        let columns = has_columns.then(|| table_columns(resource));
+        let row = self.table_row(resource, tree, version);
+        codec::encode_table(version, &metadata, columns.as_deref(), &[row], out);
+    }
+
     fn table_row(&self, resource: &Resource, tree: &Tree, version: MetaVersion) -> Row {
-        let object = match self.include {
+        let object = match self.include_object {
             IncludeObject::None => None,
             IncludeObject::Metadata => {
                 serde_json::to_vec(&codec::partial_metadata(tree, version)).ok()
@@ -135,13 +144,13 @@ impl ResponseFormat {
         let metadata = ListMetadata {
             resource_version: Some(page.revision.number()),
             continue_token: page.continue_token.clone(),
-            remaining_item_count: page.remaining,
+            remaining_item_count: page.n_remaining,
         };
         let mut out = Vec::new();
         match self.encoding.transform {
             Some(Transform::Table(version)) => {
                 let rows: Vec<Row> = (page.items.iter())
-                    .filter_map(|item| decode_item(resource, item))
+                    .filter_map(|item| decode_list_item(resource, item))
                     .map(|tree| self.table_row(resource, &tree, version))
                     .collect();
                 codec::encode_table(
@@ -158,7 +167,7 @@ impl ResponseFormat {
             ) => {
                 let kind = "PartialObjectMetadataList";
                 codec::write_list_start(version.api_version(), kind, &metadata, &mut out);
-                write_items(&page.items, &mut out, |item, out| {
+                write_list_items(&page.items, &mut out, |item, out| {
                     let revision = item.entry.mod_rev.number();
                     codec::splice_partial_metadata(&item.entry.value, revision, version, out)
                         .is_ok()
@@ -171,9 +180,9 @@ impl ResponseFormat {
                 let is_custom = resource.is_custom();
                 let type_meta =
                     if is_custom { IncludeTypeMeta::Keep } else { IncludeTypeMeta::Drop };
-                write_items(&page.items, &mut out, |item, out| {
-                    if is_custom && !has_version(&item.entry.value, &api_version) {
-                        let tree = decode_item(resource, item);
+                write_list_items(&page.items, &mut out, |item, out| {
+                    if is_custom && !has_api_version(&item.entry.value, &api_version) {
+                        let tree = decode_list_item(resource, item);
                         return tree.is_some_and(|tree| serde_json::to_writer(out, &tree).is_ok());
                     }
                     let revision = item.entry.mod_rev.number();
@@ -194,7 +203,7 @@ impl ResponseFormat {
         is_first: bool,
     ) -> Vec<u8> {
         let mut out = Vec::new();
-        codec::write_event_start(event_type(event.kind), &mut out);
+        codec::write_event_start(event.event_type, &mut out);
         match &event.object {
             WatchEventObject::Status(status) => {
                 // An error is never transformed, and writing to memory does not fail.
@@ -206,7 +215,7 @@ impl ResponseFormat {
             WatchEventObject::Stored(value, revision) => {
                 let api_version = resource.group_version().to_string();
                 let is_plain = self.encoding.transform.is_none()
-                    && (!resource.is_custom() || has_version(value, &api_version));
+                    && (!resource.is_custom() || has_api_version(value, &api_version));
                 let revision = revision.number();
                 let is_written = is_plain
                     && codec::splice_resource_version(
@@ -217,7 +226,7 @@ impl ResponseFormat {
                     )
                     .is_ok();
                 if !is_written {
-                    let tree = decode_shown(resource, value, revision).unwrap_or_default();
+                    let tree = decode_with_revision(resource, value, revision).unwrap_or_default();
                     self.encode_event_object(resource, &tree, is_first, &mut out);
                 }
             }
@@ -241,22 +250,14 @@ impl ResponseFormat {
                 | Transform::PartialObjectMetadataList(version),
             ) => serde_json::to_writer(out, &codec::partial_metadata(tree, version)),
             Some(Transform::Table(version)) => {
-                let revision =
-                    api_object::string_member(api_object::metadata(tree), "resourceVersion")
-                        .parse()
-                        .ok();
-                let metadata =
-                    ListMetadata { resource_version: revision, ..ListMetadata::default() };
-                let columns = is_first.then(|| table_columns(resource));
-                let row = self.table_row(resource, tree, version);
-                codec::encode_table(version, &metadata, columns.as_deref(), &[row], out);
+                self.encode_one_row_table(resource, tree, version, is_first, out);
                 Ok(())
             }
         };
     }
 
     /// Encodes a reply as a response, with warnings.
-    pub(crate) fn response(&self, reply: Reply, warnings: &[String]) -> Response<Body> {
+    pub(crate) fn encode_response(&self, reply: Reply, warnings: &[String]) -> Response<Body> {
         let mut response = match reply {
             Reply::Object { code, resource, tree } => {
                 self.bytes_response(code, self.encode_object(&resource, &tree))
@@ -340,7 +341,7 @@ pub(crate) fn text_response(code: u16, text: String) -> Response<Body> {
     response
 }
 
-fn document_response(document: Document) -> Response<Body> {
+fn document_response(document: CacheableDocument) -> Response<Body> {
     let code = match (&document.location, document.is_not_modified) {
         (Some(_), _) => 301,
         (None, true) => 304,
@@ -365,7 +366,7 @@ fn document_response(document: Document) -> Response<Body> {
     response
 }
 
-fn write_items(
+fn write_list_items(
     items: &[Item],
     out: &mut Vec<u8>,
     mut write: impl FnMut(&Item, &mut Vec<u8>) -> bool,
@@ -384,17 +385,17 @@ fn write_items(
     }
 }
 
-fn has_version(stored: &[u8], api_version: &str) -> bool {
+fn has_api_version(stored: &[u8], api_version: &str) -> bool {
     let rest = stored.strip_prefix(b"{\"apiVersion\":\"");
     let rest = rest.and_then(|rest| rest.strip_prefix(api_version.as_bytes()));
     rest.is_some_and(|rest| rest.starts_with(b"\""))
 }
 
-fn decode_item(resource: &Resource, item: &Item) -> Option<Tree> {
-    decode_shown(resource, &item.entry.value, item.entry.mod_rev.number())
+fn decode_list_item(resource: &Resource, item: &Item) -> Option<Tree> {
+    decode_with_revision(resource, &item.entry.value, item.entry.mod_rev.number())
 }
 
-fn decode_shown(resource: &Resource, value: &[u8], revision: u64) -> Option<Tree> {
+fn decode_with_revision(resource: &Resource, value: &[u8], revision: u64) -> Option<Tree> {
     let mut tree: Tree = codec::decode_stored_object(value).ok()?;
     if resource.is_custom() {
         tree.insert("apiVersion".to_owned(), resource.group_version().to_string().into());
@@ -413,14 +414,4 @@ fn table_columns(resource: &Resource) -> Vec<codec::Column> {
         priority: own.priority,
     };
     api_resources::table_columns(resource).iter().map(column).collect()
-}
-
-fn event_type(kind: &str) -> codec::EventType {
-    match kind {
-        "ADDED" => codec::EventType::Added,
-        "MODIFIED" => codec::EventType::Modified,
-        "DELETED" => codec::EventType::Deleted,
-        "BOOKMARK" => codec::EventType::Bookmark,
-        _ => codec::EventType::Error,
-    }
 }

@@ -15,11 +15,11 @@ use crate::admission::{
     establish_freshness,
 };
 use crate::error_status::IntoStatus;
-use crate::initialize::is_hidden;
-use crate::record::RequestRecord;
+use crate::initializers::is_stored_uninitialized;
 use crate::request::{AuthorizedRequest, UnreadBody};
+use crate::request_record::RequestRecord;
 use crate::respond::Reply;
-use crate::rest::{FieldValidation, RequestContext, RequestReport};
+use crate::rest::{RequestContext, RequestReport};
 use crate::route::Route;
 use crate::server_state::ServerState;
 
@@ -58,18 +58,8 @@ pub(crate) async fn answer_access_review(
         review.write_response(&outcome.decision, &mut json);
         return Ok(Reply::Json { code: 201, json });
     }
-    let decoded =
-        codec::decode_object(&bytes, format, &expected).map_err(IntoStatus::into_status)?;
-    match options.field_validation {
-        FieldValidation::Ignore => {}
-        FieldValidation::Warn => {
-            warnings.extend(decoded.findings.iter().map(ToString::to_string));
-        }
-        FieldValidation::Strict => {
-            codec::check_strict(kind.name(), &info.api_version, &decoded.findings)
-                .map_err(IntoStatus::into_status)?;
-        }
-    }
+    let decoded = codec::decode_object(&bytes, format, &expected).map_err(IntoStatus::into_status)?;
+    options.field_validation.check_findings(&expected, &decoded.findings, warnings)?;
     record.record_request_object(&decoded.tree);
     let request = access_reviews::ReviewRequest {
         version: &info.api_version,
@@ -86,7 +76,7 @@ pub(crate) async fn answer_access_review(
     }
 }
 
-/// Answers a TokenReview.
+/// Answers a TokenReview, which asks whom a token authenticates.
 pub(crate) async fn review_token(
     server: &ServerState,
     route: &Route<'_>,
@@ -120,12 +110,12 @@ pub(crate) async fn issue_token(
     let write = WriteRequest::create_subresource("token", ctx.name, options, request.query());
     // No transaction could verify an assumed configuration.
     let mut attempt = WriteAttempt::new(FreshnessRequirement::MustConfirm);
-    let issued = admit_and_issue(ctx, &mut attempt, &write, tree, request.now()).await;
-    attempt.finish(report);
+    let issued = admit_and_issue_token(ctx, &mut attempt, &write, tree, request.now()).await;
+    attempt.report_only_attempt(report);
     Ok(Reply::Tree { code: 201, tree: issued? })
 }
 
-async fn admit_and_issue(
+async fn admit_and_issue_token(
     ctx: &RequestContext<'_>,
     attempt: &mut WriteAttempt,
     write: &WriteRequest,
@@ -182,7 +172,7 @@ impl authn::ObjectLookup for ServerState {
         let got = self.store.get(&key, At::Newest).await;
         let got = got.map_err(|error| LookupError(error.to_string()))?;
         // An uninitialized object counts as absent, because no client may rely on it yet.
-        let Some(entry) = got.entry.filter(|entry| !is_hidden(&entry.value)) else {
+        let Some(entry) = got.entry.filter(|entry| !is_stored_uninitialized(&entry.value)) else {
             return Ok(None);
         };
         let tree = codec::decode_stored_object(&entry.value);

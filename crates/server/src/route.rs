@@ -34,14 +34,14 @@ pub(crate) enum RouteError {
 
 impl<'a> Route<'a> {
     /// Finds the authorized resource, and checks that it offers the verb for the name and the namespace.
-    pub(crate) fn for_authorized(authorized: &'a Authorized) -> Result<Self, RouteError> {
+    pub(crate) fn from_authorized(authorized: &'a Authorized) -> Result<Self, RouteError> {
         let registry = &authorized.snapshot().registry;
         let Some(own) = authorized.target() else { return Err(RouteError::Text) };
         let lacking = || match registry.group(&own.api_group) {
             Some(group) if group.is_built_in => RouteError::Status(Status::unknown_resource()),
             _ => RouteError::Text,
         };
-        let info = authorized.info();
+        let info = authorized.request_info();
         if (info.api_prefix == "api") != own.api_group.is_empty() || info.verb == "proxy" {
             return Err(RouteError::Text);
         }
@@ -75,10 +75,10 @@ impl<'a> Route<'a> {
         let not_allowed = || RouteError::Status(Status::method_not_allowed());
         let verb = authorized.verb().ok_or_else(not_allowed)?;
         let route = Self { authorized, verb, resource, namespace, name, subresource };
-        if route.is_offered() { Ok(route) } else { Err(not_allowed()) }
+        if route.is_verb_offered() { Ok(route) } else { Err(not_allowed()) }
     }
 
-    fn is_offered(&self) -> bool {
+    fn is_verb_offered(&self) -> bool {
         let is_across = self.resource.is_namespaced() && self.namespace.is_none();
         if let Some(subresource) = self.subresource {
             let subresource = self.resource.subresource(subresource);
@@ -114,7 +114,7 @@ mod tests {
     use authz::RequestInfo;
 
     use super::*;
-    use crate::admission::Hooks;
+    use crate::admission::ConfiguredHooks;
     use crate::cluster_snapshot::ClusterSnapshot;
 
     /// The verb, the namespace, the name and the subresource that a request leads to.
@@ -125,9 +125,10 @@ mod tests {
         let info = RequestInfo::new(sent.as_str(), target).unwrap();
         let node = authz_node::Snapshot::default();
         let cluster =
-            ClusterSnapshot::empty(Arc::new([]), node, Hooks::none(Arc::default())).unwrap();
+            ClusterSnapshot::empty(Arc::new([]), node, ConfiguredHooks::empty(Arc::default()))
+                .unwrap();
         let authorized = Authorized::for_test(Arc::default(), info, Arc::new(cluster));
-        let route = Route::for_authorized(&authorized)?;
+        let route = Route::from_authorized(&authorized)?;
         if http_method(route.verb) != sent {
             return Err(RouteError::Status(Status::method_not_allowed()));
         }

@@ -22,18 +22,20 @@ use ring::rand::SystemRandom;
 use store::{ReadError, Store};
 use tokio::task::JoinSet;
 
-use crate::admission::Hooks;
-use crate::admission::{FreshnessBarrier, PolledConfiguration, SyncOptions};
-use crate::audit_id::AuditIds;
-use crate::bootstrap::{BootstrapError, bootstrap, complete_bootstrap};
+use crate::admission::ConfiguredHooks;
+use crate::admission::{ConfigSyncOptions, FreshnessBarrier, PolledConfiguration};
+use crate::audit_id::AuditIdGenerator;
+use crate::bootstrap::{BootstrapError, bootstrap, retry_bootstrap};
 use crate::ca_files::{CaFiles, reload_ca_files_periodically};
 use crate::clock::Clock;
-use crate::cluster_ips::PendingAllocations;
+use crate::cluster_ips::PendingIpAllocations;
 use crate::cluster_snapshot::ClusterSnapshot;
 use crate::decodable_versions::DecodableVersions;
 use crate::error_status::IntoStatus;
 use crate::health::Readiness;
-use crate::initialize::{GetMode, InitializationTracker, run_tracker, sweep_waiting};
+use crate::initializers::{
+    InitializationTracker, UninitializedGetMode, run_initialization_jobs, sweep_waiting_objects,
+};
 use crate::log::Log;
 use crate::loopback::loopback_user;
 use crate::loops;
@@ -46,11 +48,11 @@ use crate::snapshot_cache::SnapshotCache;
 /// The options of a server, apart from its store and its listener.
 pub struct ServerOptions {
     /// The options of requests.
-    pub requests: ApiSettings,
+    pub api_settings: ApiSettings,
     /// The prefix of its keys in the store, without a slash at the end.
     pub prefix: String,
     /// The authorizers, in order.
-    pub slots: Arc<[AuthorizerSlot]>,
+    pub authorizer_slots: Arc<[AuthorizerSlot]>,
     /// Returns the JSON document of `/portcullis/authorization/status`.
     pub authorization_status: Arc<dyn Fn() -> serde_json::Value + Send + Sync>,
     /// The addresses of services, for webhooks that run inside the cluster. The server updates it.
@@ -88,11 +90,11 @@ pub struct ServerOptions {
 #[derive(Debug, Clone)]
 pub struct AdmissionOptions {
     /// How fresh the configuration must be.
-    pub sync: SyncOptions,
+    pub config_sync: ConfigSyncOptions,
     /// The options of initializers.
     pub initializers: InitializerOptions,
     /// The response to GET for an uninitialized object.
-    pub get_mode: GetMode,
+    pub get_mode: UninitializedGetMode,
     /// The clock of the timeouts of initializers.
     pub clock: Clock,
     /// The credentials that the server presents to hooks.
@@ -112,9 +114,9 @@ pub struct AdmissionOptions {
 impl Default for AdmissionOptions {
     fn default() -> Self {
         Self {
-            sync: SyncOptions::default(),
+            config_sync: ConfigSyncOptions::default(),
             initializers: InitializerOptions::default(),
-            get_mode: GetMode::default(),
+            get_mode: UninitializedGetMode::default(),
             clock: Clock::default(),
             hook_credentials: ServiceCredentialsTable::default(),
             response_bytes_max: RESPONSE_BYTES_MAX,
@@ -127,17 +129,17 @@ impl Default for AdmissionOptions {
 }
 
 /// Replaces the authorizers of a server. Fails, and changes nothing, if two have one name.
-pub type ReplaceAuthorizers = Arc<
+pub type AuthorizerReplacer = Arc<
     dyn Fn(&Arc<[AuthorizerSlot]>) -> Result<(), authz_chain::ConfigurationError> + Send + Sync,
 >;
 
-/// A running server.
+/// A running server with its background loops.
 pub struct Server {
     state: Arc<ServerState>,
     address: SocketAddr,
     /// The task that serves connections.
-    connections: JoinSet<()>,
-    loops: JoinSet<()>,
+    connection_tasks: JoinSet<()>,
+    loop_tasks: JoinSet<()>,
 }
 
 /// The server can not be started.
@@ -177,7 +179,7 @@ impl Server {
             ),
         )?;
         let default_environment = HookEnvironment::default();
-        let hooks = Hooks::none(Arc::new(HookEnvironment {
+        let hooks = ConfiguredHooks::empty(Arc::new(HookEnvironment {
             services: Some(Arc::clone(&options.service_directory) as _),
             credentials: options.admission.hook_credentials,
             limits: https_client::Limits {
@@ -189,7 +191,8 @@ impl Server {
             calls_in_flight_max: options.admission.calls_in_flight_max,
             certificate_observer: Arc::clone(&admission_metrics) as _,
         }));
-        let empty = ClusterSnapshot::empty(options.slots, options.node_policy, hooks.clone())?;
+        let empty =
+            ClusterSnapshot::empty(options.authorizer_slots, options.node_policy, hooks.clone())?;
         let authenticator = Authenticator::new(options.authentication)?;
         let (snapshot_cache, stale_roles) = SnapshotCache::start(
             Arc::clone(&store),
@@ -207,11 +210,11 @@ impl Server {
             decodable_versions: Arc::new(DecodableVersions::new(&options.prefix)),
             prefix: options.prefix,
             snapshot_cache,
-            options: options.requests,
+            api_settings: options.api_settings,
             metrics: Metrics::new(options.metrics_registry)?,
             log: options.log,
             rng: SystemRandom::new(),
-            audit_ids: AuditIds::new([0; 16]),
+            audit_id_generator: AuditIdGenerator::new([0; 16]),
             readiness: Readiness::default(),
             loopback_user: loopback_user(String::new()),
             authenticator,
@@ -220,11 +223,11 @@ impl Server {
             auditor: options.auditor,
             authorization_metrics: options.authorization_metrics,
             admission_metrics,
-            barrier: FreshnessBarrier::new(options.admission.sync),
+            barrier: FreshnessBarrier::new(options.admission.config_sync),
             started_at: Instant::now(),
             server_id: String::new(),
-            polled: ArcSwap::from_pointee(PolledConfiguration::empty(hooks)),
-            initialization: options.admission.initializers,
+            polled_configuration: ArcSwap::from_pointee(PolledConfiguration::empty(hooks)),
+            initializer_options: options.admission.initializers,
             call_time_max: options.admission.call_time_max,
             hook_addresses: options.admission.hook_addresses,
             get_mode: options.admission.get_mode,
@@ -241,55 +244,55 @@ impl Server {
                 max => max,
             })),
             shutdown: Shutdown::new(),
-            pending_ip_allocations: PendingAllocations::default(),
+            pending_ip_allocations: PendingIpAllocations::default(),
         };
-        server.loopback_user = loopback_user(api_object::uuid4(server.random()));
-        server.server_id = api_object::uuid4(server.random());
-        server.audit_ids = AuditIds::new(server.random());
+        server.loopback_user = loopback_user(api_object::uuid4(server.random_bytes()));
+        server.server_id = api_object::uuid4(server.random_bytes());
+        server.audit_id_generator = AuditIdGenerator::new(server.random_bytes());
         let server = Arc::new(server);
-        let mut loops = JoinSet::new();
-        loops.spawn(Arc::clone(&server.snapshot_cache).run(empty));
-        loops.spawn(Arc::clone(&server).keep_configuration_fresh());
-        loops.spawn(Arc::clone(&server).run_heartbeat());
-        loops.spawn(Arc::clone(&server).report_configured_hooks());
-        loops.spawn(run_tracker(Arc::clone(&server), jobs));
-        loops.spawn(sweep_waiting(Arc::clone(&server)));
-        loops.spawn(reload_ca_files_periodically(Arc::clone(&server), options.ca_files));
-        loops.spawn(loops::store_aggregated_roles(Arc::clone(&server), stale_roles));
-        loops.spawn(loops::log_store_alarms(Arc::clone(&server)));
+        let mut loop_tasks = JoinSet::new();
+        loop_tasks.spawn(Arc::clone(&server.snapshot_cache).run(empty));
+        loop_tasks.spawn(Arc::clone(&server).keep_configuration_fresh());
+        loop_tasks.spawn(Arc::clone(&server).write_heartbeats());
+        loop_tasks.spawn(Arc::clone(&server).report_configured_hooks());
+        loop_tasks.spawn(run_initialization_jobs(Arc::clone(&server), jobs));
+        loop_tasks.spawn(sweep_waiting_objects(Arc::clone(&server)));
+        loop_tasks.spawn(reload_ca_files_periodically(Arc::clone(&server), options.ca_files));
+        loop_tasks.spawn(loops::store_aggregated_roles(Arc::clone(&server), stale_roles));
+        loop_tasks.spawn(loops::log_store_alarms(Arc::clone(&server)));
         if !bootstrap(&server).await? {
-            loops.spawn(complete_bootstrap(Arc::clone(&server)));
+            loop_tasks.spawn(retry_bootstrap(Arc::clone(&server)));
         }
         server.readiness.is_bootstrapped.store(true, Ordering::Release);
-        loops.spawn(loops::delete_terminating_namespaces(Arc::clone(&server)));
-        loops.spawn(loops::reconcile_definitions(Arc::clone(&server)));
-        if server.options.service_ip_range.is_some() {
-            loops.spawn(loops::repair_cluster_ips_periodically(Arc::clone(&server)));
+        loop_tasks.spawn(loops::delete_terminating_namespaces(Arc::clone(&server)));
+        loop_tasks.spawn(loops::reconcile_definitions(Arc::clone(&server)));
+        if server.api_settings.service_ip_range.is_some() {
+            loop_tasks.spawn(loops::repair_cluster_ips_periodically(Arc::clone(&server)));
         }
-        if server.options.has_garbage_collector {
-            loops.spawn(loops::collect_garbage(Arc::clone(&server)));
+        if server.api_settings.has_garbage_collector {
+            loop_tasks.spawn(loops::collect_garbage(Arc::clone(&server)));
         }
-        let mut connections = JoinSet::new();
+        let mut connection_tasks = JoinSet::new();
         let service = {
             let server = Arc::clone(&server);
             move |request, connection, responder| {
-                request::handle(Arc::clone(&server), request, connection, responder)
+                request::handle_request(Arc::clone(&server), request, connection, responder)
             }
         };
         let report = {
             let log = server.log;
             Arc::new(move |trouble: &https_server::ConnectionFault| {
-                log.write(crate::log::Level::Debug, "connection", &[("why", trouble)]);
+                log.write(crate::log::LogLevel::Debug, "connection", &[("why", trouble)]);
             })
         };
-        connections.spawn(https_server::serve_with_responder(
+        connection_tasks.spawn(https_server::serve_with_responder(
             listener,
             options.connection_limits,
             server.shutdown.clone(),
             report,
             service,
         ));
-        Ok(Self { state: server, address, connections, loops })
+        Ok(Self { state: server, address, connection_tasks, loop_tasks })
     }
 
     /// The address that the server listens on.
@@ -301,9 +304,9 @@ impl Server {
     /// Returns a function that replaces the authorizers. Requests in progress keep those that they began
     /// with.
     #[must_use]
-    pub fn authorizer_replacer(&self) -> ReplaceAuthorizers {
+    pub fn authorizer_replacer(&self) -> AuthorizerReplacer {
         let snapshot_cache = Arc::clone(&self.state.snapshot_cache);
-        Arc::new(move |slots| snapshot_cache.replace_authorizers(slots))
+        Arc::new(move |authorizer_slots| snapshot_cache.replace_authorizers(authorizer_slots))
     }
 
     /// Stops the server: refuses new requests, ends watches, waits for requests in progress, and closes the
@@ -311,8 +314,8 @@ impl Server {
     pub async fn stop(mut self, plan: DrainPlan) -> DrainResult {
         self.state.readiness.is_stopping.store(true, Ordering::Release);
         let drained = self.state.shutdown.drain(plan).await;
-        while self.connections.join_next().await.is_some() {}
-        self.loops.shutdown().await;
+        while self.connection_tasks.join_next().await.is_some() {}
+        self.loop_tasks.shutdown().await;
         self.state.store.close().await;
         drained
     }

@@ -14,12 +14,12 @@ use store::Store;
 use https_server::{InFlightLimiter, Shutdown};
 
 use crate::admission::{FreshnessBarrier, PolledConfigurationSlot};
-use crate::audit_id::AuditIds;
+use crate::audit_id::AuditIdGenerator;
 use crate::clock::Clock;
-use crate::cluster_ips::{PendingAllocations, ServiceIpRange};
+use crate::cluster_ips::{PendingIpAllocations, ServiceIpRange};
 use crate::decodable_versions::DecodableVersions;
 use crate::health::Readiness;
-use crate::initialize::{GetMode, InitializationTracker};
+use crate::initializers::{InitializationTracker, UninitializedGetMode};
 use crate::log::Log;
 use crate::metrics::Metrics;
 use crate::snapshot_cache::SnapshotCache;
@@ -64,18 +64,18 @@ pub(crate) struct ServerState {
     pub(crate) snapshot_cache: Arc<SnapshotCache>,
     /// The versions of objects that lists and watches can send as they are stored.
     pub(crate) decodable_versions: Arc<DecodableVersions>,
-    pub(crate) options: ApiSettings,
+    pub(crate) api_settings: ApiSettings,
     pub(crate) metrics: Metrics,
     pub(crate) log: Log,
     pub(crate) rng: SystemRandom,
-    pub(crate) audit_ids: AuditIds,
+    pub(crate) audit_id_generator: AuditIdGenerator,
     pub(crate) readiness: Readiness,
     /// The user of the server's own requests.
     pub(crate) loopback_user: Arc<User>,
     pub(crate) authenticator: Authenticator,
     pub(crate) impersonator: Impersonator,
     pub(crate) token_issuer: TokenIssuer,
-    /// `None` disables auditing.
+    /// Writes audit events; `None` disables auditing.
     pub(crate) auditor: Option<Auditor>,
     pub(crate) authorization_metrics: Arc<metrics::AuthorizationMetrics>,
     pub(crate) admission_metrics: Arc<metrics::AdmissionMetrics>,
@@ -86,15 +86,15 @@ pub(crate) struct ServerState {
     /// The id of this process among the servers of one store.
     pub(crate) server_id: String,
     /// The admission configuration that was polled last, in poll mode.
-    pub(crate) polled: PolledConfigurationSlot,
+    pub(crate) polled_configuration: PolledConfigurationSlot,
     /// The options of initializers.
-    pub(crate) initialization: InitializerOptions,
+    pub(crate) initializer_options: InitializerOptions,
     /// The maximum duration of a call of a hook.
     pub(crate) call_time_max: Duration,
     /// The addresses that hooks may have.
     pub(crate) hook_addresses: https_client::AddressPolicy,
     /// The response to GET for an uninitialized object.
-    pub(crate) get_mode: GetMode,
+    pub(crate) get_mode: UninitializedGetMode,
     /// Tracks objects that wait for initializers.
     pub(crate) initialization_tracker: InitializationTracker,
     /// The clock of the timeouts of initializers.
@@ -108,13 +108,13 @@ pub(crate) struct ServerState {
     pub(crate) watch_limit: Arc<ConcurrencyLimit>,
     pub(crate) shutdown: Shutdown,
     /// Cluster IPs that requests are about to allocate.
-    pub(crate) pending_ip_allocations: PendingAllocations,
+    pub(crate) pending_ip_allocations: PendingIpAllocations,
 }
 
 impl ServerState {
     /// Random bytes. If the system returns none, the bytes are zero and the error is logged: generated names
     /// and ids then collide, and writes fail.
-    pub(crate) fn random<const N: usize>(&self) -> [u8; N] {
+    pub(crate) fn random_bytes<const N: usize>(&self) -> [u8; N] {
         let mut bytes = [0; N];
         if self.rng.fill(&mut bytes).is_err() {
             self.log.error("the system returns no random bytes", &[]);

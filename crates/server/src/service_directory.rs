@@ -61,10 +61,10 @@ impl From<LookupError> for ResolveError {
 
 #[derive(Debug, Default)]
 struct ServiceTables {
-    /// By `namespace/name`.
+    /// The services by `namespace/name`.
     services: HashMap<String, Service>,
     /// By `namespace/name` of the service, then by the name of the slice.
-    slices: HashMap<String, BTreeMap<String, EndpointSlice>>,
+    endpoint_slices: HashMap<String, BTreeMap<String, EndpointSlice>>,
     /// The service of a slice, by `namespace/name` of the slice.
     services_by_slice: HashMap<String, String>,
 }
@@ -121,7 +121,11 @@ impl ServiceDirectory {
     ///
     /// # Errors
     /// The value can not be decoded; the object counts as absent.
-    pub(crate) fn apply(&self, path: &str, value: Option<&[u8]>) -> Result<(), JsonError> {
+    pub(crate) fn apply_stored_object(
+        &self,
+        path: &str,
+        value: Option<&[u8]>,
+    ) -> Result<(), JsonError> {
         let object =
             value.map(|value| codec::decode_stored_object(value).map(Value::Object)).transpose();
         let mut service_tables =
@@ -132,15 +136,15 @@ impl ServiceDirectory {
                 service_tables.services.insert(name.to_owned(), Service::from_object(&object));
             }
         } else if let Some(name) = path.strip_prefix(SLICES_PATH) {
-            service_tables.remove_slice(name);
+            service_tables.remove_endpoint_slice(name);
             if let Some(object) = object? {
-                service_tables.add_slice(name, &object);
+                service_tables.add_endpoint_slice(name, &object);
             }
         }
         Ok(())
     }
 
-    fn find_address(
+    fn resolve_service(
         &self,
         service_tables: &ServiceTables,
         service: &ServiceName,
@@ -150,8 +154,9 @@ impl ServiceDirectory {
         match self.routing {
             ServiceRouting::ClusterIp => found.resolve_by_cluster_ip(name, *port),
             ServiceRouting::Endpoints => {
-                let slices = service_tables.slices.get(&format!("{namespace}/{name}"));
-                found.ready_endpoint(name, *port, slices, |n| self.random_below(n))
+                let endpoint_slices =
+                    service_tables.endpoint_slices.get(&format!("{namespace}/{name}"));
+                found.choose_ready_endpoint(name, *port, endpoint_slices, |n| self.random_below(n))
             }
         }
     }
@@ -182,7 +187,7 @@ impl ServiceResolver for ServiceDirectory {
             return Ok(HostPort { host: address.ip().to_string(), port: address.port() });
         }
         let service_tables = self.service_tables.read().unwrap_or_else(PoisonError::into_inner);
-        Ok(self.find_address(&service_tables, service)?)
+        Ok(self.resolve_service(&service_tables, service)?)
     }
 }
 
@@ -192,42 +197,41 @@ impl ServiceTables {
         service.ok_or_else(|| LookupError::NotFound { service: name.to_owned() })
     }
 
-    fn remove_slice(&mut self, name: &str) {
+    fn remove_endpoint_slice(&mut self, name: &str) {
         let Some(service) = self.services_by_slice.remove(name) else { return };
-        if let Some(slices) = self.slices.get_mut(&service) {
-            slices.remove(name);
-            if slices.is_empty() {
-                self.slices.remove(&service);
+        if let Some(endpoint_slices) = self.endpoint_slices.get_mut(&service) {
+            endpoint_slices.remove(name);
+            if endpoint_slices.is_empty() {
+                self.endpoint_slices.remove(&service);
             }
         }
     }
 
-    fn add_slice(&mut self, name: &str, object: &Value) {
-        let service = text(&object["metadata"]["labels"]["kubernetes.io/service-name"]);
+    fn add_endpoint_slice(&mut self, name: &str, object: &Value) {
+        let service = text_at(object, "/metadata/labels/kubernetes.io~1service-name");
         let Some((namespace, _)) = name.split_once('/') else { return };
         if service.is_empty() {
             return;
         }
         let service = format!("{namespace}/{service}");
         self.services_by_slice.insert(name.to_owned(), service.clone());
-        let slices = self.slices.entry(service).or_default();
-        slices.insert(name.to_owned(), EndpointSlice::from_object(object));
+        let endpoint_slices = self.endpoint_slices.entry(service).or_default();
+        endpoint_slices.insert(name.to_owned(), EndpointSlice::from_object(object));
     }
 }
 
 impl Service {
     fn from_object(object: &Value) -> Self {
-        let spec = &object["spec"];
-        let service_type = match text(&spec["type"]) {
+        let service_type = match text_at(object, "/spec/type") {
             "" => "ClusterIP",
             service_type => service_type,
         };
         Self {
             service_type: service_type.to_owned(),
-            cluster_ip: text(&spec["clusterIP"]).to_owned(),
-            external_name: text(&spec["externalName"]).to_owned(),
-            preferred_ip_family: text(&spec["ipFamilies"][0]).to_owned(),
-            ports: tcp_ports(&spec["ports"]),
+            cluster_ip: text_at(object, "/spec/clusterIP").to_owned(),
+            external_name: text_at(object, "/spec/externalName").to_owned(),
+            preferred_ip_family: text_at(object, "/spec/ipFamilies/0").to_owned(),
+            ports: tcp_ports(object.pointer("/spec/ports")),
         }
     }
 
@@ -252,11 +256,11 @@ impl Service {
     }
 
     /// Chooses a ready endpoint, of the preferred IP family if there is one.
-    fn ready_endpoint(
+    fn choose_ready_endpoint(
         &self,
         service: &str,
         port: u16,
-        slices: Option<&BTreeMap<String, EndpointSlice>>,
+        endpoint_slices: Option<&BTreeMap<String, EndpointSlice>>,
         random_below: impl Fn(usize) -> usize,
     ) -> Result<HostPort, LookupError> {
         if !matches!(self.service_type.as_str(), "ClusterIP" | "NodePort" | "LoadBalancer") {
@@ -264,8 +268,8 @@ impl Service {
         }
         let port_name = self.port_name(service, port)?;
         let candidates = |is_preferred: bool| {
-            let slices = slices.into_iter().flatten().map(|(_, slice)| slice);
-            slices
+            let endpoint_slices = endpoint_slices.into_iter().flatten().map(|(_, slice)| slice);
+            endpoint_slices
                 .filter(move |slice| (slice.ip_family == self.preferred_ip_family) == is_preferred)
                 .flat_map(move |slice| {
                     let found = slice.ports.iter().find(|(name, _)| name == port_name);
@@ -287,34 +291,38 @@ impl Service {
 
 impl EndpointSlice {
     fn from_object(object: &Value) -> Self {
-        let endpoints = object["endpoints"].as_array().into_iter().flatten();
+        let endpoints = object.get("endpoints").and_then(Value::as_array).into_iter().flatten();
         let ready_ips = endpoints
-            .filter(|endpoint| endpoint["conditions"]["ready"].as_bool() != Some(false))
-            .map(|endpoint| text(&endpoint["addresses"][0]).to_owned())
+            .filter(|endpoint| endpoint.pointer("/conditions/ready") != Some(&Value::Bool(false)))
+            .map(|endpoint| text_at(endpoint, "/addresses/0").to_owned())
             .filter(|address| !address.is_empty());
         Self {
-            ip_family: text(&object["addressType"]).to_owned(),
-            ports: tcp_ports(&object["ports"]),
+            ip_family: text_at(object, "/addressType").to_owned(),
+            ports: tcp_ports(object.get("ports")),
             ready_ips: ready_ips.collect(),
         }
     }
 }
 
 /// The TCP ports of a Service or an EndpointSlice.
-fn tcp_ports(list: &Value) -> Vec<(String, u16)> {
-    let ports = list.as_array().into_iter().flatten();
+fn tcp_ports(list: Option<&Value>) -> Vec<(String, u16)> {
+    let ports = list.and_then(Value::as_array).into_iter().flatten();
     let read = |port: &Value| {
-        if !matches!(text(&port["protocol"]), "" | "TCP") {
+        if !matches!(text_at(port, "/protocol"), "" | "TCP") {
             return None;
         }
-        let number = port["port"].as_u64().and_then(|number| u16::try_from(number).ok())?;
-        Some((text(&port["name"]).to_owned(), number))
+        let number = port
+            .get("port")
+            .and_then(Value::as_u64)
+            .and_then(|number| u16::try_from(number).ok())?;
+        Some((text_at(port, "/name").to_owned(), number))
     };
     ports.filter_map(read).collect()
 }
 
-fn text(value: &Value) -> &str {
-    value.as_str().unwrap_or_default()
+/// The text at a JSON pointer; empty if there is none.
+fn text_at<'v>(value: &'v Value, pointer: &str) -> &'v str {
+    value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
 #[cfg(test)]

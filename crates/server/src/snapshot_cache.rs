@@ -17,8 +17,10 @@ use store::{At, Change, Item, ListRequest, Prefix, ReadError, Revision, Store, W
 use tokio::sync::{mpsc, watch};
 
 use crate::admission::config_revision_key;
-use crate::cluster_snapshot::{ClusterSnapshot, TRACKED_PATHS, UpdateReport, service_path};
-use crate::initialize::{ObjectWatchers, WaitingObjects, is_visible};
+use crate::cluster_snapshot::{
+    ClusterSnapshot, SnapshotUpdateReport, TRACKED_PATHS, service_directory_path,
+};
+use crate::initializers::{ObjectWatchers, WaitingObjects, is_stored_initialized};
 use crate::log::Log;
 use crate::service_directory::ServiceDirectory;
 
@@ -35,7 +37,7 @@ pub(crate) struct SnapshotCache {
     store: Arc<dyn Store>,
     /// Without a slash at the end.
     prefix: String,
-    newest: ArcSwap<ClusterSnapshot>,
+    newest_snapshot: ArcSwap<ClusterSnapshot>,
     /// Held while the next snapshot is built from the newest one: objects and authorizers change
     /// independently, and neither change may undo the other. It is never held over an await.
     update_lock: Mutex<()>,
@@ -64,7 +66,7 @@ impl SnapshotCache {
         let snapshot_cache = Self {
             store,
             prefix: prefix.to_owned(),
-            newest: ArcSwap::from_pointee(empty.clone()),
+            newest_snapshot: ArcSwap::from_pointee(empty.clone()),
             update_lock: Mutex::new(()),
             service_directory,
             published_revision: watch::Sender::new(0),
@@ -74,7 +76,7 @@ impl SnapshotCache {
             waiting_objects: Arc::new(WaitingObjects::new(prefix)),
             log,
         };
-        snapshot_cache.load_all(&empty).await?;
+        snapshot_cache.load_snapshot(&empty).await?;
         Ok((Arc::new(snapshot_cache), receiver))
     }
 
@@ -84,13 +86,13 @@ impl SnapshotCache {
     }
 
     /// The objects that wait for initializers.
-    pub(crate) fn waiting(&self) -> &Arc<WaitingObjects> {
+    pub(crate) fn waiting_objects(&self) -> &Arc<WaitingObjects> {
         &self.waiting_objects
     }
 
-    /// The newest snapshot.
+    /// Returns the newest snapshot of this server.
     pub(crate) fn snapshot(&self) -> Arc<ClusterSnapshot> {
-        self.newest.load_full()
+        self.newest_snapshot.load_full()
     }
 
     /// Replaces the authorizers for requests that begin from now on.
@@ -99,11 +101,11 @@ impl SnapshotCache {
     /// Two authorizers have one name; nothing changes then.
     pub(crate) fn replace_authorizers(
         &self,
-        slots: &Arc<[AuthorizerSlot]>,
+        authorizer_slots: &Arc<[AuthorizerSlot]>,
     ) -> Result<(), ConfigurationError> {
         let _guard = self.lock_updates();
-        let next = self.newest.load().with_authorizers(slots)?;
-        self.newest.store(Arc::new(next));
+        let next = self.newest_snapshot.load().with_authorizers(authorizer_slots)?;
+        self.newest_snapshot.store(Arc::new(next));
         Ok(())
     }
 
@@ -117,8 +119,8 @@ impl SnapshotCache {
     }
 
     /// Waits until the snapshot contains everything up to a revision.
-    pub(crate) async fn wait_for(&self, revision: Revision) {
-        if self.newest.load().revision >= revision {
+    pub(crate) async fn wait_for_revision(&self, revision: Revision) {
+        if self.newest_snapshot.load().revision >= revision {
             return;
         }
         let mut published = self.published_revision.subscribe();
@@ -127,20 +129,20 @@ impl SnapshotCache {
     }
 
     /// Waits until the snapshot is newer than a revision, and returns the revision of the snapshot.
-    pub(crate) async fn wait_for_change_after(&self, revision: u64) -> u64 {
+    pub(crate) async fn wait_for_revision_after(&self, revision: u64) -> u64 {
         let mut published = self.published_revision.subscribe();
         // The sender lives as long as this value, so waiting does not fail.
         let _ = published.wait_for(|published| *published > revision).await;
-        self.newest.load().revision.number()
+        self.newest_snapshot.load().revision.number()
     }
 
     /// Applies the changes of the store until the task is dropped.
     pub(crate) async fn run(self: Arc<Self>, empty: ClusterSnapshot) {
         loop {
             let why = match self.watch_and_apply().await {
-                WatchError::Compacted { .. } => match self.load_all(&empty).await {
+                WatchError::Compacted { .. } => match self.load_snapshot(&empty).await {
                     Ok(()) => {
-                        self.object_watchers.mark_gap();
+                        self.object_watchers.report_missed_events();
                         continue;
                     }
                     Err(error) => error.to_string(),
@@ -157,7 +159,7 @@ impl SnapshotCache {
         let Ok(prefix) = Prefix::new(&format!("{}/", self.prefix)) else {
             return unavailable_error("the prefix of the store is malformed");
         };
-        let after = self.newest.load().revision;
+        let after = self.newest_snapshot.load().revision;
         let mut watch = match self.store.watch(prefix, after).await {
             Ok(watch) => watch,
             Err(error) => return error,
@@ -176,10 +178,10 @@ impl SnapshotCache {
                 self.update_service_directory(&event.key, value);
             }
             let _guard = self.lock_updates();
-            let old = self.newest.load();
+            let old = self.newest_snapshot.load();
             let (next, report) =
-                old.with_events(&self.prefix, &batch.events, batch.complete_through);
-            self.publish(next, report);
+                old.with_store_events(&self.prefix, &batch.events, batch.complete_through);
+            self.publish_snapshot(next, report);
             self.object_watchers.apply_events(&batch.events);
             self.waiting_objects.apply_events(&batch.events);
         }
@@ -187,15 +189,15 @@ impl SnapshotCache {
 
     /// Stores the address of a Service or an EndpointSlice in the directory.
     fn update_service_directory(&self, key: &store::Key, value: Option<&bytes::Bytes>) {
-        let Some(path) = service_path(&self.prefix, key.as_str()) else { return };
-        let value = value.filter(is_visible).map(AsRef::as_ref);
-        if let Err(why) = self.service_directory.apply(path, value) {
+        let Some(path) = service_directory_path(&self.prefix, key.as_str()) else { return };
+        let value = value.filter(is_stored_initialized).map(AsRef::as_ref);
+        if let Err(why) = self.service_directory.apply_stored_object(path, value) {
             self.log.error("a stored object can not be read", &[("key", &key), ("why", &why)]);
         }
     }
 
     /// Builds the snapshot from all tracked objects at one revision of the store.
-    async fn load_all(&self, empty: &ClusterSnapshot) -> Result<(), ReadError> {
+    async fn load_snapshot(&self, empty: &ClusterSnapshot) -> Result<(), ReadError> {
         let mut items: Vec<Item> = Vec::new();
         let mut at = At::Newest;
         let mut revision = Revision::ZERO;
@@ -220,27 +222,28 @@ impl SnapshotCache {
             let entry = self.store.get(&key, at).await?.entry;
             items.extend(entry.map(|entry| Item { key, entry }));
         }
-        self.waiting_objects.replace_records(&items);
+        self.waiting_objects.replace_waiting_records(&items);
         self.service_directory.clear();
         for item in &items {
             self.update_service_directory(&item.key, Some(&item.entry.value));
         }
         // The connections to hooks and the state of their circuit breakers are kept.
         let mut empty = empty.clone();
-        empty.hooks = self.newest.load().hooks.cleared();
-        let (cluster, report) = empty.with_items(&self.prefix, &items, revision);
+        empty.hooks = self.newest_snapshot.load().hooks.without_configurations();
+        let (cluster, report) = empty.with_stored_items(&self.prefix, &items, revision);
         let _guard = self.lock_updates();
         // The authorizers may have changed since the server started with an empty snapshot. These slots have
         // built a chain before, so their names are unique.
-        let cluster =
-            cluster.with_authorizers(self.newest.load().authorizer_slots()).unwrap_or(cluster);
-        self.publish(cluster, report);
+        let cluster = cluster
+            .with_authorizers(self.newest_snapshot.load().authorizer_slots())
+            .unwrap_or(cluster);
+        self.publish_snapshot(cluster, report);
         Ok(())
     }
 
-    fn publish(&self, cluster: ClusterSnapshot, report: UpdateReport) {
+    fn publish_snapshot(&self, cluster: ClusterSnapshot, report: SnapshotUpdateReport) {
         let revision = cluster.revision;
-        self.newest.store(Arc::new(cluster));
+        self.newest_snapshot.store(Arc::new(cluster));
         self.published_revision.send_replace(revision.number());
         for (key, why) in &report.undecodable_objects {
             self.log.error("a stored object can not be read", &[("key", key), ("why", why)]);

@@ -9,7 +9,7 @@ use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
 use https_server::Body;
 use tokio::time::Instant;
 
-use crate::record::RequestRecord;
+use crate::request_record::RequestRecord;
 use crate::respond::ResponseFormat;
 use crate::rest::Watcher;
 use crate::server_state::ServerState;
@@ -25,11 +25,11 @@ const STALLED_TIME_MAX: Duration = Duration::from_secs(60);
 
 /// When a watch ends: after the time that the client sets, or after a random time between the minimum and
 /// twice the minimum, so that clients that connected together do not reconnect together.
-pub(crate) fn end_time(server: &ServerState, timeout_seconds: u64) -> Instant {
-    let least = server.options.watch_duration_min;
+pub(crate) fn watch_end_time(server: &ServerState, timeout_seconds: u64) -> Instant {
+    let least = server.api_settings.watch_duration_min;
     let length = match timeout_seconds {
         0 => {
-            let [high, low] = server.random::<2>();
+            let [high, low] = server.random_bytes::<2>();
             let part = f64::from(u16::from_be_bytes([high, low])) / f64::from(u16::MAX);
             least + least.mul_f64(part)
         }
@@ -39,7 +39,7 @@ pub(crate) fn end_time(server: &ServerState, timeout_seconds: u64) -> Instant {
 }
 
 /// The response to a watch, whose body a task sends.
-pub(crate) fn respond(
+pub(crate) fn respond_with_watch(
     server: &Arc<ServerState>,
     mut watcher: Watcher,
     format: ResponseFormat,
@@ -55,12 +55,12 @@ pub(crate) fn respond(
     let server = Arc::clone(server);
     tokio::spawn(async move {
         let resource = Arc::clone(&watcher.resource);
-        let labels = [resource.group.as_str(), &resource.version, &resource.plural];
+        let (group, version, plural) = (&*resource.group, &*resource.version, &*resource.plural);
         let running = server
             .metrics
-            .long_running
-            .with_label_values(&["WATCH", labels[0], labels[1], labels[2]]);
-        let sent_events = server.metrics.watch_events.with_label_values(&labels);
+            .long_running_requests
+            .with_label_values(&["WATCH", group, version, plural]);
+        let sent_events = server.metrics.watch_events.with_label_values(&[group, version, plural]);
         running.inc();
         let mut is_first = true;
         let ended = registration.wait_for_end();

@@ -11,11 +11,11 @@ pub(crate) struct WriteProgress(Arc<AtomicBool>);
 
 impl WriteProgress {
     /// Marks that the request is about to write to the store.
-    pub(crate) fn begin(&self) {
+    pub(crate) fn mark_begun(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    pub(crate) fn has_begun(&self) -> bool {
+    pub(crate) fn has_begun_writing(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }

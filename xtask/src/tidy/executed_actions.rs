@@ -6,11 +6,11 @@ use super::tree::File;
 /// The places of the server that execute: folders end in a slash.
 const EXECUTING: [&str; 8] = [
     "crates/server/src/rest/",
-    "crates/server/src/admit/",
-    "crates/server/src/initialize/",
+    "crates/server/src/admission/",
+    "crates/server/src/initializers/",
     "crates/server/src/loops/",
     "crates/server/src/request/",
-    "crates/server/src/admit.rs",
+    "crates/server/src/admission.rs",
     "crates/server/src/loopback.rs",
     "crates/server/src/review.rs",
 ];

@@ -9,7 +9,9 @@ use admission::{
 };
 use admission_hooks::{CALLS_IN_FLIGHT_MAX, ServiceCredentials, ServiceCredentialsTable};
 use kubeconfig::{ServiceUsers, UserCredentials};
-use server::{AdmissionOptions, GetMode, Level, Log, SyncMode, SyncOptions};
+use server::{
+    AdmissionOptions, ConfigSyncMode, ConfigSyncOptions, Log, LogLevel, UninitializedGetMode,
+};
 
 use super::flag_values::{
     parse_call_timeout, parse_duration, parse_positive_bytes, parse_positive_duration,
@@ -195,22 +197,23 @@ impl AdmissionFlags {
         sharing: StoreSharing,
         access: ServiceCredentialsTable,
     ) -> AdmissionOptions {
-        let mode = match self.admission_sync_mode {
-            SyncModeFlag::Barrier => SyncMode::Barrier,
-            SyncModeFlag::Poll => SyncMode::Poll,
+        let sync_mode = match self.admission_sync_mode {
+            SyncModeFlag::Barrier => ConfigSyncMode::Barrier,
+            SyncModeFlag::Poll => ConfigSyncMode::Poll,
         };
         let drift = match sharing {
             StoreSharing::Shared => InitializerOptions::default().clock_drift,
             StoreSharing::Exclusive => Duration::ZERO,
         };
         AdmissionOptions {
-            sync: SyncOptions {
-                mode,
+            config_sync: ConfigSyncOptions {
+                sync_mode,
                 poll_interval: self.admission_sync_poll_interval,
                 max_staleness: self.admission_sync_max_staleness,
                 bootstrap_wait: self.admission_sync_bootstrap_wait,
                 // Mode `poll` polls even if no other server writes.
-                is_only_server: sharing == StoreSharing::Exclusive && mode == SyncMode::Barrier,
+                is_only_server: sharing == StoreSharing::Exclusive
+                    && sync_mode == ConfigSyncMode::Barrier,
             },
             initializers: InitializerOptions {
                 is_enabled: self.admission_initializers_enabled,
@@ -229,8 +232,8 @@ impl AdmissionFlags {
                 ..InitializerOptions::default()
             },
             get_mode: match self.admission_initializers_get_mode {
-                GetModeFlag::Object => GetMode::Object,
-                GetModeFlag::Accepted => GetMode::Accepted,
+                GetModeFlag::Object => UninitializedGetMode::Object,
+                GetModeFlag::Accepted => UninitializedGetMode::Accepted,
             },
             hook_credentials: access,
             response_bytes_max: to_usize(self.admission_webhook_max_response_bytes),
@@ -283,7 +286,7 @@ fn log_kubeconfig_warnings(path: &Path, users: &ServiceUsers, log: Log) {
     for warning in &users.warnings {
         let (line, column) = (warning.position.line, warning.position.column);
         log.write(
-            Level::Warn,
+            LogLevel::Warn,
             "admission webhook kubeconfig warning",
             &[
                 ("at", &format_args!("{}:{line}:{column}", path.display())),
@@ -329,7 +332,10 @@ mod tests {
         for sharing in [StoreSharing::Shared, StoreSharing::Exclusive] {
             let found = options(&[], sharing);
             let is_own = sharing == StoreSharing::Exclusive;
-            assert_eq!(found.sync, SyncOptions { is_only_server: is_own, ..own.sync.clone() });
+            assert_eq!(
+                found.config_sync,
+                ConfigSyncOptions { is_only_server: is_own, ..own.config_sync.clone() }
+            );
             let drift = if is_own { Duration::ZERO } else { Duration::from_secs(30) };
             let want = InitializerOptions { clock_drift: drift, ..own.initializers.clone() };
             assert_eq!(found.initializers, want);
@@ -367,14 +373,14 @@ mod tests {
             ],
             StoreSharing::Exclusive,
         );
-        let sync = SyncOptions {
-            mode: SyncMode::Poll,
+        let sync = ConfigSyncOptions {
+            sync_mode: ConfigSyncMode::Poll,
             poll_interval: second(2),
             max_staleness: second(7),
             bootstrap_wait: second(0),
             is_only_server: false,
         };
-        assert_eq!(found.sync, sync);
+        assert_eq!(found.config_sync, sync);
         let initializers = InitializerOptions {
             is_enabled: false,
             step_timeout: second(3),
@@ -386,7 +392,7 @@ mod tests {
             ..InitializerOptions::default()
         };
         assert_eq!(found.initializers, initializers);
-        assert_eq!(found.get_mode, GetMode::Accepted);
+        assert_eq!(found.get_mode, UninitializedGetMode::Accepted);
         assert_eq!((found.call_time_max, found.response_bytes_max), (second(8), 1024));
         assert_eq!(found.calls_in_flight_max, 7);
     }

@@ -14,7 +14,7 @@ use https_client::{Limits, ServiceResolver};
 use metrics::AuthorizationMetrics;
 use prometheus::Registry;
 use serde_json::Value;
-use server::{Log, ReplaceAuthorizers, ServiceDirectory, ServiceRouting};
+use server::{AuthorizerReplacer, Log, ServiceDirectory, ServiceRouting};
 
 use super::flags::{Args, ChainFlags};
 use super::logging_observer::LoggingObserver;
@@ -120,7 +120,7 @@ impl AuthorizerSetup {
     }
 
     /// Starts to watch the files and replaces the authorizers when they change.
-    pub(super) fn start_reloading(self, replace_authorizers: ReplaceAuthorizers, log: Log) {
+    pub(super) fn start_reloading(self, replace_authorizers: AuthorizerReplacer, log: Log) {
         self.metrics.set_active_webhooks(&webhooks_of(&self.generation));
         let metrics = Arc::clone(&self.metrics);
         let publish: Publish = Arc::new(move |generation: &Arc<Generation>| {

@@ -11,8 +11,8 @@ use jiff::Timestamp;
 use store::SharedRevision;
 
 use super::config_revision::{ConfigRevisionCondition, ConfigRevisionError};
-use super::freshness::{Freshness, is_configuration};
-use super::pipeline::run_validating;
+use super::freshness::{Freshness, is_admission_configuration};
+use super::pipeline::run_validating_phase;
 use super::{CheckedObject, WriteAttempt, WriteRequest};
 use crate::rest::RequestContext;
 
@@ -28,14 +28,14 @@ pub struct Admitted {
 pub(crate) struct AdmittedDeletion(Admitted);
 
 /// The next step of an admitted deletion.
-pub(crate) enum Termination {
+pub(crate) enum DeletionStep {
     /// Nothing holds the object back: it can be removed.
     Removable(Admitted),
     /// Finalizers hold the object back: it is marked for deletion.
     Pending {
         /// The object with its deletion mark.
         marked: Admitted,
-        /// The object before that.
+        /// The object without the deletion mark.
         before: Tree,
         /// Whether the mark changes the object.
         is_changed: bool,
@@ -45,7 +45,7 @@ pub(crate) enum Termination {
 /// Calls the validating hooks about an object that passed the built-in checks.
 ///
 /// # Errors
-/// The refusal of a hook, or 403 if the definition of a custom resource ends.
+/// The refusal of a hook, or 403 if the definition of a custom resource is terminating.
 pub(crate) async fn admit_object(
     ctx: &RequestContext<'_>,
     attempt: &mut WriteAttempt,
@@ -53,11 +53,11 @@ pub(crate) async fn admit_object(
     checked: CheckedObject,
     old: Option<&Tree>,
 ) -> Result<Admitted, Status> {
-    run_validating(ctx, attempt, write, checked.tree(), old).await?;
-    let (tree, checked_at) = checked.into_parts();
-    let config_revision = match is_configuration(ctx.resource) {
-        true => ConfigRevisionCondition::Move(checked_at),
-        false => unchanged_if_assumed(attempt),
+    run_validating_phase(ctx, attempt, write, checked.tree(), old).await?;
+    let (tree, checked_config_revision) = checked.into_parts();
+    let config_revision = match is_admission_configuration(ctx.resource) {
+        true => ConfigRevisionCondition::Move(checked_config_revision),
+        false => require_unchanged_if_assumed(attempt),
     };
     Ok(Admitted::new(tree, attempt, config_revision))
 }
@@ -72,10 +72,10 @@ pub(crate) async fn admit_deletion(
     write: &WriteRequest,
     tree: Tree,
 ) -> Result<AdmittedDeletion, Status> {
-    run_validating(ctx, attempt, write, &tree, None).await?;
-    let config_revision = match is_configuration(ctx.resource) {
+    run_validating_phase(ctx, attempt, write, &tree, None).await?;
+    let config_revision = match is_admission_configuration(ctx.resource) {
         true => ConfigRevisionCondition::Move(None),
-        false => unchanged_if_assumed(attempt),
+        false => require_unchanged_if_assumed(attempt),
     };
     Ok(AdmittedDeletion(Admitted::new(tree, attempt, config_revision)))
 }
@@ -91,10 +91,10 @@ pub(crate) async fn admit_without_storing(
     write: &WriteRequest,
     tree: &Tree,
 ) -> Result<(), Status> {
-    run_validating(ctx, attempt, write, tree, None).await
+    run_validating_phase(ctx, attempt, write, tree, None).await
 }
 
-fn unchanged_if_assumed(attempt: &WriteAttempt) -> ConfigRevisionCondition {
+fn require_unchanged_if_assumed(attempt: &WriteAttempt) -> ConfigRevisionCondition {
     match &attempt.freshness {
         Some(Freshness::Assumed(snapshot)) => {
             ConfigRevisionCondition::Unchanged(snapshot.config_revision())
@@ -117,7 +117,7 @@ impl Admitted {
         &self.tree
     }
 
-    /// Gives up the proof and returns the object, to show it.
+    /// Drops the proof of admission and returns the object, for the response.
     pub fn into_tree(self) -> Tree {
         self.tree
     }
@@ -133,11 +133,11 @@ impl Admitted {
     }
 
     /// The part of the transaction that concerns the config revision key.
-    pub(crate) fn config_revision_mark(
+    pub(crate) fn config_shared_revision(
         &self,
         prefix: &str,
     ) -> Result<Option<SharedRevision>, ConfigRevisionError> {
-        self.config_revision.into_mark(prefix)
+        self.config_revision.into_shared_revision(prefix)
     }
 }
 
@@ -147,13 +147,17 @@ impl AdmittedDeletion {
         &self.0.tree
     }
 
-    /// Gives up the proof and returns the object, to show it.
+    /// Drops the proof of admission and returns the object, for the response.
     pub(crate) fn into_tree(self) -> Tree {
         self.0.tree
     }
 
-    /// Marks a pod for deletion after a grace period, and returns it with the pod before that.
-    pub(crate) fn into_graceful(self, ends: Timestamp, seconds: i64) -> (Admitted, Tree) {
+    /// Marks a pod for deletion after a grace period. Returns the marked pod, and the pod as it was before.
+    pub(crate) fn mark_for_graceful_deletion(
+        self,
+        ends: Timestamp,
+        seconds: i64,
+    ) -> (Admitted, Tree) {
         let mut admitted = self.0;
         let before = admitted.tree.clone();
         let metadata = api_object::metadata_mut(&mut admitted.tree);
@@ -162,27 +166,28 @@ impl AdmittedDeletion {
         (admitted, before)
     }
 
-    /// Begins the deletion. `is_forced` ignores finalizers.
-    pub(crate) fn into_termination(
+    /// Decides whether the object can be removed now, and marks it for deletion if not. `is_forced` ignores
+    /// finalizers.
+    pub(crate) fn into_deletion_step(
         self,
         resource: &Resource,
         mut finalizers: Vec<String>,
         is_forced: bool,
         now: Timestamp,
-    ) -> Termination {
+    ) -> DeletionStep {
         let mut next = self.0.tree.clone();
         api_resources::prepare_delete(resource, &mut next, &mut finalizers, now);
         if is_forced {
             finalizers.clear();
         }
         if finalizers.is_empty() && !api_resources::blocks_removal(resource, &next) {
-            return Termination::Removable(self.0);
+            return DeletionStep::Removable(self.0);
         }
         let now = api_object::rfc3339(now);
         let is_marked = api_object::mark_for_deletion(&mut next, &finalizers, &now);
         let is_changed = is_marked | (next != self.0.tree);
         let mut marked = self.0;
         let before = std::mem::replace(&mut marked.tree, next);
-        Termination::Pending { marked, before, is_changed }
+        DeletionStep::Pending { marked, before, is_changed }
     }
 }

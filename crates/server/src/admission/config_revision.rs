@@ -45,7 +45,7 @@ pub(super) enum ConfigRevisionCondition {
 
 impl ConfigRevisionCondition {
     /// The condition as a part of a transaction.
-    pub(super) fn into_mark(
+    pub(super) fn into_shared_revision(
         self,
         prefix: &str,
     ) -> Result<Option<SharedRevision>, ConfigRevisionError> {

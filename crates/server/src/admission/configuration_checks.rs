@@ -1,5 +1,5 @@
-//! The checks of an admission configuration that is written: its warnings, and how it fits together with
-//! the other configurations.
+//! The checks of an admission configuration that is written: doubtful settings, and contradictions to the
+//! other configurations.
 
 use admission::ConfigurationKind;
 use api_object::{Status, Tree};
@@ -32,10 +32,10 @@ pub(super) async fn check_configuration(
     found.extend(admission::refused_address_warnings(kind, new, &refusal));
     let is_changed =
         old.is_none_or(|old| api_resources::is_content_changed(ctx.resource, new, old));
-    let mut checked_at = None;
+    let mut checked_config_revision = None;
     if kind == ConfigurationKind::Initializer && is_changed {
         let (config_revision, stored) = read_stored_configurations(ctx).await?;
-        checked_at = Some(config_revision);
+        checked_config_revision = Some(config_revision);
         let stored: Vec<&Tree> = stored.iter().collect();
         let errors = admission::initializer_ordering_errors(new, &stored);
         if !errors.is_empty() {
@@ -44,7 +44,7 @@ pub(super) async fn check_configuration(
         found.extend(admission::initializer_ordering_warnings(new, &stored));
     }
     warnings.extend(found.iter().map(ToString::to_string));
-    Ok(checked_at)
+    Ok(checked_config_revision)
 }
 
 /// Reads all stored objects of the resource, and before them the config revision. Objects that can not be
@@ -53,13 +53,13 @@ async fn read_stored_configurations(
     ctx: &RequestContext<'_>,
 ) -> Result<(Expect, Vec<Tree>), Status> {
     let key = config_revision_key(&ctx.server.prefix).map_err(ConfigRevisionError::from)?;
-    let got = ctx.timed("get", ctx.server.store.get(&key, At::Newest)).await;
-    let entry = got.map_err(|error| ctx.read_failed("list", &error))?.entry;
+    let got = ctx.time_store_request("get", ctx.server.store.get(&key, At::Newest)).await;
+    let entry = got.map_err(|error| ctx.read_failure_status("list", &error))?.entry;
     let config_revision = entry.map_or(Expect::Absent, |entry| Expect::At(entry.mod_rev));
     let prefix = ctx.key_prefix()?;
     let list = ctx.server.store.list(&prefix, ListRequest::default());
-    let page = ctx.timed("list", list).await;
-    let page = page.map_err(|error| ctx.read_failed("list", &error))?;
-    let trees = page.items.iter().filter_map(|item| ctx.parse(&item.entry).ok()).collect();
+    let page = ctx.time_store_request("list", list).await;
+    let page = page.map_err(|error| ctx.read_failure_status("list", &error))?;
+    let trees = page.items.iter().filter_map(|item| ctx.decode_entry(&item.entry).ok()).collect();
     Ok((config_revision, trees))
 }

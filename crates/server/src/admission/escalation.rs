@@ -13,9 +13,9 @@ use manifests::rbac::Object;
 use crate::authorize::authorize_target;
 use crate::rest::RequestContext;
 
-/// The proof that the escalation check ran on an object. Only [`check_grants`] makes it.
+/// The proof that the escalation check ran on an object. Only [`check_escalation`] makes it.
 #[derive(Clone, Copy)]
-pub(super) struct GrantsChecked(());
+pub(super) struct EscalationProof(());
 
 /// Checks that the user may grant the permissions of a role or a binding; other objects pass.
 ///
@@ -23,20 +23,21 @@ pub(super) struct GrantsChecked(());
 /// 2. A user who is allowed `escalate` on the role that the request names may write it. A request
 ///    that creates names none, so a rule with `resourceNames` does not count for it.
 /// 3. A user who is allowed `bind` on the role of a binding may bind it.
-/// 4. All others must hold what they grant. A check that takes long runs on a blocking thread.
-pub(super) async fn check_grants(
+/// 4. Every other user must hold each permission that the object grants. A check that takes long runs on a
+///    blocking thread.
+pub(super) async fn check_escalation(
     ctx: &RequestContext<'_>,
     new: &Tree,
     old: Option<&Tree>,
-) -> Result<GrantsChecked, Status> {
+) -> Result<EscalationProof, Status> {
     if ctx.resource.group != authz_rbac::GROUP || ctx.resource.is_custom() {
-        return Ok(GrantsChecked(()));
+        return Ok(EscalationProof(()));
     }
     let user = ctx.authorized.user();
     if authz_rbac::is_superuser(user) {
-        return Ok(GrantsChecked(()));
+        return Ok(EscalationProof(()));
     }
-    let object = decode_rbac(ctx, new)?;
+    let object = decode_rbac_object(ctx, new)?;
     let authorized = match &object {
         Object::Role(role) => {
             authorize_target(ctx, "escalate", &escalate_target(role, ctx.name)).await?
@@ -44,13 +45,15 @@ pub(super) async fn check_grants(
         Object::Binding(binding) => authorize_target(ctx, "bind", &bind_target(binding)).await?,
     };
     if authorized.is_ok() {
-        return Ok(GrantsChecked(()));
+        return Ok(EscalationProof(()));
     }
-    let old = old.map(|old| decode_rbac(ctx, old)).transpose()?;
+    let old = old.map(|old| decode_rbac_object(ctx, old)).transpose()?;
     let rbac = Arc::clone(&ctx.server.snapshot_cache.snapshot().rbac);
     let check = {
         let user = Arc::clone(user);
-        move |steps_max: u64| check_holds(&rbac, &user, &object, old.as_ref(), steps_max)
+        move |steps_max: u64| {
+            check_user_holds_grants(&rbac, &user, &object, old.as_ref(), steps_max)
+        }
     };
     let outcome = match check(QUICK_CHECK_STEPS_MAX) {
         Err(Refusal::TooManySteps) => {
@@ -69,11 +72,11 @@ pub(super) async fn check_grants(
         }
         outcome => outcome,
     };
-    outcome.map_err(|refusal| refusal_status(ctx, api_object::name(new), refusal))?;
-    Ok(GrantsChecked(()))
+    outcome.map_err(|refusal| escalation_refusal_status(ctx, api_object::name(new), refusal))?;
+    Ok(EscalationProof(()))
 }
 
-fn decode_rbac(ctx: &RequestContext<'_>, tree: &Tree) -> Result<Object, Status> {
+fn decode_rbac_object(ctx: &RequestContext<'_>, tree: &Tree) -> Result<Object, Status> {
     let value = serde_json::Value::Object(tree.clone());
     let manifest =
         manifests::rbac::decode(&value).map_err(|e| Status::bad_request(e.to_string()))?;
@@ -82,7 +85,7 @@ fn decode_rbac(ctx: &RequestContext<'_>, tree: &Tree) -> Result<Object, Status> 
     })
 }
 
-fn refusal_status(ctx: &RequestContext<'_>, name: &str, refusal: Refusal) -> Status {
+fn escalation_refusal_status(ctx: &RequestContext<'_>, name: &str, refusal: Refusal) -> Status {
     match refusal {
         Refusal::RoleNotFound { resource, name } => {
             Status::not_found(&GroupResource::new(authz_rbac::GROUP, resource), &name)
@@ -101,7 +104,7 @@ fn refusal_status(ctx: &RequestContext<'_>, name: &str, refusal: Refusal) -> Sta
     }
 }
 
-fn check_holds(
+fn check_user_holds_grants(
     rbac: &Snapshot,
     user: &authz::User,
     new: &Object,

@@ -16,9 +16,9 @@ use api_resources::{Resource, equivalent_resources};
 use store::{Expect, Revision};
 use tokio::time::Instant;
 
-use super::barrier::{SyncMode, SyncOptions};
-use super::configured_hooks::Hooks;
-use super::freshness_error::{NotFresh, not_fresh_status};
+use super::configured_hooks::ConfiguredHooks;
+use super::freshness_barrier::{ConfigSyncMode, ConfigSyncOptions};
+use super::freshness_error::{FreshnessError, not_fresh_status};
 use super::{WriteAttempt, WriteRequest};
 use crate::cluster_snapshot::ClusterSnapshot;
 use crate::rest::RequestContext;
@@ -27,9 +27,9 @@ use crate::server_state::ServerState;
 /// One state of the admission configuration. A write is admitted by one of them in both phases.
 #[derive(Clone)]
 pub(crate) struct AdmissionSnapshot {
-    pub(crate) cluster: Arc<ClusterSnapshot>,
+    pub(crate) cluster_snapshot: Arc<ClusterSnapshot>,
     /// The hooks and initializers in force.
-    pub(crate) hooks: Hooks,
+    pub(crate) hooks: ConfiguredHooks,
     /// Every configuration up to this revision is contained.
     pub(crate) revision: Revision,
 }
@@ -37,7 +37,7 @@ pub(crate) struct AdmissionSnapshot {
 impl AdmissionSnapshot {
     /// The value of the config revision key in this snapshot.
     pub(crate) fn config_revision(&self) -> Expect {
-        self.cluster.config_revision.map_or(Expect::Absent, Expect::At)
+        self.cluster_snapshot.config_revision.map_or(Expect::Absent, Expect::At)
     }
 }
 
@@ -61,7 +61,7 @@ impl Freshness {
     }
 
     /// A transaction found the config revision key as the snapshot has it.
-    pub(super) fn into_verified(self) -> Self {
+    pub(super) fn into_confirmed(self) -> Self {
         match self {
             Self::Assumed(snapshot) => Self::Confirmed(snapshot),
             other @ (Self::Exempt | Self::Confirmed(_)) => other,
@@ -83,7 +83,7 @@ pub(crate) enum FreshnessRequirement {
 /// The parts of the configuration whose rules match a write.
 pub(crate) struct ConfigurationMatches {
     pub(super) hooks: MatchedHooks,
-    /// Which initializers a new object gets.
+    /// The decision about the initializers of a new object.
     pub(super) create_decision: InitializersOnCreate,
 }
 
@@ -97,8 +97,8 @@ impl ConfigurationMatches {
     /// Matches the rules of all hooks and initializers against a write.
     ///
     /// The result holds for the whole attempt. Rules match on the operation, the resource, the subresource
-    /// and the scope, which no mutating hook can change; hooks can neither change the initializers of the
-    /// client, which are decided about before hooks run.
+    /// and the scope, which no mutating hook can change. The initializers of the client are decided
+    /// about before hooks run.
     fn find(
         ctx: &RequestContext<'_>,
         write: &WriteRequest,
@@ -112,16 +112,16 @@ impl ConfigurationMatches {
         let matched_hooks = match has_hooks {
             false => MatchedHooks::default(),
             true => {
-                let registry = &snapshot.cluster.registry;
+                let registry = &snapshot.cluster_snapshot.registry;
                 let equivalents = equivalent_resources(registry, ctx.resource, &write.subresource);
-                hooks.match_hooks(&write.attributes(ctx, name, &equivalents))
+                hooks.match_hooks(&write.admission_attributes(ctx, name, &equivalents))
             }
         };
         let create_decision = match write.operation {
             Operation::Create => {
-                let attributes = write.attributes(ctx, name, &[]);
+                let attributes = write.admission_attributes(ctx, name, &[]);
                 let attributes = Attributes { object: Some(tree), ..attributes };
-                decide_initializers_on_create(&ctx.server.initialization, &attributes, hooks)
+                decide_initializers_on_create(&ctx.server.initializer_options, &attributes, hooks)
             }
             Operation::Update | Operation::Delete | Operation::Connect => {
                 InitializersOnCreate::Initialized
@@ -158,12 +158,12 @@ pub(crate) async fn establish_freshness(
     write: &WriteRequest,
     tree: &Tree,
 ) -> Result<(), Status> {
-    if is_exempt(ctx) {
+    if is_exempt_from_admission(ctx) {
         attempt.set_freshness(Freshness::Exempt, ConfigurationMatches::default());
         return Ok(());
     }
     let mut matched_locally = None;
-    let reused = match attempt.requirement() {
+    let reused = match attempt.freshness_requirement() {
         FreshnessRequirement::Reuse(snapshot) => Some(snapshot.clone()),
         FreshnessRequirement::MustConfirm => None,
         FreshnessRequirement::MayAssume => {
@@ -183,7 +183,7 @@ pub(crate) async fn establish_freshness(
         Some(snapshot) => snapshot,
         None => {
             let begun = std::time::Instant::now();
-            let confirmed = confirm_for(ctx, write.operation).await;
+            let confirmed = confirm_for_write(ctx, write.operation).await;
             confirmed.inspect_err(|_| {
                 let (metrics, took) = (&ctx.server.admission_metrics, begun.elapsed());
                 metrics.record_phase(Phase::Mutating, write.operation, took, true);
@@ -200,11 +200,11 @@ pub(crate) async fn establish_freshness(
 
 fn is_same_configuration(one: &AdmissionSnapshot, other: &AdmissionSnapshot) -> bool {
     Arc::ptr_eq(&one.hooks.snapshot, &other.hooks.snapshot)
-        && Arc::ptr_eq(&one.cluster.registry, &other.cluster.registry)
+        && Arc::ptr_eq(&one.cluster_snapshot.registry, &other.cluster_snapshot.registry)
 }
 
 /// Confirms the configuration for a request, or returns its refusal.
-pub(super) async fn confirm_for(
+pub(super) async fn confirm_for_write(
     ctx: &RequestContext<'_>,
     operation: Operation,
 ) -> Result<AdmissionSnapshot, Status> {
@@ -212,7 +212,7 @@ pub(super) async fn confirm_for(
         if let Some(reason) = not_fresh.metric_reason() {
             ctx.server.admission_metrics.count_config_refusal(reason);
         }
-        let has_initializers = ctx.server.initialization.is_enabled;
+        let has_initializers = ctx.server.initializer_options.is_enabled;
         not_fresh_status(&not_fresh, operation, ctx.resource, has_initializers)
     })
 }
@@ -226,19 +226,19 @@ pub(crate) async fn confirm_configuration(
     ctx: &RequestContext<'_>,
     operation: Operation,
 ) -> Result<Option<Revision>, Status> {
-    if is_exempt(ctx) {
+    if is_exempt_from_admission(ctx) {
         return Ok(None);
     }
-    Ok(Some(confirm_for(ctx, operation).await?.revision))
+    Ok(Some(confirm_for_write(ctx, operation).await?.revision))
 }
 
-fn is_exempt(ctx: &RequestContext<'_>) -> bool {
-    ctx.is_exempt_from_hooks || is_configuration(ctx.resource)
+fn is_exempt_from_admission(ctx: &RequestContext<'_>) -> bool {
+    ctx.is_exempt_from_hooks || is_admission_configuration(ctx.resource)
 }
 
 /// Whether writes of a resource are exempt because the resource is the configuration itself: an
 /// administrator can always repair it.
-pub(crate) fn is_configuration(resource: &Resource) -> bool {
+pub(crate) fn is_admission_configuration(resource: &Resource) -> bool {
     admission::is_admission_configuration(&GroupVersionKind {
         group: &resource.group,
         version: &resource.version,
@@ -254,40 +254,40 @@ impl ServerState {
     pub(crate) async fn confirm_current(
         &self,
         deadline: Instant,
-    ) -> Result<AdmissionSnapshot, NotFresh> {
+    ) -> Result<AdmissionSnapshot, FreshnessError> {
         let required = self.barrier.required_revision(deadline).await?;
-        let SyncOptions { mode, is_only_server, .. } = self.barrier.options;
-        if required.is_none() && mode == SyncMode::Barrier && !is_only_server {
+        let ConfigSyncOptions { sync_mode, is_only_server, .. } = self.barrier.options;
+        if required.is_none() && sync_mode == ConfigSyncMode::Barrier && !is_only_server {
             self.admission_metrics.count_degraded_request();
         }
         if let Some(required) = required {
             let limit = Instant::now() + self.barrier.options.max_staleness;
-            let caught_up = self.snapshot_cache.wait_for(required.revision);
+            let caught_up = self.snapshot_cache.wait_for_revision(required.revision);
             if tokio::time::timeout_at(deadline.min(limit), caught_up).await.is_err() {
                 return Err(match deadline < limit {
-                    true => NotFresh::DeadlineExceeded,
-                    false => NotFresh::Behind,
+                    true => FreshnessError::DeadlineExceeded,
+                    false => FreshnessError::Behind,
                 });
             }
             self.barrier.record_confirmation(required);
         }
         let cluster = self.snapshot_cache.snapshot();
-        let (hooks, revision) = match mode {
-            SyncMode::Barrier => (cluster.hooks.clone(), cluster.revision),
-            SyncMode::Poll => self.polled.load().hooks_and_revision(),
+        let (hooks, revision) = match sync_mode {
+            ConfigSyncMode::Barrier => (cluster.hooks.clone(), cluster.revision),
+            ConfigSyncMode::Poll => self.polled_configuration.load().hooks_and_revision(),
         };
-        Ok(AdmissionSnapshot { cluster, hooks, revision })
+        Ok(AdmissionSnapshot { cluster_snapshot: cluster, hooks, revision })
     }
 
     /// Returns the local configuration for a write whose transaction verifies it; `None` if confirming costs
     /// nothing, or if the last confirmation is too old to assume that the next one succeeds.
     fn assume_current(&self) -> Option<AdmissionSnapshot> {
-        let SyncOptions { mode, is_only_server, .. } = self.barrier.options;
-        if mode != SyncMode::Barrier || is_only_server || !self.barrier.is_healthy() {
+        let ConfigSyncOptions { sync_mode, is_only_server, .. } = self.barrier.options;
+        if sync_mode != ConfigSyncMode::Barrier || is_only_server || !self.barrier.is_healthy() {
             return None;
         }
         let cluster = self.snapshot_cache.snapshot();
         let (hooks, revision) = (cluster.hooks.clone(), cluster.revision);
-        Some(AdmissionSnapshot { cluster, hooks, revision })
+        Some(AdmissionSnapshot { cluster_snapshot: cluster, hooks, revision })
     }
 }

@@ -9,7 +9,7 @@ use metrics::ConfigRefusal;
 
 /// Why the configuration can not be confirmed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum NotFresh {
+pub(crate) enum FreshnessError {
     /// The store has not responded since the start of the server.
     Pending,
     /// The last confirmation is too old; the text says why there is no newer one.
@@ -20,7 +20,7 @@ pub(crate) enum NotFresh {
     DeadlineExceeded,
 }
 
-impl NotFresh {
+impl FreshnessError {
     /// The reason in the metrics; `None` if the client chose the deadline.
     pub(super) fn metric_reason(&self) -> Option<ConfigRefusal> {
         match self {
@@ -31,7 +31,7 @@ impl NotFresh {
         }
     }
 
-    fn client_text(&self) -> &str {
+    fn client_message(&self) -> &str {
         match self {
             Self::Pending => "configuration is not ready",
             Self::Stale(why) => why,
@@ -43,18 +43,18 @@ impl NotFresh {
 
 /// The response to a write whose configuration can not be confirmed.
 pub(super) fn not_fresh_status(
-    not_fresh: &NotFresh,
+    not_fresh: &FreshnessError,
     operation: Operation,
     resource: &Resource,
     has_initializers: bool,
 ) -> Status {
-    if *not_fresh == NotFresh::DeadlineExceeded {
+    if *not_fresh == FreshnessError::DeadlineExceeded {
         return Status::timeout();
     }
-    let why = not_fresh.client_text();
+    let why = not_fresh.client_message();
     let is_initializers = operation == Operation::Create && has_initializers;
     let (message, kind, explanation) = match (not_fresh, is_initializers) {
-        (NotFresh::Pending, true) => (
+        (FreshnessError::Pending, true) => (
             format!("Waiting for initialization configuration to load: {why}"),
             "InitializerConfigurationPending",
             "The configuration of initializers is still being loaded, and until then nothing can \

@@ -10,9 +10,12 @@ use crate::rest::RequestContext;
 /// Namespaces that can not be deleted.
 const IMMORTAL_NAMESPACES: [&str; 3] = ["default", "kube-public", "kube-system"];
 
-/// Checks that the definition of a custom resource does not end. It reads the newest snapshot, because the
-/// definition may have begun to end since the request was routed.
-pub(super) fn check_definition(ctx: &RequestContext<'_>, name: &str) -> Result<(), Status> {
+/// Checks that the definition of a custom resource is not terminating. It reads the newest snapshot, because
+/// the definition may have been deleted since the request was routed.
+pub(super) fn check_definition_not_terminating(
+    ctx: &RequestContext<'_>,
+    name: &str,
+) -> Result<(), Status> {
     let Resource { group, version, plural, origin: Origin::Custom(routed), .. } = ctx.resource
     else {
         return Ok(());
@@ -26,23 +29,23 @@ pub(super) fn check_definition(ctx: &RequestContext<'_>, name: &str) -> Result<(
             Ok(())
         }
         Some(Origin::Custom(_) | Origin::BuiltIn(_)) | None => {
-            Err(definition_terminating(ctx, name))
+            Err(definition_terminating_status(ctx, name))
         }
     }
 }
 
-/// The response to a create whose definition ends or is gone.
-pub(crate) fn definition_terminating(ctx: &RequestContext<'_>, name: &str) -> Status {
+/// The response to a create whose definition is terminating or deleted.
+pub(crate) fn definition_terminating_status(ctx: &RequestContext<'_>, name: &str) -> Status {
     let why = "create not allowed while custom resource definition is terminating";
     Status::forbidden(&ctx.resource.group_resource(), name, why)
 }
 
-/// Checks that a create has a namespace that exists and does not end, and that a delete does not concern an
+/// Checks that the namespace of a create exists and is not terminating, and that a delete does not concern an
 /// immortal namespace. The first check of a request records the uid of the namespace.
 ///
 /// # Errors
 /// 403, 404 or 409, see [`check_namespace_is_usable`].
-pub(super) async fn check_namespace(
+pub(super) async fn check_namespace_lifecycle(
     ctx: &RequestContext<'_>,
     namespace_uid: &mut Option<String>,
     operation: Operation,
@@ -72,7 +75,8 @@ pub(super) async fn check_namespace(
 /// Checks that an object can be created in the namespace of the request, which is in this state.
 ///
 /// # Errors
-/// 404 if it does not exist, 403 if it ends, 409 if it is another one than when the request began.
+/// 404 if it does not exist, 403 if it is terminating, 409 if it was deleted and created again since the
+/// request began.
 pub(crate) fn check_namespace_is_usable(
     ctx: &RequestContext<'_>,
     namespace_uid: Option<&str>,
@@ -125,7 +129,7 @@ pub(super) async fn find_namespace(
         return Ok(Some(own.clone()));
     }
     let current = ctx.server.store.current_rev().await;
-    let current = current.map_err(|error| ctx.read_failed("create", &error))?;
-    snapshot_cache.wait_for(current).await;
+    let current = current.map_err(|error| ctx.read_failure_status("create", &error))?;
+    snapshot_cache.wait_for_revision(current).await;
     Ok(snapshot_cache.snapshot().namespaces.get(name).cloned())
 }

@@ -20,7 +20,8 @@ const NEWLY_BLOCKED_MAX: usize = 64;
 
 /// Checks that the user may change the owner references of an object:
 ///
-/// 1. A write that leaves `metadata.ownerReferences` unchanged passes.
+/// 1. A write that leaves `metadata.ownerReferences` unchanged passes, and so does a bootstrap write of the
+///    server.
 /// 2. An update needs the permission to `delete` the object. The check names the
 ///    object itself even if the request writes a subresource, because the collector deletes the object.
 /// 3. A reference that newly has `blockOwnerDeletion` needs the permission to `update` the
@@ -50,7 +51,7 @@ pub(super) async fn check_owner_references(
         };
         if let Err(decision) = authorize_target(ctx, "delete", &target).await? {
             let why = "cannot set an ownerRef on a resource you can't delete";
-            return Err(owners_forbidden(ctx, name, why, &decision));
+            return Err(owners_forbidden_status(ctx, name, why, &decision));
         }
     }
     let blocked = newly_blocked_owners(after, before);
@@ -62,14 +63,14 @@ pub(super) async fn check_owner_references(
         return Err(Status::invalid(&ctx.resource.group_kind(), name, &errors));
     }
     for owner in blocked {
-        check_may_block(ctx, name, &owner).await?;
+        check_may_block_owner_deletion(ctx, name, &owner).await?;
     }
     Ok(())
 }
 
 /// Checks that the user may keep an owner from being deleted. A kind may be served as several
 /// resources; the permission is needed for all of them.
-async fn check_may_block(
+async fn check_may_block_owner_deletion(
     ctx: &RequestContext<'_>,
     name: &str,
     owner: &OwnerKey<'_>,
@@ -96,7 +97,7 @@ async fn check_may_block(
         if let Err(decision) = authorize_target(ctx, "update", &target).await? {
             let why = "cannot set blockOwnerDeletion if an ownerReference refers to a resource \
                            you can't set finalizers on";
-            return Err(owners_forbidden(ctx, name, why, &decision));
+            return Err(owners_forbidden_status(ctx, name, why, &decision));
         }
     }
     if is_known {
@@ -116,7 +117,7 @@ fn authorized_namespace<'a>(ctx: &RequestContext<'a>) -> &'a str {
     ctx.authorized.target().map_or("", |target| &target.namespace)
 }
 
-fn owners_forbidden(
+fn owners_forbidden_status(
     ctx: &RequestContext<'_>,
     name: &str,
     why: &str,
@@ -145,16 +146,16 @@ fn newly_blocked_owners<'t>(after: &'t [Value], before: &[Value]) -> Vec<OwnerKe
     let blocked_before: HashSet<(OwnerKey<'_>, &Value)> = before
         .iter()
         .filter(|own| blocks_owner_deletion(own))
-        .map(|own| (parse_owner(own), &own["uid"]))
+        .map(|own| (owner_key(own), &own["uid"]))
         .collect();
     let mut seen = HashSet::new();
     let newly = after.iter().filter(|own| {
-        blocks_owner_deletion(own) && !blocked_before.contains(&(parse_owner(own), &own["uid"]))
+        blocks_owner_deletion(own) && !blocked_before.contains(&(owner_key(own), &own["uid"]))
     });
-    newly.map(parse_owner).filter(|owner| seen.insert(*owner)).collect()
+    newly.map(owner_key).filter(|owner| seen.insert(*owner)).collect()
 }
 
-fn parse_owner(reference: &Value) -> OwnerKey<'_> {
+fn owner_key(reference: &Value) -> OwnerKey<'_> {
     let text = |member: &str| reference[member].as_str().unwrap_or_default();
     OwnerKey { api_version: text("apiVersion"), kind: text("kind"), name: text("name") }
 }

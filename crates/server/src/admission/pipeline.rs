@@ -12,21 +12,24 @@ use metrics::AdmissionMetrics;
 use super::WriteAttempt;
 use super::WriteRequest;
 use super::freshness::{AdmissionSnapshot, Freshness};
-use super::hook_kinds::HookKinds;
-use super::namespace_lifecycle::{check_definition, check_namespace, find_namespace};
+use super::hook_object_converter::HookObjectConverter;
+use super::namespace_lifecycle::{
+    check_definition_not_terminating, check_namespace_lifecycle, find_namespace,
+};
 use crate::authorize::{ChainAuthorizer, current_chain};
 use crate::cluster_snapshot::Namespace;
 use crate::error_status::IntoStatus;
-use crate::initialize::{assign_initializers, check_initializer_update, conform_initializers};
+use crate::initializers::{
+    assign_initializers, check_initializer_update, normalize_initializers_after_hooks,
+};
 use crate::rest::{RequestContext, VersionedObject};
 
-/// Runs the mutating phase and returns the object as it leaves it. The tree of a deletion is the stored
-/// object.
+/// Runs the mutating phase and returns the resulting object. The tree of a deletion is the stored object.
 ///
-/// 1. Check that the namespace exists and does not end.
+/// 1. Check that the namespace exists and is not terminating.
 /// 2. Decide about the initializers of the object.
 /// 3. Call the mutating hooks, and call them again if one changed an object that others had reviewed.
-/// 4. Bring the initializers that hooks wrote into shape.
+/// 4. Normalize the initializers that hooks wrote.
 ///
 /// # Errors
 /// The refusal of a built-in check or of a hook.
@@ -38,34 +41,34 @@ pub(crate) async fn admit_mutating(
     old: Option<&Tree>,
 ) -> Result<Tree, Status> {
     let begun = Clock::now();
-    let result = run_mutating(ctx, attempt, write, tree, old).await;
+    let result = run_mutating_phase(ctx, attempt, write, tree, old).await;
     let metrics = &ctx.server.admission_metrics;
     metrics.record_phase(Phase::Mutating, write.operation, begun.elapsed(), result.is_err());
     result
 }
 
-async fn run_mutating(
+async fn run_mutating_phase(
     ctx: &RequestContext<'_>,
     attempt: &mut WriteAttempt,
     write: &WriteRequest,
     mut tree: Tree,
     old: Option<&Tree>,
 ) -> Result<Tree, Status> {
-    check_namespace(ctx, &mut attempt.namespace_uid, write.operation, &tree).await?;
+    check_namespace_lifecycle(ctx, &mut attempt.namespace_uid, write.operation, &tree).await?;
     match write.operation {
         Operation::Create => {
-            let decision = attempt.matches.take_create_decision();
+            let decision = attempt.configuration_matches.take_create_decision();
             attempt.initializer_origin = assign_initializers(ctx, decision, &mut tree).await?;
         }
         Operation::Update => check_initializer_update(ctx, write, &mut tree, old).await?,
         Operation::Delete | Operation::Connect => {}
     }
-    if !attempt.matches.hooks.has_mutating_hooks() {
+    if !attempt.configuration_matches.hooks.has_mutating_hooks() {
         return Ok(tree);
     }
     let mut tree = call_mutating_hooks(ctx, attempt, write, tree, old).await?;
     if write.operation != Operation::Delete {
-        conform_initializers(ctx, write, &mut tree, old)?;
+        normalize_initializers_after_hooks(ctx, write, &mut tree, old)?;
     }
     Ok(tree)
 }
@@ -77,17 +80,18 @@ async fn call_mutating_hooks(
     mut tree: Tree,
     old: Option<&Tree>,
 ) -> Result<Tree, Status> {
-    let WriteAttempt { freshness, matches, session, namespace_uid, .. } = attempt;
+    let WriteAttempt { freshness, configuration_matches, hook_session, namespace_uid, .. } =
+        attempt;
     let Some(snapshot) = freshness.as_ref().and_then(Freshness::snapshot) else { return Ok(tree) };
-    let mut inputs = HookInputs::new(ctx, write, snapshot, &matches.hooks);
-    inputs.kinds.old = old;
+    let mut inputs = HookInputs::new(ctx, write, snapshot, &configuration_matches.hooks);
+    inputs.object_converter.old = old;
     // Hooks are told the name that the request has; no hook can change it.
     let name = api_object::name(&tree).to_owned();
     let is_deletion = write.operation == Operation::Delete;
     if !is_deletion {
-        let kind = inputs.attributes(&name).kind;
+        let kind = inputs.admission_attributes(&name).kind;
         tree = inputs
-            .kinds
+            .object_converter
             .normalize(tree, &kind)
             .map_err(|error| Status::bad_request(error.to_string()))?;
     }
@@ -96,9 +100,9 @@ async fn call_mutating_hooks(
     let object = (!is_deletion).then_some(&tree);
     inputs.load_namespace(Phase::Mutating, &name, object, old_object.as_ref()).await?;
     let begun = Clock::now();
-    let session = session.get_or_insert_with(|| new_session(ctx));
-    let request = inputs.hook_request(&name, None, old_object.as_ref());
-    let result = run_rounds(ctx, namespace_uid, &request, session, tree).await;
+    let hook_session = hook_session.get_or_insert_with(|| new_hook_session(ctx));
+    let request = inputs.new_hook_request(&name, None, old_object.as_ref());
+    let result = call_hooks_in_rounds(ctx, namespace_uid, &request, hook_session, tree).await;
     let metrics = &ctx.server.admission_metrics;
     let (took, is_refused) = (begun.elapsed(), result.is_err());
     let plugin = Phase::Mutating.plugin_name();
@@ -107,29 +111,29 @@ async fn call_mutating_hooks(
 }
 
 /// Calls the mutating hooks, and again if one changed an object that others had reviewed.
-async fn run_rounds(
+async fn call_hooks_in_rounds(
     ctx: &RequestContext<'_>,
     namespace_uid: &mut Option<String>,
     request: &HookRequest<'_>,
-    session: &mut HookSession,
+    hook_session: &mut HookSession,
     mut tree: Tree,
 ) -> Result<Tree, Status> {
     let operation = request.attributes.operation;
     loop {
         let object = (operation != Operation::Delete).then(|| std::mem::take(&mut tree));
-        let mutated = session.mutate(request, object).await.map_err(IntoStatus::into_status)?;
+        let mutated = hook_session.mutate(request, object).await.map_err(IntoStatus::into_status)?;
         if let Some(next) = mutated {
             tree = next;
         }
-        if !session.needs_another_round() {
+        if !hook_session.needs_another_round() {
             return Ok(tree);
         }
-        check_namespace(ctx, namespace_uid, operation, &tree).await?;
+        check_namespace_lifecycle(ctx, namespace_uid, operation, &tree).await?;
     }
 }
 
 /// Runs the validating phase. The tree of a deletion is the stored object.
-pub(super) async fn run_validating(
+pub(super) async fn run_validating_phase(
     ctx: &RequestContext<'_>,
     attempt: &mut WriteAttempt,
     write: &WriteRequest,
@@ -138,7 +142,7 @@ pub(super) async fn run_validating(
 ) -> Result<(), Status> {
     let begun = Clock::now();
     let result = match write.operation == Operation::Create && write.subresource.is_empty() {
-        true => check_definition(ctx, api_object::name(tree)),
+        true => check_definition_not_terminating(ctx, api_object::name(tree)),
         false => Ok(()),
     };
     let result = match result {
@@ -157,13 +161,13 @@ async fn call_validating_hooks(
     tree: &Tree,
     old: Option<&Tree>,
 ) -> Result<(), Status> {
-    let WriteAttempt { freshness, matches, session, .. } = attempt;
+    let WriteAttempt { freshness, configuration_matches, hook_session, .. } = attempt;
     let Some(snapshot) = freshness.as_ref().and_then(Freshness::snapshot) else { return Ok(()) };
-    if !matches.hooks.has_validating_hooks() {
+    if !configuration_matches.hooks.has_validating_hooks() {
         return Ok(());
     }
     let name = api_object::name(tree);
-    let mut inputs = HookInputs::new(ctx, write, snapshot, &matches.hooks);
+    let mut inputs = HookInputs::new(ctx, write, snapshot, &configuration_matches.hooks);
     let tree = with_resource_version(tree, write);
     let old = old.map(|old| with_resource_version(old, write));
     let (object, old_object) = match write.operation {
@@ -172,8 +176,8 @@ async fn call_validating_hooks(
     };
     inputs.load_namespace(Phase::Validating, name, object, old_object).await?;
     let begun = Clock::now();
-    let session = session.get_or_insert_with(|| new_session(ctx));
-    let result = session.validate(&inputs.hook_request(name, object, old_object)).await;
+    let hook_session = hook_session.get_or_insert_with(|| new_hook_session(ctx));
+    let result = hook_session.validate(&inputs.new_hook_request(name, object, old_object)).await;
     let metrics = &ctx.server.admission_metrics;
     let (took, is_refused) = (begun.elapsed(), result.is_err());
     let plugin = Phase::Validating.plugin_name();
@@ -181,7 +185,7 @@ async fn call_validating_hooks(
     result.map_err(IntoStatus::into_status)
 }
 
-fn new_session(ctx: &RequestContext<'_>) -> HookSession {
+fn new_hook_session(ctx: &RequestContext<'_>) -> HookSession {
     HookSession::new(ctx.deadline).with_call_time_max(ctx.server.call_time_max)
 }
 
@@ -197,7 +201,7 @@ struct HookInputs<'q> {
     snapshot: &'q AdmissionSnapshot,
     matched_hooks: &'q MatchedHooks,
     equivalents: Vec<EquivalentResource<'q>>,
-    kinds: HookKinds<'q>,
+    object_converter: HookObjectConverter<'q>,
     metrics: &'q AdmissionMetrics,
     /// Decides `authorizer` checks of match conditions.
     authorizer: ChainAuthorizer,
@@ -212,14 +216,14 @@ impl<'q> HookInputs<'q> {
         snapshot: &'q AdmissionSnapshot,
         matched_hooks: &'q MatchedHooks,
     ) -> Self {
-        let registry = &snapshot.cluster.registry;
+        let registry = &snapshot.cluster_snapshot.registry;
         Self {
             ctx,
             write,
             snapshot,
             matched_hooks,
             equivalents: equivalent_resources(registry, ctx.resource, &write.subresource),
-            kinds: HookKinds {
+            object_converter: HookObjectConverter {
                 registry,
                 operation: write.operation,
                 resource: ctx.resource,
@@ -233,23 +237,23 @@ impl<'q> HookInputs<'q> {
         }
     }
 
-    fn attributes<'a>(&'a self, name: &'a str) -> Attributes<'a> {
-        self.write.attributes(self.ctx, name, &self.equivalents)
+    fn admission_attributes<'a>(&'a self, name: &'a str) -> Attributes<'a> {
+        self.write.admission_attributes(self.ctx, name, &self.equivalents)
     }
 
-    fn hook_request<'a>(
+    fn new_hook_request<'a>(
         &'a self,
         name: &'a str,
         object: Option<&'a Tree>,
         old_object: Option<&'a Tree>,
     ) -> HookRequest<'a> {
         HookRequest {
-            attributes: Attributes { object, old_object, ..self.attributes(name) },
+            attributes: Attributes { object, old_object, ..self.admission_attributes(name) },
             matched_hooks: self.matched_hooks,
             connections: &self.snapshot.hooks.connections,
             namespace: self.namespace.as_ref().map(|namespace| namespace.name_and_labels.as_ref()),
             authorizer: Some(&self.authorizer),
-            object_kinds: &self.kinds,
+            object_kinds: &self.object_converter,
             observer: self.metrics,
         }
     }
@@ -263,7 +267,7 @@ impl<'q> HookInputs<'q> {
         old_object: Option<&Tree>,
     ) -> Result<(), Status> {
         let namespace = {
-            let request = self.hook_request(name, object, old_object);
+            let request = self.new_hook_request(name, object, old_object);
             request.needs_namespace(phase).then(|| request.attributes.namespace.to_owned())
         };
         if let Some(namespace) = namespace {

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use store::{Expect, Key, KeyError, ListRequest, Prefix, Put, ReadError, Revision, WriteError};
 use tokio::time::Instant;
 
-use super::barrier::SyncMode;
+use super::freshness_barrier::ConfigSyncMode;
 use crate::rest::Query;
 use crate::server_state::ServerState;
 
@@ -32,12 +32,12 @@ const HEARTBEAT_TTL: Duration = Duration::from_secs(5);
 const ACK_POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// The longest `ackTimeout` of a writer.
 const ACK_TIMEOUT_MAX: Duration = Duration::from_secs(30);
-/// The part of the time of a request that waiting leaves for its response.
+/// A wait ends this long before the deadline of its request, so that the response can still be sent.
 const RESPONSE_TIME: Duration = Duration::from_millis(200);
 
 /// The heartbeat of a server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Heartbeat {
+struct ServerHeartbeat {
     id: String,
     /// The revision of its admission configuration.
     observed: u64,
@@ -63,7 +63,7 @@ pub(crate) fn parse_ack_timeout(query: &Query) -> Result<Option<Duration>, Statu
 
 /// Why heartbeats can not be read.
 #[derive(Debug, thiserror::Error)]
-enum HeartbeatError {
+enum ReadHeartbeatsError {
     #[error(transparent)]
     Prefix(#[from] KeyError),
     #[error(transparent)]
@@ -72,15 +72,15 @@ enum HeartbeatError {
 
 impl ServerState {
     /// The revision of the configuration that this server admits writes by.
-    pub(crate) fn observed_revision(&self) -> Revision {
-        match self.barrier.options.mode {
-            SyncMode::Barrier => self.snapshot_cache.snapshot().revision,
-            SyncMode::Poll => self.polled.load().revision(),
+    pub(crate) fn observed_config_revision(&self) -> Revision {
+        match self.barrier.options.sync_mode {
+            ConfigSyncMode::Barrier => self.snapshot_cache.snapshot().revision,
+            ConfigSyncMode::Poll => self.polled_configuration.load().revision(),
         }
     }
 
     /// Writes heartbeats until the task is dropped.
-    pub(crate) async fn run_heartbeat(self: Arc<Self>) {
+    pub(crate) async fn write_heartbeats(self: Arc<Self>) {
         if self.barrier.options.is_only_server {
             return;
         }
@@ -94,9 +94,9 @@ impl ServerState {
         loop {
             ticks.tick().await;
             let id = self.server_id.clone();
-            let heartbeat = Heartbeat {
+            let heartbeat = ServerHeartbeat {
                 id,
-                observed: self.observed_revision().number(),
+                observed: self.observed_config_revision().number(),
                 at: Timestamp::now().as_millisecond(),
             };
             let value = serde_json::to_vec(&heartbeat).unwrap_or_default().into();
@@ -119,10 +119,14 @@ impl ServerState {
     }
 
     /// Reads the heartbeats of all servers. The only server of a store writes none.
-    async fn read_heartbeats(&self) -> Result<Vec<Heartbeat>, HeartbeatError> {
+    async fn read_heartbeats(&self) -> Result<Vec<ServerHeartbeat>, ReadHeartbeatsError> {
         if self.barrier.options.is_only_server {
-            let (id, observed) = (self.server_id.clone(), self.observed_revision().number());
-            return Ok(vec![Heartbeat { id, observed, at: Timestamp::now().as_millisecond() }]);
+            let (id, observed) = (self.server_id.clone(), self.observed_config_revision().number());
+            return Ok(vec![ServerHeartbeat {
+                id,
+                observed,
+                at: Timestamp::now().as_millisecond(),
+            }]);
         }
         let prefix = Prefix::new(&format!("{}/{SERVERS_PATH}/", self.prefix))?;
         let page = self.store.list(&prefix, ListRequest::default()).await?;
@@ -141,7 +145,7 @@ impl ServerState {
         let last = last.min(Instant::now() + timeout);
         // The last heartbeat of each server and when this server first read it, because clocks of other
         // machines may be wrong.
-        let mut last_heartbeats: HashMap<String, (Heartbeat, Instant)> = HashMap::new();
+        let mut last_heartbeats: HashMap<String, (ServerHeartbeat, Instant)> = HashMap::new();
         // A read that fails keeps the result of the last one.
         let mut behind = "servers that can not be asked".to_owned();
         loop {
@@ -183,15 +187,17 @@ impl ServerState {
             (Some(_), false) => "ready",
             (Some(_), true) => "stale",
         };
-        let mode = match self.barrier.options.mode {
-            SyncMode::Barrier => "barrier",
-            SyncMode::Poll => "poll",
+        let mode = match self.barrier.options.sync_mode {
+            ConfigSyncMode::Barrier => "barrier",
+            ConfigSyncMode::Poll => "poll",
         };
         let now = Timestamp::now();
         let confirmed_at = confirmation.age.and_then(|age| now.checked_sub(age).ok());
-        let undecodable = match self.barrier.options.mode {
-            SyncMode::Barrier => Arc::clone(&self.snapshot_cache.snapshot().hooks.undecodable),
-            SyncMode::Poll => self.polled.load().undecodable(),
+        let undecodable = match self.barrier.options.sync_mode {
+            ConfigSyncMode::Barrier => {
+                Arc::clone(&self.snapshot_cache.snapshot().hooks.undecodable)
+            }
+            ConfigSyncMode::Poll => self.polled_configuration.load().undecodable(),
         };
         let invalid: Vec<Value> =
             undecodable.iter().map(|(path, why)| json!({"path": path, "error": why})).collect();
@@ -210,7 +216,7 @@ impl ServerState {
             "serverId": self.server_id,
             "mode": mode,
             "state": state,
-            "revision": self.observed_revision().number(),
+            "revision": self.observed_config_revision().number(),
             "confirmedAt": confirmed_at.map(api_object::rfc3339_micro),
             "ageSeconds": confirmation.age.map(|age| age.as_secs_f64()),
             "lastError": confirmation.last_error.as_deref(),

@@ -17,16 +17,16 @@ pub(crate) struct WriteRequest {
     /// The options of the operation, with kind and version.
     pub(crate) options: Tree,
     pub(crate) is_dry_run: bool,
-    /// Whether hooks are told the name of the object.
-    pub(crate) has_name: bool,
-    /// The name in the path, where the object is not what the path names.
+    /// Whether requests to hooks contain the name of the object.
+    pub(crate) sends_name: bool,
+    /// The name in the URL path, if the body is another object than the path names, such as a TokenRequest.
     pub(crate) path_name: Option<String>,
     /// The revision of the stored object; `None` if there is none.
     pub(crate) stored_revision: Option<Revision>,
 }
 
 /// Builds the options object of the meta group.
-fn options_tree(kind: &str, members: Value) -> Tree {
+fn meta_options_tree(kind: &str, members: Value) -> Tree {
     let mut tree = Tree::new();
     tree.insert("kind".to_owned(), kind.into());
     tree.insert("apiVersion".to_owned(), "meta.k8s.io/v1".into());
@@ -40,7 +40,7 @@ fn options_tree(kind: &str, members: Value) -> Tree {
 impl WriteRequest {
     /// A create of an object, or of a subresource.
     pub(crate) fn create(subresource: &str, own: WriteOptions, query: &Query) -> Self {
-        Self::with_options(Operation::Create, "CreateOptions", subresource, own, query)
+        Self::with_query_options(Operation::Create, "CreateOptions", subresource, own, query)
     }
 
     /// A create of a subresource of the object that the path names.
@@ -56,10 +56,10 @@ impl WriteRequest {
     /// An update or a patch of an object, or of a subresource.
     pub(crate) fn update(subresource: Option<&str>, own: WriteOptions, query: &Query) -> Self {
         let subresource = subresource.unwrap_or_default();
-        Self::with_options(Operation::Update, "UpdateOptions", subresource, own, query)
+        Self::with_query_options(Operation::Update, "UpdateOptions", subresource, own, query)
     }
 
-    fn with_options(
+    fn with_query_options(
         operation: Operation,
         kind: &str,
         subresource: &str,
@@ -68,15 +68,15 @@ impl WriteRequest {
     ) -> Self {
         let members = json!({
             "dryRun": own.is_dry_run.then_some(["All"]),
-            "fieldManager": query.text("fieldManager"),
-            "fieldValidation": query.text("fieldValidation"),
+            "fieldManager": query.text_or_empty("fieldManager"),
+            "fieldValidation": query.text_or_empty("fieldValidation"),
         });
         Self {
             operation,
             subresource: subresource.to_owned(),
-            options: options_tree(kind, members),
+            options: meta_options_tree(kind, members),
             is_dry_run: own.is_dry_run,
-            has_name: true,
+            sends_name: true,
             path_name: None,
             stored_revision: None,
         }
@@ -106,21 +106,21 @@ impl WriteRequest {
         Self {
             operation: Operation::Delete,
             subresource: String::new(),
-            options: options_tree("DeleteOptions", members),
+            options: meta_options_tree("DeleteOptions", members),
             is_dry_run: own.is_dry_run,
-            has_name: !is_collection,
+            sends_name: !is_collection,
             path_name: None,
             stored_revision: None,
         }
     }
 
-    /// The same for an object that is stored at this revision.
-    pub(crate) fn of_stored(self, revision: Revision) -> Self {
+    /// Sets the revision of the stored object that the write changes.
+    pub(crate) fn with_stored_revision(self, revision: Revision) -> Self {
         Self { stored_revision: Some(revision), ..self }
     }
 
     /// The admission attributes of the write, without the objects.
-    pub(crate) fn attributes<'a>(
+    pub(crate) fn admission_attributes<'a>(
         &'a self,
         ctx: &RequestContext<'a>,
         name: &'a str,
@@ -135,7 +135,7 @@ impl WriteRequest {
             kind: kind_of_written_object(resource, &self.subresource),
             resource: group_version_resource(resource),
             subresource: &self.subresource,
-            name: if self.has_name { name } else { "" },
+            name: if self.sends_name { name } else { "" },
             namespace: if is_namespace { name } else { namespace },
             object: None,
             old_object: None,

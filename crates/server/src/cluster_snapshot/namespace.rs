@@ -6,7 +6,7 @@ use api_object::Tree;
 use serde_json::{Value, json};
 use store::Revision;
 
-use super::DecodeError;
+use super::StoredObjectError;
 
 /// Whether objects may be created in a namespace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,20 +34,21 @@ pub struct Namespace {
 
 impl Namespace {
     /// Decodes a stored namespace.
-    pub(crate) fn from_stored(value: &[u8], mod_rev: Revision) -> Result<Self, DecodeError> {
-        let stored = Value::Object(codec::decode_stored_object(value)?);
-        let metadata = &stored["metadata"];
-        let is_terminating =
-            stored["status"]["phase"] == "Terminating" || metadata["deletionTimestamp"].is_string();
-        let phase = match stored.as_object().is_some_and(admission::has_pending_initializers) {
+    pub(crate) fn from_stored(value: &[u8], mod_rev: Revision) -> Result<Self, StoredObjectError> {
+        let stored = codec::decode_stored_object(value)?;
+        let metadata = api_object::metadata(&stored);
+        let stored_phase = stored.get("status").and_then(|status| status.get("phase"));
+        let is_terminating = stored_phase.is_some_and(|phase| phase == "Terminating")
+            || metadata.get("deletionTimestamp").is_some_and(Value::is_string);
+        let phase = match admission::has_pending_initializers(&stored) {
             _ if is_terminating => NamespacePhase::Terminating,
             true => NamespacePhase::Uninitialized,
             false => NamespacePhase::Active,
         };
         let name_and_labels =
-            json!({"metadata": {"name": metadata["name"], "labels": metadata["labels"]}});
+            json!({"metadata": {"name": metadata.get("name"), "labels": metadata.get("labels")}});
         let name_and_labels = Arc::new(name_and_labels.as_object().cloned().unwrap_or_default());
-        let uid = metadata["uid"].as_str().unwrap_or_default().to_owned();
+        let uid = api_object::uid(&stored).to_owned();
         Ok(Self { uid, mod_rev, phase, name_and_labels })
     }
 }

@@ -3,11 +3,11 @@
 use admission::ConfigurationKind;
 
 use crate::admission::{CONFIG_REVISION_PATH, configuration_kind_at};
-use crate::initialize::{UNINITIALIZED_PATH, WAITING_PATH};
+use crate::initializers::{UNINITIALIZED_PATH, WAITING_PATH};
 
 /// The part of the snapshot that a key belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum TrackedKind {
+pub(super) enum TrackedKeyKind {
     Rbac,
     Node,
     Namespace,
@@ -47,9 +47,9 @@ pub(crate) const TRACKED_PATHS: [&str; 19] = [
 ];
 
 /// The path of a Service or an EndpointSlice below the prefix; `None` for other keys.
-pub(crate) fn service_path<'k>(prefix: &str, key: &'k str) -> Option<&'k str> {
+pub(crate) fn service_directory_path<'k>(prefix: &str, key: &'k str) -> Option<&'k str> {
     let (kind, path) = classify_key(prefix, key)?;
-    (kind == TrackedKind::ServiceOrEndpoints).then_some(path)
+    (kind == TrackedKeyKind::ServiceOrEndpoints).then_some(path)
 }
 
 /// Whether the snapshot depends on a key, so that a write of it waits for the snapshot.
@@ -58,16 +58,16 @@ pub(crate) fn is_tracked(prefix: &str, key: &str) -> bool {
 }
 
 /// The part of the snapshot that a key belongs to, and the path of the key below the prefix.
-pub(super) fn classify_key<'k>(prefix: &str, key: &'k str) -> Option<(TrackedKind, &'k str)> {
+pub(super) fn classify_key<'k>(prefix: &str, key: &'k str) -> Option<(TrackedKeyKind, &'k str)> {
     let path = key.strip_prefix(prefix)?.strip_prefix('/')?;
     // Whole segments are compared: a resource whose name only begins alike is another one.
     let mut segments = path.split('/');
     let resource = (segments.next()?, segments.next());
     let has_name = segments.next().is_some();
     let kind = match resource {
-        (CONFIG_REVISION_PATH, None) => TrackedKind::ConfigRevision,
+        (CONFIG_REVISION_PATH, None) => TrackedKeyKind::ConfigRevision,
         ("roles" | "rolebindings" | "clusterroles" | "clusterrolebindings", Some(_)) => {
-            TrackedKind::Rbac
+            TrackedKeyKind::Rbac
         }
         (
             "pods"
@@ -76,16 +76,16 @@ pub(super) fn classify_key<'k>(prefix: &str, key: &'k str) -> Option<(TrackedKin
             | "resourceslices"
             | "podcertificaterequests",
             Some(_),
-        ) => TrackedKind::Node,
-        ("namespaces", Some(_)) => TrackedKind::Namespace,
-        (UNINITIALIZED_PATH, Some(_)) => TrackedKind::UninitializedPath,
-        (WAITING_PATH, Some(_)) => TrackedKind::WaitingObject,
-        ("endpointslices", Some(_)) => TrackedKind::ServiceOrEndpoints,
-        ("services", Some("specs")) if has_name => TrackedKind::ServiceOrEndpoints,
+        ) => TrackedKeyKind::Node,
+        ("namespaces", Some(_)) => TrackedKeyKind::Namespace,
+        (UNINITIALIZED_PATH, Some(_)) => TrackedKeyKind::UninitializedPath,
+        (WAITING_PATH, Some(_)) => TrackedKeyKind::WaitingObject,
+        ("endpointslices", Some(_)) => TrackedKeyKind::ServiceOrEndpoints,
+        ("services", Some("specs")) if has_name => TrackedKeyKind::ServiceOrEndpoints,
         ("apiextensions.k8s.io", Some("customresourcedefinitions")) if has_name => {
-            TrackedKind::Definition
+            TrackedKeyKind::Definition
         }
-        _ => TrackedKind::Hooks(configuration_kind_at(path)?),
+        _ => TrackedKeyKind::Hooks(configuration_kind_at(path)?),
     };
     Some((kind, path))
 }

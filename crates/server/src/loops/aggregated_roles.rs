@@ -11,7 +11,7 @@ use crate::server_state::ServerState;
 
 /// The rules of an aggregated role could not be stored.
 #[derive(Debug, thiserror::Error)]
-enum StoreRulesError {
+enum StoreRoleRulesError {
     #[error("{}", .0.message)]
     Request(Status),
     #[error("a rule can not be encoded: {0}")]
@@ -27,7 +27,7 @@ pub(crate) async fn store_aggregated_roles(
     while let Some(roles) = stale_roles.recv().await {
         for role in roles {
             let name = role.name();
-            if let Err(error) = store_rules(&server, name).await {
+            if let Err(error) = store_role_rules(&server, name).await {
                 server.log.warn(
                     "an aggregated role can not be stored",
                     &[("name", &name), ("why", &error)],
@@ -38,21 +38,21 @@ pub(crate) async fn store_aggregated_roles(
 }
 
 /// Replaces the stored rules by those of the snapshot.
-async fn store_rules(server: &ServerState, name: &str) -> Result<(), StoreRulesError> {
-    let role_ref = ObjectRef::built_in((authz_rbac::GROUP, "v1", "clusterroles"), "", name);
+async fn store_role_rules(server: &ServerState, name: &str) -> Result<(), StoreRoleRulesError> {
+    let role_ref = ObjectRef::new((authz_rbac::GROUP, "v1", "clusterroles"), "", name);
     let mut tree = match server.loopback_get(role_ref).await {
         Ok(current) => current.into_tree(),
         Err(status) if status.code == 404 => return Ok(()),
-        Err(status) => return Err(StoreRulesError::Request(status)),
+        Err(status) => return Err(StoreRoleRulesError::Request(status)),
     };
     let cluster = server.snapshot_cache.snapshot();
     let Some(role) = cluster.rbac.role("", name) else { return Ok(()) };
     let rules = role.rules.iter().map(manifests::rbac::encode_rule).collect::<Result<Vec<_>, _>>();
-    tree.insert("rules".to_owned(), rules.map_err(StoreRulesError::Encode)?.into());
+    tree.insert("rules".to_owned(), rules.map_err(StoreRoleRulesError::Encode)?.into());
     match server.loopback_update(role_ref, tree).await {
         // Another writer was faster, and its change makes the snapshot report the role again.
         Err(status) if status.is_from_this_server() && status.code == 409 => Ok(()),
-        Err(status) => Err(StoreRulesError::Request(status)),
+        Err(status) => Err(StoreRoleRulesError::Request(status)),
         Ok(_) => Ok(()),
     }
 }

@@ -30,10 +30,12 @@ pub(crate) async fn reconcile_definitions(server: Arc<ServerState>) {
         let mut needs_retry = false;
         for (name, stored) in cluster.definitions.iter() {
             if api_object::is_terminating(&stored.tree) {
-                tasks.start(name, || delete_until_gone(Arc::clone(&server), name.clone()));
+                tasks.start(name, || {
+                    delete_definition_until_gone(Arc::clone(&server), name.clone())
+                });
                 continue;
             }
-            match update_conditions(&server, name).await {
+            match update_definition_conditions(&server, name).await {
                 Ok(is_terminating) => needs_retry |= is_terminating,
                 // Another writer changes or deletes the definition.
                 Err(status) if status.is_from_this_server() && matches!(status.code, 404 | 409) => {
@@ -52,8 +54,8 @@ pub(crate) async fn reconcile_definitions(server: Arc<ServerState>) {
         }
         while Arc::ptr_eq(&cluster.definitions, &server.snapshot_cache.snapshot().definitions) {
             tokio::select! {
-                () = tasks.wait_for_any() => break,
-                revision = server.snapshot_cache.wait_for_change_after(seen_revision) => {
+                () = tasks.wait_for_any_task() => break,
+                revision = server.snapshot_cache.wait_for_revision_after(seen_revision) => {
                     seen_revision = revision;
                 }
             }
@@ -64,14 +66,14 @@ pub(crate) async fn reconcile_definitions(server: Arc<ServerState>) {
 
 /// Updates the conditions `NamesAccepted` and `Established` of a definition. Returns whether the definition
 /// is terminating by now.
-async fn update_conditions(server: &ServerState, name: &str) -> Result<bool, Status> {
-    let definition_ref = ObjectRef::built_in(DEFINITIONS, "", name);
+async fn update_definition_conditions(server: &ServerState, name: &str) -> Result<bool, Status> {
+    let definition_ref = ObjectRef::new(DEFINITIONS, "", name);
     let mut tree = server.loopback_get(definition_ref).await?.into_tree();
     if api_object::is_terminating(&tree) {
         return Ok(true);
     }
     if let Some(definition) = Definition::read(&tree).filter(|definition| !definition.is_served()) {
-        unserved_objects::delete_of_earlier_definitions(server, &definition).await?;
+        unserved_objects::delete_objects_of_earlier_definitions(server, &definition).await?;
     }
     let now = Timestamp::now();
     let cluster = server.snapshot_cache.snapshot();
@@ -91,15 +93,18 @@ async fn update_conditions(server: &ServerState, name: &str) -> Result<bool, Sta
     Ok(false)
 }
 
-async fn delete_until_gone(server: Arc<ServerState>, name: String) {
-    let attempt = || try_to_delete(&server, &name);
+async fn delete_definition_until_gone(server: Arc<ServerState>, name: String) {
+    let attempt = || try_to_delete_definition(&server, &name);
     retry_until_deleted(server.log, "a definition can not be emptied", &name, attempt).await;
 }
 
 /// Deletes the objects of a terminating definition, and then the definition. Returns how many objects are
 /// left; `None` if the definition is not terminating.
-async fn try_to_delete(server: &ServerState, name: &str) -> Result<Option<usize>, Status> {
-    let definition_ref = ObjectRef::built_in(DEFINITIONS, "", name);
+async fn try_to_delete_definition(
+    server: &ServerState,
+    name: &str,
+) -> Result<Option<usize>, Status> {
+    let definition_ref = ObjectRef::new(DEFINITIONS, "", name);
     let mut tree = server.loopback_get(definition_ref).await?.into_tree();
     if !api_object::is_terminating(&tree) {
         return Ok(None);
@@ -110,7 +115,7 @@ async fn try_to_delete(server: &ServerState, name: &str) -> Result<Option<usize>
     // No object is created once the definition is stored as terminating, since each create depends on its
     // key. The second pass finds objects whose creation was in progress during the first.
     for _ in 0..2 {
-        let n_found = delete_objects(server, &tree).await?;
+        let n_found = delete_definition_objects(server, &tree).await?;
         if n_found > 0 {
             return Ok(Some(n_found));
         }
@@ -129,9 +134,11 @@ async fn try_to_delete(server: &ServerState, name: &str) -> Result<Option<usize>
 ///
 /// # Errors
 /// The first refusal, after all objects were tried.
-async fn delete_objects(server: &ServerState, tree: &Tree) -> Result<usize, Status> {
+async fn delete_definition_objects(server: &ServerState, tree: &Tree) -> Result<usize, Status> {
     let Some(definition) = Definition::read(tree) else { return Ok(0) };
-    let Some(prefix) = unserved_objects::objects_prefix(server, &definition) else { return Ok(0) };
+    let Some(prefix) = unserved_objects::definition_objects_prefix(server, &definition) else {
+        return Ok(0);
+    };
     let cluster = server.snapshot_cache.snapshot();
     let served = cluster.registry.resources().find(|resource| {
         resource.is_custom()
@@ -150,7 +157,7 @@ async fn delete_objects(server: &ServerState, tree: &Tree) -> Result<usize, Stat
             Some(ObjectRef::of_resource(resource, namespace, name))
         });
         let Some(object_ref) = object_ref else {
-            unserved_objects::delete_or_mark(server, &definition, item).await?;
+            unserved_objects::delete_or_mark_terminating(server, &definition, item).await?;
             continue;
         };
         if is_stored_as_terminating(&item.entry.value) {

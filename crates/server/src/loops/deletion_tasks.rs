@@ -22,7 +22,7 @@ const RETRY_MAX: Duration = Duration::from_secs(5);
 #[derive(Default)]
 pub(super) struct DeletionTasks {
     tasks: JoinSet<()>,
-    names: HashMap<Id, String>,
+    names_by_task: HashMap<Id, String>,
 }
 
 impl DeletionTasks {
@@ -31,18 +31,20 @@ impl DeletionTasks {
     where
         T: Future<Output = ()> + Send + 'static,
     {
-        if self.names.len() < TASKS_MAX && self.names.values().all(|running| running != name) {
+        if self.names_by_task.len() < TASKS_MAX
+            && self.names_by_task.values().all(|running| running != name)
+        {
             let task = self.tasks.spawn(task());
-            self.names.insert(task.id(), name.to_owned());
+            self.names_by_task.insert(task.id(), name.to_owned());
         }
     }
 
     /// Waits until a task ends; forever if none runs.
-    pub(super) async fn wait_for_any(&mut self) {
+    pub(super) async fn wait_for_any_task(&mut self) {
         match self.tasks.join_next_with_id().await {
             Some(ended) => {
                 let id = ended.map_or_else(|error| error.id(), |(id, ())| id);
-                self.names.remove(&id);
+                self.names_by_task.remove(&id);
             }
             None => std::future::pending().await,
         }

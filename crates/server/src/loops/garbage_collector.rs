@@ -5,7 +5,7 @@
 //! to be deleted or orphaned, and a new object names an owner that does not exist.
 
 mod owner_graph;
-mod process;
+mod process_work_item;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use store::{KeyError, ListRequest, Prefix, ReadError, Revision, WatchError};
 use tokio::task::{Id, JoinSet};
 
 use self::owner_graph::{SharedOwnerGraph, WorkItem};
-use self::process::process;
+use self::process_work_item::process_work_item;
 use crate::server_state::ServerState;
 
 /// The delay before failed work is tried again.
@@ -41,22 +41,22 @@ enum WatchStoreError {
 
 /// The work items that are being processed.
 #[derive(Default)]
-struct Workers {
+struct CollectorWorkers {
     tasks: JoinSet<Result<(), Status>>,
     /// Each item with its namespace, or with the key prefix of a cluster-scoped resource.
-    running: HashMap<Id, (WorkItem, String)>,
+    running_items: HashMap<Id, (WorkItem, String)>,
 }
 
-impl Workers {
-    fn has_room_for(&self, item: &WorkItem, namespace: &str) -> bool {
-        let in_namespace = self.running.values().filter(|(_, other)| other == namespace);
-        self.running.len() < WORKERS_MAX
+impl CollectorWorkers {
+    fn has_free_worker_for(&self, item: &WorkItem, namespace: &str) -> bool {
+        let in_namespace = self.running_items.values().filter(|(_, other)| other == namespace);
+        self.running_items.len() < WORKERS_MAX
             && in_namespace.count() < WORKERS_PER_NAMESPACE_MAX
-            && self.running.values().all(|(running, _)| running != item)
+            && self.running_items.values().all(|(running_items, _)| running_items != item)
     }
 
     /// Starts as many work items as there is room for and leaves the others in the queue.
-    fn start_queued(
+    fn start_queued_items(
         &mut self,
         server: &Arc<ServerState>,
         graph: &SharedOwnerGraph,
@@ -64,24 +64,26 @@ impl Workers {
     ) {
         queue.retain(|item| {
             let namespace = api_resources::tenant_of_key(&server.prefix, item.key());
-            if !self.has_room_for(item, namespace) {
+            if !self.has_free_worker_for(item, namespace) {
                 return true;
             }
             let (server, graph, task_item) = (Arc::clone(server), graph.clone(), item.clone());
-            let task = self.tasks.spawn(async move { process(&server, &graph, &task_item).await });
-            self.running.insert(task.id(), (item.clone(), namespace.to_owned()));
+            let task = self
+                .tasks
+                .spawn(async move { process_work_item(&server, &graph, &task_item).await });
+            self.running_items.insert(task.id(), (item.clone(), namespace.to_owned()));
             false
         });
     }
 
     /// Waits until an item was processed, and returns it if that failed.
-    async fn next_failed(&mut self, server: &ServerState) -> Option<WorkItem> {
+    async fn next_failed_item(&mut self, server: &ServerState) -> Option<WorkItem> {
         let (id, why) = match self.tasks.join_next_with_id().await? {
             Ok((id, Ok(()))) => (id, None),
             Ok((id, Err(status))) => (id, Some(status.message)),
             Err(error) => (error.id(), Some(error.to_string())),
         };
-        let (item, _) = self.running.remove(&id)?;
+        let (item, _) = self.running_items.remove(&id)?;
         let why = why?;
         server.log.warn("garbage can not be collected", &[("key", item.key()), ("why", &why)]);
         Some(item)
@@ -103,13 +105,13 @@ async fn watch_and_collect(server: &Arc<ServerState>) -> Result<(), WatchStoreEr
     let prefix = Prefix::new(&format!("{}/", server.prefix))?;
     let graph = SharedOwnerGraph::default();
     let mut queue: HashSet<WorkItem> = HashSet::new();
-    let revision = load_graph(server, &graph, &prefix, &mut queue).await?;
+    let revision = load_owner_graph(server, &graph, &prefix, &mut queue).await?;
     let mut watch = server.store.watch(prefix, revision).await?;
-    let mut workers = Workers::default();
+    let mut workers = CollectorWorkers::default();
     let mut failed: Vec<WorkItem> = Vec::new();
     let mut retry = tokio::time::interval(RETRY);
     loop {
-        workers.start_queued(server, &graph, &mut queue);
+        workers.start_queued_items(server, &graph, &mut queue);
         tokio::select! {
             batch = watch.next() => {
                 let batch = batch?;
@@ -118,7 +120,7 @@ async fn watch_and_collect(server: &Arc<ServerState>) -> Result<(), WatchStoreEr
                     graph.apply_event(event, &mut queue);
                 }
             }
-            item = workers.next_failed(server), if !workers.running.is_empty() => {
+            item = workers.next_failed_item(server), if !workers.running_items.is_empty() => {
                 failed.extend(item);
             }
             // Failed work is retried even if the store does not change.
@@ -128,7 +130,7 @@ async fn watch_and_collect(server: &Arc<ServerState>) -> Result<(), WatchStoreEr
 }
 
 /// Fills the graph from one list of the store, and returns the revision of that list.
-async fn load_graph(
+async fn load_owner_graph(
     server: &ServerState,
     graph: &SharedOwnerGraph,
     prefix: &Prefix,

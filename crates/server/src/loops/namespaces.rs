@@ -20,27 +20,31 @@ pub(crate) async fn delete_terminating_namespaces(server: Arc<ServerState>) {
         let cluster = server.snapshot_cache.snapshot();
         for (name, namespace) in cluster.namespaces.iter() {
             if namespace.phase == NamespacePhase::Terminating {
-                tasks.start(name, || delete_until_gone(Arc::clone(&server), name.clone()));
+                tasks
+                    .start(name, || delete_namespace_until_gone(Arc::clone(&server), name.clone()));
             }
         }
         tokio::select! {
-            () = tasks.wait_for_any() => {}
-            revision = server.snapshot_cache.wait_for_change_after(seen_revision) => {
+            () = tasks.wait_for_any_task() => {}
+            revision = server.snapshot_cache.wait_for_revision_after(seen_revision) => {
                 seen_revision = revision;
             }
         }
     }
 }
 
-async fn delete_until_gone(server: Arc<ServerState>, name: String) {
-    let attempt = || try_to_delete(&server, &name);
+async fn delete_namespace_until_gone(server: Arc<ServerState>, name: String) {
+    let attempt = || try_to_delete_namespace(&server, &name);
     retry_until_deleted(server.log, "a namespace can not be emptied", &name, attempt).await;
 }
 
 /// Deletes the contents of a terminating namespace, and then the namespace. Returns how many objects are
 /// left; `None` if the namespace is not terminating.
-async fn try_to_delete(server: &ServerState, name: &str) -> Result<Option<usize>, Status> {
-    let namespace_ref = ObjectRef::built_in(("", "v1", "namespaces"), "", name);
+async fn try_to_delete_namespace(
+    server: &ServerState,
+    name: &str,
+) -> Result<Option<usize>, Status> {
+    let namespace_ref = ObjectRef::new(("", "v1", "namespaces"), "", name);
     let mut tree = server.loopback_get(namespace_ref).await?.into_tree();
     if !api_object::is_terminating(&tree) {
         return Ok(None);
@@ -49,7 +53,7 @@ async fn try_to_delete(server: &ServerState, name: &str) -> Result<Option<usize>
     // key. The second pass begins after the first is complete: it finds objects that the first one left and
     // objects that the deletion of others created.
     for _ in 0..2 {
-        let n_found = delete_contents(server, name).await?;
+        let n_found = delete_namespace_contents(server, name).await?;
         if n_found > 0 {
             return Ok(Some(n_found));
         }
@@ -71,11 +75,11 @@ async fn try_to_delete(server: &ServerState, name: &str) -> Result<Option<usize>
 ///
 /// # Errors
 /// The first refusal, after all objects were tried.
-async fn delete_contents(server: &ServerState, name: &str) -> Result<usize, Status> {
+async fn delete_namespace_contents(server: &ServerState, name: &str) -> Result<usize, Status> {
     // The registry must include resources that another server has defined in the meantime.
     let current = server.store.current_rev().await;
     let current = current.map_err(|error| Status::internal(&error.to_string()))?;
-    server.snapshot_cache.wait_for(current).await;
+    server.snapshot_cache.wait_for_revision(current).await;
     let cluster = server.snapshot_cache.snapshot();
     let (mut n_found, mut first_refusal) = (0, None);
     for resource in cluster.registry.resources() {

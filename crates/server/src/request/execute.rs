@@ -8,18 +8,20 @@ use http::header::CONTENT_TYPE;
 use https_server::InFlightPermit;
 
 use super::{AuthorizedRequest, UnreadBody};
-use crate::admission::{is_configuration, parse_ack_timeout};
 use crate::error_status::IntoStatus;
-use crate::initialize::{ReadResult, read, visibility_filter, wait_for_initializers};
-use crate::record::RequestRecord;
+use crate::admission::{is_admission_configuration, parse_ack_timeout};
+use crate::initializers::{
+    GetResult, get_with_read_repair, visibility_filter, wait_for_initializers,
+};
+use crate::request_record::RequestRecord;
 use crate::respond::Reply;
 use crate::rest::{
-    DeleteResult, Filter, PatchRequest, RequestContext, RequestReport, VersionedObject,
+    DeleteResult, ObjectFilter, PatchRequest, RequestContext, RequestReport, VersionedObject,
     WriteResult, create, delete, delete_collection, deletion_status, list, patch, update, watch,
 };
 use crate::review;
 use crate::route::Route;
-use crate::undecodable;
+use crate::undecodable_objects;
 use crate::watch_body;
 
 impl AuthorizedRequest<'_> {
@@ -33,7 +35,7 @@ impl AuthorizedRequest<'_> {
         report: &mut RequestReport,
         permit: &mut Option<InFlightPermit>,
     ) -> Result<Reply, Status> {
-        let can_wait = route.verb.is_write() && is_configuration(&route.resource);
+        let can_wait = route.verb.is_write() && is_admission_configuration(&route.resource);
         let ack_timeout = if can_wait { parse_ack_timeout(self.query)? } else { None };
         let reply = self.execute_verb(ctx, route, body, record, report, permit).await?;
         if let Some(timeout) = ack_timeout {
@@ -60,22 +62,23 @@ impl AuthorizedRequest<'_> {
             tree: shown.into_tree(),
         };
         match route.verb {
-            Verb::Get => Ok(match read(ctx).await? {
-                ReadResult::Object(shown) => object(200, shown),
-                ReadResult::Accepted(tree) => Reply::Tree { code: 202, tree },
+            Verb::Get => Ok(match get_with_read_repair(ctx).await? {
+                GetResult::Object(shown) => object(200, shown),
+                GetResult::Accepted(tree) => Reply::Tree { code: 202, tree },
             }),
             Verb::List => {
                 let filter = visibility_filter(ctx)?;
                 let page = list(ctx, &filter).await?;
-                report
-                    .warnings
-                    .extend(undecodable::placeholders_warning(resource, &page.placeholders));
+                report.warnings.extend(undecodable_objects::placeholders_warning(
+                    resource,
+                    &page.placeholders,
+                ));
                 Ok(Reply::List { resource: Arc::clone(resource), page })
             }
             Verb::Watch => {
                 let filter = visibility_filter(ctx)?;
                 let options = self.query.watch_options()?;
-                let ends_at = watch_body::end_time(self.server, options.timeout_seconds);
+                let ends_at = watch_body::watch_end_time(self.server, options.timeout_seconds);
                 let watcher = watch(ctx, Arc::clone(resource), filter, options, ends_at).await?;
                 Ok(Reply::Watch { watcher: Box::new(watcher) })
             }
@@ -89,16 +92,16 @@ impl AuthorizedRequest<'_> {
                     let (tree, options) =
                         self.decode_object(route, body, "CreateOptions", record, report).await?;
                     let written = create(ctx, tree, options, report).await?;
-                    let written = await_initialized(ctx, written, permit).await?;
-                    Ok(object(written.code, written.shown))
+                    let written = release_permit_and_wait(ctx, written, permit).await?;
+                    Ok(object(written.code, written.object))
                 }
             },
             Verb::Update => {
                 let (tree, options) =
                     self.decode_object(route, body, "UpdateOptions", record, report).await?;
                 let written = update(ctx, &tree, options, report).await?;
-                let written = await_initialized(ctx, written, permit).await?;
-                Ok(object(written.code, written.shown))
+                let written = release_permit_and_wait(ctx, written, permit).await?;
+                Ok(object(written.code, written.object))
             }
             Verb::Patch => {
                 let patch_type =
@@ -110,7 +113,7 @@ impl AuthorizedRequest<'_> {
                 let field_validation = options.field_validation;
                 let request = PatchRequest { patch_type, body: bytes, field_validation };
                 let written = patch(ctx, &request, options, report).await?;
-                Ok(object(written.code, written.shown))
+                Ok(object(written.code, written.object))
             }
             Verb::Delete => {
                 let options = self.decode_delete_options(body, record).await?;
@@ -128,7 +131,7 @@ impl AuthorizedRequest<'_> {
                 }
             }
             Verb::DeleteCollection => {
-                let filter = Filter::parse(resource, self.query, ctx.name)?;
+                let filter = ObjectFilter::parse(resource, self.query, ctx.name)?;
                 let options = self.decode_delete_options(body, record).await?;
                 let page = delete_collection(ctx, &filter, &options, report).await?;
                 Ok(Reply::List { resource: Arc::clone(resource), page })
@@ -139,12 +142,12 @@ impl AuthorizedRequest<'_> {
 
 /// Waits for the initializers of a written object. The request releases its in-flight permit before, so that
 /// it does not block the initializers.
-async fn await_initialized(
+async fn release_permit_and_wait(
     ctx: &RequestContext<'_>,
     written: WriteResult,
     permit: &mut Option<InFlightPermit>,
 ) -> Result<WriteResult, Status> {
-    if written.wait.is_some() {
+    if written.initialization_wait.is_some() {
         drop(permit.take());
     }
     wait_for_initializers(ctx, written).await

@@ -1,4 +1,4 @@
-//! `create`.
+//! The verb `create`: admits and stores a new object.
 
 use admission::{Initializers, Operation, has_pending_initializers};
 use api_object::{Status, Tree};
@@ -6,13 +6,14 @@ use store::Expect;
 
 use crate::admission::{
     AttemptConclusion, CheckedObject, FreshnessRequirement, WriteAttempt, WriteRequest,
-    admit_mutating, admit_object, check_object, establish_freshness,
+    admit_mutating, admit_object, establish_freshness, run_built_in_checks,
 };
 use crate::cluster_ips::ClusterIpChange;
 use crate::error_status::IntoStatus;
-use crate::initialize::{InitializationWait, store_uninitialized};
+use crate::initializers::{InitializationWait, store_uninitialized_object};
 use crate::rest::object_metadata::{
-    dedup_owner_references, normalize_metadata, requester, set_authorized_name, validate_metadata,
+    dedup_owner_references, normalize_metadata, requester_metadata, set_authorized_name,
+    validate_metadata,
 };
 use crate::rest::persist::persist;
 use crate::rest::{RequestContext, RequestReport, VersionedObject, WriteFailure, WriteOptions};
@@ -23,17 +24,17 @@ const NAME_TRIES: usize = 8;
 /// The result of a create, an update or a patch that succeeded.
 #[derive(Debug)]
 pub(crate) struct WriteResult {
-    pub(crate) shown: VersionedObject,
+    pub(crate) object: VersionedObject,
     /// The status code of the response.
     pub(crate) code: u16,
     /// The client waits for the initializers of the object.
-    pub(crate) wait: Option<InitializationWait>,
+    pub(crate) initialization_wait: Option<InitializationWait>,
 }
 
 /// Creates the object that the client sent.
 ///
 /// 1. Attempt to admit and store the object.
-/// 2. Repeat the attempt if it does not count, see [`WriteAttempt::conclude`].
+/// 2. Repeat the attempt if its result is not final, see [`WriteAttempt::conclude`].
 /// 3. Return the object. If it has initializers, the caller waits for them, unless the client asked for
 ///    uninitialized objects.
 pub(crate) async fn create(
@@ -42,12 +43,18 @@ pub(crate) async fn create(
     options: WriteOptions,
     report: &mut RequestReport,
 ) -> Result<WriteResult, Status> {
-    create_from(ctx, tree, options, WriteAttempt::new(FreshnessRequirement::MayAssume), report)
-        .await
+    create_with_attempt(
+        ctx,
+        tree,
+        options,
+        WriteAttempt::new(FreshnessRequirement::MayAssume),
+        report,
+    )
+    .await
 }
 
 /// Creates an object, beginning with this attempt.
-pub(super) async fn create_from(
+pub(super) async fn create_with_attempt(
     ctx: &RequestContext<'_>,
     tree: Tree,
     options: WriteOptions,
@@ -65,15 +72,19 @@ pub(super) async fn create_from(
     let (shown, wait) = created;
     let wait = wait.filter(|_| !includes_uninitialized);
     let is_pending = wait.is_none() && has_pending_initializers(&shown.tree);
-    Ok(WriteResult { shown, code: if is_pending { 202 } else { 201 }, wait })
+    Ok(WriteResult {
+        object: shown,
+        code: if is_pending { 202 } else { 201 },
+        initialization_wait: wait,
+    })
 }
 
-/// An object that was stored, or would have been, and the wait for its initializers.
-type Created = (VersionedObject, Option<InitializationWait>);
+/// The object of a create, which a dry run does not store, and the wait for its initializers.
+type CreatedObject = (VersionedObject, Option<InitializationWait>);
 
 /// Attempts to create an object:
 ///
-/// 1. Bring the metadata into shape.
+/// 1. Normalize the metadata.
 /// 2. Establish which configuration admits the write.
 /// 3. Run the mutating phase, and check again what hooks may have changed.
 /// 4. Generate a name if the object has none, and store the object under it.
@@ -82,7 +93,7 @@ async fn attempt_create(
     attempt: &mut WriteAttempt,
     mut tree: Tree,
     options: WriteOptions,
-) -> Result<Created, WriteFailure> {
+) -> Result<CreatedObject, WriteFailure> {
     let namespace = ctx.namespace.unwrap_or_default();
     normalize_metadata(ctx, &mut tree)?;
     api_object::check_and_set_namespace(&mut tree, namespace)?;
@@ -102,7 +113,7 @@ async fn attempt_create(
     }
     let mut name = String::new();
     for _ in 0..NAME_TRIES {
-        name = api_object::generate_name(&prefix, ctx.server.random());
+        name = api_object::generate_name(&prefix, ctx.server.random_bytes());
         let mut tree = tree.clone();
         api_object::metadata_mut(&mut tree).insert("name".to_owned(), name.as_str().into());
         match create_named(ctx, attempt, &write, tree, options).await {
@@ -111,7 +122,7 @@ async fn attempt_create(
             result => return result,
         }
     }
-    Err(names_exhausted(ctx, &name).into())
+    Err(names_exhausted_status(ctx, &name).into())
 }
 
 /// Stores an object that has a name:
@@ -126,26 +137,27 @@ async fn create_named(
     write: &WriteRequest,
     mut tree: Tree,
     options: WriteOptions,
-) -> Result<Created, WriteFailure> {
+) -> Result<CreatedObject, WriteFailure> {
     let now = api_object::rfc3339(ctx.now);
-    let uid = api_object::uuid4(ctx.server.random());
-    let requester = requester(ctx.authorized.user());
-    api_resources::before_create(ctx.resource, &mut tree, &requester)
+    let uid = api_object::uuid4(ctx.server.random_bytes());
+    let requester_metadata = requester_metadata(ctx.authorized.user());
+    api_resources::before_create(ctx.resource, &mut tree, &requester_metadata)
         .map_err(IntoStatus::into_status)?;
     api_object::set_creation_metadata(&mut tree, uid, &now, ctx.resource.has_generation)?;
     let name = api_object::name(&tree).to_owned();
     let mut errors = validate_metadata(ctx, &tree);
     errors.append(api_resources::validate_create(ctx.resource, &tree));
-    let pending_max = ctx.server.initialization.pending_max;
+    let pending_max = ctx.server.initializer_options.pending_max;
     errors.append(Initializers::from_object(&tree).create_errors(pending_max));
     if !errors.is_empty() {
         return Err(Status::invalid(&ctx.group_kind(), &name, &errors).into());
     }
-    let mut checked = check_object(ctx, tree, None, &mut attempt.warnings).await?;
+    let mut checked = run_built_in_checks(ctx, tree, None, &mut attempt.warnings).await?;
     let without_ip = ctx.is_service().then(|| checked.clone());
     loop {
         let addresses = checked.assign_cluster_ip(ctx, None, options.is_dry_run).await?;
-        let stored = store_new(ctx, attempt, write, checked, &name, options, &addresses).await;
+        let stored =
+            store_new_object(ctx, attempt, write, checked, &name, options, &addresses).await;
         match (stored, &without_ip) {
             (Err(WriteFailure::AddressTaken), Some(without_ip)) => checked = without_ip.clone(),
             (result, _) => return result,
@@ -154,7 +166,7 @@ async fn create_named(
     }
 }
 
-async fn store_new(
+async fn store_new_object(
     ctx: &RequestContext<'_>,
     attempt: &mut WriteAttempt,
     write: &WriteRequest,
@@ -162,20 +174,20 @@ async fn store_new(
     name: &str,
     options: WriteOptions,
     addresses: &ClusterIpChange,
-) -> Result<Created, WriteFailure> {
+) -> Result<CreatedObject, WriteFailure> {
     let admitted = admit_object(ctx, attempt, write, checked, None).await?;
     let key = ctx.key(name)?;
     if options.is_dry_run {
         let got = ctx.server.store.get(&key, store::At::Newest).await;
-        let got = got.map_err(|error| ctx.read_failed("create", &error))?;
+        let got = got.map_err(|error| ctx.read_failure_status("create", &error))?;
         return match got.entry {
-            Some(entry) => Err(already_exists(ctx, name, Some(&entry)).into()),
+            Some(entry) => Err(already_exists_status(ctx, name, Some(&entry)).into()),
             None => Ok((VersionedObject { tree: admitted.into_tree(), revision: None }, None)),
         };
     }
     let stored = match has_pending_initializers(admitted.tree()) {
         true => {
-            let stored = store_uninitialized(ctx, key, admitted, addresses).await;
+            let stored = store_uninitialized_object(ctx, key, admitted, addresses).await;
             stored.map(|(shown, wait)| (shown, Some(wait)))
         }
         false => {
@@ -185,15 +197,21 @@ async fn store_new(
         }
     };
     stored.map_err(|failure| match failure {
-        WriteFailure::Conflict(current) => already_exists(ctx, name, current.as_ref()).into(),
+        WriteFailure::Conflict(current) => {
+            already_exists_status(ctx, name, current.as_ref()).into()
+        }
         other => other,
     })
 }
 
-fn already_exists(ctx: &RequestContext<'_>, name: &str, current: Option<&store::Entry>) -> Status {
+fn already_exists_status(
+    ctx: &RequestContext<'_>,
+    name: &str,
+    current: Option<&store::Entry>,
+) -> Status {
     let mut status = Status::already_exists(&ctx.resource.group_resource(), name);
     let is_terminating = current
-        .and_then(|entry| ctx.parse(entry).ok())
+        .and_then(|entry| ctx.decode_entry(entry).ok())
         .is_some_and(|tree| api_object::is_terminating(&tree));
     if is_terminating {
         status.message = format!("object is being deleted: {}", status.message);
@@ -201,7 +219,7 @@ fn already_exists(ctx: &RequestContext<'_>, name: &str, current: Option<&store::
     status
 }
 
-fn names_exhausted(ctx: &RequestContext<'_>, name: &str) -> Status {
+fn names_exhausted_status(ctx: &RequestContext<'_>, name: &str) -> Status {
     let mut status = Status::already_exists(&ctx.resource.group_resource(), name);
     status.message.push_str(", the server was not able to generate a unique name for the object");
     if let Some(details) = &mut status.details {

@@ -9,7 +9,7 @@ use api_object::{Status, Tree};
 use api_resources::Origin;
 use store::{At, Entry, Expect, Key, Revision, Transaction, WriteError};
 
-use crate::admission::{Admitted, check_namespace_is_usable, definition_terminating};
+use crate::admission::{Admitted, check_namespace_is_usable, definition_terminating_status};
 use crate::cluster_snapshot::{Namespace, NamespacePhase};
 use crate::rest::RequestContext;
 
@@ -34,8 +34,8 @@ impl CreatePreconditions {
     /// Checks the parents of an object that is about to be stored for the first time.
     ///
     /// # Errors
-    /// One of them ends or is gone.
-    pub(crate) async fn check(
+    /// One of them is terminating or deleted.
+    pub(crate) async fn check_parents(
         ctx: &RequestContext<'_>,
         admitted: &Admitted,
     ) -> Result<Self, Status> {
@@ -64,14 +64,14 @@ impl CreatePreconditions {
     }
 
     /// Adds the preconditions to a transaction.
-    pub(crate) fn attach(&self, transaction: Transaction) -> Transaction {
+    pub(crate) fn add_to_transaction(&self, transaction: Transaction) -> Transaction {
         self.0.iter().fold(transaction, |transaction, parent| {
             transaction.require(parent.key.clone(), Expect::At(parent.checked_revision))
         })
     }
 
     /// Whether a transaction failed because a parent changed.
-    pub(crate) fn has_failed(&self, written: &Result<Revision, WriteError>) -> bool {
+    pub(crate) fn has_caused_failure(&self, written: &Result<Revision, WriteError>) -> bool {
         match written {
             Err(WriteError::ConditionFailed { key, .. }) => {
                 self.0.iter().any(|parent| parent.key == *key)
@@ -84,8 +84,8 @@ impl CreatePreconditions {
     /// transaction, or `None` if the transaction has to be repeated.
     ///
     /// # Errors
-    /// The parent ends or is gone, or the deadline of the request has passed.
-    pub(crate) fn check_again(
+    /// The parent is terminating or deleted, or the deadline of the request has passed.
+    pub(crate) fn recheck_failed_parent(
         &mut self,
         ctx: &RequestContext<'_>,
         written: Result<Revision, WriteError>,
@@ -97,7 +97,8 @@ impl CreatePreconditions {
         let Some(parent) = self.0.iter_mut().find(|parent| parent.key == *key) else {
             return Ok(Some(written));
         };
-        parent.checked_revision = check_newest(ctx, parent.kind, current.as_ref(), admitted)?;
+        parent.checked_revision =
+            check_parent_version(ctx, parent.kind, current.as_ref(), admitted)?;
         ctx.check_deadline()?;
         Ok(None)
     }
@@ -114,15 +115,15 @@ async fn check_parent(
         Some(revision) => revision,
         None => {
             let got = ctx.server.store.get(&key, At::Newest).await;
-            let got = got.map_err(|error| ctx.read_failed("create", &error))?;
-            check_newest(ctx, kind, got.entry.as_ref(), admitted)?
+            let got = got.map_err(|error| ctx.read_failure_status("create", &error))?;
+            check_parent_version(ctx, kind, got.entry.as_ref(), admitted)?
         }
     };
     Ok(CheckedParent { kind, key, checked_revision })
 }
 
 /// Checks the newest version of a parent and returns its revision.
-fn check_newest(
+fn check_parent_version(
     ctx: &RequestContext<'_>,
     kind: ParentKind,
     current: Option<&Entry>,
@@ -140,7 +141,7 @@ fn check_newest(
         }
         ParentKind::Definition => {
             let Origin::Custom(routed) = &ctx.resource.origin else {
-                return Err(definition_terminating(ctx, name));
+                return Err(definition_terminating_status(ctx, name));
             };
             let read = |entry: &Entry| codec::decode_stored_object(&entry.value);
             let definition: Option<Tree> =
@@ -149,7 +150,7 @@ fn check_newest(
                 api_object::uid(own) == routed.definition_uid && !api_object::is_terminating(own)
             };
             if !definition.as_ref().is_some_and(is_usable) {
-                return Err(definition_terminating(ctx, name));
+                return Err(definition_terminating_status(ctx, name));
             }
         }
     }

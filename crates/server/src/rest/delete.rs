@@ -1,20 +1,21 @@
-//! `delete`.
+//! The verb `delete`: removes an object, or marks it for deletion.
 
 use admission::Operation;
 use api_object::{DeleteOptions, Status, Tree};
 use api_resources::Resource;
 use jiff::SignedDuration;
 use serde_json::{Value, json};
-use store::{At, Entry, Expect};
+use store::{Entry, Expect};
 
 use crate::admission::{
-    AdmittedDeletion, AttemptConclusion, FreshnessRequirement, Termination, WriteAttempt,
+    AdmittedDeletion, AttemptConclusion, DeletionStep, FreshnessRequirement, WriteAttempt,
     WriteRequest, admit_deletion, admit_mutating, establish_freshness,
 };
 use crate::cluster_ips::ClusterIpChange;
-use crate::rest::persist::{persist, remove};
+use crate::rest::get::read_newest_unless_known;
+use crate::rest::persist::{persist, remove_admitted};
 use crate::rest::{RequestContext, RequestReport, VersionedObject, WriteFailure};
-use crate::undecodable;
+use crate::undecodable_objects;
 
 /// The result of a delete.
 #[derive(Debug)]
@@ -29,7 +30,7 @@ pub(crate) enum DeleteResult {
 ///
 /// 1. Read the object, unless a failed transaction returned it.
 /// 2. Attempt to admit the deletion and to remove or mark the object.
-/// 3. Repeat the attempt if it does not count, see [`WriteAttempt::conclude`].
+/// 3. Repeat the attempt if its result is not final, see [`WriteAttempt::conclude`].
 pub(crate) async fn delete(
     ctx: &RequestContext<'_>,
     options: &DeleteOptions,
@@ -39,13 +40,7 @@ pub(crate) async fn delete(
     let mut attempt = WriteAttempt::new(FreshnessRequirement::MayAssume);
     let mut known: Option<Option<Entry>> = None;
     loop {
-        let current = match known.take() {
-            Some(current) => current,
-            None => {
-                let got = ctx.timed("get", ctx.server.store.get(&key, At::Newest)).await;
-                got.map_err(|error| ctx.read_failed("delete", &error))?.entry
-            }
-        };
+        let current = read_newest_unless_known(ctx, &key, known.take(), "delete").await?;
         let entry = current.ok_or_else(|| ctx.not_found(ctx.name))?;
         let result = attempt_delete(ctx, &mut attempt, options, &entry).await;
         match attempt.conclude(ctx, Operation::Delete, result, report).await {
@@ -69,9 +64,9 @@ async fn attempt_delete(
     entry: &Entry,
 ) -> Result<DeleteResult, WriteFailure> {
     // No later write could repair metadata of wrong types, so the object would never be removed.
-    let stored = ctx.parse_authorized(entry).and_then(|mut tree| {
+    let stored = ctx.decode_authorized_entry(entry).and_then(|mut tree| {
         let shaped = api_object::normalize_metadata(&mut tree);
-        shaped.map_err(|error| undecodable::undecodable_status(&error.to_string()))?;
+        shaped.map_err(|error| undecodable_objects::undecodable_status(&error.to_string()))?;
         Ok(tree)
     });
     let (old, is_placeholder) = match stored {
@@ -80,7 +75,7 @@ async fn attempt_delete(
             let (namespace, name) = (ctx.namespace, ctx.name);
             let (resource, stored) = (ctx.resource, &entry.value);
             (
-                undecodable::placeholder_for_deletion(
+                undecodable_objects::placeholder_for_deletion(
                     resource,
                     namespace,
                     name,
@@ -92,12 +87,13 @@ async fn attempt_delete(
         }
     };
     options.check_preconditions(&ctx.group_kind(), ctx.name, &old, entry.mod_rev.number())?;
-    let write = WriteRequest::delete(options, ctx.is_collection_member).of_stored(entry.mod_rev);
+    let write =
+        WriteRequest::delete(options, ctx.is_collection_member).with_stored_revision(entry.mod_rev);
     establish_freshness(ctx, attempt, &write, &old).await?;
     let old = admit_mutating(ctx, attempt, &write, old, None).await?;
     let admitted = admit_deletion(ctx, attempt, &write, old).await?;
     let key = ctx.key(ctx.name)?;
-    let finalizers = match ctx.server.options.has_garbage_collector {
+    let finalizers = match ctx.server.api_settings.has_garbage_collector {
         true => options.finalizers(admitted.tree()),
         false => api_object::finalizers(admitted.tree()).into_iter().map(str::to_owned).collect(),
     };
@@ -112,18 +108,18 @@ async fn attempt_delete(
     // that a definition defines is known. Its objects are deleted before the next definition of its name is
     // served.
     let is_forced = is_placeholder;
-    match admitted.into_termination(ctx.resource, finalizers, is_forced, ctx.now) {
-        Termination::Removable(admitted) => {
+    match admitted.into_deletion_step(ctx.resource, finalizers, is_forced, ctx.now) {
+        DeletionStep::Removable(admitted) => {
             let tree = match options.is_dry_run {
                 true => admitted.into_tree(),
-                false => remove(ctx, attempt, &key, admitted, None, expect).await?,
+                false => remove_admitted(ctx, attempt, &key, admitted, None, expect).await?,
             };
             Ok(DeleteResult::Removed(VersionedObject { tree, revision }))
         }
-        Termination::Pending { marked, is_changed, .. } if !is_changed || options.is_dry_run => {
+        DeletionStep::Pending { marked, is_changed, .. } if !is_changed || options.is_dry_run => {
             Ok(DeleteResult::Terminating(VersionedObject { tree: marked.into_tree(), revision }))
         }
-        Termination::Pending { marked, before, .. } => {
+        DeletionStep::Pending { marked, before, .. } => {
             let none = ClusterIpChange::default();
             let shown = persist(ctx, attempt, key, marked, expect, &none, Some(&before)).await?;
             Ok(DeleteResult::Terminating(shown))
@@ -137,13 +133,13 @@ fn grace_period_seconds(
     options: &DeleteOptions,
     old: &Tree,
 ) -> Option<i64> {
-    if !ctx.server.options.has_graceful_pods || !is_running_pod(ctx.resource, old) {
+    if !ctx.server.api_settings.has_graceful_pods || !is_running_pod(ctx.resource, old) {
         return None;
     }
     let seconds = match options.grace_period_seconds {
         Some(seconds) if seconds < 0 => 1,
         Some(seconds) => seconds,
-        None => own_grace_seconds(old),
+        None => pod_grace_seconds(old),
     };
     (seconds != 0).then_some(seconds)
 }
@@ -168,7 +164,7 @@ async fn delete_gracefully(
         }));
     }
     let ends = ctx.now.checked_add(SignedDuration::from_secs(seconds)).unwrap_or(ctx.now);
-    let (marked, before) = admitted.into_graceful(ends, seconds);
+    let (marked, before) = admitted.mark_for_graceful_deletion(ends, seconds);
     if options.is_dry_run {
         return Ok(DeleteResult::Terminating(VersionedObject {
             tree: marked.into_tree(),
@@ -188,8 +184,8 @@ pub(crate) fn deletion_status(resource: &Resource, tree: &Tree) -> Tree {
         "kind": resource.plural,
         "uid": api_object::uid(tree),
     });
-    if !resource.group.is_empty() {
-        details["group"] = resource.group.as_str().into();
+    if let (false, Value::Object(members)) = (resource.group.is_empty(), &mut details) {
+        members.insert("group".to_owned(), resource.group.as_str().into());
     }
     let status = json!({
         "kind": "Status",
@@ -214,7 +210,7 @@ fn is_running_pod(resource: &Resource, tree: &Tree) -> bool {
         && !matches!(member("status", "phase"), "Succeeded" | "Failed")
 }
 
-fn own_grace_seconds(pod: &Tree) -> i64 {
+fn pod_grace_seconds(pod: &Tree) -> i64 {
     let own = pod.get("spec").and_then(|spec| spec.get("terminationGracePeriodSeconds"));
     own.and_then(Value::as_i64).unwrap_or(GRACE_SECONDS).max(0)
 }

@@ -1,4 +1,4 @@
-//! `deletecollection`.
+//! The verb `deletecollection`: deletes the objects that a list returns.
 
 use std::pin::Pin;
 use std::task::Poll;
@@ -8,7 +8,7 @@ use api_object::{DeleteOptions, Status};
 use store::Item;
 
 use crate::admission::confirm_configuration;
-use crate::rest::{Filter, ListPage, RequestContext, RequestReport, delete, list};
+use crate::rest::{ListPage, ObjectFilter, RequestContext, RequestReport, delete, list};
 use crate::write_progress::WriteProgress;
 
 /// Deletes all objects of a page and returns them as they were listed.
@@ -19,14 +19,15 @@ use crate::write_progress::WriteProgress;
 ///    because a collection may take long.
 pub(crate) async fn delete_collection(
     ctx: &RequestContext<'_>,
-    filter: &Filter,
+    filter: &ObjectFilter,
     options: &DeleteOptions,
     report: &mut RequestReport,
 ) -> Result<ListPage, Status> {
     report.admission_revision = confirm_configuration(ctx, Operation::Delete).await?;
     let page = list(ctx, filter).await?;
-    for items in page.items.chunks(ctx.server.options.delete_workers.max(1)) {
-        let deletions = items.iter().map(|item| Box::pin(delete_item(ctx, item, options)));
+    for items in page.items.chunks(ctx.server.api_settings.delete_workers.max(1)) {
+        let deletions =
+            items.iter().map(|item| Box::pin(delete_collection_item(ctx, item, options)));
         let mut first_error = None;
         for (result, item_report) in join_all(deletions.collect()).await {
             report.hook_reports.extend(item_report.hook_reports);
@@ -46,7 +47,7 @@ pub(crate) async fn delete_collection(
     Ok(page)
 }
 
-async fn delete_item(
+async fn delete_collection_item(
     ctx: &RequestContext<'_>,
     item: &Item,
     options: &DeleteOptions,
@@ -56,7 +57,7 @@ async fn delete_item(
     let Some((namespace, name)) = names else {
         return (Err(Status::internal("a stored key names no object")), report);
     };
-    let Some(member) = ctx.authorized.collection_member(namespace, name) else {
+    let Some(member) = ctx.authorized.authorize_collection_member(namespace, name) else {
         let why = "the object is not part of the collection that was authorized";
         return (Err(Status::internal(why)), report);
     };

@@ -1,7 +1,7 @@
-//! `get`.
+//! The verb `get`: reads one object.
 
 use api_object::Status;
-use store::{At, Entry, ReadError, Revision};
+use store::{At, Entry, Key, ReadError, Revision};
 
 use crate::rest::query::parse_resource_version;
 use crate::rest::{RequestContext, VersionedObject};
@@ -12,23 +12,26 @@ const FUTURE_WAIT: std::time::Duration = std::time::Duration::from_secs(3);
 /// Reads the authorized object.
 pub(crate) async fn get(ctx: &RequestContext<'_>) -> Result<VersionedObject, Status> {
     let entry = get_entry(ctx).await?;
-    Ok(VersionedObject { tree: ctx.parse_authorized(&entry)?, revision: Some(entry.mod_rev) })
+    Ok(VersionedObject {
+        tree: ctx.decode_authorized_entry(&entry)?,
+        revision: Some(entry.mod_rev),
+    })
 }
 
 /// Reads the authorized object in its stored form.
 pub(crate) async fn get_entry(ctx: &RequestContext<'_>) -> Result<Entry, Status> {
-    if ctx.query.flag("export") {
+    if ctx.query.is_flag_set("export") {
         return Err(Status::bad_request(
             "the export parameter, deprecated since v1.14, is no longer supported",
         ));
     }
-    let at = match ctx.query.text("resourceVersion") {
+    let at = match ctx.query.text_or_empty("resourceVersion") {
         "" => At::Newest,
-        text => wait_for_revision(ctx, parse_resource_version(text)?, "get").await?,
+        text => wait_for_store_revision(ctx, parse_resource_version(text)?, "get").await?,
     };
     let key = ctx.key(ctx.name)?;
-    let got = ctx.timed("get", ctx.server.store.get(&key, at)).await;
-    let got = got.map_err(|error| ctx.read_failed("get", &error))?;
+    let got = ctx.time_store_request("get", ctx.server.store.get(&key, at)).await;
+    let got = got.map_err(|error| ctx.read_failure_status("get", &error))?;
     got.entry.ok_or_else(|| ctx.not_found(ctx.name))
 }
 
@@ -36,7 +39,7 @@ pub(crate) async fn get_entry(ctx: &RequestContext<'_>) -> Result<Entry, Status>
 ///
 /// # Errors
 /// 504 if the store does not have it by then.
-pub(super) async fn wait_for_revision(
+pub(super) async fn wait_for_store_revision(
     ctx: &RequestContext<'_>,
     number: u64,
     verb: &str,
@@ -45,11 +48,25 @@ pub(super) async fn wait_for_revision(
     let waiting = ctx.server.store.wait_for_revision(revision);
     match tokio::time::timeout(FUTURE_WAIT, waiting).await {
         Ok(Ok(_)) => Ok(At::NotOlderThan(revision)),
-        Ok(Err(error)) => Err(ctx.read_failed(verb, &error)),
+        Ok(Err(error)) => Err(ctx.read_failure_status(verb, &error)),
         Err(_) => {
             let current = ctx.server.store.current_rev().await;
-            let current = current.map_err(|error| ctx.read_failed(verb, &error))?;
-            Err(ctx.read_failed(verb, &ReadError::Future { requested: revision, current }))
+            let current = current.map_err(|error| ctx.read_failure_status(verb, &error))?;
+            Err(ctx.read_failure_status(verb, &ReadError::Future { requested: revision, current }))
         }
     }
+}
+
+/// Reads the newest version of an object, unless a failed transaction has returned it.
+pub(super) async fn read_newest_unless_known(
+    ctx: &RequestContext<'_>,
+    key: &Key,
+    known: Option<Option<Entry>>,
+    verb: &str,
+) -> Result<Option<Entry>, Status> {
+    if let Some(current) = known {
+        return Ok(current);
+    }
+    let got = ctx.time_store_request("get", ctx.server.store.get(key, At::Newest)).await;
+    Ok(got.map_err(|error| ctx.read_failure_status(verb, &error))?.entry)
 }

@@ -7,10 +7,12 @@ use api_object::{ContinueToken, Status};
 use store::{At, Item, Key, ListRequest, Prefix, ReadError, Revision};
 
 use crate::decodable_versions::ListedEntry;
-use crate::initialize::{has_no_hidden_objects, has_surely_no_hidden_objects, is_hidden};
-use crate::rest::get::wait_for_revision;
-use crate::rest::query::RequestedState;
-use crate::rest::{Filter, RequestContext};
+use crate::initializers::{
+    has_no_hidden_objects, is_stored_uninitialized, snapshot_has_no_hidden_objects,
+};
+use crate::rest::get::wait_for_store_revision;
+use crate::rest::query::RequestedRevision;
+use crate::rest::{ObjectFilter, RequestContext};
 
 /// The most objects of one read of the store if a filter may drop most of them.
 const ROUND_ITEMS_MAX: usize = 10_000;
@@ -25,7 +27,7 @@ pub(crate) struct ListPage {
     /// Empty on the last page.
     pub(crate) continue_token: String,
     /// The number of objects after this page; unknown if a selector filters them.
-    pub(crate) remaining: Option<u64>,
+    pub(crate) n_remaining: Option<u64>,
     /// The names of the objects that can not be decoded.
     pub(crate) placeholders: Vec<String>,
 }
@@ -37,38 +39,48 @@ const CONTINUE_TOO_OLD: &str = "The provided continue parameter is too old to di
     time the first chunk was returned and now may show up in the list.";
 
 /// Reads a page of the objects that match the filter.
-pub(crate) async fn list(ctx: &RequestContext<'_>, filter: &Filter) -> Result<ListPage, Status> {
+pub(crate) async fn list(
+    ctx: &RequestContext<'_>,
+    filter: &ObjectFilter,
+) -> Result<ListPage, Status> {
     let options = ctx.query.list_options()?;
     let prefix = ctx.key_prefix()?;
     let (at, from) = match options.continue_token.as_str() {
-        "" => (requested_revision(ctx, options.state).await?, Bound::Unbounded),
-        text => start_of_page(&prefix, text)?,
+        "" => (resolve_requested_revision(ctx, options.state).await?, Bound::Unbounded),
+        text => decode_continue_token(&prefix, text)?,
     };
     let is_continued = !options.continue_token.is_empty();
-    match read_page(ctx, &prefix, filter, options.limit, at, from.clone()).await {
-        Err(ReadError::Compacted { .. }) if is_continued => Err(continue_expired(&prefix, &from)),
-        Err(error) => Err(ctx.read_failed("list", &error)),
+    match read_list_page(ctx, &prefix, filter, options.limit, at, from.clone()).await {
+        Err(ReadError::Compacted { .. }) if is_continued => {
+            Err(continue_expired_status(&prefix, &from))
+        }
+        Err(error) => Err(ctx.read_failure_status("list", &error)),
         Ok(listed) => Ok(listed),
     }
 }
 
-async fn requested_revision(ctx: &RequestContext<'_>, state: RequestedState) -> Result<At, Status> {
+async fn resolve_requested_revision(
+    ctx: &RequestContext<'_>,
+    state: RequestedRevision,
+) -> Result<At, Status> {
     match state {
-        RequestedState::Newest => Ok(At::Newest),
-        RequestedState::Any => Ok(At::NotOlderThan(Revision::ZERO)),
-        RequestedState::NotOlderThan(number) => wait_for_revision(ctx, number, "list").await,
-        RequestedState::Exactly(number) => {
-            wait_for_revision(ctx, number, "list").await?;
+        RequestedRevision::Newest => Ok(At::Newest),
+        RequestedRevision::Any => Ok(At::NotOlderThan(Revision::ZERO)),
+        RequestedRevision::NotOlderThan(number) => {
+            wait_for_store_revision(ctx, number, "list").await
+        }
+        RequestedRevision::Exactly(number) => {
+            wait_for_store_revision(ctx, number, "list").await?;
             Ok(At::Exactly(Revision::new(number)))
         }
     }
 }
 
 /// Reads objects from the store until a page is full or no object is left.
-async fn read_page(
+async fn read_list_page(
     ctx: &RequestContext<'_>,
     prefix: &Prefix,
-    filter: &Filter,
+    filter: &ObjectFilter,
     limit: usize,
     mut at: At,
     mut from: Bound<Key>,
@@ -80,34 +92,36 @@ async fn read_page(
         let is_plain = filter.has_no_selectors() && !filter.hides_uninitialized();
         let n_requested = if is_plain { limit.saturating_sub(items.len()) } else { read_size };
         let request = ListRequest { from, limit: NonZeroUsize::new(n_requested), at };
-        let page = ctx.timed("list", ctx.server.store.list(prefix, request)).await?;
+        let page = ctx.time_store_request("list", ctx.server.store.list(prefix, request)).await?;
         at = At::Exactly(page.revision);
-        let hides = filter.hides_uninitialized() && !has_no_hidden_objects(ctx, page.revision);
+        let hides =
+            filter.hides_uninitialized() && !snapshot_has_no_hidden_objects(ctx, page.revision);
         let last = page.items.last().map(|item| item.key.clone());
         let n_read = page.items.len() as u64;
         for (idx, Item { key, entry }) in page.items.into_iter().enumerate() {
-            if hides && is_hidden(&entry.value) {
+            if hides && is_stored_uninitialized(&entry.value) {
                 continue;
             }
-            let listed = ctx.server.decodable_versions.or_placeholder(ctx.resource, &key, entry);
+            let listed =
+                ctx.server.decodable_versions.entry_or_placeholder(ctx.resource, &key, entry);
             if !matches_filter(ctx, filter, &key, &listed) {
                 continue;
             }
             if listed.is_placeholder {
-                placeholders.push(last_segment(&key).to_owned());
+                placeholders.push(object_name_of_key(&key).to_owned());
             }
             items.push(Item { key, entry: listed.entry });
             let n_after = n_read - idx as u64 - 1 + page.remaining;
             if limit > 0 && items.len() == limit && n_after > 0 {
                 let is_counted = filter.has_no_selectors()
-                    && (!hides || has_surely_no_hidden_objects(ctx, page.revision).await);
-                let remaining = is_counted.then_some(n_after);
+                    && (!hides || has_no_hidden_objects(ctx, page.revision).await);
+                let n_remaining = is_counted.then_some(n_after);
                 let continue_token = continue_token_after(prefix, items.last(), page.revision);
                 return Ok(ListPage {
                     items,
                     revision: page.revision,
                     continue_token,
-                    remaining,
+                    n_remaining,
                     placeholders,
                 });
             }
@@ -116,8 +130,8 @@ async fn read_page(
             Some(key) if page.remaining > 0 => from = Bound::Excluded(key),
             _ => {
                 let (revision, continue_token) = (page.revision, String::new());
-                let remaining = None;
-                return Ok(ListPage { items, revision, continue_token, remaining, placeholders });
+                let n_remaining = None;
+                return Ok(ListPage { items, revision, continue_token, n_remaining, placeholders });
             }
         }
         read_size = read_size.saturating_mul(2).min(ROUND_ITEMS_MAX);
@@ -126,24 +140,24 @@ async fn read_page(
 
 fn matches_filter(
     ctx: &RequestContext<'_>,
-    filter: &Filter,
+    filter: &ObjectFilter,
     key: &Key,
     listed: &ListedEntry,
 ) -> bool {
     if filter.has_no_selectors() {
         return true;
     }
-    if !filter.may_match_name(last_segment(key)) {
+    if !filter.may_match_name(object_name_of_key(key)) {
         return false;
     }
-    let tree = ctx.parse(&listed.entry);
+    let tree = ctx.decode_entry(&listed.entry);
     tree.is_ok_and(|tree| match listed.is_placeholder {
         true => filter.matches_placeholder(ctx.resource, &tree),
         false => filter.matches(ctx.resource, &tree),
     })
 }
 
-fn last_segment(key: &Key) -> &str {
+fn object_name_of_key(key: &Key) -> &str {
     key.rsplit('/').next().unwrap_or_default()
 }
 
@@ -152,7 +166,7 @@ fn continue_token_after(prefix: &Prefix, last: Option<&Item>, revision: Revision
     ContinueToken { revision: Some(revision.number()), after_key: after.to_owned() }.encode()
 }
 
-fn start_of_page(prefix: &Prefix, text: &str) -> Result<(At, Bound<Key>), Status> {
+fn decode_continue_token(prefix: &Prefix, text: &str) -> Result<(At, Bound<Key>), Status> {
     let refuse = |why: String| Status::bad_request(format!("invalid continue token: {why}"));
     let token = ContinueToken::decode(text).map_err(|error| refuse(error.to_string()))?;
     let key = Key::new(&format!("{prefix}{}", token.after_key));
@@ -161,7 +175,7 @@ fn start_of_page(prefix: &Prefix, text: &str) -> Result<(At, Bound<Key>), Status
     Ok((at, Bound::Excluded(key)))
 }
 
-fn continue_expired(prefix: &Prefix, from: &Bound<Key>) -> Status {
+fn continue_expired_status(prefix: &Prefix, from: &Bound<Key>) -> Status {
     let mut status = Status::expired(CONTINUE_TOO_OLD);
     if let Bound::Excluded(key) = from {
         let after = key.strip_prefix(prefix.as_str()).unwrap_or_default().to_owned();

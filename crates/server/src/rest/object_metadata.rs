@@ -56,17 +56,17 @@ pub(super) fn validate_metadata(ctx: &RequestContext<'_>, tree: &Tree) -> FieldE
     api_object::validate_metadata(tree, ctx.resource.is_namespaced(), name_faults)
 }
 
-/// The user as objects record who requested them.
-pub(crate) fn requester(user: &User) -> Tree {
-    let mut requester = Tree::new();
-    requester.insert("username".to_owned(), user.name.as_str().into());
+/// The user in the form in which some objects record their requester, such as certificate requests.
+pub(crate) fn requester_metadata(user: &User) -> Tree {
+    let mut requester_metadata = Tree::new();
+    requester_metadata.insert("username".to_owned(), user.name.as_str().into());
     if !user.uid.is_empty() {
-        requester.insert("uid".to_owned(), user.uid.as_str().into());
+        requester_metadata.insert("uid".to_owned(), user.uid.as_str().into());
     }
-    requester.insert("groups".to_owned(), user.groups.clone().into());
+    requester_metadata.insert("groups".to_owned(), user.groups.clone().into());
     if !user.extra.is_empty() {
         let extra = user.extra.iter().map(|(key, values)| (key.clone(), values.clone().into()));
-        requester.insert("extra".to_owned(), Value::Object(extra.collect()));
+        requester_metadata.insert("extra".to_owned(), Value::Object(extra.collect()));
     }
-    requester
+    requester_metadata
 }

@@ -60,7 +60,7 @@ pub(super) fn apply_patch(
     };
     let findings = codec::conform_object(&mut patched, &expected).map_err(|error| {
         let result = serde_json::Value::Object(patched.clone()).to_string();
-        invalid_patch(&result, &error.to_string())
+        invalid_patch_status(&result, &error.to_string())
     })?;
     check_findings(&findings, patch.field_validation, warnings)?;
     Ok(patched)
@@ -82,13 +82,13 @@ fn check_findings(
         FieldValidation::Strict => {
             let texts: Vec<String> = findings.iter().map(ToString::to_string).collect();
             let detail = format!("strict decoding error: {}", texts.join(", "));
-            Err(invalid_patch("", &detail))
+            Err(invalid_patch_status("", &detail))
         }
     }
 }
 
 /// The response to a patch whose result is no object of the kind.
-fn invalid_patch(result: &str, why: &str) -> Status {
+fn invalid_patch_status(result: &str, why: &str) -> Status {
     let mut errors = FieldErrors::new();
     errors.push(FieldPath::root("patch").invalid(result, why));
     Status::invalid(&GroupKind::new("", ""), "", &errors)

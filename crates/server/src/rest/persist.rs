@@ -29,7 +29,8 @@ impl From<Status> for WriteFailure {
     }
 }
 
-/// Stores an admitted object, in place of `stored` if it exists, and waits until decisions see it.
+/// Stores an admitted object, in place of `stored` if it exists, and waits until the local snapshot contains
+/// it.
 ///
 /// The transaction requires that the stored object is as expected, that the config revision key is
 /// unchanged if the configuration was assumed, and for a new object that its namespace and its definition
@@ -45,37 +46,37 @@ pub(crate) async fn persist(
 ) -> Result<VersionedObject, WriteFailure> {
     let value = codec::encode_stored_object(admitted.tree()).into();
     let is_tracked = is_tracked(&ctx.server.prefix, &key);
-    let mark = admitted.config_revision_mark(&ctx.server.prefix).map_err(Status::from)?;
+    let mark = admitted.config_shared_revision(&ctx.server.prefix).map_err(Status::from)?;
     let put = Put { key, value, expect, ttl: ctx.ttl(), shared_revision: mark };
-    let mut transaction = addresses.attach(put.into());
-    if stored.is_some_and(|stored| is_step_of_removal(admitted.tree(), stored)) {
+    let mut transaction = addresses.add_to_transaction(put.into());
+    if stored.is_some_and(|stored| is_removal_step(admitted.tree(), stored)) {
         transaction = transaction.mark_as_removal();
     }
     let (operation, mut preconditions) = match expect {
-        Expect::Absent => ("create", CreatePreconditions::check(ctx, &admitted).await?),
+        Expect::Absent => ("create", CreatePreconditions::check_parents(ctx, &admitted).await?),
         Expect::At(_) => ("update", CreatePreconditions::default()),
     };
-    ctx.write_progress.begin();
+    ctx.write_progress.mark_begun();
     let written = loop {
-        let transaction = preconditions.attach(transaction.clone());
-        let written = ctx.timed(operation, ctx.server.store.write(transaction)).await;
+        let transaction = preconditions.add_to_transaction(transaction.clone());
+        let written = ctx.time_store_request(operation, ctx.server.store.write(transaction)).await;
         // INVARIANT of store::Transaction: conditions are checked in their order, and that on the config
         // revision key comes before the preconditions.
-        if written.is_ok() || preconditions.has_failed(&written) {
-            attempt.record_verified();
+        if written.is_ok() || preconditions.has_caused_failure(&written) {
+            attempt.record_config_verified();
         }
-        if let Some(written) = preconditions.check_again(ctx, written, &admitted)? {
+        if let Some(written) = preconditions.recheck_failed_parent(ctx, written, &admitted)? {
             break written;
         }
     };
-    let revision = await_visible(ctx, written, operation, is_tracked).await?;
+    let revision = await_write_visible(ctx, written, operation, is_tracked).await?;
     Ok(VersionedObject { tree: admitted.into_tree(), revision: Some(revision) })
 }
 
-/// Removes an object whose removal was admitted, and waits until decisions see that. The cluster IP of the
-/// stored object is freed in the same revision. `stored` is the stored object if the admitted one is its
-/// next state.
-pub(crate) async fn remove(
+/// Removes an object whose removal was admitted, and waits until the local snapshot shows that. The cluster
+/// IP of the stored object is freed in the same revision. `stored` is the stored object if the admitted one
+/// is its next state.
+pub(crate) async fn remove_admitted(
     ctx: &RequestContext<'_>,
     attempt: &mut WriteAttempt,
     key: &Key,
@@ -83,20 +84,21 @@ pub(crate) async fn remove(
     stored: Option<&Tree>,
     expect: Expect,
 ) -> Result<Tree, WriteFailure> {
-    let mark = admitted.config_revision_mark(&ctx.server.prefix).map_err(Status::from)?;
+    let mark = admitted.config_shared_revision(&ctx.server.prefix).map_err(Status::from)?;
     let delete = Delete { key: key.clone(), expect, shared_revision: mark };
     let stored = stored.unwrap_or(admitted.tree());
-    ctx.write_progress.begin();
+    ctx.write_progress.mark_begun();
     loop {
         let held = ctx.server.find_owned_reservation(stored).await;
-        let held = held.map_err(|error| ctx.read_failed("delete", &error))?;
-        let transaction = ClusterIpChange::release(held).attach(delete.clone().into());
-        let written = ctx.timed("delete", ctx.server.store.write(transaction)).await;
+        let held = held.map_err(|error| ctx.read_failure_status("delete", &error))?;
+        let transaction =
+            ClusterIpChange::for_release(held).add_to_transaction(delete.clone().into());
+        let written = ctx.time_store_request("delete", ctx.server.store.write(transaction)).await;
         if written.is_ok() {
-            attempt.record_verified();
+            attempt.record_config_verified();
         }
         let is_tracked = is_tracked(&ctx.server.prefix, key);
-        match await_visible(ctx, written, "delete", is_tracked).await {
+        match await_write_visible(ctx, written, "delete", is_tracked).await {
             Ok(_) => return Ok(admitted.into_tree()),
             Err(WriteFailure::AddressTaken) => ctx.check_deadline()?,
             Err(failure) => return Err(failure),
@@ -104,8 +106,8 @@ pub(crate) async fn remove(
     }
 }
 
-/// Waits until decisions see a write, or returns why it failed.
-pub(crate) async fn await_visible(
+/// Waits until the local snapshot contains a write, or returns why the write failed.
+pub(crate) async fn await_write_visible(
     ctx: &RequestContext<'_>,
     written: Result<Revision, WriteError>,
     operation: &str,
@@ -114,7 +116,7 @@ pub(crate) async fn await_visible(
     match written {
         Ok(revision) => {
             if is_tracked {
-                ctx.server.snapshot_cache.wait_for(revision).await;
+                ctx.server.snapshot_cache.wait_for_revision(revision).await;
             }
             Ok(revision)
         }
@@ -143,7 +145,7 @@ pub(crate) async fn await_visible(
 
 /// Whether an update leads to the removal of an object: it marks the object for deletion, or it removes a
 /// finalizer of a marked object. A marked object gets no new finalizers, so an object has few such updates.
-fn is_step_of_removal(new: &Tree, stored: &Tree) -> bool {
+fn is_removal_step(new: &Tree, stored: &Tree) -> bool {
     let n_finalizers = |tree: &Tree| {
         let own = tree.get("spec").and_then(|spec| spec.get("finalizers"));
         let own = own.and_then(serde_json::Value::as_array).map_or(0, Vec::len);
@@ -181,7 +183,7 @@ mod tests {
             (&object(true, &["a"], &["b"]), &goes, false),
             (&object(true, &["a"], &[]), &object(true, &["a"], &["kubernetes"]), true),
         ] {
-            assert_eq!(is_step_of_removal(new, stored), want, "{new:?} {stored:?}");
+            assert_eq!(is_removal_step(new, stored), want, "{new:?} {stored:?}");
         }
     }
 }

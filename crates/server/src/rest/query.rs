@@ -6,7 +6,7 @@ use field_errors::{FieldErrors, FieldPath};
 /// The parameters of a request, decoded, in order.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Query {
-    pairs: Vec<(String, String)>,
+    parameters: Vec<(String, String)>,
 }
 
 /// How a write treats fields that its kind does not have.
@@ -18,6 +18,30 @@ pub(crate) enum FieldValidation {
     Strict,
 }
 
+impl FieldValidation {
+    /// Ignores the unknown and repeated fields of an object, warns about them, or refuses the object.
+    ///
+    /// # Errors
+    /// 400 if the validation is strict and there are findings.
+    pub(crate) fn check_findings(
+        self,
+        expected: &codec::ExpectedKind<'_>,
+        findings: &[codec::Finding],
+        warnings: &mut Vec<String>,
+    ) -> Result<(), Status> {
+        match self {
+            Self::Ignore => Ok(()),
+            Self::Warn => {
+                warnings.extend(findings.iter().map(ToString::to_string));
+                Ok(())
+            }
+            Self::Strict => {
+                codec::strict_error(expected.kind, expected.version, findings).map_or(Ok(()), Err)
+            }
+        }
+    }
+}
+
 /// The options of a create, an update or a patch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct WriteOptions {
@@ -27,7 +51,7 @@ pub(crate) struct WriteOptions {
 
 /// The revision of a list that the client asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum RequestedState {
+pub(crate) enum RequestedRevision {
     Newest,
     /// Any revision, even an old one.
     Any,
@@ -38,7 +62,7 @@ pub(crate) enum RequestedState {
 /// The options of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ListOptions {
-    pub(crate) state: RequestedState,
+    pub(crate) state: RequestedRevision,
     /// The page size; 0 for all objects.
     pub(crate) limit: usize,
     pub(crate) continue_token: String,
@@ -69,35 +93,39 @@ pub(crate) enum WatchStart {
 impl Query {
     pub(crate) fn parse(target: &str) -> Self {
         let raw = target.split_once('?').map_or("", |(_, query)| query);
-        let pairs = go_compat::parse_query(raw).into_iter();
-        Self { pairs: pairs.map(|(key, value)| (key.into_owned(), value.into_owned())).collect() }
+        let parameters = go_compat::parse_query(raw).into_iter();
+        Self {
+            parameters: parameters
+                .map(|(key, value)| (key.into_owned(), value.into_owned()))
+                .collect(),
+        }
     }
 
     /// The first value of a parameter.
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
-        self.pairs.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+        self.parameters.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 
     /// All values of a parameter.
-    pub(crate) fn all<'q>(&'q self, name: &str) -> impl Iterator<Item = &'q str> {
-        self.pairs.iter().filter(move |(key, _)| key == name).map(|(_, value)| value.as_str())
+    pub(crate) fn all_values<'q>(&'q self, name: &str) -> impl Iterator<Item = &'q str> {
+        self.parameters.iter().filter(move |(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 
     /// The text of a parameter; empty if it is absent.
-    pub(crate) fn text(&self, name: &str) -> &str {
+    pub(crate) fn text_or_empty(&self, name: &str) -> &str {
         self.get(name).unwrap_or_default()
     }
 
     /// Whether a boolean parameter is set. Present means true, unless its value is `0` or `false`.
-    pub(crate) fn flag(&self, name: &str) -> bool {
+    pub(crate) fn is_flag_set(&self, name: &str) -> bool {
         self.get(name).is_some_and(|value| value != "0" && !value.eq_ignore_ascii_case("false"))
     }
 
-    fn optional_flag(&self, name: &str) -> Option<bool> {
-        self.get(name).map(|_| self.flag(name))
+    fn parse_optional_flag(&self, name: &str) -> Option<bool> {
+        self.get(name).map(|_| self.is_flag_set(name))
     }
 
-    fn integer(&self, name: &str) -> Result<Option<i64>, Status> {
+    fn parse_integer(&self, name: &str) -> Result<Option<i64>, Status> {
         match self.get(name) {
             None | Some("") => Ok(None),
             Some(text) => text.parse().map(Some).map_err(|_| {
@@ -110,9 +138,9 @@ impl Query {
     /// The options of a create, an update or a patch.
     pub(crate) fn write_options(&self, kind: &str) -> Result<WriteOptions, Status> {
         let mut errors = FieldErrors::new();
-        let dry_run: Vec<&str> = self.all("dryRun").collect();
+        let dry_run: Vec<&str> = self.all_values("dryRun").collect();
         let is_dry_run = api_object::parse_dry_run(&dry_run, &mut errors);
-        let field_validation = match self.text("fieldValidation") {
+        let field_validation = match self.text_or_empty("fieldValidation") {
             "Ignore" => FieldValidation::Ignore,
             "" | "Warn" => FieldValidation::Warn,
             "Strict" => FieldValidation::Strict,
@@ -126,7 +154,7 @@ impl Query {
             let detail = "may not be specified for non-apply patch";
             errors.push(FieldPath::root("force").forbidden(detail));
         }
-        field_manager_errors(self.text("fieldManager"), &mut errors);
+        validate_field_manager(self.text_or_empty("fieldManager"), &mut errors);
         match errors.is_empty() {
             true => Ok(WriteOptions { is_dry_run, field_validation }),
             false => Err(Status::invalid(&GroupKind::new("meta.k8s.io", kind), "", &errors)),
@@ -137,10 +165,10 @@ impl Query {
     pub(crate) fn delete_options(&self) -> Result<DeleteOptions, Status> {
         let precondition =
             |name: &str| self.get(name).filter(|own| !own.is_empty()).map(str::to_owned);
-        let dry_run: Vec<&str> = self.all("dryRun").collect();
+        let dry_run: Vec<&str> = self.all_values("dryRun").collect();
         DeleteOptions {
-            grace_period_seconds: self.integer("gracePeriodSeconds")?,
-            orphan_dependents: self.optional_flag("orphanDependents"),
+            grace_period_seconds: self.parse_integer("gracePeriodSeconds")?,
+            orphan_dependents: self.parse_optional_flag("orphanDependents"),
             uid: precondition("preconditions.uid"),
             resource_version: precondition("preconditions.resourceVersion"),
             ..DeleteOptions::default()
@@ -153,9 +181,10 @@ impl Query {
 
     /// The options of a list.
     pub(crate) fn list_options(&self) -> Result<ListOptions, Status> {
-        let limit = usize::try_from(self.integer("limit")?.unwrap_or_default()).unwrap_or_default();
-        let continue_token = self.text("continue").to_owned();
-        let version = self.text("resourceVersion");
+        let limit =
+            usize::try_from(self.parse_integer("limit")?.unwrap_or_default()).unwrap_or_default();
+        let continue_token = self.text_or_empty("continue").to_owned();
+        let version = self.text_or_empty("resourceVersion");
         let mut errors = FieldErrors::new();
         if self.get("sendInitialEvents").is_some() {
             let detail = "sendInitialEvents is forbidden for list";
@@ -163,7 +192,7 @@ impl Query {
         }
         let is_exact = self.check_resource_version_match(version, &continue_token, &mut errors);
         if !errors.is_empty() {
-            return Err(list_options_invalid(&errors));
+            return Err(invalid_list_options_status(&errors));
         }
         if !continue_token.is_empty() && !matches!(version, "" | "0") {
             return Err(Status::bad_request(
@@ -171,14 +200,14 @@ impl Query {
             ));
         }
         let state = match (version, is_exact) {
-            ("", _) => RequestedState::Newest,
-            ("0", _) => RequestedState::Any,
+            ("", _) => RequestedRevision::Newest,
+            ("0", _) => RequestedRevision::Any,
             (text, is_exact) => {
                 let number = parse_resource_version(text)?;
                 match is_exact {
-                    Some(true) => RequestedState::Exactly(number),
-                    None if limit > 0 => RequestedState::Exactly(number),
-                    _ => RequestedState::NotOlderThan(number),
+                    Some(true) => RequestedRevision::Exactly(number),
+                    None if limit > 0 => RequestedRevision::Exactly(number),
+                    _ => RequestedRevision::NotOlderThan(number),
                 }
             }
         };
@@ -219,9 +248,9 @@ impl Query {
     /// The options of a watch.
     pub(crate) fn watch_options(&self) -> Result<WatchOptions, Status> {
         let mut errors = FieldErrors::new();
-        let version = self.text("resourceVersion");
-        let wanted = self.text("resourceVersionMatch");
-        let initial = self.optional_flag("sendInitialEvents");
+        let version = self.text_or_empty("resourceVersion");
+        let wanted = self.text_or_empty("resourceVersionMatch");
+        let initial = self.parse_optional_flag("sendInitialEvents");
         let path = FieldPath::root("resourceVersionMatch");
         match (initial, wanted) {
             (None, "") | (Some(_), "NotOlderThan") => {}
@@ -234,7 +263,7 @@ impl Query {
             (Some(_), other) => errors.push(path.not_supported(other, &["NotOlderThan"])),
         }
         if !errors.is_empty() {
-            return Err(list_options_invalid(&errors));
+            return Err(invalid_list_options_status(&errors));
         }
         let number = match version {
             "" => 0,
@@ -245,10 +274,10 @@ impl Query {
             None if number == 0 => WatchStart::Initial { not_older_than: 0, is_requested: false },
             _ => WatchStart::After(number),
         };
-        let timeout = self.integer("timeoutSeconds")?.unwrap_or_default();
+        let timeout = self.parse_integer("timeoutSeconds")?.unwrap_or_default();
         Ok(WatchOptions {
             start,
-            allows_bookmarks: self.flag("allowWatchBookmarks"),
+            allows_bookmarks: self.is_flag_set("allowWatchBookmarks"),
             timeout_seconds: u64::try_from(timeout).unwrap_or_default(),
         })
     }
@@ -264,14 +293,14 @@ pub(crate) fn parse_resource_version(text: &str) -> Result<u64, Status> {
     })
 }
 
-fn list_options_invalid(errors: &FieldErrors) -> Status {
+fn invalid_list_options_status(errors: &FieldErrors) -> Status {
     Status::invalid(&GroupKind::new("meta.k8s.io", "ListOptions"), "", errors)
 }
 
 /// The limit on the characters of `fieldManager`.
 const MANAGER_CHARS_MAX: usize = 128;
 
-fn field_manager_errors(manager: &str, errors: &mut FieldErrors) {
+fn validate_field_manager(manager: &str, errors: &mut FieldErrors) {
     let path = FieldPath::root("fieldManager");
     if manager.chars().count() > MANAGER_CHARS_MAX {
         errors.push(path.too_long(MANAGER_CHARS_MAX));
@@ -288,15 +317,15 @@ mod tests {
     #[test]
     fn rows_about_the_state_of_a_list() {
         for (query, want) in [
-            ("", RequestedState::Newest),
-            ("resourceVersion=0", RequestedState::Any),
-            ("resourceVersion=5", RequestedState::NotOlderThan(5)),
-            ("resourceVersion=5&limit=1", RequestedState::Exactly(5)),
+            ("", RequestedRevision::Newest),
+            ("resourceVersion=0", RequestedRevision::Any),
+            ("resourceVersion=5", RequestedRevision::NotOlderThan(5)),
+            ("resourceVersion=5&limit=1", RequestedRevision::Exactly(5)),
             (
                 "resourceVersion=5&resourceVersionMatch=NotOlderThan&limit=1",
-                RequestedState::NotOlderThan(5),
+                RequestedRevision::NotOlderThan(5),
             ),
-            ("resourceVersion=5&resourceVersionMatch=Exact", RequestedState::Exactly(5)),
+            ("resourceVersion=5&resourceVersionMatch=Exact", RequestedRevision::Exactly(5)),
         ] {
             let options = Query::parse(&format!("/x?{query}")).list_options().unwrap();
             assert_eq!(options.state, want, "{query}");

@@ -5,28 +5,29 @@ use admission::{Initializers, Operation, has_pending_initializers};
 use api_object::{Status, Tree};
 use api_resources::Verb;
 use field_errors::{FieldErrors, FieldPath};
-use store::{At, Entry, Expect, Revision};
+use store::{Entry, Expect, Revision};
 
 use crate::admission::{
     AttemptConclusion, CheckedObject, FreshnessRequirement, WriteAttempt, WriteRequest,
-    admit_mutating, admit_object, check_object, establish_freshness,
+    admit_mutating, admit_object, establish_freshness, run_built_in_checks,
 };
 use crate::authorize::authorize_verb;
 use crate::cluster_ips::ClusterIpChange;
 use crate::error_status::IntoStatus;
-use crate::initialize::{delete_failed, has_failed};
-use crate::rest::create::{WriteResult, create_from};
+use crate::initializers::{delete_failed_object, has_failed_initialization};
+use crate::rest::create::{WriteResult, create_with_attempt};
+use crate::rest::get::read_newest_unless_known;
 use crate::rest::object_metadata::{
     dedup_owner_references, normalize_metadata, set_authorized_name, validate_metadata,
 };
 use crate::rest::patch::{PatchRequest, apply_patch};
-use crate::rest::persist::{persist, remove};
+use crate::rest::persist::{persist, remove_admitted};
 use crate::rest::query::parse_resource_version;
 use crate::rest::{RequestContext, RequestReport, VersionedObject, WriteFailure, WriteOptions};
 
 /// How the client describes the next state of an object.
 #[derive(Clone, Copy)]
-enum ObjectChange<'c> {
+enum ReplaceOrPatch<'c> {
     Replace(&'c Tree),
     Patch(&'c PatchRequest),
 }
@@ -39,7 +40,7 @@ pub(crate) async fn update(
     options: WriteOptions,
     report: &mut RequestReport,
 ) -> Result<WriteResult, Status> {
-    change_object(ctx, ObjectChange::Replace(tree), options, report).await
+    update_or_patch(ctx, ReplaceOrPatch::Replace(tree), options, report).await
 }
 
 /// Patches the authorized object, or the part of it that the subresource names.
@@ -49,7 +50,7 @@ pub(crate) async fn patch(
     options: WriteOptions,
     report: &mut RequestReport,
 ) -> Result<WriteResult, Status> {
-    change_object(ctx, ObjectChange::Patch(patch), options, report).await
+    update_or_patch(ctx, ReplaceOrPatch::Patch(patch), options, report).await
 }
 
 /// Changes an object:
@@ -57,10 +58,10 @@ pub(crate) async fn patch(
 /// 1. Read the object, unless a failed transaction returned it.
 /// 2. If it does not exist, create it where the resource allows that.
 /// 3. Attempt to admit and store the next state.
-/// 4. Repeat the attempt if it does not count, see [`WriteAttempt::conclude`].
-async fn change_object(
+/// 4. Repeat the attempt if its result is not final, see [`WriteAttempt::conclude`].
+async fn update_or_patch(
     ctx: &RequestContext<'_>,
-    change: ObjectChange<'_>,
+    change: ReplaceOrPatch<'_>,
     options: WriteOptions,
     report: &mut RequestReport,
 ) -> Result<WriteResult, Status> {
@@ -68,13 +69,7 @@ async fn change_object(
     let mut attempt = WriteAttempt::new(FreshnessRequirement::MayAssume);
     let mut known: Option<Option<Entry>> = None;
     loop {
-        let current = match known.take() {
-            Some(current) => current,
-            None => {
-                let got = ctx.timed("get", ctx.server.store.get(&key, At::Newest)).await;
-                got.map_err(|error| ctx.read_failed("update", &error))?.entry
-            }
-        };
+        let current = read_newest_unless_known(ctx, &key, known.take(), "update").await?;
         let Some(entry) = current else {
             return create_on_update(ctx, change, options, attempt, report).await;
         };
@@ -89,12 +84,12 @@ async fn change_object(
 /// Creates the object that an update names, if the resource allows that and the user may `create` it.
 async fn create_on_update(
     ctx: &RequestContext<'_>,
-    change: ObjectChange<'_>,
+    change: ReplaceOrPatch<'_>,
     options: WriteOptions,
     attempt: WriteAttempt,
     report: &mut RequestReport,
 ) -> Result<WriteResult, Status> {
-    let ObjectChange::Replace(tree) = change else { return Err(ctx.not_found(ctx.name)) };
+    let ReplaceOrPatch::Replace(tree) = change else { return Err(ctx.not_found(ctx.name)) };
     if !ctx.resource.is_created_on_update || ctx.subresource.is_some() {
         return Err(ctx.not_found(ctx.name));
     }
@@ -103,7 +98,7 @@ async fn create_on_update(
     normalize_metadata(ctx, &mut tree)?;
     set_authorized_name(ctx, &mut tree)?;
     api_object::metadata_mut(&mut tree).shift_remove("resourceVersion");
-    create_from(&ctx.with_authorization(&authorized), tree, options, attempt, report).await
+    create_with_attempt(&ctx.with_authorization(&authorized), tree, options, attempt, report).await
 }
 
 /// Attempts to change an object:
@@ -118,15 +113,15 @@ async fn create_on_update(
 async fn attempt_update(
     ctx: &RequestContext<'_>,
     attempt: &mut WriteAttempt,
-    change: ObjectChange<'_>,
+    change: ReplaceOrPatch<'_>,
     options: WriteOptions,
     entry: &Entry,
 ) -> Result<WriteResult, WriteFailure> {
     let (subresource, namespace) = (ctx.subresource, ctx.namespace.unwrap_or_default());
-    let old = ctx.parse_authorized(entry)?;
+    let old = ctx.decode_authorized_entry(entry)?;
     let (mut new, is_patch) = match change {
-        ObjectChange::Replace(tree) => (tree.clone(), false),
-        ObjectChange::Patch(patch) => {
+        ReplaceOrPatch::Replace(tree) => (tree.clone(), false),
+        ReplaceOrPatch::Patch(patch) => {
             (apply_patch(ctx, patch, &old, entry.mod_rev, &mut attempt.warnings)?, true)
         }
     };
@@ -139,7 +134,8 @@ async fn attempt_update(
     }
     api_resources::before_update(ctx.resource, &mut new, &old, subresource)
         .map_err(IntoStatus::into_status)?;
-    let write = WriteRequest::update(subresource, options, ctx.query).of_stored(entry.mod_rev);
+    let write =
+        WriteRequest::update(subresource, options, ctx.query).with_stored_revision(entry.mod_rev);
     establish_freshness(ctx, attempt, &write, &new).await?;
     let mut new = admit_mutating(ctx, attempt, &write, new, Some(&old)).await?;
     // The session refuses hooks that change the name or the namespace. The object is stored under the
@@ -147,15 +143,15 @@ async fn attempt_update(
     set_authorized_name(ctx, &mut new)?;
     api_object::check_and_set_namespace(&mut new, namespace)?;
     dedup_owner_references(&mut new, &mut attempt.warnings);
-    take_resource_version(ctx, &mut new, entry.mod_rev, is_patch)?;
+    take_and_check_resource_version(ctx, &mut new, entry.mod_rev, is_patch)?;
     api_resources::set_condition_times(ctx.resource, &mut new, &old, ctx.now);
     let mut errors = validate_metadata(ctx, &new);
     errors.append(api_object::validate_metadata_update(&new, &old));
-    errors.append(content_errors(ctx, &new, &old));
+    errors.append(validate_content_update(ctx, &new, &old));
     if !errors.is_empty() {
         return Err(Status::invalid(&ctx.group_kind(), ctx.name, &errors).into());
     }
-    let mut checked = check_object(ctx, new, Some(&old), &mut attempt.warnings).await?;
+    let mut checked = run_built_in_checks(ctx, new, Some(&old), &mut attempt.warnings).await?;
     let without_ip = (ctx.is_service() && subresource.is_none()).then(|| checked.clone());
     loop {
         let addresses = match subresource {
@@ -163,8 +159,9 @@ async fn attempt_update(
             Some(_) => ClusterIpChange::default(),
         };
         let revision = entry.mod_rev;
-        let stored =
-            store_changed(ctx, attempt, &write, checked, &old, options, revision, &addresses);
+        let stored = store_updated_object(
+            ctx, attempt, &write, checked, &old, options, revision, &addresses,
+        );
         match (stored.await, &without_ip) {
             (Err(WriteFailure::AddressTaken), Some(without_ip)) => checked = without_ip.clone(),
             (result, _) => return result,
@@ -173,7 +170,7 @@ async fn attempt_update(
     }
 }
 
-async fn store_changed(
+async fn store_updated_object(
     ctx: &RequestContext<'_>,
     attempt: &mut WriteAttempt,
     write: &WriteRequest,
@@ -184,7 +181,9 @@ async fn store_changed(
     addresses: &ClusterIpChange,
 ) -> Result<WriteResult, WriteFailure> {
     let admitted = admit_object(ctx, attempt, write, checked, Some(old)).await?;
-    let written = |shown: VersionedObject| Ok(WriteResult { shown, code: 200, wait: None });
+    let written = |shown: VersionedObject| {
+        Ok(WriteResult { object: shown, code: 200, initialization_wait: None })
+    };
     let unchanged = |tree: Tree| VersionedObject { tree, revision: Some(revision) };
     if options.is_dry_run {
         return written(unchanged(admitted.into_tree()));
@@ -192,7 +191,7 @@ async fn store_changed(
     let key = ctx.key(ctx.name)?;
     let expect = Expect::At(revision);
     if is_deletion_complete(ctx, admitted.tree()) {
-        let tree = remove(ctx, attempt, &key, admitted, Some(old), expect).await?;
+        let tree = remove_admitted(ctx, attempt, &key, admitted, Some(old), expect).await?;
         return written(unchanged(tree));
     }
     // Objects that differ only in the order of their members are equal.
@@ -200,20 +199,20 @@ async fn store_changed(
         true => unchanged(admitted.into_tree()),
         false => persist(ctx, attempt, key.clone(), admitted, expect, addresses, Some(old)).await?,
     };
-    if has_failed(&shown.tree) {
-        delete_failed(ctx, &key, &shown).await;
+    if has_failed_initialization(&shown.tree) {
+        delete_failed_object(ctx, &key, &shown).await;
     }
     written(shown)
 }
 
 /// The errors in the next state of an object, except in its metadata. Initializers may change fields that
 /// are immutable later, because no client relies on an uninitialized object.
-fn content_errors(ctx: &RequestContext<'_>, new: &Tree, old: &Tree) -> FieldErrors {
+fn validate_content_update(ctx: &RequestContext<'_>, new: &Tree, old: &Tree) -> FieldErrors {
     let mut errors = match ctx.subresource.is_none() && has_pending_initializers(old) {
         true => api_resources::validate_create(ctx.resource, new),
         false => api_resources::validate_update(ctx.resource, new, old, ctx.subresource),
     };
-    let pending_max = ctx.server.initialization.pending_max;
+    let pending_max = ctx.server.initializer_options.pending_max;
     let (new, old) = (Initializers::from_object(new), Initializers::from_object(old));
     errors.append(new.update_errors(&old, pending_max));
     errors
@@ -230,7 +229,7 @@ fn check_uid_precondition(ctx: &RequestContext<'_>, new: &Tree, old: &Tree) -> R
 }
 
 /// Removes the resourceVersion from an object, and checks that it is that of the stored object.
-fn take_resource_version(
+fn take_and_check_resource_version(
     ctx: &RequestContext<'_>,
     new: &mut Tree,
     revision: Revision,

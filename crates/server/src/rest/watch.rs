@@ -7,6 +7,7 @@ use std::time::Duration;
 use api_object::{Status, Tree};
 use api_resources::Resource;
 use bytes::Bytes;
+use codec::EventType;
 use concurrency_limit::{Busy, Permit};
 use serde_json::json;
 use store::{
@@ -15,9 +16,9 @@ use store::{
 use tokio::time::Instant;
 
 use crate::decodable_versions::DecodableVersions;
-use crate::initialize::is_hidden;
-use crate::rest::get::wait_for_revision;
-use crate::rest::{Filter, RequestContext, WatchOptions, WatchStart, parse_stored};
+use crate::initializers::is_stored_uninitialized;
+use crate::rest::get::wait_for_store_revision;
+use crate::rest::{ObjectFilter, RequestContext, WatchOptions, WatchStart, decode_stored_entry};
 
 /// A watch sends its last bookmark this long before its end.
 const LAST_BOOKMARK: Duration = Duration::from_secs(2);
@@ -27,7 +28,7 @@ const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
 /// An event of a watch.
 #[derive(Debug)]
 pub(crate) struct WatchEvent {
-    pub(crate) kind: &'static str,
+    pub(crate) event_type: EventType,
     pub(crate) object: WatchEventObject,
 }
 
@@ -44,7 +45,7 @@ pub(crate) enum WatchEventObject {
 
 /// The end of a watch without an error event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct WatchEnded;
+pub(crate) struct WatchEnd;
 
 /// A watch that has begun, and its unsent events.
 pub(crate) struct Watcher {
@@ -53,25 +54,25 @@ pub(crate) struct Watcher {
     prefix: Prefix,
     decodable_versions: Arc<DecodableVersions>,
     pub(crate) resource: Arc<Resource>,
-    filter: Filter,
+    filter: ObjectFilter,
     /// Events that were not sent yet.
     pending_events: VecDeque<WatchEvent>,
     /// Every event up to this revision was sent or is pending.
-    through: Revision,
+    through_revision: Revision,
     allows_bookmarks: bool,
     bookmark_interval: Duration,
     last_bookmark: (Instant, Revision),
     pub(crate) ends_at: Instant,
     has_ended: bool,
     /// `None` for a member of `system:masters`.
-    _permit: Option<Permit>,
+    _watch_permit: Option<Permit>,
 }
 
 /// Begins a watch, with the current objects if the client asks for them.
 pub(crate) async fn watch(
     ctx: &RequestContext<'_>,
     resource: Arc<Resource>,
-    filter: Filter,
+    filter: ObjectFilter,
     options: WatchOptions,
     ends_at: Instant,
 ) -> Result<Watcher, Status> {
@@ -84,22 +85,23 @@ pub(crate) async fn watch(
         resource,
         filter,
         pending_events: VecDeque::new(),
-        through: Revision::ZERO,
+        through_revision: Revision::ZERO,
         allows_bookmarks: options.allows_bookmarks,
-        bookmark_interval: ctx.server.options.bookmark_interval,
+        bookmark_interval: ctx.server.api_settings.bookmark_interval,
         last_bookmark: (Instant::now(), Revision::ZERO),
         ends_at,
         has_ended: false,
-        _permit: permit,
+        _watch_permit: permit,
     };
     match options.start {
         WatchStart::After(0) => {
             let current = ctx.server.store.current_rev().await;
-            watcher.through = current.map_err(|error| ctx.read_failed("watch", &error))?;
+            watcher.through_revision =
+                current.map_err(|error| ctx.read_failure_status("watch", &error))?;
         }
-        WatchStart::After(number) => watcher.through = Revision::new(number),
+        WatchStart::After(number) => watcher.through_revision = Revision::new(number),
         WatchStart::Initial { not_older_than, .. } => {
-            match wait_for_revision(ctx, not_older_than, "watch").await {
+            match wait_for_store_revision(ctx, not_older_than, "watch").await {
                 Ok(_) => {}
                 // Kubernetes answers 200 here and sends the error as an event.
                 Err(status) if status.code == 504 => {
@@ -111,7 +113,7 @@ pub(crate) async fn watch(
             add_current_objects(ctx, &mut watcher).await?;
         }
     }
-    watcher.last_bookmark.1 = watcher.through;
+    watcher.last_bookmark.1 = watcher.through_revision;
     Ok(watcher)
 }
 
@@ -123,7 +125,7 @@ fn acquire_watch_permit(ctx: &RequestContext<'_>) -> Result<Option<Permit>, Stat
         return Ok(None);
     }
     ctx.server.watch_limit.acquire(authz::user_limit_key(&user.name)).map(Some).map_err(|busy| {
-        ctx.server.metrics.terminations.with_label_values(&["429"]).inc();
+        ctx.server.metrics.request_terminations.with_label_values(&["429"]).inc();
         let why = match busy {
             Busy::User { permits_max } => format!(
                 "{permits_max} watches of this user are open, which is the most for one user, \
@@ -144,41 +146,41 @@ async fn add_current_objects(
 ) -> Result<(), Status> {
     let request = ListRequest { at: At::Newest, ..ListRequest::default() };
     let page = ctx.server.store.list(&watcher.prefix, request).await;
-    let page = page.map_err(|error| ctx.read_failed("watch", &error))?;
+    let page = page.map_err(|error| ctx.read_failure_status("watch", &error))?;
     for item in page.items {
         let revision = item.entry.mod_rev;
         if let Some(value) = watcher.visible_value(&item.key, item.entry) {
             let object = WatchEventObject::Stored(value, revision);
-            watcher.pending_events.push_back(WatchEvent { kind: "ADDED", object });
+            watcher.pending_events.push_back(WatchEvent { event_type: EventType::Added, object });
         }
     }
-    watcher.through = page.revision;
+    watcher.through_revision = page.revision;
     if watcher.allows_bookmarks {
-        let mut bookmark = watcher.bookmark(page.revision);
+        let mut bookmark = watcher.new_bookmark(page.revision);
         let annotations = json!({INITIAL_EVENTS_END: "true"});
         api_object::metadata_mut(&mut bookmark).insert("annotations".to_owned(), annotations);
         let object = WatchEventObject::Tree(bookmark);
-        watcher.pending_events.push_back(WatchEvent { kind: "BOOKMARK", object });
+        watcher.pending_events.push_back(WatchEvent { event_type: EventType::Bookmark, object });
     }
     Ok(())
 }
 
 impl Watcher {
     /// Waits for the next event.
-    pub(crate) async fn next(&mut self) -> Result<WatchEvent, WatchEnded> {
+    pub(crate) async fn next(&mut self) -> Result<WatchEvent, WatchEnd> {
         loop {
             if let Some(event) = self.pending_events.pop_front() {
                 return Ok(event);
             }
             if self.has_ended {
-                return Err(WatchEnded);
+                return Err(WatchEnd);
             }
             let now = Instant::now();
             if now >= self.ends_at {
                 self.has_ended = true;
                 continue;
             }
-            if let Some(event) = self.due_bookmark(now) {
+            if let Some(event) = self.take_due_bookmark(now) {
                 return Ok(event);
             }
             let mut wake = self.ends_at;
@@ -208,7 +210,7 @@ impl Watcher {
         let source = match &mut self.source {
             Some(source) => source,
             None => {
-                let begun = self.store.watch(self.prefix.clone(), self.through).await?;
+                let begun = self.store.watch(self.prefix.clone(), self.through_revision).await?;
                 self.source.insert(begun)
             }
         };
@@ -218,7 +220,7 @@ impl Watcher {
                 self.pending_events.push_back(visible);
             }
         }
-        self.through = batch.complete_through;
+        self.through_revision = batch.complete_through;
         Ok(())
     }
 
@@ -230,47 +232,47 @@ impl Watcher {
         }
         let revision = event.revision;
         let visible = |entry: Entry| self.visible_value(&event.key, entry);
-        let (kind, value) = match event.change {
-            Change::Create(entry) => ("ADDED", visible(entry)?),
-            Change::Delete { prev } => ("DELETED", visible(prev)?),
+        let (event_type, value) = match event.change {
+            Change::Create(entry) => (EventType::Added, visible(entry)?),
+            Change::Delete { prev } => (EventType::Deleted, visible(prev)?),
             Change::Update { entry, prev } => match (visible(prev), visible(entry)) {
-                (Some(_), Some(value)) => ("MODIFIED", value),
-                (None, Some(value)) => ("ADDED", value),
-                (Some(value), None) => ("DELETED", value),
+                (Some(_), Some(value)) => (EventType::Modified, value),
+                (None, Some(value)) => (EventType::Added, value),
+                (Some(value), None) => (EventType::Deleted, value),
                 (None, None) => return None,
             },
         };
-        Some(WatchEvent { kind, object: WatchEventObject::Stored(value, revision) })
+        Some(WatchEvent { event_type, object: WatchEventObject::Stored(value, revision) })
     }
 
     /// The stored form of an object that matches the filter.
     fn visible_value(&self, key: &Key, entry: Entry) -> Option<Bytes> {
-        if self.filter.hides_uninitialized() && is_hidden(&entry.value) {
+        if self.filter.hides_uninitialized() && is_stored_uninitialized(&entry.value) {
             return None;
         }
-        let listed = self.decodable_versions.or_placeholder(&self.resource, key, entry);
+        let listed = self.decodable_versions.entry_or_placeholder(&self.resource, key, entry);
         let matches = |tree: Tree| match listed.is_placeholder {
             true => self.filter.matches_placeholder(&self.resource, &tree),
             false => self.filter.matches(&self.resource, &tree),
         };
         (self.filter.has_no_selectors()
-            || parse_stored(&self.resource, &listed.entry).is_ok_and(matches))
+            || decode_stored_entry(&self.resource, &listed.entry).is_ok_and(matches))
         .then_some(listed.entry.value)
     }
 
-    fn due_bookmark(&mut self, now: Instant) -> Option<WatchEvent> {
+    fn take_due_bookmark(&mut self, now: Instant) -> Option<WatchEvent> {
         let (sent_at, sent) = self.last_bookmark;
         let is_last = now + LAST_BOOKMARK >= self.ends_at;
         let is_due = is_last || now.duration_since(sent_at) >= self.bookmark_interval;
-        if !self.allows_bookmarks || !is_due || self.through <= sent {
+        if !self.allows_bookmarks || !is_due || self.through_revision <= sent {
             return None;
         }
-        self.last_bookmark = (now, self.through);
-        let object = WatchEventObject::Tree(self.bookmark(self.through));
-        Some(WatchEvent { kind: "BOOKMARK", object })
+        self.last_bookmark = (now, self.through_revision);
+        let object = WatchEventObject::Tree(self.new_bookmark(self.through_revision));
+        Some(WatchEvent { event_type: EventType::Bookmark, object })
     }
 
-    fn bookmark(&self, revision: Revision) -> Tree {
+    fn new_bookmark(&self, revision: Revision) -> Tree {
         let bookmark = json!({
             "kind": self.resource.kind,
             "apiVersion": self.resource.group_version().to_string(),
@@ -281,7 +283,7 @@ impl Watcher {
 
     fn end_with_error(&mut self, status: Status) {
         let object = WatchEventObject::Status(Box::new(status));
-        self.pending_events.push_back(WatchEvent { kind: "ERROR", object });
+        self.pending_events.push_back(WatchEvent { event_type: EventType::Error, object });
         self.has_ended = true;
     }
 }

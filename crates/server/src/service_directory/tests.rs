@@ -5,7 +5,7 @@ use super::*;
 fn directory(routing: ServiceRouting, objects: &[(&str, Value)]) -> ServiceDirectory {
     let directory = ServiceDirectory::new(routing);
     for (path, object) in objects {
-        directory.apply(path, Some(object.to_string().as_bytes())).unwrap();
+        directory.apply_stored_object(path, Some(object.to_string().as_bytes())).unwrap();
     }
     directory
 }
@@ -39,7 +39,7 @@ fn https() -> Value {
     json!([{"name": "https", "port": 443}])
 }
 
-/// Rows SHW-09 and SHW-10: each type of service, with and without a cluster IP.
+/// The table has each type of service, with and without a cluster IP.
 #[test]
 fn cluster_ips_are_resolved() {
     let services = directory(
@@ -92,11 +92,11 @@ fn only_ready_endpoints_are_used() {
     ] {
         assert_eq!(resolve(&services, name), want);
     }
-    // Row SHW-12: an endpoint that moves is resolved to its new address. Unknown readiness counts as ready.
+    // An endpoint that moves is resolved to its new address. Unknown readiness counts as ready.
     let moved = slice("a", &[("10.1.0.9", None)], 9443).to_string();
-    services.apply("endpointslices/ns/a-1", Some(moved.as_bytes())).unwrap();
+    services.apply_stored_object("endpointslices/ns/a-1", Some(moved.as_bytes())).unwrap();
     assert_eq!(resolve(&services, "a"), "10.1.0.9:9443");
-    services.apply("endpointslices/ns/a-1", None).unwrap();
+    services.apply_stored_object("endpointslices/ns/a-1", None).unwrap();
     assert_eq!(resolve(&services, "a"), "no endpoints available for service \"a\"");
 }
 
@@ -118,7 +118,7 @@ fn all_ready_endpoints_are_used_and_the_first_family_is_preferred() {
     seen.sort();
     seen.dedup();
     assert_eq!(seen, ["10.1.0.1:1", "10.1.0.2:1"]);
-    services.apply("endpointslices/ns/a-2", None).unwrap();
+    services.apply_stored_object("endpointslices/ns/a-2", None).unwrap();
     assert_eq!(resolve(&services, "a"), "fd00::1:1");
 }
 
@@ -139,6 +139,6 @@ fn an_object_that_can_not_be_decoded_counts_as_absent() {
         ServiceRouting::ClusterIp,
         &[("services/specs/ns/a", service(json!({"clusterIP": "10.0.0.1", "ports": https()})))],
     );
-    assert!(services.apply("services/specs/ns/a", Some(b"{")).is_err());
+    assert!(services.apply_stored_object("services/specs/ns/a", Some(b"{")).is_err());
     assert_eq!(resolve(&services, "a"), "services \"a\" not found");
 }

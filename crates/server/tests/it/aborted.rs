@@ -1,15 +1,14 @@
-//! Requests whose clients hang up: whatever the server began is recorded to its end.
+//! Requests whose clients hang up: the server records each request that it received to its end.
 
 mod senders;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use ::audit::{Auditor, Log, Policy, Rotation};
 use serde_json::{Value, json};
 
 use self::senders::{Aborted, send_over_http1, send_over_http2};
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, write_audit_log};
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 const BINDINGS: &str = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings";
@@ -26,15 +25,10 @@ fn n_requests() -> usize {
 }
 
 async fn audited() -> Cluster {
-    Cluster::start_with(|options, folder| {
-        let (policy, _) = Policy::parse(POLICY.as_bytes()).expect("a policy");
-        let log = Log::open_file(&folder.join("audit.log"), Rotation::default()).expect("a log");
-        options.auditor = Some(Auditor::new(policy, log));
-    })
-    .await
+    Cluster::start_with(|options, folder| write_audit_log(options, folder, POLICY)).await
 }
 
-/// Every kind of request, by turns. The number makes names and audit ids of their own.
+/// Returns every kind of request by turns. The number makes each name and audit id unique.
 fn request(n: usize) -> Aborted {
     let name = format!("x{n}");
     let old = format!("old{}", n % 40);
@@ -148,7 +142,8 @@ async fn every_request_that_was_received_is_recorded_once_though_its_client_hang
     let counts = counted(&events, "ResponseComplete");
     assert!(counts.values().all(|count| *count == 1), "{counts:?}");
     let n_received = counts.keys().filter(|id| id.starts_with("abort-")).count();
-    // Otherwise the requests are aborted before they are heard, and nothing is tested.
+    // If this fails, the server received no request before its client hung up, and the test proves
+    // nothing.
     assert!(n_received * 10 > n_sent * 6, "{n_received} of {n_sent} were received");
     assert!(events.len() > n_before);
 
@@ -185,7 +180,7 @@ async fn every_request_that_was_received_is_recorded_once_though_its_client_hang
     panic!("events and metrics count different requests");
 }
 
-/// A creator who waits for initializers and hangs up is recorded when her time is over.
+/// The request of a creator who waits for initializers and hangs up is recorded at its deadline.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_creator_who_does_not_wait_for_initializers_is_recorded() {
     let cluster = audited().await;
@@ -219,7 +214,8 @@ async fn a_creator_who_does_not_wait_for_initializers_is_recorded() {
     admin.get(&path).await.expect(200);
 }
 
-/// A process that ends at once takes its tasks with it; what they were doing is recorded as unknown.
+/// A server that stops at once cancels its tasks; the outcome of their requests is recorded as
+/// unknown.
 #[test]
 fn a_request_that_is_cancelled_is_recorded_as_unknown() {
     let runtime = tokio::runtime::Runtime::new().unwrap();

@@ -1,4 +1,4 @@
-//! Services and the reservations of their addresses fit together in every state of the store.
+//! The reservations of addresses match the services in every state of the store.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -18,7 +18,7 @@ const SERVICES: &str = "/api/v1/namespaces/default/services";
 const PATIENCE: Duration = Duration::from_secs(20);
 
 fn range(options: &mut ServerOptions, text: &str) {
-    options.requests.service_ip_range = text.parse().ok();
+    options.api_settings.service_ip_range = text.parse().ok();
 }
 
 fn service(name: &str) -> Value {
@@ -39,7 +39,7 @@ async fn stored(store: &dyn Store, path: &str, at: At) -> BTreeMap<String, Value
     items.iter().map(|item| (rest(&item.key), read(&item.entry.value))).collect()
 }
 
-/// Which service has which address, and for which service each address is reserved.
+/// Returns the address of each service, and the service of each reservation.
 async fn both(
     store: &dyn Store,
     at: Revision,
@@ -54,7 +54,7 @@ async fn both(
     (services.filter(|(address, _)| has_address(address)).collect(), reserved.collect())
 }
 
-/// Checks every state after one.
+/// Checks that reservations match services in every state after a revision.
 async fn assert_fit(store: &dyn Store, after: Revision) {
     let newest = store.current_rev().await.unwrap();
     let mut states = 0;
@@ -203,7 +203,7 @@ async fn a_server_starts_when_its_address_is_taken() {
     let cluster = cluster.restart().await;
     let own = cluster.admin().get(&format!("{SERVICES}/kubernetes")).await.expect(200);
     assert_eq!(address(&own), "10.0.0.1");
-    // Another range changes nothing for services that exist.
+    // A server with another range leaves the addresses of existing services unchanged.
     let folder = cluster.stop(Duration::ZERO).await;
     let cluster = Cluster::start_in(folder, |options, _| range(options, "10.7.0.0/28")).await;
     let own = cluster.admin().get(&format!("{SERVICES}/kubernetes")).await.expect(200);

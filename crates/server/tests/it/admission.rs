@@ -1,4 +1,4 @@
-//! Dynamic admission in the life of a request.
+//! Tests of dynamic admission through the API.
 
 use serde_json::{Value, json};
 

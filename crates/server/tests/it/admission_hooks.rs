@@ -43,7 +43,7 @@ impl HookAuthority {
         self.webhook_at(name, &json!({"url": url, "caBundle": self.bundle()}), changes)
     }
 
-    /// The same with another way to the hook.
+    /// Returns the same entry with another client configuration.
     pub(crate) fn webhook_at(&self, name: &str, client: &Value, changes: Value) -> Value {
         let mut webhook = json!({
             "name": name,
@@ -64,7 +64,7 @@ pub(crate) fn rule(operations: &[&str], group: &str, resource: &str) -> Value {
         "resources": [resource]})
 }
 
-/// Registers webhooks.
+/// Creates a configuration with these webhooks.
 pub(crate) async fn register(cluster: &Cluster, path: &str, name: &str, webhooks: &[Value]) {
     register_with(&cluster.admin(), path, &webhook_configuration(path, name, webhooks)).await;
 }
@@ -86,7 +86,7 @@ pub(crate) fn webhook_configuration(path: &str, name: &str, webhooks: &[Value]) 
     })
 }
 
-/// Puts something where the server stores it, as if an older one had accepted it, and returns the
+/// Writes an object to the store directly, as if an older server had accepted it, and returns the
 /// revision.
 pub(crate) async fn plant(cluster: &Cluster, path: &str, value: impl Into<Vec<u8>>) -> u64 {
     let key = Key::new(&format!("/registry/{path}")).expect("a key");
@@ -131,7 +131,7 @@ pub(crate) fn allow() -> Script {
     answering(json!({"allowed": true}))
 }
 
-/// Allows with changes.
+/// A hook that allows the request and returns a patch.
 pub(crate) fn patching(patch: &Value) -> Script {
     answering(patch_of(patch))
 }

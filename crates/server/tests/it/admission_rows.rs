@@ -1,13 +1,10 @@
-//! Hooks as clients and hooks themselves see them, over real sockets. Rows are those of the
-//! specification of dynamic admission.
+//! Admission hooks through a server, over real sockets.
 //!
-//! Which hooks match, and what becomes of their answers, is decided and tested in every detail in
-//! the crates `admission` and `admission-hooks`. Here the same rows come through a server: it knows
-//! the objects, the namespaces, the services and the time of a request.
+//! The crates `admission` and `admission-hooks` test every detail of matching and of the responses of
+//! hooks. These tests repeat the cases with real objects, namespaces, services and deadlines.
 //!
-//! Nobody is asked about what is not served: there are no paths with the operation CONNECT, nor a
-//! resource with two groups. Cases that need such are tested with the nearest
-//! resource that exists.
+//! The server has no paths with the operation CONNECT and no resource in two groups. Cases that need
+//! one are tested with the most similar resource.
 
 mod changing_configuration;
 mod completed;
@@ -47,7 +44,7 @@ const EXTERNAL: &str =
     "/apis/admissionregistration.k8s.io/v1alpha1/externaladmissionhookconfigurations";
 const INITIALIZERS: &str = "/apis/admissionregistration.k8s.io/v1alpha1/initializerconfigurations";
 
-/// A server, its administrator, and who vouches for hooks.
+/// A server, its administrator, and the CA of the hooks.
 struct Scene {
     cluster: Cluster,
     admin: Client,
@@ -64,7 +61,7 @@ impl Scene {
         Self::start_in(tempfile::tempdir().expect("a folder"), change).await
     }
 
-    /// A server on what a folder holds.
+    /// Starts a server on the data in a folder.
     async fn start_in(folder: tempfile::TempDir, change: impl FnOnce(&mut ServerOptions)) -> Self {
         let cluster = Cluster::start_by(folder, |_, _| {}, change).await;
         let admin = cluster.admin();
@@ -92,12 +89,12 @@ impl Scene {
         self.configure(path, &[self.webhook("h.x.y", peer, changes)]).await;
     }
 
-    /// Makes a configmap, or would.
+    /// Creates a configmap, with these query parameters.
     async fn create(&self, query: &str) -> Answer {
         self.admin.post(&format!("{MAPS}?{query}"), &map("m")).await
     }
 
-    /// Lets alice do something with resources of a group, everywhere.
+    /// Grants alice verbs on resources of a group in all namespaces.
     async fn grant_alice(&self, verbs: &[&str], group: &str, resources: &[&str]) -> Client {
         let rules = json!([{"apiGroups": [group], "resources": resources, "verbs": verbs}]);
         let role = json!({"metadata": {"name": "own"}, "rules": rules});
@@ -117,14 +114,14 @@ impl Scene {
     }
 }
 
-/// What hooks were asked since this was last asked, but for what the server does by itself.
+/// The requests that a hook received since the last call, except those of the server itself.
 fn told(peer: &Peer) -> Vec<Value> {
     let told = peer.take_requests();
     let told = told.iter().map(asked);
     told.filter(|told| told["userInfo"]["username"] != server::SERVER_USER).collect()
 }
 
-/// The one thing that a hook was asked.
+/// The only request that a hook received.
 #[track_caller]
 fn told_once(peer: &Peer) -> Value {
     let mut told = told(peer);

@@ -1,5 +1,5 @@
-//! What published vulnerabilities of this field teach, tried over HTTP by ordinary users. Rows are
-//! those of `docs/attacks.md`.
+//! Attacks that published vulnerabilities of similar servers describe, tried over HTTP by ordinary
+//! users. The ids are those of `docs/attacks.md`.
 
 mod bodies;
 mod debug_and_metrics;
@@ -21,7 +21,7 @@ use crate::cluster::Cluster;
 const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
-/// Lets alice do something in one namespace.
+/// Grants alice verbs on resources in one namespace.
 async fn grant_alice(cluster: &Cluster, namespace: &str, rules: Value) -> Client {
     let admin = cluster.admin();
     let at = format!("{RBAC}/namespaces/{namespace}");

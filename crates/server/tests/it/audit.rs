@@ -1,26 +1,20 @@
 //! The audit events of requests.
 
-use ::audit::{Auditor, Log, Policy, Rotation};
 use http::Method;
 use serde_json::{Value, json};
 
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, write_audit_log};
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
-/// Requests for ConfigMaps with everything, and nothing else.
+/// An audit policy that records requests for ConfigMaps with their bodies, and no other requests.
 const POLICY: &str = r#"{
     "apiVersion": "audit.k8s.io/v1", "kind": "Policy",
     "rules": [{"level": "RequestResponse", "resources": [{"resources": ["configmaps"]}]}]
 }"#;
 
 async fn audited() -> Cluster {
-    Cluster::start_with(|options, folder| {
-        let (policy, _) = Policy::parse(POLICY.as_bytes()).expect("a policy");
-        let log = Log::open_file(&folder.join("audit.log"), Rotation::default()).expect("a log");
-        options.auditor = Some(Auditor::new(policy, log));
-    })
-    .await
+    Cluster::start_with(|options, folder| write_audit_log(options, folder, POLICY)).await
 }
 
 /// The events of one request, once the last of them is written: the answer may be there earlier.
@@ -41,7 +35,7 @@ fn stages(events: &[Value]) -> Vec<&str> {
     events.iter().map(|event| event["stage"].as_str().expect("a stage")).collect()
 }
 
-/// H-146: the id of a client is taken over, answered, and stands in the events.
+/// The server uses the audit id of the client in its response and in the events.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_audit_id_of_a_client_is_kept() {
     let cluster = audited().await;
@@ -56,7 +50,7 @@ async fn the_audit_id_of_a_client_is_kept() {
     assert_ne!(answer.headers["audit-id"], "x");
 }
 
-/// H-147: at the highest level, what was sent and what was answered stand in the last event.
+/// At the level RequestResponse the last event contains the bodies of the request and the response.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_creation_is_recorded_with_its_objects() {
     let cluster = audited().await;
@@ -83,7 +77,7 @@ async fn a_creation_is_recorded_with_its_objects() {
     assert_eq!(events[0]["requestObject"], Value::Null);
 }
 
-/// H-148: a watch is recorded when it begins to answer and when it ends.
+/// A watch is recorded when it begins to answer and when it ends.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_watch_is_recorded_in_three_stages() {
     let cluster = audited().await;
@@ -97,7 +91,7 @@ async fn a_watch_is_recorded_in_three_stages() {
     assert_eq!(events[2]["responseStatus"]["code"], 200);
 }
 
-/// H-149: a refusal is recorded with its decision.
+/// A refusal is recorded with its decision.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_denied_request_is_recorded_as_forbidden() {
     let cluster = audited().await;

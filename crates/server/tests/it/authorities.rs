@@ -16,7 +16,8 @@ use crate::client::{Answer, Client};
 use crate::cluster::Cluster;
 
 const SELF_REVIEW: &str = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
-/// How long a change of a file may take to count. Only a broken server takes so long.
+/// The longest time until the server applies a change of a file. Only a broken server takes so
+/// long.
 const SOON: Duration = Duration::from_secs(20);
 
 /// A client with a certificate.
@@ -54,7 +55,7 @@ fn ca(params: &mut CertificateParams) {
     params.key_usages = vec![KeyUsagePurpose::KeyCertSign];
 }
 
-/// A member of `system:masters`, if anybody believes it.
+/// A certificate that claims the group `system:masters`.
 fn master(params: &mut CertificateParams) {
     params.distinguished_name.push(DnType::OrganizationName, "system:masters");
     params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
@@ -265,7 +266,7 @@ async fn removed_authorities_are_not_trusted_any_more() {
         assert_eq!(ask_live(&mut live).await, 201, "{flag}");
         assert_eq!((ask(&of_old).await, ask(&of_new).await), (201, 401), "{flag}");
 
-        // Nothing that can not be used takes the place of what can.
+        // An unusable file does not replace the authorities in use.
         let cut = &new.pem[..new.pem.len() / 2];
         let key = KeyPair::generate().unwrap().serialize_pem();
         let bad_der = "-----BEGIN CERTIFICATE-----\nMAA=\n-----END CERTIFICATE-----\n";

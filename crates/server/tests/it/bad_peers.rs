@@ -1,4 +1,4 @@
-//! Webhooks that misbehave, each in its own way: what becomes of the request, and what is counted.
+//! Webhooks that misbehave: the result of the request, and the metrics.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ fn bad(name: &'static str, answer: Answer, attempts: (usize, &'static str)) -> B
     Bad { name, script: vec![answer].into(), leaf: Leaf::loopback(), attempts }
 }
 
-/// Each kind of misbehaviour: rows WHK-22 to WHK-34.
+/// The peers, one for each kind of misbehaviour.
 fn all() -> Vec<Bad> {
     let huge = || Answer::json("").body(Body::Filler(100 << 20));
     vec![
@@ -62,7 +62,8 @@ async fn check(bad: Bad) {
     let hooks = Hooks::new();
     let peer = hooks.service(&leaf, script);
     hooks.kubeconfig("w", &format!("https://{}/authorize", peer.address()));
-    // Only who never answers is waited for until the end; the others have time on a slow machine, too.
+    // Only a webhook that never responds uses up the timeout, so the others have enough time on a
+    // slow machine.
     let timeout = if (n_attempts, result) == (1, "timeout") { "2s" } else { "20s" };
     let strict = json!({"failurePolicy": "Deny", "timeout": timeout});
     let plan = hooks.plan(&[hooks.webhook("w", strict), rbac()]);
@@ -71,7 +72,7 @@ async fn check(bad: Bad) {
     assert_eq!(answer.code, 500, "{name}: {}", answer.text());
     let counted = evaluations(&cluster).await;
     assert_eq!(counted, [format!("{{name=\"w\",result=\"{result}\"}} {n_attempts}")], "{name}");
-    // Nothing is kept of a failure: the next request finds a webhook that is well.
+    // A failure is not cached: the next request reaches a working webhook.
     recover(&peer, name, &cluster).await;
     cluster.stop(Duration::ZERO).await;
     // Waiting blocks the thread.
@@ -107,7 +108,7 @@ async fn every_misbehaviour_has_its_decision_and_its_count() {
     assert!(grown < 400 << 20, "{} MB more", grown >> 20);
 }
 
-/// A service that is gone, and comes back.
+/// A webhook stops and starts again.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_webhook_that_stops_listening_is_found_again() {
     let hooks = Hooks::new();

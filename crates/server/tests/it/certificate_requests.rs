@@ -1,4 +1,4 @@
-//! Requests for certificates: who asks, who approves, who signs.
+//! CertificateSigningRequests: their requesters, approvers and signers.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -14,9 +14,9 @@ const CLIENT_SIGNER: &str = "kubernetes.io/kube-apiserver-client";
 
 /// `/CN=ann`, in base64 as `spec.request` is.
 pub(crate) const ANN: &str = "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0KTUlISU1IQUNBUUF3RGpFTU1Bb0dBMVVFQXd3RFlXNXVNRmt3RXdZSEtvWkl6ajBDQVFZSUtvWkl6ajBEQVFjRApRZ0FFUjE3aWdvTFJNWVkzcno4a1h6T2o3ZkhvWExXU05lcnVqSm4weldNU1V5R1pJcExHendNRzJnMWFMNWdOCmhVR1J2TkRjdlV6akR2eU1UTWgwRlk1Q1o2QUFNQW9HQ0NxR1NNNDlCQU1DQTBnQU1FVUNJQ3ZubEJIQkZmd3AKc3dlRmFUbGdKZVlYZ1d2MXF0WFhTZUtDRWZYeG43K1lBaUVBN0dXN3pJaTBHNEkvSVhrR1UvMHFNNmhIZFF3egpibHc3NFg0Q0dlRUhzOWs9Ci0tLS0tRU5EIENFUlRJRklDQVRFIFJFUVVFU1QtLS0tLQo=";
-/// `/O=system:masters/CN=ann`.
+/// A request for the subject `/O=system:masters/CN=ann`.
 const MASTER: &str = "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0KTUlIaE1JR0pBZ0VBTUNjeEZ6QVZCZ05WQkFvTURuTjVjM1JsYlRwdFlYTjBaWEp6TVF3d0NnWURWUVFEREFOaApibTR3V1RBVEJnY3Foa2pPUFFJQkJnZ3Foa2pPUFFNQkJ3TkNBQVJIWHVLQ2d0RXhoamV2UHlSZk02UHQ4ZWhjCnRaSTE2dTZNbWZUTll4SlRJWmtpa3NiUEF3YmFEVm92bUEyRlFaRzgwTnk5VE9NTy9JeE15SFFWamtKbm9BQXcKQ2dZSUtvWkl6ajBFQXdJRFJ3QXdSQUlnY1hnamllOHl1TU9LM0FZeTJIRmFYSWxSWkl6L3BUZE1vTDVMZXhIawpoOEVDSUZCSThsd3FLcDh3SW4rTmpuQmorbHB6V05hMjY4eFpEWE12bDVpQXRDMmYKLS0tLS1FTkQgQ0VSVElGSUNBVEUgUkVRVUVTVC0tLS0tCg==";
-/// `/O=dev/O=system:masters/CN=ann`.
+/// A request for the subject `/O=dev/O=system:masters/CN=ann`.
 const DEV_AND_MASTER: &str = "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0KTUlId01JR1hBZ0VBTURVeEREQUtCZ05WQkFvTUEyUmxkakVYTUJVR0ExVUVDZ3dPYzNsemRHVnRPbTFoYzNSbApjbk14RERBS0JnTlZCQU1NQTJGdWJqQlpNQk1HQnlxR1NNNDlBZ0VHQ0NxR1NNNDlBd0VIQTBJQUJFZGU0b0tDCjBUR0dONjgvSkY4em8rM3g2Rnkxa2pYcTdveVo5TTFqRWxNaG1TS1N4czhEQnRvTldpK1lEWVZCa2J6UTNMMU0KNHc3OGpFeklkQldPUW1lZ0FEQUtCZ2dxaGtqT1BRUURBZ05JQURCRkFpQVpoTnJpck56cWJ2SnBSczBOdGNDdApkTzVoSlo1S3RLL0tBYVhaWW14enFBSWhBS2RHL2Z5SWY4S0dLM0YrQ2FYN1dzWWQzR0JsL21Bek5hZkVUZ2xPCkM2UlYKLS0tLS1FTkQgQ0VSVElGSUNBVEUgUkVRVUVTVC0tLS0tCg==";
 
 fn request(name: &str, request: &str, signer: &str) -> Value {
@@ -49,7 +49,7 @@ fn types(request: &Value) -> Vec<&str> {
     all.iter().map(|own| own["type"].as_str().expect("a type")).collect()
 }
 
-/// Lets alice do everything to requests, and what is given to signers.
+/// Grants alice all verbs on certificate requests, and these verbs on signers.
 async fn grant(cluster: &Cluster, verb: &str, signers: &[&str]) -> Client {
     let admin = cluster.admin();
     let all = [
@@ -161,7 +161,7 @@ async fn what_is_requested_is_validated() {
     assert!(told.contains("spec.request: Invalid value"), "{told}");
 }
 
-/// A request never says anything of its requester but what the server knows, and nothing changes it.
+/// The server sets the requester of a certificate request, and no client can change it.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_requester_is_fixed() {
     let cluster = Cluster::start().await;
@@ -241,7 +241,7 @@ async fn approval_and_signature_are_for_those_who_may_do_it_for_the_signer() {
             let at = format!("{path}/approval{dry_run}");
             check("approve", alice.patch(&at, "merge-patch", &approved).await, may_approve);
         }
-        // Neither is changed by who may only update the object.
+        // A user who may only update the object changes neither of them.
         let mut next = admin.get(&path).await.expect(200);
         let status = next["status"].clone();
         next["status"] = json!({"conditions": [condition("Approved")], "certificate": certificate});
@@ -304,7 +304,7 @@ async fn conditions_and_certificates_hold_once_they_are_set() {
         assert!(told.contains(want), "{want}: {told}");
     }
 
-    // An approver does not sign on the way.
+    // An approver can not set the certificate.
     let mut body = conditions(&["Approved"]);
     body["status"]["certificate"] = certificate.clone().into();
     let approved = patch("approval", body).await.expect(200);
@@ -329,7 +329,7 @@ async fn conditions_and_certificates_hold_once_they_are_set() {
         let told = message(patch(part, body).await, 422);
         assert!(told.contains(want), "{want}: {told}");
     }
-    // A signer does not change what the approver said.
+    // A signer can not change the approval.
     let mut other = conditions(&["Approved", "Failed"]);
     other["status"]["conditions"][0]["message"] = "changed".into();
     let failed = patch("status", other).await.expect(200);

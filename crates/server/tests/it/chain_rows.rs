@@ -1,4 +1,4 @@
-//! The requests that an authorization webhook receives: rows CHN-24 to CHN-28 of the chain.
+//! The requests that an authorization webhook receives.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ async fn webhooks_see_what_is_asked() {
     let plan = hooks.plan(&[hooks.webhook("w", json!({"unauthorizedTTL": "1ms"})), rbac()]);
     let cluster = hooks.cluster(&plan, |_, _| {}).await;
 
-    // CHN-24: nobody is asked about somebody who is not known.
+    // No webhook is asked about a user who is not authenticated.
     cluster.anonymous().with_token("wrong").get("/api/v1/pods").await.expect(401);
     assert!(peer.requests().is_empty());
 
@@ -30,13 +30,13 @@ async fn webhooks_see_what_is_asked() {
     let equals = json!({"requirements": [{"key": "foo", "operator": "In", "values": ["bar"]}]});
     let rows = [
         (
-            "CHN-25",
+            "non-resource path",
             Method::POST,
             "/".to_owned(),
             json!({"nonResourceAttributes": {"path": "/", "verb": "post"}}),
         ),
         (
-            "CHN-25",
+            "resource",
             Method::POST,
             "/api/v1/nodes/mynode".to_owned(),
             json!({"resourceAttributes": {
@@ -44,19 +44,19 @@ async fn webhooks_see_what_is_asked() {
             }}),
         ),
         (
-            "CHN-26",
+            "field selector",
             Method::GET,
             format!("{jobs}?fieldSelector=foo%3D%3Dbar"),
             of_jobs("list", equals),
         ),
         (
-            "CHN-27",
+            "malformed selector value",
             Method::GET,
             format!("{jobs}?fieldSelector=%2Abar"),
             of_jobs("list", Value::Null),
         ),
         (
-            "CHN-28",
+            "malformed parameter name",
             Method::GET,
             format!("{jobs}?fieldSelector%=foo%3Dbar"),
             of_jobs("list", Value::Null),

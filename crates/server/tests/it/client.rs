@@ -53,7 +53,7 @@ pub(crate) struct Events {
 }
 
 impl Client {
-    /// One without credentials.
+    /// Creates a client without credentials.
     pub(crate) fn anonymous(address: SocketAddr, ca_pem: &str) -> Self {
         Self { address, tls: config(ca_pem, None), token: None }
     }
@@ -137,7 +137,7 @@ impl Client {
         whole(parts, body).await
     }
 
-    /// Begins a watch.
+    /// Begins a watch and returns its events.
     pub(crate) async fn watch(&self, path: &str) -> Events {
         self.watch_with(path, &[]).await
     }
@@ -160,7 +160,7 @@ impl Client {
         self.session().await.begin(method, path, headers, body).await
     }
 
-    /// A connection on which nothing was said yet, for a protocol that the server may choose.
+    /// Opens a connection without sending a request, for one of these protocols.
     pub(crate) async fn connect(&self, protocol: &str) -> TlsStream<TcpStream> {
         let tcp = TcpStream::connect(self.address).await.expect("the server listens");
         let name = ServerName::IpAddress(self.address.ip().into());

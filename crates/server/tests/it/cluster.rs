@@ -1,4 +1,4 @@
-//! A server of its own for each test.
+//! Starts a server for one test.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
@@ -14,8 +14,8 @@ use https_server::{
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject;
 use server::{
-    AdmissionOptions, ApiSettings, CaFiles, Level, Log, LogFormat, Server, ServerOptions,
-    ServiceDirectory, ServiceRouting, SyncOptions,
+    AdmissionOptions, ApiSettings, CaFiles, ConfigSyncOptions, Log, LogFormat, LogLevel, Server,
+    ServerOptions, ServiceDirectory, ServiceRouting,
 };
 use store_embedded::EmbeddedStore;
 use tempfile::TempDir;
@@ -25,7 +25,7 @@ use crate::client::Client;
 const ISSUER: &str = "https://kubernetes.default.svc";
 const TOKENS: &str = "admin-token,admin,1,system:masters\nalice-token,alice,2\nbob-token,bob,3\n";
 
-/// Makes options differ, for a server whose files are in a folder.
+/// Changes the options of a server whose files are in this folder.
 pub(crate) type Change = fn(&mut ServerOptions, &Path);
 
 /// A running server on the embedded store, with an administrator and somebody without roles.
@@ -50,12 +50,12 @@ impl Cluster {
         Self::start_in(tempfile::tempdir().expect("a folder"), change).await
     }
 
-    /// A server on what a folder holds.
+    /// Starts a server on the data in a folder.
     pub(crate) async fn start_in(folder: TempDir, change: Change) -> Self {
         Self::start_by(folder, change, |_| {}).await
     }
 
-    /// The same, with options that only this test can know; a restart forgets them.
+    /// Starts a server in a folder, with changes of the options that a restart does not repeat.
     pub(crate) async fn start_by(
         folder: TempDir,
         change: Change,
@@ -64,7 +64,7 @@ impl Cluster {
         Self::start_on(folder, store_embedded::Options::default(), change, once).await
     }
 
-    /// The same, on a store that differs.
+    /// Starts a server in a folder, with these options of the store.
     pub(crate) async fn start_on(
         folder: TempDir,
         store: store_embedded::Options,
@@ -103,7 +103,7 @@ impl Cluster {
     }
 
     /// Returns the function that replaces the authorizers.
-    pub(crate) fn authorizer_replacer(&self) -> server::ReplaceAuthorizers {
+    pub(crate) fn authorizer_replacer(&self) -> server::AuthorizerReplacer {
         self.server.as_ref().expect("a server").authorizer_replacer()
     }
 
@@ -168,7 +168,7 @@ pub(crate) fn options(pki: &PkiFiles, address: SocketAddr) -> ServerOptions {
     let authorization_metrics =
         metrics::AuthorizationMetrics::new(&registry, "test", true).expect("metrics");
     ServerOptions {
-        requests: ApiSettings {
+        api_settings: ApiSettings {
             event_ttl: Duration::from_secs(3600),
             has_garbage_collector: true,
             has_graceful_pods: false,
@@ -183,7 +183,7 @@ pub(crate) fn options(pki: &PkiFiles, address: SocketAddr) -> ServerOptions {
             advertised_address: address.to_string(),
         },
         prefix: "/registry".to_owned(),
-        slots: [SlotAuthorizer::Node, SlotAuthorizer::Rbac]
+        authorizer_slots: [SlotAuthorizer::Node, SlotAuthorizer::Rbac]
             .map(AuthorizerSlot::without_observer)
             .into(),
         authorization_status: Arc::new(|| serde_json::Value::Null),
@@ -191,7 +191,7 @@ pub(crate) fn options(pki: &PkiFiles, address: SocketAddr) -> ServerOptions {
         metrics_registry: registry,
         authorization_metrics,
         admission: AdmissionOptions {
-            sync: SyncOptions { is_only_server: true, ..SyncOptions::default() },
+            config_sync: ConfigSyncOptions { is_only_server: true, ..ConfigSyncOptions::default() },
             ..AdmissionOptions::default()
         },
         node_policy: authz_node::Snapshot::default(),
@@ -212,10 +212,18 @@ pub(crate) fn options(pki: &PkiFiles, address: SocketAddr) -> ServerOptions {
         read_only_requests_max: 400,
         watches_max: 10_000,
         connection_limits: Limits::default(),
-        log: Log { format: LogFormat::Text, level: Level::Warn },
+        log: Log { format: LogFormat::Text, level: LogLevel::Warn },
     }
 }
 
 pub(crate) fn read(path: &Path) -> String {
     std::fs::read_to_string(path).expect("a file")
+}
+
+/// Records requests by an audit policy, in the file `audit.log` of the folder.
+pub(crate) fn write_audit_log(options: &mut ServerOptions, folder: &Path, policy: &str) {
+    let (policy, _) = ::audit::Policy::parse(policy.as_bytes()).expect("a policy");
+    let path = folder.join("audit.log");
+    let log = ::audit::Log::file(&path, ::audit::Rotation::default()).expect("a log");
+    options.auditor = Some(::audit::Auditor::new(policy, log));
 }

@@ -14,7 +14,7 @@ async fn fill(admin: &Client, names: &[&str]) {
     }
 }
 
-/// Forgets everything but the newest state.
+/// Compacts all states but the newest.
 async fn compact(cluster: &Cluster) {
     let newest = cluster.store.current_rev().await.unwrap();
     assert_eq!(cluster.store.compact(newest).await.unwrap(), newest);
@@ -26,7 +26,7 @@ fn names(list: &Value) -> Vec<&str> {
     items.iter().map(|item| item["metadata"]["name"].as_str().expect("a name")).collect()
 }
 
-/// H-119: an exact list of a forgotten state.
+/// A list of exactly a compacted revision returns 410.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_forgotten_state_can_not_be_listed() {
     let cluster = Cluster::start().await;
@@ -40,7 +40,7 @@ async fn a_forgotten_state_can_not_be_listed() {
     assert_eq!(status["message"], "The resourceVersion for the provided list is too old.");
 }
 
-/// H-120: pages of a forgotten state go on with the newest, if the client agrees.
+/// A client can continue a list of a compacted revision with the newest revision.
 #[tokio::test(flavor = "multi_thread")]
 async fn pages_of_a_forgotten_state_go_on_with_the_newest() {
     let cluster = Cluster::start().await;
@@ -63,7 +63,7 @@ async fn pages_of_a_forgotten_state_go_on_with_the_newest() {
     assert_eq!(names(&rest), ["d"]);
 }
 
-/// H-130: a watch from a forgotten state says so in the stream and ends.
+/// A watch from a compacted revision sends an error event and ends.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_forgotten_state_can_not_be_watched() {
     let cluster = Cluster::start().await;

@@ -1,8 +1,7 @@
-//! Configurations of admission as clients write them. Rows are those of the specification of dynamic
-//! admission.
+//! Admission configurations that clients write.
 //!
-//! What is right and wrong with an object is decided, and tested in every detail, in the crate
-//! `admission`. Here the same rows come over the wire, with the answers that clients see.
+//! The crate `admission` tests every detail of their validation. These tests repeat the cases over
+//! HTTP and check the responses.
 
 mod ordering;
 mod requests;
@@ -17,8 +16,8 @@ use crate::client::{Answer, Client};
 use crate::cluster::Cluster;
 use crate::pattern;
 
-/// The entries of a new object, the row that they are, and what is wrong with them: one pattern for
-/// each fault. None of them means that the object is made.
+/// The label of a case, the entries of a new object, and one pattern for each expected field error. An
+/// object without field errors is created.
 type Row = (&'static str, Value, Vec<String>);
 
 fn path_of(kind: ConfigurationKind) -> String {
@@ -90,7 +89,7 @@ fn faults(answer: &Answer) -> Vec<String> {
     causes.iter().map(shown).collect()
 }
 
-/// Fails unless these are the faults.
+/// Checks that a response lists exactly these field errors.
 #[track_caller]
 fn assert_faults(row: &str, answer: &Answer, want: &[String]) {
     let found = faults(answer);
@@ -110,7 +109,7 @@ fn warnings(answer: &Answer) -> Vec<String> {
     texts.collect()
 }
 
-/// Creates an object for each row. What is refused is not stored, what is not, is.
+/// Creates an object for each row. A refused object is not stored, and an accepted one is.
 async fn check(client: &Client, kind: ConfigurationKind, rows: Vec<Row>) {
     for (idx, (row, entries, want)) in rows.into_iter().enumerate() {
         let name = format!("row-{idx}");

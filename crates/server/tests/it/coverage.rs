@@ -49,9 +49,9 @@ const NOBODY: [Vec<Value>; 2] = [Vec::new(), Vec::new()];
 /// A request that writes, and what everybody must be told of it.
 struct Attempt<'t> {
     target: &'t Target,
-    /// As authorizers call it.
+    /// The verb that authorizers receive.
     verb: &'static str,
-    /// As hooks call it.
+    /// The operation that hooks receive.
     operation: &'static str,
     method: Method,
     path: String,
@@ -162,14 +162,14 @@ async fn reads(rig: &Rig, served: &Served) {
 }
 
 impl Rig {
-    /// Tries a write four times, or twice if hooks have no say.
+    /// Tries a write four times, or twice if it is exempt from hooks.
     async fn attempt(&self, attempt: &Attempt<'_>) {
         let target = attempt.target;
         let what = format!("{} {target}", attempt.verb);
         self.forget();
         let before = self.revision().await;
 
-        // (a) Without permission nobody but the authorizer hears of it.
+        // (a) Without permission only the authorizer receives a request.
         self.allow_alice(false);
         self.set(Mood::Allow);
         let refused = self.send(attempt).await;
@@ -191,7 +191,7 @@ impl Rig {
             return;
         }
 
-        // (b) Who denies is obeyed, and the store is as it was.
+        // (b) If a hook denies the request, nothing is stored.
         for (mood, name, n_validating) in
             [(Mood::ValidatingDenies, "v.x.y", 1), (Mood::MutatingDenies, "m.x.y", 0)]
         {
@@ -208,7 +208,7 @@ impl Rig {
             assert_eq!(self.revision().await, before, "{what}");
         }
 
-        // With everybody's consent it is done.
+        // If the authorizer and the hooks allow the request, it succeeds.
         self.set(Mood::Allow);
         let answer = self.send(attempt).await;
         assert!(matches!(answer.code, 200..=202), "{what}: {}", answer.text());

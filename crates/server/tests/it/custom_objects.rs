@@ -1,4 +1,4 @@
-//! Custom objects are stored where only their own definition reads, and go with it.
+//! Custom objects belong to one definition, and are deleted with it.
 
 use std::time::{Duration, Instant};
 
@@ -37,7 +37,7 @@ fn definition(group: &str, plural: &str, version: &str) -> Value {
     })
 }
 
-/// Asks until the answer is as wanted.
+/// Repeats a request until the response matches.
 async fn until(client: &Client, path: &str, is_wanted: impl Fn(u16, &Value) -> bool) -> Value {
     let patience = Instant::now() + Duration::from_secs(20);
     loop {
@@ -108,7 +108,7 @@ async fn a_definition_has_no_hold_of_built_in_objects() {
         evil["spec"]["scope"] = json!("Cluster");
         alice.post(DEFINITIONS, &evil).await.expect(201);
         let path = format!("{DEFINITIONS}/{plural}.{group}");
-        // The author says that it was accepted, by a name that they may use.
+        // The author writes a status with accepted names.
         loop {
             let mut own = alice.get(&path).await.expect(200);
             own["status"] = json!({
@@ -164,7 +164,7 @@ async fn a_name_that_begins_like_another_is_another() {
     undefine(&alice, "customresourcedefinitionsx.apiextensions.k8s.io").await;
 }
 
-/// The next definition of the name may be that of other people.
+/// A later definition of the same name may belong to another user.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_definition_that_serves_nothing_takes_its_objects_with_it() {
     let cluster = Cluster::start().await;
@@ -224,7 +224,8 @@ async fn a_new_definition_begins_without_objects() {
     }
     define(&admin, &widgets).await;
     assert_eq!(admin.get(WIDGETS).await.expect(200)["items"], json!([]));
-    // The status of a definition says nothing about its objects: who loses it loses none.
+    // The server ignores the status when it deletes objects: a definition whose status is reset
+    // keeps its objects.
     admin.post(WIDGETS, &widget("own")).await.expect(201);
     let path = format!("{DEFINITIONS}/widgets.example.com");
     let mut lost = admin.get(&path).await.expect(200);
@@ -234,7 +235,7 @@ async fn a_new_definition_begins_without_objects() {
     admin.get(&format!("{WIDGETS}/own")).await.expect(200);
 }
 
-/// How late a server hears of a change.
+/// How long the watch of a server lags.
 const LAG: Duration = Duration::from_secs(2);
 
 /// A server that lags creates an object of a definition that was deleted and made anew meanwhile.

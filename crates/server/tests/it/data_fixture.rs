@@ -30,8 +30,8 @@ struct Stored {
 
 /// The options of servers that write or serve fixtures. Events of a fixture must outlive it.
 fn change(options: &mut ServerOptions, _folder: &Path) {
-    options.requests.service_ip_range = "10.0.0.0/24".parse().ok();
-    options.requests.event_ttl = Duration::from_secs(100 * 365 * 24 * 3600);
+    options.api_settings.service_ip_range = "10.0.0.0/24".parse().ok();
+    options.api_settings.event_ttl = Duration::from_secs(100 * 365 * 24 * 3600);
 }
 
 /// Every version serves what earlier ones wrote.

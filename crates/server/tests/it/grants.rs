@@ -12,7 +12,7 @@ const GROUP: &str = "/apis/rbac.authorization.k8s.io/v1";
 const ROLES: &str = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles";
 const BINDINGS: &str = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings";
 
-/// Far more than an answer takes beside other tests.
+/// A response takes much less time than this, even while other tests run.
 const TIME_MAX: Duration = Duration::from_secs(15);
 
 fn entries(prefix: &str, n: usize) -> Vec<String> {

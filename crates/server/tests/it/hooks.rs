@@ -95,7 +95,8 @@ impl Hooks {
             let directory = Arc::new(ServiceDirectory::new(ServiceRouting::Endpoints));
             let metrics = Arc::clone(&options.authorization_metrics);
             let assembler = self.assembler(Arc::clone(&directory), metrics);
-            options.slots = Arc::clone(&assembler.start(plan).expect("authorizers").slots);
+            options.authorizer_slots =
+                Arc::clone(&assembler.start(plan).expect("authorizers").slots);
             options.service_directory = directory;
         })
         .await
@@ -115,7 +116,7 @@ impl Hooks {
         }
     }
 
-    /// Authorizers that nobody counts.
+    /// Builds the authorizers of a plan, without metrics.
     pub(crate) fn generation(&self, plan: &AuthorizationPlan) -> Generation {
         let registry = prometheus::Registry::new();
         let metrics = metrics::AuthorizationMetrics::new(&registry, "test", true).expect("metrics");
@@ -150,5 +151,5 @@ pub(crate) fn rbac() -> Value {
     json!({"type": "RBAC", "name": "rbac"})
 }
 
-/// Longer than anything takes that a test waits for.
+/// No wait of a test takes as long as this.
 pub(crate) const LONG: Duration = Duration::from_secs(20);

@@ -20,7 +20,7 @@ fn issue(cluster: &Cluster, purpose: ExtendedKeyUsagePurpose) -> (String, String
     (certificate.pem(), key.serialize_pem())
 }
 
-/// H-145: the subject of a client certificate is the user and the groups.
+/// The subject of a client certificate is the user and the groups.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_certificate_names_user_and_groups() {
     let cluster = Cluster::start().await;

@@ -1,4 +1,4 @@
-//! How a server stops, starts again, and lets things expire.
+//! Stop and restart of a server, and expiry of Events.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::cluster::Cluster;
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
-/// H-150: watches end without an error, and a server that stops does not call itself ready. The
+/// Watches end without an error, and a server that stops does not call itself ready. The
 /// exit code is the program's.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_stops_ends_watches_cleanly() {
@@ -33,8 +33,8 @@ async fn a_server_that_stops_ends_watches_cleanly() {
     stopping.await.unwrap();
 }
 
-/// H-151: what was acknowledged before a crash is there after it, and revisions go on from there.
-/// The crash is a copy of the log at some moment of its life, which is what a kill leaves behind.
+/// A write that was acknowledged before a crash exists after it, and revisions continue. The crash
+/// is a copy of the files at some moment, as a kill leaves them behind.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_crash_loses_nothing_that_was_acknowledged() {
     const WRITERS: usize = 8;
@@ -98,11 +98,12 @@ fn crashed(cluster: &Cluster) -> TempDir {
     folder
 }
 
-/// H-153: an Event that nobody deletes goes by itself, and watchers are told.
+/// The store deletes an Event after its time to live, and watches receive the deletion.
 #[tokio::test(flavor = "multi_thread")]
 async fn events_expire() {
     let cluster =
-        Cluster::start_with(|options, _| options.requests.event_ttl = Duration::from_secs(2)).await;
+        Cluster::start_with(|options, _| options.api_settings.event_ttl = Duration::from_secs(2))
+            .await;
     let admin = cluster.admin();
     let list = "/api/v1/namespaces/default/events";
     let body = json!({"metadata": {"name": "e"}, "reason": "Test",
@@ -118,7 +119,7 @@ async fn events_expire() {
     admin.get(&format!("{list}/e")).await.expect(404);
 }
 
-/// H-154: nobody else opens the data of a running server. The exit code is the program's.
+/// A second server can not open the data of a running server.
 #[tokio::test(flavor = "multi_thread")]
 async fn data_has_one_server() {
     let cluster = Cluster::start().await;

@@ -16,7 +16,7 @@ fn message(answer: Answer, code: u16) -> String {
     answer.expect(code)["message"].as_str().expect("a message").to_owned()
 }
 
-/// H-056: long answers are compressed for who can read them, short ones are not.
+/// Long responses are compressed for clients that accept gzip, short ones are not.
 #[tokio::test(flavor = "multi_thread")]
 async fn long_answers_are_compressed() {
     let cluster = Cluster::start().await;
@@ -39,7 +39,7 @@ async fn long_answers_are_compressed() {
     assert!(!get("short", &gzip).await.headers.contains_key("content-encoding"));
 }
 
-/// H-135: a body at the limit is read, one byte more is refused.
+/// A body at the limit is read, one byte more is refused.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_body_may_have_three_mebibytes() {
     let cluster = Cluster::start().await;
@@ -58,7 +58,7 @@ async fn a_body_may_have_three_mebibytes() {
     assert!(message(send(BODY_BYTES_MAX).await, 422).contains("metadata.name"));
 }
 
-/// H-136: annotations at the limit are kept, one byte more is refused.
+/// Annotations at the limit are kept, one byte more is refused.
 #[tokio::test(flavor = "multi_thread")]
 async fn annotations_may_have_256_kibibytes() {
     let cluster = Cluster::start().await;
@@ -73,7 +73,7 @@ async fn annotations_may_have_256_kibibytes() {
     admin.post(MAPS, &object("a", ANNOTATION_BYTES_MAX)).await.expect(201);
 }
 
-/// H-137: a JSON patch at the limit is applied, one operation more is refused.
+/// A JSON patch at the limit is applied, one operation more is refused.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_json_patch_may_have_ten_thousand_operations() {
     let cluster = Cluster::start().await;
@@ -94,8 +94,8 @@ async fn a_json_patch_may_have_ten_thousand_operations() {
     admin.patch(&path, "json-patch", &patch(OPERATIONS_MAX)).await.expect(200);
 }
 
-/// H-139: one request more than there is room for is refused, but never that of a master. The limit
-/// is lower here than by default, so that few connections reach it.
+/// A request above the in-flight limit is refused, unless its user is in `system:masters`. The
+/// limit is lower than by default, so that few connections reach it.
 #[tokio::test(flavor = "multi_thread")]
 async fn requests_in_flight_are_limited() {
     let cluster = Cluster::start_with(|options, _| options.read_only_requests_max = 4).await;
@@ -119,7 +119,7 @@ async fn requests_in_flight_are_limited() {
     assert!(refused.headers["content-type"].to_str().unwrap().starts_with("text/plain"));
     assert_eq!(alice.get("/api/v1/namespaces").await.code, 429);
     admin.get("/api/v1/namespaces").await.expect(200);
-    // Watches take no room.
+    // Watches need no in-flight permit.
     let (parts, body) = alice.begin(Method::GET, "/api/v1/namespaces?watch=1", &[], "").await;
     assert_eq!(parts.status, 200);
     drop(body.into_data_stream());

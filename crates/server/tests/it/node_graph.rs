@@ -141,7 +141,7 @@ async fn a_pod_can_not_drop_what_its_node_may_read() {
     }
 }
 
-/// An object of an earlier version, or written by one: nothing that it no longer says is left.
+/// The references of an earlier version of an object do not stay in the graph.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_graph_follows_whatever_is_stored() {
     let cluster = cluster().await;

@@ -1,4 +1,4 @@
-//! The OpenAPI documents.
+//! Tests of the OpenAPI documents.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::cluster::Cluster;
 
-/// H-014: every kind has a PATCH operation that says its name and that `fieldValidation` is known;
+/// Every kind has a PATCH operation that says its name and that `fieldValidation` is known;
 /// clients refuse to send a kind without.
 #[tokio::test(flavor = "multi_thread")]
 async fn every_kind_can_be_validated() {

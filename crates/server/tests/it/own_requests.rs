@@ -46,7 +46,8 @@ async fn an_aggregated_role_fills_itself_and_no_other() {
     assert_eq!(before, after);
 }
 
-/// The collector and the loops over namespaces and definitions delete what they mean, too.
+/// The garbage collector and the loops over namespaces and definitions delete only the intended
+/// objects.
 #[tokio::test(flavor = "multi_thread")]
 async fn loops_delete_objects_of_any_name() {
     let cluster = Cluster::start().await;
@@ -99,7 +100,7 @@ async fn foreground_deletion_takes_what_the_owner_alone_owns() {
             "blockOwnerDeletion": true})
     };
     let (owner, second) = (reference("owner", &uids[0]), reference("second", &uids[1]));
-    // A finalizer shows that an object was asked to go.
+    // A finalizer keeps an object, so that a deletion would leave its mark.
     for (namespace, name, owners) in [
         ("default", "alone", json!([owner])),
         ("default", "shared", json!([owner, second])),

@@ -11,7 +11,7 @@ const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 const PODS: &str = "/api/v1/namespaces/default/pods";
 const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1/namespaces/default";
 
-/// Lets a user do these things in the default namespace, as resources and verbs.
+/// Grants a user these verbs on these resources in the default namespace.
 async fn grant(admin: &Client, user: &str, name: &str, rules: &[(&str, &[&str])]) {
     let rule = |(resource, verbs): &(&str, &[&str])| {
         let (group, resource) = resource.split_once(':').unwrap_or(("", resource));
@@ -79,7 +79,7 @@ async fn changing_owners_needs_delete_and_blocking_them_needs_their_finalizers()
     let answer = alice.patch(&path, "merge-patch", &set(from_ref(&blocking))).await;
     refused(answer, 403, CANNOT_BLOCK).await;
     admin.patch(&path, "merge-patch", &set(from_ref(&blocking))).await.expect(200);
-    // It blocks already, and blocks no longer.
+    // The reference blocks already, and then no longer blocks.
     let second = json!({"apiVersion": "v1", "kind": "Namespace", "name": "default", "uid": "2"});
     let both = [blocking.clone(), second];
     alice.patch(&path, "merge-patch", &set(&both)).await.expect(200);

@@ -93,7 +93,7 @@ fn is_generated(prefix: &str, found: &str) -> bool {
     })
 }
 
-/// Whether the pieces between the dots follow one another.
+/// Whether the text contains the pieces between `…` in their order.
 fn matches(want: &str, found: &str) -> bool {
     let mut pieces: Vec<&str> = want.split('…').collect();
     let Some(last) = pieces.pop().filter(|_| !pieces.is_empty()) else { return want == found };

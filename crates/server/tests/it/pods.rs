@@ -1,4 +1,4 @@
-//! Pods that get time to end.
+//! Graceful deletion of pods.
 
 use http::Method;
 use serde_json::json;
@@ -8,7 +8,8 @@ use crate::cluster::Cluster;
 /// Graceful deletion is used only if it is enabled, and only for pods on a node.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_pod_on_a_node_stays_until_it_is_deleted_without_grace() {
-    let cluster = Cluster::start_with(|options, _| options.requests.has_graceful_pods = true).await;
+    let cluster =
+        Cluster::start_with(|options, _| options.api_settings.has_graceful_pods = true).await;
     let admin = cluster.admin();
     let pods = "/api/v1/namespaces/default/pods";
     let pod = |name: &str, node: &str| {

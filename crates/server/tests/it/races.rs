@@ -1,4 +1,4 @@
-//! Concurrent writers.
+//! Tests with concurrent writers of one object.
 
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
@@ -56,7 +56,7 @@ async fn patches_that_meet_are_all_applied() {
     }
     let read = admin.get(&format!("{MAPS}/a")).await.expect(200);
     assert_eq!(read["data"].as_object().map(serde_json::Map::len), Some(WRITERS));
-    // Each of them was a change of its own, and was told.
+    // Each write is one change, and one event of a watch.
     let start = start["metadata"]["resourceVersion"].as_str().unwrap();
     let mut events = admin.watch(&format!("{MAPS}?watch=1&resourceVersion={start}")).await;
     let mut told = Vec::new();

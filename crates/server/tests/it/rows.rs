@@ -1,7 +1,7 @@
-//! The rows of the table of test cases that are plain requests, as data.
+//! Test cases that consist of plain requests, as data.
 //!
 //! Each file under `rows/` is one server on an empty store and the rows that share it, in order. A
-//! row is an id and steps; a step is a request and what must come back:
+//! row is an id and steps; a step is a request and the expected response:
 //!
 //! | Member | Meaning |
 //! |---|---|
@@ -14,8 +14,8 @@
 //! | `save` | names for parts of the answer, `/metadata/uid` or `header etag`; `{name}` in later steps stands for the part |
 //! | `soon` | the step is repeated until it passes, for a while |
 //!
-//! See `pattern.rs` for how patterns match. Rows of `bad_input.json` and `life_of_objects.json` are no
-//! rows of the table: they are called by what else clients get wrong, or count on.
+//! See `pattern.rs` for how patterns match. Most ids are numbers; those of `bad_input.json` and
+//! `life_of_objects.json` say what the row is about.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -48,7 +48,7 @@ const PLACES: [(&str, &str); 11] = [
 /// How long something that happens soon may take.
 const SOON: Duration = Duration::from_secs(10);
 
-/// A row of the table.
+/// One row: an id and its steps.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Row {
@@ -88,6 +88,9 @@ fn admin() -> String {
 /// Parts of answers, by name.
 type Saved = BTreeMap<String, String>;
 
+/// The text about a step that failed.
+struct StepFailure(String);
+
 /// Runs all rows of a file and fails with every row that did not pass.
 async fn check(file: &str) {
     let cluster = Cluster::start().await;
@@ -96,7 +99,7 @@ async fn check(file: &str) {
     for row in read(file) {
         for step in &row.steps {
             if let Err(failure) = take(&cluster, step, &mut saved).await {
-                failures.push(format!("{}: {failure}", row.id));
+                failures.push(format!("{}: {}", row.id, failure.0));
                 if row.id.starts_with("H-") {
                     break;
                 }
@@ -126,7 +129,7 @@ pub(crate) fn ids() -> Vec<(String, String)> {
     ids
 }
 
-async fn take(cluster: &Cluster, step: &Step, saved: &mut Saved) -> Result<(), String> {
+async fn take(cluster: &Cluster, step: &Step, saved: &mut Saved) -> Result<(), StepFailure> {
     let step = filled(step, saved);
     let began = Instant::now();
     loop {
@@ -137,7 +140,7 @@ async fn take(cluster: &Cluster, step: &Step, saved: &mut Saved) -> Result<(), S
             return Ok(());
         }
         if !step.soon || began.elapsed() > SOON {
-            return Err(told(&step, &answer, &faults));
+            return Err(StepFailure(told(&step, &answer, &faults)));
         }
         crate::polling::pause().await;
     }

@@ -14,7 +14,7 @@ const TAKEN: &str = "provided IP is already allocated";
 
 async fn cluster() -> Cluster {
     let cluster = Cluster::start_with(|options, _| {
-        options.requests.service_ip_range = "10.0.0.0/28".parse().ok();
+        options.api_settings.service_ip_range = "10.0.0.0/28".parse().ok();
     })
     .await;
     let admin = cluster.admin();
@@ -50,7 +50,7 @@ fn refused(answer: Answer, why: &str) {
     assert!(message.contains(why), "{message}");
 }
 
-/// Everybody is refused the address, so that its reservation is still there.
+/// No other service gets the address, so its reservation still exists.
 async fn assert_held(cluster: &Cluster, address: &str) {
     let wanted = service("probe", json!({"clusterIP": address}));
     refused(cluster.admin().post(OTHERS, &wanted).await, TAKEN);
@@ -149,7 +149,7 @@ async fn nobody_frees_or_takes_the_address_of_another_service() {
         delete_options(&alice, &format!("{OWN}/own"), "?dryRun=All").await.expect(200);
         assert_held(&cluster, address).await;
     }
-    // However services go, others keep what they have.
+    // The deletion of a service does not release the addresses of others.
     alice.delete(&format!("{OWN}/name")).await.expect(200);
     alice.post(OWN, &external("name")).await.expect(201);
     alice.delete(OWN).await.expect(200);
@@ -213,7 +213,8 @@ async fn what_earlier_versions_stored_frees_only_its_own() {
     admin.post(OTHERS, &free).await.expect(201);
 }
 
-/// A service that becomes a name elsewhere gives its address back, and gets one when it is one again.
+/// A service that becomes an ExternalName releases its address, and gets one when it becomes a
+/// ClusterIP service again.
 #[tokio::test(flavor = "multi_thread")]
 async fn addresses_come_and_go_with_the_type() {
     let cluster = cluster().await;

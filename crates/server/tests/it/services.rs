@@ -14,7 +14,7 @@ fn service(name: &str, address: &str) -> Value {
 #[tokio::test(flavor = "multi_thread")]
 async fn services_have_addresses_of_their_own() {
     let cluster = Cluster::start_with(|options, _| {
-        options.requests.service_ip_range = "10.0.0.0/29".parse().ok();
+        options.api_settings.service_ip_range = "10.0.0.0/29".parse().ok();
     })
     .await;
     let admin = cluster.admin();
@@ -45,7 +45,7 @@ async fn services_have_addresses_of_their_own() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn several_workers_delete_a_collection() {
-    let cluster = Cluster::start_with(|options, _| options.requests.delete_workers = 4).await;
+    let cluster = Cluster::start_with(|options, _| options.api_settings.delete_workers = 4).await;
     let admin = cluster.admin();
     let maps = "/api/v1/namespaces/default/configmaps";
     for number in 0..11 {

@@ -1,4 +1,4 @@
-//! Definitions that claim what is part of the program.
+//! Definitions that claim the names of built-in resources.
 
 use serde_json::{Value, json};
 
@@ -81,7 +81,7 @@ async fn a_definition_never_shadows_a_built_in_resource() {
             crate::polling::pause().await;
         }
     }
-    // Nor does a status that somebody wrote help.
+    // A status that the user writes does not change that.
     let mut body = definition(rbac, "roles", "Role", "v2");
     let name = format!("roles.{rbac}");
     admin.post(DEFINITIONS, &body).await.expect(201);

@@ -1,4 +1,5 @@
-//! Slow admission hooks of one namespace hold up neither the end of other namespaces nor the collector.
+//! Slow admission hooks of one namespace delay neither the deletion of other namespaces nor the
+//! garbage collector.
 
 use std::time::{Duration, Instant};
 

@@ -1,10 +1,9 @@
-//! What leaks, and what grows, where nobody looks: audit lines, answers, series, watches.
+//! Leaks and growth in audit events, responses, metric series and watches.
 
-use ::audit::{Auditor, Log, Policy, Rotation};
 use http::Method;
 use serde_json::{Value, json};
 
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, write_audit_log};
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 const SECRETS: &str = "/api/v1/namespaces/default/secrets";
@@ -15,12 +14,7 @@ const POLICY: &str = r#"{
 }"#;
 
 async fn audited() -> Cluster {
-    Cluster::start_with(|options, folder| {
-        let (policy, _) = Policy::parse(POLICY.as_bytes()).expect("a policy");
-        let log = Log::open_file(&folder.join("audit.log"), Rotation::default()).expect("a log");
-        options.auditor = Some(Auditor::new(policy, log));
-    })
-    .await
+    Cluster::start_with(|options, folder| write_audit_log(options, folder, POLICY)).await
 }
 
 /// The lines of the audit log about one request, once the last is written.
@@ -137,7 +131,7 @@ async fn the_causes_of_a_refusal_are_bounded() {
     assert_eq!(event["responseObject"]["details"]["causes"].as_array().unwrap().len(), 101);
 }
 
-/// A definition takes its series along when it goes.
+/// The metric series of a resource are removed with its definition.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_series_of_a_definition_go_with_it() {
     let cluster = Cluster::start().await;
@@ -180,7 +174,8 @@ async fn the_series_of_a_definition_go_with_it() {
     assert_eq!(series().await, Vec::<String>::new());
 }
 
-/// One user opens watches until she is refused; others are served, and her places come back.
+/// A user opens watches up to the limit. Other users are served, and watches that end free their
+/// permits.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_user_has_a_share_of_the_watches() {
     let cluster = Cluster::start_with(|options, _| options.watches_max = 6).await;

@@ -41,7 +41,7 @@ async fn metric(admin: &Client, line: &str) -> bool {
     admin.get("/metrics").await.text().lines().any(|own| own == line)
 }
 
-/// The rule: a delete is the way out, so it works when nothing else does.
+/// A delete succeeds even if the store has no space for any other write.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_full_store_answers_507_and_takes_deletes() {
     let cluster =
@@ -67,7 +67,8 @@ async fn a_full_store_answers_507_and_takes_deletes() {
                 space is freed";
     assert_eq!(status["message"], want);
 
-    // It is ready and alive, and whoever looks sees why it refuses.
+    // The server stays ready and alive, and `/readyz?verbose` and the metrics show why writes are
+    // refused.
     cluster.store.tick().await;
     assert_eq!(admin.get("/readyz").await.code, 200);
     assert_eq!(admin.get("/livez").await.code, 200);
@@ -77,7 +78,8 @@ async fn a_full_store_answers_507_and_takes_deletes() {
     assert!(metric(&admin, "portcullis_store_alarm{alarm=\"quota\"} 1").await);
     assert!(metric(&admin, "portcullis_store_quota_bytes 16777216").await);
 
-    // A finalizer makes an object grow before it can go; a smaller object is always welcome.
+    // A terminating object may lose its finalizers, and a write that makes an object smaller is
+    // accepted.
     let patch = json!({"metadata": {"finalizers": ["example.com/wait"]}});
     admin.patch(&made[0], "merge-patch", &patch).await.expect(200);
     admin.delete(&made[0]).await.expect(200);
@@ -96,7 +98,7 @@ async fn a_full_store_answers_507_and_takes_deletes() {
     admin.post(&maps("a"), &map("new", 10)).await.expect(201);
 }
 
-/// One ConfigMap that is updated without end: its namespace is put off, and nobody else.
+/// A client updates one ConfigMap without pause: only its namespace is throttled.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_flood_of_updates_is_answered_429_in_its_namespace_alone() {
     let cluster =

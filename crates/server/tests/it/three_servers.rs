@@ -1,4 +1,4 @@
-//! Three servers on a cluster of three members of etcd: how new the configuration of admission is.
+//! The freshness of the admission configuration on three servers that share three etcd members.
 
 mod hurried;
 
@@ -12,7 +12,7 @@ use fake_http::{Peer, Script};
 use http::Method;
 use https_server::DrainPlan;
 use serde_json::{Value, json};
-use server::{Server, ServerOptions, SyncMode, SyncOptions};
+use server::{ConfigSyncMode, ConfigSyncOptions, Server, ServerOptions};
 use store::Prefix;
 use store_etcd::EtcdStore;
 use tempfile::TempDir;
@@ -27,7 +27,7 @@ use crate::cluster::{listen, options, read};
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 const STATUS: &str = "/portcullis/admission/status";
 
-/// A server, and the lines that it reaches the members by.
+/// A server, and the proxies through which it reaches the members of etcd.
 pub(crate) struct Station {
     server: Option<Server>,
     lines: Vec<Line>,
@@ -43,7 +43,7 @@ impl Station {
         let (pki, listener) = listen(folder.path());
         let address = listener.address();
         let mut options = options(&pki, address);
-        options.admission.sync = SyncOptions::default();
+        options.admission.config_sync = ConfigSyncOptions::default();
         change(&mut options);
         let endpoints = lines.iter().map(|line| line.url.clone()).collect();
         let prefix = Prefix::new("/registry/").expect("a prefix");
@@ -110,7 +110,7 @@ fn is_rest(number: u64) -> bool {
     number.is_multiple_of(2)
 }
 
-/// The configuration that has objects stamped with a generation.
+/// The configuration whose hook writes a generation into objects.
 fn stamp(authority: &HookAuthority, hook: &Peer, generation: u64) -> Value {
     let url = format!("https://{}/n/{generation}", hook.address());
     let client = json!({"url": url, "caBundle": authority.bundle()});
@@ -152,7 +152,7 @@ async fn no_write_is_admitted_by_an_older_configuration() {
     let n_left = Arc::new(AtomicU64::new(n_writes()));
     register_with(&stations[0].admin(), MUTATING, &stamp(&authority, &hook, 1)).await;
     floor.0.store(1, Ordering::SeqCst);
-    // One of them hears of every change when others have acted on it for long.
+    // The watch of one server lags behind the others.
     stations[2].lag(Duration::from_millis(10));
 
     let mut writers = JoinSet::new();
@@ -298,7 +298,7 @@ async fn a_server_that_is_cut_off_admits_nothing_and_recovers() {
         let refused = three.admin().send(Method::POST, &secrets, &[], map("cut")).await;
         assert_eq!(refused.expect(500)["reason"], "LoadingConfiguration");
         let refused = three.admin().delete(&format!("{MAPS}/before")).await;
-        // An object that can not be read can not be deleted either; whoever answers first.
+        // A delete fails as well, either because of the read or because of the configuration.
         assert!(matches!(refused.code, 500 | 504), "{}", refused.text());
         let ready = three.admin().get("/readyz").await;
         assert_eq!(ready.code, 500);
@@ -339,11 +339,11 @@ async fn polling_sees_changes_within_its_interval() {
     let members = [Member::alone()];
     members.iter().for_each(Member::wait_until_healthy);
     let poll = |options: &mut ServerOptions| {
-        options.admission.sync = SyncOptions {
-            mode: SyncMode::Poll,
+        options.admission.config_sync = ConfigSyncOptions {
+            sync_mode: ConfigSyncMode::Poll,
             poll_interval: Duration::from_millis(200),
             max_staleness: Duration::from_secs(1),
-            ..SyncOptions::default()
+            ..ConfigSyncOptions::default()
         };
     };
     let writer = Station::start(&members, poll).await;
@@ -387,17 +387,17 @@ async fn who_writes_a_configuration_may_wait_for_all_servers() {
     let quick = Station::start(&members, |_| {}).await;
     // It reads the configuration once in ten seconds: a live server that lags.
     let slow = Station::start(&members, |options| {
-        options.admission.sync = SyncOptions {
-            mode: SyncMode::Poll,
+        options.admission.config_sync = ConfigSyncOptions {
+            sync_mode: ConfigSyncMode::Poll,
             poll_interval: Duration::from_secs(10),
             max_staleness: Duration::from_secs(30),
-            ..SyncOptions::default()
+            ..ConfigSyncOptions::default()
         };
     })
     .await;
     let authority = HookAuthority::new();
     let hook = stamping(&authority);
-    // Both have said that they are there.
+    // Both servers have written a heartbeat.
     let begun = Instant::now();
     while quick.status().await["servers"].as_array().map(Vec::len) != Some(2) {
         assert!(begun.elapsed() < Duration::from_secs(10));

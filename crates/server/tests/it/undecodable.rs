@@ -30,7 +30,7 @@ fn damaged(name: &str) -> [(&'static str, Vec<u8>); 4] {
     ]
 }
 
-/// Writes bytes to the store behind the back of the server, and returns the revision.
+/// Writes bytes to the store directly, without the server, and returns the revision.
 async fn damage(cluster: &Cluster, path: &str, bytes: impl Into<Vec<u8>>) -> u64 {
     let key = Key::new(&format!("/registry/{path}")).expect("a key");
     let current = cluster.store.get(&key, At::Newest).await.expect("a read").entry;
@@ -128,7 +128,7 @@ async fn they_go_with_their_collection_and_their_namespace() {
     }
 }
 
-/// A sound object under the key of another one is nobody's, and goes too.
+/// A valid object under the key of another object is not served, and can be deleted.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_object_under_the_key_of_another_can_be_deleted() {
     let cluster = Cluster::start().await;

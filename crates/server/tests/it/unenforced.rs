@@ -11,7 +11,7 @@ const PREFIX: &str = "not enforced by this server: ";
 const POLICIES: &str = "/apis/admissionregistration.k8s.io/v1";
 const CORE: &str = "/api/v1/namespaces/default";
 
-/// The path of a collection, an object of it, and a change of what it asks for.
+/// The path of a collection, an object in it, and a change of its unenforced field.
 fn samples() -> Vec<(String, Value, Value)> {
     let policy = json!({"validations": [{"expression": "false"}]});
     let binding = json!({"policyName": "p", "validationActions": ["Deny"]});
@@ -89,7 +89,7 @@ async fn authors_are_warned() {
 #[tokio::test(flavor = "multi_thread")]
 async fn custom_resources_are_not_warned_about() {
     let cluster =
-        Cluster::start_with(|options, _| options.requests.refuses_unenforced = true).await;
+        Cluster::start_with(|options, _| options.api_settings.refuses_unenforced = true).await;
     let admin = cluster.admin();
     let definition = json!({
         "metadata": {"name": "resourcequotas.example.com"},
@@ -120,7 +120,8 @@ async fn authors_are_refused_if_the_operator_wants_that() {
     }
     let folder = cluster.stop(std::time::Duration::ZERO).await;
     // The default objects of the server are there nevertheless.
-    let change: crate::cluster::Change = |options, _| options.requests.refuses_unenforced = true;
+    let change: crate::cluster::Change =
+        |options, _| options.api_settings.refuses_unenforced = true;
     let cluster = Cluster::start_in(folder, change).await;
     let admin = cluster.admin();
     for (path, mut own, change) in samples() {

@@ -1,4 +1,4 @@
-//! Watches: what is told, in which order, and how a stream ends.
+//! The events of watches, their order, and the end of the stream.
 
 use std::time::Duration;
 
@@ -28,7 +28,8 @@ async fn expect_end(mut events: Events) {
     assert_eq!(events.next().await, None);
 }
 
-/// H-125: creation, change and deletion, the last with its own revision.
+/// A watch sends the creation, the change and the deletion of an object; the deletion has a
+/// revision of its own.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_watch_tells_what_happens_after_its_revision() {
     let cluster = Cluster::start().await;
@@ -55,7 +56,8 @@ async fn a_watch_tells_what_happens_after_its_revision() {
     assert!(deleted <= version(&admin.get(MAPS).await.expect(200)));
 }
 
-/// H-126: to somebody who watches a label, losing it is a deletion and gaining it a creation.
+/// A watch with a label selector shows an object that loses the label as deleted, and one that
+/// gains it as added.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_label_that_leaves_and_returns() {
     let cluster = Cluster::start().await;
@@ -76,7 +78,7 @@ async fn a_label_that_leaves_and_returns() {
     assert_eq!(seen(&event), ("ADDED", "a", version(&returned)));
 }
 
-/// H-127: without a revision, first what exists; then the time is over and the body ends.
+/// A watch without a revision first sends the existing objects; it ends at its timeout.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_watch_without_revision_begins_with_what_exists() {
     let cluster = Cluster::start().await;
@@ -94,7 +96,7 @@ async fn a_watch_without_revision_begins_with_what_exists() {
     expect_end(events).await;
 }
 
-/// H-128: the watch-list protocol marks the end of what existed.
+/// A watch with sendInitialEvents marks the end of the existing objects by a bookmark.
 #[tokio::test(flavor = "multi_thread")]
 async fn initial_events_end_in_a_marked_bookmark() {
     let cluster = Cluster::start().await;
@@ -127,7 +129,7 @@ async fn initial_events_end_in_a_marked_bookmark() {
     expect_end(events).await;
 }
 
-/// H-131: tables name their columns once.
+/// Only the first event of a table contains its columns.
 #[tokio::test(flavor = "multi_thread")]
 async fn only_the_first_table_of_a_watch_has_columns() {
     let cluster = Cluster::start().await;
@@ -147,11 +149,11 @@ async fn only_the_first_table_of_a_watch_has_columns() {
     }
 }
 
-/// H-132: a watch on which nothing happens says that it is up to date.
+/// An idle watch sends bookmarks.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_idle_watch_keeps_up_with_the_store() {
     let cluster = Cluster::start_with(|options, _| {
-        options.requests.bookmark_interval = Duration::from_millis(200);
+        options.api_settings.bookmark_interval = Duration::from_millis(200);
     })
     .await;
     let admin = cluster.admin();
@@ -171,7 +173,7 @@ async fn an_idle_watch_keeps_up_with_the_store() {
     }
 }
 
-/// H-134: a client that resumes where it was misses nothing and sees nothing twice.
+/// A client that resumes where it was misses nothing and sees nothing twice.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_watch_resumes_after_a_restart() {
     let cluster = Cluster::start().await;

@@ -1,4 +1,4 @@
-//! Webhooks in the life of a request.
+//! Authorization webhooks and requests.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -40,7 +40,7 @@ async fn a_webhook_allows_and_denies() {
     tokio::time::sleep(Duration::from_millis(5)).await;
     alice.get(MAPS).await.expect(403);
     assert_eq!(peer.requests().len(), 3);
-    // Superusers are never asked about.
+    // The server calls no webhook for superusers.
     cluster.admin().get(MAPS).await.expect(200);
     assert_eq!(peer.requests().len(), 3);
     let decisions = samples(&cluster, "apiserver_authorization_decisions_total").await;
@@ -127,7 +127,7 @@ async fn webhooks_that_were_not_asked_are_told_in_the_audit() {
     assert!(by_cause.contains(&r#"{cause="bad_answer",name="d"} 1"#.to_owned()), "{by_cause:?}");
 }
 
-/// A request never waits longer than it may, however long its webhooks take.
+/// A request ends at its deadline, however long its webhooks take.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_deadline_of_a_request_bounds_its_webhooks() {
     let hooks = Hooks::new();
@@ -143,7 +143,7 @@ async fn the_deadline_of_a_request_bounds_its_webhooks() {
     assert!(results.contains(&"{result=\"error\"} 1".to_owned()), "{results:?}");
 }
 
-/// Row RLD-13: a request that is under way goes on with the authorizers that it began with.
+/// A request that is under way goes on with the authorizers that it began with.
 /// L29: also across a reload.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_request_keeps_the_authorizers_that_it_began_with() {
@@ -168,7 +168,7 @@ async fn a_request_keeps_the_authorizers_that_it_began_with() {
     cluster.alice().get(MAPS).await.expect(200);
 }
 
-/// Rows SHW-01, SHW-09, SHW-11 and SHW-12: a hook that is a service of the cluster itself.
+/// An authorization webhook can be a service of the cluster itself.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_hook_inside_the_cluster() {
     let hooks = Hooks::new();
@@ -247,7 +247,7 @@ async fn a_hook_inside_the_cluster() {
     assert!(other.requests().is_empty());
 }
 
-/// Rows MUL-01 to MUL-06: seven webhooks in one chain.
+/// Seven webhooks with different failure policies and match conditions are in one chain.
 #[tokio::test(flavor = "multi_thread")]
 async fn several_webhooks_in_one_chain() {
     let hooks = Hooks::new();
@@ -310,16 +310,28 @@ async fn several_webhooks_in_one_chain() {
         "verb": "list", "version": "v1", "resource": "pods",
         "labelSelector": {"requirements": [requirement("testselector"), requirement("allow")]},
     }});
-    // What is asked, whether it is allowed (or else denied), who was called, how many were excluded,
-    // how many conditions failed, and how many failed open.
+    // The review, whether it is allowed (otherwise it is denied), the webhooks that were called,
+    // and the numbers of excluded webhooks, failed conditions and ignored failures.
     type Row<'a> = (&'a str, Value, bool, &'a [&'a str], [usize; 3]);
     let rows: [Row<'_>; 6] = [
-        ("MUL-01", maps("get", "fail", "error"), false, &["error"], [0, 0, 0]),
-        ("MUL-02", maps("get", "fail", "timeout"), false, &["timeout"], [1, 0, 0]),
-        ("MUL-03", maps("list", "fail", ""), false, &["deny"], [2, 0, 0]),
-        ("MUL-04", maps("list", "allow", ""), true, &["noop", "failopen", "allow"], [4, 0, 1]),
-        ("MUL-05", path, false, &[], [1, 1, 0]),
-        ("MUL-06", pods, true, &["selector"], [3, 0, 0]),
+        ("failure with policy Deny", maps("get", "fail", "error"), false, &["error"], [0, 0, 0]),
+        (
+            "timeout with policy Deny",
+            maps("get", "fail", "timeout"),
+            false,
+            &["timeout"],
+            [1, 0, 0],
+        ),
+        ("denial", maps("list", "fail", ""), false, &["deny"], [2, 0, 0]),
+        (
+            "failing open until one allows",
+            maps("list", "allow", ""),
+            true,
+            &["noop", "failopen", "allow"],
+            [4, 0, 1],
+        ),
+        ("a condition that can not be evaluated", path, false, &[], [1, 1, 0]),
+        ("label selector", pods, true, &["selector"], [3, 0, 0]),
     ];
     let mut before = counts(&cluster).await;
     for (id, mut spec, is_allowed, called, want) in rows {

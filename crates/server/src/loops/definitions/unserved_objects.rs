@@ -1,5 +1,5 @@
-//! Custom objects that no path of the API leads to: their definition serves no version, or it is gone and a
-//! server that did not know that created them. They are found by the prefix of their keys.
+//! Custom objects that the API does not serve: their definition serves no version, or the definition was
+//! deleted and a server that did not know that created them. They are found by the prefix of their keys.
 
 use std::num::NonZeroUsize;
 use std::ops::Bound;
@@ -20,7 +20,10 @@ const REASON_ANNOTATION: &str = "leftover.apiextensions.portcullis.io/reason";
 const PAGE_ITEMS_MAX: Option<NonZeroUsize> = NonZeroUsize::new(500);
 
 /// The prefix of the keys of a definition's objects.
-pub(super) fn objects_prefix(server: &ServerState, definition: &Definition) -> Option<Prefix> {
+pub(super) fn definition_objects_prefix(
+    server: &ServerState,
+    definition: &Definition,
+) -> Option<Prefix> {
     let text = api_resources::definition_key_prefix(&server.prefix, definition)?;
     Prefix::new(&text).ok()
 }
@@ -30,20 +33,21 @@ pub(super) fn objects_prefix(server: &ServerState, definition: &Definition) -> O
 ///
 /// An object belongs to an earlier definition exactly if it was created at an earlier revision than this
 /// definition. The status of the definition is not considered, since clients can write it.
-pub(super) async fn delete_of_earlier_definitions(
+pub(super) async fn delete_objects_of_earlier_definitions(
     server: &ServerState,
     definition: &Definition,
 ) -> Result<(), Status> {
-    let Some(prefix) = objects_prefix(server, definition) else { return Ok(()) };
+    let Some(prefix) = definition_objects_prefix(server, definition) else { return Ok(()) };
     let Some(key) = definition_key(server, &definition.name) else { return Ok(()) };
-    let got = server.store.get(&key, At::Newest).await.map_err(|error| read_status(&error))?;
+    let got =
+        server.store.get(&key, At::Newest).await.map_err(|error| read_error_status(&error))?;
     let Some(entry) = got.entry else { return Ok(()) };
     let mut n_removed = 0_usize;
     let mut from = Bound::Unbounded;
     loop {
         let request = ListRequest { from, limit: PAGE_ITEMS_MAX, at: At::Newest };
         let page =
-            server.store.list(&prefix, request).await.map_err(|error| read_status(&error))?;
+            server.store.list(&prefix, request).await.map_err(|error| read_error_status(&error))?;
         let Some(last) = page.items.last().map(|item| item.key.clone()) else { break };
         for item in page.items.iter().filter(|item| item.entry.create_rev < entry.create_rev) {
             delete_and_audit(server, definition, item, "it is of an earlier definition").await?;
@@ -63,7 +67,7 @@ pub(super) async fn delete_of_earlier_definitions(
 
 /// Deletes an unserved object. An object with finalizers is only marked as terminating; its finalizers can
 /// be removed when the definition serves a version again.
-pub(super) async fn delete_or_mark(
+pub(super) async fn delete_or_mark_terminating(
     server: &ServerState,
     definition: &Definition,
     item: &Item,
@@ -89,7 +93,7 @@ pub(super) async fn delete_or_mark(
         ttl: None,
         shared_revision: None,
     };
-    server.store.put(put).await.map(drop).map_err(|error| write_status(&item.key, &error))
+    server.store.put(put).await.map(drop).map_err(|error| write_error_status(&item.key, &error))
 }
 
 /// Deletes an object from the store and records the reason in the audit log. No hook is called, because the
@@ -102,20 +106,20 @@ async fn delete_and_audit(
 ) -> Result<(), Status> {
     let expect = Expect::At(item.entry.mod_rev);
     let delete = Delete { key: item.key.clone(), expect, shared_revision: None };
-    server.store.delete(delete).await.map_err(|error| write_status(&item.key, &error))?;
+    server.store.delete(delete).await.map_err(|error| write_error_status(&item.key, &error))?;
     let prefix =
         api_resources::definition_key_prefix(&server.prefix, definition).unwrap_or_default();
     let names = item.key.strip_prefix(prefix.as_str()).unwrap_or_default();
     let (namespace, name) = names.split_once('/').unwrap_or(("", names));
     let version = definition.storage_version().map_or("", |version| version.name.as_str());
     let resource = (definition.group.as_str(), version, definition.names.plural.as_str());
-    let request = ObjectRef::built_in(resource, namespace, name).to_request(Verb::Delete);
+    let request = ObjectRef::new(resource, namespace, name).to_request(Verb::Delete);
     server.audit_loopback_write(&request, REASON_ANNOTATION.to_owned(), why);
     Ok(())
 }
 
 /// A conflict becomes 409, after which the definition is reconciled again.
-fn write_status(key: &Key, error: &WriteError) -> Status {
+fn write_error_status(key: &Key, error: &WriteError) -> Status {
     let (group, _, plural) = DEFINITIONS;
     match error {
         WriteError::Conflict { .. } => {
@@ -126,7 +130,7 @@ fn write_status(key: &Key, error: &WriteError) -> Status {
     }
 }
 
-fn read_status(error: &store::ReadError) -> Status {
+fn read_error_status(error: &store::ReadError) -> Status {
     Status::internal(&error.to_string())
 }
 

@@ -58,7 +58,7 @@ impl OwnerGraph {
                         queue.insert(WorkItem::ReleaseOwner(key.clone()));
                     }
                 }
-                if let Some(uid) = stored_uid(prev) {
+                if let Some(uid) = uid_of_entry(prev) {
                     self.waiting_owners.remove(&uid);
                     let dependents = self.dependents_by_owner.get(&uid).into_iter().flatten();
                     queue.extend(dependents.cloned().map(WorkItem::CheckOwners));
@@ -108,7 +108,7 @@ impl OwnerGraph {
     }
 }
 
-fn stored_uid(entry: &Entry) -> Option<String> {
+fn uid_of_entry(entry: &Entry) -> Option<String> {
     let tree: Tree = codec::decode_stored_object(&entry.value).ok()?;
     Some(api_object::uid(&tree).to_owned()).filter(|uid| !uid.is_empty())
 }

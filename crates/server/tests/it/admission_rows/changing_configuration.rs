@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use fake_http::Script;
 use serde_json::{Value, json};
-use server::{SyncMode, SyncOptions};
+use server::{ConfigSyncMode, ConfigSyncOptions};
 use store::{Expect, Key, Put, Store};
 use store_embedded::EmbeddedStore;
 
@@ -170,7 +170,7 @@ async fn a_time_to_wait_that_is_none() {
         assert!(answer.headers.get("warning").is_none(), "the only server has seen it");
         answer.expect(201);
     }
-    // Elsewhere it means nothing.
+    // For other resources the parameter has no effect.
     scene.create("ackTimeout=soon").await.expect(201);
 }
 
@@ -179,11 +179,11 @@ async fn a_time_to_wait_that_is_none() {
 async fn a_stale_configuration() {
     let scene = Scene::start_with(|options| {
         // It is read once, and is too old soon after.
-        options.admission.sync = SyncOptions {
-            mode: SyncMode::Poll,
+        options.admission.config_sync = ConfigSyncOptions {
+            sync_mode: ConfigSyncMode::Poll,
             poll_interval: Duration::from_secs(3600),
             max_staleness: Duration::from_millis(300),
-            ..SyncOptions::default()
+            ..ConfigSyncOptions::default()
         };
     })
     .await;
@@ -224,7 +224,7 @@ async fn a_stale_configuration() {
         assert_eq!(
             (&details["name"], &details["kind"]),
             (&json!(operation), &json!(kind)),
-            "T-145"
+            "details of the refusal"
         );
         assert_eq!(details["retryAfterSeconds"], 1);
         assert_eq!(details["causes"][0]["reason"], cause);

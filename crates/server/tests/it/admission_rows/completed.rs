@@ -23,10 +23,10 @@ struct Row {
     /// The object that exists before, if there is one; its name is `o`.
     stored: Option<Value>,
     method: Method,
-    /// Below the object, or empty.
+    /// The subresource; empty for the object itself.
     subresource: &'static str,
     body: Value,
-    /// The group and the resource of the rules, and what else the entry of each hook says.
+    /// The group and the resource of the rules, and the other fields of each hook's entry.
     asks: (&'static str, &'static str, Value),
     /// The members of the object that each hook must see.
     sees: Vec<(&'static str, Value)>,
@@ -231,7 +231,7 @@ async fn remove(scene: &Scene, path: &str) {
     }
 }
 
-/// Takes out what the server sets when it stores the object.
+/// Removes the members that the server sets when it stores the object.
 fn without_stamps(mut object: Value, is_new: bool) -> Value {
     let metadata = object["metadata"].as_object_mut().expect("metadata");
     metadata.shift_remove("resourceVersion");

@@ -18,12 +18,12 @@ async fn truth_falsehood_and_errors() {
     let scene = Scene::start().await;
     let rows: [(&str, &[&str], &str, u16, usize); 9] = [
         ("no conditions", &[], "Fail", 201, 1),
-        ("T-077", &["true", "true"], "Fail", 201, 1),
-        ("T-077", &[ERROR, "true", "false"], "Fail", 201, 0),
-        ("T-077", &["false", ERROR], "Fail", 201, 0),
-        ("T-078", &["true", ERROR], "Fail", 403, 0),
-        ("T-078", &["true", ERROR], "Ignore", 201, 0),
-        ("T-080", &["oldObject == null"], "Fail", 201, 1),
+        ("all are true", &["true", "true"], "Fail", 201, 1),
+        ("a false one after an error", &[ERROR, "true", "false"], "Fail", 201, 0),
+        ("a false one before an error", &["false", ERROR], "Fail", 201, 0),
+        ("an error with policy Fail", &["true", ERROR], "Fail", 403, 0),
+        ("an error with policy Ignore", &["true", ERROR], "Ignore", 201, 0),
+        ("no old object on create", &["oldObject == null"], "Fail", 201, 1),
         (
             "variables",
             &["request.operation == 'CREATE' && request.userInfo.username == 'admin'"],
@@ -50,7 +50,7 @@ async fn truth_falsehood_and_errors() {
         }
         scene.admin.delete(&format!("{kind}/c")).await.expect(200);
     }
-    // An object that has no name yet is not named.
+    // The message names no object if the object has no name yet.
     let hook = scene.hook(allow());
     scene.ask(MUTATING, &hook, json!({"matchConditions": conditions(&[ERROR])})).await;
     let body = json!({"metadata": {"generateName": "g-"}, "data": {}});
@@ -67,7 +67,7 @@ async fn conditions_on_objects() {
     for (namespace, n_calls) in [("kube-system", 0), ("default", 1)] {
         let maps = format!("{NAMESPACES}/{namespace}/configmaps");
         scene.admin.post(&maps, &map("m")).await.expect(201);
-        assert_eq!(told(&hook).len(), n_calls, "T-079 {namespace}");
+        assert_eq!(told(&hook).len(), n_calls, "condition on the namespace, {namespace}");
     }
     scene.admin.delete(&format!("{VALIDATING}/c")).await.expect(200);
     let path = format!("{MAPS}/m");

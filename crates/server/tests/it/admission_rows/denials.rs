@@ -13,22 +13,52 @@ async fn denials() {
     let scene = Scene::start().await;
     let failure = json!("Failure");
     let rows = [
-        ("T-098", Value::Null, 400, format!("{DENIED} without explanation"), &failure),
-        ("T-098", json!({"reason": "Forbidden"}), 400, format!("{DENIED}: Forbidden"), &failure),
-        ("T-099", json!({"code": 403, "message": "no"}), 403, format!("{DENIED}: no"), &failure),
-        ("T-100", json!({"code": 200, "message": "no"}), 400, format!("{DENIED}: no"), &failure),
-        ("T-100", json!({"code": 399, "message": "no"}), 400, format!("{DENIED}: no"), &failure),
-        ("T-100", json!({"code": 401, "message": "no"}), 401, format!("{DENIED}: no"), &failure),
-        ("T-100", json!({"code": 500, "message": "no"}), 500, format!("{DENIED}: no"), &failure),
+        ("no status", Value::Null, 400, format!("{DENIED} without explanation"), &failure),
         (
-            "T-101",
+            "a reason without a message",
+            json!({"reason": "Forbidden"}),
+            400,
+            format!("{DENIED}: Forbidden"),
+            &failure,
+        ),
+        ("code 403", json!({"code": 403, "message": "no"}), 403, format!("{DENIED}: no"), &failure),
+        (
+            "code 200 becomes 400",
+            json!({"code": 200, "message": "no"}),
+            400,
+            format!("{DENIED}: no"),
+            &failure,
+        ),
+        (
+            "code 399 becomes 400",
+            json!({"code": 399, "message": "no"}),
+            400,
+            format!("{DENIED}: no"),
+            &failure,
+        ),
+        (
+            "code 401 is kept",
+            json!({"code": 401, "message": "no"}),
+            401,
+            format!("{DENIED}: no"),
+            &failure,
+        ),
+        (
+            "code 500 is kept",
+            json!({"code": 500, "message": "no"}),
+            500,
+            format!("{DENIED}: no"),
+            &failure,
+        ),
+        (
+            "status Success becomes Failure",
             json!({"status": "Success", "message": "no"}),
             400,
             format!("{DENIED}: no"),
             &failure,
         ),
         (
-            "T-101",
+            "a custom status is kept",
             json!({"status": "custom", "message": "no"}),
             400,
             format!("{DENIED}: no"),
@@ -61,7 +91,7 @@ async fn denials() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_service_that_is_denied_has_no_address() {
     let scene = Scene::start_with(|options| {
-        options.requests.service_ip_range = "10.0.0.0/29".parse().ok();
+        options.api_settings.service_ip_range = "10.0.0.0/29".parse().ok();
     })
     .await;
     let hook = scene.hook(answering(json!({"allowed": false})));
@@ -69,7 +99,7 @@ async fn a_service_that_is_denied_has_no_address() {
     scene.ask(VALIDATING, &hook, json!({"rules": rules})).await;
     let services = "/api/v1/namespaces/default/services";
     let body = json!({"metadata": {"name": "s"}, "spec": {"ports": [{"port": 80}]}});
-    // More often than there are addresses.
+    // The loop runs more often than there are addresses.
     for _ in 0..10 {
         scene.admin.post(services, &body).await.expect(400);
     }

@@ -1,4 +1,4 @@
-//! Requests with `dryRun`.
+//! Hooks and requests with `dryRun`.
 
 use serde_json::json;
 
@@ -36,7 +36,7 @@ async fn hooks_with_side_effects_refuse() {
             let resource = kind.rsplit('/').next().unwrap();
             let revision =
                 plant(&scene.cluster, &format!("{resource}/c"), object.to_string()).await;
-            // A request that is not dry is admitted, and tells when the hook is known.
+            // A request without dryRun is admitted, and shows when the server knows the hook.
             loop {
                 let answer = scene.create("").await;
                 let known = answer.headers["portcullis-admission-revision"].to_str().unwrap();
@@ -66,7 +66,7 @@ async fn hooks_with_side_effects_refuse() {
             scene.admin.post(secrets, &json!({"metadata": {"name": "s"}})).await.expect(201);
             scene.admin.delete(&format!("{kind}/c")).await.expect(200);
         }
-        // The other side of the rule.
+        // A hook of another resource does not refuse the dry run.
         let rules = json!([rule(&["*"], "", "secrets")]);
         scene.ask(kind, &hook, json!({"rules": rules})).await;
         scene.create("dryRun=All").await.expect(201);

@@ -58,11 +58,26 @@ async fn the_object_is_shown_in_the_version_that_a_rule_names() {
     let path = format!("{WIDGETS}?dryRun=All");
     for phase in [MUTATING, VALIDATING] {
         let rows: [(&str, &str, &[&str], Option<&str>); 6] = [
-            ("T-066", "Exact", &["v1beta1"], None),
-            ("T-066", "Exact", &["v1"], Some("v1")),
-            ("T-067", "Equivalent", &["v1alpha1", "v1beta1"], Some("v1alpha1")),
-            ("T-067", "Equivalent", &["v1beta1", "v1alpha1"], Some("v1beta1")),
-            ("T-068", "Equivalent", &["v1beta1", "v1"], Some("v1")),
+            ("Exact, another version", "Exact", &["v1beta1"], None),
+            ("Exact, the same version", "Exact", &["v1"], Some("v1")),
+            (
+                "Equivalent, the first rule wins",
+                "Equivalent",
+                &["v1alpha1", "v1beta1"],
+                Some("v1alpha1"),
+            ),
+            (
+                "Equivalent, the first rule wins",
+                "Equivalent",
+                &["v1beta1", "v1alpha1"],
+                Some("v1beta1"),
+            ),
+            (
+                "Equivalent, the version of the request wins",
+                "Equivalent",
+                &["v1beta1", "v1"],
+                Some("v1"),
+            ),
             ("no such version", "Equivalent", &["v9"], None),
         ];
         for (row, policy, versions, want) in rows {
@@ -133,7 +148,7 @@ async fn subresources_of_other_versions() {
         assert_eq!(
             (&told["kind"], &told["subResource"]),
             (&kind("v1beta1"), &json!("status")),
-            "T-069"
+            "a subresource in an equivalent version"
         );
         assert_eq!(told["requestSubResource"], "status");
         assert_eq!(told["requestKind"], kind("v1"));

@@ -8,7 +8,7 @@ use crate::admission_hooks::{MUTATING, VALIDATING, rule};
 
 const REGISTRATION: &str = "/apis/admissionregistration.k8s.io/v1";
 
-/// Everything that configures admission, with what may be changed about it.
+/// The kinds that configure admission, each with a change of an object.
 fn configurations() -> [(String, Value); 8] {
     let policy = |kind: &str| format!("{REGISTRATION}/{kind}");
     let binding = json!({"spec": {"policyName": "p"}});
@@ -84,7 +84,7 @@ async fn an_initializer_of_everything_is_not_assigned_to_configurations() {
     let reviews = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
     let answered = admin.post(reviews, &review).await.expect(201);
     assert_eq!(answered["metadata"].get("initializers"), None);
-    // The nearest thing that is not exempt.
+    // A Deployment is not exempt.
     let path = format!("{DEPLOYMENTS}?includeUninitialized=1");
     let made = admin.post(&path, &json!({"metadata": {"name": "d"}})).await.expect(202);
     assert_eq!(made["metadata"]["initializers"]["pending"], json!([{"name": "i.x.y"}]));

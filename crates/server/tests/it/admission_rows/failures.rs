@@ -11,7 +11,7 @@ use crate::admission_hooks::{
     webhook_configuration,
 };
 
-/// A hook that can not be called, or whose answer is none.
+/// A hook that can not be called, or whose response is no review.
 struct Bad {
     row: &'static str,
     peer: Peer,
@@ -50,17 +50,17 @@ fn bad_hooks(scene: &Scene) -> Vec<Bad> {
     let invalid = "received invalid webhook response: ";
     let other = HookAuthority::new();
     let mut all = vec![
-        bad("T-096", almost(json!({"response": {"uid": "x", "allowed": true}})), invalid),
-        bad("T-096", almost(json!({"apiVersion": null, "kind": null})), invalid),
-        bad("T-096", almost(json!({"kind": "Other"})), called),
-        bad("T-096", almost(json!({"response": null})), invalid),
-        bad("T-102", Answer::json("{}").status(500).into(), called),
-        bad("T-104", Answer::misbehave(Conduct::Refuse).into(), called),
-        bad("T-104", Answer::misbehave(Conduct::Raw("garbage\n".into())).into(), called),
+        bad("wrong uid", almost(json!({"response": {"uid": "x", "allowed": true}})), invalid),
+        bad("no apiVersion and kind", almost(json!({"apiVersion": null, "kind": null})), invalid),
+        bad("wrong kind", almost(json!({"kind": "Other"})), called),
+        bad("no response", almost(json!({"response": null})), invalid),
+        bad("status 500", Answer::json("{}").status(500).into(), called),
+        bad("connection refused", Answer::misbehave(Conduct::Refuse).into(), called),
+        bad("no HTTP", Answer::misbehave(Conduct::Raw("garbage\n".into())).into(), called),
         bad("closed", Answer::misbehave(Conduct::Close).into(), called),
-        bad("T-106", Answer::json("{}").status(429).header("Retry-After", "1").into(), called),
-        bad("T-107", Answer::redirect("/elsewhere").into(), called),
-        bad("T-107", Answer::json("").status(204).into(), called),
+        bad("status 429", Answer::json("{}").status(429).header("Retry-After", "1").into(), called),
+        bad("redirect", Answer::redirect("/elsewhere").into(), called),
+        bad("status 204", Answer::json("").status(204).into(), called),
         bad("empty", Answer::json("").into(), called),
         bad("no JSON", Answer::json("no JSON").into(), called),
         bad("too long", Answer::json("").body(Body::Filler(5 << 20)).into(), called),
@@ -71,13 +71,21 @@ fn bad_hooks(scene: &Scene) -> Vec<Bad> {
         ),
         Bad {
             peer: scene.authority.service(&Leaf::server(&["other"]), allow()),
-            ..bad("T-105", allow(), called)
+            ..bad("certificate for another name", allow(), called)
         },
-        Bad { peer: other.hook(allow()), ..bad("T-105", allow(), called) },
+        Bad {
+            peer: other.hook(allow()),
+            ..bad("certificate of another authority", allow(), called)
+        },
     ];
     let peer = scene.hook(allow());
     let url = json!({"url": format!("https://{}/", peer.address())});
-    all.push(Bad { row: "T-105", peer, changes: json!({"clientConfig": url}), cause: called });
+    all.push(Bad {
+        row: "no caBundle",
+        peer,
+        changes: json!({"clientConfig": url}),
+        cause: called,
+    });
     let peer = scene.hook(allow());
     let broken = json!({"url": format!("https://{}/", peer.address()), "caBundle": "bm8="});
     let cause = "could not get REST client: ";
@@ -92,7 +100,7 @@ async fn calls_that_fail() {
         let scene = Scene::start().await;
         for (idx, Bad { row, peer, changes, cause }) in bad_hooks(&scene).into_iter().enumerate() {
             let name = format!("h{idx}.x.y");
-            // Without a policy it is closed.
+            // The default failure policy is Fail.
             scene.configure(phase, &[scene.webhook(&name, &peer, changes.clone())]).await;
             let answer = scene.create("dryRun=All").await;
             let status = answer.json();
@@ -153,7 +161,7 @@ async fn stored_hooks_that_no_server_would_accept_today() {
     let failed = "failed calling webhook \"h.x.y\": ";
     for (row, object, want) in [
         (
-            "T-095",
+            "unknown review versions",
             unknown,
             format!(
                 "{failed}could not create admission objects: webhook does not accept known \
@@ -170,7 +178,7 @@ async fn stored_hooks_that_no_server_would_accept_today() {
     ] {
         let revision =
             plant(&scene.cluster, "validatingwebhookconfigurations/c", object.to_string()).await;
-        // What nobody was told of is not known at once.
+        // The server does not know an object at once that was written to the store directly.
         let answer = loop {
             let answer = scene.create("dryRun=All").await;
             let known =

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{MAPS, NAMESPACES, Scene, map};
 use crate::admission_hooks::{VALIDATING, allow, answer, asked, deny, rule};
 
-/// Waits until somebody was asked about an object by the server itself, and returns that.
+/// Waits until a hook receives a request of the server itself about an object, and returns it.
 async fn told_by_server(hook: &Peer, name: &str) -> Value {
     for _ in 0..2000 {
         let requests = hook.take_requests();
@@ -29,7 +29,7 @@ async fn gone(scene: &Scene, path: &str) {
     panic!("{path} stays");
 }
 
-/// The contents of a namespace that goes.
+/// The server deletes the contents of a terminating namespace through hooks.
 #[tokio::test(flavor = "multi_thread")]
 async fn emptying_a_namespace() {
     let scene = Scene::start().await;
@@ -42,7 +42,7 @@ async fn emptying_a_namespace() {
     let told = told_by_server(&hook, "m").await;
     assert_eq!((&told["operation"], &told["namespace"]), (&json!("DELETE"), &json!("n")));
     assert_eq!(told["oldObject"]["data"], json!({"a": "b"}));
-    // Twice denied, it is still there, and so is the namespace.
+    // After two denials the object and its namespace still exist.
     told_by_server(&hook, "m").await;
     scene.admin.get(&format!("{maps}/m")).await.expect(200);
     let held = scene.admin.get(&namespace).await.expect(200);

@@ -63,16 +63,16 @@ async fn rules() {
     scene.admin.post(PODS, &pod("p")).await.expect(201);
     let all = REQUESTS.as_slice();
     let rows: [(&str, Vec<Value>, &[&str]); 16] = [
-        ("T-058", vec![], &[]),
-        ("T-059", vec![rule(json!({}))], all),
+        ("no rules", vec![], &[]),
+        ("all operations", vec![rule(json!({}))], all),
         (
-            "T-059",
+            "some operations",
             vec![rule(json!({"operations": ["UPDATE", "DELETE"]}))],
             &["update map", "delete map", "update pod status", "finalize namespace"],
         ),
-        ("T-059", vec![rule(json!({"operations": ["CONNECT"]}))], &[]),
+        ("only CONNECT", vec![rule(json!({"operations": ["CONNECT"]}))], &[]),
         (
-            "T-060",
+            "all resources without subresources",
             vec![rule(json!({"resources": ["*"]}))],
             &[
                 "create map",
@@ -85,26 +85,26 @@ async fn rules() {
             ],
         ),
         (
-            "T-061, T-062",
+            "a resource with its subresources",
             vec![rule(json!({"resources": ["pods/*"]}))],
             &["create pod", "update pod status"],
         ),
         (
-            "T-063",
+            "subresources of all resources",
             vec![rule(json!({"resources": ["*/finalize", "*/status"]}))],
             &["finalize namespace", "update pod status"],
         ),
         (
-            "T-064",
+            "several resources",
             vec![rule(json!({"resources": ["nodes/*", "pods"]}))],
             &["create node", "create pod"],
         ),
         (
-            "T-064",
+            "resources in one group",
             vec![rule(json!({"apiGroups": [""], "resources": ["deployments", "configmaps"]}))],
             &["create map", "update map", "delete map"],
         ),
-        ("T-064", vec![rule(json!({"apiGroups": ["apps"]}))], &["create deployment"]),
+        ("one group", vec![rule(json!({"apiGroups": ["apps"]}))], &["create deployment"]),
         ("version", vec![rule(json!({"apiVersions": ["v1beta1"]}))], &[]),
         (
             "version",
@@ -112,12 +112,12 @@ async fn rules() {
             &["create pod"],
         ),
         (
-            "T-065",
+            "cluster scope",
             vec![rule(json!({"scope": "Cluster"}))],
             &["create namespace", "finalize namespace", "create node"],
         ),
         (
-            "T-065",
+            "namespaced scope",
             vec![rule(json!({"scope": "Namespaced"}))],
             &[
                 "create map",
@@ -128,7 +128,7 @@ async fn rules() {
                 "create deployment",
             ],
         ),
-        ("T-065", vec![rule(json!({"scope": "*"}))], all),
+        ("any scope", vec![rule(json!({"scope": "*"}))], all),
         (
             "any rule",
             vec![rule(json!({"resources": ["nodes"]})), rule(json!({"resources": ["pods"]}))],

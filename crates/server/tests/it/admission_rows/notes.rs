@@ -38,7 +38,7 @@ async fn warnings_become_headers() {
         }
         answer.expect(201);
 
-        // An answer that is none says nothing.
+        // An invalid response adds neither warnings nor annotations.
         let bad = json!({"response": {"uid": "other", "allowed": true, "warnings": ["x"]},
             "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview"});
         hook.replace(Say::json(bad.to_string())).unwrap();

@@ -42,7 +42,7 @@ async fn a_patch_is_stored() {
 
 /// The result of a patch.
 enum Want {
-    /// It is made, with this data.
+    /// The object is created with this data.
     Made(Value),
     /// The code of the refusal, and how its message begins.
     Refused(u16, String),
@@ -75,30 +75,40 @@ fn odd_patches() -> Vec<(&'static str, Value, Value, Want)> {
     let without_explanation =
         "admission webhook \"h.x.y\" denied the request without explanation".to_owned();
     vec![
-        ("T-119", untyped.clone(), closed(), invalid()),
-        ("T-119", missing.clone(), closed(), invalid()),
-        ("T-119", typed(ADD, ""), closed(), invalid()),
-        ("T-119", typed(ADD, "Foo"), closed(), failed("unsupported patch type \"Foo\"")),
-        ("T-119", typed(ADD, "Foo"), open(), plain()),
-        ("T-120", typed(ADD, "Foo"), older(), patched()),
-        ("T-120", untyped, older(), patched()),
-        ("T-120", missing, older(), plain()),
-        ("T-121", json_patch("[{"), open(), plain()),
+        ("no patch type", untyped.clone(), closed(), invalid()),
+        ("no patch", missing.clone(), closed(), invalid()),
+        ("an empty patch type", typed(ADD, ""), closed(), invalid()),
         (
-            "T-121",
+            "an unknown patch type",
+            typed(ADD, "Foo"),
+            closed(),
+            failed("unsupported patch type \"Foo\""),
+        ),
+        ("an unknown patch type with policy Ignore", typed(ADD, "Foo"), open(), plain()),
+        ("v1beta1: an unknown patch type", typed(ADD, "Foo"), older(), patched()),
+        ("v1beta1: no patch type", untyped, older(), patched()),
+        ("v1beta1: no patch", missing, older(), plain()),
+        ("malformed patch with policy Ignore", json_patch("[{"), open(), plain()),
+        (
+            "malformed patch",
             json_patch("[{"),
             closed(),
             failed("received undecodable patch in webhook response: "),
         ),
-        ("T-122", json_patch(r#"[{"op": "remove", "path": "/data/none"}]"#), open(), internal()),
         (
-            "T-122",
+            "a path that does not exist",
+            json_patch(r#"[{"op": "remove", "path": "/data/none"}]"#),
+            open(),
+            internal(),
+        ),
+        (
+            "a test that fails",
             json_patch(r#"[{"op": "test", "path": "/data/a", "value": "c"}]"#),
             open(),
             internal(),
         ),
-        ("T-123", json_patch("[]"), closed(), plain()),
-        ("T-124", denied, open(), Refused(400, without_explanation)),
+        ("an empty patch", json_patch("[]"), closed(), plain()),
+        ("a patch in a denial", denied, open(), Refused(400, without_explanation)),
         (
             "no object",
             json_patch(r#"[{"op": "replace", "path": "", "value": 7}]"#),
@@ -133,7 +143,7 @@ async fn patches_that_are_odd() {
     for (row, response, changes, want) in odd_patches() {
         let script = match changes.get("admissionReviewVersions") {
             None => answering(response.clone()),
-            // An answer of that form need not say what it is.
+            // A response to a review of v1beta1 needs no apiVersion and kind.
             Some(_) => Answer::json(json!({"response": response}).to_string()).into(),
         };
         let hook = scene.hook(script);

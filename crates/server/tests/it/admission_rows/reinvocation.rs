@@ -26,10 +26,10 @@ impl Scene {
 async fn hooks_are_asked_again_when_a_later_one_changes_something() {
     let scene = Scene::start().await;
     for (row, a, b, policy, want) in [
-        ("T-133: its own change", Some("1"), None, "IfNeeded", (1, 1)),
-        ("T-133: a change of another", None, Some("1"), "IfNeeded", (2, 1)),
-        ("T-134", Some("true"), Some("false"), "IfNeeded", (2, 2)),
-        ("T-134", Some("true"), Some("false"), "Never", (1, 1)),
+        ("its own change", Some("1"), None, "IfNeeded", (1, 1)),
+        ("a change of another", None, Some("1"), "IfNeeded", (2, 1)),
+        ("both change the field", Some("true"), Some("false"), "IfNeeded", (2, 2)),
+        ("both change the field, never again", Some("true"), Some("false"), "Never", (1, 1)),
         ("the same change", Some("1"), Some("1"), "IfNeeded", (1, 1)),
     ] {
         let hooks = [a, b].map(|value| scene.hook(value.map_or_else(allow, set)));

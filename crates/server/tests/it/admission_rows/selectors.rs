@@ -32,11 +32,11 @@ async fn labels_of_namespaces() {
         // The labels that count are those that the namespace has now.
         let relabel = |value: &str| json!({"metadata": {"labels": {"hooks": value}}});
         admin.patch(&format!("{NAMESPACES}/off"), "merge-patch", &relabel("on")).await.expect(200);
-        assert_eq!(told(&hook).len(), 1, "T-073: labels of the new object");
+        assert_eq!(told(&hook).len(), 1, "labels of the new object");
         admin.delete(&format!("{NAMESPACES}/off/configmaps/m")).await.expect(200);
         assert_eq!(told(&hook).len(), 1);
         admin.patch(&format!("{NAMESPACES}/off"), "merge-patch", &relabel("off")).await.expect(200);
-        assert_eq!(told(&hook).len(), 0, "T-073: labels of the new object");
+        assert_eq!(told(&hook).len(), 0, "labels of the new object");
 
         admin.post("/api/v1/nodes", &json!({"metadata": {"name": "n"}})).await.expect(201);
         assert_eq!(told(&hook).len(), 1);
@@ -47,9 +47,9 @@ async fn labels_of_namespaces() {
         admin.post(&dry, &namespace("new", json!({}))).await.expect(201);
         assert_eq!(told(&hook).len(), 0);
         admin.delete(&format!("{NAMESPACES}/on?dryRun=All")).await.expect(200);
-        assert_eq!(told(&hook).len(), 1, "T-073: labels of the stored object");
+        assert_eq!(told(&hook).len(), 1, "labels of the stored object");
         admin.delete(&format!("{NAMESPACES}/off?dryRun=All")).await.expect(200);
-        assert_eq!(told(&hook).len(), 0, "T-073: labels of the stored object");
+        assert_eq!(told(&hook).len(), 0, "labels of the stored object");
         // Every namespace has its name as a label.
         let name = selecting("kubernetes.io/metadata.name", "default");
         scene.ask(path, &hook, json!({"namespaceSelector": name})).await;
@@ -102,9 +102,9 @@ async fn labels_of_objects() {
         let relabel = |value: Value| json!({"metadata": {"labels": {"hooks": value}}});
         let remove = relabel(Value::Null);
         admin.patch(&format!("{path}?dryRun=All"), "merge-patch", &remove).await.expect(200);
-        assert_eq!(told(&hook).len(), 1, "T-075: only the old object has the label");
+        assert_eq!(told(&hook).len(), 1, "only the old object has the label");
         admin.delete(&format!("{path}?dryRun=All")).await.expect(200);
-        assert_eq!(told(&hook).len(), 1, "T-075: a deletion has an old object only");
+        assert_eq!(told(&hook).len(), 1, "a deletion has an old object only");
         admin.delete(&format!("{MAPS}/other")).await.expect(200);
         assert_eq!(told(&hook).len(), 0);
         let add = relabel(json!("on"));

@@ -22,7 +22,7 @@ impl Scene {
         self.authority.service(&Leaf::server(&[NAME]), script)
     }
 
-    /// Makes the service, with these ports. Whatever the port, the peer is behind it.
+    /// Creates the service with these ports; the peer serves all of them.
     async fn serve(&self, ports: &[u16], peer: Option<&Peer>) {
         self.admin.delete(&format!("{SERVICES}/hook")).await;
         self.admin.delete(&format!("{SLICES}/hook-1")).await;
@@ -33,7 +33,7 @@ impl Scene {
         self.admin.post(SLICES, &slice(ports, peer)).await.expect(201);
     }
 
-    /// Makes a hook of the proposal the only one, and insists on it.
+    /// Makes a hook of v1alpha1 the only hook, with failure policy Fail.
     async fn ask_external(&self, changes: Value) {
         let mut hook = json!({
             "name": "e.x.y",
@@ -66,7 +66,7 @@ fn slice(ports: &[u16], peer: Option<&Peer>) -> Value {
     })
 }
 
-/// The answer of a hook of the proposal.
+/// The response of a hook of v1alpha1.
 fn status(status: Value) -> Answer {
     Answer::json(
         json!({"apiVersion": "admission.k8s.io/v1alpha1", "kind": "AdmissionReview",
@@ -216,7 +216,7 @@ async fn hooks_of_the_proposal() {
         "resources": ["pods/*"]}]);
     scene.ask_external(json!({"rules": rules})).await;
     scene.admin.post(PODS, &pod("p")).await.expect(201);
-    assert_eq!(hook.take_requests().len(), 0, "T-061: subresources only");
+    assert_eq!(hook.take_requests().len(), 0, "subresources only");
     let patch = json!({"status": {"phase": "Running"}});
     scene.admin.patch(&format!("{PODS}/p/status"), "merge-patch", &patch).await.expect(200);
     assert_eq!(hook.take_requests().len(), 1);

@@ -14,8 +14,8 @@ fn rules() -> Value {
     json!([rule(&["CREATE"], "", "serviceaccounts/token")])
 }
 
-/// What a condition of a validating hook says about the request, what is posted, and how often the hook
-/// is asked.
+/// The match condition of a validating hook, the body of the request, and how often the hook is
+/// called.
 #[tokio::test(flavor = "multi_thread")]
 async fn policies_about_tokens_hold_for_what_is_left_open() {
     let scene = Scene::start().await;
@@ -60,7 +60,7 @@ async fn hooks_see_the_token_that_will_be_issued() {
     let second = told_once(&validating);
     assert_eq!(second["object"]["spec"]["audiences"], json!(["vault"]));
     assert_eq!(second["object"]["metadata"]["uid"], account["metadata"]["uid"]);
-    // Only the token itself is new.
+    // The response differs from the reviewed object only in the token.
     issued.as_object_mut().expect("an object").shift_remove("status");
     assert_eq!(second["object"], issued);
 

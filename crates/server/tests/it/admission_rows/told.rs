@@ -60,7 +60,7 @@ async fn every_operation_with_its_objects_and_options() {
     for told in pair.told() {
         assert_eq!(told["operation"], "UPDATE");
         assert_eq!(told["object"]["data"]["a"], "c");
-        assert_eq!(told["oldObject"], made, "T-087: as it is read");
+        assert_eq!(told["oldObject"], made, "as it is read");
         assert_eq!(told["options"]["kind"], "UpdateOptions");
         assert_eq!(told["dryRun"], false);
     }
@@ -70,7 +70,7 @@ async fn every_operation_with_its_objects_and_options() {
     for told in pair.told() {
         assert_eq!(told["operation"], "UPDATE");
         assert_eq!(told["options"]["kind"], "UpdateOptions");
-        assert_eq!(told["object"]["data"]["a"], "d", "T-090: the object, not the patch");
+        assert_eq!(told["object"]["data"]["a"], "d", "the object, not the patch");
         assert_eq!(told["oldObject"], changed);
     }
 
@@ -170,7 +170,7 @@ async fn a_name_is_told_when_there_is_one() {
     assert!(made["metadata"]["name"].as_str().unwrap().starts_with("g-"));
 }
 
-/// A namespace is in itself, and a review names the subresource.
+/// The namespace in a review of a Namespace is its own name, and a review names the subresource.
 #[tokio::test(flavor = "multi_thread")]
 async fn namespaces_and_subresources() {
     let scene = Scene::start().await;

@@ -14,7 +14,7 @@ async fn who_am_i(client: &Client, headers: &[(&str, &str)]) -> Answer {
     client.send(Method::POST, WHO_AM_I, headers, "{}").await
 }
 
-/// The user as the server knows it, without how the credential is called.
+/// The user that the server authenticated, without the name of the credential.
 #[track_caller]
 fn user(answer: Answer) -> Value {
     let mut user = answer.expect(201)["status"]["userInfo"].clone();
@@ -70,7 +70,7 @@ async fn claims_make_nobody_of_a_reader() {
         (&[("Impersonate-User", "alice"), ("Impersonate-Group", masters)], 403),
         (&[("Impersonate-User", "alice"), ("Impersonate-Uid", "1")], 403),
         (&[("Impersonate-User", "alice"), ("Impersonate-Extra-Scopes", "all")], 403),
-        // Blanks ask for nobody; parts without a user are no request.
+        // Blank values name no user, and impersonation headers without a user are refused.
         (&[("Impersonate-User", "")], 201),
         (&[("Impersonate-User", " \t ")], 201),
         (&[("Impersonate-User", ""), ("Impersonate-User", "admin")], 201),
@@ -120,7 +120,7 @@ async fn a22_no_name_begins_or_ends_with_a_blank() {
             assert!(text.contains(&want), "{name}: {value:?}: {text}");
         }
     }
-    // Without the right to impersonate there is nothing to learn.
+    // A user who may not impersonate gets the same response.
     let alice = cluster.alice();
     let blank: [(&str, &[u8]); 1] = [("impersonate-user", b"admin ")];
     assert_eq!(alice.send_http2(Method::POST, WHO_AM_I, &blank, "{}").await.code, 400);
@@ -130,7 +130,7 @@ async fn a22_no_name_begins_or_ends_with_a_blank() {
     assert_eq!(shown["username"], "alice");
 }
 
-/// What stands in the place of a token without being one. Kubernetes takes each for no credential.
+/// Values of `Authorization` that are no token. Kubernetes treats each as no credential.
 const NO_TOKENS: [&str; 9] = [
     "",
     "Bearer",

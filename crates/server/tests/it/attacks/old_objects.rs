@@ -1,4 +1,4 @@
-//! The object before the write, as hooks are shown it.
+//! The old object in requests to hooks.
 
 use http::Method;
 use serde_json::{Value, json};

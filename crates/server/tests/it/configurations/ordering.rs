@@ -24,7 +24,7 @@ async fn entries_by_themselves() {
     let only_graph = "Forbidden: may only be set when orderingMode is Graph";
     let rows = vec![
         (
-            "T-203",
+            "after without orderingMode Graph",
             json!([{"name": "a.b.c", "after": ["x.y.z"]}]),
             vec![format!("initializers[0].after: {only_graph}")],
         ),
@@ -135,8 +135,8 @@ async fn waiting_for_nobody_is_told() {
     answer.expect(200);
 }
 
-/// A circle that got in all the same can be found, labelled, opened and deleted, and what can not be
-/// read is in nobody's way.
+/// A stored cycle can be found, labelled, broken and deleted, and an undecodable configuration does
+/// not affect the others.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_circle_that_is_there_is_no_trap() {
     let cluster = Cluster::start().await;

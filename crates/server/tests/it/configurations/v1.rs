@@ -58,7 +58,7 @@ async fn what_is_not_said_has_a_default() {
     assert_eq!(made["webhooks"], json!([with(with(given, defaults()), more)]));
 
     let fail = json!([webhook(json!({"failurePolicy": "Fail"}))]);
-    create(&admin, Validating, "t-054", fail).await.expect(201);
+    create(&admin, Validating, "fail", fail).await.expect(201);
 }
 
 /// The rows that are about one webhook of a new object.
@@ -72,21 +72,21 @@ async fn new_webhooks() {
     };
     let none = "supported values: \"None\", \"NoneOnDryRun\"";
     row(
-        "T-034",
+        "no sideEffects",
         json!({"sideEffects": null}),
         &["sideEffects: Required value: must specify one of None, NoneOnDryRun"],
     );
     row(
-        "T-034",
+        "unsupported sideEffects",
         json!({"sideEffects": "Some"}),
         &[&format!("sideEffects: Unsupported value: \"Some\": {none}")],
     );
     let versions = |versions: Value| json!({"admissionReviewVersions": versions});
     let some = "admissionReviewVersions: Required value: must specify one of v1, v1beta1";
-    row("T-036", versions(Value::Null), &[some]);
-    row("T-036", versions(json!([])), &[some]);
+    row("no review versions", versions(Value::Null), &[some]);
+    row("empty review versions", versions(json!([])), &[some]);
     row(
-        "T-036",
+        "malformed review version",
         versions(json!(["0v"])),
         &[
             "admissionReviewVersions[0]: Invalid value: \"0v\": a DNS-1035 label must consist of …",
@@ -94,33 +94,37 @@ async fn new_webhooks() {
         ],
     );
     row(
-        "T-036",
+        "unknown review version",
         versions(json!(["x"])),
         &[
             "admissionReviewVersions: Invalid value: [\"x\"]: must include at least one of v1, v1beta1",
         ],
     );
     row(
-        "T-036",
+        "duplicate review version",
         versions(json!(["v1", "v1"])),
         &["admissionReviewVersions[1]: Invalid value: \"v1\": duplicate version"],
     );
-    row("T-037", versions(json!(["v1beta1", "invalid-version"])), &[]);
+    row("one known review version", versions(json!(["v1beta1", "invalid-version"])), &[]);
     for seconds in [0, -1, 31] {
         let want = format!(
             "timeoutSeconds: Invalid value: {seconds}: the timeout value must be between 1 and 30 \
              seconds"
         );
-        row("T-039", json!({"timeoutSeconds": seconds}), &[&want]);
+        row("timeout out of range", json!({"timeoutSeconds": seconds}), &[&want]);
     }
     for seconds in [1, 15, 30] {
-        row("T-039", json!({"timeoutSeconds": seconds}), &[]);
+        row("timeout in range", json!({"timeoutSeconds": seconds}), &[]);
     }
     let client = |config: Value| json!({"clientConfig": config});
     let service = json!({"namespace": "n", "name": "s"});
     let one = "clientConfig: Required value: exactly one of url or service is required";
-    row("T-041", client(json!({"url": "https://example.com", "service": service})), &[one]);
-    row("T-041", client(json!({})), &[one]);
+    row(
+        "url and service",
+        client(json!({"url": "https://example.com", "service": service})),
+        &[one],
+    );
+    row("neither url nor service", client(json!({})), &[one]);
     let form = "desired format: https://host[/path]";
     let scheme = |found: &str| {
         format!(
@@ -158,7 +162,7 @@ async fn new_webhooks() {
         ),
     ] {
         let want: Vec<&str> = want.iter().map(String::as_str).collect();
-        row("T-042", client(json!({"url": url})), &want);
+        row("malformed url", client(json!({"url": url})), &want);
     }
     let of_service = |changes: Value| client(json!({"service": with(service.clone(), changes)}));
     for (path, want) in [
@@ -168,22 +172,22 @@ async fn new_webhooks() {
         ("/foo/bar//", "segment[2] may not be empty"),
     ] {
         let want = format!("clientConfig.service.path: Invalid value: \"{path}\": {want}");
-        row("T-043", of_service(json!({"path": path})), &[&want]);
+        row("malformed service path", of_service(json!({"path": path})), &[&want]);
     }
     for path in ["", "/", "/foo"] {
-        row("T-043", of_service(json!({"path": path})), &[]);
+        row("valid service path", of_service(json!({"path": path})), &[]);
     }
     for port in [0, 65536] {
         let want = format!(
             "clientConfig.service.port: Invalid value: {port}: port is not valid: must be between 1 \
              and 65535, inclusive"
         );
-        row("T-044", of_service(json!({"port": port})), &[&want]);
+        row("service port out of range", of_service(json!({"port": port})), &[&want]);
     }
     let resources = |resources: &[&str]| json!({"rules": [rule(json!({"resources": resources}))]});
-    row("T-045", resources(&["*", "a/b", "a/*", "*/b"]), &[]);
+    row("valid wildcard resources", resources(&["*", "a/b", "a/*", "*/b"]), &[]);
     row(
-        "T-045",
+        "* with another resource",
         resources(&["*", "a"]),
         &[
             "rules[0].resources: Invalid value: [\"*\",\"a\"]: if '*' is present, must not specify other \
@@ -191,21 +195,21 @@ async fn new_webhooks() {
         ],
     );
     row(
-        "T-047",
+        "a/* with a/x",
         resources(&["a/*", "a/x"]),
         &[
             "rules[0].resources[1]: Invalid value: \"a/x\": if 'a/*' is present, must not specify a/x",
         ],
     );
     row(
-        "T-047",
+        "*/a with x/a",
         resources(&["*/a", "x/a"]),
         &[
             "rules[0].resources[1]: Invalid value: \"x/a\": if '*/a' is present, must not specify x/a",
         ],
     );
     row(
-        "T-047",
+        "*/* with another resource",
         resources(&["*/*", "a"]),
         &[
             "rules[0].resources: Invalid value: [\"*/*\",\"a\"]: if '*/*' is present, must not specify \
@@ -213,18 +217,18 @@ async fn new_webhooks() {
         ],
     );
     row(
-        "T-048",
+        "unsupported scope",
         json!({"rules": [rule(json!({"scope": "Other"}))]}),
         &["rules[0].scope: Unsupported value: \"Other\": supported values: \"*\", \"Cluster\", \
            \"Namespaced\""],
     );
     row(
-        "T-048",
+        "unsupported matchPolicy",
         json!({"matchPolicy": "Loose"}),
         &["matchPolicy: Unsupported value: \"Loose\": supported values: \"Equivalent\", \"Exact\""],
     );
     row(
-        "T-048",
+        "unsupported reinvocationPolicy",
         json!({"reinvocationPolicy": "Always"}),
         &["reinvocationPolicy: Unsupported value: \"Always\": supported values: \"IfNeeded\", \
            \"Never\""],
@@ -232,7 +236,7 @@ async fn new_webhooks() {
     let selector =
         |expression: Value| json!({"objectSelector": {"matchExpressions": [expression]}});
     row(
-        "T-049",
+        "unknown selector operator",
         selector(json!({"key": "k", "operator": "Foo"})),
         &[
             "objectSelector.matchExpressions[0].operator: Invalid value: \"Foo\": not a valid selector \
@@ -240,25 +244,25 @@ async fn new_webhooks() {
         ],
     );
     row(
-        "T-049",
+        "selector without values",
         selector(json!({"key": "k", "operator": "In"})),
         &["objectSelector.matchExpressions[0].values: Required value: must be specified when \
            `operator` is 'In' or 'NotIn'"],
     );
     let conditions = |conditions: Value| json!({"matchConditions": conditions});
     row(
-        "T-050",
+        "condition without a name",
         conditions(json!([{"expression": "true"}])),
         &["matchConditions[0].name: Required value"],
     );
     row(
-        "T-050",
+        "malformed condition name",
         conditions(json!([{"name": "-hello", "expression": "true"}])),
         &["matchConditions[0].name: Invalid value: \"-hello\": name part must consist of …"],
     );
     let named = |name: &str| json!({"name": name, "expression": "true"});
     row(
-        "T-051",
+        "duplicate condition name",
         conditions(json!([named("x"), named("x")])),
         &["matchConditions[1].name: Duplicate value: \"x\""],
     );
@@ -272,12 +276,16 @@ async fn new_webhooks() {
         ),
     ] {
         let want = format!("matchConditions[0].expression: {want}");
-        row("T-052", conditions(json!([{"name": "x", "expression": expression}])), &[&want]);
+        row(
+            "invalid expression",
+            conditions(json!([{"name": "x", "expression": expression}])),
+            &[&want],
+        );
     }
     let many = |n: usize| conditions((0..n).map(|idx| named(&format!("c{idx}"))).collect());
-    row("T-053", many(MATCH_CONDITIONS_MAX), &[]);
+    row("the most conditions", many(MATCH_CONDITIONS_MAX), &[]);
     row(
-        "T-053",
+        "too many conditions",
         many(MATCH_CONDITIONS_MAX + 1),
         &["matchConditions: Too many: 65: must have at most 64 items"],
     );
@@ -291,19 +299,19 @@ async fn names_are_unique_where_they_must_be() {
     let twice = json!([webhook(json!({})), webhook(json!({}))]);
     let answer = create(&admin, Validating, "twice", twice).await;
     let want = "webhooks[1].name: Duplicate value: \"a.example.com\"";
-    assert_faults("T-040", &answer, &[want.to_owned()]);
+    assert_faults("duplicate webhook name", &answer, &[want.to_owned()]);
 
     let condition = json!([{"name": "x", "expression": "true"}]);
     let two = json!([
         webhook(json!({"matchConditions": condition})),
         webhook(json!({"name": "b.example.com", "matchConditions": condition})),
     ]);
-    create(&admin, Validating, "t-051", two).await.expect(201);
+    create(&admin, Validating, "same-conditions", two).await.expect(201);
 
     let answer = create(&admin, Validating, "x.static.k8s.io", json!([])).await;
     let want = "metadata.name: Invalid value: \"x.static.k8s.io\": names ending with \
                 \".static.k8s.io\" are reserved …";
-    assert_faults("T-056", &answer, &[want.to_owned()]);
+    assert_faults("reserved name", &answer, &[want.to_owned()]);
 }
 
 /// An update may keep faults that the stored object has.
@@ -343,14 +351,14 @@ async fn what_was_stored_before_a_rule_can_still_change() {
     let answer = replace(&admin, Validating, "strict", worse).await;
     let want = "webhooks[0].sideEffects: Unsupported value: \"Some\": supported values: \"None\", \
                 \"NoneOnDryRun\"";
-    assert_faults("T-035", &answer, &[want.to_owned()]);
+    assert_faults("an update that adds a fault", &answer, &[want.to_owned()]);
     let known = json!([webhook(versions(json!(["v1beta1", "x"])))]);
     create(&admin, Validating, "known", known).await.expect(201);
     let unknown = json!([webhook(versions(json!(["x"])))]);
     let answer = replace(&admin, Validating, "known", unknown).await;
     let want = "webhooks[0].admissionReviewVersions: Invalid value: [\"x\"]: must include at least one \
                 of v1, v1beta1";
-    assert_faults("T-038", &answer, &[want.to_owned()]);
+    assert_faults("an update that removes the known version", &answer, &[want.to_owned()]);
 }
 
 /// The object is accepted with a warning.

@@ -41,10 +41,10 @@ async fn initializers() {
     let of_names =
         |names: &[&str]| -> Value { names.iter().map(|name| json!({"name": name})).collect() };
     let mut rows: Vec<Row> = vec![
-        ("T-001", json!([{"name": "a.b.c"}]), vec![]),
-        ("T-001", json!([]), vec![]),
+        ("valid name", json!([{"name": "a.b.c"}]), vec![]),
+        ("no initializers", json!([]), vec![]),
         (
-            "T-002",
+            "invalid names",
             of_names(&["a.b.c", "k8s.io", "", "A.b.c"]),
             vec![
                 "initializers[1].name: Invalid value: \"k8s.io\": should be a domain with at least \
@@ -56,12 +56,12 @@ async fn initializers() {
             ],
         ),
         (
-            "T-003",
+            "duplicate name",
             of_names(&["a.b.c", "a.b.c"]),
             vec!["initializers[1].name: Duplicate value: \"a.b.c\"".to_owned()],
         ),
         (
-            "T-017",
+            "unsupported failurePolicy",
             json!([{"name": "a.b.c", "failurePolicy": "other"}]),
             vec![
                 "initializers[0].failurePolicy: Unsupported value: \"other\": supported values: \
@@ -70,48 +70,48 @@ async fn initializers() {
             ],
         ),
         (
-            "T-020",
+            "failurePolicy Fail at first",
             json!([{"name": "a.b.c", "failurePolicy": "Ignore"},
                 {"name": "b.b.c", "failurePolicy": "Fail"}]),
             vec![format!("initializers[1].failurePolicy: {FIRST_IS_IGNORE}")],
         ),
     ];
     for (row, changes, want) in [
-        ("T-004", json!({"apiGroups": []}), "apiGroups: Required value"),
-        ("T-004", json!({"apiGroups": null}), "apiGroups: Required value"),
-        ("T-004", json!({"apiVersions": []}), "apiVersions: Required value"),
-        ("T-004", json!({"apiVersions": null}), "apiVersions: Required value"),
-        ("T-004", json!({"resources": []}), "resources: Required value"),
-        ("T-004", json!({"resources": null}), "resources: Required value"),
-        ("T-005", json!({"apiGroups": ["a", ""]}), ""),
-        ("T-006", json!({"apiVersions": ["v1", ""]}), "apiVersions[1]: Required value"),
-        ("T-006", json!({"resources": ["pods", ""]}), "resources[1]: Required value"),
+        ("no apiGroups", json!({"apiGroups": []}), "apiGroups: Required value"),
+        ("null apiGroups", json!({"apiGroups": null}), "apiGroups: Required value"),
+        ("no apiVersions", json!({"apiVersions": []}), "apiVersions: Required value"),
+        ("null apiVersions", json!({"apiVersions": null}), "apiVersions: Required value"),
+        ("no resources", json!({"resources": []}), "resources: Required value"),
+        ("null resources", json!({"resources": null}), "resources: Required value"),
+        ("the core group", json!({"apiGroups": ["a", ""]}), ""),
+        ("empty apiVersion", json!({"apiVersions": ["v1", ""]}), "apiVersions[1]: Required value"),
+        ("empty resource", json!({"resources": ["pods", ""]}), "resources[1]: Required value"),
         (
-            "T-007",
+            "group before *",
             json!({"apiGroups": ["a", "*"]}),
             r#"apiGroups: Invalid value: ["a","*"]: if '*' is present, must not specify other API groups"#,
         ),
         (
-            "T-007",
+            "group after *",
             json!({"apiGroups": ["*", "a"]}),
             r#"apiGroups: Invalid value: ["*","a"]: if '*' is present, must not specify other API groups"#,
         ),
         (
-            "T-007",
+            "version before *",
             json!({"apiVersions": ["v1", "*"]}),
             r#"apiVersions: Invalid value: ["v1","*"]: if '*' is present, must not specify other API versions"#,
         ),
         (
-            "T-007",
+            "resource before *",
             json!({"resources": ["pods", "*"]}),
             r#"resources: Invalid value: ["pods","*"]: if '*' is present, must not specify other resources"#,
         ),
         (
-            "T-008",
+            "subresource",
             json!({"resources": ["pods/log"]}),
             "resources[0]: Invalid value: \"pods/log\": must not specify subresources",
         ),
-        ("T-009", json!({"resources": ["*/*"]}), ""),
+        ("*/*", json!({"resources": ["*/*"]}), ""),
     ] {
         let want = match want {
             "" => vec![],
@@ -134,29 +134,29 @@ async fn hooks() {
         rows.push((row, json!([hook(&authority, json!({"rules": [rule]}))]), want.collect()));
     };
     of_rule(
-        "T-010",
+        "* with a subresource",
         json!({"resources": ["*", "pods/exec"]}),
         &[r#"resources: Invalid value: ["*","pods/exec"]: if '*' is present, must not …"#],
     );
     of_rule(
-        "T-010",
+        "*/* with a resource",
         json!({"resources": ["*/*", "pods"]}),
         &[r#"resources: Invalid value: ["*/*","pods"]: if '*/*' is present, must not …"#],
     );
     for resources in [["pods/*", "pods/log"], ["pods/log", "pods/*"]] {
         let want = "resources[…]: Invalid value: \"pods/log\": if 'pods/*' is present, must not \
                     specify pods/log";
-        of_rule("T-011", json!({"resources": resources}), &[want]);
+        of_rule("pods/* with pods/log", json!({"resources": resources}), &[want]);
     }
     for resources in [["*/scale", "pods/scale"], ["pods/scale", "*/scale"]] {
         let want = "resources[…]: Invalid value: \"pods/scale\": if '*/scale' is present, must not \
                     specify pods/scale";
-        of_rule("T-011", json!({"resources": resources}), &[want]);
+        of_rule("*/scale with pods/scale", json!({"resources": resources}), &[want]);
     }
-    of_rule("T-012", json!({"resources": ["pods", "pods/*"]}), &[]);
-    of_rule("T-013", json!({"verbs": []}), &["verbs: Required value"]);
+    of_rule("pods with pods/*", json!({"resources": ["pods", "pods/*"]}), &[]);
+    of_rule("no verbs", json!({"verbs": []}), &["verbs: Required value"]);
     of_rule(
-        "T-013",
+        "* with another verb",
         json!({"verbs": ["CREATE", "*"]}),
         &[
             r#"verbs: Invalid value: ["CREATE","*"]: if '*' is present, must not specify other operations"#,
@@ -167,10 +167,10 @@ async fn hooks() {
         format!("verbs[1]: Unsupported value: \"\": {supported}"),
         format!("verbs[0]: Unsupported value: \"PATCH\": {supported}"),
     );
-    of_rule("T-014", json!({"verbs": ["CREATE", ""]}), &[&empty]);
-    of_rule("T-014", json!({"verbs": ["PATCH"]}), &[&patch]);
+    of_rule("empty verb", json!({"verbs": ["CREATE", ""]}), &[&empty]);
+    of_rule("unsupported verb", json!({"verbs": ["PATCH"]}), &[&patch]);
     of_rule(
-        "T-016",
+        "verbs differ from operations",
         json!({"verbs": ["CREATE"], "operations": ["CREATE", "UPDATE"]}),
         &[r#"operations: Invalid value: ["CREATE","UPDATE"]: must equal verbs when both are set"#],
     );
@@ -180,29 +180,29 @@ async fn hooks() {
         rows.push((row, json!([hook(&authority, changes)]), want.collect()));
     };
     of_hook(
-        "T-017",
+        "unsupported failurePolicy",
         json!({"failurePolicy": "other"}),
         &["failurePolicy: Unsupported value: \"other\": supported values: \"Fail\", \"Ignore\""],
     );
     let refused = format!("failurePolicy: {FIRST_IS_IGNORE}");
-    of_hook("T-019", json!({"failurePolicy": "Fail"}), &[&refused]);
+    of_hook("failurePolicy Fail at first", json!({"failurePolicy": "Fail"}), &[&refused]);
     let mut of_client = |row: &'static str, changes: Value, want: &[&str]| {
         let client = with(hook(&authority, json!({}))["clientConfig"].clone(), changes);
         of_hook(row, json!({"clientConfig": client}), want);
     };
-    of_client("T-024", json!({"caBundle": null}), &["clientConfig.caBundle: Required value"]);
+    of_client("no caBundle", json!({"caBundle": null}), &["clientConfig.caBundle: Required value"]);
     of_client(
-        "T-024",
+        "malformed caBundle",
         json!({"caBundle": STANDARD.encode("no certificate")}),
         &["clientConfig.caBundle: Invalid value: …: unable to parse any certificate"],
     );
     of_client(
-        "T-025",
+        "empty service name",
         json!({"service": {"namespace": "n", "name": ""}}),
         &["clientConfig.service.name: Required value"],
     );
     of_client(
-        "T-025",
+        "no service namespace",
         json!({"service": {"name": "s"}}),
         &["clientConfig.service.namespace: Required value"],
     );
@@ -213,10 +213,10 @@ async fn hooks() {
         ("/a/--x", "segment[1]: a lowercase RFC 1123 subdomain …"),
     ] {
         let want = format!("clientConfig.urlPath: Invalid value: \"{path}\": {want}");
-        of_client("T-026", json!({"urlPath": path}), &[&want]);
+        of_client("malformed urlPath", json!({"urlPath": path}), &[&want]);
     }
     for path in ["/", "/foo", ""] {
-        of_client("T-026", json!({"urlPath": path}), &[]);
+        of_client("valid urlPath", json!({"urlPath": path}), &[]);
     }
     check(&cluster.admin(), ExternalHook, rows).await;
 }
@@ -274,7 +274,7 @@ async fn hooks_begin_open() {
     };
     let more = |policy| json!([named("a.b.c", "Fail"), named("b.b.c", policy)]);
     let answer = replace(&admin, ExternalHook, "h", more("Fail")).await;
-    assert_faults("T-022", &answer, &refused(1));
+    assert_faults("a second hook with policy Fail", &answer, &refused(1));
     replace(&admin, ExternalHook, "h", more("Ignore")).await.expect(200);
     let renamed = json!([named("c.b.c", "Fail"), named("b.b.c", "Ignore")]);
     let answer = replace(&admin, ExternalHook, "h", renamed).await;
@@ -285,7 +285,7 @@ async fn hooks_begin_open() {
 
     admin.delete(&path).await.expect(200);
     let answer = create(&admin, ExternalHook, "h", json!([named("a.b.c", "Fail")])).await;
-    assert_faults("T-023", &answer, &refused(0));
+    assert_faults("a hook that is created again", &answer, &refused(0));
 }
 
 /// The object is accepted with a warning.
@@ -313,7 +313,7 @@ async fn a_put_replaces_what_it_has_seen_and_nothing_else() {
     admin.put(&path, &body).await.expect(404);
     admin.post(&path_of(Initializer), &body).await.expect(201);
     let want = "metadata.resourceVersion: Invalid value: 0: must be specified for an update";
-    assert_faults("T-027", &admin.put(&path, &body).await, &[want.to_owned()]);
+    assert_faults("no resourceVersion", &admin.put(&path, &body).await, &[want.to_owned()]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

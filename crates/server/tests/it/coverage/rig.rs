@@ -98,7 +98,7 @@ impl Rig {
         rig
     }
 
-    /// Waits until the server has written down which rules roles have of others.
+    /// Waits until the server has stored the rules of aggregated roles.
     async fn aggregated(&self) {
         for (role, parts) in [
             ("view", ["system:aggregate-to-view"].as_slice()),
@@ -146,8 +146,8 @@ impl Rig {
         self.alice.send(attempt.method.clone(), &attempt.path, &headers, body).await
     }
 
-    /// What the mutating and the validating hook were asked about what alice does, since this was
-    /// last asked.
+    /// The requests of alice that the mutating and the validating hook received since the last
+    /// call.
     pub(super) fn told(&self) -> [Vec<Value>; 2] {
         [&self.mutating, &self.validating].map(|hook| {
             let told = hook.take_requests().iter().map(asked).collect::<Vec<_>>().into_iter();
@@ -173,7 +173,7 @@ impl Rig {
         self.questions();
     }
 
-    /// Waits until the server has done by itself what a new object makes it do.
+    /// Waits until the loops of the server have processed a new object.
     pub(super) async fn settled(&self, target: &Target) {
         if target.plural == "customresourcedefinitions" {
             self.established(target.object_name()).await;
@@ -194,7 +194,7 @@ impl Rig {
         panic!("{name} is not served");
     }
 
-    /// Waits until an object is gone. What has contents goes later.
+    /// Waits until an object is deleted. Namespaces and definitions take longer.
     pub(super) async fn gone(&self, path: &str) {
         for _ in 0..2000 {
             if self.admin.get(path).await.code == 404 {

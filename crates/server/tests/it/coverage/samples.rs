@@ -6,7 +6,7 @@ use super::rig::NAMESPACE;
 use super::served::Target;
 use crate::certificate_requests::ANN;
 
-/// An object that the server takes.
+/// Returns an object that the server accepts.
 pub(crate) fn sample(target: &Target) -> Value {
     let kind = target.kind["kind"].as_str().expect("a kind");
     let mut object = content(kind);

@@ -36,7 +36,7 @@ impl fmt::Display for Target {
 }
 
 impl Served {
-    /// All of them, as discovery tells.
+    /// Reads all resources from discovery.
     pub(crate) async fn discover(client: &Client) -> Vec<Self> {
         let mut versions = vec![(String::new(), "v1".to_owned(), "/api/v1".to_owned())];
         let text = |value: &Value| value.as_str().expect("text").to_owned();
@@ -91,7 +91,7 @@ impl Target {
         self.verbs.iter().any(|own| own == verb)
     }
 
-    /// Where its objects are.
+    /// The path of the collection.
     pub(crate) fn collection(&self) -> String {
         let prefix = match self.group.as_str() {
             "" => "/api".to_owned(),

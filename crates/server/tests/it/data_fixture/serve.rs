@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// Serves a data directory, and reads, updates and deletes all that is stored in it.
 pub(super) async fn everything(folder: TempDir) {
     let mut stored = stored(&folder);
-    // Definitions take their objects with them and namespaces theirs, so they come last.
+    // Definitions and namespaces come last, because deleting them deletes their objects.
     stored.sort_by_key(|own| match own.path.split('/').nth_back(1) {
         Some("customresourcedefinitions") => 1,
         Some("namespaces") => 2,
@@ -142,7 +142,7 @@ async fn update(admin: &Client, path: &str, stored: &Value) {
 
 async fn delete(admin: &Client, path: &str) {
     let answer = admin.delete(path).await;
-    // An object that was terminating went with its last finalizer.
+    // A terminating object was deleted with its last finalizer.
     assert!(matches!(answer.code, 200 | 202 | 404 | 409), "{path}: {}", answer.text());
     let deadline = tokio::time::Instant::now() + PATIENCE;
     while admin.get(&uninitialized(path)).await.code != 404 {

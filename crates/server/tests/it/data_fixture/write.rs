@@ -35,7 +35,7 @@ pub(super) async fn data_directory() -> TempDir {
     let cluster = Cluster::start_in(folder, |options, folder| {
         change(options, folder);
         // Also the record by which several servers know of each other.
-        options.admission.sync.is_only_server = false;
+        options.admission.config_sync.is_only_server = false;
     })
     .await;
     let admin = cluster.admin();
@@ -88,7 +88,7 @@ async fn objects_of_every_kind(admin: &Client) {
     configure_admission(admin).await;
     let pending = format!("{MAPS}?includeUninitialized=true");
     admin.post(&pending, &map("pending", &[])).await.expect(202);
-    // A namespace that can not go because of what is in it.
+    // A terminating namespace with an object that has a finalizer.
     let going = json!({"metadata": {"name": "going", "labels": {"coverage": "yes"}}});
     admin.post("/api/v1/namespaces", &going).await.expect(201);
     let inside = "/api/v1/namespaces/going/secrets";
@@ -155,7 +155,7 @@ async fn writes_behind_a_snapshot(admin: &Client) {
         admin.post(&secrets, &map(name, &[])).await.expect(201);
     }
     admin.delete(&format!("{secrets}/late-deleted")).await.expect(200);
-    // Its write moves the mark.
+    // Its write moves the config revision key.
     let hooks = format!("{CONFIGURATIONS}/validatingwebhookconfigurations/hooks");
     merge(admin, &hooks, json!({"metadata": {"annotations": {"late": "yes"}}})).await;
     merge(admin, &format!("{MAPS}/kept"), json!({"data": {"late": "yes"}})).await;
@@ -170,7 +170,7 @@ async fn writes_behind_a_snapshot(admin: &Client) {
     admin.delete(&format!("{services}/late-deleted")).await.expect(200);
 }
 
-/// Writes down every object with the label.
+/// Writes every object with the label to `objects.jsonl`.
 async fn write_list(admin: &Client, folder: &Path) {
     let mut lines = Vec::new();
     for served in Served::discover(admin).await {

@@ -135,7 +135,7 @@ pub(super) async fn create(user: &Client, query: &str, object: &Value) -> Reply 
     user.post(&format!("{MAPS}?{query}"), object).await
 }
 
-/// The far side fails in some way, and this is what it is called.
+/// The hook fails in some way, and this is the name of the failure in the metrics.
 fn far_causes() -> Vec<(&'static str, Script, &'static str)> {
     let conduct = |conduct| Script::from(Answer::misbehave(conduct));
     let long = Answer::json("").body(Body::Filler(5 << 20));
@@ -184,8 +184,8 @@ async fn the_failure_policy_decides_about_the_far_side() {
     }
 }
 
-/// What happens on this side: the script of the hook, who takes places among its calls, the query and
-/// the object of the request, and the answer whatever the policy.
+/// A failure of this server: the script of the hook, the users who hold its call slots, the query
+/// and the object of the request, and the response with either policy.
 struct Own {
     cause: &'static str,
     script: Script,
@@ -195,7 +195,7 @@ struct Own {
     code: u16,
 }
 
-/// A hook has four places here, so that one user has two.
+/// A hook has four call slots in this test, of which one user gets two.
 fn own_causes() -> Vec<Own> {
     let hang = || Script::from(Answer::misbehave(Conduct::Hang));
     let endless = Answer::json("").body(Body::Endless);

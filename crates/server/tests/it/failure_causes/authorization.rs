@@ -1,4 +1,4 @@
-//! Authorization webhooks.
+//! Failures of authorization webhooks, by cause.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -161,7 +161,7 @@ async fn with_transport(broken: Broken, policy: &str) -> Answer {
         folder,
         |_, _| {},
         |options| {
-            options.slots =
+            options.authorizer_slots =
                 members.map(SlotAuthorizer::Fixed).map(AuthorizerSlot::without_observer).into();
         },
     )
@@ -198,8 +198,8 @@ async fn a_slow_webhook_and_many_watches_open_nothing() {
     assert_eq!(attacks.len(), 16, "the attack goes on");
 }
 
-/// Attack A3: one user's slow questions hold connections to the webhook, which permits few requests at a time on
-/// one. The question about another user does not wait for them until it is out of time.
+/// Attack A3: one user's slow questions hold connections to the webhook, which permits few requests at a
+/// time on one. The question about another user does not wait for them until it is out of time.
 #[tokio::test(flavor = "multi_thread")]
 async fn slow_questions_of_one_user_do_not_hold_up_those_of_another() {
     const N_SLOW: usize = 40;

@@ -139,7 +139,7 @@ async fn some_objects_wait_for_nobody() {
     assert_eq!(pending(&changed), None);
 }
 
-/// A creator who waits takes no room from those who could act.
+/// A create that waits for initializers holds no in-flight permit.
 #[tokio::test(flavor = "multi_thread")]
 async fn waiting_takes_no_room() {
     let scene = Scene::start_with(|options| options.mutating_requests_max = 1).await;
@@ -161,7 +161,7 @@ async fn waiting_takes_no_room() {
     }
 }
 
-/// Tries again while there is no room.
+/// Retries while the server returns 429.
 async fn patiently<F: Future<Output = Answer>>(request: impl Fn() -> F) -> Answer {
     for _ in 0..1_000 {
         let answer = request().await;

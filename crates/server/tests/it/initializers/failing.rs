@@ -1,10 +1,11 @@
-//! Objects that an initializer gives up on.
+//! Objects that an initializer marks as failed.
 
 use serde_json::{Value, json};
 
 use super::scene::{MAPS, Scene, map, next, seen};
 
-/// Begins to create, gives up with a result, and returns what the creator is told.
+/// Begins a create, marks the object as failed with a result, and returns the response of the
+/// create.
 async fn given_up(scene: &Scene, name: &str, result: &Value) -> crate::client::Answer {
     let mut all = scene.watch("includeUninitialized=1").await;
     let mut body = map(name);

@@ -1,4 +1,4 @@
-//! Hooks and the audit log on the way of objects that wait.
+//! Hooks and audit events of objects that wait for initializers.
 
 use serde_json::{Value, json};
 
@@ -63,7 +63,7 @@ async fn a_hook_may_choose_initializers() {
     alice.post(&path, &map("n")).await.expect(422);
 }
 
-/// B5: not even a hook changes the list by way of a subresource.
+/// Not even a hook changes the list by way of a subresource.
 #[tokio::test(flavor = "multi_thread")]
 async fn subresources_keep_the_list_whatever_hooks_say() {
     const PODS: &str = "/api/v1/namespaces/default/pods";

@@ -8,7 +8,7 @@ use super::scene::{MAPS, Scene, map, next, pending, seen};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// A server that begins so much later than the one on which an object was made that waits for two.
+/// Starts a server this much later than the server that created an object with two initializers.
 async fn left_behind(policies: &[(&str, &str)], later: Duration) -> Scene {
     let scene = Scene::start().await;
     scene.register(policies).await;
@@ -27,17 +27,17 @@ async fn reading_takes_out_one_at_a_time() {
     scene.pass(70.0);
     assert_eq!(pending(&scene.get("m").await), Some(vec!["a.x.y", "b.x.y"]));
     scene.pass(50.0);
-    // The API knows no other way to read one object.
+    // The API serves no HEAD for an object.
     assert_eq!(scene.admin.send(Method::HEAD, &path, &[], "").await.code, 405);
     let list = scene.admin.get(&format!("{MAPS}?includeUninitialized=1")).await.expect(200);
     let items = list["items"].as_array().unwrap().iter();
     let own = items.filter(|item| item["metadata"]["name"] == "m").map(pending).next();
-    assert_eq!(own, Some(Some(vec!["a.x.y", "b.x.y"])), "T-191: lists do not repair");
+    assert_eq!(own, Some(Some(vec!["a.x.y", "b.x.y"])), "lists do not repair");
 
     let alice = scene.grant_alice(&[]).await;
     let mut default = scene.watch("").await;
     let first = alice.get(&path).await.expect(200);
-    assert_eq!(pending(&first), Some(vec!["b.x.y"]), "T-189, T-194");
+    assert_eq!(pending(&first), Some(vec!["b.x.y"]), "one read repairs one step");
     assert_eq!(pending(&alice.get(&path).await.expect(200)), None);
     assert_eq!(next(&mut default).await, seen("ADDED", "m", &[]));
     let repaired = "portcullis_initializer_read_repairs_total{name=\"a.x.y\"}";
@@ -53,7 +53,7 @@ async fn some_are_left_as_they_are() {
         .delete("/apis/admissionregistration.k8s.io/v1alpha1/initializerconfigurations/a")
         .await
         .expect(200);
-    assert_eq!(pending(&scene.get("m").await), None, "T-186: now nobody knows it");
+    assert_eq!(pending(&scene.get("m").await), None, "now nobody knows it");
 
     let scene = Scene::start().await;
     scene.register(&DEAD).await;
@@ -88,7 +88,7 @@ async fn readers_do_not_repair_twice() {
         assert_eq!(
             (kind.as_str(), name.as_str(), waiting.len()),
             ("MODIFIED", "m", expected),
-            "T-193"
+            "each repair is one event"
         );
     }
 }

@@ -1,4 +1,4 @@
-//! A server whose clock stands still, initializers, and who acts for them.
+//! A server with a manual clock, and functions that act as initializers.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ impl Scene {
         Self::start_in(folder, jiff::Timestamp::now(), change).await
     }
 
-    /// A server on what a folder holds, at a time on the wall.
+    /// Starts a server on the data in a folder, with this wall-clock time.
     pub(super) async fn start_in(
         folder: tempfile::TempDir,
         now: jiff::Timestamp,
@@ -54,7 +54,8 @@ impl Scene {
         Self { cluster, clock, admin }
     }
 
-    /// The server dies, and another one begins so much later. Who made objects is forgotten.
+    /// Stops the server without cleanup and starts another one this much later, which does not
+    /// track the objects.
     pub(super) async fn crash(self, later: Duration) -> Self {
         let now = jiff::Timestamp::now() + later;
         let folder = self.cluster.stop(Duration::ZERO).await;
@@ -120,7 +121,7 @@ impl Scene {
         self.admin.get(&format!("{MAPS}/{name}")).await.expect(200)
     }
 
-    /// An initializer acts: it takes itself out.
+    /// Acts as an initializer: removes its entry from the object.
     pub(super) async fn act(&self, name: &str, initializer: &str) -> Value {
         let pending = json!([{"$patch": "delete", "name": initializer}]);
         let patch = json!({"metadata": {"initializers": {"pending": pending}},
@@ -148,7 +149,7 @@ impl Scene {
 
 /// Waits until timers of a clock are set.
 pub(super) async fn asleep(clock: &Clock, until: f64, n_objects: usize) {
-    let waiting = clock.wait_until_asleep(Duration::from_secs_f64(until), n_objects);
+    let waiting = clock.wait_for_sleepers(Duration::from_secs_f64(until), n_objects);
     tokio::time::timeout(PATIENCE, waiting).await.expect("timers that are set");
 }
 
@@ -169,7 +170,7 @@ pub(super) fn map(name: &str) -> Value {
     json!({"metadata": {"name": name}, "data": {"a": "b"}})
 }
 
-/// A configmap that says this about its initializers.
+/// A configmap with these initializers in its metadata.
 pub(super) fn map_with(name: &str, initializers: Value) -> Value {
     json!({"metadata": {"name": name, "initializers": initializers}, "data": {"a": "b"}})
 }

@@ -1,7 +1,7 @@
 //! The visibility of uninitialized objects.
 
 use serde_json::{Value, json};
-use server::GetMode;
+use server::UninitializedGetMode;
 
 use super::scene::{MAPS, Scene, entry, map, next, pending, seen};
 use crate::initializers::scene::{INITIALIZERS, configuration};
@@ -59,7 +59,7 @@ async fn lists_hide_what_is_not_initialized() {
     assert!(visible(scene.list("includeUninitialized=1").await).is_empty());
 }
 
-/// Counts are told where nothing can be hidden, also when the server has just begun.
+/// A list contains remainingItemCount if no object can be hidden, also directly after the start.
 #[tokio::test(flavor = "multi_thread")]
 async fn counts_are_exact_or_absent() {
     const SECRETS: &str = "/api/v1/namespaces/default/secrets";
@@ -86,10 +86,12 @@ async fn counts_are_exact_or_absent() {
     assert!(page["metadata"]["remainingItemCount"].is_number(), "who sees all may count all");
 }
 
-/// With `GetMode::Accepted`, GET returns 202 and a Status.
+/// With `UninitializedGetMode::Accepted`, GET returns 202 and a Status.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_may_only_say_that_there_will_be_an_object() {
-    let scene = Scene::start_with(|options| options.admission.get_mode = GetMode::Accepted).await;
+    let scene =
+        Scene::start_with(|options| options.admission.get_mode = UninitializedGetMode::Accepted)
+            .await;
     scene.register(&[("a.x.y", "Ignore")]).await;
     let made = store(&scene, "m").await;
     let path = format!("{MAPS}/m");
@@ -125,7 +127,7 @@ async fn watches_tell_of_what_was_always_hidden_to_those_who_ask() {
     let path = format!("{MAPS}?watch=1&resourceVersion={version}");
     let mut late = scene.admin.watch(&path).await;
     scene.act("n", "a.x.y").await;
-    assert_eq!(next(&mut default).await, seen("ADDED", "n", &[]), "T-165: nothing before");
+    assert_eq!(next(&mut default).await, seen("ADDED", "n", &[]), "nothing before");
     assert_eq!(next(&mut late).await, seen("ADDED", "n", &[]));
     assert_eq!(next(&mut all).await, seen("MODIFIED", "n", &[]));
     let mut initial = scene.admin.watch(&format!("{MAPS}?watch=1&labelSelector=!x")).await;
@@ -201,7 +203,7 @@ async fn hidden_roles_grant_nothing() {
         }
     }
     scene.cluster.alice().get(MAPS).await.expect(403);
-    // An initializer may change what is fixed later.
+    // An initializer may change fields that are immutable later.
     let patch = json!({"metadata": {"initializers": null}, "roleRef": {"name": "edit"}});
     let path = format!("{BINDINGS}/view");
     scene.admin.patch(&path, "merge-patch", &patch).await.expect(200);

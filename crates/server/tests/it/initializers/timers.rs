@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use http::Method;
 use serde_json::json;
-use server::{SyncMode, SyncOptions};
+use server::{ConfigSyncMode, ConfigSyncOptions};
 
 use super::scene::{MAPS, Scene, entry, map, map_with, next, pending, seen};
 use crate::initializers::scene::{INITIALIZERS, configuration};
@@ -54,7 +54,7 @@ async fn those_that_must_not_be_skipped_keep_the_object() {
     assert_eq!(
         told["message"],
         "Timeout: server has timed out waiting for the initialization of configmaps m",
-        "T-180"
+        "the message of the timeout"
     );
     let left = scene.get("m").await;
     assert_eq!(pending(&left), Some(vec!["b.x.y"]));
@@ -218,12 +218,12 @@ async fn nothing_is_taken_out_by_stale_configuration() {
     scene.register(&[("a.x.y", "Ignore")]).await;
     let folder = scene.cluster.stop(Duration::ZERO).await;
     let scene = Scene::start_in(folder, jiff::Timestamp::now(), |options| {
-        // The first read is the last one.
-        options.admission.sync = SyncOptions {
-            mode: SyncMode::Poll,
+        // The poll interval is so long that the server reads the configuration only once.
+        options.admission.config_sync = ConfigSyncOptions {
+            sync_mode: ConfigSyncMode::Poll,
             poll_interval: Duration::from_secs(3600),
             max_staleness: Duration::from_secs(2),
-            ..SyncOptions::default()
+            ..ConfigSyncOptions::default()
         };
     })
     .await;

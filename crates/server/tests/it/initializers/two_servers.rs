@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use etcd_testing::{Member, State};
 use serde_json::{Value, json};
-use server::{Clock, SyncOptions};
+use server::{Clock, ConfigSyncOptions};
 
 use super::scene::{INITIALIZERS, MAPS, asleep, configuration, entry, map, next, pending, seen};
 use crate::client::Client;
@@ -23,8 +23,10 @@ async fn station(members: &[Member], later: Duration) -> (Station, Clock) {
     let own = clock.clone();
     let station = Station::start(members, |options| {
         options.admission.clock = own;
-        options.admission.sync =
-            SyncOptions { max_staleness: Duration::from_secs(2), ..SyncOptions::default() };
+        options.admission.config_sync = ConfigSyncOptions {
+            max_staleness: Duration::from_secs(2),
+            ..ConfigSyncOptions::default()
+        };
     });
     (station.await, clock)
 }
@@ -40,7 +42,7 @@ async fn act(admin: &Client, initializer: &str) -> Value {
     admin.patch(&format!("{MAPS}/m"), "strategic-merge-patch", &patch).await.expect(200)
 }
 
-/// Everybody sees the same, and whoever acts may do so anywhere.
+/// Both servers show the same state, and an initializer may use either server.
 #[tokio::test(flavor = "multi_thread")]
 async fn initializers_act_at_any_server() {
     let members = [member()];

@@ -117,5 +117,5 @@ async fn a21_the_annotation_of_mirror_pods_skips_no_initializer() {
         scene.admin.send(Method::POST, &path, &headers, body).await.expect(code);
     }
     let made = scene.admin.post(&path, &mirror("of-admin", Some("n1"))).await.expect(201);
-    assert_eq!(pending(&made), None, "T-170: who may `initialize` could leave them out anyway");
+    assert_eq!(pending(&made), None, "who may `initialize` could leave them out anyway");
 }

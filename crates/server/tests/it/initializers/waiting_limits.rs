@@ -82,7 +82,7 @@ async fn a21_one_user_leaves_room_for_others() {
         "Too many requests: too many objects wait for their initializers, please try again later";
     assert_eq!(refused["message"], want);
 
-    // The next server knows whose they are.
+    // The next server knows the creators of the objects.
     let (scene, alice, bob) = restart(scene).await;
     assert_eq!(create(&bob, "bob-2").await, 429);
     bob.delete(&format!("{MAPS}/alice-0")).await.expect(200);
@@ -98,7 +98,7 @@ async fn a21_one_user_leaves_room_for_others() {
     tokio::time::timeout(Duration::from_secs(20), emptied).await.expect("no useless records");
 }
 
-/// A21: what waits at one server counts at another.
+/// A21: an object that waits at one server counts at another server.
 #[tokio::test(flavor = "multi_thread")]
 async fn a21_objects_that_wait_count_at_every_server() {
     let members = [Member::alone()];

@@ -14,12 +14,12 @@ use crate::client::Client;
 
 /// One row of the table.
 pub(super) struct Row {
-    /// As on the page.
+    /// The name of the shared state in `docs/security.md`.
     pub(super) name: &'static str,
-    /// Makes limits small.
+    /// Changes the options, to make limits small.
     pub(super) change: fn(&mut ServerOptions, &Path),
     pub(super) attack: for<'a> fn(&'a Scene) -> Attacking<'a>,
-    /// Codes that the victim may get while it is full.
+    /// Status codes that the victim may get while the resource is exhausted.
     pub(super) when_full: &'static [u16],
 }
 
@@ -165,7 +165,7 @@ pub(super) const ROWS: &[Row] = &[
     Row {
         change: |options, folder| {
             usual(options, folder);
-            options.requests.service_ip_range = Some("10.9.0.0/28".parse().expect("a range"));
+            options.api_settings.service_ip_range = Some("10.9.0.0/28".parse().expect("a range"));
         },
         ..Row::new("addresses of services", |scene| {
             Box::pin(async {

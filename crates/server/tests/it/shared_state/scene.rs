@@ -53,7 +53,7 @@ impl Scene {
     pub(super) async fn start(change: fn(&mut ServerOptions, &Path)) -> Self {
         let files = Hooks::new();
         let guard = files.peer("guard", Script::rule(authorize));
-        // Failing open is what an attacker would like to bring about.
+        // The policy lets requests pass if the hook fails, which the attacker tries to cause.
         let open = json!({"failurePolicy": "NoOpinion", "timeout": "10s"});
         let plan = files.plan(&[files.webhook("guard", open), rbac()]);
         let cluster = files.cluster(&plan, change).await;

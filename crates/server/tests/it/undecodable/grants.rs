@@ -1,4 +1,4 @@
-//! Roles and bindings that can no longer be decoded grant nothing, and everybody is told.
+//! Roles and bindings that can not be decoded grant nothing, and the server reports them.
 
 use serde_json::json;
 

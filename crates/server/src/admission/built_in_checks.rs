@@ -1,0 +1,126 @@
+//! The checks that the server itself makes of an object, after mutating and before validating hooks.
+
+use std::sync::Arc;
+
+use api_object::{Status, Tree};
+use authz::Resource as Target;
+use store::Expect;
+
+use super::configuration_checks::check_configuration;
+use super::escalation::{EscalationProof, check_escalation};
+use super::owner_references::check_owner_references;
+use crate::authorize::authorize_target;
+use crate::cluster_ips::ClusterIpChange;
+use crate::rest::RequestContext;
+
+const SIGNERS: (&str, &str) = ("certificates.k8s.io", "signers");
+
+/// An object that passed all built-in checks.
+///
+/// INVARIANT: [`run_built_in_checks`] makes every value of this type, and it needs the proof of the
+/// escalation check for that. Admission stores nothing but checked objects.
+#[derive(Clone)]
+pub(crate) struct CheckedObject {
+    tree: Tree,
+    /// The config revision at which an admission configuration was checked against the others.
+    checked_config_revision: Option<Expect>,
+    _escalation_proof: EscalationProof,
+}
+
+impl CheckedObject {
+    pub(crate) fn tree(&self) -> &Tree {
+        &self.tree
+    }
+
+    pub(super) fn into_parts(self) -> (Tree, Option<Expect>) {
+        (self.tree, self.checked_config_revision)
+    }
+
+    /// Assigns a cluster IP to a service that needs one. No check depends on the IP, so the object stays
+    /// checked. Other objects stay as they are.
+    ///
+    /// # Errors
+    /// 422 if the service can not have the IP that it asks for, 500 if none is free.
+    pub(crate) async fn assign_cluster_ip(
+        &mut self,
+        ctx: &RequestContext<'_>,
+        old: Option<&Tree>,
+        is_dry_run: bool,
+    ) -> Result<ClusterIpChange, Status> {
+        ctx.allocate_cluster_ip(&mut self.tree, old, is_dry_run).await
+    }
+}
+
+/// Checks the next state of an object, which is valid by itself:
+///
+/// 1. The user may delete the object if the user changes its owner references, and may change the
+///    finalizers of owners whose deletion the references block.
+/// 2. The user holds every permission that a role or a binding grants.
+/// 3. The user may approve or sign a certificate request for its signer, and no certificate request asks for
+///    the group of superusers.
+/// 4. An object that asks for something that the server does not enforce is refused, or the user is warned.
+/// 5. An admission configuration does not contradict the other ones.
+///
+/// # Errors
+/// 403 or 422 if a check fails; 429, 500, 503 or 504 if the server failed to check.
+pub(crate) async fn run_built_in_checks(
+    ctx: &RequestContext<'_>,
+    tree: Tree,
+    old: Option<&Tree>,
+    warnings: &mut Vec<String>,
+) -> Result<CheckedObject, Status> {
+    check_owner_references(ctx, &tree, old).await?;
+    let grants = check_escalation(ctx, &tree, old).await?;
+    check_certificate_request(ctx, &tree, old).await?;
+    warnings.extend(check_unenforced_features(ctx, &tree, old)?);
+    let checked_config_revision = check_configuration(ctx, &tree, old, warnings).await?;
+    Ok(CheckedObject { tree, checked_config_revision, _escalation_proof: grants })
+}
+
+/// Refuses an object that asks for something that the server does not enforce, or returns a warning.
+fn check_unenforced_features(
+    ctx: &RequestContext<'_>,
+    new: &Tree,
+    old: Option<&Tree>,
+) -> Result<Option<String>, Status> {
+    // The server writes no such object on its own behalf.
+    if Arc::ptr_eq(ctx.authorized.user(), &ctx.server.loopback_user) {
+        return Ok(None);
+    }
+    let Some(unenforced) = api_resources::find_unenforced(ctx.resource, new, old) else {
+        return Ok(None);
+    };
+    if ctx.server.api_settings.refuses_unenforced && !unenforced.errors.is_empty() {
+        let kind = ctx.resource.group_kind();
+        return Err(Status::invalid(&kind, api_object::name(new), &unenforced.errors));
+    }
+    Ok(Some(unenforced.warning))
+}
+
+async fn check_certificate_request(
+    ctx: &RequestContext<'_>,
+    new: &Tree,
+    old: Option<&Tree>,
+) -> Result<(), Status> {
+    let forbidden =
+        |why: &str| Status::forbidden(&ctx.resource.group_resource(), api_object::name(new), why);
+    if old.is_none()
+        && let Some(why) = api_resources::forbidden_subject_reason(ctx.resource, new)
+    {
+        return Err(forbidden(&why));
+    }
+    let demand = api_resources::required_signer_permission(ctx.resource, new, old, ctx.subresource);
+    let Some(demand) = demand else { return Ok(()) };
+    let (verb, signer) = (demand.verb, demand.signer_name);
+    let domain = signer.split_once('/').map_or(signer, |(domain, _)| domain);
+    for name in [signer, &format!("{domain}/*")] {
+        let (api_group, resource) = SIGNERS;
+        let target = Target { api_group, api_version: "*", resource, name, ..Target::default() };
+        if authorize_target(ctx, verb, &target).await?.is_ok() {
+            return Ok(());
+        }
+    }
+    let signer = go_compat::quote(signer);
+    let what = if verb == "attest" { "for" } else { "requests with" };
+    Err(forbidden(&format!("user not permitted to {verb} {what} signerName {signer}")))
+}

@@ -1,0 +1,112 @@
+//! Conversion and defaults of the objects that hooks review.
+
+use admission::{GroupVersionKind, Operation};
+use admission_hooks::{ObjectKindError, ObjectKinds, UntypedKinds};
+use api_object::{GroupVersion, Tree};
+use api_resources::{PrepareError, Registry, Resource, kind_of_written_object};
+use authz::User;
+use codec::ExpectedKind;
+
+use crate::rest::requester_metadata;
+
+/// Converts objects between served versions, and completes them as the write of the request would.
+pub(super) struct HookObjectConverter<'a> {
+    pub(super) registry: &'a Registry,
+    pub(super) operation: Operation,
+    /// The resource that is written to.
+    pub(super) resource: &'a Resource,
+    /// Empty for the resource itself.
+    pub(super) subresource: &'a str,
+    /// The user of the request.
+    pub(super) user: &'a User,
+    /// The stored object, if there is one.
+    pub(super) old: Option<&'a Tree>,
+}
+
+impl ObjectKinds for HookObjectConverter<'_> {
+    /// Served versions differ in their name only.
+    fn convert(&self, tree: &Tree, to: &GroupVersionKind<'_>) -> Result<Tree, ObjectKindError> {
+        UntypedKinds.convert(tree, to)
+    }
+
+    fn normalize(&self, tree: Tree, kind: &GroupVersionKind<'_>) -> Result<Tree, ObjectKindError> {
+        let mut tree = UntypedKinds.normalize(tree, kind)?;
+        check_api_version_and_kind(&mut tree, kind)?;
+        let resource = self.resource_of_kind(kind);
+        let expected = ExpectedKind {
+            group: kind.group,
+            version: kind.version,
+            kind: kind.kind,
+            is_custom: resource.is_some_and(Resource::is_custom),
+        };
+        // Unknown fields are dropped, as in a request without strict field validation.
+        let invalid = |error: &dyn std::fmt::Display| ObjectKindError(error.to_string());
+        codec::conform_object(&mut tree, &expected).map_err(|error| invalid(&error))?;
+        api_object::normalize_metadata(&mut tree).map_err(|error| invalid(&error))?;
+        match resource {
+            Some(resource) => {
+                self.complete_object(resource, &mut tree, kind)?;
+            }
+            None if self.subresource == "token" => authn::set_token_request_defaults(&mut tree),
+            None => {}
+        }
+        Ok(tree)
+    }
+}
+
+impl HookObjectConverter<'_> {
+    /// The resource of a kind: that of the request, or another version of it that a hook asks for.
+    fn resource_of_kind(&self, kind: &GroupVersionKind<'_>) -> Option<&Resource> {
+        match *kind == kind_of_written_object(self.resource, "") {
+            true => Some(self.resource),
+            false => {
+                let found = self.registry.resource_of_kind(kind.group, kind.version, kind.kind);
+                found.map(std::ops::Deref::deref)
+            }
+        }
+    }
+
+    /// Completes the object as the write will store it.
+    fn complete_object(
+        &self,
+        resource: &Resource,
+        tree: &mut Tree,
+        kind: &GroupVersionKind<'_>,
+    ) -> Result<(), ObjectKindError> {
+        let malformed = |error: PrepareError| ObjectKindError(error.to_string());
+        match (self.operation, self.old) {
+            (Operation::Create, _) if self.subresource.is_empty() => {
+                api_resources::before_create(resource, tree, &requester_metadata(self.user))
+                    .map_err(malformed)
+            }
+            (Operation::Update, Some(old)) => {
+                let old = self.convert(old, kind).map_err(|error| {
+                    ObjectKindError(format!("Internal error occurred: {error}"))
+                })?;
+                let subresource = Some(self.subresource).filter(|own| !own.is_empty());
+                api_resources::before_update(resource, tree, &old, subresource).map_err(malformed)
+            }
+            (_, _) => Ok(()),
+        }
+    }
+}
+
+/// Refuses an object that names another kind or version than expected. A missing version is filled in.
+fn check_api_version_and_kind(
+    tree: &mut Tree,
+    kind: &GroupVersionKind<'_>,
+) -> Result<(), ObjectKindError> {
+    let wanted = GroupVersion::new(kind.group, kind.version).to_string();
+    if api_object::string_member(tree, "apiVersion").is_empty() {
+        tree.insert("apiVersion".to_owned(), wanted.as_str().into());
+    }
+    let (own_version, own_kind) =
+        (api_object::string_member(tree, "apiVersion"), api_object::string_member(tree, "kind"));
+    if (own_version, own_kind) == (wanted.as_str(), kind.kind) {
+        return Ok(());
+    }
+    let wanted_kind = kind.kind;
+    Err(ObjectKindError(format!(
+        "{own_kind} of {own_version} can not stand for {wanted_kind} of {wanted}"
+    )))
+}

@@ -1,0 +1,170 @@
+//! One attempt to write an object, and the decision whether its result is final.
+
+use admission::{InitializersOrigin, Operation};
+use admission_hooks::HookSession;
+use api_object::Status;
+use store::Entry;
+
+use super::freshness::{ConfigurationMatches, Freshness, FreshnessRequirement, confirm_for_write};
+use crate::rest::{RequestContext, RequestReport, WriteFailure};
+
+/// The state of one attempt to write an object. A retry makes a new one.
+pub(crate) struct WriteAttempt {
+    freshness_requirement: FreshnessRequirement,
+    /// `None` until [`super::establish_freshness`] sets it.
+    pub(super) freshness: Option<Freshness>,
+    pub(super) configuration_matches: ConfigurationMatches,
+    /// The session with the hooks; `None` until a hook matches.
+    pub(super) hook_session: Option<HookSession>,
+    /// The uid of the namespace in which the request began to create an object. Retries keep it.
+    pub(super) namespace_uid: Option<String>,
+    /// Whether the client or the configuration chose the initializers of a new object.
+    pub(super) initializer_origin: InitializersOrigin,
+    /// The warnings for the client. Those of a repeated attempt are dropped.
+    pub(crate) warnings: Vec<String>,
+}
+
+/// The decision about the result of an attempt.
+pub(crate) enum AttemptConclusion<T> {
+    /// The result of the request.
+    Final(Result<T, Status>),
+    /// The verb makes this attempt next.
+    Retry {
+        next: Box<WriteAttempt>,
+        /// The stored object as the failed transaction found it; `None` if the verb has to read it.
+        current: Option<Option<Entry>>,
+    },
+}
+
+impl WriteAttempt {
+    pub(crate) fn new(requirement: FreshnessRequirement) -> Self {
+        Self {
+            freshness_requirement: requirement,
+            freshness: None,
+            configuration_matches: ConfigurationMatches::default(),
+            hook_session: None,
+            namespace_uid: None,
+            initializer_origin: InitializersOrigin::Configuration,
+            warnings: Vec::new(),
+        }
+    }
+
+    pub(crate) fn freshness_requirement(&self) -> &FreshnessRequirement {
+        &self.freshness_requirement
+    }
+
+    pub(super) fn set_freshness(
+        &mut self,
+        freshness: Freshness,
+        configuration_matches: ConfigurationMatches,
+    ) {
+        self.freshness = Some(freshness);
+        self.configuration_matches = configuration_matches;
+    }
+
+    /// Records that a transaction of this attempt verified the config revision key.
+    pub(crate) fn record_config_verified(&mut self) {
+        self.freshness = self.freshness.take().map(Freshness::into_confirmed);
+    }
+
+    /// Moves the reports of the hooks, and on the last attempt the warnings, into the report of the
+    /// request.
+    fn move_into_report(&mut self, report: &mut RequestReport, is_last: bool) {
+        report.hook_reports.extend(self.hook_session.take().map(HookSession::into_report));
+        let snapshot = self.freshness.as_ref().and_then(Freshness::snapshot);
+        report.admission_revision = snapshot.map(|snapshot| snapshot.revision);
+        if is_last {
+            report.warnings.append(&mut self.warnings);
+        }
+    }
+
+    fn into_next_attempt(self, requirement: FreshnessRequirement) -> Box<Self> {
+        Box::new(Self { namespace_uid: self.namespace_uid, ..Self::new(requirement) })
+    }
+
+    /// Ends the only attempt of a request that stores nothing.
+    pub(crate) fn report_only_attempt(mut self, report: &mut RequestReport) {
+        self.move_into_report(report, true);
+    }
+
+    /// Decides whether the result of an attempt is final:
+    ///
+    /// 1. If another writer changed the object, or took its cluster IP, retry with the object as it is now.
+    /// 2. If the config revision key moved, retry with a confirmed configuration.
+    /// 3. If the outcome is unknown, or the server itself failed (5xx), the result is final: another
+    ///    read would not tell more.
+    /// 4. If the attempt wrote, or its configuration was confirmed, the result is final.
+    /// 5. Otherwise the attempt wrote nothing and only assumed its configuration. Confirm it now. The
+    ///    result is final if the config revision is the assumed one; otherwise retry with the confirmed
+    ///    configuration.
+    pub(crate) async fn conclude<T>(
+        mut self,
+        ctx: &RequestContext<'_>,
+        operation: Operation,
+        result: Result<T, WriteFailure>,
+        report: &mut RequestReport,
+    ) -> AttemptConclusion<T> {
+        let result = match result {
+            Err(WriteFailure::Conflict(current)) => {
+                self.move_into_report(report, false);
+                let requirement = match self.freshness.take() {
+                    Some(Freshness::Confirmed(snapshot)) => FreshnessRequirement::Reuse(snapshot),
+                    Some(Freshness::Assumed(_) | Freshness::Exempt) | None => {
+                        self.freshness_requirement.clone()
+                    }
+                };
+                return AttemptConclusion::Retry {
+                    next: self.into_next_attempt(requirement),
+                    current: Some(current),
+                };
+            }
+            Err(WriteFailure::ConfigRevisionMoved) => {
+                self.move_into_report(report, false);
+                let next = self.into_next_attempt(FreshnessRequirement::MustConfirm);
+                return AttemptConclusion::Retry { next, current: None };
+            }
+            Err(WriteFailure::AddressTaken) => {
+                self.move_into_report(report, false);
+                let requirement = self.freshness_requirement.clone();
+                return AttemptConclusion::Retry {
+                    next: self.into_next_attempt(requirement),
+                    current: None,
+                };
+            }
+            Err(WriteFailure::OutcomeUnknown(status)) => {
+                self.move_into_report(report, true);
+                return AttemptConclusion::Final(Err(status));
+            }
+            Err(WriteFailure::Rejected(status)) if status.code >= 500 => {
+                self.move_into_report(report, true);
+                return AttemptConclusion::Final(Err(status));
+            }
+            Err(WriteFailure::Rejected(status)) => Err(status),
+            Ok(done) => Ok(done),
+        };
+        let assumed = match &self.freshness {
+            Some(Freshness::Assumed(snapshot)) => snapshot.config_revision(),
+            Some(Freshness::Confirmed(_) | Freshness::Exempt) | None => {
+                self.move_into_report(report, true);
+                return AttemptConclusion::Final(result);
+            }
+        };
+        match confirm_for_write(ctx, operation).await {
+            Err(status) => {
+                self.freshness = None;
+                self.move_into_report(report, true);
+                AttemptConclusion::Final(Err(status))
+            }
+            Ok(confirmed) if confirmed.config_revision() == assumed => {
+                self.freshness = Some(Freshness::Confirmed(confirmed));
+                self.move_into_report(report, true);
+                AttemptConclusion::Final(result)
+            }
+            Ok(confirmed) => {
+                self.move_into_report(report, false);
+                let next = self.into_next_attempt(FreshnessRequirement::Reuse(confirmed));
+                AttemptConclusion::Retry { next, current: None }
+            }
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! Roles and bindings of the snapshot.
+
+use bytes::Bytes;
+use serde_json::Value;
+
+use super::StoredObjectError;
+
+/// Stores a role or a binding in the index, or removes it. An object that can not be decoded is removed: its
+/// earlier version does not stay in force.
+pub(super) fn apply_rbac_object(
+    rbac: &mut authz_rbac::Snapshot,
+    path: &str,
+    value: Option<&Bytes>,
+) -> Result<(), StoredObjectError> {
+    let mut segments = path.split('/');
+    let kind = segments.next().unwrap_or_default();
+    let (namespace, name) = match (segments.next(), segments.next()) {
+        (Some(namespace), Some(name)) => (namespace, name),
+        (Some(name), None) => ("", name),
+        _ => return Err(StoredObjectError::UnnamedKey),
+    };
+    let is_role = kind.ends_with("roles");
+    let decoded =
+        value.map(|value| decode_rbac_object(value, is_role, namespace, name)).transpose();
+    let (object, result) = match decoded {
+        Ok(object) => (object, Ok(())),
+        Err(error) => (None, Err(error)),
+    };
+    match object {
+        Some(manifests::rbac::Object::Role(role)) => rbac.put_role(role),
+        Some(manifests::rbac::Object::Binding(binding)) => rbac.put_binding(binding),
+        None if is_role => drop(rbac.remove_role(namespace, name)),
+        None => drop(rbac.remove_binding(namespace, name)),
+    }
+    result
+}
+
+/// Decodes a role or a binding, which must be the object that its key names.
+fn decode_rbac_object(
+    value: &[u8],
+    is_role: bool,
+    namespace: &str,
+    name: &str,
+) -> Result<manifests::rbac::Object, StoredObjectError> {
+    let manifest = manifests::rbac::decode(&Value::Object(codec::decode_stored_object(value)?))?;
+    let object = manifest.into_unchecked().map_err(StoredObjectError::Invalid)?;
+    let (metadata, is_of_kind) = match &object {
+        manifests::rbac::Object::Role(role) => (&role.metadata, is_role),
+        manifests::rbac::Object::Binding(binding) => (&binding.metadata, !is_role),
+    };
+    match is_of_kind && (metadata.namespace.as_str(), metadata.name.as_str()) == (namespace, name) {
+        true => Ok(object),
+        false => Err(StoredObjectError::NameDiffersFromKey),
+    }
+}

@@ -1,0 +1,228 @@
+//! Builds the next snapshot from the current one and some changes. Parts that did not change are shared.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use api_object::Tree;
+use api_resources::Registry;
+use bytes::Bytes;
+use serde_json::Value;
+use store::Revision;
+
+use super::rbac_objects::apply_rbac_object;
+use super::tracked_keys::{TrackedKeyKind, classify_key};
+use super::{
+    ClusterSnapshot, Namespace, SnapshotUpdateReport, StoredDefinition, StoredObjectError,
+};
+use crate::admission::ConfigurationChange;
+use crate::initializers::{UNINITIALIZED_PATH, is_stored_initialized};
+
+/// A write or a deletion of a key.
+pub(super) struct KeyChange<'b> {
+    /// The key with the prefix of the store.
+    pub(super) key: &'b str,
+    /// The revision of the change.
+    pub(super) revision: Revision,
+    pub(super) old_value: Option<&'b Bytes>,
+    pub(super) new_value: Option<&'b Bytes>,
+}
+
+/// Copies of the parts of the snapshot that changes have modified; `None` for unmodified parts.
+#[derive(Default)]
+struct ModifiedSnapshotParts {
+    rbac: Option<authz_rbac::Snapshot>,
+    node: Option<authz_node::Snapshot>,
+    namespaces: Option<HashMap<String, Namespace>>,
+    definitions: Option<BTreeMap<String, StoredDefinition>>,
+    hooks: Vec<ConfigurationChange>,
+    config_revision: Option<Option<Revision>>,
+    undecodable_objects: Option<BTreeMap<String, String>>,
+    paths_with_uninitialized: Option<BTreeSet<String>>,
+    has_cluster_role: bool,
+}
+
+impl ClusterSnapshot {
+    pub(super) fn with_key_changes<'b>(
+        &self,
+        prefix: &str,
+        changes: impl Iterator<Item = KeyChange<'b>>,
+        revision: Revision,
+    ) -> (Self, SnapshotUpdateReport) {
+        let mut parts = ModifiedSnapshotParts::default();
+        let mut report = SnapshotUpdateReport::default();
+        for change in changes {
+            let key = change.key;
+            let Some((kind, path)) = classify_key(prefix, key) else { continue };
+            let applied = self.apply_key_change(&mut parts, kind, path, change);
+            let why = applied.err().map(|error| error.to_string());
+            if kind != TrackedKeyKind::ConfigRevision {
+                self.record_undecodable(&mut parts, path, why.as_deref());
+            }
+            report.undecodable_objects.extend(why.map(|why| (key.to_owned(), why)));
+        }
+        let next = self.build_next_snapshot(parts, revision, &mut report);
+        (next, report)
+    }
+
+    /// Records why an object can not be decoded, or that it can be.
+    fn record_undecodable(&self, parts: &mut ModifiedSnapshotParts, path: &str, why: Option<&str>) {
+        let known = parts.undecodable_objects.as_ref().unwrap_or(&self.undecodable_objects);
+        if why.is_none() && !known.contains_key(path) {
+            return;
+        }
+        let objects = parts
+            .undecodable_objects
+            .get_or_insert_with(|| self.undecodable_objects.as_ref().clone());
+        match why {
+            Some(why) => drop(objects.insert(path.to_owned(), why.to_owned())),
+            None => drop(objects.remove(path)),
+        }
+    }
+
+    /// Applies one change. An object that can not be decoded counts as absent: its earlier version does not
+    /// stay in force.
+    fn apply_key_change(
+        &self,
+        parts: &mut ModifiedSnapshotParts,
+        kind: TrackedKeyKind,
+        path: &str,
+        change: KeyChange<'_>,
+    ) -> Result<(), StoredObjectError> {
+        let KeyChange { revision, old_value, new_value, .. } = change;
+        // An uninitialized object does not affect decisions.
+        let (shown_old, shown_new) =
+            (old_value.filter(is_stored_initialized), new_value.filter(is_stored_initialized));
+        match kind {
+            TrackedKeyKind::Rbac => {
+                let rbac = parts.rbac.get_or_insert_with(|| self.rbac.as_ref().clone());
+                parts.has_cluster_role |= path.starts_with("clusterroles/");
+                apply_rbac_object(rbac, path, shown_new)
+            }
+            TrackedKeyKind::Node => {
+                let node = parts.node.get_or_insert_with(|| self.node.as_ref().clone());
+                apply_node_object(node, shown_old, shown_new)
+            }
+            // An uninitialized namespace is deleted like any other; its phase says that it is uninitialized.
+            TrackedKeyKind::Namespace => {
+                let namespaces =
+                    parts.namespaces.get_or_insert_with(|| self.namespaces.as_ref().clone());
+                let name = object_name(path);
+                let decoded =
+                    new_value.map(|value| Namespace::from_stored(value, revision)).transpose();
+                namespaces.remove(name);
+                if let Some(namespace) = decoded? {
+                    namespaces.insert(name.to_owned(), namespace);
+                }
+                Ok(())
+            }
+            TrackedKeyKind::Definition => {
+                let definitions =
+                    parts.definitions.get_or_insert_with(|| self.definitions.as_ref().clone());
+                let name = object_name(path);
+                let decoded = shown_new.map(|value| codec::decode_stored_object(value)).transpose();
+                definitions.remove(name);
+                if let Some(tree) = decoded? {
+                    let stored = StoredDefinition { tree: Arc::new(tree), mod_rev: revision };
+                    definitions.insert(name.to_owned(), stored);
+                }
+                Ok(())
+            }
+            TrackedKeyKind::Hooks(kind) => {
+                let decoded = new_value.map(|value| codec::decode_stored_object(value)).transpose();
+                let (tree, applied) = match decoded {
+                    Ok(tree) => (tree.map(Ok), Ok(())),
+                    Err(error) => (Some(Err(error.clone())), Err(error.into())),
+                };
+                parts.hooks.push(ConfigurationChange { path: path.to_owned(), kind, tree });
+                applied
+            }
+            TrackedKeyKind::ConfigRevision => {
+                parts.config_revision = Some(new_value.map(|_| revision));
+                Ok(())
+            }
+            TrackedKeyKind::UninitializedPath => {
+                let paths = (parts.paths_with_uninitialized)
+                    .get_or_insert_with(|| self.paths_with_uninitialized.as_ref().clone());
+                let path = path.strip_prefix(UNINITIALIZED_PATH).unwrap_or_default();
+                paths.insert(path.trim_start_matches('/').to_owned());
+                Ok(())
+            }
+            TrackedKeyKind::ServiceOrEndpoints | TrackedKeyKind::WaitingObject => Ok(()),
+        }
+    }
+
+    fn build_next_snapshot(
+        &self,
+        parts: ModifiedSnapshotParts,
+        revision: Revision,
+        report: &mut SnapshotUpdateReport,
+    ) -> Self {
+        let mut next = Self { revision, ..self.clone() };
+        let is_chain_stale = parts.rbac.is_some() || parts.node.is_some();
+        if let Some(mut rbac) = parts.rbac {
+            if parts.has_cluster_role {
+                // The snapshot decides by the aggregated rules at once; they are stored later.
+                report.stale_roles = rbac.aggregate_roles();
+            }
+            next.rbac = Arc::new(rbac);
+        }
+        if let Some(node) = parts.node {
+            next.node = Arc::new(node);
+        }
+        if is_chain_stale {
+            // The slots have built a chain before, so their names are unique.
+            next.chain = next.build_authorizer_chain(&next.authorizer_slots).unwrap_or(next.chain);
+        }
+        if let Some(namespaces) = parts.namespaces {
+            next.namespaces = Arc::new(namespaces);
+        }
+        if let Some(paths) = parts.paths_with_uninitialized {
+            next.paths_with_uninitialized = Arc::new(paths);
+        }
+        if let Some(objects) = parts.undecodable_objects {
+            next.undecodable_objects = Arc::new(objects);
+        }
+        if let Some(config_revision) = parts.config_revision {
+            next.config_revision = config_revision;
+        }
+        if !parts.hooks.is_empty() {
+            next.hooks = next.hooks.with_configuration_changes(parts.hooks);
+        }
+        if let Some(definitions) = parts.definitions {
+            let trees: Vec<&Tree> =
+                definitions.values().map(|stored| stored.tree.as_ref()).collect();
+            let (registry, faults) = Registry::with_definitions(&trees);
+            report.undecodable_objects.extend(faults);
+            next.registry = Arc::new(registry);
+            next.definitions = Arc::new(definitions);
+        }
+        next
+    }
+}
+
+/// Replaces an object in the graph of the node authorizer. The edges of a version that can not be decoded
+/// are removed.
+fn apply_node_object(
+    policy: &mut authz_node::Snapshot,
+    old_value: Option<&Bytes>,
+    new_value: Option<&Bytes>,
+) -> Result<(), StoredObjectError> {
+    let decode = |value: Option<&Bytes>| -> Result<_, StoredObjectError> {
+        let tree = value.map(|value| codec::decode_stored_object(value)).transpose()?;
+        Ok(tree.and_then(|tree| manifests::parse_node_object(&Value::Object(tree))))
+    };
+    let old = decode(old_value).unwrap_or_default();
+    let new = decode(new_value);
+    match (&old, new.as_ref().ok().and_then(Option::as_ref)) {
+        (Some(old), Some(new)) => policy.graph.update(old, new),
+        (None, Some(new)) => policy.graph.add(new),
+        (Some(old), None) => policy.graph.delete(old),
+        (None, None) => {}
+    }
+    new.map(drop)
+}
+
+/// The name of the object with a path, which is the last segment.
+fn object_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or_default()
+}

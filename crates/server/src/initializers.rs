@@ -1,0 +1,40 @@
+//! Initializers: an object stays hidden until each of its initializers has processed it.
+//!
+//! The crate `admission` decides what may happen to such an object; this module carries it out:
+//! 1. [`mod@assign_initializers`] decides about the initializers of an object during admission.
+//! 2. [`initialization_wait`] stores the object and lets the client wait for its initializers.
+//! 3. [`initialization_tracker`] tracks the object from then on, even if the client has gone, and removes
+//!    initializers that do not act in time.
+//! 4. [`uninitialized_visibility`] hides the object from clients that do not ask for uninitialized objects.
+//! 5. [`waiting_objects`] counts such objects, and [`waiting_object_sweep`] deletes those that an
+//!    initializer marked as failed, if the server that should have done that is gone.
+//! 6. [`read_repair`] repairs the object when a client reads it, if the server that tracked it is gone.
+
+mod assign_initializers;
+mod failed_objects;
+mod initialization_tracker;
+mod initialization_wait;
+mod object_watchers;
+mod read_repair;
+mod uninitialized_visibility;
+mod waiting_object_sweep;
+mod waiting_object_writes;
+mod waiting_objects;
+
+pub(crate) use assign_initializers::{
+    assign_initializers, check_initializer_update, normalize_initializers_after_hooks,
+};
+pub(crate) use failed_objects::{delete_failed_object, has_failed_initialization};
+pub(crate) use initialization_tracker::{InitializationTracker, run_initialization_jobs};
+pub(crate) use initialization_wait::{
+    InitializationWait, store_uninitialized_object, wait_for_initializers,
+};
+pub(crate) use object_watchers::ObjectWatchers;
+pub use read_repair::UninitializedGetMode;
+pub(crate) use read_repair::{GetResult, get_with_read_repair};
+pub(crate) use uninitialized_visibility::{
+    UNINITIALIZED_PATH, has_no_hidden_objects, is_stored_initialized, is_stored_uninitialized,
+    snapshot_has_no_hidden_objects, visibility_filter,
+};
+pub(crate) use waiting_object_sweep::sweep_waiting_objects;
+pub(crate) use waiting_objects::{WAITING_PATH, WaitingObjects};

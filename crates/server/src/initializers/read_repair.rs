@@ -1,0 +1,111 @@
+//! Reads one object that may be uninitialized.
+
+use admission::{has_pending_initializers, repair_on_read};
+use api_object::{Status, Tree};
+use store::{Entry, WriteError};
+
+use crate::admission::FreshnessError;
+use crate::cluster_snapshot::is_tracked;
+use crate::error_status::{UninitializedObject, being_initialized_status};
+use crate::rest::{RequestContext, VersionedObject, get_entry};
+
+/// The response to a client that reads an uninitialized object by its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum UninitializedGetMode {
+    /// The uninitialized object itself.
+    #[default]
+    Object,
+    /// 202 with a Status that says that the object will exist.
+    Accepted,
+}
+
+/// The result of a read.
+pub(crate) enum GetResult {
+    /// The object as it is stored.
+    Object(VersionedObject),
+    /// A Status that says that the object will exist.
+    Accepted(Tree),
+}
+
+/// Reads one object for a client:
+///
+/// 1. Read the stored object.
+/// 2. If the timeout of an initializer has passed long ago, repair the object by one step.
+/// 3. Return the object, or a Status if it is uninitialized and the client did not ask for that.
+pub(crate) async fn get_with_read_repair(ctx: &RequestContext<'_>) -> Result<GetResult, Status> {
+    let includes_uninitialized = ctx.query.includes_uninitialized()?;
+    let entry = get_entry(ctx).await?;
+    let entry = repair_if_initializer_late(ctx, entry).await?;
+    get_result(ctx, &entry, includes_uninitialized)
+}
+
+fn get_result(
+    ctx: &RequestContext<'_>,
+    entry: &Entry,
+    includes_uninitialized: bool,
+) -> Result<GetResult, Status> {
+    let tree = ctx.decode_authorized_entry(entry)?;
+    let is_shown = includes_uninitialized
+        || ctx.server.get_mode == UninitializedGetMode::Object
+        || !ctx.server.initializer_options.is_enabled
+        || !has_pending_initializers(&tree);
+    if is_shown {
+        return Ok(GetResult::Object(VersionedObject { tree, revision: Some(entry.mod_rev) }));
+    }
+    let resource = ctx.resource.group_resource();
+    let revision = entry.mod_rev.number();
+    let status = being_initialized_status(&UninitializedObject {
+        resource: &resource,
+        tree: &tree,
+        revision,
+    });
+    let status = serde_json::to_value(&status).ok();
+    Ok(GetResult::Accepted(status.and_then(|own| own.as_object().cloned()).unwrap_or_default()))
+}
+
+/// Repairs an object if the timeout of an initializer has passed long ago, and returns the stored object
+/// after that. The read succeeds even if the repair fails.
+async fn repair_if_initializer_late(
+    ctx: &RequestContext<'_>,
+    entry: Entry,
+) -> Result<Entry, Status> {
+    if !super::is_stored_uninitialized(&entry.value) {
+        return Ok(entry);
+    }
+    let key = ctx.key(ctx.name)?;
+    // A task of this server tracks the object.
+    if ctx.server.snapshot_cache.object_watchers().is_key_watched(&key) {
+        return Ok(entry);
+    }
+    let Ok(tree) = codec::decode_stored_object(&entry.value) else { return Ok(entry) };
+    let (options, now) = (&ctx.server.initializer_options, ctx.server.clock.wall_time());
+    // The local snapshot shows for most objects that no repair is due, without a read of the store.
+    let cluster = ctx.server.snapshot_cache.snapshot();
+    if repair_on_read(options, &tree, now, Some(&cluster.hooks.snapshot)).is_none() {
+        return Ok(entry);
+    }
+    let confirmed = match ctx.server.confirm_current(ctx.deadline).await {
+        Ok(confirmed) => Some(confirmed),
+        // A reader must not be able to choose an old configuration with a short deadline.
+        Err(FreshnessError::DeadlineExceeded) => return Ok(entry),
+        Err(_) => None,
+    };
+    let snapshot = confirmed.as_ref().map(|confirmed| confirmed.hooks.snapshot.as_ref());
+    let Some(repair) = repair_on_read(options, &tree, now, snapshot) else { return Ok(entry) };
+    match ctx.server.write_waiting_object(&key, &entry, &repair.repaired_object, ctx.ttl()).await {
+        Ok(entry) => {
+            ctx.server.admission_metrics.count_read_repair(&repair.initializer_name);
+            if is_tracked(&ctx.server.prefix, &key) {
+                ctx.server.snapshot_cache.wait_for_revision(entry.mod_rev).await;
+            }
+            Ok(entry)
+        }
+        // Another writer was faster.
+        Err(WriteError::Conflict { current: Some(entry) }) => Ok(entry),
+        Err(WriteError::Conflict { current: None }) => Err(ctx.not_found(ctx.name)),
+        Err(error) => {
+            ctx.server.log.warn("an object can not be repaired", &[("key", &key), ("why", &error)]);
+            Ok(entry)
+        }
+    }
+}

@@ -1,0 +1,374 @@
+//! The record of a request while it is processed, for the log, the metrics and the audit log.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use admission_hooks::{AnnotationLevel, SessionReport};
+use api_object::{Status, Tree};
+use audit::{Event, ReceivedRequest, Stage};
+use authn::{ImpersonationMode, Unauthenticated};
+use authz::{Decision, RequestInfo, Unavailable, User};
+use http::request::Parts;
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::authorize::AuthorizationRecord;
+use crate::hook_trace;
+use crate::log::LogLevel;
+use crate::metrics::{RequestMetricLabels, metric_verb};
+use crate::respond::Reply;
+use crate::rest::Query;
+use crate::route::Route;
+use crate::server_state::ServerState;
+
+/// The audit annotation with the authorization webhooks that were skipped because a match condition is false.
+const WEBHOOK_SKIPPED: &str = "authorization.k8s.io/webhook-skipped";
+/// The audit annotation with the authorization webhooks whose failure was ignored, and how they failed.
+const FAILED_OPEN_BY: &str = "authorization.portcullis.io/failed-open-by";
+
+/// The record of one request.
+pub(crate) struct RequestRecord {
+    method: String,
+    uri: String,
+    peer: SocketAddr,
+    audit_id: String,
+    verb: String,
+    user: Option<Arc<User>>,
+    route: Option<RouteMetricLabels>,
+    /// `None` if the audit policy leaves the request out.
+    event: Option<Box<Event>>,
+}
+
+/// The metric labels of a request that was routed to a resource.
+struct RouteMetricLabels {
+    group: String,
+    version: String,
+    resource: String,
+    subresource: String,
+    scope: &'static str,
+    is_dry_run: bool,
+}
+
+/// The record of a stream after its response has begun. Dropping it records the end of the stream, however
+/// it ended.
+pub(crate) struct WatchStreamRecord {
+    server: Arc<ServerState>,
+    event: Option<Box<Event>>,
+}
+
+impl RequestRecord {
+    pub(crate) fn new(parts: &Parts, peer: SocketAddr, audit_id: String) -> Self {
+        Self {
+            method: parts.method.as_str().to_owned(),
+            uri: parts.uri.path_and_query().map_or("/", |own| own.as_str()).to_owned(),
+            peer,
+            audit_id,
+            verb: String::new(),
+            user: None,
+            route: None,
+            event: None,
+        }
+    }
+
+    /// Records the target of the request.
+    pub(crate) fn record_target(&mut self, info: &RequestInfo) {
+        self.verb = info.verb.to_string();
+    }
+
+    /// Records that authentication failed.
+    pub(crate) fn record_unauthenticated(
+        &mut self,
+        server: &ServerState,
+        error: &Unauthenticated,
+        info: &RequestInfo,
+        parts: &Parts,
+        now: Timestamp,
+    ) {
+        server.log.info(
+            "a request is not authenticated",
+            &[("why", error), ("auditID", &self.audit_id), ("source", &self.peer)],
+        );
+        self.begin_event(server, None, info, parts, now);
+        if let Some(event) = &mut self.event {
+            let status = serde_json::to_value(Status::unauthorized()).ok();
+            event.set_response_status(401, status.as_ref());
+        }
+        self.write_event(server, Stage::ResponseStarted);
+    }
+
+    /// Records the authenticated user, and writes the first audit event.
+    ///
+    /// # Errors
+    /// 500 if the audit event can not be written although it must be.
+    pub(crate) fn record_user(
+        &mut self,
+        server: &ServerState,
+        user: &Arc<User>,
+        info: &RequestInfo,
+        parts: &Parts,
+        now: Timestamp,
+    ) -> Result<(), Status> {
+        self.user = Some(Arc::clone(user));
+        self.begin_event(server, Some(user), info, parts, now);
+        match self.write_event(server, Stage::RequestReceived) {
+            true => Ok(()),
+            false => {
+                server.metrics.audit_rejected.inc();
+                self.event = None;
+                Err(Status::internal("the request can not be recorded for audit"))
+            }
+        }
+    }
+
+    fn begin_event(
+        &mut self,
+        server: &ServerState,
+        user: Option<&User>,
+        info: &RequestInfo,
+        parts: &Parts,
+        now: Timestamp,
+    ) {
+        let Some(auditor) = &server.auditor else { return };
+        let text = |name: &str| {
+            parts.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
+        };
+        let source_ips =
+            audit::source_ips(text("x-forwarded-for"), text("x-real-ip"), self.peer.ip());
+        let received = ReceivedRequest {
+            audit_id: &self.audit_id,
+            uri: &self.uri,
+            attributes: info.attributes(user),
+            source_ips: &source_ips,
+            user_agent: text("user-agent"),
+            at: now,
+        };
+        self.event = auditor.begin_event(&received).map(Box::new);
+    }
+
+    /// Records the impersonated user.
+    pub(crate) fn record_impersonation(&mut self, user: &Arc<User>, mode: ImpersonationMode) {
+        self.user = Some(Arc::clone(user));
+        if let Some(event) = &mut self.event {
+            event.set_impersonated_user(user, if mode.is_constrained() { mode.verb() } else { "" });
+        }
+    }
+
+    /// Records the decision of the authorizer chain.
+    pub(crate) fn record_decision(&mut self, server: &ServerState, record: &AuthorizationRecord) {
+        server.authorization_metrics.record_decision(&record.decision, record.duration);
+        if let Some(event) = &mut self.event {
+            event.annotate_decision(&record.decision);
+            if let Some(names) = &record.skipped_webhooks {
+                event.annotate(WEBHOOK_SKIPPED, names);
+            }
+            if let Some(causes) = &record.failed_open_by {
+                event.annotate(FAILED_OPEN_BY, causes);
+            }
+        }
+    }
+
+    /// Records that the chain did not decide in time.
+    pub(crate) fn record_undecided(&mut self, server: &ServerState, waited: Duration) {
+        let late = Decision::unavailable(Unavailable::DeadlineExceeded);
+        server.authorization_metrics.record_decision(&late, waited);
+    }
+
+    /// Records the reports of the hooks, one for each attempt to write.
+    pub(crate) fn record_hook_reports(&mut self, reports: &[SessionReport]) {
+        if let Some(event) = &mut self.event {
+            annotate_hook_reports(event, reports);
+        }
+    }
+
+    /// Records the resource of the request.
+    pub(crate) fn record_route(&mut self, route: &Route<'_>, query: &Query) {
+        let resource = &route.resource;
+        let scope = match (&route.name, &route.namespace) {
+            (Some(_), _) => "resource",
+            (None, Some(_)) => "namespace",
+            (None, None) => "cluster",
+        };
+        self.route = Some(RouteMetricLabels {
+            group: resource.group.clone(),
+            version: resource.version.clone(),
+            resource: resource.plural.clone(),
+            subresource: route.subresource.unwrap_or_default().to_owned(),
+            scope,
+            is_dry_run: query.get("dryRun").is_some_and(|own| !own.is_empty()),
+        });
+    }
+
+    /// Whether the audit event contains request bodies.
+    pub(crate) fn wants_request_objects(&self) -> bool {
+        self.event.as_ref().is_some_and(|event| event.wants_request_object())
+    }
+
+    /// Records the object in the request body.
+    pub(crate) fn record_request_object(&mut self, tree: &Tree) {
+        if let Some(event) = &mut self.event {
+            event.set_request_object(&Value::Object(tree.clone()));
+        }
+    }
+
+    /// Records the patch in the request body.
+    pub(crate) fn record_request_patch(&mut self, bytes: &[u8]) {
+        if let Some(event) = &mut self.event
+            && event.wants_request_object()
+            && let Ok(patch) = codec::parse_json(bytes)
+        {
+            event.set_request_patch(&patch.value);
+        }
+    }
+
+    /// Records the error of the request.
+    pub(crate) fn record_error(&mut self, status: &Status) {
+        if let Some(event) = &mut self.event {
+            let value = serde_json::to_value(status).ok();
+            event.set_response_status(status.code, value.as_ref());
+            if let Some(value) = &value {
+                event.set_response_object(value);
+            }
+        }
+    }
+
+    /// Records the reply of the request.
+    pub(crate) fn record_reply(&mut self, reply: &Reply) {
+        if let Reply::Status(status) = reply {
+            return self.record_error(status);
+        }
+        let Some(event) = &mut self.event else { return };
+        let (code, object) = match reply {
+            Reply::Object { code, tree, .. } | Reply::Tree { code, tree } => {
+                let is_wanted = event.wants_response_object();
+                (*code, is_wanted.then(|| Value::Object(tree.clone())))
+            }
+            Reply::Json { code, json } => {
+                let is_wanted = event.wants_response_object();
+                (
+                    *code,
+                    is_wanted.then(|| codec::parse_json(json).ok().map(|own| own.value)).flatten(),
+                )
+            }
+            Reply::List { page, .. } => {
+                let is_wanted = event.wants_response_object();
+                let items = || {
+                    let parse = |item: &store::Item| {
+                        codec::decode_stored_object(&item.entry.value).ok().map(Value::Object)
+                    };
+                    let items: Vec<Value> = page.items.iter().filter_map(parse).collect();
+                    serde_json::json!({"items": items})
+                };
+                (200, is_wanted.then(items))
+            }
+            Reply::Watch { .. } | Reply::Document(_) | Reply::Status(_) => (200, None),
+        };
+        event.set_response_status(code, None);
+        if let Some(object) = object {
+            event.set_response_object(&object);
+        }
+    }
+
+    /// Records that a stream begins; dropping the returned value records its end.
+    pub(crate) fn record_stream(&mut self, server: &Arc<ServerState>) -> WatchStreamRecord {
+        if let Some(event) = &mut self.event {
+            event.set_response_status(200, None);
+        }
+        self.write_event(server, Stage::ResponseStarted);
+        WatchStreamRecord { server: Arc::clone(server), event: self.event.take() }
+    }
+
+    /// Records that the request caused a panic.
+    pub(crate) fn record_panic(&mut self, server: &ServerState) {
+        if let Some(event) = &mut self.event {
+            event.set_response_status(500, None);
+        }
+        self.write_event(server, Stage::Panic);
+        self.event = None;
+    }
+
+    fn write_event(&self, server: &ServerState, stage: Stage) -> bool {
+        self.event.as_ref().is_none_or(|event| write_audit_event(server, event, stage))
+    }
+
+    /// Records the end of the request: last audit event, metrics and log line.
+    pub(crate) fn record_end(&mut self, server: &ServerState, code: u16, took: Duration) {
+        if let Some(event) = &mut self.event
+            && !event.has_response_status()
+        {
+            event.set_response_status(code, None);
+        }
+        if self.user.is_some() {
+            self.write_event(server, Stage::ResponseComplete);
+        }
+        let verb = metric_verb(&self.verb, &self.method);
+        let labels = match &self.route {
+            None => RequestMetricLabels { verb, ..RequestMetricLabels::default() },
+            Some(own) => RequestMetricLabels {
+                verb,
+                dry_run: if own.is_dry_run { "All" } else { "" },
+                group: &own.group,
+                version: &own.version,
+                resource: &own.resource,
+                subresource: &own.subresource,
+                scope: own.scope,
+            },
+        };
+        server.metrics.count_request(&labels, code, took);
+        if server.log.level >= LogLevel::Info {
+            let user = self.user.as_ref().map_or("", |user| user.name.as_str());
+            let micros = took.as_micros();
+            server.log.info(
+                "request",
+                &[
+                    ("method", &self.method),
+                    ("uri", &audit::redact_uri(&self.uri)),
+                    ("verb", &self.verb),
+                    ("code", &code),
+                    ("micros", &micros),
+                    ("user", &user),
+                    ("auditID", &self.audit_id),
+                    ("source", &self.peer),
+                ],
+            );
+        }
+    }
+}
+
+impl Drop for WatchStreamRecord {
+    fn drop(&mut self) {
+        if let Some(event) = &self.event {
+            write_audit_event(&self.server, event, Stage::ResponseComplete);
+        }
+    }
+}
+
+/// Adds the reports of hooks to an audit event.
+pub(crate) fn annotate_hook_reports(event: &mut Event, reports: &[SessionReport]) {
+    if let Some(trace) = hook_trace::trace_annotation(reports) {
+        event.annotate(hook_trace::TRACE_ANNOTATION, &trace);
+    }
+    let has_bodies = event.wants_request_object();
+    for annotation in reports.iter().flat_map(|report| &report.annotations) {
+        if annotation.level == AnnotationLevel::Metadata {
+            event.annotate(annotation.key.clone(), &annotation.value);
+        } else if has_bodies {
+            event.annotate_patch(annotation.key.clone(), &annotation.value);
+        }
+    }
+}
+
+/// Writes an audit event; `false` if that failed, which is counted and logged.
+pub(crate) fn write_audit_event(server: &ServerState, event: &Event, stage: Stage) -> bool {
+    let Some(auditor) = &server.auditor else { return true };
+    match auditor.record_event(event, stage, Timestamp::now()) {
+        Ok(()) => {
+            server.metrics.audit_events.inc();
+            true
+        }
+        Err(error) => {
+            server.log.error("an audit event can not be written", &[("why", &error)]);
+            false
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! The read-only context of one authorized request for a resource.
+
+use std::time::Instant;
+
+use api_object::{GroupKind, Status, Tree};
+use api_resources::Resource;
+use jiff::Timestamp;
+use store::{Entry, Key, Prefix, ReadError, Revision};
+
+use crate::authorize::Authorized;
+use crate::rest::Query;
+use crate::route::Route;
+use crate::server_state::ServerState;
+use crate::undecodable_objects;
+use crate::write_progress::WriteProgress;
+
+/// Everything that a verb knows about its request. No step of the request changes it.
+#[derive(Clone, Copy)]
+pub(crate) struct RequestContext<'a> {
+    pub(crate) server: &'a ServerState,
+    /// The user, the verb and the target that were authorized, and the snapshot they were authorized by.
+    pub(crate) authorized: &'a Authorized,
+    pub(crate) resource: &'a Resource,
+    /// The authorized namespace; `None` for cluster-scoped resources and for all namespaces.
+    pub(crate) namespace: Option<&'a str>,
+    /// The authorized name, from the path or from a field selector for one name; may be empty.
+    pub(crate) name: &'a str,
+    /// The authorized subresource, if the target has one.
+    pub(crate) subresource: Option<&'a str>,
+    pub(crate) query: &'a Query,
+    pub(crate) now: Timestamp,
+    /// The time by which the request has to be answered.
+    pub(crate) deadline: tokio::time::Instant,
+    /// Set when the first write begins. Each object of a deletecollection has its own, because the
+    /// deadline may end the collection between two objects.
+    pub(crate) write_progress: &'a WriteProgress,
+    /// The server writes its own bootstrap objects, which must not depend on hooks.
+    pub(crate) is_exempt_from_hooks: bool,
+    /// The object is one of a deletecollection.
+    pub(crate) is_collection_member: bool,
+}
+
+/// An object and the revision that clients see as its resourceVersion.
+#[derive(Debug, Clone)]
+pub(crate) struct VersionedObject {
+    pub(crate) tree: Tree,
+    /// `None` if the object is not stored.
+    pub(crate) revision: Option<Revision>,
+}
+
+impl VersionedObject {
+    /// Writes the resourceVersion into the object.
+    pub(crate) fn into_tree(mut self) -> Tree {
+        if let Some(revision) = self.revision {
+            let metadata = api_object::metadata_mut(&mut self.tree);
+            metadata.insert("resourceVersion".to_owned(), revision.to_string().into());
+        }
+        self.tree
+    }
+}
+
+impl<'a> RequestContext<'a> {
+    /// The context of a routed request.
+    pub(crate) fn new(
+        server: &'a ServerState,
+        route: &'a Route<'a>,
+        query: &'a Query,
+        now: Timestamp,
+        deadline: tokio::time::Instant,
+        write_progress: &'a WriteProgress,
+    ) -> Self {
+        Self {
+            server,
+            authorized: route.authorized,
+            resource: &route.resource,
+            namespace: route.namespace,
+            name: route.authorized.target().map_or("", |target| &target.name),
+            subresource: route.subresource,
+            query,
+            now,
+            deadline,
+            write_progress,
+            is_exempt_from_hooks: false,
+            is_collection_member: false,
+        }
+    }
+
+    /// The same request under another authorization for the same resource, such as the create that an
+    /// update turned into.
+    pub(crate) fn with_authorization<'b>(&self, authorized: &'b Authorized) -> RequestContext<'b>
+    where
+        'a: 'b,
+    {
+        let target = authorized.target();
+        let namespace = target.map(|target| target.namespace.as_str());
+        RequestContext {
+            authorized,
+            namespace: namespace.filter(|_| self.resource.is_namespaced()),
+            name: target.map_or("", |target| &target.name),
+            ..*self
+        }
+    }
+
+    pub(crate) fn group_kind(&self) -> GroupKind {
+        self.resource.group_kind()
+    }
+
+    /// How long the store keeps an object that no client deletes; `None` for ever.
+    pub(crate) fn ttl(&self) -> Option<std::time::Duration> {
+        (self.resource.kind == "Event" && !self.resource.is_custom())
+            .then_some(self.server.api_settings.event_ttl)
+    }
+
+    /// Checks that the request has time for another attempt.
+    ///
+    /// # Errors
+    /// 504 if the deadline has passed.
+    pub(crate) fn check_deadline(&self) -> Result<(), Status> {
+        if tokio::time::Instant::now() < self.deadline { Ok(()) } else { Err(Status::timeout()) }
+    }
+}
+
+impl RequestContext<'_> {
+    /// The key of an object of the resource in the namespace of the request.
+    pub(crate) fn key(&self, name: &str) -> Result<Key, Status> {
+        let text =
+            api_resources::object_key(&self.server.prefix, self.resource, self.namespace, name);
+        text.and_then(|text| Key::new(&text).ok()).ok_or_else(|| self.not_found(name))
+    }
+
+    /// The common prefix of the keys of a list.
+    pub(crate) fn key_prefix(&self) -> Result<Prefix, Status> {
+        let text = api_resources::key_prefix(&self.server.prefix, self.resource, self.namespace);
+        text.and_then(|text| Prefix::new(&text).ok()).ok_or_else(Status::unknown_resource)
+    }
+
+    /// Waits for a request to the store, and reports its duration to the metrics.
+    pub(crate) async fn time_store_request<T>(
+        &self,
+        operation: &'static str,
+        request: impl Future<Output = T>,
+    ) -> T {
+        let started = Instant::now();
+        let output = request.await;
+        let labels = [operation, &self.resource.plural];
+        self.server
+            .metrics
+            .store_requests
+            .with_label_values(&labels)
+            .observe(started.elapsed().as_secs_f64());
+        output
+    }
+
+    pub(crate) fn not_found(&self, name: &str) -> Status {
+        Status::not_found(&self.resource.group_resource(), name)
+    }
+
+    /// Decodes a stored object in the version of the request.
+    pub(crate) fn decode_entry(&self, entry: &Entry) -> Result<Tree, Status> {
+        decode_stored_entry(self.resource, entry)
+    }
+
+    /// Decodes the authorized object, and refuses one of another name or namespace.
+    pub(crate) fn decode_authorized_entry(&self, entry: &Entry) -> Result<Tree, Status> {
+        let tree = self.decode_entry(entry)?;
+        let namespace = self.namespace.unwrap_or_default();
+        match api_object::name(&tree) == self.name && api_object::namespace(&tree) == namespace {
+            true => Ok(tree),
+            false => {
+                Err(undecodable_objects::undecodable_status("it is not the one that was asked for"))
+            }
+        }
+    }
+
+    /// The response to a failed read of the store.
+    pub(crate) fn read_failure_status(&self, operation: &str, error: &ReadError) -> Status {
+        match error {
+            ReadError::Compacted { .. } => {
+                Status::expired("The resourceVersion for the provided list is too old.")
+            }
+            ReadError::Future { requested, current } => {
+                Status::too_large_resource_version(requested.number(), current.number())
+            }
+            ReadError::Unavailable(why) => {
+                self.server.log.error("the store can not be read", &[("why", why)]);
+                Status::server_timeout(&self.resource.group_resource(), operation)
+            }
+            ReadError::Timeout => Status::timeout(),
+        }
+    }
+}
+
+/// Decodes a stored object in the version of a resource. Versions differ in their name only.
+pub(crate) fn decode_stored_entry(resource: &Resource, entry: &Entry) -> Result<Tree, Status> {
+    let mut tree: Tree = codec::decode_stored_object(&entry.value)
+        .map_err(|error| undecodable_objects::undecodable_status(&error.to_string()))?;
+    if resource.is_custom() {
+        tree.insert("apiVersion".to_owned(), resource.group_version().to_string().into());
+    }
+    Ok(tree)
+}
