@@ -224,6 +224,6 @@ pub(crate) fn read(path: &Path) -> String {
 pub(crate) fn write_audit_log(options: &mut ServerOptions, folder: &Path, policy: &str) {
     let (policy, _) = ::audit::Policy::parse(policy.as_bytes()).expect("a policy");
     let path = folder.join("audit.log");
-    let log = ::audit::Log::file(&path, ::audit::Rotation::default()).expect("a log");
+    let log = ::audit::Log::open_file(&path, ::audit::Rotation::default()).expect("a log");
     options.auditor = Some(::audit::Auditor::new(policy, log));
 }
