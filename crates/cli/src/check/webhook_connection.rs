@@ -23,7 +23,7 @@ pub(super) fn check_referenced_kubeconfig(path: &Path) -> Option<CheckedFile> {
         }
     };
     let source = Source { name: &name, bytes: &bytes };
-    let loaded = kubeconfig::parse(&source, path, &kubeconfig::read_file);
+    let loaded = kubeconfig::parse_connections(&source, path, &kubeconfig::read_file);
     let loaded = loaded.and_then(|loaded| {
         loaded.into_single_connection().map(Box::new).map(LoadedConnections::Kubeconfig)
     });
@@ -40,7 +40,7 @@ pub(super) fn check_referenced_kubeconfig(path: &Path) -> Option<CheckedFile> {
 
 /// Checks a kubeconfig or a file of hooks as a server would use it: what it refers to is read.
 pub(super) fn check_connection_file(source: &Source<'_>, path: &Path) -> ReadFile {
-    connection_findings(source, kubeconfig::parse(source, path, &kubeconfig::read_file))
+    connection_findings(source, kubeconfig::parse_connections(source, path, &kubeconfig::read_file))
 }
 
 fn connection_findings(

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use authz_chain::AuthorizerType;
 use authz_reload::{
-    Assembler, AuthorizationPlan, Generation, Publish, PublishError, ReloadNotice, ReloadOptions,
+    AuthorizerBuilder, AuthorizationPlan, Generation, PublishGeneration, PublishError, ReloadNotice, ReloadOptions,
     Reloader,
 };
 use authz_webhook::WebhookLimits;
@@ -26,7 +26,7 @@ pub(super) struct AuthorizerSetup {
     pub(super) service_directory: Arc<ServiceDirectory>,
     pub(super) metrics_registry: Registry,
     plan: AuthorizationPlan,
-    assembler: Assembler,
+    builder: AuthorizerBuilder,
     pub(super) metrics: Arc<AuthorizationMetrics>,
     options: ReloadOptions,
     /// Set when reloading starts. The status endpoint of the server reads it, and the server exists
@@ -52,8 +52,8 @@ impl AuthorizerSetup {
             false => ServiceRouting::ClusterIp,
         };
         let directory = Arc::new(ServiceDirectory::new(routing));
-        let assembler = Assembler {
-            guards: webhook_guards(&args.chain),
+        let builder = AuthorizerBuilder {
+            webhook_limits: webhook_guards(&args.chain),
             limits: Limits {
                 connect_timeout: args.chain.webhook_connect_timeout,
                 address_policy: args.chain.webhook_addresses(args.listen.bind_address),
@@ -63,9 +63,9 @@ impl AuthorizerSetup {
             observers: Arc::new(LoggingObserver { metrics: Arc::clone(&metrics), log }),
             directory: std::env::current_dir().map_err(LoadFailure::from_message)?,
         };
-        let generation = Arc::new(assembler.start(&plan)?);
+        let generation = Arc::new(builder.start(&plan)?);
         let options = ReloadOptions {
-            has_health_check: args.chain.authorization_config_reload_health_check,
+            checks_webhook_health: args.chain.authorization_config_reload_health_check,
             ..ReloadOptions::default()
         };
         let reloader = Arc::default();
@@ -74,7 +74,7 @@ impl AuthorizerSetup {
             service_directory: directory,
             metrics_registry: registry,
             plan,
-            assembler,
+            builder,
             metrics,
             options,
             reloader,
@@ -123,15 +123,15 @@ impl AuthorizerSetup {
     pub(super) fn start_reloading(self, replace_authorizers: ReplaceAuthorizers, log: Log) {
         self.metrics.set_active_webhooks(&webhooks_of(&self.generation));
         let metrics = Arc::clone(&self.metrics);
-        let publish: Publish = Arc::new(move |generation: &Arc<Generation>| {
+        let publish: PublishGeneration = Arc::new(move |generation: &Arc<Generation>| {
             replace_authorizers(&generation.slots).map_err(|error| PublishError(error.into()))?;
             metrics.set_active_webhooks(&webhooks_of(generation));
             Ok(())
         });
         let log_notice = Arc::new(move |notice: &ReloadNotice<'_>| log_notice(log, notice));
-        let Self { assembler, plan, generation, options, reloader, .. } = self;
+        let Self { builder, plan, generation, options, reloader, .. } = self;
         reloader.get_or_init(|| {
-            Reloader::start(assembler, &plan, generation, options, publish, log_notice)
+            Reloader::start(builder, &plan, generation, options, publish, log_notice)
         });
     }
 }
@@ -218,16 +218,16 @@ mod tests {
 
     #[test]
     fn guards_are_the_defaults_unless_flags_say_otherwise() {
-        let guards = |args: &[&str]| {
+        let webhook_limits = |args: &[&str]| {
             webhook_guards(&Program::try_parse_from([&["x"], args].concat()).unwrap().flags)
         };
-        assert_eq!(guards(&[]), WebhookLimits::default());
+        assert_eq!(webhook_limits(&[]), WebhookLimits::default());
         assert_eq!(
-            guards(&["--authorization-webhook-max-in-flight=0"]),
+            webhook_limits(&["--authorization-webhook-max-in-flight=0"]),
             WebhookLimits::without_in_flight_limit()
         );
         for (value, want) in [("1024", 1024), ("2Ki", 2048), ("0", 0)] {
-            let changed = guards(&[&format!("--authorization-webhook-cache-max-bytes={value}")]);
+            let changed = webhook_limits(&[&format!("--authorization-webhook-cache-max-bytes={value}")]);
             assert_eq!(changed.cache_bytes_max, want);
         }
     }

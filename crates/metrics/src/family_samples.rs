@@ -2,23 +2,23 @@
 
 use prometheus::proto;
 
-use crate::authorization::Family;
+use crate::authorization::FamilyDefinition;
 use crate::striped_counters::MergedHistogram;
 
 /// The samples of one family at one moment.
-pub(crate) struct Samples {
-    family: &'static Family,
+pub(crate) struct FamilySamples {
+    family: &'static FamilyDefinition,
     samples: Vec<proto::Metric>,
 }
 
-impl Samples {
-    pub(crate) fn new(family: &'static Family) -> Self {
+impl FamilySamples {
+    pub(crate) fn new(family: &'static FamilyDefinition) -> Self {
         Self { family, samples: Vec::new() }
     }
 
     /// Adds a counter, unless it is zero and Kubernetes would not expose it.
     pub(crate) fn push_counter(&mut self, values: &[&str], count: u64) {
-        if self.is_exposed(count) {
+        if self.must_be_exposed(count) {
             let mut counter = proto::Counter::default();
             counter.set_value(count as f64);
             self.push(values, |sample| sample.set_counter(counter));
@@ -34,12 +34,12 @@ impl Samples {
 
     /// Adds a histogram, unless it is empty and Kubernetes would not expose it.
     pub(crate) fn push_histogram(&mut self, values: &[&str], histogram: MergedHistogram) {
-        if self.is_exposed(histogram.n_all) {
+        if self.must_be_exposed(histogram.n_observations) {
             self.push(values, |sample| sample.set_histogram(histogram.into()));
         }
     }
 
-    /// Makes the family with its samples.
+    /// Converts the samples to a metric family.
     pub(crate) fn into_family(self) -> proto::MetricFamily {
         let mut family = proto::MetricFamily::default();
         family.set_name(self.family.name.to_owned());
@@ -51,11 +51,11 @@ impl Samples {
 
     /// Kubernetes exposes a series with labels from its first event on, and queries that count series rely on that.
     /// Families that only Portcullis has are exposed from the start, so that the first event is an increase.
-    fn is_exposed(&self, count: u64) -> bool {
+    fn must_be_exposed(&self, count: u64) -> bool {
         count > 0 || self.family.labels.is_empty() || self.family.is_portcullis_only()
     }
 
-    /// `values` are the label values, in the order of the labels of the family.
+    /// Adds one sample. `values` are the label values, in the order of the labels of the family.
     fn push(&mut self, values: &[&str], set: impl FnOnce(&mut proto::Metric)) {
         debug_assert_eq!(values.len(), self.family.labels.len(), "{}", self.family.name);
         let labels = self.family.labels.iter().zip(values).map(|(name, value)| {

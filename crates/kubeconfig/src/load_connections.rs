@@ -1,4 +1,4 @@
-//! Loads a file and builds its connections.
+//! Loads a kubeconfig or a hook file and builds its connections.
 
 use std::path::Path;
 
@@ -7,8 +7,8 @@ use config::authorization_hooks as hook_file;
 use document::{DecodeError, ReadError, Source};
 
 use crate::connection::{Connection, LoadedConnections};
-use crate::error::LoadError;
-use crate::referenced_files::{FileReader, ReferencedFiles};
+use crate::load_error::LoadError;
+use crate::referenced_files::{ReadFileFn, ReferencedFiles};
 use crate::select_context::select_context;
 use crate::{cluster_target, hook_connections};
 
@@ -17,10 +17,10 @@ use crate::{cluster_target, hook_connections};
 /// # Errors
 ///
 /// The file can not be read or used.
-pub fn load(path: &Path, read: FileReader<'_>) -> Result<LoadedConnections, LoadError> {
+pub fn load_connections(path: &Path, read: ReadFileFn<'_>) -> Result<LoadedConnections, LoadError> {
     let bytes = read(path)
         .map_err(|error| LoadError::Read { message: ReadError::new(path, &error).to_string() })?;
-    parse(&Source { name: &path.display().to_string(), bytes: &bytes }, path, read)
+    parse_connections(&Source { name: &path.display().to_string(), bytes: &bytes }, path, read)
 }
 
 /// Loads a file from its bytes. Relative paths in it are relative to the folder of `path`.
@@ -32,35 +32,37 @@ pub fn load(path: &Path, read: FileReader<'_>) -> Result<LoadedConnections, Load
 /// # Errors
 ///
 /// The file can not be used.
-pub fn parse(
+pub fn parse_connections(
     source: &Source<'_>,
     path: &Path,
-    read: FileReader<'_>,
+    read: ReadFileFn<'_>,
 ) -> Result<LoadedConnections, LoadError> {
     if hook_file::is_hook_configuration(source) {
         return hook_connections::load_hook_connections(source, path, read)
             .map(LoadedConnections::Hooks);
     }
-    connection(source, path, read)
+    load_kubeconfig_connection(source, path, read)
         .map(|connection| LoadedConnections::Kubeconfig(Box::new(connection)))
 }
 
-fn connection(
+fn load_kubeconfig_connection(
     source: &Source<'_>,
     path: &Path,
-    read: FileReader<'_>,
+    read: ReadFileFn<'_>,
 ) -> Result<Connection, LoadError> {
-    let decoded = kubeconfig_file::decode(source).map_err(|error| decode_failure(source, error))?;
+    let decoded =
+        kubeconfig_file::decode(source).map_err(|error| decode_load_error(source, error))?;
     let mut warnings = decoded.warnings;
     let mut files = ReferencedFiles::new(path, read);
-    let selected = select_context(&decoded.kubeconfig, &mut files)
-        .map_err(|problems| crate::error::invalid_configuration(source.name, problems))?;
+    let selected = select_context(&decoded.kubeconfig, &mut files).map_err(|problems| {
+        crate::load_error::invalid_configuration_error(source.name, problems)
+    })?;
     let target = cluster_target::build_target(&selected, &mut files, source.name, &mut warnings)
-        .map_err(|problem| crate::error::single_problem_error(source.name, problem))?;
+        .map_err(|problem| crate::load_error::single_problem_error(source.name, problem))?;
     Ok(Connection { target, files: files.into_used_paths(), warnings })
 }
 
-pub(crate) fn decode_failure(source: &Source<'_>, error: DecodeError) -> LoadError {
+pub(crate) fn decode_load_error(source: &Source<'_>, error: DecodeError) -> LoadError {
     LoadError::Unusable {
         message: format!(
             "error loading config file \"{}\": {}",

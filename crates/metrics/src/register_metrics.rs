@@ -1,24 +1,28 @@
 //! Creates metrics of the `prometheus` crate and registers them.
 //!
 //! A help text begins with the stability of the family, such as `[ALPHA]`. Each function fails if the name or a label
-//! is malformed, or if the registry has the family already.
+//! is malformed, or if the registry already has the family.
 
 use std::collections::HashMap;
 
 use prometheus::core::{Collector, MetricVec, MetricVecBuilder};
 use prometheus::{
     Error, Gauge, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge,
-    IntGaugeVec, Opts, Registry,
+    Opts, Registry,
 };
 
-/// The label whose values are names out of admission configurations.
+/// The label whose values are names from admission configurations.
 pub(crate) const NAME_LABEL: &str = "name";
 
 /// Registers a counter without labels.
 ///
 /// # Errors
 /// See the [module](self).
-pub fn counter(registry: &Registry, name: &str, help: &str) -> Result<IntCounter, Error> {
+pub(crate) fn register_counter(
+    registry: &Registry,
+    name: &str,
+    help: &str,
+) -> Result<IntCounter, Error> {
     register(registry, IntCounter::new(name, help)?)
 }
 
@@ -26,7 +30,7 @@ pub fn counter(registry: &Registry, name: &str, help: &str) -> Result<IntCounter
 ///
 /// # Errors
 /// See the [module](self).
-pub fn counter_vec(
+pub(crate) fn register_counter_vec(
     registry: &Registry,
     name: &str,
     labels: &[&str],
@@ -39,7 +43,7 @@ pub fn counter_vec(
 ///
 /// # Errors
 /// See the [module](self).
-pub fn gauge(registry: &Registry, name: &str, help: &str) -> Result<Gauge, Error> {
+pub(crate) fn register_gauge(registry: &Registry, name: &str, help: &str) -> Result<Gauge, Error> {
     register(registry, Gauge::new(name, help)?)
 }
 
@@ -47,28 +51,19 @@ pub fn gauge(registry: &Registry, name: &str, help: &str) -> Result<Gauge, Error
 ///
 /// # Errors
 /// See the [module](self).
-pub fn int_gauge(registry: &Registry, name: &str, help: &str) -> Result<IntGauge, Error> {
-    register(registry, IntGauge::new(name, help)?)
-}
-
-/// Registers a gauge of integers with labels.
-///
-/// # Errors
-/// See the [module](self).
-pub fn int_gauge_vec(
+pub(crate) fn register_int_gauge(
     registry: &Registry,
     name: &str,
-    labels: &[&str],
     help: &str,
-) -> Result<IntGaugeVec, Error> {
-    register(registry, IntGaugeVec::new(Opts::new(name, help), labels)?)
+) -> Result<IntGauge, Error> {
+    register(registry, IntGauge::new(name, help)?)
 }
 
 /// Registers a histogram of durations; `buckets` are upper bounds in seconds.
 ///
 /// # Errors
 /// See the [module](self).
-pub fn histogram(
+pub(crate) fn register_histogram(
     registry: &Registry,
     name: &str,
     buckets: &[f64],
@@ -82,7 +77,7 @@ pub fn histogram(
 ///
 /// # Errors
 /// See the [module](self).
-pub fn histogram_vec(
+pub(crate) fn register_histogram_vec(
     registry: &Registry,
     name: &str,
     labels: &[&str],

@@ -7,7 +7,7 @@ use https_client::{CaBundleError, ClientCertificateError};
 
 use crate::referenced_files::FileError;
 
-/// The error of a file that can not be used. Displays as Kubernetes' message, without any secret of
+/// A kubeconfig or hook file can not be used. Displays as Kubernetes' message, without the secrets of
 /// the file.
 #[derive(Debug, Clone, PartialEq)]
 pub enum LoadError {
@@ -53,7 +53,7 @@ impl fmt::Display for LoadError {
 
 impl std::error::Error for LoadError {}
 
-/// The error of certificates, keys or CA certificates that can not be used.
+/// A certificate, a key or a CA bundle can not be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CertificateError {
     /// The file can not be read.
@@ -77,7 +77,7 @@ pub(crate) struct ConfigProblem {
 }
 
 impl ConfigProblem {
-    /// A problem of a field of an object.
+    /// Creates a problem of one field of an object.
     pub(crate) fn new(
         object: &str,
         field: &str,
@@ -104,14 +104,14 @@ impl ConfigProblem {
 }
 
 /// Combines several problems into one error, with Kubernetes' prefix for invalid configurations.
-pub(crate) fn invalid_configuration(file: &str, problems: Vec<ConfigProblem>) -> LoadError {
+pub(crate) fn invalid_configuration_error(file: &str, problems: Vec<ConfigProblem>) -> LoadError {
     let messages: Vec<_> = problems.iter().map(|problem| problem.message.as_str()).collect();
     let message = format!("invalid configuration: {}", field_errors::aggregate(&messages));
     let diagnostics = problems.into_iter().map(|problem| problem.into_diagnostic(file)).collect();
     LoadError::Unusable { message, diagnostics }
 }
 
-/// The one problem that ended everything.
+/// Converts the first problem, after which loading stopped, into an error.
 pub(crate) fn single_problem_error(file: &str, problem: ConfigProblem) -> LoadError {
     LoadError::Unusable {
         message: problem.message.clone(),

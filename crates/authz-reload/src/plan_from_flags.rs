@@ -21,24 +21,24 @@ pub const DEFAULT_AUTHORIZED_TTL_NS: i64 = 300_000_000_000;
 /// The default of `--authorization-webhook-cache-unauthorized-ttl`: 30 seconds in nanoseconds.
 pub const DEFAULT_UNAUTHORIZED_TTL_NS: i64 = 30_000_000_000;
 
-/// The most calls of a webhook of the flags for one request.
+/// The default maximum number of calls of one webhook for one request.
 pub const DEFAULT_RETRY_STEPS: i32 = 5;
 
 /// The log message when flags disable anonymous authentication; see
 /// [`AuthorizationModes::disables_anonymous_auth`].
-pub const ANONYMOUS_AUTH_DISABLED: &str = "anonymous authentication is switched off, because \
-    --authorization-mode allows everything (AlwaysAllow)";
+pub const ANONYMOUS_AUTH_DISABLED: &str = "anonymous authentication is disabled, because \
+    --authorization-mode contains AlwaysAllow, which allows every request";
 
 const CONFIG_EXCLUDES_MODES: &str = "--authorization-config can not be specified when \
     --authorization-mode or --authorization-webhook-* flags are defined";
 
-/// The flags as they were given. `None` is a flag that was not given; some rules distinguish that from a flag with
+/// The flags as the user gave them. `None` is a flag that is absent; some rules distinguish an absent flag from one with
 /// its default value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuthorizationOptions {
     /// The value of `--authorization-config`.
-    pub config: Option<PathBuf>,
-    /// `--authorization-mode`: the values of all its occurrences, split at commas.
+    pub config_file: Option<PathBuf>,
+    /// The values of all occurrences of `--authorization-mode`, split at commas.
     pub modes: Option<Vec<String>>,
     /// The value of `--authorization-policy-file`.
     pub policy_file: Option<PathBuf>,
@@ -46,20 +46,20 @@ pub struct AuthorizationOptions {
     pub webhook_config_file: Option<PathBuf>,
     /// The value of `--authorization-webhook-version`.
     pub webhook_version: Option<String>,
-    /// `--authorization-webhook-cache-authorized-ttl` in nanoseconds, as Go counts them.
+    /// The value of `--authorization-webhook-cache-authorized-ttl` in nanoseconds; it may be negative.
     pub webhook_authorized_ttl_ns: Option<i64>,
-    /// `--authorization-webhook-cache-unauthorized-ttl` in nanoseconds, as Go counts them.
+    /// The value of `--authorization-webhook-cache-unauthorized-ttl` in nanoseconds; it may be negative.
     pub webhook_unauthorized_ttl_ns: Option<i64>,
-    /// The most calls of a webhook for one request. No flag sets it; programs may.
+    /// The maximum number of calls of one webhook for one request. No flag sets it, but a program may.
     pub webhook_retry_steps: i32,
     /// Whether the feature gate `StructuredAuthorizationConfiguration` is on.
-    pub is_structured_enabled: bool,
+    pub is_structured_config_enabled: bool,
 }
 
 impl Default for AuthorizationOptions {
     fn default() -> Self {
         Self {
-            config: None,
+            config_file: None,
             modes: None,
             policy_file: None,
             webhook_config_file: None,
@@ -67,7 +67,7 @@ impl Default for AuthorizationOptions {
             webhook_authorized_ttl_ns: None,
             webhook_unauthorized_ttl_ns: None,
             webhook_retry_steps: DEFAULT_RETRY_STEPS,
-            is_structured_enabled: true,
+            is_structured_config_enabled: true,
         }
     }
 }
@@ -86,7 +86,7 @@ pub enum AuthorizationPlan {
 pub struct ConfigFilePlan {
     /// The path of the configuration file.
     pub path: PathBuf,
-    /// The ABAC policy file. It is needed if the configuration has type ABAC.
+    /// The ABAC policy file, which a configuration with type ABAC needs.
     pub policy_file: Option<PathBuf>,
 }
 
@@ -95,24 +95,24 @@ pub struct ConfigFilePlan {
 pub struct AuthorizationModes {
     /// The authorizer types in order.
     pub modes: Vec<AuthorizerType>,
-    /// Whether a flag names the types; otherwise they are the default.
-    pub is_explicit: bool,
-    /// The ABAC policy file; present exactly if mode ABAC is.
+    /// Whether a flag names the modes. Otherwise they are the default.
+    pub are_modes_explicit: bool,
+    /// The ABAC policy file; it is present if and only if `modes` contains ABAC.
     pub policy_file: Option<PathBuf>,
-    /// The flags about webhooks; present exactly if mode Webhook is.
+    /// The webhook flags; they are present if and only if `modes` contains Webhook.
     pub webhook: Option<WebhookFlags>,
 }
 
-/// The flags about webhooks.
+/// The flags that configure the webhooks of mode Webhook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WebhookFlags {
-    /// A kubeconfig, or a file of external hooks; perhaps relative to the working directory.
+    /// A kubeconfig, or a file of external hooks. The path may be relative to the working directory.
     pub config_file: PathBuf,
-    /// The version of SubjectAccessReview, which is checked when the configuration is made.
+    /// The version of SubjectAccessReview. The conversion to a configuration checks it.
     pub version: String,
-    /// The lifetime of cached answers that allow; 0 and less disable the cache.
+    /// The lifetime of cached answers that allow a request. A value of 0 or less disables the cache.
     pub authorized_ttl_ns: i64,
-    /// The lifetime of all other cached answers; 0 and less disable the cache.
+    /// The lifetime of all other cached answers. A value of 0 or less disables the cache.
     pub unauthorized_ttl_ns: i64,
 }
 
@@ -124,7 +124,7 @@ impl AuthorizationModes {
     }
 }
 
-/// Makes a plan from the flags, with `default_modes` if they name neither a file nor a mode. Reads no file.
+/// Makes a plan from the flags. It uses `default_modes` if the flags name neither a file nor a mode. It reads no file.
 ///
 /// # Errors
 /// Every rule that the flags violate, in Kubernetes' words.
@@ -132,22 +132,22 @@ pub fn plan_from_flags(
     options: &AuthorizationOptions,
     default_modes: &[AuthorizerType],
 ) -> Result<AuthorizationPlan, Vec<String>> {
-    match non_empty_path(options.config.as_deref()) {
-        Some(path) => plan_file(options, path).map_err(|fault| vec![fault.to_owned()]),
-        None => plan_modes(options, default_modes),
+    match non_empty_path(options.config_file.as_deref()) {
+        Some(path) => plan_from_config_file(options, path).map_err(|fault| vec![fault.to_owned()]),
+        None => plan_from_modes(options, default_modes),
     }
 }
 
-/// `--flag=` gives an empty path, which means none.
+/// Returns `None` for an empty path, which `--flag=` gives.
 fn non_empty_path(path: Option<&Path>) -> Option<&Path> {
     path.filter(|path| !path.as_os_str().is_empty())
 }
 
-fn plan_file(
+fn plan_from_config_file(
     options: &AuthorizationOptions,
     path: &Path,
 ) -> Result<AuthorizationPlan, &'static str> {
-    if !options.is_structured_enabled {
+    if !options.is_structured_config_enabled {
         return Err(CONFIG_FILE_NEEDS_GATE);
     }
     let is_legacy = options.modes.is_some()
@@ -162,7 +162,7 @@ fn plan_file(
     Ok(AuthorizationPlan::File(ConfigFilePlan { path: path.to_owned(), policy_file }))
 }
 
-fn plan_modes(
+fn plan_from_modes(
     options: &AuthorizationOptions,
     default_modes: &[AuthorizerType],
 ) -> Result<AuthorizationPlan, Vec<String>> {
@@ -170,8 +170,8 @@ fn plan_modes(
     let explicit = options.modes.as_deref().unwrap_or_default();
     let explicit = if explicit.concat().is_empty() && explicit.len() < 2 { &[] } else { explicit };
     let defaults: Vec<String> = default_modes.iter().map(|mode| mode.name().to_owned()).collect();
-    let is_explicit = !explicit.is_empty();
-    let names = if is_explicit { explicit } else { &defaults };
+    let are_modes_explicit = !explicit.is_empty();
+    let names = if are_modes_explicit { explicit } else { &defaults };
 
     let policy_file = non_empty_path(options.policy_file.as_deref());
     let webhook_file = non_empty_path(options.webhook_config_file.as_deref());
@@ -199,10 +199,15 @@ fn plan_modes(
     }
     let webhook = webhook_file.map(|file| webhook_flags(options, file));
     let policy_file = policy_file.map(Path::to_owned);
-    Ok(AuthorizationPlan::Modes(AuthorizationModes { modes, is_explicit, policy_file, webhook }))
+    Ok(AuthorizationPlan::Modes(AuthorizationModes {
+        modes,
+        are_modes_explicit,
+        policy_file,
+        webhook,
+    }))
 }
 
-/// Parses the names of modes; returns the faults beside the valid modes.
+/// Parses the names of modes. Returns the valid modes and the faults.
 fn parse_modes(
     names: &[String],
     policy_file: Option<&Path>,

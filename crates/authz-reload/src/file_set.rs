@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 
 use ring::digest::{SHA256, digest};
 
-/// The content of a file when it was read. Digests are compared and not modification times: a copied file
+/// The content of a file when it was read. It compares digests instead of modification times, because a copied file
 /// can have any time, and a mounted volume changes the file behind a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FileState {
-    /// The SHA-256 digest of its bytes.
+    /// The SHA-256 digest of the content.
     Digest([u8; 32]),
     /// The file could not be read.
     Unreadable(io::ErrorKind),
@@ -27,13 +27,13 @@ pub(crate) struct FileSet {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct RecordedFile {
     state: FileState,
-    /// How many bytes were read at most, so that the next read sees the same part.
+    /// The maximum number of bytes that were read. The next read uses the same limit and so sees the same part.
     bytes_max: usize,
 }
 
 impl FileSet {
-    /// Adds a file unless it is there. If a file changes while a configuration is built, the first state
-    /// differs from the later content, and the next check finds the change.
+    /// Adds a file unless the set contains it. If a file changes while a configuration is built, its first state stays
+    /// in the set, so the next check finds the change.
     fn add(&mut self, path: &Path, file: RecordedFile) {
         self.files.entry(path.to_owned()).or_insert(file);
     }
@@ -76,7 +76,7 @@ pub(crate) struct FileRecorder {
 }
 
 impl FileRecorder {
-    /// Reads at most one byte more than `bytes_max`, so that the caller can tell that a file is too long.
+    /// Reads at most one byte more than `bytes_max`, so that the caller can detect a file that is too long.
     pub(crate) fn read(&self, path: &Path, bytes_max: usize) -> io::Result<Vec<u8>> {
         let read = read_up_to(path, bytes_max);
         let state = FileState::new(read.as_deref());
@@ -87,7 +87,7 @@ impl FileRecorder {
     /// Records a file that another crate reads.
     pub(crate) fn record(&self, path: &Path, bytes_max: usize) {
         if !self.files.borrow().files.contains_key(path) {
-            // An error is recorded as the state of the file, and its reader reports it.
+            // The recorded state contains the error, and the crate that reads the file reports it.
             let _ = self.read(path, bytes_max);
         }
     }

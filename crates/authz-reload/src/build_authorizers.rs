@@ -1,7 +1,7 @@
 //! Builds authorizers from a configuration.
 
-mod abac_policies;
-mod webhook;
+mod build_webhook;
+mod load_abac_policies;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,37 +15,37 @@ use https_client::{Limits, Resolve};
 use kubeconfig::{Connection, HookConnection, LoadedConnections};
 
 use crate::build_error::{BuildCause, BuildError, StartError};
-use crate::files::{FileRecorder, FileSet};
-use crate::flags::{AuthorizationModes, AuthorizationPlan, ConfigFilePlan};
+use crate::file_set::{FileRecorder, FileSet};
 use crate::generation::{AbacPolicyFile, ConfigSource, ConfiguredWebhook, Generation};
 use crate::modes_to_configuration::FLAG_WEBHOOK_NAME;
 use crate::observers::{AuthorizationObservers, NoObservers};
+use crate::plan_from_flags::{AuthorizationModes, AuthorizationPlan, ConfigFilePlan};
 use crate::sha256_hash::sha256_hash;
 
-/// Builds authorizers. The fields are the inputs that no configuration states.
+/// Builds authorizers from configurations. The fields are the inputs that a configuration does not contain.
 #[derive(Clone)]
-pub struct Assembler {
-    /// The limits of one webhook.
-    pub guards: WebhookLimits,
+pub struct AuthorizerBuilder {
+    /// The limits of calls and caches, for each webhook.
+    pub webhook_limits: WebhookLimits,
     /// The limits of the connections to webhooks.
-    pub limits: Limits,
-    /// Resolves the names of Services; without it DNS does.
+    pub connection_limits: Limits,
+    /// Resolves the names of Services. Without a resolver the builder uses DNS.
     pub resolver: Option<Arc<dyn Resolve>>,
-    /// Makes the observers of authorizers and connections, for metrics.
+    /// Creates the observers of authorizers and connections, for metrics.
     pub observers: Arc<dyn AuthorizationObservers>,
-    /// The absolute folder that relative paths of flags start from.
+    /// The absolute directory that relative paths in flags start from.
     pub directory: PathBuf,
 }
 
-impl Assembler {
-    /// An assembler with default limits, DNS, no metrics, and paths from the working directory.
+impl AuthorizerBuilder {
+    /// Creates a builder with default limits, DNS, no metrics, and paths relative to the working directory.
     ///
     /// # Errors
     /// The working directory does not exist or is not readable.
     pub fn new() -> std::io::Result<Self> {
         Ok(Self {
-            guards: WebhookLimits::default(),
-            limits: Limits::default(),
+            webhook_limits: WebhookLimits::default(),
+            connection_limits: Limits::default(),
             resolver: None,
             observers: Arc::new(NoObservers),
             directory: std::env::current_dir()?,
@@ -53,7 +53,7 @@ impl Assembler {
     }
 }
 
-/// The source of a configuration, and the inputs that a configuration can not state.
+/// The source of a configuration, and the inputs that a configuration can not contain.
 #[derive(Debug, Clone)]
 pub struct ConfigOrigin {
     /// The configuration file or the flags.
@@ -68,26 +68,24 @@ pub struct ConfigOrigin {
 type FindConnection<'a> =
     dyn FnMut(&str, &WebhookSettings, &FileRecorder) -> Result<Option<Connection>, BuildCause> + 'a;
 
-impl Assembler {
-    /// Builds the first generation of a server. Blocks, because it reads every file that the plan refers
-    /// to.
+impl AuthorizerBuilder {
+    /// Builds the first generation of a server. It reads every file that the plan refers to, so it blocks.
     ///
     /// # Errors
     /// A file can not be read or is invalid; see [`StartError`].
-    pub fn start(&self, plan: &AuthorizationPlan) -> Result<Generation, StartError> {
+    pub fn build_first(&self, plan: &AuthorizationPlan) -> Result<Generation, StartError> {
         match plan {
-            AuthorizationPlan::File(plan) => self.start_file(plan),
+            AuthorizationPlan::File(plan) => self.build_from_file(plan),
             AuthorizationPlan::Modes(modes) => {
                 self.build_from_modes(modes).map_err(StartError::Build)
             }
         }
     }
 
-    /// Builds the authorizers of a configuration. Blocks, because it reads every file that the configuration
-    /// refers to.
+    /// Builds the authorizers of a configuration. It reads every file that the configuration refers to, so it blocks.
     ///
-    /// A webhook with the name, the settings and the file contents of one in `previous` is reused with its
-    /// cache. So are ABAC policies from an unchanged file.
+    /// It reuses a webhook of `previous` with the same name, settings and file contents, together with its cache, and
+    /// it reuses ABAC policies from an unchanged file.
     ///
     /// # Errors
     /// A file can not be read or used; see [`BuildCause`].
@@ -97,7 +95,7 @@ impl Assembler {
         origin: ConfigOrigin,
         previous: Option<&Generation>,
     ) -> Result<Generation, BuildError> {
-        self.build_with(configuration, origin, previous, &mut |name, settings, recorder| {
+        self.build_generation(configuration, origin, previous, &mut |name, settings, recorder| {
             let ConnectionInfo::KubeConfigFile(path) = &settings.connection else {
                 return Ok(None);
             };
@@ -107,21 +105,21 @@ impl Assembler {
         })
     }
 
-    fn start_file(&self, plan: &ConfigFilePlan) -> Result<Generation, StartError> {
+    fn build_from_file(&self, plan: &ConfigFilePlan) -> Result<Generation, StartError> {
         let path = self.directory.join(&plan.path);
         let bytes = document::read_file(&path).map_err(StartError::Read)?;
         let name = path.display().to_string();
         let source = document::Source { name: &name, bytes: &bytes };
         let loaded = config::authorization_config::load(&source, &LoadOptions::default());
         let configuration = loaded.configuration.map_err(StartError::Load)?;
-        let origin = self.origin(plan, &bytes);
+        let origin = self.origin_of_file(plan, &bytes);
         let mut generation = self.build(&configuration, origin, None).map_err(StartError::Build)?;
         generation.warnings.splice(0..0, loaded.warnings);
         Ok(generation)
     }
 
-    /// The origin of a configuration file with these bytes.
-    pub(crate) fn origin(&self, plan: &ConfigFilePlan, bytes: &[u8]) -> ConfigOrigin {
+    /// Returns the origin of a configuration file with these bytes.
+    pub(crate) fn origin_of_file(&self, plan: &ConfigFilePlan, bytes: &[u8]) -> ConfigOrigin {
         ConfigOrigin {
             source: ConfigSource::File(self.directory.join(&plan.path)),
             hash: Some(sha256_hash(bytes)),
@@ -129,11 +127,11 @@ impl Assembler {
         }
     }
 
-    /// Builds the authorizers of the flags. The webhook file is read first, because it may contain several
-    /// webhooks.
+    /// Builds the authorizers that the flags configure. It reads the webhook file first, because that file may contain
+    /// several webhooks.
     fn build_from_modes(&self, modes: &AuthorizationModes) -> Result<Generation, BuildError> {
         let recorder = FileRecorder::default();
-        let (names, mut connections) = match self.load_flag_connections(modes, &recorder) {
+        let (names, mut connections) = match self.load_connections_of_flags(modes, &recorder) {
             Ok(connections) => connections,
             Err(cause) => return Err(BuildError { cause, files: recorder.into_files() }),
         };
@@ -149,11 +147,12 @@ impl Assembler {
             recorder.record_all(&files);
             Ok(connections.next())
         };
-        self.build_with(&configuration, origin, None, &mut next)
+        self.build_generation(&configuration, origin, None, &mut next)
     }
 
-    /// Reads the webhook file of the flags: the names of its webhooks, if it has any, and a connection for each.
-    fn load_flag_connections(
+    /// Reads the webhook file that the flags name. Returns the names of its webhooks, if the file has names, and a
+    /// connection for each webhook.
+    fn load_connections_of_flags(
         &self,
         modes: &AuthorizationModes,
         recorder: &FileRecorder,
@@ -171,7 +170,7 @@ impl Assembler {
         }
     }
 
-    fn build_with(
+    fn build_generation(
         &self,
         configuration: &Configuration,
         origin: ConfigOrigin,
@@ -198,9 +197,9 @@ impl Assembler {
             loaded_at: SystemTime::now(),
             configuration: configuration.clone(),
             slots: parts.slots.into(),
-            hooks: parts.hooks,
+            configured_webhooks: parts.configured_webhooks,
             warnings: parts.warnings,
-            abac: parts.abac,
+            abac_policy_file: parts.abac_policy_file,
             files: parts.files,
         })
     }
@@ -220,14 +219,15 @@ impl Assembler {
             Authorizer::Rbac => Ok(SlotAuthorizer::Rbac),
             Authorizer::Abac => {
                 let path = origin.policy_file.as_deref();
-                let abac = abac_policies::load(&self.directory, path, previous, parts)?;
+                let abac =
+                    load_abac_policies::load_or_reuse(&self.directory, path, previous, parts)?;
                 let member = Member::Abac(Arc::clone(&abac.policies));
-                parts.abac = Some(abac);
+                parts.abac_policy_file = Some(abac);
                 Ok(SlotAuthorizer::Fixed(member))
             }
             Authorizer::Webhook(webhook) => {
                 let (name, settings) = (webhook.name.as_str(), &webhook.settings);
-                let hook = webhook::reuse_or_build(
+                let hook = build_webhook::reuse_or_build(
                     self,
                     name,
                     settings,
@@ -236,20 +236,20 @@ impl Assembler {
                     parts,
                 )?;
                 let member = Member::Webhook(Arc::clone(&hook.webhook));
-                parts.hooks.push(hook);
+                parts.configured_webhooks.push(hook);
                 Ok(SlotAuthorizer::Fixed(member))
             }
         }
     }
 }
 
-/// The parts of a generation that are built so far, and every file that was read, also without success.
+/// The parts of a generation that are built so far, and every file that the builder tried to read.
 #[derive(Default)]
 struct PartialGeneration {
     slots: Vec<AuthorizerSlot>,
-    hooks: Vec<Arc<ConfiguredWebhook>>,
+    configured_webhooks: Vec<Arc<ConfiguredWebhook>>,
     warnings: Vec<Warning>,
-    abac: Option<AbacPolicyFile>,
+    abac_policy_file: Option<AbacPolicyFile>,
     files: FileSet,
 }
 
@@ -259,6 +259,6 @@ fn load_connections(
     recorder: &FileRecorder,
 ) -> Result<LoadedConnections, BuildCause> {
     let read = |path: &Path| recorder.read(path, kubeconfig::FILE_BYTES_MAX);
-    kubeconfig::load(path, &read)
+    kubeconfig::load_connections(path, &read)
         .map_err(|error| BuildCause::Connection { name: name.to_owned(), error })
 }

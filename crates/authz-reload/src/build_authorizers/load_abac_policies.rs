@@ -8,18 +8,18 @@ use manifests::abac;
 
 use super::PartialGeneration;
 use crate::build_error::BuildCause;
-use crate::files::FileRecorder;
+use crate::file_set::FileRecorder;
 use crate::generation::{AbacPolicyFile, Generation};
 
-/// Loads the policies of a file, or reuses those of `previous` if the file has not changed. The file is added to
+/// Loads the policies of a file, or reuses those of `previous` if the file has not changed. It adds the file to
 /// `parts` in any case.
-pub(super) fn load(
+pub(super) fn load_or_reuse(
     directory: &Path,
     policy_file: Option<&Path>,
     previous: Option<&Generation>,
     parts: &mut PartialGeneration,
 ) -> Result<AbacPolicyFile, BuildCause> {
-    // Without the flag the path is empty, and the error of the system becomes the message.
+    // Without the flag the path is empty, and the message is that of the operating system.
     let path = policy_file.map_or_else(PathBuf::new, |path| directory.join(path));
     let given = policy_file.unwrap_or(&path);
     let recorder = FileRecorder::default();
@@ -27,7 +27,7 @@ pub(super) fn load(
     let files = recorder.into_files();
     parts.files.add_all(&files);
     let bytes = bytes.map_err(|error| BuildCause::PolicyRead(ReadError::new(given, &error)))?;
-    let reusable = previous.and_then(|previous| previous.abac.as_ref());
+    let reusable = previous.and_then(|previous| previous.abac_policy_file.as_ref());
     if let Some(reusable) = reusable.filter(|reusable| reusable.files == files) {
         return Ok(reusable.clone());
     }

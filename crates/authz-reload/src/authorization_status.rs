@@ -13,7 +13,7 @@ use crate::generation::{ConfigSource, ConfiguredWebhook, Generation};
 /// The answer to `GET /portcullis/authorization/status`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Status {
+pub struct AuthorizationStatus {
     /// The source of the configuration: `flags` or `file`.
     pub source: &'static str,
     /// The path of the configuration file.
@@ -22,27 +22,26 @@ pub struct Status {
     /// The hash of the file that is in effect.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hash: Option<String>,
-    /// The number of the configuration in effect, from 1.
+    /// The number of the generation in effect, counted from 1.
     pub generation: u64,
-    /// The time when it was built.
+    /// The time when the generation was built.
     pub loaded_at: String,
     /// The last reload that applied a configuration or failed; absent before the first.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub last_attempt: Option<LastReloadAttempt>,
-    /// The hash of the configuration file, if the configuration in effect is another one because the file
-    /// was rejected.
+    pub last_attempt: Option<ReloadAttemptStatus>,
+    /// The hash of the configuration file if the reloader rejected it; another configuration is in effect then.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pending: Option<String>,
     /// The authorizers in order.
     pub authorizers: Vec<AuthorizerStatus>,
-    /// Every file that is watched.
+    /// Every file that the reloader watches.
     pub files: Vec<String>,
 }
 
 /// The result of a reload.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct LastReloadAttempt {
+pub struct ReloadAttemptStatus {
     /// The time of the reload.
     pub at: String,
     /// Whether the new configuration went into effect.
@@ -70,7 +69,7 @@ pub struct AuthorizerStatus {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WebhookStatus {
-    /// The URL that is called, without secrets.
+    /// The URL of the webhook, without secrets.
     pub endpoint: String,
     /// The number of calls in flight.
     pub in_flight: usize,
@@ -82,7 +81,7 @@ pub struct WebhookStatus {
     pub last_failure: Option<WebhookFailureStatus>,
     /// The number of cached answers.
     pub cache_entries: usize,
-    /// The memory that they take, in bytes.
+    /// The memory that the cached answers take, in bytes.
     pub cache_bytes: usize,
 }
 
@@ -90,7 +89,7 @@ pub struct WebhookStatus {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WebhookFailureStatus {
-    /// The time when it ended.
+    /// The time when the call ended.
     pub at: String,
     /// The error, without secrets.
     pub message: String,
@@ -98,7 +97,7 @@ pub struct WebhookFailureStatus {
 
 /// The generation in effect and the result of the last reload. Each check replaces it whole.
 #[derive(Debug)]
-pub(crate) struct ReloadProgress {
+pub(crate) struct ReloaderState {
     pub(crate) generation: Arc<Generation>,
     pub(crate) last_attempt: Option<ReloadAttempt>,
     /// The hash of the configuration file, if it was rejected.
@@ -115,8 +114,8 @@ pub(crate) struct ReloadAttempt {
     pub(crate) error: Option<String>,
 }
 
-impl ReloadProgress {
-    /// A generation in effect, without a reload.
+impl ReloaderState {
+    /// Creates the state of a reloader that has made no reload.
     pub(crate) fn new(generation: Arc<Generation>) -> Self {
         Self {
             generation,
@@ -126,7 +125,7 @@ impl ReloadProgress {
         }
     }
 
-    /// Every file to watch, each once, sorted.
+    /// Lists every file to watch once, sorted by path.
     pub(crate) fn watched_files(&self) -> Vec<PathBuf> {
         let mut files: Vec<PathBuf> = match &self.generation.source {
             ConfigSource::Flags => Vec::new(),
@@ -139,7 +138,7 @@ impl ReloadProgress {
         files
     }
 
-    pub(crate) fn status(&self) -> Status {
+    pub(crate) fn status(&self) -> AuthorizationStatus {
         let generation = &self.generation;
         let file = match &generation.source {
             ConfigSource::Flags => None,
@@ -147,13 +146,13 @@ impl ReloadProgress {
         };
         let is_file = file.is_some();
         let watched_files = if is_file { self.watched_files() } else { Vec::new() };
-        Status {
+        AuthorizationStatus {
             source: if is_file { "file" } else { "flags" },
             file,
             hash: generation.hash.clone(),
             generation: generation.number,
             loaded_at: format_time(generation.loaded_at),
-            last_attempt: self.last_attempt.as_ref().map(|attempt| LastReloadAttempt {
+            last_attempt: self.last_attempt.as_ref().map(|attempt| ReloadAttemptStatus {
                 at: format_time(attempt.at),
                 ok: attempt.error.is_none(),
                 error: attempt.error.clone(),
@@ -167,7 +166,7 @@ impl ReloadProgress {
 
 fn authorizer_statuses(generation: &Generation) -> Vec<AuthorizerStatus> {
     let status = |(kind, name): (authz_chain::AuthorizerType, &str)| {
-        let hook = generation.hooks.iter().find(|hook| hook.webhook.name() == name);
+        let hook = generation.configured_webhooks.iter().find(|hook| hook.webhook.name() == name);
         let webhook = hook.map(|hook| webhook_status(hook));
         AuthorizerStatus { kind: kind.name(), name: name.to_owned(), webhook }
     };
@@ -191,7 +190,7 @@ fn webhook_status(hook: &ConfiguredWebhook) -> WebhookStatus {
     }
 }
 
-/// RFC 3339 with microseconds, as Kubernetes writes exact times.
+/// Formats a time as RFC 3339 with microseconds, like Kubernetes' MicroTime.
 fn format_time(time: SystemTime) -> String {
     Timestamp::try_from(time).map_or_else(|_| String::new(), |time| format!("{time:.6}"))
 }

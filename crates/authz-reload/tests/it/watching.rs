@@ -1,4 +1,4 @@
-//! Changes are heard of: writes, renames, replaced links, folders that come and go.
+//! The reloader notices changes of files: writes, renames, replaced links, removed and recreated folders.
 
 #![cfg(unix)]
 
@@ -6,53 +6,59 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::time::{Duration, Instant};
 
-use authz_reload::{CheckResult, ReloadOptions, sha256_hash};
+use authz_reload::{CheckResult, ReloadOptions, Reloader, sha256_hash};
 
 use crate::stage::{AT_ONCE, Stage, built_in};
 
 const NODE_FIRST: &[&str] = &["Node", "RBAC"];
 const RBAC_FIRST: &[&str] = &["RBAC", "Node"];
 
-/// Until the folders are watched: the first check comes right after that.
-async fn settled() {
-    tokio::time::sleep(Duration::from_millis(300)).await;
+/// Waits until the reloader watches the folders. It renews its watch before it answers a request for a check, and
+/// the second check follows the renewal that the first one may have made necessary.
+async fn wait_for_watch(reloader: &Reloader) {
+    reloader.check_now().await;
+    reloader.check_now().await;
 }
 
 #[tokio::test]
-async fn a_write_is_heard_of() {
+async fn a_write_is_noticed() {
     let stage = Stage::new();
     stage.write("config", &built_in(NODE_FIRST));
-    let _reloader = stage.follow("config");
-    settled().await;
+    let reloader = stage.start_watching("config");
+    wait_for_watch(&reloader).await;
     stage.write("config", &built_in(RBAC_FIRST));
-    stage.hear("write", |told| told.published == ["rbac,node"]).await;
+    stage.wait_until("write", |observed| observed.published == ["rbac,node"]).await;
 }
 
 #[tokio::test]
 async fn a_change_before_the_watch_begins_is_not_missed() {
     let stage = Stage::new();
     stage.write("config", &built_in(NODE_FIRST));
-    let _reloader = stage.follow("config");
+    let _reloader = stage.start_watching("config");
     // The task that watches has had no turn yet.
     stage.write("config", &built_in(RBAC_FIRST));
-    stage.hear("early write", |told| told.published == ["rbac,node"]).await;
+    stage.wait_until("early write", |observed| observed.published == ["rbac,node"]).await;
 }
 
 #[tokio::test]
-async fn an_atomic_rename_is_heard_of() {
+async fn an_atomic_rename_is_noticed() {
     let stage = Stage::new();
     stage.write("config", &built_in(NODE_FIRST));
-    let _reloader = stage.follow("config");
-    settled().await;
+    let reloader = stage.start_watching("config");
+    wait_for_watch(&reloader).await;
     let mut took = Vec::new();
     for n_published in 1..=5 {
         let types = if n_published % 2 == 1 { RBAC_FIRST } else { NODE_FIRST };
         stage.rename("config", &built_in(types));
         let start = Instant::now();
-        stage.hear("every change is published", |told| told.published.len() == n_published).await;
+        stage
+            .wait_until("every change is published", |observed| {
+                observed.published.len() == n_published
+            })
+            .await;
         took.push(start.elapsed());
     }
-    assert_eq!(stage.told().failures(), 0);
+    assert_eq!(stage.observed().failures(), 0);
     // The machine may have been busy, but not all the time.
     assert!(took.iter().any(|took| *took < AT_ONCE), "{took:?}");
 }
@@ -70,59 +76,60 @@ async fn a_mounted_volume_swaps_a_link() {
     };
     mount("..1", NODE_FIRST);
     symlink("..data/config", stage.path("config")).unwrap();
-    let _reloader = stage.follow("config");
-    settled().await;
+    let reloader = stage.start_watching("config");
+    wait_for_watch(&reloader).await;
     mount("..2", RBAC_FIRST);
     fs::remove_dir_all(stage.path("..1")).unwrap();
-    stage.hear("first swap", |told| told.published == ["rbac,node"]).await;
-    settled().await;
+    stage.wait_until("first swap", |observed| observed.published == ["rbac,node"]).await;
+    wait_for_watch(&reloader).await;
     mount("..3", NODE_FIRST);
     fs::remove_dir_all(stage.path("..2")).unwrap();
-    stage.hear("second swap", |told| told.published.len() == 2).await;
-    assert_eq!(stage.told().failures(), 0);
+    stage.wait_until("second swap", |observed| observed.published.len() == 2).await;
+    assert_eq!(stage.observed().failures(), 0);
 }
 
 #[tokio::test]
-async fn a_file_that_returns_is_heard_of() {
+async fn a_file_that_returns_is_noticed() {
     let stage = Stage::new();
     fs::create_dir(stage.path("folder")).unwrap();
     stage.write("folder/config", &built_in(NODE_FIRST));
-    let reloader = stage.follow("folder/config");
-    settled().await;
+    let reloader = stage.start_watching("folder/config");
+    wait_for_watch(&reloader).await;
     fs::remove_file(stage.path("folder/config")).unwrap();
-    stage.hear("the check failed", |told| told.failures() > 0).await;
+    stage.wait_until("the check failed", |observed| observed.failures() > 0).await;
     stage.write("folder/config", &built_in(RBAC_FIRST));
-    stage.hear("return of the file", |told| told.published == ["rbac,node"]).await;
-    settled().await;
+    stage.wait_until("return of the file", |observed| observed.published == ["rbac,node"]).await;
+    wait_for_watch(&reloader).await;
     // The folder itself goes, and another one comes.
     fs::rename(stage.path("folder"), stage.path("elsewhere")).unwrap();
-    let n_failures = stage.told().failures();
-    stage.hear("loss of the folder", |told| told.failures() > n_failures).await;
-    settled().await;
+    let n_failures = stage.observed().failures();
+    stage.wait_until("loss of the folder", |observed| observed.failures() > n_failures).await;
+    wait_for_watch(&reloader).await;
     fs::create_dir(stage.path("next")).unwrap();
     stage.write("next/config", &built_in(NODE_FIRST));
     fs::rename(stage.path("next"), stage.path("folder")).unwrap();
-    stage.hear("return of the folder", |told| told.published.len() == 2).await;
+    stage.wait_until("return of the folder", |observed| observed.published.len() == 2).await;
     assert_eq!(reloader.check_now().await, CheckResult::Unchanged);
 }
 
 #[tokio::test]
-async fn the_poll_finds_what_is_not_heard_of() {
+async fn x() {
     let stage = Stage::new();
     stage.write("config", &built_in(NODE_FIRST));
     let poll = Duration::from_millis(20);
-    let _reloader = stage.follow_with("config", ReloadOptions { poll, ..Default::default() });
+    let _reloader =
+        stage.start_reloader("config", ReloadOptions { poll_interval: poll, ..Default::default() });
     std::fs::remove_file(stage.path("config")).unwrap();
-    stage.hear("a failure for each poll", |told| told.failures() > 5).await;
+    stage.wait_until("a failure for each poll", |observed| observed.failures() > 5).await;
 }
 
 #[tokio::test]
-async fn permissions_that_are_lost_and_given_back_are_heard_of() {
+async fn permissions_that_are_lost_and_given_back_are_noticed() {
     use std::os::unix::fs::PermissionsExt;
     let stage = Stage::new();
     stage.write("config", &built_in(NODE_FIRST));
-    let _reloader = stage.follow("config");
-    settled().await;
+    let reloader = stage.start_watching("config");
+    wait_for_watch(&reloader).await;
     let set = |mode| {
         let permissions = fs::Permissions::from_mode(mode);
         fs::set_permissions(stage.path("config"), permissions).unwrap();
@@ -132,15 +139,15 @@ async fn permissions_that_are_lost_and_given_back_are_heard_of() {
         // Nothing is forbidden to the superuser; a link to nowhere is as unreadable.
         fs::remove_file(stage.path("config")).unwrap();
         symlink("nowhere", stage.path("config")).unwrap();
-        stage.hear("loss of the file", |told| told.failures() > 0).await;
+        stage.wait_until("loss of the file", |observed| observed.failures() > 0).await;
         fs::remove_file(stage.path("config")).unwrap();
         stage.write("config", &built_in(RBAC_FIRST));
     } else {
-        stage.hear("loss of permission", |told| told.failures() > 0).await;
+        stage.wait_until("loss of permission", |observed| observed.failures() > 0).await;
         set(0o600);
         stage.write("config", &built_in(RBAC_FIRST));
     }
-    stage.hear("recovery", |told| told.published == ["rbac,node"]).await;
+    stage.wait_until("recovery", |observed| observed.published == ["rbac,node"]).await;
 }
 
 /// A25: a storm of changes.
@@ -148,8 +155,8 @@ async fn permissions_that_are_lost_and_given_back_are_heard_of() {
 async fn a_thousand_quick_changes_end_with_the_last() {
     let stage = Stage::new();
     stage.write("config", &built_in(NODE_FIRST));
-    let reloader = stage.follow("config");
-    settled().await;
+    let reloader = stage.start_watching("config");
+    wait_for_watch(&reloader).await;
     let good = [built_in(RBAC_FIRST), built_in(NODE_FIRST)];
     for n in 0..1000_usize {
         let text = &good[n % 2];
@@ -159,36 +166,37 @@ async fn a_thousand_quick_changes_end_with_the_last() {
             2 => stage.write("config", text),
             _ => stage.rename("config", text),
         }
-        if n % 10 == 0 {
-            tokio::time::sleep(Duration::from_millis(1)).await;
+        if n % 20 == 0 {
+            // The reloader reads the file as it is now, torn or whole.
+            reloader.check_now().await;
         }
     }
     let last = format!("# the last one\n{}", built_in(RBAC_FIRST));
     stage.rename("config", &last);
     // Whether the last one is a change depends on what was seen before it.
-    let told = stage
-        .hear("the last change", |told| {
-            told.published.last().is_some_and(|names| names == "rbac,node")
+    let observed = stage
+        .wait_until("the last change", |observed| {
+            observed.published.last().is_some_and(|names| names == "rbac,node")
         })
         .await;
     let hashes = [sha256_hash(good[0].as_bytes()), sha256_hash(last.as_bytes())];
-    assert!(hashes.contains(told.hash.as_ref().unwrap()), "{told:?}");
-    for pair in told.published.windows(2) {
+    assert!(hashes.contains(observed.hash.as_ref().unwrap()), "{observed:?}");
+    for pair in observed.published.windows(2) {
         assert_ne!(pair[0], pair[1], "what is published differs from what was in effect");
     }
-    settled().await;
+    wait_for_watch(&reloader).await;
     assert_eq!(reloader.check_now().await, CheckResult::Unchanged);
     assert_eq!(reloader.status().pending, None);
 }
 
 #[tokio::test]
-async fn dropping_ends_the_task() {
+async fn dropping_the_reloader_ends_its_task() {
     let stage = Stage::new();
     stage.write("config", &built_in(NODE_FIRST));
-    let reloader = stage.follow("config");
-    settled().await;
+    let reloader = stage.start_watching("config");
+    wait_for_watch(&reloader).await;
     drop(reloader);
+    stage.wait_for_end_of_task().await;
     stage.write("config", &built_in(RBAC_FIRST));
-    settled().await;
-    assert_eq!(stage.told().published, Vec::<String>::new());
+    assert_eq!(stage.observed().published, Vec::<String>::new());
 }

@@ -21,11 +21,11 @@ pub enum ReloadNotice<'a> {
         /// The faults that have a position in a file.
         diagnostics: &'a [Diagnostic],
     },
-    /// A configuration in effect has a part that should be changed.
+    /// The operator should change a part of a configuration in effect.
     Warned(&'a Warning),
-    /// The system does not report changes of some files, so that only the poll finds them.
+    /// The operating system can not report changes of some files, so only polling finds them.
     Unwatched {
-        /// The error of the system.
+        /// The error of the operating system.
         message: &'a str,
     },
 }
