@@ -54,7 +54,7 @@ impl SchemaKind {
     }
 
     /// The JSON Schema of the kind.
-    pub(crate) fn schema(self) -> Value {
+    pub(crate) fn json_schema(self) -> Value {
         match self {
             Self::AuthorizationConfiguration => config::json_schema(),
         }
@@ -62,7 +62,7 @@ impl SchemaKind {
 
     /// The values that `apiVersion` may have, the preferred one first.
     fn api_versions(self) -> Vec<String> {
-        let schema = self.schema();
+        let schema = self.json_schema();
         let versions = schema.pointer("/properties/apiVersion/enum").and_then(Value::as_array);
         let versions = versions.into_iter().flatten().filter_map(Value::as_str);
         versions.map(str::to_owned).collect()
@@ -105,7 +105,7 @@ mod tests {
     #[test]
     fn schemas_are_titled_with_the_kind() {
         for kind in SchemaKind::value_variants() {
-            assert_eq!(kind.schema()["title"], kind.name());
+            assert_eq!(kind.json_schema()["title"], kind.name());
         }
     }
 }

@@ -29,6 +29,6 @@ pub(crate) struct Args {
 /// # Errors
 /// Fails if it can not be written.
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> io::Result<Exit> {
-    ignore_closed_pipe(write_json(out, &args.kind.schema()))?;
+    ignore_closed_pipe(write_json(out, &args.kind.json_schema()))?;
     Ok(Exit::Clean)
 }

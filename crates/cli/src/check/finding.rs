@@ -2,7 +2,7 @@
 
 use document::{Diagnostic, Fault, Note, SourcePosition, Warning};
 
-use super::rule::FindingRule;
+use super::finding_rule::FindingRule;
 
 /// One input after its check.
 #[derive(Debug)]
@@ -18,12 +18,12 @@ pub(super) enum CheckOutcome {
     Unreadable {
         message: String,
     },
-    Read(Box<ReadFile>),
+    Read(Box<FileFindings>),
 }
 
 /// A file that could be read.
 #[derive(Debug, Default)]
-pub(super) struct ReadFile {
+pub(super) struct FileFindings {
     /// The text that positions refer to.
     pub(super) text: String,
     /// The content of a valid file.
@@ -74,7 +74,7 @@ pub(super) struct Finding {
     pub(super) issues: Vec<Note>,
 }
 
-impl ReadFile {
+impl FileFindings {
     /// Errors and warnings together.
     pub(super) fn n_findings(&self) -> usize {
         self.errors.len() + self.warnings.len()
@@ -95,7 +95,7 @@ impl ContentSummary {
 }
 
 /// Reports whether the error is that a file which the configuration names does not exist.
-pub(crate) fn is_missing_file(fault: &Fault) -> bool {
+pub(crate) fn is_missing_file_fault(fault: &Fault) -> bool {
     match fault {
         Fault::Field(error) => error.detail.starts_with("error loading file: "),
         Fault::Decode { .. } | Fault::Server { .. } => false,

@@ -6,9 +6,9 @@ use std::ops::Range;
 use annotate_snippets::{Annotation, AnnotationKind, Level, Origin, Renderer, Snippet};
 use document::{Diagnostic, Note};
 
-use super::excerpt::{Excerpt, excerpt, line_ranges, printable};
-use super::finding::{CheckOutcome, CheckedFile, ContentSummary, Finding, ReadFile};
-use super::rule;
+use super::finding::{CheckOutcome, CheckedFile, ContentSummary, FileFindings, Finding};
+use super::finding_rule::Severity;
+use super::source_excerpt::{Excerpt, extract_excerpt, line_ranges, printable};
 
 /// Maximum number of shown findings per file.
 const FINDINGS_MAX: usize = 100;
@@ -47,14 +47,14 @@ pub(super) fn write_human_report(
             }
         }
     }
-    if checked.len() > 1 { writeln!(out, "{}", totals_line(checked)) } else { Ok(()) }
+    if checked.len() > 1 { writeln!(out, "{}", describe_totals(checked)) } else { Ok(()) }
 }
 
 /// Writes the errors of a file that another command reads, in the form of `check`.
 ///
 /// # Errors
 /// Fails if it can not be written.
-pub(crate) fn write_errors(
+pub(crate) fn write_file_errors(
     out: &mut dyn Write,
     name: &str,
     text: String,
@@ -63,7 +63,7 @@ pub(crate) fn write_errors(
 ) -> io::Result<()> {
     let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
     let errors = errors.into_iter().map(Finding::from).collect();
-    let file = ReadFile { text, errors, ..ReadFile::default() };
+    let file = FileFindings { text, errors, ..FileFindings::default() };
     write_file(out, &renderer, name, &file)
 }
 
@@ -71,7 +71,7 @@ fn write_file(
     out: &mut dyn Write,
     renderer: &Renderer,
     name: &str,
-    file: &ReadFile,
+    file: &FileFindings,
 ) -> io::Result<()> {
     // A large file without findings need not be cut into lines.
     let lines = if file.n_findings() > 0 { line_ranges(&file.text) } else { Vec::new() };
@@ -85,7 +85,7 @@ fn write_file(
     if n_hidden > 0 {
         writeln!(out, "{n_hidden} more not shown; `-o json` lists them all\n")?;
     }
-    writeln!(out, "{}: {}", printable(name), file_verdict(file))
+    writeln!(out, "{}: {}", printable(name), describe_file_result(file))
 }
 
 fn render_finding(
@@ -102,12 +102,12 @@ fn render_finding(
         issues => issues.iter().map(|issue| issue.position).collect(),
     };
     // If the issues are too far apart, the first one must do; if even that is too much, its position.
-    let excerpt = excerpt(text, lines, &positions)
-        .or_else(|| excerpt(text, lines, positions.get(..1).unwrap_or_default()));
+    let excerpt = extract_excerpt(text, lines, &positions)
+        .or_else(|| extract_excerpt(text, lines, positions.get(..1).unwrap_or_default()));
     let title = level.primary_title(shorten_message(&finding.message));
     let title = match finding.rule.severity {
-        rule::Severity::Error => title,
-        rule::Severity::Warning => title.id(finding.rule.id),
+        Severity::Error => title,
+        Severity::Warning => title.id(finding.rule.id),
     };
     let mut hints: Vec<&str> = finding.hint.as_deref().into_iter().collect();
     for hint in issues.iter().filter_map(|issue| issue.hint.as_deref()) {
@@ -161,7 +161,7 @@ fn first_line(text: &str) -> &str {
 }
 
 /// The result line of one file.
-fn file_verdict(file: &ReadFile) -> String {
+fn describe_file_result(file: &FileFindings) -> String {
     let warnings = match file.warnings.len() + file.n_omitted_warnings {
         0 => String::new(),
         n => format!(", {}", count_noun(n, "warning")),
@@ -216,7 +216,7 @@ fn count_policies(n: usize) -> String {
 }
 
 /// The result line of all files.
-fn totals_line(checked: &[CheckedFile]) -> String {
+fn describe_totals(checked: &[CheckedFile]) -> String {
     let (mut n_valid, mut n_invalid, mut n_unreadable) = (0, 0, 0);
     for CheckedFile { outcome, .. } in checked {
         match outcome {

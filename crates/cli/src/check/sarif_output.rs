@@ -5,10 +5,10 @@ use std::io::{self, Write};
 use document::SourcePosition;
 use serde_json::{Value, json};
 
-use super::finding::{CheckOutcome, CheckedFile, Finding, ReadFile};
+use super::finding::{CheckOutcome, CheckedFile, FileFindings, Finding};
+use super::finding_rule::{FindingRule, Severity};
 use super::human_output::shorten_message;
 use super::json_output::end_position;
-use super::rule::{FindingRule, Severity};
 use crate::output::write_json;
 
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
@@ -21,10 +21,10 @@ const RESULTS_MAX: usize = 5000;
 /// # Errors
 /// Fails if it can not be written.
 pub(super) fn write_sarif_report(out: &mut dyn Write, checked: &[CheckedFile]) -> io::Result<()> {
-    write_json(out, &sarif_log(checked))
+    write_json(out, &build_sarif_log(checked))
 }
 
-fn sarif_log(checked: &[CheckedFile]) -> Value {
+fn build_sarif_log(checked: &[CheckedFile]) -> Value {
     let mut rules: Vec<FindingRule> = Vec::new();
     let mut results = Vec::new();
     let mut n_left_out = 0;
@@ -40,7 +40,7 @@ fn sarif_log(checked: &[CheckedFile]) -> Value {
                         n_left_out += 1;
                         continue;
                     }
-                    let idx = rule_index(finding.rule, &mut rules);
+                    let idx = find_or_add_rule(finding.rule, &mut rules);
                     results.push(finding_json(name, &file.text, severity, idx, finding));
                 }
             }
@@ -70,13 +70,13 @@ fn sarif_log(checked: &[CheckedFile]) -> Value {
     })
 }
 
-fn findings_with_severity(file: &ReadFile) -> impl Iterator<Item = (Severity, &Finding)> {
+fn findings_with_severity(file: &FileFindings) -> impl Iterator<Item = (Severity, &Finding)> {
     let errors = file.errors.iter().map(|finding| (Severity::Error, finding));
     errors.chain(file.warnings.iter().map(|finding| (Severity::Warning, finding)))
 }
 
 /// The position of a rule in the list, to which it is added if it is new.
-fn rule_index(rule: FindingRule, rules: &mut Vec<FindingRule>) -> usize {
+fn find_or_add_rule(rule: FindingRule, rules: &mut Vec<FindingRule>) -> usize {
     rules.iter().position(|known| known.id == rule.id).unwrap_or_else(|| {
         rules.push(rule);
         rules.len() - 1

@@ -20,7 +20,7 @@ pub(super) fn write_human(
     colour: bool,
 ) -> io::Result<()> {
     let style = TerminalStyle { is_coloured: colour };
-    let ExplainedDecision { question, answer, trace, not_asked, hints } = explanation;
+    let ExplainedDecision { question, answer, trace, not_consulted, hints } = explanation;
     let heading = match (answer.is_allowed(), answer.is_undecided) {
         (true, _) => style.styled("1;32", "ALLOWED"),
         (false, true) => style.styled("1;33", "UNKNOWN"),
@@ -30,11 +30,11 @@ pub(super) fn write_human(
     let nodes = trace_tree(trace);
     let undecided_authorizer = answer.outcome.decided_by.filter(|_| answer.is_undecided);
     let mut writer = TreeWriter { out, style, question, undecided_authorizer };
-    let n_last = nodes.len() + not_asked.len();
+    let n_last = nodes.len() + not_consulted.len();
     for (idx, node) in nodes.iter().enumerate() {
         writer.write_node(node, "", idx + 1 == n_last)?;
     }
-    for (idx, name) in not_asked.iter().enumerate() {
+    for (idx, name) in not_consulted.iter().enumerate() {
         let shown = TreeLine::new(LineMark::NotAsked, format!("{name}: not asked"));
         writer.write_line(&shown, "", nodes.len() + idx + 1 == n_last)?;
     }

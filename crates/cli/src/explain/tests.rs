@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::offline::{AssumedAnswer, stand_in};
+use crate::offline::{AssumedAnswer, test_stand_in};
 
 const USERS: &[&str] = &["ana", "anna", "bob", "system:node:n1", ""];
 const GROUPS: &[&str] = &["dev", "devs", "system:nodes", "system:masters", "system:authenticated"];
@@ -109,7 +109,7 @@ fn webhook_member() -> impl Strategy<Value = Member> {
     ];
     (some_of(CONDITIONS), assumed, any::<bool>()).prop_map(|(conditions, assumed, is_closed)| {
         let name = AuthorizerName::new("guard").unwrap();
-        Member::Plugin(name, Arc::new(stand_in("guard", &conditions, is_closed, assumed)))
+        Member::Plugin(name, Arc::new(test_stand_in("guard", &conditions, is_closed, assumed)))
     })
 }
 
@@ -157,14 +157,14 @@ proptest! {
         let quiet = AccessAnswer::new(&question, quiet);
         let explanation = explain_decision(&authorizer, &question);
         prop_assert_eq!(show(&quiet), show(&explanation.answer));
-        prop_assert_eq!(quiet.exit(), explanation.answer.exit());
+        prop_assert_eq!(quiet.exit_code(), explanation.answer.exit_code());
         let (mut people, mut programs) = (Vec::new(), Vec::new());
         human_output::write_human(&mut people, &explanation, false).unwrap();
         json_output::write_json(&mut programs, &explanation).unwrap();
         let programs: Value = serde_json::from_slice(&programs).unwrap();
         prop_assert_eq!(programs["allowed"].as_bool(), Some(quiet.is_allowed()));
         let people = String::from_utf8(people).unwrap();
-        let heading = match quiet.exit() {
+        let heading = match quiet.exit_code() {
             Exit::Clean => "ALLOWED  ",
             Exit::Undecided => "UNKNOWN  ",
             _ => "DENIED  ",

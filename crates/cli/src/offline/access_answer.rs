@@ -35,7 +35,7 @@ impl<'c> AccessAnswer<'c> {
         self.outcome.decision.verdict == Verdict::Deny && !self.is_undecided
     }
 
-    pub(crate) fn exit(&self) -> Exit {
+    pub(crate) fn exit_code(&self) -> Exit {
         match (self.is_allowed(), self.is_undecided) {
             (true, _) => Exit::Clean,
             (false, true) => Exit::Undecided,
@@ -107,7 +107,7 @@ mod tests {
         answer.append_json_line(&mut line);
         assert_eq!(String::from_utf8(line).unwrap(), format!("{want}\n"));
         assert_eq!(Value::Object(answer.to_json_map()).to_string(), want);
-        assert_eq!(answer.exit(), exit);
+        assert_eq!(answer.exit_code(), exit);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! BoundedLines of a stream, however long the stream and however long the lines.
+//! Reads the lines of a stream of any length, and skips lines that are too long.
 
 use std::io::{self, BufRead, BufReader, Read};
 

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use authz_chain::{Authorizer, AuthorizerType, Configuration};
 use authz_reload::{
-    AuthorizerBuilder, AuthorizationModes, AuthorizationPlan, ConfigOrigin, ConfigSource, Generation,
-    NoObservers,
+    AuthorizationModes, AuthorizationPlan, AuthorizerBuilder, ConfigOrigin, ConfigSource,
+    Generation, NoObservers,
 };
 use authz_webhook::{Webhook, WebhookLimits};
 use https_client::{HostPort, Limits, Resolve, ResolveError, ServiceName};
@@ -30,7 +30,7 @@ pub(super) fn build_callable_webhooks(
     }
     let builder = AuthorizerBuilder {
         webhook_limits: WebhookLimits::default(),
-        limits: Limits::default(),
+        connection_limits: Limits::default(),
         resolver: Some(Arc::new(NoServiceResolver)),
         observers: Arc::new(NoObservers),
         directory: directory.to_owned(),
@@ -42,7 +42,7 @@ pub(super) fn build_callable_webhooks(
         }
         // One file defines all hooks of the mode; those that are not called are filtered out below.
         AuthorizationPlan::Modes(modes) => {
-            builder.start(&AuthorizationPlan::Modes(AuthorizationModes {
+            builder.build_first(&AuthorizationPlan::Modes(AuthorizationModes {
                 modes: vec![AuthorizerType::Webhook],
                 policy_file: None,
                 ..modes.clone()

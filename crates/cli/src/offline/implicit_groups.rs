@@ -3,8 +3,8 @@
 use access_reviews::review::AccessQuestion;
 use authz::{Attributes, Recorder, User, Verdict};
 
-use super::flags::SubjectFlags;
 use super::offline_authorizer::OfflineAuthorizer;
+use super::offline_flags::SubjectFlags;
 
 const AUTHENTICATED: &str = "system:authenticated";
 const UNAUTHENTICATED: &str = "system:unauthenticated";

@@ -124,7 +124,7 @@ impl LoadFailure {
                             writeln!(err, "error: {}", printable(&message))?;
                         }
                         FileProblem::Invalid { name, text, errors } => {
-                            check::write_errors(err, &name, text, errors, colour)?;
+                            check::write_file_errors(err, &name, text, errors, colour)?;
                         }
                     }
                 }

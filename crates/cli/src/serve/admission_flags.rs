@@ -11,7 +11,7 @@ use admission_hooks::{CALLS_IN_FLIGHT_MAX, ServiceCredentials, ServiceCredential
 use kubeconfig::{ServiceUsers, UserCredentials};
 use server::{AdmissionOptions, GetMode, Level, Log, SyncMode, SyncOptions};
 
-use super::flag_values::{
+use super::parse_flag_values::{
     parse_call_timeout, parse_duration, parse_positive_bytes, parse_positive_duration,
     parse_response_bytes,
 };
@@ -190,10 +190,10 @@ impl AdmissionFlags {
     }
 
     /// Converts the flags to the options of the server.
-    pub(super) fn admission_options(
+    pub(super) fn to_admission_options(
         &self,
         sharing: StoreSharing,
-        access: ServiceCredentialsTable,
+        hook_credentials: ServiceCredentialsTable,
     ) -> AdmissionOptions {
         let mode = match self.admission_sync_mode {
             SyncModeFlag::Barrier => SyncMode::Barrier,
@@ -232,7 +232,7 @@ impl AdmissionFlags {
                 GetModeFlag::Object => GetMode::Object,
                 GetModeFlag::Accepted => GetMode::Accepted,
             },
-            hook_credentials: access,
+            hook_credentials,
             response_bytes_max: to_usize(self.admission_webhook_max_response_bytes),
             calls_in_flight_max: to_usize(self.admission_webhook_max_in_flight),
             call_time_max: self.admission_webhook_client_timeout,
@@ -253,10 +253,13 @@ impl AdmissionFlags {
         };
         let users = kubeconfig::load_users(path, &kubeconfig::read_file)?;
         log_kubeconfig_warnings(path, &users, log);
-        let ServiceUsers { by_name, current, .. } = users;
+        let ServiceUsers { by_name, current_user, .. } = users;
         Ok(ServiceCredentialsTable {
-            by_name: by_name.into_iter().map(|(name, own)| (name, hook_access(own))).collect(),
-            current: current.map(hook_access),
+            by_name: by_name
+                .into_iter()
+                .map(|(name, own)| (name, to_service_credentials(own)))
+                .collect(),
+            current: current_user.map(to_service_credentials),
             own_server_credentials: None,
         })
     }
@@ -290,8 +293,10 @@ fn log_kubeconfig_warnings(path: &Path, users: &ServiceUsers, log: Log) {
     }
 }
 
-fn hook_access(UserCredentials { credentials, identity }: UserCredentials) -> ServiceCredentials {
-    ServiceCredentials { credentials, client_certificate: identity }
+fn to_service_credentials(
+    UserCredentials { credentials, client_certificate }: UserCredentials,
+) -> ServiceCredentials {
+    ServiceCredentials { credentials, client_certificate }
 }
 
 /// Converts a number whose range the flag parser checked.
@@ -311,13 +316,12 @@ mod tests {
         flags: AdmissionFlags,
     }
 
-    fn flags(args: &[&str]) -> Result<AdmissionFlags, String> {
-        let parsed = Program::try_parse_from([&["x"], args].concat());
-        parsed.map(|program| program.flags).map_err(|error| error.to_string())
+    fn flags(args: &[&str]) -> Result<AdmissionFlags, clap::Error> {
+        Program::try_parse_from([&["x"], args].concat()).map(|program| program.flags)
     }
 
     fn options(args: &[&str], sharing: StoreSharing) -> AdmissionOptions {
-        flags(args).unwrap().admission_options(sharing, ServiceCredentialsTable::default())
+        flags(args).unwrap().to_admission_options(sharing, ServiceCredentialsTable::default())
     }
 
     #[test]
@@ -412,7 +416,7 @@ mod tests {
             ("--admission-webhook-max-in-flight=0", "0 is not in 1.."),
             ("--write-timeout-ceiling=0s", "must be longer than 0"),
         ] {
-            let error = flags(&[flag]).unwrap_err();
+            let error = flags(&[flag]).unwrap_err().to_string();
             let name = flag.split('=').next().unwrap();
             assert!(error.contains(name) && error.contains(why), "{flag}: {error}");
         }

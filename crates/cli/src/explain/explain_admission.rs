@@ -1,7 +1,7 @@
 //! `portcullis explain --admission`: shows which hooks and initializers a write meets, without calls.
 
+mod admission_enum_names;
 mod admission_write;
-mod configuration_values;
 mod explained_write;
 mod find_resource;
 mod hook_outcomes;
@@ -21,7 +21,7 @@ use manifests::UnstructuredObject;
 use self::admission_write::{AdmissionWrite, WriteOptions};
 use self::explained_write::ExplainedWrite;
 use self::hook_outcomes::explain_hooks;
-use self::initializer_wait::{InitializerWait, initializer_wait};
+use self::initializer_wait::{InitializerWait, determine_initializer_wait};
 use self::manifest_cluster::ManifestCluster;
 use super::{Args, Output};
 use crate::exit::Exit;
@@ -50,8 +50,8 @@ pub(crate) struct AdmissionFlags {
     operation: Option<OperationArgument>,
 
     /// Manifest with the stored objects, for an update; `-` is standard input
-    #[arg(long, value_name = "FILE", requires = "admission")]
-    old: Option<PathBuf>,
+    #[arg(long = "old", value_name = "FILE", requires = "admission")]
+    old_file: Option<PathBuf>,
 
     /// Subresource of the request, such as `status`, or `exec` for connect
     ///
@@ -64,8 +64,8 @@ pub(crate) struct AdmissionFlags {
     dry_run: bool,
 
     /// Also show hooks that have no matching rule
-    #[arg(long, requires = "admission")]
-    all: bool,
+    #[arg(long = "all", requires = "admission")]
+    show_all_hooks: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -103,7 +103,7 @@ pub(super) fn run(
     colour: bool,
     colour_of_errors: bool,
 ) -> io::Result<Exit> {
-    let (cluster, options, objects) = match load(args, stdin) {
+    let (cluster, options, objects) = match load_inputs(args, stdin) {
         Ok(loaded) => loaded,
         Err(failure) => return failure.write_to(err, colour_of_errors),
     };
@@ -111,27 +111,27 @@ pub(super) fn run(
     for (idx, (new, old)) in objects.iter().enumerate() {
         let mut write = match AdmissionWrite::new(&cluster.registry, &options, new, old.as_ref()) {
             Ok(write) => write,
-            Err(message) => {
+            Err(error) => {
                 worst = worst.max(Exit::Unreadable);
-                LoadFailure::from_problem(problem_at(new, &message))
+                LoadFailure::from_problem(problem_at_object(new, &error.to_string()))
                     .write_to(err, colour_of_errors)?;
                 continue;
             }
         };
-        let waiting = initializer_wait(&cluster, &write);
-        if let Some(pending) = waiting.assigned_entries() {
+        let initializer_wait = determine_initializer_wait(&cluster, &write);
+        if let Some(pending) = initializer_wait.assigned_entries() {
             write.assign_initializers(pending);
         }
-        let explained = explain_write(&cluster, &options, &write, waiting);
+        let explained = explain_write(&cluster, &options, &write, initializer_wait);
         worst = worst.max(explained.exit_code());
         let written = match args.output {
             Output::Human => {
                 if idx > 0 {
                     writeln!(out)?;
                 }
-                human_output::write_human(out, &explained, args.admission.all, colour)
+                human_output::write_human(out, &explained, args.admission.show_all_hooks, colour)
             }
-            Output::Json => json_output::write_json(out, &explained, args.admission.all),
+            Output::Json => json_output::write_json(out, &explained, args.admission.show_all_hooks),
         };
         crate::output::ignore_closed_pipe(written)?;
     }
@@ -143,23 +143,23 @@ fn explain_write<'a>(
     cluster: &'a ManifestCluster,
     options: &'a WriteOptions,
     write: &'a AdmissionWrite<'a>,
-    waiting: InitializerWait<'a>,
+    initializer_wait: InitializerWait<'a>,
 ) -> ExplainedWrite<'a> {
     let mut decisions = AuthorizerDecisions::default();
     // The server decides about initializers before it calls a hook.
-    let hooks = match &waiting {
+    let hooks = match &initializer_wait {
         InitializerWait::Refused(_) => Vec::new(),
         InitializerWait::None | InitializerWait::For(_, _) | InitializerWait::Unknown(_) => {
             explain_hooks(cluster, write, &mut decisions)
         }
     };
-    ExplainedWrite { options, write, waiting, hooks }
+    ExplainedWrite { options, write, initializer_wait, hooks }
 }
 
 /// The objects to be written, each with its stored state in an update.
 type ObjectPairs = Vec<(UnstructuredObject, Option<UnstructuredObject>)>;
 
-fn load(
+fn load_inputs(
     args: &Args,
     stdin: &mut dyn Read,
 ) -> Result<(ManifestCluster, WriteOptions, ObjectPairs), LoadFailure> {
@@ -170,7 +170,7 @@ fn load(
         [] => std::slice::from_ref(&stdin_path),
         files => files,
     };
-    let all = files.iter().chain(&flags.old).chain(&args.policy.objects);
+    let all = files.iter().chain(&flags.old_file).chain(&args.policy.objects);
     if all.filter(|path| *path == Path::new("-")).count() > 1 {
         return Err(usage_failure(
             "standard input can be read once: name a FILE, or files for --objects",
@@ -178,15 +178,15 @@ fn load(
     }
     let new = read_manifests(files, stdin, ObjectSelection::ALL)
         .map_err(LoadFailure::Files)?
-        .other_objects;
-    let old = match &flags.old {
+        .kept_objects;
+    let old = match &flags.old_file {
         None => Vec::new(),
         Some(path) => {
             let old = read_manifests(std::slice::from_ref(path), stdin, ObjectSelection::ALL);
-            old.map_err(LoadFailure::Files)?.other_objects
+            old.map_err(LoadFailure::Files)?.kept_objects
         }
     };
-    let cluster = ManifestCluster::load(&args.policy, &args.calls, stdin)?;
+    let cluster = ManifestCluster::load(&args.policy, &args.webhook_calls, stdin)?;
     let objects = match options.operation {
         Operation::Update => new.into_iter().map(|new| pair_with_stored(new, &old)).collect(),
         Operation::Create | Operation::Delete | Operation::Connect => {
@@ -199,7 +199,7 @@ fn load(
 /// Reads the flags that apply to all writes.
 fn write_options(args: &Args) -> Result<WriteOptions, LoadFailure> {
     let flags = &args.admission;
-    let operation = match (flags.operation, &flags.old) {
+    let operation = match (flags.operation, &flags.old_file) {
         (Some(operation), _) => operation.into(),
         (None, Some(_)) => Operation::Update,
         (None, None) => Operation::Create,
@@ -208,7 +208,7 @@ fn write_options(args: &Args) -> Result<WriteOptions, LoadFailure> {
     if subject.user.is_none() && subject.groups.is_empty() {
         return Err(usage_failure("--admission needs --as or --as-group"));
     }
-    match (operation, &flags.old) {
+    match (operation, &flags.old_file) {
         (Operation::Update, None) => {
             let message = "--operation update needs --old, the stored object";
             return Err(usage_failure(message));
@@ -250,12 +250,12 @@ fn pair_with_stored(
         None => {
             let (kind, name) = (new.kind_name(), new.name());
             let message = format!("the file of --old contains no {kind} named `{name}`");
-            Err(LoadFailure::from_problem(problem_at(&new, &message)))
+            Err(LoadFailure::from_problem(problem_at_object(&new, &message)))
         }
     }
 }
 
-fn problem_at(object: &UnstructuredObject, message: &str) -> FileProblem {
+fn problem_at_object(object: &WholeObject, message: &str) -> FileProblem {
     let position = object.position();
     let (file, line, column) = (&object.file, position.line, position.column);
     FileProblem::Unreadable(format!("{file}:{line}:{column}: {message}"))

@@ -8,7 +8,7 @@ use admission::{
     ExplainedCondition, FailurePolicy, GroupVersionKind, Hook, HookList, HookMatch,
     MatchedResource, SideEffects, SkipCause,
 };
-use admission_hooks::{ObjectKinds, Phase, UntypedKinds};
+use admission_hooks::{ObjectKindError, ObjectKinds, Phase, UntypedKinds};
 use api_object::{Status, Tree};
 use authz::Recorder;
 
@@ -28,10 +28,10 @@ pub(super) struct ExplainedHook<'a> {
     pub(super) index: usize,
     pub(super) hook: &'a Arc<Hook>,
     /// The kind and resource that the hook would receive; `None` if no rule matches.
-    pub(super) identity: Option<MatchedResource<'a>>,
+    pub(super) matched_resource: Option<MatchedResource<'a>>,
     pub(super) outcome: HookOutcome,
     /// The hook would receive another version than that of the request.
-    pub(super) is_converted: bool,
+    pub(super) receives_other_version: bool,
     /// The results of the evaluated match conditions.
     pub(super) conditions: Vec<ExplainedCondition<'a>>,
 }
@@ -75,6 +75,17 @@ pub(super) enum SkipReason {
     ConditionError(String),
 }
 
+/// The match conditions of a hook can not be evaluated offline.
+#[derive(Debug, thiserror::Error)]
+enum UndecidableConditions {
+    #[error(transparent)]
+    Conversion(#[from] ObjectKindError),
+    #[error("its conditions need an authorizer check, which would call a webhook")]
+    AuthorizerWebhook,
+    #[error("its conditions make too many authorizer checks")]
+    TooManyChecks,
+}
+
 /// Explains all hooks in call order: the mutating ones, then the validating ones. The list includes
 /// hooks without a matching rule.
 pub(super) fn explain_hooks<'a>(
@@ -84,7 +95,7 @@ pub(super) fn explain_hooks<'a>(
 ) -> Vec<ExplainedHook<'a>> {
     let snapshot = &cluster.snapshot;
     let mut all = Vec::new();
-    if write.refused_with.is_some() || write.attributes().exemption().is_some() {
+    if write.rejection.is_some() || write.attributes().exemption().is_some() {
         return all;
     }
     for (phase, list) in
@@ -141,16 +152,25 @@ fn explain_hook_list<'a>(
                 phase,
                 index,
                 hook,
-                identity: None,
+                matched_resource: None,
                 outcome: HookOutcome::Unmatched,
-                is_converted: false,
+                receives_other_version: false,
                 conditions: Vec::new(),
             },
             Some(found) => {
-                let (outcome, conditions) = hook_outcome(cluster, &attributes, &found, decisions);
-                let is_converted = found.matched_resource.resource != attributes.resource;
-                let identity = Some(found.matched_resource);
-                ExplainedHook { phase, index, hook, identity, outcome, is_converted, conditions }
+                let (outcome, conditions) =
+                    determine_hook_outcome(cluster, &attributes, &found, decisions);
+                let receives_other_version = found.matched_resource.resource != attributes.resource;
+                let matched_resource = Some(found.matched_resource);
+                ExplainedHook {
+                    phase,
+                    index,
+                    hook,
+                    matched_resource,
+                    outcome,
+                    receives_other_version,
+                    conditions,
+                }
             }
         };
         all.push(explained);
@@ -162,13 +182,13 @@ fn explain_hook_list<'a>(
 /// 2. its conditions,
 /// 3. whether a dry run may call it,
 /// 4. whether there is a way to it.
-fn hook_outcome<'a>(
+fn determine_hook_outcome<'a>(
     cluster: &ManifestCluster,
     attributes: &Attributes<'a>,
     found: &HookMatch<'a, 'a>,
     decisions: &mut AuthorizerDecisions,
 ) -> (HookOutcome, Vec<ExplainedCondition<'a>>) {
-    let HookMatch { hook, matched_resource: identity, .. } = found;
+    let HookMatch { hook, matched_resource, .. } = found;
     let namespace = cluster.namespace(attributes.namespace);
     if namespace.is_none() && hook.needs_stored_namespace(attributes) {
         let name = attributes.namespace;
@@ -178,19 +198,20 @@ fn hook_outcome<'a>(
         );
         return (HookOutcome::Unknown(why), Vec::new());
     }
-    match hook.evaluate_selectors(attributes, identity, namespace) {
+    match hook.evaluate_selectors(attributes, matched_resource, namespace) {
         CallDecision::Call => {}
         CallDecision::Skip(skip) => return (HookOutcome::Skipped(skip.into()), Vec::new()),
         CallDecision::Refuse(status) => {
             return (HookOutcome::Refuses(status, RefusalStep::Selection), Vec::new());
         }
     }
-    let (explained, conditions) = match check_conditions(cluster, attributes, found, decisions) {
-        Ok(checked) => checked,
-        Err(why) => return (HookOutcome::Unknown(why), Vec::new()),
-    };
+    let (explained, conditions) =
+        match evaluate_match_conditions(cluster, attributes, found, decisions) {
+            Ok(checked) => checked,
+            Err(error) => return (HookOutcome::Unknown(error.to_string()), Vec::new()),
+        };
     let outcome = match explained {
-        CallDecision::Call => call_outcome(hook, attributes),
+        CallDecision::Call => determine_call_outcome(hook, attributes),
         CallDecision::Skip(skip) => HookOutcome::Skipped(skip.into()),
         CallDecision::Refuse(status) => HookOutcome::Refuses(status, RefusalStep::Selection),
     };
@@ -201,20 +222,20 @@ fn hook_outcome<'a>(
 /// answers their authorizer checks.
 ///
 /// # Errors
-/// Names the unknown that the result depends on.
-fn check_conditions<'a>(
+/// The result depends on something that is not known offline.
+fn evaluate_match_conditions<'a>(
     cluster: &ManifestCluster,
     attributes: &Attributes<'a>,
     found: &HookMatch<'a, 'a>,
     decisions: &mut AuthorizerDecisions,
-) -> Result<(CallDecision<'a>, Vec<ExplainedCondition<'a>>), String> {
-    let HookMatch { hook, matched_resource: identity, .. } = found;
-    let kind = identity.kind.unwrap_or(attributes.kind);
-    let object = converted_object(attributes.object, attributes, &kind)?;
-    let old_object = converted_object(attributes.old_object, attributes, &kind)?;
+) -> Result<(CallDecision<'a>, Vec<ExplainedCondition<'a>>), UndecidableConditions> {
+    let HookMatch { hook, matched_resource, .. } = found;
+    let kind = matched_resource.kind.unwrap_or(attributes.kind);
+    let object = convert_object(attributes.object, attributes, &kind)?;
+    let old_object = convert_object(attributes.old_object, attributes, &kind)?;
     let objects =
         Attributes { object: object.as_deref(), old_object: old_object.as_deref(), ..*attributes };
-    let input = ConditionInput::new(attributes, &objects, kind, identity.resource);
+    let input = ConditionInput::new(attributes, &objects, kind, matched_resource.resource);
     // One more than there are questions, for the evaluation that asks none.
     for _ in 0..=AUTHORIZER_CHECKS_MAX {
         match hook.evaluate_conditions(attributes, &input, Some(decisions)) {
@@ -225,33 +246,31 @@ fn check_conditions<'a>(
                 let asked = question.attributes(attributes.user);
                 let decision = cluster.authorizer.authorize(&asked, Recorder::off()).decision;
                 if is_webhook_not_called(decision.error.as_ref()) {
-                    let why = "its conditions need an authorizer check, which would call a webhook";
-                    return Err(why.to_owned());
+                    return Err(UndecidableConditions::AuthorizerWebhook);
                 }
                 decisions.record(*question, &decision);
             }
         }
     }
-    Err("its conditions make too many authorizer checks".to_owned())
+    Err(UndecidableConditions::TooManyChecks)
 }
 
 /// Converts an object to the kind that a hook receives.
-fn converted_object<'t>(
+fn convert_object<'t>(
     tree: Option<&'t Tree>,
     attributes: &Attributes<'_>,
     kind: &GroupVersionKind<'_>,
-) -> Result<Option<Cow<'t, Tree>>, String> {
+) -> Result<Option<Cow<'t, Tree>>, ObjectKindError> {
     match tree {
         Some(tree) if attributes.kind != *kind => {
-            let converted = UntypedKinds.convert(tree, kind).map_err(|error| error.to_string());
-            converted.map(|tree| Some(Cow::Owned(tree)))
+            UntypedKinds.convert(tree, kind).map(|tree| Some(Cow::Owned(tree)))
         }
         tree => Ok(tree.map(Cow::Borrowed)),
     }
 }
 
 /// Determines the outcome of a selected hook: some calls fail before a request is sent.
-fn call_outcome(hook: &Hook, attributes: &Attributes<'_>) -> HookOutcome {
+fn determine_call_outcome(hook: &Hook, attributes: &Attributes<'_>) -> HookOutcome {
     let name = go_compat::quote(&hook.name);
     if attributes.is_dry_run {
         match hook.side_effects {
@@ -260,21 +279,21 @@ fn call_outcome(hook: &Hook, attributes: &Attributes<'_>) -> HookOutcome {
                 let why = format!("admission webhook {name} does not support dry run");
                 return HookOutcome::Refuses(Status::bad_request(why), RefusalStep::Call);
             }
-            None => return failure_outcome(hook, "Webhook SideEffects is nil"),
+            None => return failed_call_outcome(hook, "Webhook SideEffects is nil"),
         }
     }
     if hook.review_versions.is_empty() {
         let why = "webhook does not accept known AdmissionReview versions (v1, v1beta1)";
-        return failure_outcome(hook, why);
+        return failed_call_outcome(hook, why);
     }
     match admission_hooks::hook_target(&hook.client_config, PLACEHOLDER_PORT) {
         Ok(_) => HookOutcome::Called,
-        Err(error) => failure_outcome(hook, &error.to_string()),
+        Err(error) => failed_call_outcome(hook, &error.to_string()),
     }
 }
 
 /// Applies the failure policy to a failed call.
-fn failure_outcome(hook: &Hook, why: &str) -> HookOutcome {
+fn failed_call_outcome(hook: &Hook, why: &str) -> HookOutcome {
     match hook.failure_policy {
         FailurePolicy::Ignore => HookOutcome::FailsOpen(why.to_owned()),
         FailurePolicy::Fail => {

@@ -21,22 +21,31 @@ const CONNECTIONS: [(&str, &str, &str); 6] = [
     ("nodes", "proxy", "NodeProxyOptions"),
 ];
 
+/// The resource of an object is not known.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum FindResourceError {
+    #[error("--resource: there is no `{0}`")]
+    UnknownResource(String),
+    #[error("unknown kind `{kind}` of version `{version}`: {hint}")]
+    UnknownKind { kind: String, version: String, hint: &'static str },
+}
+
 /// Finds the resource of a kind: the one of `--resource`, the one with that kind, or the only one with
 /// such a subresource.
 ///
 /// # Errors
-/// The message that no resource was found.
+/// No resource has the kind, or the flag names no resource.
 pub(super) fn find_resource<'r>(
     registry: &'r Registry,
     kind: &GroupVersionKind<'_>,
     subresource: &str,
     named: Option<&ResourceArgument>,
-) -> Result<&'r Arc<Resource>, String> {
+) -> Result<&'r Arc<Resource>, FindResourceError> {
     if let Some(named) = named {
-        return by_name(registry, kind, named).ok_or_else(|| {
+        return find_resource_by_name(registry, kind, named).ok_or_else(|| {
             let ResourceArgument { resource, api_group, .. } = named;
             let dot = if api_group.is_empty() { "" } else { "." };
-            format!("--resource: there is no `{resource}{dot}{api_group}`")
+            FindResourceError::UnknownResource(format!("{resource}{dot}{api_group}"))
         });
     }
     if let Some(own) = registry.resource_of_kind(kind.group, kind.version, kind.kind) {
@@ -63,11 +72,11 @@ pub(super) fn find_resource<'r>(
         "" => "pass its CustomResourceDefinition with --objects",
         _ => "set its resource with --resource",
     };
-    Err(format!("unknown kind `{}` of version `{version}`: {hint}", kind.kind))
+    Err(FindResourceError::UnknownKind { kind: kind.kind.to_owned(), version, hint })
 }
 
-/// In the version of the object if there is such a one.
-fn by_name<'r>(
+/// Finds the resource that `--resource` names, in the version of the object if it has that version.
+fn find_resource_by_name<'r>(
     registry: &'r Registry,
     kind: &GroupVersionKind<'_>,
     named: &ResourceArgument,
@@ -81,7 +90,7 @@ fn by_name<'r>(
 }
 
 /// The kind of the connect options.
-pub(super) fn connection_kind(resource: &Resource, subresource: &str) -> Option<&'static str> {
+pub(super) fn connect_options_kind(resource: &Resource, subresource: &str) -> Option<&'static str> {
     let is_own = |(own, part, _): &&(&str, &str, &str)| {
         resource.group.is_empty() && *own == resource.plural && *part == subresource
     };

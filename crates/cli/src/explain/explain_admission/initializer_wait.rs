@@ -51,27 +51,27 @@ pub(super) struct AwaitedInitializer<'a> {
 }
 
 /// Determines the initializers of a written object, as a server does before it calls hooks.
-pub(super) fn initializer_wait<'a>(
+pub(super) fn determine_initializer_wait<'a>(
     cluster: &'a ManifestCluster,
     write: &AdmissionWrite<'_>,
 ) -> InitializerWait<'a> {
     let attributes = write.attributes();
     let options = InitializerOptions::default();
-    if write.refused_with.is_some() {
+    if write.rejection.is_some() {
         return InitializerWait::None;
     }
     match attributes.operation {
         Operation::Create => match decide_create(&options, &attributes, &cluster.snapshot) {
             CreateDecision::Initialized => InitializerWait::None,
             CreateDecision::Assign(list) => {
-                wait_for(cluster, list.entries, InitializersOrigin::Configuration)
+                wait_for_entries(cluster, list.entries, InitializersOrigin::Configuration)
             }
             CreateDecision::AssignUnlessPermitted(list) => {
                 let own = Initializers::default();
                 let errors = field_errors::FieldErrors::new();
                 match wait_if_permitted(cluster, write, own, create_denied_status, &errors) {
                     InitializerWait::Refused(_) => {
-                        wait_for(cluster, list.entries, InitializersOrigin::Configuration)
+                        wait_for_entries(cluster, list.entries, InitializersOrigin::Configuration)
                     }
                     unhindered => unhindered,
                 }
@@ -92,7 +92,7 @@ pub(super) fn initializer_wait<'a>(
                 denied_update_status,
                 &field_errors::FieldErrors::new(),
             ),
-            Err(errors) => InitializerWait::Refused(invalid(write, &errors)),
+            Err(errors) => InitializerWait::Refused(invalid_status(write, &errors)),
         },
         Operation::Delete | Operation::Connect => InitializerWait::None,
     }
@@ -134,16 +134,16 @@ fn wait_if_permitted<'a>(
         return InitializerWait::Refused(denied(&resource, attributes.name, &reason));
     }
     if !errors.is_empty() {
-        return InitializerWait::Refused(invalid(write, errors));
+        return InitializerWait::Refused(invalid_status(write, errors));
     }
-    wait_for(cluster, own.pending, InitializersOrigin::Client)
+    wait_for_entries(cluster, own.pending, InitializersOrigin::Client)
 }
 
-fn invalid(write: &AdmissionWrite<'_>, errors: &field_errors::FieldErrors) -> Status {
+fn invalid_status(write: &AdmissionWrite<'_>, errors: &field_errors::FieldErrors) -> Status {
     Status::invalid(&write.resource.group_kind(), write.attributes().name, errors)
 }
 
-fn wait_for(
+fn wait_for_entries(
     cluster: &ManifestCluster,
     entries: Vec<PendingInitializer>,
     origin: InitializersOrigin,

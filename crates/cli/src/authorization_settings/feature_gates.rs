@@ -9,49 +9,63 @@ const STRUCTURED: &str = "StructuredAuthorizationConfiguration";
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct FeatureGates {
     /// `StructuredAuthorizationConfiguration`, if it is named.
-    is_structured_enabled: Option<bool>,
+    is_structured_config_enabled: Option<bool>,
 }
 
 impl FeatureGates {
     /// Reports whether `StructuredAuthorizationConfiguration` is enabled. The last value wins.
-    pub(crate) fn is_structured_enabled(all: &[Self]) -> bool {
-        all.iter().rev().find_map(|gates| gates.is_structured_enabled).unwrap_or(true)
+    pub(crate) fn is_structured_config_enabled(all: &[Self]) -> bool {
+        all.iter().rev().find_map(|gates| gates.is_structured_config_enabled).unwrap_or(true)
     }
 }
 
-impl FromStr for FeatureGates {
-    type Err = String;
+/// The value of `--feature-gates` is invalid. Displays as Kubernetes' message.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum FeatureGatesError {
+    #[error("missing bool value for {gate}")]
+    MissingValue { gate: String },
+    #[error(
+        "invalid value of {gate}={value}, err: strconv.ParseBool: parsing {}: invalid syntax",
+        go_compat::quote(.value)
+    )]
+    InvalidValue { gate: String, value: String },
+    #[error("unrecognized feature gate: {gate}{}", describe_nearest_gate(.gate))]
+    Unrecognized { gate: String },
+}
 
-    /// Reads `NAME=BOOL,...`. Messages are those of Kubernetes.
-    fn from_str(text: &str) -> Result<Self, String> {
+impl FromStr for FeatureGates {
+    type Err = FeatureGatesError;
+
+    /// Parses `NAME=BOOL,...`.
+    fn from_str(text: &str) -> Result<Self, FeatureGatesError> {
         let mut gates = Self::default();
         for pair in text.split(',').filter(|pair| !pair.is_empty()) {
-            let (name, value) = match pair.split_once('=') {
-                Some((name, value)) => (name.trim(), value.trim()),
-                None => return Err(format!("missing bool value for {}", pair.trim())),
+            let (gate, value) = match pair.split_once('=') {
+                Some((gate, value)) => (gate.trim().to_owned(), value.trim()),
+                None => {
+                    return Err(FeatureGatesError::MissingValue { gate: pair.trim().to_owned() });
+                }
             };
-            let value = boolean(value).ok_or_else(|| {
-                let quoted = go_compat::quote(value);
-                let cause = format!("strconv.ParseBool: parsing {quoted}: invalid syntax");
-                format!("invalid value of {name}={value}, err: {cause}")
-            })?;
-            match name {
-                STRUCTURED => gates.is_structured_enabled = Some(value),
-                unknown => return Err(unrecognized(unknown)),
+            let Some(is_enabled) = parse_go_bool(value) else {
+                return Err(FeatureGatesError::InvalidValue { gate, value: value.to_owned() });
+            };
+            if gate != STRUCTURED {
+                return Err(FeatureGatesError::Unrecognized { gate });
             }
+            gates.is_structured_config_enabled = Some(is_enabled);
         }
         Ok(gates)
     }
 }
 
-fn unrecognized(name: &str) -> String {
-    let near = field_errors::nearest_word(name, [STRUCTURED]);
-    let hint = near.map(|near| format!(", did you mean `{near}`?")).unwrap_or_default();
-    format!("unrecognized feature gate: {name}{hint}")
+/// Returns a hint if the name of an existing gate is similar, otherwise an empty text.
+fn describe_nearest_gate(gate: &str) -> String {
+    let nearest = field_errors::nearest(gate, [STRUCTURED]);
+    nearest.map(|nearest| format!(", did you mean `{nearest}`?")).unwrap_or_default()
 }
 
 /// Parses a boolean as Go does.
-fn boolean(text: &str) -> Option<bool> {
+fn parse_go_bool(text: &str) -> Option<bool> {
     match text {
         "1" | "t" | "T" | "TRUE" | "true" | "True" => Some(true),
         "0" | "f" | "F" | "FALSE" | "false" | "False" => Some(false),
@@ -63,10 +77,9 @@ fn boolean(text: &str) -> Option<bool> {
 mod tests {
     use super::*;
 
-    fn is_enabled(texts: &[&str]) -> Result<bool, String> {
-        let gates: Result<Vec<FeatureGates>, String> =
-            texts.iter().map(|text| text.parse()).collect();
-        Ok(FeatureGates::is_structured_enabled(&gates?))
+    fn is_enabled(texts: &[&str]) -> Result<bool, FeatureGatesError> {
+        let gates: Result<Vec<FeatureGates>, _> = texts.iter().map(|text| text.parse()).collect();
+        Ok(FeatureGates::is_structured_config_enabled(&gates?))
     }
 
     #[test]
@@ -96,7 +109,7 @@ mod tests {
                  strconv.ParseBool: parsing \"off\": invalid syntax",
             ),
         ] {
-            assert_eq!(is_enabled(&[text]), Err(want.to_owned()), "{text}");
+            assert_eq!(is_enabled(&[text]).unwrap_err().to_string(), want, "{text}");
         }
     }
 }

@@ -39,11 +39,11 @@ pub(crate) struct AuthorizationFlags {
     pub(crate) authorization_webhook_version: Option<String>,
 
     /// Time to cache allow decisions of mode Webhook; 0 disables the cache [default: 5m0s]
-    #[arg(long, value_name = "DURATION", value_parser = nanoseconds, allow_hyphen_values = true)]
+    #[arg(long, value_name = "DURATION", value_parser = parse_nanoseconds, allow_hyphen_values = true)]
     pub(crate) authorization_webhook_cache_authorized_ttl: Option<i64>,
 
     /// Time to cache other decisions of mode Webhook; 0 disables the cache [default: 30s]
-    #[arg(long, value_name = "DURATION", value_parser = nanoseconds, allow_hyphen_values = true)]
+    #[arg(long, value_name = "DURATION", value_parser = parse_nanoseconds, allow_hyphen_values = true)]
     pub(crate) authorization_webhook_cache_unauthorized_ttl: Option<i64>,
 
     /// Feature gates. Only StructuredAuthorizationConfiguration exists [default: true]
@@ -55,37 +55,37 @@ pub(crate) struct AuthorizationFlags {
 
 impl AuthorizationFlags {
     /// The flags as they were given.
-    pub(crate) fn options(&self) -> AuthorizationOptions {
+    pub(crate) fn to_options(&self) -> AuthorizationOptions {
         AuthorizationOptions {
-            config: self.authorization_config.clone(),
+            config_file: self.authorization_config.clone(),
             modes: self.authorization_mode.clone(),
             policy_file: self.authorization_policy_file.clone(),
             webhook_config_file: self.authorization_webhook_config_file.clone(),
             webhook_version: self.authorization_webhook_version.clone(),
             webhook_authorized_ttl_ns: self.authorization_webhook_cache_authorized_ttl,
             webhook_unauthorized_ttl_ns: self.authorization_webhook_cache_unauthorized_ttl,
-            is_structured_enabled: self.is_structured_enabled(),
+            is_structured_config_enabled: self.is_structured_config_enabled(),
             ..AuthorizationOptions::default()
         }
     }
 
     /// Reports whether configuration files and match conditions are enabled.
-    pub(crate) fn is_structured_enabled(&self) -> bool {
-        FeatureGates::is_structured_enabled(&self.feature_gates)
+    pub(crate) fn is_structured_config_enabled(&self) -> bool {
+        FeatureGates::is_structured_config_enabled(&self.feature_gates)
     }
 
     /// Converts the flags to a plan.
     ///
     /// # Errors
     /// Every rule that they break, in the words of kube-apiserver.
-    pub(crate) fn plan(&self) -> Result<AuthorizationPlan, Vec<String>> {
-        plan_from_flags(&self.options(), DEFAULT_MODES)
+    pub(crate) fn to_plan(&self) -> Result<AuthorizationPlan, Vec<String>> {
+        plan_from_flags(&self.to_options(), DEFAULT_MODES)
     }
 }
 
-/// A duration as Go writes it, which may be negative: `1m30s`.
-fn nanoseconds(text: &str) -> Result<i64, String> {
-    go_compat::parse_duration(text).map_err(|error| error.to_string())
+/// Parses a duration in Go's notation, such as `1m30s`. It may be negative.
+fn parse_nanoseconds(text: &str) -> Result<i64, go_compat::DurationError> {
+    go_compat::parse_duration(text)
 }
 
 #[cfg(test)]
@@ -106,7 +106,7 @@ mod tests {
 
     /// What the plan of these flags is: the file, or the modes, or the faults.
     fn planned(args: &[&str]) -> String {
-        match flags(args).plan() {
+        match flags(args).to_plan() {
             Ok(AuthorizationPlan::File(file)) => file.path.display().to_string(),
             Ok(AuthorizationPlan::Modes(modes)) => {
                 modes.modes.iter().map(|mode| mode.name()).collect::<Vec<_>>().join(",")
@@ -118,7 +118,7 @@ mod tests {
     /// Case FLG-13: the default value, if it is given, is given.
     #[test]
     fn what_is_given_is_told_from_the_default() {
-        assert_eq!(flags(&[]).options(), AuthorizationOptions::default());
+        assert_eq!(flags(&[]).to_options(), AuthorizationOptions::default());
         for flag in [
             "--authorization-webhook-version=v1beta1",
             "--authorization-webhook-cache-authorized-ttl=5m0s",
@@ -126,7 +126,7 @@ mod tests {
             "--authorization-webhook-config-file=w",
             "--authorization-mode=",
         ] {
-            assert_ne!(flags(&[flag]).options(), AuthorizationOptions::default(), "{flag}");
+            assert_ne!(flags(&[flag]).to_options(), AuthorizationOptions::default(), "{flag}");
             let both = planned(&["--authorization-config=f", flag]);
             assert!(both.starts_with("--authorization-config can not be specified"), "{both}");
         }

@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 use config::FileKind;
 use document::{DOCUMENT_BYTES_MAX, ReadError, Source};
 
-use crate::file_arguments;
+use crate::file_arguments::{self, InputError};
 
 /// Name of standard input in findings, unless `--stdin-filename` sets another.
 const STDIN_NAME: &str = "<stdin>";
 
 /// Something to check.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) enum Input {
+pub(super) enum CheckInput {
     File(PathBuf),
     Stdin {
         name: String,
@@ -34,7 +34,7 @@ pub(super) struct InputContent {
     pub(super) kind: Option<FileKind>,
 }
 
-impl Input {
+impl CheckInput {
     /// The inputs that an argument names.
     pub(super) fn from_argument(path: &Path, stdin_name: Option<&Path>) -> Vec<Self> {
         if path == Path::new("-") {
@@ -43,10 +43,10 @@ impl Input {
         }
         match file_arguments::manifest_files(path) {
             Ok(files) => files.into_iter().map(Self::File).collect(),
-            Err(message) => {
+            Err(error) => {
                 vec![Self::UnreadableDirectory {
                     name: path.to_string_lossy().into_owned(),
-                    message,
+                    message: error.to_string(),
                 }]
             }
         }
@@ -86,30 +86,32 @@ impl Input {
         &self,
         stdin: &mut dyn Read,
         kind: Option<FileKind>,
-    ) -> Result<InputContent, String> {
+    ) -> Result<InputContent, InputError> {
         match self {
             Self::File(path) => File::open(path)
                 .and_then(|mut file| read_and_detect_kind(&mut file, kind))
-                .map_err(|error| ReadError::new(path, &error).to_string()),
-            Self::Stdin { name } => {
-                read_and_detect_kind(stdin, kind).map_err(|error| format!("read {name}: {error}"))
+                .map_err(|error| ReadError::new(path, &error).into()),
+            Self::Stdin { name } => read_and_detect_kind(stdin, kind).map_err(|error| {
+                InputError::Stdin { name: name.clone(), message: error.to_string() }
+            }),
+            Self::UnreadableDirectory { message, .. } => {
+                Err(InputError::Directory(message.clone()))
             }
-            Self::UnreadableDirectory { message, .. } => Err(message.clone()),
         }
     }
 }
 
 fn read_and_detect_kind(reader: &mut dyn Read, kind: Option<FileKind>) -> io::Result<InputContent> {
     let mut bytes = Vec::new();
-    extend_up_to(reader, &mut bytes, DOCUMENT_BYTES_MAX + 1)?;
+    read_more_up_to(reader, &mut bytes, DOCUMENT_BYTES_MAX + 1)?;
     let kind = kind.or_else(|| FileKind::detect(&Source { name: "", bytes: &bytes }));
     let bytes_max = kind.map_or(DOCUMENT_BYTES_MAX, FileKind::bytes_max);
-    extend_up_to(reader, &mut bytes, bytes_max + 1)?;
+    read_more_up_to(reader, &mut bytes, bytes_max + 1)?;
     Ok(InputContent { bytes, kind })
 }
 
 /// Reads on until there are so many bytes or no more.
-fn extend_up_to(reader: &mut dyn Read, bytes: &mut Vec<u8>, n_bytes: usize) -> io::Result<()> {
+fn read_more_up_to(reader: &mut dyn Read, bytes: &mut Vec<u8>, n_bytes: usize) -> io::Result<()> {
     let rest = n_bytes.saturating_sub(bytes.len());
     reader.take(u64::try_from(rest).unwrap_or(u64::MAX)).read_to_end(bytes)?;
     Ok(())
@@ -119,18 +121,18 @@ fn extend_up_to(reader: &mut dyn Read, bytes: &mut Vec<u8>, n_bytes: usize) -> i
 mod tests {
     use super::*;
 
-    fn stdin() -> Input {
-        Input::Stdin { name: STDIN_NAME.to_owned() }
+    fn stdin() -> CheckInput {
+        CheckInput::Stdin { name: STDIN_NAME.to_owned() }
     }
 
     #[test]
     fn a_dash_is_standard_input() {
         let input = |path: &str, name: Option<&str>| {
-            Input::from_argument(Path::new(path), name.map(Path::new))
+            CheckInput::from_argument(Path::new(path), name.map(Path::new))
         };
         assert_eq!(input("-", None), [stdin()]);
         assert_eq!(input("-", Some("a.yaml"))[0].name(), "a.yaml");
-        assert_eq!(input("./-", Some("a.yaml")), [Input::File("./-".into())]);
+        assert_eq!(input("./-", Some("a.yaml")), [CheckInput::File("./-".into())]);
     }
 
     #[test]
@@ -161,6 +163,6 @@ mod tests {
             }
         }
         let error = stdin().read(&mut Broken, None).unwrap_err();
-        assert_eq!(error, "read <stdin>: it broke");
+        assert_eq!(error.to_string(), "read <stdin>: it broke");
     }
 }

@@ -12,7 +12,7 @@ const TYPE_ERRORS_MAX: usize = 100;
 
 /// The rules that apply to a configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ValidationRules {
+pub(crate) enum ValidationMode {
     /// The rules for a new object, unless its `metadata.uid` shows that a server stored it.
     Creation,
     /// The rules for a stored object.
@@ -39,8 +39,8 @@ pub(crate) struct ValidConfiguration {
 /// # Errors
 /// All errors, in the order of the file.
 pub(crate) fn validate_configuration(
-    object: UnstructuredObject,
-    rules: ValidationRules,
+    object: WholeObject,
+    rules: ValidationMode,
 ) -> Result<ValidConfiguration, Vec<Diagnostic>> {
     let Some(kind) = ConfigurationKind::from_type_meta(object.api_version(), object.kind_name())
     else {
@@ -61,7 +61,7 @@ pub(crate) fn validate_configuration(
     };
     if faults.is_empty() {
         // A stored object is validated as an update of itself.
-        let is_stored = rules == ValidationRules::Stored || !api_object::uid(&tree).is_empty();
+        let is_stored = rules == ValidationMode::Stored || !api_object::uid(&tree).is_empty();
         let old = is_stored.then_some(&tree);
         let errors = validation_errors(kind, &tree, old);
         if errors.is_empty() {

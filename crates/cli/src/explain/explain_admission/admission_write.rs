@@ -11,7 +11,7 @@ use authz::User;
 use manifests::UnstructuredObject;
 use serde_json::{Value, json};
 
-use super::find_resource::{connection_kind, find_resource};
+use super::find_resource::{FindResourceError, connect_options_kind, find_resource};
 use super::prepare_object::prepare_object;
 use crate::offline::ResourceArgument;
 
@@ -39,26 +39,26 @@ pub(super) struct AdmissionWrite<'a> {
     write_options: &'a WriteOptions,
     pub(super) resource: &'a Arc<Resource>,
     /// The kind of the objects.
-    kind: OwnedKind,
+    kind: OwnedGroupVersionKind,
     name: String,
     namespace: String,
     object: Option<Tree>,
     old_object: Option<Tree>,
-    options: Option<Tree>,
-    equivalents: Vec<EquivalentResource<'a>>,
+    request_options: Option<Tree>,
+    equivalent_resources: Vec<EquivalentResource<'a>>,
     /// The status with which a server rejects the object before admission.
-    pub(super) refused_with: Option<Status>,
+    pub(super) rejection: Option<Status>,
 }
 
 /// A group, a version and a kind.
 #[derive(Debug)]
-struct OwnedKind {
+struct OwnedGroupVersionKind {
     group: String,
     version: String,
     kind: String,
 }
 
-impl OwnedKind {
+impl OwnedGroupVersionKind {
     fn from_borrowed(kind: &GroupVersionKind<'_>) -> Self {
         let GroupVersionKind { group, version, kind } = kind;
         Self {
@@ -74,16 +74,16 @@ impl OwnedKind {
 }
 
 impl<'a> AdmissionWrite<'a> {
-    /// The write of an object; `old` is its stored state in an update.
+    /// Creates the write of an object. `old` is the stored object in an update.
     ///
     /// # Errors
-    /// Says why it is not known what is written to.
+    /// The resource of the object is not known.
     pub(super) fn new(
         registry: &'a Registry,
         options: &'a WriteOptions,
-        new: &UnstructuredObject,
-        old: Option<&UnstructuredObject>,
-    ) -> Result<Self, String> {
+        new: &WholeObject,
+        old: Option<&WholeObject>,
+    ) -> Result<Self, FindResourceError> {
         let (group, version) = new.api_version().split_once('/').unwrap_or(("", new.api_version()));
         let written = GroupVersionKind { group, version, kind: new.kind_name() };
         let subresource = options.subresource.as_str();
@@ -94,13 +94,13 @@ impl<'a> AdmissionWrite<'a> {
             (true, "", None) => DEFAULT_NAMESPACE,
             (true, own, _) => own,
         };
-        let kind = OwnedKind::from_borrowed(&hook_kind(resource, options, &written));
-        let mut refused_with = None;
-        let mut prepared = |kept: &UnstructuredObject, stored: Option<&Tree>| {
+        let kind = OwnedGroupVersionKind::from_borrowed(&hook_kind(resource, options, &written));
+        let mut rejection = None;
+        let mut prepared = |kept: &WholeObject, stored: Option<&Tree>| {
             let tree = kept.value.clone();
             let prepared =
                 prepare_object(resource, options.operation, subresource, namespace, tree, stored);
-            prepared.map_err(|status| refused_with.get_or_insert(status)).ok()
+            prepared.map_err(|status| rejection.get_or_insert(status)).ok()
         };
         let (object, old_object) = match options.operation {
             Operation::Create => (prepared(new, None), None),
@@ -109,7 +109,7 @@ impl<'a> AdmissionWrite<'a> {
                 (prepared(new, old.as_ref()), old)
             }
             Operation::Delete => (None, prepared(new, None)),
-            Operation::Connect => (Some(connect_options(&kind)), None),
+            Operation::Connect => (Some(empty_connect_options(&kind)), None),
         };
         // A namespace is in itself.
         let is_namespace = resource.group.is_empty() && resource.plural == "namespaces";
@@ -122,9 +122,9 @@ impl<'a> AdmissionWrite<'a> {
             namespace: namespace.to_owned(),
             object,
             old_object,
-            options: operation_options(options),
-            equivalents: equivalents(registry, resource, subresource),
-            refused_with,
+            request_options: operation_options(options),
+            equivalent_resources: equivalents(registry, resource, subresource),
+            rejection,
         })
     }
 
@@ -145,10 +145,10 @@ impl<'a> AdmissionWrite<'a> {
             namespace: &self.namespace,
             object: self.object.as_ref(),
             old_object: self.old_object.as_ref(),
-            options: self.options.as_ref(),
+            options: self.request_options.as_ref(),
             is_dry_run: self.write_options.is_dry_run,
             user: Some(&self.write_options.user),
-            equivalents: &self.equivalents,
+            equivalents: &self.equivalent_resources,
         }
     }
 }
@@ -161,7 +161,7 @@ fn hook_kind<'k>(
 ) -> GroupVersionKind<'k> {
     match options.operation {
         Operation::Connect => {
-            let own = connection_kind(resource, &options.subresource);
+            let own = connect_options_kind(resource, &options.subresource);
             own.map_or(*written, |kind| GroupVersionKind { group: "", version: "v1", kind })
         }
         Operation::Create | Operation::Update | Operation::Delete => {
@@ -174,7 +174,9 @@ fn hook_kind<'k>(
 }
 
 /// The options of a connect request. The query is unknown offline, so they are empty.
-fn connect_options(OwnedKind { group, version, kind }: &OwnedKind) -> Tree {
+fn empty_connect_options(
+    OwnedGroupVersionKind { group, version, kind }: &OwnedGroupVersionKind,
+) -> Tree {
     let api_version = if group.is_empty() { version.clone() } else { format!("{group}/{version}") };
     let members = [("apiVersion", api_version), ("kind", kind.clone())];
     members.into_iter().map(|(name, value)| (name.to_owned(), Value::from(value))).collect()

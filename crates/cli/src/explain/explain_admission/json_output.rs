@@ -10,7 +10,7 @@ use api_object::Status;
 use cel::{ExplainedSubexpression, SubexpressionResult};
 use serde_json::{Map, Value, json};
 
-use super::configuration_values::{
+use super::admission_enum_names::{
     failure_policy_name, phase_name, review_version_name, side_effects_name,
 };
 use super::explained_write::ExplainedWrite;
@@ -35,7 +35,7 @@ pub(super) fn write_json(
     };
     map.insert("outcome".to_owned(), outcome.into());
     map.insert("request".to_owned(), request_json(explained));
-    if let Some(status) = explained.refusal() {
+    if let Some(status) = explained.first_refusal() {
         map.insert("refusal".to_owned(), refusal_json(status));
     }
     if let Some(exemption) = explained.write.attributes().exemption() {
@@ -45,7 +45,7 @@ pub(super) fn write_json(
         };
         map.insert("exemption".to_owned(), exemption.into());
     }
-    if let Some(waiting) = initializers_json(&explained.waiting) {
+    if let Some(waiting) = initializers_json(&explained.initializer_wait) {
         map.insert("initializers".to_owned(), waiting);
     }
     let hooks = explained.hooks.iter().filter(|own| all || own.outcome != HookOutcome::Unmatched);
@@ -58,7 +58,7 @@ pub(super) fn write_json(
 fn request_json(explained: &ExplainedWrite<'_>) -> Value {
     let attributes = explained.write.attributes();
     let user = &explained.options.user;
-    without_empty(json!({
+    remove_empty_members(json!({
         "operation": attributes.operation.name(),
         "kind": kind_json(&attributes.kind),
         "resource": resource_json(&attributes.resource),
@@ -81,7 +81,7 @@ fn resource_json(own: &GroupVersionResource<'_>) -> Value {
 }
 
 /// The object without empty texts and lists.
-fn without_empty(value: Value) -> Value {
+fn remove_empty_members(value: Value) -> Value {
     let Value::Object(mut map) = value else { return value };
     map.retain(|_, value| match value {
         Value::String(text) => !text.is_empty(),
@@ -139,8 +139,8 @@ fn hook_json(explained_hook: &ExplainedHook<'_>) -> Value {
     };
     let seconds = hook.timeout.as_secs();
     let conditions: Vec<Value> = explained_hook.conditions.iter().map(condition_json).collect();
-    let told = explained_hook.identity.as_ref();
-    without_empty(json!({
+    let told = explained_hook.matched_resource.as_ref();
+    remove_empty_members(json!({
         "phase": phase_name(explained_hook.phase),
         "index": explained_hook.index,
         "configuration": hook.configuration_name,
@@ -160,7 +160,7 @@ fn hook_json(explained_hook: &ExplainedHook<'_>) -> Value {
 
 fn endpoint_json(explained_hook: &ExplainedHook<'_>) -> Value {
     let client = &explained_hook.hook.client_config;
-    without_empty(match &client.endpoint {
+    remove_empty_members(match &client.endpoint {
         Endpoint::Url { host, port } => json!({ "host": host, "port": port, "path": client.path }),
         Endpoint::Service { namespace, name, port } => json!({
             "service": { "namespace": namespace, "name": name },
@@ -192,7 +192,7 @@ fn condition_json(condition: &ExplainedCondition<'_>) -> Value {
         Ok(explanation) => {
             let mut parts = explanation.subexpressions.iter();
             if let Some(whole) = parts.next() {
-                insert_result(whole, &mut map);
+                insert_part_result(whole, &mut map);
             }
             map.insert("parts".to_owned(), parts.map(part_json).collect());
             if explanation.n_omitted_subexpressions > 0 {
@@ -207,11 +207,11 @@ fn part_json(part: &ExplainedSubexpression) -> Value {
     let mut map = Map::new();
     map.insert("depth".to_owned(), part.depth.into());
     map.insert("text".to_owned(), part.text.as_str().into());
-    insert_result(part, &mut map);
+    insert_part_result(part, &mut map);
     Value::Object(map)
 }
 
-fn insert_result(part: &ExplainedSubexpression, map: &mut Map<String, Value>) {
+fn insert_part_result(part: &ExplainedPart, map: &mut Map<String, Value>) {
     let (name, value) = match &part.result {
         SubexpressionResult::Value(value) => ("value", value.as_str().into()),
         SubexpressionResult::Error(error) => ("error", error.as_str().into()),

@@ -7,7 +7,7 @@ use admission_hooks::Phase;
 use cel::{ExplainedSubexpression, SubexpressionResult};
 
 use super::super::terminal_style::{LineMark, TerminalStyle};
-use super::configuration_values::{failure_policy_name, review_version_name, side_effects_name};
+use super::admission_enum_names::{failure_policy_name, review_version_name, side_effects_name};
 use super::explained_write::ExplainedWrite;
 use super::hook_outcomes::{ExplainedHook, HookOutcome, SkipReason};
 use super::initializer_wait::{AwaitedInitializer, InitializerWait};
@@ -15,18 +15,18 @@ use crate::exit::Exit;
 use crate::offline::printable;
 
 /// A line and what lies children it.
-struct Branch {
+struct TreeBranch {
     mark: LineMark,
     text: String,
-    children: Vec<Branch>,
+    children: Vec<TreeBranch>,
 }
 
-impl Branch {
+impl TreeBranch {
     fn new(mark: LineMark, text: impl Into<String>) -> Self {
         Self { mark, text: text.into(), children: Vec::new() }
     }
 
-    fn with(self, children: Vec<Self>) -> Self {
+    fn with_children(self, children: Vec<Self>) -> Self {
         Self { children, ..self }
     }
 }
@@ -58,7 +58,7 @@ pub(super) fn write_human(
 fn write_branch(
     out: &mut dyn io::Write,
     style: TerminalStyle,
-    branch: &Branch,
+    branch: &TreeBranch,
     above: &str,
     is_last: bool,
 ) -> io::Result<()> {
@@ -107,24 +107,24 @@ fn describe_write(explained: &ExplainedWrite<'_>) -> String {
 }
 
 /// The initializers and hooks of the write, in order.
-fn build_branches(explained: &ExplainedWrite<'_>, all: bool) -> Vec<Branch> {
-    if let Some(status) = &explained.write.refused_with {
-        return vec![Branch::new(LineMark::Deny, format!("rejected: {}", status.message))];
+fn build_branches(explained: &ExplainedWrite<'_>, all: bool) -> Vec<TreeBranch> {
+    if let Some(status) = &explained.write.rejection {
+        return vec![TreeBranch::new(LineMark::Deny, format!("rejected: {}", status.message))];
     }
     match explained.write.attributes().exemption() {
         Some(Exemption::Configuration) => {
             let text = "exempt: hooks and initializers never receive admission configurations, so that they can \
                         always be repaired";
-            return vec![Branch::new(LineMark::Allow, text)];
+            return vec![TreeBranch::new(LineMark::Allow, text)];
         }
         Some(Exemption::Review) => {
             let text = "exempt: hooks and initializers never receive reviews";
-            return vec![Branch::new(LineMark::Allow, text)];
+            return vec![TreeBranch::new(LineMark::Allow, text)];
         }
         None => {}
     }
     let mut branches = Vec::new();
-    branches.extend(initializers_branch(&explained.waiting));
+    branches.extend(build_initializers_branch(&explained.initializer_wait));
     for (phase, heading) in [
         (Phase::Mutating, "mutating webhooks, one after the other"),
         (Phase::Validating, "validating hooks, all at once"),
@@ -132,34 +132,37 @@ fn build_branches(explained: &ExplainedWrite<'_>, all: bool) -> Vec<Branch> {
         let hooks = explained.shown_hooks(phase, all);
         if !hooks.is_empty() {
             let children = hooks.into_iter().map(explain_hook).collect();
-            branches.push(Branch::new(LineMark::None, heading).with(children));
+            branches.push(TreeBranch::new(LineMark::None, heading).with_children(children));
         }
     }
     if branches.is_empty() {
-        branches
-            .push(Branch::new(LineMark::Allow, "no hook and no initializer has a matching rule"));
+        branches.push(TreeBranch::new(
+            LineMark::Allow,
+            "no hook and no initializer has a matching rule",
+        ));
     }
     branches
 }
 
-fn initializers_branch(waiting: &InitializerWait<'_>) -> Option<Branch> {
+fn build_initializers_branch(waiting: &InitializerWait<'_>) -> Option<TreeBranch> {
     Some(match waiting {
         InitializerWait::None => return None,
         InitializerWait::Refused(status) => {
-            Branch::new(LineMark::Deny, format!("initializers: {}", status.message))
+            TreeBranch::new(LineMark::Deny, format!("initializers: {}", status.message))
         }
         InitializerWait::Unknown(why) => {
-            Branch::new(LineMark::Undecided, format!("initializers: {why}"))
+            TreeBranch::new(LineMark::Undecided, format!("initializers: {why}"))
         }
         InitializerWait::For(all, _) => {
             let heading = "initializers, which act after the object is stored and before other \
                            clients see it";
-            Branch::new(LineMark::None, heading).with(all.iter().map(explain_initializer).collect())
+            TreeBranch::new(LineMark::None, heading)
+                .with_children(all.iter().map(explain_initializer).collect())
         }
     })
 }
 
-fn explain_initializer(awaited: &AwaitedInitializer<'_>) -> Branch {
+fn explain_initializer(awaited: &AwaitedInitializer<'_>) -> TreeBranch {
     let name = &awaited.entry.name;
     let known = match awaited.initializer {
         Some(own) => {
@@ -177,10 +180,10 @@ fn explain_initializer(awaited: &AwaitedInitializer<'_>) -> Branch {
         (false, Some(after)) => format!("after {}", after.join(", ")),
     };
     let mark = if awaited.is_runnable { LineMark::Undecided } else { LineMark::NotAsked };
-    Branch::new(mark, format!("{name} ({known}): {when}"))
+    TreeBranch::new(mark, format!("{name} ({known}): {when}"))
 }
 
-fn explain_hook(explained_hook: &ExplainedHook<'_>) -> Branch {
+fn explain_hook(explained_hook: &ExplainedHook<'_>) -> TreeBranch {
     let ExplainedHook { hook, outcome, .. } = explained_hook;
     let (mark, words) = match outcome {
         HookOutcome::Unmatched => (LineMark::NotAsked, "no rule matches".to_owned()),
@@ -201,23 +204,27 @@ fn explain_hook(explained_hook: &ExplainedHook<'_>) -> Branch {
     let mut children = Vec::new();
     match outcome {
         HookOutcome::Called => children.extend(
-            describe_call(explained_hook).into_iter().map(|text| Branch::new(LineMark::None, text)),
+            describe_call(explained_hook)
+                .into_iter()
+                .map(|text| TreeBranch::new(LineMark::None, text)),
         ),
         HookOutcome::FailsOpen(_) | HookOutcome::Refuses(_, _) | HookOutcome::Unknown(_) => {
-            children.push(Branch::new(LineMark::None, describe_settings(hook)));
+            children.push(TreeBranch::new(LineMark::None, describe_settings(hook)));
         }
         HookOutcome::Unmatched | HookOutcome::Skipped(_) | HookOutcome::NotReached => {}
     }
     children.extend(explained_hook.conditions.iter().map(explain_condition));
-    Branch::new(mark, text).with(children)
+    TreeBranch::new(mark, text).with_children(children)
 }
 
 /// WriteOptions a hook is called.
 fn describe_call(explained_hook: &ExplainedHook<'_>) -> Vec<String> {
     let hook = explained_hook.hook;
     let mut lines = vec![format!("at {}", endpoint_text(hook)), describe_settings(hook)];
-    if let Some(kind) =
-        explained_hook.identity.and_then(|told| told.kind).filter(|_| explained_hook.is_converted)
+    if let Some(kind) = explained_hook
+        .matched_resource
+        .and_then(|told| told.kind)
+        .filter(|_| explained_hook.receives_other_version)
     {
         let version = match kind.group {
             "" => kind.version.to_owned(),
@@ -282,21 +289,24 @@ fn describe_skip_reason(reason: &SkipReason) -> String {
     }
 }
 
-fn explain_condition(condition: &ExplainedCondition<'_>) -> Branch {
+fn explain_condition(condition: &ExplainedCondition<'_>) -> TreeBranch {
     let ExplainedCondition { name, expression, explanation } = condition;
     match explanation {
-        Err(error) => Branch::new(LineMark::None, format!("{name}: {expression} fails: {error}")),
+        Err(error) => {
+            TreeBranch::new(LineMark::None, format!("{name}: {expression} fails: {error}"))
+        }
         Ok(explanation) => {
             let (whole, parts) = match explanation.subexpressions.split_first() {
                 Some((whole, parts)) => (describe_result(whole), parts),
                 None => (String::new(), &[][..]),
             };
-            let mut children = part_branches(parts);
-            if explanation.n_omitted_subexpressions > 0 {
-                let text = format!("{} more parts", explanation.n_omitted_subexpressions);
-                children.push(Branch::new(LineMark::None, text));
+            let mut children = build_part_branches(parts);
+            if explanation.n_omitted_parts > 0 {
+                let text = format!("{} more parts", explanation.n_omitted_parts);
+                children.push(TreeBranch::new(LineMark::None, text));
             }
-            Branch::new(LineMark::None, format!("{name}: {expression} {whole}")).with(children)
+            TreeBranch::new(LineMark::None, format!("{name}: {expression} {whole}"))
+                .with_children(children)
         }
     }
 }
@@ -305,21 +315,24 @@ fn explain_condition(condition: &ExplainedCondition<'_>) -> Branch {
 const AUTHORIZER_VALUE_PREFIX: &str = "kubernetes.authorization.";
 
 /// Parts of an expression, each with those inside of it children.
-fn part_branches(mut parts: &[ExplainedSubexpression]) -> Vec<Branch> {
+fn build_part_branches(mut parts: &[ExplainedPart]) -> Vec<TreeBranch> {
     let mut branches = Vec::new();
     while let Some((part, rest)) = parts.split_first() {
         let n_inside = rest.iter().take_while(|inner| inner.depth > part.depth).count();
         let (inside, after) = rest.split_at(n_inside);
         match &part.result {
             // Intermediate values of an authorizer check have no readable form.
-            SubexpressionResult::Value(value) if value.starts_with(AUTHORIZER_VALUE_PREFIX) => {
-                branches.extend(part_branches(inside));
+            PartResult::Value(value) if value.starts_with(AUTHORIZER_VALUE_PREFIX) => {
+                branches.extend(build_part_branches(inside));
             }
             SubexpressionResult::Value(_)
             | SubexpressionResult::Error(_)
             | SubexpressionResult::Skipped => {
                 let text = format!("{} {}", part.text, describe_result(part));
-                branches.push(Branch::new(LineMark::None, text).with(part_branches(inside)));
+                branches.push(
+                    TreeBranch::new(LineMark::None, text)
+                        .with_children(build_part_branches(inside)),
+                );
             }
         }
         parts = after;
@@ -341,13 +354,13 @@ fn write_conclusion(
     style: TerminalStyle,
     explained: &ExplainedWrite<'_>,
 ) -> io::Result<()> {
-    if let Some(status) = explained.refusal() {
+    if let Some(status) = explained.first_refusal() {
         let (code, message) = (status.code, printable(&status.message));
         return writeln!(out, "{} {code} {message}", style.styled("1", "answer:"));
     }
     let is_called = |own: &&ExplainedHook<'_>| own.outcome == HookOutcome::Called;
     let n_called = explained.hooks.iter().filter(is_called).count();
-    let n_awaited = match &explained.waiting {
+    let n_awaited = match &explained.initializer_wait {
         InitializerWait::For(all, _) => all.len(),
         InitializerWait::None | InitializerWait::Refused(_) | InitializerWait::Unknown(_) => 0,
     };

@@ -15,7 +15,7 @@ const LIST: &str = ConfigurationKind::Initializer.list_member();
 
 /// Errors and warnings about the order of initializers.
 #[derive(Debug, Default)]
-pub(crate) struct OrderFindings {
+pub(crate) struct InitializerOrderFindings {
     /// Cycles of initializers that wait for each other.
     pub(crate) errors: Vec<Diagnostic>,
     /// References to unknown initializers, each with the index of the configuration.
@@ -24,18 +24,23 @@ pub(crate) struct OrderFindings {
 
 /// Checks the order of the initializers of all configurations as if one configuration listed them all,
 /// in the order of the server.
-pub(crate) fn check_initializer_order(configurations: &[ValidConfiguration]) -> OrderFindings {
+pub(crate) fn check_initializer_order(
+    configurations: &[ValidConfiguration],
+) -> InitializerOrderFindings {
     let mut entries = initializers_in_order(configurations);
-    let mut findings = OrderFindings::default();
-    for warning in admission::initializer_ordering_warnings(&as_one_configuration(&entries), &[]) {
-        if let Some((own, path)) = configuration_and_path(&entries, &warning.path) {
+    let mut findings = InitializerOrderFindings::default();
+    for warning in
+        admission::initializer_ordering_warnings(&merge_into_configuration(&entries), &[])
+    {
+        if let Some((own, path)) = locate_in_configuration(&entries, &warning.path) {
             findings.warnings.push((own, Warning { path, ..warning }));
         }
     }
     while findings.errors.len() < CYCLES_MAX {
-        let errors = admission::initializer_ordering_errors(&as_one_configuration(&entries), &[]);
+        let errors =
+            admission::initializer_ordering_errors(&merge_into_configuration(&entries), &[]);
         let Some(error) = errors.iter().next() else { break };
-        let Some((own, path)) = configuration_and_path(&entries, &error.path) else { break };
+        let Some((own, path)) = locate_in_configuration(&entries, &error.path) else { break };
         if let Some(configuration) = configurations.get(own) {
             findings
                 .errors
@@ -53,8 +58,10 @@ pub(crate) fn check_initializer_order(configurations: &[ValidConfiguration]) -> 
 /// An initializer and where it is from.
 struct InitializerEntry<'e> {
     value: &'e Value,
-    /// The position of its configuration, and its own position there.
-    origin: (usize, usize),
+    /// The index of the configuration in the list of all configurations.
+    configuration_index: usize,
+    /// The index of the initializer in its configuration.
+    index: usize,
 }
 
 /// All initializers in their global findings: by the name of their configuration, then as listed there.
@@ -62,25 +69,31 @@ fn initializers_in_order(configurations: &[ValidConfiguration]) -> Vec<Initializ
     let mut own: Vec<(usize, &ValidConfiguration)> = configurations.iter().enumerate().collect();
     own.retain(|(_, configuration)| configuration.kind == ConfigurationKind::Initializer);
     own.sort_by(|(_, a), (_, b)| api_object::name(&a.tree).cmp(api_object::name(&b.tree)));
-    let entries = own.into_iter().flat_map(|(position, configuration)| {
+    let entries = own.into_iter().flat_map(|(configuration_index, configuration)| {
         let list = configuration.tree.get(LIST).and_then(Value::as_array).into_iter().flatten();
-        list.enumerate()
-            .map(move |(idx, value)| InitializerEntry { value, origin: (position, idx) })
+        list.enumerate().map(move |(index, value)| InitializerEntry {
+            value,
+            configuration_index,
+            index,
+        })
     });
     entries.collect()
 }
 
 /// One configuration with all of them.
-fn as_one_configuration(entries: &[InitializerEntry<'_>]) -> Tree {
+fn merge_into_configuration(entries: &[InitializerEntry<'_>]) -> Tree {
     let list = entries.iter().map(|entry| entry.value.clone()).collect();
     Tree::from_iter([(LIST.to_owned(), Value::Array(list))])
 }
 
 /// The position of the configuration that a path leads to, and the path there.
-fn configuration_and_path(entries: &[InitializerEntry<'_>], path: &str) -> Option<(usize, String)> {
-    let (position, idx) = entries.get(index_in_path(path)?)?.origin;
+fn locate_in_configuration(
+    entries: &[InitializerEntry<'_>],
+    path: &str,
+) -> Option<(usize, String)> {
+    let entry = entries.get(index_in_path(path)?)?;
     let (_, rest) = path.split_once(']')?;
-    Some((position, format!("{LIST}[{idx}]{rest}")))
+    Some((entry.configuration_index, format!("{LIST}[{}]{rest}", entry.index)))
 }
 
 /// The index in `initializers[7].after`.

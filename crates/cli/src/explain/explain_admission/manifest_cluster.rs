@@ -11,9 +11,11 @@ use document::Diagnostic;
 use jiff::Timestamp;
 use manifests::{KindHandling, UnstructuredObject};
 
-use crate::admission::{ValidationRules, kind_handling, validate_configuration};
+use crate::admission_validation::{
+    ValidationMode, admission_kind_handling, validate_configuration,
+};
 use crate::offline::{
-    CallFlags, LoadFailure, ObjectSelection, OfflineAuthorizer, PolicyFlags, WebhookMode,
+    LoadFailure, ObjectSelection, OfflineAuthorizer, PolicyFlags, WebhookCallFlags, WebhookMode,
 };
 
 /// The admission configurations, resources, namespaces and authorizers of a cluster.
@@ -37,7 +39,7 @@ impl ManifestCluster {
     /// Something is missing or wrong.
     pub(super) fn load(
         flags: &PolicyFlags,
-        calls: &CallFlags,
+        calls: &WebhookCallFlags,
         stdin: &mut dyn Read,
     ) -> Result<Self, LoadFailure> {
         let webhooks = if calls.no_webhooks { WebhookMode::Skip } else { WebhookMode::Call };
@@ -56,7 +58,7 @@ impl ManifestCluster {
                 DEFINITION => definitions.push(object),
                 // `configuration_diagnostics` reported invalid ones already.
                 _ => configurations
-                    .extend(validate_configuration(object, ValidationRules::Stored).ok()),
+                    .extend(validate_configuration(object, ValidationMode::Stored).ok()),
             }
         }
         let configurations: Vec<Arc<Configuration>> = configurations
@@ -82,17 +84,17 @@ impl ManifestCluster {
 /// Configurations of admission, and what they look at besides the object.
 fn cluster_kind_handling(api_version: &str, kind: &str) -> KindHandling {
     match (api_version, kind) {
-        NAMESPACE | DEFINITION => KindHandling::KeepUnstructured,
-        (api_version, kind) => kind_handling(api_version, kind),
+        NAMESPACE | DEFINITION => KindHandling::KeepWhole,
+        (api_version, kind) => admission_kind_handling(api_version, kind),
     }
 }
 
 /// Validates a configuration by the rules for stored objects, whose failurePolicy may be `Fail`.
 fn configuration_diagnostics(object: &UnstructuredObject) -> Vec<Diagnostic> {
     match ConfigurationKind::from_type_meta(object.api_version(), object.kind_name()) {
-        Some(_) => validate_configuration(object.clone(), ValidationRules::Stored)
-            .err()
-            .unwrap_or_default(),
+        Some(_) => {
+            validate_configuration(object.clone(), ValidationMode::Stored).err().unwrap_or_default()
+        }
         None => Vec::new(),
     }
 }
@@ -102,7 +104,7 @@ fn build_registry(definitions: &[UnstructuredObject]) -> Result<Registry, LoadFa
     let built_in = Registry::built_in();
     let mut trees: Vec<Tree> = Vec::new();
     for object in definitions {
-        let mut tree = stored_object(object, &built_in)?;
+        let mut tree = to_stored_object(object, &built_in)?;
         let others: Vec<Definition> = trees.iter().filter_map(Definition::read).collect();
         // When that happened is of no interest.
         api_resources::accept_names(&mut tree, &others, Timestamp::UNIX_EPOCH);
@@ -122,11 +124,11 @@ fn to_namespace_entry(
     object: &UnstructuredObject,
     registry: &Registry,
 ) -> Result<(String, Tree), LoadFailure> {
-    Ok((object.name().to_owned(), stored_object(object, registry)?))
+    Ok((object.name().to_owned(), to_stored_object(object, registry)?))
 }
 
 /// An object of the cluster as a server would have stored it.
-fn stored_object(object: &UnstructuredObject, registry: &Registry) -> Result<Tree, LoadFailure> {
+fn to_stored_object(object: &WholeObject, registry: &Registry) -> Result<Tree, LoadFailure> {
     let position = object.position();
     let wrong = |why: &str| {
         let (file, line, column) = (&object.file, position.line, position.column);

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use super::webhook_stand_in::AssumedWebhookAnswer;
-use crate::authorization::AuthorizationFlags;
+use crate::authorization_settings::AuthorizationFlags;
 
 /// The policy and the objects that decide.
 #[derive(Debug, Clone, clap::Args)]
@@ -44,7 +44,7 @@ pub(crate) struct PolicyFlags {
 /// Whether a command calls webhooks.
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "Policy")]
-pub(crate) struct CallFlags {
+pub(crate) struct WebhookCallFlags {
     /// Call no webhook; a decision that needs one is unknown (exit code 4)
     ///
     /// The command still evaluates match conditions; a request that they exclude goes to the next

@@ -13,15 +13,15 @@ use crate::exit::Exit;
 pub(super) struct ExplainedWrite<'a> {
     pub(super) options: &'a WriteOptions,
     pub(super) write: &'a AdmissionWrite<'a>,
-    pub(super) waiting: InitializerWait<'a>,
+    pub(super) initializer_wait: InitializerWait<'a>,
     /// All hooks in call order.
     pub(super) hooks: Vec<ExplainedHook<'a>>,
 }
 
 impl ExplainedWrite<'_> {
     /// The first refusal that does not depend on a hook call.
-    pub(super) fn refusal(&self) -> Option<&Status> {
-        let waiting = match &self.waiting {
+    pub(super) fn first_refusal(&self) -> Option<&Status> {
+        let waiting = match &self.initializer_wait {
             InitializerWait::Refused(status) => Some(status),
             InitializerWait::None | InitializerWait::For(_, _) | InitializerWait::Unknown(_) => {
                 None
@@ -38,12 +38,12 @@ impl ExplainedWrite<'_> {
                 | HookOutcome::Unknown(_) => None,
             })
         };
-        self.write.refused_with.as_ref().or(waiting).or_else(by_hook)
+        self.write.rejection.as_ref().or(waiting).or_else(by_hook)
     }
 
     /// Reports whether the result depends on hook calls or initializers.
     pub(super) fn is_undecided(&self) -> bool {
-        let is_waiting = match &self.waiting {
+        let is_waiting = match &self.initializer_wait {
             InitializerWait::For(_, _) | InitializerWait::Unknown(_) => true,
             InitializerWait::None | InitializerWait::Refused(_) => false,
         };
@@ -59,7 +59,7 @@ impl ExplainedWrite<'_> {
     }
 
     pub(super) fn exit_code(&self) -> Exit {
-        match (self.refusal(), self.is_undecided()) {
+        match (self.first_refusal(), self.is_undecided()) {
             (Some(_), _) => Exit::Findings,
             (None, true) => Exit::Undecided,
             (None, false) => Exit::Clean,

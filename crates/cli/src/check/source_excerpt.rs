@@ -42,7 +42,7 @@ pub(super) fn line_ranges(text: &str) -> Vec<Range<usize>> {
 }
 
 /// The lines from the first to the last of `positions`; none if that is too much to show.
-pub(super) fn excerpt(
+pub(super) fn extract_excerpt(
     text: &str,
     lines: &[Range<usize>],
     positions: &[SourcePosition],
@@ -98,7 +98,7 @@ mod tests {
     }
 
     fn excerpt_of(text: &str, positions: &[SourcePosition]) -> Option<Excerpt> {
-        excerpt(text, &line_ranges(text), positions)
+        extract_excerpt(text, &line_ranges(text), positions)
     }
 
     #[test]

@@ -9,10 +9,10 @@ use https_client::AddressPolicy;
 use server::ServiceIpRange;
 
 use super::admission_flags::AdmissionFlags;
-use super::flag_values::{
+use super::parse_flag_values::{
     parse_bytes, parse_duration, parse_key_prefix, parse_store_bytes, parse_version,
 };
-use crate::authorization::AuthorizationFlags;
+use crate::authorization_settings::AuthorizationFlags;
 
 /// Run the API server for `kubectl` and other Kubernetes clients
 ///
@@ -38,7 +38,7 @@ pub(crate) struct Args {
     #[command(flatten, next_help_heading = "Authorization")]
     pub(crate) authorization: AuthorizationFlags,
     #[command(flatten)]
-    pub(crate) chain: ChainFlags,
+    pub(crate) webhooks: WebhookConnectionFlags,
     #[command(flatten)]
     pub(crate) admission: AdmissionFlags,
     #[command(flatten)]
@@ -235,7 +235,7 @@ pub(crate) struct AuthenticationFlags {
 /// flags. They apply with `--authorization-config` and with `--authorization-mode`.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Authorization")]
-pub(crate) struct ChainFlags {
+pub(crate) struct WebhookConnectionFlags {
     /// Require that new or changed webhooks are reachable before a changed --authorization-config
     /// takes effect
     #[arg(
@@ -295,10 +295,10 @@ pub(crate) struct ChainFlags {
     pub(crate) enable_aggregator_routing: bool,
 }
 
-impl ChainFlags {
+impl WebhookConnectionFlags {
     /// The addresses that the server may connect to for a webhook whose address an API object sets.
     /// A server that listens on a loopback address may connect to loopback addresses.
-    pub(crate) fn webhook_addresses(&self, bind_address: IpAddr) -> AddressPolicy {
+    pub(crate) fn webhook_address_policy(&self, bind_address: IpAddr) -> AddressPolicy {
         let is_loopback_only = bind_address.to_canonical().is_loopback();
         AddressPolicy { allows_loopback: self.webhook_allow_loopback || is_loopback_only }
     }
