@@ -83,7 +83,7 @@ pub(crate) struct Args {
     #[arg(long, value_enum, ignore_case = true)]
     kind: Option<FileKindArgument>,
 
-    /// Output format
+    /// Format of the findings
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = Output::Human)]
     output: Output,
 
@@ -91,7 +91,7 @@ pub(crate) struct Args {
     #[arg(long)]
     strict: bool,
 
-    /// Role of the server that loads the files
+    /// Role of the server that will load the files
     #[arg(long, value_enum, default_value_t = ServerRoleArgument::Main)]
     role: ServerRoleArgument,
 
@@ -123,7 +123,7 @@ pub(crate) struct Args {
 enum Output {
     /// Text for people, with the source lines
     Human,
-    /// One JSON object
+    /// One JSON object with all findings
     Json,
     /// SARIF 2.1.0 for code scanning
     Sarif,
@@ -146,7 +146,7 @@ impl From<ServerRoleArgument> for authorization_config::ServerRole {
     }
 }
 
-/// Checks all files and writes what is found.
+/// Checks all files and writes the findings.
 ///
 /// # Errors
 /// Fails if the result can not be written.
@@ -161,7 +161,7 @@ pub(crate) fn run(
     let mut seen = HashSet::new();
     for path in &args.files {
         for input in CheckInput::from_argument(path, args.stdin_filename.as_deref()) {
-            // A file that is named and also in a folder that is named is one file.
+            // An argument may name a file and another argument its directory.
             if seen.insert(input.clone()) || input.is_stdin() {
                 inputs.push(input);
             }

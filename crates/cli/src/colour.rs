@@ -1,4 +1,4 @@
-//! Decides whether output is coloured.
+//! Decides whether the program prints colours.
 
 use std::ffi::OsString;
 use std::io::IsTerminal;

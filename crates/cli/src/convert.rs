@@ -37,7 +37,7 @@ pub(crate) struct Args {
     #[command(flatten, next_help_heading = "Flags to convert")]
     authorization: AuthorizationFlags,
 
-    /// Value of --anonymous-auth of the server: whether it accepts requests without credentials
+    /// Value of the server's --anonymous-auth: whether it accepts requests without credentials
     #[arg(
         long,
         value_name = "BOOL",
@@ -55,10 +55,10 @@ pub(crate) struct Args {
     output: Option<PathBuf>,
 }
 
-/// Writes the configuration, and what differs.
+/// Writes the configuration, and the remaining differences.
 ///
 /// # Errors
-/// Fails if they can not be written.
+/// Fails if the differences can not be written.
 pub(crate) fn run(
     args: &Args,
     out: &mut dyn Write,
@@ -91,7 +91,7 @@ fn convert_flags(args: &Args) -> Result<ConvertedConfig, LoadFailure> {
         AuthorizationPlan::Modes(modes) => modes,
         AuthorizationPlan::File(file) => {
             let path = file.path.display();
-            return Err(usage(format!("`{path}` is a configuration file already")));
+            return Err(usage(format!("`{path}` is already a configuration file")));
         }
     };
     let directory = std::env::current_dir().map_err(LoadFailure::from_message)?;
@@ -99,8 +99,8 @@ fn convert_flags(args: &Args) -> Result<ConvertedConfig, LoadFailure> {
     let mut converted = convert_modes(&modes, &names, &directory, args.anonymous_auth)?;
     if let HookNames::Unreadable(error) = names {
         converted.differences.push(format!(
-            "The file of the webhook could not be looked at ({error}); it is taken for a \
-             kubeconfig, which means one webhook."
+            "The file of the webhook can not be read ({error}); the conversion assumes that it is a \
+             kubeconfig with one webhook."
         ));
     }
     Ok(converted)

@@ -1,4 +1,4 @@
-//! `portcullis eval`: answers questions from files, as a server would.
+//! `portcullis eval`: answers access questions from files, as a server would.
 
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
@@ -76,7 +76,7 @@ pub(crate) fn run(
         Ok(both) => both,
         Err(failure) => return failure.write_to(err, colour_of_errors),
     };
-    // Kept from answer to answer, so that a million answers need one buffer.
+    // All answers share one buffer, because there may be a million of them.
     let mut line = Vec::new();
     questions.answer_each(stdin, out, err, &mut |question, out| {
         let outcome = authorizer.authorize(&question.attributes(), Recorder::off());

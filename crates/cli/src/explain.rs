@@ -1,4 +1,4 @@
-//! `portcullis explain`: shows how an answer came about.
+//! `portcullis explain`: shows why a request is allowed or denied.
 
 mod event_fields;
 mod event_lines;
@@ -63,7 +63,7 @@ pub(crate) struct Args {
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
 
-    /// Output format
+    /// Format of the explanations
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = Output::Human)]
     output: Output,
 
@@ -130,7 +130,7 @@ pub(crate) fn run(
     })
 }
 
-/// An answer and how it came about.
+/// An answer and its explanation.
 struct ExplainedDecision<'c> {
     question: &'c AccessQuestion<'c>,
     answer: AccessAnswer<'c>,

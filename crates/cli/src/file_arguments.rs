@@ -12,6 +12,9 @@ const DIRECTORY_DEPTH_MAX: usize = 32;
 /// Maximum number of files in a directory.
 const FILES_MAX: usize = 100_000;
 
+/// Name of standard input in messages.
+pub(crate) const STDIN_NAME: &str = "<stdin>";
+
 /// The extensions of manifests in directories. A file that an argument names may have any name.
 const MANIFEST_EXTENSIONS: [&str; 3] = ["yaml", "yml", "json"];
 
@@ -54,6 +57,11 @@ pub(crate) fn manifest_files(path: &Path) -> Result<Vec<PathBuf>, ListError> {
         return Err(ListError::NoManifest(path.to_owned()));
     }
     Ok(files)
+}
+
+/// Reports whether an argument stands for standard input.
+pub(crate) fn is_stdin(path: &Path) -> bool {
+    path == Path::new("-")
 }
 
 /// Reads a file, at most one byte beyond the limit, so that the caller can reject it.

@@ -5,10 +5,10 @@ use clap::ValueEnum;
 use config::FileKind;
 use serde_json::Value;
 
-/// The group of what configures admission.
+/// The API group of admission configurations.
 const ADMISSION_GROUP: &str = ConfigurationKind::GROUP;
 
-/// A kind of configuration file, of which there is a schema.
+/// A kind of configuration file that has a JSON Schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SchemaKind {
     /// The authorizers of a server, in order
@@ -46,21 +46,21 @@ impl From<FileKindArgument> for FileKind {
 }
 
 impl SchemaKind {
-    /// Kubernetes' name of the kind.
+    /// Returns Kubernetes' name of the kind.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::AuthorizationConfiguration => "AuthorizationConfiguration",
         }
     }
 
-    /// The JSON Schema of the kind.
+    /// Returns the JSON Schema of the kind.
     pub(crate) fn json_schema(self) -> Value {
         match self {
             Self::AuthorizationConfiguration => config::json_schema(),
         }
     }
 
-    /// The values that `apiVersion` may have, the preferred one first.
+    /// Returns the values that `apiVersion` may have, the preferred one first.
     fn api_versions(self) -> Vec<String> {
         let schema = self.json_schema();
         let versions = schema.pointer("/properties/apiVersion/enum").and_then(Value::as_array);
@@ -69,7 +69,7 @@ impl SchemaKind {
     }
 }
 
-/// All kinds of files with their versions, for a message.
+/// Lists all kinds of files with their versions, for a message.
 pub(crate) fn describe_known_kinds() -> String {
     let mut kinds: Vec<_> = SchemaKind::value_variants()
         .iter()

@@ -1,6 +1,6 @@
 //! Shared parts of the commands that answer access questions from files, without a server.
 //!
-//! The flags become a [`OfflineAuthorizer`]: the chain of a server with these flags and objects.
+//! An [`OfflineAuthorizer`] is the authorizer chain of a server with the given flags and objects.
 //! Questions come from flags or as lines of JSON.
 
 mod access_answer;

@@ -42,7 +42,7 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "NAMESPACE", default_value = "default")]
     namespace: String,
 
-    /// Output format
+    /// Format of the list
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = Output::Table)]
     output: Output,
 
@@ -52,18 +52,18 @@ pub(crate) struct Args {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Output {
-    /// Text in columns
+    /// Text in aligned columns
     Table,
-    /// One JSON object
+    /// One JSON object with all rules
     Json,
     /// The same object as YAML
     Yaml,
 }
 
-/// Lists the rules.
+/// Lists the rules of a user.
 ///
 /// # Errors
-/// Fails if they can not be written.
+/// Fails if the list can not be written.
 pub(crate) fn run(
     args: &Args,
     stdin: &mut dyn Read,
@@ -128,7 +128,7 @@ fn write_tables(out: &mut dyn Write, rules: &Rules) -> io::Result<()> {
     Ok(())
 }
 
-/// The status of a SelfSubjectRulesReview.
+/// Formats the rules as the status of a SelfSubjectRulesReview.
 fn review_status(rules: &Rules) -> Value {
     let resource_rules = rules.resource_rules.iter().map(|rule| {
         let mut shown = json!({

@@ -12,7 +12,7 @@ pub(crate) fn admission_kind_handling(api_version: &str, kind: &str) -> KindHand
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
     let is_own_group = group == ConfigurationKind::GROUP;
     if let Some(known) = ConfigurationKind::ALL.into_iter().find(|own| own.name() == kind) {
-        // Other groups may well have kinds of these names.
+        // Other groups may have kinds with the same names.
         let is_meant = match group {
             "" => version.starts_with('v') || is_misspelling_of(version, ConfigurationKind::GROUP),
             group => is_own_group || is_misspelling_of(group, ConfigurationKind::GROUP),
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_nearly_a_configuration_is_not_passed_over() {
+    fn misspelled_kinds_and_versions_are_refused() {
         let own = "admissionregistration.k8s.io";
         let of = |api_version: &str, kind: &str| match admission_kind_handling(api_version, kind) {
             KindHandling::Standard => "no".to_owned(),

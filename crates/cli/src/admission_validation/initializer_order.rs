@@ -55,7 +55,7 @@ pub(crate) fn check_initializer_order(
     findings
 }
 
-/// An initializer and where it is from.
+/// An initializer and its location.
 struct InitializerEntry<'e> {
     value: &'e Value,
     /// The index of the configuration in the list of all configurations.
@@ -64,7 +64,8 @@ struct InitializerEntry<'e> {
     index: usize,
 }
 
-/// All initializers in their global findings: by the name of their configuration, then as listed there.
+/// Returns all initializers in the order of the server: by the name of their configuration, then by their
+/// index.
 fn initializers_in_order(configurations: &[ValidConfiguration]) -> Vec<InitializerEntry<'_>> {
     let mut own: Vec<(usize, &ValidConfiguration)> = configurations.iter().enumerate().collect();
     own.retain(|(_, configuration)| configuration.kind == ConfigurationKind::Initializer);
@@ -80,13 +81,13 @@ fn initializers_in_order(configurations: &[ValidConfiguration]) -> Vec<Initializ
     entries.collect()
 }
 
-/// One configuration with all of them.
+/// Creates one configuration that contains all initializers.
 fn merge_into_configuration(entries: &[InitializerEntry<'_>]) -> Tree {
     let list = entries.iter().map(|entry| entry.value.clone()).collect();
     Tree::from_iter([(LIST.to_owned(), Value::Array(list))])
 }
 
-/// The position of the configuration that a path leads to, and the path there.
+/// Converts a path in the merged configuration to the index of the original configuration and the path in it.
 fn locate_in_configuration(
     entries: &[InitializerEntry<'_>],
     path: &str,
@@ -96,7 +97,7 @@ fn locate_in_configuration(
     Some((entry.configuration_index, format!("{LIST}[{}]{rest}", entry.index)))
 }
 
-/// The index in `initializers[7].after`.
+/// Returns the index in a path such as `initializers[7].after`.
 fn index_in_path(path: &str) -> Option<usize> {
     let (_, rest) = path.split_once('[')?;
     rest.split_once(']')?.0.parse().ok()

@@ -66,7 +66,7 @@ pub(crate) fn validate_configuration(
         let errors = validation_errors(kind, &tree, old);
         if errors.is_empty() {
             let mut warnings = admission::configuration_warnings(kind, &tree, old);
-            // The server that will store it may refuse loopback addresses, too.
+            // The server that will store the object may also refuse loopback addresses.
             let policy = https_client::AddressPolicy::default();
             let refusal = |address| policy.check(address).err().map(|refused| refused.to_string());
             warnings.extend(admission::refused_address_warnings(kind, &tree, &refusal));
@@ -78,11 +78,8 @@ pub(crate) fn validate_configuration(
     Err(faults)
 }
 
-/// The configuration with its defaults, or each value that is of a wrong type.
-fn apply_defaults(
-    kind: ConfigurationKind,
-    object: &UnstructuredObject,
-) -> Result<Tree, Vec<Diagnostic>> {
+/// Applies defaults to a configuration, or reports each value of a wrong type.
+fn apply_defaults(kind: ConfigurationKind, object: &WholeObject) -> Result<Tree, Vec<Diagnostic>> {
     let mut faults = Vec::new();
     let mut written = Value::Object(object.value.clone());
     while faults.len() < TYPE_ERRORS_MAX {
@@ -106,7 +103,7 @@ fn apply_defaults(
     Err(faults)
 }
 
-/// A path such as `webhooks[0].name` as JSON Pointer writes it.
+/// Converts a path such as `webhooks[0].name` to a JSON Pointer.
 fn json_pointer(path: &str) -> String {
     format!("/{}", path.replace(['.', '['], "/").replace(']', ""))
 }
@@ -137,8 +134,8 @@ fn diagnostic_with_hint(
         fault.hint = Some("a file can not use `generateName`: set `name`".to_owned());
     }
     if is_registration {
-        let hint = "the API refuses to create it like this: create it with `Ignore`; an update of \
-                    an entry that is there may say `Fail`";
+        let hint = "the API refuses to create an entry with `Fail`: create it with `Ignore`, then update \
+                    it to `Fail`";
         fault.hint = Some(hint.to_owned());
     }
     fault

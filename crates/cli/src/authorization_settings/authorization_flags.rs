@@ -17,13 +17,13 @@ pub(crate) struct AuthorizationFlags {
     #[arg(long, value_name = "FILE")]
     pub(crate) authorization_config: Option<PathBuf>,
 
-    /// Authorizers in order: ABAC, AlwaysAllow, AlwaysDeny, Node, RBAC, Webhook
+    /// Authorizers in order: ABAC, AlwaysAllow, AlwaysDeny, Node, RBAC, Webhook [default: Node,RBAC]
     ///
-    /// The default is Node,RBAC. kube-apiserver without this flag allows everything.
+    /// kube-apiserver has another default: it allows everything without this flag.
     #[arg(long, value_name = "MODE,...", value_delimiter = ',')]
     pub(crate) authorization_mode: Option<Vec<String>>,
 
-    /// ABAC policy file, one JSON object per line
+    /// ABAC policy file, one JSON object per line; needed for mode ABAC
     #[arg(long, value_name = "FILE")]
     pub(crate) authorization_policy_file: Option<PathBuf>,
 
@@ -46,7 +46,7 @@ pub(crate) struct AuthorizationFlags {
     #[arg(long, value_name = "DURATION", value_parser = parse_nanoseconds, allow_hyphen_values = true)]
     pub(crate) authorization_webhook_cache_unauthorized_ttl: Option<i64>,
 
-    /// Feature gates. Only StructuredAuthorizationConfiguration exists [default: true]
+    /// Feature gates. The only one is StructuredAuthorizationConfiguration, which is true by default
     ///
     /// If it is false the program refuses --authorization-config, as Kubernetes did before 1.30.
     #[arg(long, value_name = "NAME=BOOL,...")]
@@ -54,7 +54,7 @@ pub(crate) struct AuthorizationFlags {
 }
 
 impl AuthorizationFlags {
-    /// The flags as they were given.
+    /// Returns the flags as the user gave them.
     pub(crate) fn to_options(&self) -> AuthorizationOptions {
         AuthorizationOptions {
             config_file: self.authorization_config.clone(),
@@ -77,7 +77,7 @@ impl AuthorizationFlags {
     /// Converts the flags to a plan.
     ///
     /// # Errors
-    /// Every rule that they break, in the words of kube-apiserver.
+    /// Every rule that the flags violate, in the words of kube-apiserver.
     pub(crate) fn to_plan(&self) -> Result<AuthorizationPlan, Vec<String>> {
         plan_from_flags(&self.to_options(), DEFAULT_MODES)
     }
@@ -104,7 +104,7 @@ mod tests {
         Program::try_parse_from([&["x"], args].concat()).unwrap().flags
     }
 
-    /// What the plan of these flags is: the file, or the modes, or the faults.
+    /// The plan of these flags as text: the file, or the modes, or the faults.
     fn planned(args: &[&str]) -> String {
         match flags(args).to_plan() {
             Ok(AuthorizationPlan::File(file)) => file.path.display().to_string(),
@@ -115,9 +115,9 @@ mod tests {
         }
     }
 
-    /// Case FLG-13: the default value, if it is given, is given.
+    /// A flag with its default value differs from an absent flag.
     #[test]
-    fn what_is_given_is_told_from_the_default() {
+    fn a_given_default_differs_from_an_absent_flag() {
         assert_eq!(flags(&[]).to_options(), AuthorizationOptions::default());
         for flag in [
             "--authorization-webhook-version=v1beta1",
@@ -142,7 +142,6 @@ mod tests {
         }
     }
 
-    /// Cases FLG-01 (which differs by intent), FLG-17 and FLG-21.
     #[test]
     fn the_flags_make_the_plan() {
         assert_eq!(planned(&[]), "Node,RBAC");

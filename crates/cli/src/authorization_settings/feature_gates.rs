@@ -1,14 +1,14 @@
-//! Feature gates by name, as kube-apiserver takes them.
+//! Parses `--feature-gates` in the notation of kube-apiserver.
 
 use std::str::FromStr;
 
-/// The gate of `--authorization-config` and of match conditions.
+/// The feature gate that enables `--authorization-config` and match conditions.
 const STRUCTURED: &str = "StructuredAuthorizationConfiguration";
 
 /// The value of one `--feature-gates` flag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct FeatureGates {
-    /// `StructuredAuthorizationConfiguration`, if it is named.
+    /// The value of `StructuredAuthorizationConfiguration`; `None` if the flag does not name it.
     is_structured_config_enabled: Option<bool>,
 }
 
@@ -36,7 +36,7 @@ pub(crate) enum FeatureGatesError {
 impl FromStr for FeatureGates {
     type Err = FeatureGatesError;
 
-    /// Parses `NAME=BOOL,...`.
+    /// Parses the form `NAME=BOOL,...`.
     fn from_str(text: &str) -> Result<Self, FeatureGatesError> {
         let mut gates = Self::default();
         for pair in text.split(',').filter(|pair| !pair.is_empty()) {

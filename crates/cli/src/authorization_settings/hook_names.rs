@@ -1,4 +1,4 @@
-//! The names of the webhooks that `--authorization-webhook-config-file` leads to.
+//! Reads the names of the webhooks in the file of `--authorization-webhook-config-file`.
 
 use std::path::Path;
 
@@ -38,16 +38,16 @@ pub(crate) fn read_hook_names(
 /// The names of the webhooks that mode Webhook configures.
 #[derive(Debug)]
 pub(crate) enum HookNames {
-    /// The flag: there is one, and its name is always the same.
+    /// There is one webhook with the default name, because the file is a kubeconfig.
     DefaultName,
-    /// The file, in its order.
+    /// The names in the hook configuration, in order.
     FromFile(Vec<String>),
-    /// The file can not be read here.
+    /// The file can not be read on this machine.
     Unreadable(ReadError),
 }
 
 impl HookNames {
-    /// The names in the file, if they are known to be there.
+    /// Returns the names in the file, if the file is a hook configuration.
     pub(crate) fn names_from_file(&self) -> Option<&[String]> {
         match self {
             Self::DefaultName | Self::Unreadable(_) => None,

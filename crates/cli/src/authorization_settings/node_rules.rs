@@ -7,7 +7,7 @@ use authz_rbac::{BootstrapPolicy, PolicyRule};
 /// The cluster role whose default rules apply to every node.
 const NODE_ROLE: &str = "system:node";
 
-/// The default rules of the role [`NODE_ROLE`].
+/// Returns the default rules of the role [`NODE_ROLE`].
 pub(crate) fn node_rules(defaults: &BootstrapPolicy) -> NodeRules {
     let is_for_nodes =
         |role: &&authz_rbac::Role| role.metadata.namespace.is_empty() && role.name() == NODE_ROLE;

@@ -1,4 +1,4 @@
-//! AdmissionConfigurations of dynamic admission, each by itself and all together.
+//! Checks admission configurations, each by itself and all together.
 
 use admission::Warning;
 use document::Diagnostic;
@@ -17,8 +17,8 @@ pub(super) struct AdmissionConfigurations {
 }
 
 impl AdmissionConfigurations {
-    /// Checks the configurations of a file, adds what is found to it, and remembers those that are
-    /// in order.
+    /// Checks the configurations of a file, adds the findings to `file`, and keeps the valid
+    /// configurations.
     pub(super) fn check(&mut self, object: Vec<WholeObject>, file: &mut FileFindings) {
         let n_before = file.errors.len();
         for object in object {
@@ -36,12 +36,12 @@ impl AdmissionConfigurations {
             }
         }
         if file.errors.len() > n_before && n_before > 0 {
-            // The file has errors of other objects already.
+            // The file already has errors of other objects.
             file.errors.sort_by_key(|error| error.position);
         }
     }
 
-    /// The configurations that occur a second time.
+    /// Finds configurations that occur twice.
     pub(super) fn find_duplicates(&self) -> Vec<Diagnostic> {
         let object: Vec<&WholeObject> =
             self.valid_configurations.iter().map(|configuration| &configuration.object).collect();

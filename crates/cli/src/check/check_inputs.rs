@@ -24,13 +24,13 @@ use crate::file_kinds::describe_known_kinds;
 /// The flags that apply to all inputs.
 pub(super) struct CheckOptions<'a> {
     pub(super) load_options: LoadOptions<'a>,
-    /// Files that are named in files are here and can be looked at.
+    /// Whether to check the files that a file names, such as kubeconfig files and certificates.
     pub(super) checks_referenced_files: bool,
-    /// The kind of all files; detected from each content if not given.
+    /// The kind of all files. If it is `None`, the kind of each file is detected from its content.
     pub(super) kind: Option<FileKind>,
-    /// The default roles of Kubernetes exist beside those of the files.
+    /// Whether the default roles of Kubernetes exist in addition to the roles in the files.
     pub(super) has_bootstrap_policy: bool,
-    /// Warnings are errors.
+    /// Whether warnings count as errors.
     pub(super) is_strict: bool,
 }
 
@@ -102,7 +102,7 @@ fn check_input(
     CheckedFile { name, outcome }
 }
 
-/// The text that positions refer to, without a copy of what may be a large file.
+/// Decodes the text that positions refer to. It does not copy valid UTF-8, because the file may be large.
 fn decode_text(name: &str, bytes: Vec<u8>) -> String {
     String::from_utf8(bytes)
         .unwrap_or_else(|error| Source { name, bytes: error.as_bytes() }.text().into_owned())
@@ -132,7 +132,7 @@ fn check_configuration(
     }
 }
 
-/// The connection files of the webhooks.
+/// Returns the paths of the connection files of all webhooks.
 fn webhook_kubeconfig_files(configuration: &Configuration) -> Vec<PathBuf> {
     let file = |authorizer: &Authorizer| match authorizer {
         Authorizer::Webhook(webhook) => match &webhook.settings.connection {

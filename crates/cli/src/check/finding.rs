@@ -14,19 +14,19 @@ pub(super) struct CheckedFile {
 
 #[derive(Debug)]
 pub(super) enum CheckOutcome {
-    /// There was nothing to check.
+    /// The input can not be read.
     Unreadable {
         message: String,
     },
     Read(Box<FileFindings>),
 }
 
-/// A file that could be read.
+/// The findings of a file that was read.
 #[derive(Debug, Default)]
 pub(super) struct FileFindings {
-    /// The text that positions refer to.
+    /// The text of the file, which positions refer to.
     pub(super) text: String,
-    /// The content of a valid file.
+    /// A summary of the content; `None` if the file has errors.
     pub(super) summary: Option<ContentSummary>,
     /// The error text of kube-apiserver for the whole file.
     pub(super) kubernetes_message: Option<String>,
@@ -36,7 +36,7 @@ pub(super) struct FileFindings {
     pub(super) n_omitted_warnings: usize,
 }
 
-/// The content of a valid file.
+/// A summary of the content of a valid file.
 #[derive(Debug)]
 pub(super) enum ContentSummary {
     Configuration {
@@ -75,14 +75,14 @@ pub(super) struct Finding {
 }
 
 impl FileFindings {
-    /// Errors and warnings together.
+    /// Counts errors and warnings.
     pub(super) fn n_findings(&self) -> usize {
         self.errors.len() + self.warnings.len()
     }
 }
 
 impl ContentSummary {
-    /// The kind in JSON output: that of a configuration, or the value of `--kind`.
+    /// Returns the kind in JSON output, which is a value of `--kind`.
     pub(super) fn kind_name(&self) -> &'static str {
         match self {
             Self::Configuration { .. } => "AuthorizationConfiguration",

@@ -24,7 +24,7 @@ pub(super) enum Severity {
 }
 
 impl Severity {
-    /// SARIF's name.
+    /// Returns the name of the severity in SARIF.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Error => "error",
@@ -53,7 +53,7 @@ impl FindingRule {
         Self { id: fault.type_name(), summary, help, severity: Severity::Error }
     }
 
-    /// The class of a warning about an admission configuration.
+    /// Returns the class of a warning about an admission configuration.
     pub(super) fn for_admission_warning(cause: WarningCause) -> Self {
         let (summary, help) = describe_admission_warning(cause);
         Self { id: cause.name(), summary, help, severity: Severity::Warning }
@@ -69,34 +69,34 @@ fn describe_admission_warning(cause: WarningCause) -> (&'static str, &'static st
     match cause {
         WarningCause::ExcludedResource => (
             "A rule names a review, which hooks never receive.",
-            "Remove the resource from the rule. Reviews are not admitted.",
+            "Remove the resource from the rule. The server never calls hooks for reviews.",
         ),
         WarningCause::OverlappingResources => (
             "A resource of a rule is covered by another one.",
-            "Remove the narrower one. kube-apiserver refuses the two in the opposite order.",
+            "Remove the narrower resource. kube-apiserver refuses the rule if the wider resource comes first.",
         ),
         WarningCause::UnusableCaBundle => (
             "A CA bundle can not be read.",
-            "Set caBundle to the base64 of PEM certificates. It is accepted as it is, and every call \
-             of the webhook fails.",
+            "Set caBundle to the base64 of PEM certificates. The server accepts the current value, but \
+             every call of the webhook fails.",
         ),
         WarningCause::RefusedAddress => (
             "A webhook is at an address that the server does not connect to.",
-            "Give the webhook another address. Link-local addresses and those of metadata services \
-             are refused always, and every request that the webhook matches is refused.",
+            "Give the webhook another address. The server never connects to link-local addresses and \
+             metadata services, so every call of the webhook fails.",
         ),
         WarningCause::RaisedWithChanges => (
             "An update sets failurePolicy to Fail together with other changes.",
-            "Change rules and clientConfig first, and failurePolicy when the hook is serving.",
+            "Change rules and clientConfig first. Change failurePolicy when the hook works.",
         ),
         WarningCause::UnknownInitializer => (
             "An initializer waits for one that no configuration registers.",
-            "Correct the name, or check the file that has the initializer as well. The constraint \
+            "Correct the name, or also check the file that contains the initializer. The constraint \
              has no effect until an initializer of that name is registered.",
         ),
         WarningCause::ReservedName => (
             "The name of the object is reserved.",
-            "Rename it. Names like this are for manifests on the disk of the server.",
+            "Rename the object. These names are for manifests on the disk of the server.",
         ),
     }
 }
@@ -114,11 +114,11 @@ fn describe_warning(code: WarningCode) -> (&'static str, &'static str) {
         ),
         WarningCode::SeveralDocuments => (
             "Only the first YAML document of the file is read.",
-            "Remove what follows the first document. kube-apiserver ignores it silently.",
+            "Remove all other documents. kube-apiserver ignores them silently.",
         ),
         WarningCode::IgnoredHookUrl => (
             "A hook has a service and a URL, and the URL is ignored.",
-            "Remove one of them. The service is used.",
+            "Remove one of the two. The server uses the service.",
         ),
         WarningCode::PlainHttp => (
             "A service is called without TLS.",
@@ -127,15 +127,15 @@ fn describe_warning(code: WarningCode) -> (&'static str, &'static str) {
         ),
         WarningCode::UnusedCredentials => (
             "Credentials or CA certificates are not used, because the service is called without TLS.",
-            "Write the URL with https, or remove them.",
+            "Write the URL with https, or remove the credentials and certificates.",
         ),
         WarningCode::UnverifiedServer => (
             "The certificate of a service is not verified.",
-            "Set the CA that signs it. Others on the network can pose as the service.",
+            "Set the CA that signs the certificate. Others on the network can impersonate the service.",
         ),
         WarningCode::UnknownPolicyField => (
             "A field of an ABAC policy does not exist and is ignored.",
-            "Correct the name. A line whose restriction is ignored grants more than was meant.",
+            "Correct the name. A line whose restriction is ignored grants more than its author intended.",
         ),
         WarningCode::UnversionedPolicy => (
             "Policies do not say their version.",
@@ -143,11 +143,11 @@ fn describe_warning(code: WarningCode) -> (&'static str, &'static str) {
         ),
         WarningCode::IncompleteList => (
             "A list of objects is only the first part of a longer one.",
-            "Ask the server for all objects. What is missing is taken not to exist.",
+            "Request all objects from the server. The check assumes that missing objects do not exist.",
         ),
         WarningCode::MissingRole => (
             "A binding refers to a role that does not exist.",
-            "Correct the name, or check the file that has the role as well. The binding grants \
+            "Correct the name, or also check the file that contains the role. The binding grants \
              nothing until a role of that name exists.",
         ),
         WarningCode::OddSubjectName => (
@@ -160,8 +160,8 @@ fn describe_warning(code: WarningCode) -> (&'static str, &'static str) {
         ),
         WarningCode::ServiceAccountAsUser => (
             "A service account is named as a user.",
-            "Use the kind ServiceAccount. It works as it is, but tools that look for service \
-             accounts do not find it.",
+            "Use the kind ServiceAccount. The binding works, but tools that search for service accounts \
+             do not find it.",
         ),
         WarningCode::MalformedServiceAccount => (
             "A subject looks like a service account but is not one.",
@@ -172,7 +172,7 @@ fn describe_warning(code: WarningCode) -> (&'static str, &'static str) {
             "Use the kind Group. No user has this name, so the binding grants nothing.",
         ),
         WarningCode::MisspelledGroup => (
-            "The name of a group is nearly one that Kubernetes knows.",
+            "The name of a group is similar to a group of Kubernetes.",
             "Correct the name. The misspelled group has no members.",
         ),
         WarningCode::IgnoredSubjectNamespace => (
@@ -181,28 +181,28 @@ fn describe_warning(code: WarningCode) -> (&'static str, &'static str) {
         ),
         WarningCode::UnmatchedVerb => (
             "No request has a verb of a rule.",
-            "Verbs are lower case; those of resources are get, list, watch, create, update, patch, \
-             delete and deletecollection, and those of paths are methods of HTTP.",
+            "Verbs are lower case. Resources have the verbs get, list, watch, create, update, patch, \
+             delete and deletecollection; paths have the methods of HTTP as verbs.",
         ),
         WarningCode::UnmatchedApiGroup => (
             "No request has an API group of a rule.",
-            "Write the group without its version; that of pods and services is the empty text.",
+            "Write the group without its version. The group of pods and services is the empty text.",
         ),
         WarningCode::UnmatchedResource => (
             "No request has a resource of a rule.",
-            "Resources are plurals in lower case, in the API group that the server has them in; a \
-             subresource follows a slash and has to be named.",
+            "Resources are lower-case plurals in the API group that serves them. A subresource follows a \
+             slash and must be named.",
         ),
         WarningCode::UnmatchedUrl => (
             "No request has a path of a rule.",
-            "Paths begin with a slash, and an asterisk may stand at their end.",
+            "Paths begin with a slash and may end with an asterisk.",
         ),
         WarningCode::CreateByName => (
-            "A rule allows to create objects by name.",
-            "Give create a rule without resourceNames: the name is not known when it is decided.",
+            "A rule allows the creation of objects by name.",
+            "Move create to a rule without resourceNames. The name is not known when the request is authorized.",
         ),
         WarningCode::OversizedRole => (
-            "A rule or a role has more combinations than the server takes.",
+            "A rule or a role has more combinations than the server accepts.",
             "Split the rule or the role into several, or use fewer entries.",
         ),
     }

@@ -9,6 +9,7 @@ use document::{Diagnostic, Note};
 use super::finding::{CheckOutcome, CheckedFile, ContentSummary, FileFindings, Finding};
 use super::finding_rule::Severity;
 use super::source_excerpt::{Excerpt, extract_excerpt, line_ranges, printable};
+use crate::output::count_noun;
 
 /// Maximum number of shown findings per file.
 const FINDINGS_MAX: usize = 100;
@@ -23,7 +24,7 @@ const MESSAGE_CHARS_MAX: usize = 2000;
 /// Maximum number of authorizers in a summary.
 const NAMES_MAX: usize = 20;
 
-/// Writes findings and a summary to `out`, and which files can not be read to `err`.
+/// Writes findings and a summary to `out`, and the files that can not be read to `err`.
 ///
 /// # Errors
 /// Fails if one of the two can not be written.
@@ -73,7 +74,7 @@ fn write_file(
     name: &str,
     file: &FileFindings,
 ) -> io::Result<()> {
-    // A large file without findings need not be cut into lines.
+    // A file without findings needs no line ranges.
     let lines = if file.n_findings() > 0 { line_ranges(&file.text) } else { Vec::new() };
     let errors = file.errors.iter().map(|finding| (Level::ERROR, finding));
     let warnings = file.warnings.iter().map(|finding| (Level::WARNING, finding));
@@ -101,7 +102,7 @@ fn render_finding(
         [] => vec![finding.position],
         issues => issues.iter().map(|issue| issue.position).collect(),
     };
-    // If the issues are too far apart, the first one must do; if even that is too much, its position.
+    // If the issues are too far apart, show the first one; if that is too long, show only its position.
     let excerpt = extract_excerpt(text, lines, &positions)
         .or_else(|| extract_excerpt(text, lines, positions.get(..1).unwrap_or_default()));
     let title = level.primary_title(shorten_message(&finding.message));
@@ -160,7 +161,7 @@ fn first_line(text: &str) -> &str {
     text.lines().next().unwrap_or_default()
 }
 
-/// The result line of one file.
+/// Describes the result of one file in one line.
 fn describe_file_result(file: &FileFindings) -> String {
     let warnings = match file.warnings.len() + file.n_omitted_warnings {
         0 => String::new(),
@@ -215,7 +216,7 @@ fn count_policies(n: usize) -> String {
     if n == 1 { "1 policy".to_owned() } else { format!("{n} policies") }
 }
 
-/// The result line of all files.
+/// Describes the result of all files in one line.
 fn describe_totals(checked: &[CheckedFile]) -> String {
     let (mut n_valid, mut n_invalid, mut n_unreadable) = (0, 0, 0);
     for CheckedFile { outcome, .. } in checked {
@@ -230,8 +231,4 @@ fn describe_totals(checked: &[CheckedFile]) -> String {
     let parts = parts.into_iter().filter(|(n, _)| *n > 0);
     let parts: Vec<_> = parts.map(|(n, what)| format!("{n} {what}")).collect();
     format!("{n_files}: {}", parts.join(", "))
-}
-
-fn count_noun(n: usize, noun: &str) -> String {
-    if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
 }

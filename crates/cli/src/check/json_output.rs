@@ -27,7 +27,7 @@ use super::finding::{CheckOutcome, CheckedFile, ContentSummary, FileFindings, Fi
 use super::finding_rule::UNREADABLE_RULE_ID;
 use crate::output::write_json;
 
-/// Writes the object.
+/// Writes the report as one JSON object.
 ///
 /// # Errors
 /// Fails if it can not be written.
@@ -134,7 +134,7 @@ fn issue_json(issue: &Note) -> Value {
     })
 }
 
-/// The line and column after the last character of a position.
+/// Returns the line and column after the last character of a position.
 pub(super) fn end_position(text: &str, position: SourcePosition) -> (usize, usize) {
     let covered = text.get(position.start..position.end).unwrap_or_default();
     let lines = super::source_excerpt::line_ranges(covered);

@@ -7,19 +7,16 @@ use std::path::{Path, PathBuf};
 use config::FileKind;
 use document::{DOCUMENT_BYTES_MAX, ReadError, Source};
 
-use crate::file_arguments::{self, InputError};
+use crate::file_arguments::{self, InputError, STDIN_NAME, is_stdin};
 
-/// Name of standard input in findings, unless `--stdin-filename` sets another.
-const STDIN_NAME: &str = "<stdin>";
-
-/// Something to check.
+/// An input of `portcullis check`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum CheckInput {
     File(PathBuf),
     Stdin {
         name: String,
     },
-    /// A folder that stands for no files.
+    /// A directory whose files can not be listed, or that contains no manifest.
     UnreadableDirectory {
         name: String,
         message: String,
@@ -35,9 +32,9 @@ pub(super) struct InputContent {
 }
 
 impl CheckInput {
-    /// The inputs that an argument names.
+    /// Returns the inputs that an argument names.
     pub(super) fn from_argument(path: &Path, stdin_name: Option<&Path>) -> Vec<Self> {
-        if path == Path::new("-") {
+        if is_stdin(path) {
             let name = stdin_name.map_or(STDIN_NAME.into(), |name| name.to_string_lossy());
             return vec![Self::Stdin { name: name.into_owned() }];
         }
@@ -56,7 +53,7 @@ impl CheckInput {
         matches!(self, Self::Stdin { .. })
     }
 
-    /// The path, unless the input is standard input.
+    /// Returns the path if the input is a file.
     pub(super) fn path(&self) -> Option<&Path> {
         match self {
             Self::File(path) => Some(path),
@@ -64,7 +61,7 @@ impl CheckInput {
         }
     }
 
-    /// Reports whether it is this file. Both paths may be written in any way.
+    /// Reports whether the input is the file at `path`. It compares canonical paths.
     pub(super) fn is_same_file(&self, path: &Path) -> bool {
         self.path().is_some_and(|own| {
             own == path
@@ -72,7 +69,7 @@ impl CheckInput {
         })
     }
 
-    /// The name of the input in findings.
+    /// Returns the name of the input in findings.
     pub(super) fn name(&self) -> String {
         match self {
             Self::File(path) => path.to_string_lossy().into_owned(),
@@ -110,7 +107,7 @@ fn read_and_detect_kind(reader: &mut dyn Read, kind: Option<FileKind>) -> io::Re
     Ok(InputContent { bytes, kind })
 }
 
-/// Reads on until there are so many bytes or no more.
+/// Reads until `bytes` has `n_bytes` bytes, or until the end.
 fn read_more_up_to(reader: &mut dyn Read, bytes: &mut Vec<u8>, n_bytes: usize) -> io::Result<()> {
     let rest = n_bytes.saturating_sub(bytes.len());
     reader.take(u64::try_from(rest).unwrap_or(u64::MAX)).read_to_end(bytes)?;

@@ -13,10 +13,10 @@ use crate::output::write_json;
 
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
 
-/// The most results of one run. Code scanning shows no more and refuses a file with many more.
+/// Maximum number of results. Code scanning shows no more and refuses a file with many more.
 const RESULTS_MAX: usize = 5000;
 
-/// Writes the log.
+/// Writes the findings as a SARIF log.
 ///
 /// # Errors
 /// Fails if it can not be written.
@@ -75,7 +75,7 @@ fn findings_with_severity(file: &FileFindings) -> impl Iterator<Item = (Severity
     errors.chain(file.warnings.iter().map(|finding| (Severity::Warning, finding)))
 }
 
-/// The position of a rule in the list, to which it is added if it is new.
+/// Returns the index of a rule in the list, and adds a new rule to the list.
 fn find_or_add_rule(rule: FindingRule, rules: &mut Vec<FindingRule>) -> usize {
     rules.iter().position(|known| known.id == rule.id).unwrap_or_else(|| {
         rules.push(rule);
@@ -100,7 +100,7 @@ fn finding_json(
     rule_idx: usize,
     finding: &Finding,
 ) -> Value {
-    // A reader replaces `{0}` only where there are arguments, so that braces need no escape here.
+    // A reader replaces `{0}` only if the message has arguments, so braces need no escape here.
     let message = match &finding.hint {
         Some(hint) => format!("{} ({hint})", shorten_message(&finding.message)),
         None => shorten_message(&finding.message),
@@ -134,8 +134,8 @@ fn finding_json(
     })
 }
 
-/// A position; one without width has no end, since a region that ends where it begins is taken for a
-/// mistake by some readers.
+/// Formats a position. An empty position has no end, because some readers reject a region that ends where
+/// it begins.
 fn region_json(text: &str, position: SourcePosition) -> Value {
     let mut region = json!({ "startLine": position.line, "startColumn": position.column });
     let (line, column) = end_position(text, position);
@@ -154,8 +154,8 @@ fn unreadable_notification(name: &str, message: &str) -> Value {
     })
 }
 
-/// The name of a file as a URI: relative to where the program runs, which in CI is the root of
-/// the repository, unless the path is absolute.
+/// Converts the name of a file to a URI. A relative path stays relative to the working directory, which in
+/// CI is the root of the repository.
 fn file_uri(name: &str) -> String {
     let path = name.strip_prefix("./").unwrap_or(name);
     let mut uri = if path.starts_with('/') { "file://".to_owned() } else { String::new() };

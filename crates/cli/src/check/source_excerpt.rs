@@ -1,25 +1,25 @@
-//! The lines of a file around some positions, small enough to be shown whatever the file is.
+//! Extracts the lines of a file around some positions, up to a size limit.
 
 use std::ops::Range;
 
 use document::SourcePosition;
 
-/// The most bytes of an excerpt. The renderer cuts lines to the width of a page; this bounds its
-/// work on a line of a megabyte.
+/// Maximum size of an excerpt in bytes. The renderer cuts lines to the width of a page; this limit bounds
+/// its work on a line of a megabyte.
 const EXCERPT_BYTES_MAX: usize = 16_384;
 
 /// Consecutive lines of a file.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Excerpt {
-    /// The lines, each ended by a line feed, without characters that steer a terminal.
+    /// The lines, each with a line feed, without characters that control a terminal.
     pub(super) text: String,
-    /// The number of the first of them.
+    /// The number of the first line.
     pub(super) first_line: usize,
     /// Each position as a range of the text, within one line.
     pub(super) spans: Vec<Range<usize>>,
 }
 
-/// The range of each line without what ends it (LF, CR LF or CR) and without a byte order mark.
+/// Returns the range of each line without its end (LF, CR LF or CR) and without a byte order mark.
 pub(super) fn line_ranges(text: &str) -> Vec<Range<usize>> {
     let bytes = text.as_bytes();
     let mut lines = Vec::new();
@@ -41,7 +41,7 @@ pub(super) fn line_ranges(text: &str) -> Vec<Range<usize>> {
     lines
 }
 
-/// The lines from the first to the last of `positions`; none if that is too much to show.
+/// Returns the lines from the first to the last of `positions`, or `None` if they exceed the limit.
 pub(super) fn extract_excerpt(
     text: &str,
     lines: &[Range<usize>],
@@ -67,7 +67,7 @@ pub(super) fn extract_excerpt(
         let (line, start) = (shown.get(idx)?, starts.get(idx)?);
         let translate = |at: usize| {
             let at = at.clamp(line.start, line.end) - line.start + start;
-            // The renderer can not do with a position inside of a character.
+            // The renderer does not accept a position inside of a character.
             excerpt.floor_char_boundary(at)
         };
         Some(translate(position.start)..translate(position.end))
@@ -76,7 +76,7 @@ pub(super) fn extract_excerpt(
     Some(Excerpt { text: excerpt, first_line, spans })
 }
 
-/// Replaces a C1 control character (U+0080 to U+009F), which the renderer does not replace, with `·`,
+/// Replaces a control character from U+0080 to U+009F, which the renderer does not replace, with `·`,
 /// which is also two bytes in UTF-8.
 fn replace_c1_control(c: char) -> char {
     if matches!(c, '\u{80}'..='\u{9f}') { '·' } else { c }

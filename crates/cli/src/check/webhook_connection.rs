@@ -38,7 +38,7 @@ pub(super) fn check_referenced_kubeconfig(path: &Path) -> Option<CheckedFile> {
     }
 }
 
-/// Checks a kubeconfig or a file of hooks as a server would use it: what it refers to is read.
+/// Checks a kubeconfig or a hook file and the files that it names, as a server would.
 pub(super) fn check_connection_file(source: &Source<'_>, path: &Path) -> FileFindings {
     connection_findings(source, kubeconfig::parse_connections(source, path, &kubeconfig::read_file))
 }

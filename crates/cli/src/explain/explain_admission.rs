@@ -1,4 +1,5 @@
-//! `portcullis explain --admission`: shows which hooks and initializers a write meets, without calls.
+//! `portcullis explain --admission`: shows which hooks and initializers apply to a write, without calling
+//! hooks.
 
 mod admission_enum_names;
 mod admission_write;
@@ -12,7 +13,7 @@ mod manifest_cluster;
 mod prepare_object;
 
 use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use ::admission::{AuthorizerDecisions, Operation};
 use clap::ValueEnum;
@@ -25,6 +26,7 @@ use self::initializer_wait::{InitializerWait, determine_initializer_wait};
 use self::manifest_cluster::ManifestCluster;
 use super::{Args, Output};
 use crate::exit::Exit;
+use crate::file_arguments::is_stdin;
 use crate::offline::{FileProblem, LoadFailure, ObjectSelection, read_manifests, user_from_flags};
 
 /// The write that admission is explained for.
@@ -70,13 +72,13 @@ pub(crate) struct AdmissionFlags {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum OperationArgument {
-    /// Create an object
+    /// Create a new object
     Create,
-    /// Replace or patch an object
+    /// Replace or patch a stored object
     Update,
-    /// Delete an object
+    /// Delete a stored object
     Delete,
-    /// Connect to an object
+    /// Connect to an object, such as exec into a pod
     Connect,
 }
 
@@ -171,7 +173,7 @@ fn load_inputs(
         files => files,
     };
     let all = files.iter().chain(&flags.old_file).chain(&args.policy.objects);
-    if all.filter(|path| *path == Path::new("-")).count() > 1 {
+    if all.filter(|path| is_stdin(path)).count() > 1 {
         return Err(usage_failure(
             "standard input can be read once: name a FILE, or files for --objects",
         ));

@@ -1,9 +1,10 @@
-//! Explanations as text.
+//! Writes explanations of decisions as text.
 
 use std::io::{self, Write};
 
 use access_reviews::review::{AccessQuestion, AccessTarget};
 use access_reviews::{TraceNode, trace_tree};
+use authz::User;
 
 use super::ExplainedDecision;
 use super::event_lines::{TreeLine, describe_authorizer, describe_event};
@@ -59,11 +60,7 @@ pub(super) fn write_human(
 
 /// Describes the request: user, verb and target.
 fn describe_question(question: &AccessQuestion<'_>) -> String {
-    let user = match (question.user.name.as_str(), question.user.groups.as_slice()) {
-        ("", groups) => format!("a member of {}", groups.join(", ")),
-        (name, []) => name.to_owned(),
-        (name, groups) => format!("{name} ({})", groups.join(", ")),
-    };
+    let user = describe_user(&question.user);
     let verb = &question.verb;
     let resource = match &question.target {
         AccessTarget::Path(path) => return format!("{user} {verb} {path}"),
@@ -84,6 +81,15 @@ fn describe_question(question: &AccessQuestion<'_>) -> String {
         namespace => text.push_str(&format!(" in namespace \"{namespace}\"")),
     }
     text
+}
+
+/// Describes a user: its name and groups, or only its groups.
+pub(super) fn describe_user(user: &User) -> String {
+    match (user.name.as_str(), user.groups.as_slice()) {
+        ("", groups) => format!("a member of {}", groups.join(", ")),
+        (name, []) => name.to_owned(),
+        (name, groups) => format!("{name} ({})", groups.join(", ")),
+    }
 }
 
 /// Maximum number of shown children with no opinion.
@@ -110,12 +116,12 @@ struct TreeWriter<'w> {
     out: &'w mut dyn Write,
     style: TerminalStyle,
     question: &'w AccessQuestion<'w>,
-    /// The authorizer whose answer is not known.
+    /// The authorizer whose answer is unknown.
     undecided_authorizer: Option<&'w str>,
 }
 
 impl TreeWriter<'_> {
-    /// Writes a node and what lies below it, each line behind the branches of those above.
+    /// Writes a node and its descendants. `above` is the text that connects a line to the nodes above it.
     fn write_node(&mut self, node: &TraceNode<'_>, above: &str, is_last: bool) -> io::Result<()> {
         let (shown, children) = match describe_authorizer(node, self.undecided_authorizer) {
             Some((shown, children)) => (shown, children),

@@ -1,4 +1,4 @@
-//! Explanations for programs.
+//! Writes explanations of decisions as JSON.
 
 use std::io::{self, Write};
 

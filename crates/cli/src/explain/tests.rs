@@ -1,4 +1,4 @@
-//! An explanation is an answer: whoever asks why must not be told another one.
+//! An explanation contains the same answer that `portcullis eval` gives.
 
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ fn rule() -> impl Strategy<Value = Value> {
     )
 }
 
-/// A role and a binding to it, or to one that may not be there.
+/// A role and a binding to this role, to another role or to a missing role.
 fn grant() -> impl Strategy<Value = [Value; 2]> {
     let name = one_of(&["a", "b", "c"]);
     let role = one_of(&["a", "b", "c", "gone"]);
@@ -170,7 +170,7 @@ proptest! {
             _ => "DENIED  ",
         };
         prop_assert!(people.starts_with(heading), "{}", people);
-        // Every authorizer is in the tree, asked or not, and the one that decided is marked.
+        // The tree contains every authorizer and marks the one that decided.
         for member in authorizer.chain().members() {
             prop_assert!(people.contains(&format!(" {}: ", member.name())), "{}", people);
         }
@@ -183,7 +183,7 @@ proptest! {
     }
 }
 
-/// Kinds are open: a plugin may note anything, and nest it as it likes.
+/// A plugin may record events of any kind, and nest them.
 #[test]
 fn unknown_events_are_shown_as_they_are() {
     struct Talkative;

@@ -18,7 +18,7 @@ use crate::file_arguments::read_file_up_to;
 #[derive(Debug, Default)]
 pub(super) struct AuthorizerList {
     pub(super) authorizers: Vec<Authorizer>,
-    /// Empty without an authorizer of type ABAC.
+    /// The policies of the ABAC authorizer; empty if the list has none.
     pub(super) abac_policies: abac::LoadedPolicies,
 }
 

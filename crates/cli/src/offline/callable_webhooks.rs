@@ -1,4 +1,4 @@
-//! WebhookMode that are really called.
+//! Builds the webhooks that a command calls.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

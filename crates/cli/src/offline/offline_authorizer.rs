@@ -20,6 +20,7 @@ use super::offline_flags::PolicyFlags;
 use super::read_manifests::{ObjectSelection, SelectedObjects, read_manifests};
 use super::webhook_stand_in::{AssumedAnswer, AssumedWebhookAnswer, WebhookStandIn};
 use crate::authorization_settings::node_rules;
+use crate::file_arguments::is_stdin;
 
 /// The authorizer chain that answers questions.
 #[derive(Debug)]
@@ -61,8 +62,8 @@ impl OfflineAuthorizer {
         webhooks: WebhookMode,
         stdin: &mut dyn Read,
         selection: ObjectSelection<'_>,
-    ) -> Result<(Self, Vec<UnstructuredObject>), LoadFailure> {
-        if flags.objects.iter().filter(|path| *path == Path::new("-")).count() > 1 {
+    ) -> Result<(Self, Vec<WholeObject>), LoadFailure> {
+        if flags.objects.iter().filter(|path| is_stdin(path)).count() > 1 {
             let message = "`-` is given twice, but standard input can be read once".to_owned();
             return Err(LoadFailure::Usage(vec![message]));
         }
@@ -97,7 +98,7 @@ impl OfflineAuthorizer {
         Ok((Self { chain, runtime }, kept_objects))
     }
 
-    /// The chain, for listing rules and subjects.
+    /// Returns the chain, for listing rules and subjects.
     pub(crate) fn chain(&self) -> &Chain {
         &self.chain
     }
@@ -123,8 +124,8 @@ impl OfflineAuthorizer {
     }
 }
 
-/// The async runtime of the process. Questions run one after the other, so one thread is enough. It is
-/// never dropped, because the drop would wait for pending name lookups.
+/// Returns the async runtime of the process. Questions run one after the other, so one thread is enough. The
+/// runtime is never dropped, because dropping it would wait for pending name lookups.
 fn shared_runtime() -> io::Result<&'static Runtime> {
     static RUNTIME: OnceLock<Runtime> = OnceLock::new();
     if let Some(runtime) = RUNTIME.get() {

@@ -15,14 +15,12 @@ use super::offline_flags::{
     PolicyFlags, QuestionFlags, ResourceArgument, SubjectFlags, WebhookCallFlags,
 };
 use crate::exit::Exit;
-
-/// Name of standard input in messages.
-const STDIN_NAME: &str = "<stdin>";
+use crate::file_arguments::{STDIN_NAME, is_stdin};
 
 /// The source of the questions.
 #[derive(Debug)]
 pub(crate) enum QuestionSource<'f> {
-    /// One question.
+    /// One question, which flags state.
     One(Box<AccessQuestion<'static>>),
     /// One question per line, file after file; `-` is standard input.
     Lines(&'f [PathBuf]),
@@ -171,10 +169,6 @@ fn access_target(
         field_selector: None,
         label_selector: None,
     })
-}
-
-fn is_stdin(path: &Path) -> bool {
-    path == Path::new("-")
 }
 
 struct QuestionAnswerer<'a> {

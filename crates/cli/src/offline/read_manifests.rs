@@ -8,10 +8,7 @@ use document::{Diagnostic, ReadError, Source};
 use manifests::{KindHandler, MANIFEST_BYTES_MAX, ManifestObject, UnstructuredObject};
 
 use super::load_failure::FileProblem;
-use crate::file_arguments::{self, InputError};
-
-/// Name of standard input in messages.
-const STDIN_NAME: &str = "<stdin>";
+use crate::file_arguments::{self, InputError, STDIN_NAME, is_stdin};
 
 /// Maximum size of all manifests together. They stay in memory until all are read, so that errors can
 /// show source lines. A dump of the largest clusters has a tenth of this size.
@@ -118,7 +115,7 @@ fn invalid_file_problem(name: &str, bytes: &[u8], errors: Vec<Diagnostic>) -> Op
 }
 
 fn read_manifest(path: &Path, stdin: &mut dyn Read) -> Result<(String, Vec<u8>), InputError> {
-    if path == Path::new("-") {
+    if is_stdin(path) {
         let bytes = file_arguments::read_stream_up_to(stdin, MANIFEST_BYTES_MAX);
         let bytes = bytes.map_err(|error| {
             let ReadError { message, .. } = ReadError::new(path, &error);

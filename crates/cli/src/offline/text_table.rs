@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_steers_the_terminal() {
+    fn control_characters_are_replaced() {
         let mut table = Table::new(["A"]);
         table.push(["\u{1b}[31m\n"]);
         let mut text = Vec::new();

@@ -159,7 +159,7 @@ impl Authorizer for WebhookStandIn {
     }
 }
 
-/// A webhook with these conditions, for tests.
+/// Creates a replacement with these conditions, for tests.
 #[cfg(test)]
 pub(crate) fn test_stand_in(
     name: &str,

@@ -21,7 +21,7 @@ pub(crate) fn write_yaml(out: &mut dyn Write, value: &Value) -> io::Result<()> {
     out.write_all(text.as_bytes())
 }
 
-/// Appends a map or a list that is not empty, each entry a line that begins with the indentation.
+/// Appends a map or list that is not empty. Each entry starts a line with the given indentation.
 fn append_yaml_block(text: &mut String, value: &Value, indentation: usize) {
     match value {
         Value::Object(map) => {
@@ -29,7 +29,7 @@ fn append_yaml_block(text: &mut String, value: &Value, indentation: usize) {
                 text.extend(std::iter::repeat_n(' ', indentation));
                 text.push_str(&to_yaml_scalar(key));
                 text.push(':');
-                // A list may stand at the column of its key.
+                // A list may start at the column of its key.
                 let deeper = indentation + if value.is_array() { 0 } else { 2 };
                 append_yaml_value(text, value, deeper);
             }
@@ -53,7 +53,7 @@ fn append_yaml_block(text: &mut String, value: &Value, indentation: usize) {
     }
 }
 
-/// Appends a value behind its key or dash.
+/// Appends a value after its key or dash.
 fn append_yaml_value(text: &mut String, value: &Value, indentation: usize) {
     let is_block = match value {
         Value::Object(map) => !map.is_empty(),
@@ -73,12 +73,12 @@ fn append_yaml_value(text: &mut String, value: &Value, indentation: usize) {
 fn to_inline_yaml(value: &Value) -> String {
     match value {
         Value::String(text) => to_yaml_scalar(text),
-        // Numbers, booleans, null and what is empty are the same in both.
+        // Numbers, booleans, null, empty lists and empty maps look the same in JSON and YAML.
         other => other.to_string(),
     }
 }
 
-/// A text without quotes if it is plainly a text, and otherwise as in JSON, which YAML reads.
+/// Formats a text without quotes if YAML reads it as text, otherwise as a JSON string, which YAML also reads.
 fn to_yaml_scalar(text: &str) -> String {
     let is_inner = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/' | ':');
     let begins = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '/');
@@ -91,7 +91,7 @@ fn to_yaml_scalar(text: &str) -> String {
     }
     let json = Value::from(text).to_string();
     json.chars().fold(String::with_capacity(json.len()), |mut quoted, c| {
-        // JSON leaves these as they are, and YAML does not take them all.
+        // JSON does not escape these characters, but YAML does not accept all of them.
         match c {
             '\u{7f}'..='\u{9f}'
             | '\u{2028}'

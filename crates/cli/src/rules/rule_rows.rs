@@ -1,4 +1,4 @@
-//! Many rules as few rows.
+//! Merges rules into one row per resource or path.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,12 +14,12 @@ pub(super) struct ResourceRow {
     pub(super) verbs: Vec<String>,
     pub(super) api_group: String,
     pub(super) resource: String,
-    /// None stands for all.
+    /// The names of the objects; empty for all objects.
     pub(super) resource_names: Vec<String>,
 }
 
-/// One row for each resource and set of names, by group, then by resource. The verbs of all rules
-/// that speak of them are joined.
+/// Builds one row for each resource and set of names, sorted by group, then by resource. A row has the verbs
+/// of all rules about them.
 pub(super) fn build_resource_rows(rules: &Rules) -> Vec<ResourceRow> {
     let mut rows: BTreeMap<(&str, &str, BTreeSet<&str>), BTreeSet<&str>> = BTreeMap::new();
     for rule in &rules.resource_rules {
@@ -40,7 +40,7 @@ pub(super) fn build_resource_rows(rules: &Rules) -> Vec<ResourceRow> {
     rows.into_iter().map(row).collect()
 }
 
-/// The verbs of each path.
+/// Collects the verbs of each path.
 pub(super) fn build_non_resource_rows(rules: &Rules) -> BTreeMap<String, Vec<String>> {
     let mut rows: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for rule in &rules.non_resource_rules {

@@ -159,9 +159,9 @@ enum SyncModeFlag {
 /// The answer to GET for an object with pending initializers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum GetModeFlag {
-    /// The object
+    /// The object as stored
     Object,
-    /// 202 with a Status
+    /// Status code 202 with a Status object
     Accepted,
 }
 
@@ -178,7 +178,7 @@ impl AdmissionFlags {
     /// Checks flags that must fit each other.
     ///
     /// # Errors
-    /// Names the flags and the reason.
+    /// Two flags contradict each other.
     pub(super) fn check_conflicts(&self) -> Result<(), LoadFailure> {
         if self.admission_sync_poll_interval <= self.admission_sync_max_staleness {
             return Ok(());

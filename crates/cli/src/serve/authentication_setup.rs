@@ -18,7 +18,7 @@ use super::serve_flags::AuthenticationFlags;
 /// Builds the options of the authenticator.
 ///
 /// # Errors
-/// A file is missing or wrong; the error names it.
+/// A file is missing or invalid; the error names it.
 pub(super) fn build_authentication_options(
     flags: &AuthenticationFlags,
     is_anonymous_disabled: bool,

@@ -89,7 +89,7 @@ impl AuthorizerSetup {
         }
     }
 
-    /// The names of the authorizers in order, for the start message.
+    /// Returns the names of the authorizers in order, for the start message.
     pub(super) fn describe_authorizers(&self) -> String {
         let name = |(kind, name): (AuthorizerType, &str)| match kind {
             AuthorizerType::Webhook => format!("{}({name})", kind.name()),
@@ -150,7 +150,7 @@ fn webhook_limits(flags: &WebhookConnectionFlags) -> WebhookLimits {
     WebhookLimits { in_flight_max, cache_bytes_max, ..WebhookLimits::default() }
 }
 
-/// The identity of this server in metrics, which is the same after a restart: the host name and the
+/// Returns the identity of this server in metrics, which is the same after a restart: the host name and the
 /// data directory, which two servers on one host never share.
 fn metrics_identity(data_dir: &Path) -> String {
     let host = https_server::host_name().unwrap_or_default();
@@ -183,7 +183,7 @@ fn log_reload_notice(log: Log, notice: &ReloadNotice<'_>) {
                 None => file.display().to_string(),
             };
             log.error(
-                "the authorization configuration can not be reloaded; the old one stays",
+                "the authorization configuration can not be reloaded; the old one stays in effect",
                 &[("at", &position), ("why", message)],
             );
         }
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn guards_are_the_defaults_unless_flags_say_otherwise() {
+    fn limits_are_the_defaults_unless_flags_change_them() {
         let webhook_limits = |args: &[&str]| {
             webhook_limits(&Program::try_parse_from([&["x"], args].concat()).unwrap().flags)
         };
@@ -233,7 +233,8 @@ mod tests {
         }
     }
 
-    /// A19: addresses that users write lead to loopback only if the server is there too, or a flag says so.
+    /// A19: addresses that users write may be loopback addresses only if the server listens on one, or if a flag
+    /// allows it.
     #[test]
     fn a19_loopback_is_for_servers_on_loopback() {
         for (bind_address, args, allows_loopback) in [

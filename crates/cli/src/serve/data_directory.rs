@@ -15,9 +15,9 @@ const LOCK_FILE: &str = "lock";
 
 /// A data directory that this process has locked.
 ///
-/// Until [`Self::keep_files`] is called, dropping it removes what the start created: certificates, keys,
-/// the kubeconfig, an empty audit log, and directories that did not exist. Objects that the embedded store
-/// held before are never touched.
+/// Before [`Self::keep_files`], dropping it removes the files that the start created: certificates, keys,
+/// the kubeconfig, an empty audit log, and new directories. It never touches objects that the embedded
+/// store contained before.
 #[derive(Debug)]
 pub(super) struct DataDirectory {
     path: PathBuf,
@@ -33,11 +33,11 @@ pub(super) struct DataDirectory {
 }
 
 impl DataDirectory {
-    /// Locks the directory, and that of the embedded store if there is to be one. Nothing else is
-    /// written, and on failure nothing stays.
+    /// Locks the directory, and the directory of the embedded store if `has_store`. It writes nothing
+    /// else, and a failure leaves nothing behind.
     ///
     /// # Errors
-    /// Another process has it, others than its owner can write to it, or it holds links.
+    /// Another process has locked it, other users can write to it, or it contains symbolic links.
     pub(super) fn acquire(path: &Path, has_store: bool) -> anyhow::Result<Self> {
         let mut created = CreatedPaths::default();
         let result = Self::lock(path, has_store, &mut created);
@@ -50,7 +50,7 @@ impl DataDirectory {
     fn lock(path: &Path, has_store: bool, created: &mut CreatedPaths) -> anyhow::Result<Self> {
         created.create_directory(path)?;
         let lock = created.lock(path)?;
-        // Read under the lock, so that no other start creates it at the same time.
+        // The check runs under the lock, so that no other process creates the directory at the same time.
         let store_path = path.join(STORE_DIRECTORY);
         let is_store_new = fs::symlink_metadata(&store_path).is_err();
         let store_directory = match has_store {
@@ -88,17 +88,17 @@ impl DataDirectory {
         })
     }
 
-    /// Removes this file too if the start fails, if it does not exist yet and nothing is written to it.
+    /// Registers a file that is removed if the start fails. A file that exists already or has content stays.
     pub(super) fn remove_on_failure(&mut self, file: &Path) {
         if !file.exists() {
             self.created_paths.insert(0, file.to_owned());
         }
     }
 
-    /// The directory of the embedded store.
+    /// Returns the locked directory of the embedded store.
     ///
     /// # Errors
-    /// It was not claimed, or is taken already.
+    /// The directory was not locked, or was taken before.
     pub(super) fn take_store_directory(&mut self) -> anyhow::Result<LockedDirectory> {
         self.store_directory.take().context("the directory of the store is not locked")
     }

@@ -81,7 +81,7 @@ pub(crate) struct ListenFlags {
     pub(crate) report_version: String,
 }
 
-/// The storage backend.
+/// The flags of the storage backend.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Store")]
 pub(crate) struct StoreFlags {
@@ -141,12 +141,12 @@ pub(crate) struct StoreFlags {
     pub(crate) etcd_compaction_interval: Duration,
 }
 
-/// A storage backend.
+/// The kinds of storage backends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum StoreKind {
     /// Files in the data directory
     Embedded,
-    /// An etcd cluster
+    /// An external etcd cluster
     Etcd,
 }
 
@@ -231,8 +231,8 @@ pub(crate) struct AuthenticationFlags {
     pub(crate) requestheader_extra_headers_prefix: Vec<String>,
 }
 
-/// How the server reloads the authorizers and calls webhooks. kube-apiserver has only the last of these
-/// flags. They apply with `--authorization-config` and with `--authorization-mode`.
+/// How the server reloads the authorizers and calls webhooks. Of these flags kube-apiserver has only the
+/// last. They apply with `--authorization-config` and with `--authorization-mode`.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Authorization")]
 pub(crate) struct WebhookConnectionFlags {
@@ -296,7 +296,7 @@ pub(crate) struct WebhookConnectionFlags {
 }
 
 impl WebhookConnectionFlags {
-    /// The addresses that the server may connect to for a webhook whose address an API object sets.
+    /// Returns the addresses that the server may connect to for a webhook whose address an API object sets.
     /// A server that listens on a loopback address may connect to loopback addresses.
     pub(crate) fn webhook_address_policy(&self, bind_address: IpAddr) -> AddressPolicy {
         let is_loopback_only = bind_address.to_canonical().is_loopback();
@@ -334,7 +334,7 @@ pub(crate) struct RequestFlags {
     #[arg(long, value_name = "DURATION", default_value = "1h", value_parser = parse_duration)]
     pub(crate) event_ttl: Duration,
 
-    /// Delete the dependents of deleted objects
+    /// Delete objects whose owners are deleted
     #[arg(
         long,
         value_name = "BOOL",
@@ -350,8 +350,8 @@ pub(crate) struct RequestFlags {
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) delete_collection_workers: usize,
 
-    /// Give pods that are assigned to a node a grace period when they are deleted; a kubelet must
-    /// then delete them finally
+    /// Give pods on a node a grace period when they are deleted; a kubelet must then remove them. If
+    /// false the server removes them at once
     #[arg(
         long,
         value_name = "BOOL",
@@ -377,11 +377,11 @@ pub(crate) struct RequestFlags {
     )]
     pub(crate) refuse_unenforced: bool,
 
-    /// Time to keep serving after /readyz fails, when the server stops
+    /// Time during which the server continues to serve after a stop signal while /readyz fails
     #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = parse_duration)]
     pub(crate) shutdown_delay_duration: Duration,
 
-    /// Time over which the server ends open watches when it stops; 0 ends 200 a second
+    /// Time over which a stopping server ends open watches; with 0 it ends 200 watches per second
     #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = parse_duration)]
     pub(crate) shutdown_watch_termination_grace_period: Duration,
 
@@ -389,7 +389,8 @@ pub(crate) struct RequestFlags {
     #[arg(long, value_enum, default_value = "text")]
     pub(crate) logging_format: LoggingFormat,
 
-    /// Log verbosity: 0 warnings, 1 also start and stop, 2 also requests, 4 everything
+    /// Log verbosity: 0 logs warnings and errors, 1 also start, stop and reloads, 2 also requests, 4
+    /// everything
     #[arg(short = 'v', long = "v", value_name = "LEVEL", default_value_t = 2)]
     pub(crate) verbosity: u8,
 }
@@ -397,17 +398,17 @@ pub(crate) struct RequestFlags {
 /// The format of log lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum LoggingFormat {
-    /// Human-readable lines
+    /// Lines of text for people
     Text,
     /// One JSON object per line
     Json,
 }
 
-/// The audit log.
+/// The flags of the audit log.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Audit")]
 pub(crate) struct AuditFlags {
-    /// Audit policy (audit.k8s.io/v1); without it the server records nothing
+    /// Audit policy file (audit.k8s.io/v1); without it the server writes no audit events
     #[arg(long, value_name = "FILE")]
     pub(crate) audit_policy_file: Option<PathBuf>,
 
@@ -415,8 +416,8 @@ pub(crate) struct AuditFlags {
     #[arg(long, value_name = "FILE", requires = "audit_policy_file")]
     pub(crate) audit_log_path: Option<PathBuf>,
 
-    /// Size in megabytes at which the audit log is rotated
-    #[arg(long, value_name = "MB", default_value_t = 100)]
+    /// Size in MiB at which the audit log is rotated; 0 disables rotation
+    #[arg(long, value_name = "MIB", default_value_t = 100)]
     pub(crate) audit_log_maxsize: u64,
 
     /// Days after which rotated audit logs are deleted; 0 keeps them

@@ -1,4 +1,4 @@
-//! `portcullis convert`.
+//! Tests of `portcullis convert`.
 
 use crate::expected::assert_is;
 use crate::program::{TESTDATA, command, finish, run, run_with_stdin};
@@ -99,7 +99,7 @@ externalAuthorizationHooks:
 fn what_no_server_starts_with_is_not_converted() {
     for (flags, want) in [
         (&["--authorization-mode=X"][..], "error: authorization-mode \"X\" is not a valid mode\n"),
-        (&["--authorization-config=f"], "error: `f` is a configuration file already\n"),
+        (&["--authorization-config=f"], "error: `f` is already a configuration file\n"),
         (&["--authorization-mode=Webhook"], "authorization config file not passed\n"),
         (
             &[WEBHOOK[1], WEBHOOK[2], "--authorization-webhook-version=v2"],

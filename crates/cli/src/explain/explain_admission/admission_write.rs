@@ -1,4 +1,4 @@
-//! One write, as admission sees it.
+//! One write and its admission attributes.
 
 use std::sync::Arc;
 
@@ -15,14 +15,14 @@ use super::find_resource::{FindResourceError, connect_options_kind, find_resourc
 use super::prepare_object::prepare_object;
 use crate::offline::ResourceArgument;
 
-/// The namespace of an object that has none.
+/// The namespace of an object without a namespace.
 const DEFAULT_NAMESPACE: &str = "default";
 
 /// The flags that apply to all writes.
 #[derive(Debug)]
 pub(super) struct WriteOptions {
     pub(super) operation: Operation,
-    /// Empty for the object itself.
+    /// The subresource; empty for the object itself.
     pub(super) subresource: String,
     /// The value of `--resource`, for kinds that belong to several resources.
     pub(super) resource: Option<ResourceArgument>,
@@ -33,7 +33,7 @@ pub(super) struct WriteOptions {
     pub(super) user: User,
 }
 
-/// One write.
+/// One write whose admission is explained.
 #[derive(Debug)]
 pub(super) struct AdmissionWrite<'a> {
     write_options: &'a WriteOptions,
@@ -50,7 +50,7 @@ pub(super) struct AdmissionWrite<'a> {
     pub(super) rejection: Option<Status>,
 }
 
-/// A group, a version and a kind.
+/// A group, a version and a kind, as owned texts.
 #[derive(Debug)]
 struct OwnedGroupVersionKind {
     group: String,
@@ -111,7 +111,7 @@ impl<'a> AdmissionWrite<'a> {
             Operation::Delete => (None, prepared(new, None)),
             Operation::Connect => (Some(empty_connect_options(&kind)), None),
         };
-        // A namespace is in itself.
+        // For admission, a Namespace object belongs to the namespace of its own name.
         let is_namespace = resource.group.is_empty() && resource.plural == "namespaces";
         let namespace = if is_namespace { new.name() } else { namespace };
         Ok(Self {
@@ -153,7 +153,7 @@ impl<'a> AdmissionWrite<'a> {
     }
 }
 
-/// The kind of the object that hooks receive: that of the subresource, if it has its own kind.
+/// Returns the kind of the object that hooks receive: the kind of the subresource, if it has its own.
 fn hook_kind<'k>(
     resource: &'k Resource,
     options: &WriteOptions,
@@ -173,7 +173,7 @@ fn hook_kind<'k>(
     }
 }
 
-/// The options of a connect request. The query is unknown offline, so they are empty.
+/// Creates the options of a connect request. They are empty, because the query is unknown offline.
 fn empty_connect_options(
     OwnedGroupVersionKind { group, version, kind }: &OwnedGroupVersionKind,
 ) -> Tree {
@@ -182,7 +182,7 @@ fn empty_connect_options(
     members.into_iter().map(|(name, value)| (name.to_owned(), Value::from(value))).collect()
 }
 
-/// The options of the operation; a connection has none.
+/// Creates the options of the operation, such as CreateOptions. A connect request has none.
 fn operation_options(write_options: &WriteOptions) -> Option<Tree> {
     let kind = match write_options.operation {
         Operation::Create => "CreateOptions",

@@ -19,7 +19,7 @@ pub(super) struct ExplainedWrite<'a> {
 }
 
 impl ExplainedWrite<'_> {
-    /// The first refusal that does not depend on a hook call.
+    /// Returns the first refusal that does not depend on a hook call.
     pub(super) fn first_refusal(&self) -> Option<&Status> {
         let waiting = match &self.initializer_wait {
             InitializerWait::Refused(status) => Some(status),
@@ -66,7 +66,7 @@ impl ExplainedWrite<'_> {
         }
     }
 
-    /// The hooks of a phase that are shown: those whose rules match, or all.
+    /// Returns the hooks of a phase to show: those with a matching rule, or all.
     pub(super) fn shown_hooks(&self, phase: Phase, all: bool) -> Vec<&ExplainedHook<'_>> {
         let is_shown = |own: &&ExplainedHook<'_>| {
             own.phase == phase && (all || own.outcome != HookOutcome::Unmatched)

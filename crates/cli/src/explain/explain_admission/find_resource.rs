@@ -89,7 +89,7 @@ fn find_resource_by_name<'r>(
     })
 }
 
-/// The kind of the connect options.
+/// Returns the kind of the connect options.
 pub(super) fn connect_options_kind(resource: &Resource, subresource: &str) -> Option<&'static str> {
     let is_own = |(own, part, _): &&(&str, &str, &str)| {
         resource.group.is_empty() && *own == resource.plural && *part == subresource

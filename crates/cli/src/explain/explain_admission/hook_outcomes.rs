@@ -16,11 +16,11 @@ use super::admission_write::AdmissionWrite;
 use super::manifest_cluster::ManifestCluster;
 use crate::offline::is_webhook_not_called;
 
-/// The port of services that hooks take where the configuration leaves it to them; which one it is
-/// does not matter for whether there is a way.
+/// The port of a service whose configuration does not set one. The value does not affect whether the target
+/// is valid.
 const PLACEHOLDER_PORT: u16 = 443;
 
-/// One hook and what would become of it.
+/// One hook and its outcome.
 #[derive(Debug)]
 pub(super) struct ExplainedHook<'a> {
     pub(super) phase: Phase,
@@ -30,7 +30,7 @@ pub(super) struct ExplainedHook<'a> {
     /// The kind and resource that the hook would receive; `None` if no rule matches.
     pub(super) matched_resource: Option<MatchedResource<'a>>,
     pub(super) outcome: HookOutcome,
-    /// The hook would receive another version than that of the request.
+    /// Whether the hook would receive another version than that of the request.
     pub(super) receives_other_version: bool,
     /// The results of the evaluated match conditions.
     pub(super) conditions: Vec<ExplainedCondition<'a>>,
@@ -39,17 +39,17 @@ pub(super) struct ExplainedHook<'a> {
 /// The treatment of one hook by the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum HookOutcome {
-    /// No rule matches.
+    /// No rule of the hook matches.
     Unmatched,
-    /// It is not called for this reason, and the request goes on.
+    /// The server skips the hook for this reason.
     Skipped(SkipReason),
-    /// It is called.
+    /// The server calls the hook.
     Called,
-    /// It can not be called for this reason, which is ignored.
+    /// The server can not call the hook for this reason, and ignores the failure.
     FailsOpen(String),
-    /// The request is refused without a call, at this step.
+    /// The server refuses the request at this step, without calling the hook.
     Refuses(Status, RefusalStep),
-    /// The request is refused before the server reaches the hook.
+    /// The server refuses the request before it reaches the hook.
     NotReached,
     /// The outcome depends on something unknown, which the text names.
     Unknown(String),
@@ -71,7 +71,7 @@ pub(super) enum SkipReason {
     ObjectSelector,
     /// The condition of this name is false.
     Condition(String),
-    /// Conditions fail, and that is ignored.
+    /// Evaluating the conditions fails with this error, which the server ignores.
     ConditionError(String),
 }
 
@@ -181,7 +181,7 @@ fn explain_hook_list<'a>(
 /// 1. its selectors,
 /// 2. its conditions,
 /// 3. whether a dry run may call it,
-/// 4. whether there is a way to it.
+/// 4. whether its target is valid.
 fn determine_hook_outcome<'a>(
     cluster: &ManifestCluster,
     attributes: &Attributes<'a>,
@@ -236,7 +236,7 @@ fn evaluate_match_conditions<'a>(
     let objects =
         Attributes { object: object.as_deref(), old_object: old_object.as_deref(), ..*attributes };
     let input = ConditionInput::new(attributes, &objects, kind, matched_resource.resource);
-    // One more than there are questions, for the evaluation that asks none.
+    // Each evaluation may need one more check; the last one needs none.
     for _ in 0..=AUTHORIZER_CHECKS_MAX {
         match hook.evaluate_conditions(attributes, &input, Some(decisions)) {
             Ok(explained) => {

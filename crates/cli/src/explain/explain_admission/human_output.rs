@@ -1,4 +1,4 @@
-//! Explanations of admission as text.
+//! Writes explanations of admission as text.
 
 use std::io;
 
@@ -6,6 +6,7 @@ use admission::{Endpoint, Exemption, ExplainedCondition, Hook, Operation, Reinvo
 use admission_hooks::Phase;
 use cel::{ExplainedSubexpression, SubexpressionResult};
 
+use super::super::human_output::describe_user;
 use super::super::terminal_style::{LineMark, TerminalStyle};
 use super::admission_enum_names::{failure_policy_name, review_version_name, side_effects_name};
 use super::explained_write::ExplainedWrite;
@@ -13,8 +14,9 @@ use super::hook_outcomes::{ExplainedHook, HookOutcome, SkipReason};
 use super::initializer_wait::{AwaitedInitializer, InitializerWait};
 use crate::exit::Exit;
 use crate::offline::printable;
+use crate::output::count_noun;
 
-/// A line and what lies children it.
+/// A line of the tree and the lines below it.
 struct TreeBranch {
     mark: LineMark,
     text: String,
@@ -31,7 +33,7 @@ impl TreeBranch {
     }
 }
 
-/// Writes a heading, a tree of whom the write meets in their order, and what follows from it.
+/// Writes a heading, the tree of initializers and hooks in call order, and the conclusion.
 ///
 /// # Errors
 /// Fails if it can not be written.
@@ -75,19 +77,14 @@ fn write_branch(
 /// Describes the write: `ana (dev) creates pods "web" in namespace "prod"`.
 fn describe_write(explained: &ExplainedWrite<'_>) -> String {
     let attributes = explained.write.attributes();
-    let user = &explained.options.user;
-    let who = match (user.name.as_str(), user.groups.as_slice()) {
-        ("", groups) => format!("a member of {}", groups.join(", ")),
-        (name, []) => name.to_owned(),
-        (name, groups) => format!("{name} ({})", groups.join(", ")),
-    };
+    let user = describe_user(&explained.options.user);
     let verb = match attributes.operation {
         Operation::Create => "creates",
         Operation::Update => "updates",
         Operation::Delete => "deletes",
         Operation::Connect => "connects to",
     };
-    let mut text = format!("{who} {verb} {}", attributes.resource.resource);
+    let mut text = format!("{user} {verb} {}", attributes.resource.resource);
     if !attributes.resource.group.is_empty() {
         text.push_str(&format!(".{}", attributes.resource.group));
     }
@@ -106,7 +103,7 @@ fn describe_write(explained: &ExplainedWrite<'_>) -> String {
     text
 }
 
-/// The initializers and hooks of the write, in order.
+/// Builds the branches of the initializers and hooks, in call order.
 fn build_branches(explained: &ExplainedWrite<'_>, all: bool) -> Vec<TreeBranch> {
     if let Some(status) = &explained.write.rejection {
         return vec![TreeBranch::new(LineMark::Deny, format!("rejected: {}", status.message))];
@@ -217,7 +214,7 @@ fn explain_hook(explained_hook: &ExplainedHook<'_>) -> TreeBranch {
     TreeBranch::new(mark, text).with_children(children)
 }
 
-/// WriteOptions a hook is called.
+/// Describes the call of a hook: its target and its settings.
 fn describe_call(explained_hook: &ExplainedHook<'_>) -> Vec<String> {
     let hook = explained_hook.hook;
     let mut lines = vec![format!("at {}", endpoint_text(hook)), describe_settings(hook)];
@@ -311,10 +308,10 @@ fn explain_condition(condition: &ExplainedCondition<'_>) -> TreeBranch {
     }
 }
 
-/// WriteOptions values are shown that stand for a question to the authorizer.
+/// The prefix of the type names that CEL prints for intermediate values of an authorizer check.
 const AUTHORIZER_VALUE_PREFIX: &str = "kubernetes.authorization.";
 
-/// Parts of an expression, each with those inside of it children.
+/// Builds the branches of the parts of an expression. Each part has its inner parts as children.
 fn build_part_branches(mut parts: &[ExplainedPart]) -> Vec<TreeBranch> {
     let mut branches = Vec::new();
     while let Some((part, rest)) = parts.split_first() {
@@ -348,7 +345,7 @@ fn describe_result(part: &ExplainedSubexpression) -> String {
     }
 }
 
-/// Says what follows from the tree.
+/// Writes the answer of the server, or the hooks and initializers that it depends on.
 fn write_conclusion(
     out: &mut dyn io::Write,
     style: TerminalStyle,
@@ -381,8 +378,4 @@ fn write_conclusion(
         writeln!(out, "later hooks receive the object as the mutating hooks change it")?;
     }
     Ok(())
-}
-
-fn count_noun(n: usize, noun: &str) -> String {
-    if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
 }

@@ -15,9 +15,9 @@ use crate::offline::is_webhook_not_called;
 /// The initializers that an object waits for.
 #[derive(Debug)]
 pub(super) enum InitializerWait<'a> {
-    /// Nobody.
+    /// The object waits for no initializer.
     None,
-    /// These, in this order.
+    /// The object waits for these initializers, in this order.
     For(Vec<AwaitedInitializer<'a>>, InitializersOrigin),
     /// The server refuses the initializers that the client wrote.
     Refused(Status),
@@ -26,7 +26,7 @@ pub(super) enum InitializerWait<'a> {
 }
 
 impl InitializerWait<'_> {
-    /// The list that the configuration gives to the object.
+    /// Returns the initializers that the configuration assigns to the object.
     pub(super) fn assigned_entries(&self) -> Option<Vec<PendingInitializer>> {
         match self {
             Self::For(all, InitializersOrigin::Configuration) => {
@@ -44,9 +44,9 @@ impl InitializerWait<'_> {
 #[derive(Debug)]
 pub(super) struct AwaitedInitializer<'a> {
     pub(super) entry: PendingInitializer,
-    /// `None` if no configuration has it.
+    /// The initializer in the configuration; `None` if no configuration has it.
     pub(super) initializer: Option<&'a Initializer>,
-    /// It need not wait for others.
+    /// Whether the initializer may act now, without waiting for others.
     pub(super) is_runnable: bool,
 }
 
@@ -98,7 +98,7 @@ pub(super) fn determine_initializer_wait<'a>(
     }
 }
 
-/// The initializers that the client wrote, if the client has the permission `initialize`.
+/// Returns the initializers that the client wrote, if the client has the permission `initialize`.
 fn wait_if_permitted<'a>(
     cluster: &'a ManifestCluster,
     write: &AdmissionWrite<'_>,

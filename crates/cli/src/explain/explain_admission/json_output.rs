@@ -1,4 +1,4 @@
-//! Explanations of admission for programs.
+//! Writes explanations of admission as JSON.
 
 use std::io;
 
@@ -80,7 +80,7 @@ fn resource_json(own: &GroupVersionResource<'_>) -> Value {
     json!({ "group": group, "version": version, "resource": resource })
 }
 
-/// The object without empty texts and lists.
+/// Removes empty texts, empty lists and nulls from an object.
 fn remove_empty_members(value: Value) -> Value {
     let Value::Object(mut map) = value else { return value };
     map.retain(|_, value| match value {

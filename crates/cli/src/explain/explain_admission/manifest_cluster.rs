@@ -1,4 +1,4 @@
-//! The state of a cluster as manifests describe it.
+//! The state of a cluster that manifests describe.
 
 use std::collections::HashMap;
 use std::io::Read;
@@ -24,7 +24,7 @@ pub(super) struct ManifestCluster {
     pub(super) snapshot: Snapshot,
     /// The resources that the cluster serves.
     pub(super) registry: Registry,
-    /// Answers what match conditions ask.
+    /// Answers the authorizer checks of match conditions.
     pub(super) authorizer: OfflineAuthorizer,
     namespaces: HashMap<String, Tree>,
 }
@@ -33,10 +33,10 @@ const NAMESPACE: (&str, &str) = ("v1", "Namespace");
 const DEFINITION: (&str, &str) = ("apiextensions.k8s.io/v1", "CustomResourceDefinition");
 
 impl ManifestCluster {
-    /// Reads everything that the flags name.
+    /// Reads all files that the flags name.
     ///
     /// # Errors
-    /// Something is missing or wrong.
+    /// A file is missing or invalid, or the flags contradict each other.
     pub(super) fn load(
         flags: &PolicyFlags,
         calls: &WebhookCallFlags,
@@ -75,13 +75,13 @@ impl ManifestCluster {
         })
     }
 
-    /// A namespace as it is stored, if a manifest has it.
+    /// Returns the stored form of a namespace, if a manifest contains it.
     pub(super) fn namespace(&self, name: &str) -> Option<&Tree> {
         self.namespaces.get(name)
     }
 }
 
-/// Configurations of admission, and what they look at besides the object.
+/// Keeps admission configurations, namespaces and CustomResourceDefinitions.
 fn cluster_kind_handling(api_version: &str, kind: &str) -> KindHandling {
     match (api_version, kind) {
         NAMESPACE | DEFINITION => KindHandling::KeepWhole,
@@ -99,14 +99,14 @@ fn configuration_diagnostics(object: &UnstructuredObject) -> Vec<Diagnostic> {
     }
 }
 
-/// The resources of a server that has these definitions and serves what they define.
-fn build_registry(definitions: &[UnstructuredObject]) -> Result<Registry, LoadFailure> {
+/// Builds the registry of a server that serves these CustomResourceDefinitions.
+fn build_registry(definitions: &[WholeObject]) -> Result<Registry, LoadFailure> {
     let built_in = Registry::built_in();
     let mut trees: Vec<Tree> = Vec::new();
     for object in definitions {
         let mut tree = to_stored_object(object, &built_in)?;
         let others: Vec<Definition> = trees.iter().filter_map(Definition::read).collect();
-        // When that happened is of no interest.
+        // No explanation shows the time.
         api_resources::accept_names(&mut tree, &others, Timestamp::UNIX_EPOCH);
         api_resources::mark_established(&mut tree, Timestamp::UNIX_EPOCH);
         trees.push(tree);
@@ -127,7 +127,7 @@ fn to_namespace_entry(
     Ok((object.name().to_owned(), to_stored_object(object, registry)?))
 }
 
-/// An object of the cluster as a server would have stored it.
+/// Converts an object to the form that a server would have stored.
 fn to_stored_object(object: &WholeObject, registry: &Registry) -> Result<Tree, LoadFailure> {
     let position = object.position();
     let wrong = |why: &str| {

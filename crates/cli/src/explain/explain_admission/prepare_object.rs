@@ -54,7 +54,7 @@ mod tests {
         tree
     }
 
-    /// A label or a default that is left out decides offline as it does on a server.
+    /// Omitted labels and defaults are set offline as on a server.
     #[test]
     fn the_next_state_is_that_which_would_be_stored() {
         let registry = Registry::built_in();

@@ -1,6 +1,5 @@
-//! The rows of the specification's tables for loading (`CFG-nn`) and validation (`VAL-nn`) that a
-//! file can express: what the program says about each, and that no server starts with a bad one or
-//! takes it when it runs.
+//! Valid and invalid authorization configurations: `portcullis check` reports the expected findings, no
+//! server starts with an invalid file, and a running server keeps its configuration.
 
 use std::cell::{Cell, OnceCell};
 use std::path::Path;
@@ -14,7 +13,7 @@ use crate::serve::Server;
 
 const HEADER: &str = "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthorizationConfiguration\n";
 
-/// The fields of a valid webhook, `W` in the tables. `KUBECONFIG` stands for a file that exists.
+/// The fields of a valid webhook. `KUBECONFIG` stands for a file that exists.
 const WEBHOOK: [(&str, &str); 5] = [
     ("timeout", "5s"),
     ("failurePolicy", "NoOpinion"),
@@ -39,7 +38,7 @@ fn webhook(changes: &[(&str, &str)]) -> String {
     text
 }
 
-/// `W(name: value)` of the tables, as a file.
+/// A file with one webhook in which one field is changed.
 fn w(name: &str, value: &str) -> String {
     file(&webhook(&[(name, value)]))
 }
@@ -49,7 +48,7 @@ fn conditions(expressions: &[&str]) -> String {
     items.collect()
 }
 
-/// A folder with what the rows name: a file, a folder and a link to the file.
+/// A folder with the files that the cases name: a kubeconfig, a folder and a link.
 struct Place {
     /// A server that runs with a good configuration, started when it is needed. It goes before its
     /// files do.
@@ -81,92 +80,92 @@ impl Place {
 
     /// Asserts that the file is refused with these messages, no more and no fewer, and that people
     /// see each of them.
-    fn refused(&self, row: &str, text: &str, want: &[&str]) {
+    fn refused(&self, case: &str, text: &str, want: &[&str]) {
         let text = self.filled(text);
         let want: Vec<_> = want.iter().map(|message| self.filled(message)).collect();
         let found = check_text(self.path(), &text, &["-o", "json"]);
-        assert_eq!(found.code, 1, "{row}: {found:?}");
+        assert_eq!(found.code, 1, "{case}: {found:?}");
         let report: Value = serde_json::from_str(&found.stdout).unwrap();
-        assert_eq!(report["valid"], false, "{row}");
+        assert_eq!(report["valid"], false, "{case}");
         let errors = report["errors"].as_array().unwrap();
         let messages: Vec<_> =
             errors.iter().map(|error| error["message"].as_str().unwrap()).collect();
-        assert_eq!(messages, want, "{row}");
+        assert_eq!(messages, want, "{case}");
         let found = check_text(self.path(), &text, &[]);
-        assert_eq!(found.code, 1, "{row}");
+        assert_eq!(found.code, 1, "{case}");
         let at_start = self.refused_at_start();
         for message in &want {
             let shown = format!("error: {}", message.lines().next().unwrap());
-            assert!(found.stdout.contains(&shown), "{row}: {}", found.stdout);
-            assert!(at_start.contains(&shown), "{row}: {at_start}");
+            assert!(found.stdout.contains(&shown), "{case}: {}", found.stdout);
+            assert!(at_start.contains(&shown), "{case}: {at_start}");
         }
-        self.refused_on_reload(row, &text);
+        self.refused_on_reload(case, &text);
     }
 
-    /// Asserts that a running server is told of the file, says where it is bad, and goes on.
-    fn refused_on_reload(&self, row: &str, text: &str) {
+    /// Asserts that a running server logs the position of the fault and keeps its configuration.
+    fn refused_on_reload(&self, case: &str, text: &str) {
         let path = self.path().join("running.yaml");
         let server = self.running.get_or_init(|| {
             std::fs::write(&path, self.filled(&file(&webhook(&[])))).unwrap();
             Server::start(&["--authorization-config", path.to_str().unwrap()])
         });
-        // A number in a comment: what was refused already is not told again.
+        // The comment makes each file different, because the server logs an equal file once.
         let number = self.n_reloads.get();
         self.n_reloads.set(number + 1);
-        std::fs::write(&path, format!("{text}\n# {row}, {number}\n")).unwrap();
+        std::fs::write(&path, format!("{text}\n# {case}, {number}\n")).unwrap();
         let place = format!("at={}", path.display());
         server.logs(&["can not be reloaded; the old one stays", &place]);
     }
 
-    /// What a server says that is started with the file that was checked last.
+    /// Starts a server with the file that was checked last, and returns its error.
     #[track_caller]
     fn refused_at_start(&self) -> String {
         let file = self.path().join("config.yaml");
         refused_at_start(&["--authorization-config", file.to_str().unwrap()], 3)
     }
 
-    /// Asserts that the file is no configuration, that the server's message begins with the words
-    /// of a decode error, and that both it and what people see contain `part`.
-    fn undecodable(&self, row: &str, text: &str, part: &str) {
+    /// Asserts that the file can not be decoded, that the message of the server begins with the words of a
+    /// decode error, and that both it and the report for people contain `part`.
+    fn undecodable(&self, case: &str, text: &str, part: &str) {
         let text = self.filled(text);
         let found = check_text(self.path(), &text, &["-o", "json"]);
-        assert_eq!(found.code, 1, "{row}: {found:?}");
+        assert_eq!(found.code, 1, "{case}: {found:?}");
         let report: Value = serde_json::from_str(&found.stdout).unwrap();
         let message = report["files"][0]["message"].as_str().unwrap();
         let prefix = "failed to load AuthorizationConfiguration from file: ";
-        assert!(message.starts_with(prefix) && message.contains(part), "{row}: {message}");
-        assert_eq!(report["errors"][0]["type"], "Decode", "{row}");
+        assert!(message.starts_with(prefix) && message.contains(part), "{case}: {message}");
+        assert_eq!(report["errors"][0]["type"], "Decode", "{case}");
         let found = check_text(self.path(), &text, &[]);
-        assert_eq!(found.code, 1, "{row}");
-        assert!(found.stdout.contains(part), "{row}: {}", found.stdout);
+        assert_eq!(found.code, 1, "{case}");
+        assert!(found.stdout.contains(part), "{case}: {}", found.stdout);
         let at_start = self.refused_at_start();
-        assert!(at_start.contains(part), "{row}: {at_start}");
-        self.refused_on_reload(row, &text);
+        assert!(at_start.contains(part), "{case}: {at_start}");
+        self.refused_on_reload(case, &text);
     }
 
     /// Asserts that the file is accepted with these warnings.
-    fn accepted(&self, row: &str, text: &str, warnings: &[&str]) {
+    fn accepted(&self, case: &str, text: &str, warnings: &[&str]) {
         let found = check_text(self.path(), &self.filled(text), &["-o", "json"]);
-        assert_eq!(found.code, 0, "{row}: {found:?}");
+        assert_eq!(found.code, 0, "{case}: {found:?}");
         let report: Value = serde_json::from_str(&found.stdout).unwrap();
-        assert_eq!(report["valid"], true, "{row}");
+        assert_eq!(report["valid"], true, "{case}");
         let found = report["warnings"].as_array().unwrap();
         let found: Vec<_> = found.iter().map(|warning| warning["type"].as_str().unwrap()).collect();
-        assert_eq!(found, warnings, "{row}");
+        assert_eq!(found, warnings, "{case}");
     }
 }
 
 #[test]
-fn cfg_01_to_04_what_is_read() {
+fn files_and_versions() {
     let place = Place::new();
     let none = "authorizers: Required value: at least one authorization mode must be defined";
-    place.refused("CFG-01", "", &[none]);
+    place.refused("empty file", "", &[none]);
     let found = run(&["check", "nowhere/at/all.yaml"]);
-    assert_eq!(found.code, 3, "CFG-02");
+    assert_eq!(found.code, 3, "missing file");
     assert_eq!(found.stderr, "error: open nowhere/at/all.yaml: no such file or directory\n");
     let at_start = refused_at_start(&["--authorization-config=nowhere/at/all.yaml"], 3);
     let part = "nowhere/at/all.yaml: no such file or directory\n";
-    assert!(at_start.contains(part), "CFG-02: {at_start}");
+    assert!(at_start.contains(part), "missing file: {at_start}");
     for version in ["v1alpha1", "v1beta1", "v1"] {
         let json = format!(
             r#"{{"apiVersion":"apiserver.config.k8s.io/{version}",
@@ -178,52 +177,64 @@ fn cfg_01_to_04_what_is_read() {
                 "authorizers[0].name: Required value",
                 "authorizers[0].webhook: Required value: required when type=Webhook",
             ];
-            place.refused("CFG-03, CFG-04", &text, &want);
+            place.refused("JSON and YAML in each version", &text, &want);
         }
     }
 }
 
 #[test]
-fn cfg_06_to_14_what_is_no_configuration() {
+fn files_that_can_not_be_decoded() {
     let place = Place::new();
     let kind = r#"{"kind":"AuthorizationConfiguration"}"#;
-    place.undecodable("CFG-06", kind, "Object 'apiVersion' is missing in '");
+    place.undecodable("no kind or version", kind, "Object 'apiVersion' is missing in '");
     let version = r#"{"apiVersion":"apiserver.config.k8s.io/v1"}"#;
-    place.undecodable("CFG-06", version, "Object 'Kind' is missing in '");
+    place.undecodable("no kind or version", version, "Object 'Kind' is missing in '");
     for version in ["apps/v1alpha1", "apiserver.k8s.io/v1alpha1", "apiserver.config.k8s.io/v99"] {
         let text = format!("apiVersion: {version}\nkind: AuthorizationConfiguration\n");
         let part = format!(
             "no kind \"AuthorizationConfiguration\" is registered for version \"{version}\""
         );
-        place.undecodable("CFG-07", &text, &part);
-        place.undecodable("CFG-07", &text, version);
+        place.undecodable("unknown version", &text, &part);
+        place.undecodable("unknown version", &text, version);
     }
     let some = HEADER.replace("Authorization", "Some");
-    place.undecodable("CFG-08", &some, "no kind \"SomeConfiguration\" is registered");
+    place.undecodable("unknown kind", &some, "no kind \"SomeConfiguration\" is registered");
     for key in ["authorzers", "Authorizers"] {
         let part = format!("unknown field \"{key}\"");
-        place.undecodable("CFG-09", &format!("{HEADER}{key}: []\n"), &part);
+        place.undecodable("unknown field of the file", &format!("{HEADER}{key}: []\n"), &part);
     }
-    place.undecodable("CFG-10", &w("foo", "1"), "unknown field \"authorizers[0].webhook.foo\"");
+    place.undecodable(
+        "unknown field of a webhook",
+        &w("foo", "1"),
+        "unknown field \"authorizers[0].webhook.foo\"",
+    );
     let twice = file("- type: RBAC\n  name: rbac\n  name: rbac\n");
-    place.undecodable("CFG-11", &twice, "key \"name\" already set in map");
+    place.undecodable("duplicate field", &twice, "key \"name\" already set in map");
     let twice = r#"{"apiVersion":"apiserver.config.k8s.io/v1","kind":"AuthorizationConfiguration",
         "authorizers":[{"type":"RBAC","name":"a","name":"b"}]}"#;
-    place.undecodable("CFG-11", twice, "duplicate field \"authorizers[0].name\"");
+    place.undecodable("duplicate field", twice, "duplicate field \"authorizers[0].name\"");
     let json = r#"{"apiVersion":"apiserver.config.k8s.io/v1","kind":"AuthorizationConfiguration"}"#;
-    place.undecodable("CFG-12", &format!("{json} more"), "after top-level value");
+    place.undecodable(
+        "text after the JSON value",
+        &format!("{json} more"),
+        "after top-level value",
+    );
     place.accepted(
-        "CFG-13",
+        "several documents",
         &file("- {type: RBAC, name: rbac}\n---\nkind: Other\n"),
         &["several-documents"],
     );
-    place.undecodable("CFG-14", "# only\n# comments\n", "Object 'Kind' is missing in '");
+    place.undecodable(
+        "only comments or a group",
+        "# only\n# comments\n",
+        "Object 'Kind' is missing in '",
+    );
     let group = "apiVersion: apiserver.config.k8s.io\n";
-    place.undecodable("CFG-14", group, "Object 'Kind' is missing in '");
+    place.undecodable("only comments or a group", group, "Object 'Kind' is missing in '");
 }
 
 #[test]
-fn cfg_05_and_15_to_20_values() {
+fn values_of_fields() {
     let place = Place::new();
     for (value, part) in [
         ("5", "cannot unmarshal number into Go struct field"),
@@ -232,11 +243,11 @@ fn cfg_05_and_15_to_20_values() {
         ("\"\"", "time: invalid duration \"\""),
         ("1d", "time: unknown unit \"d\" in duration \"1d\""),
     ] {
-        place.undecodable("CFG-15", &w("timeout", value), part);
+        place.undecodable("invalid timeout", &w("timeout", value), part);
     }
     // The fields with defaults are not complained about.
     place.refused(
-        "CFG-05",
+        "fields with defaults",
         &file("- {type: Webhook, name: w, webhook: {}}\n"),
         &[
             "authorizers[0].timeout: Required value",
@@ -245,41 +256,45 @@ fn cfg_05_and_15_to_20_values() {
             "authorizers[0].connectionInfo.type: Required value",
         ],
     );
-    place.accepted("CFG-16", &w("timeout", "1500ms"), &[]);
-    place.accepted("CFG-17", &w("authorizedTTL", "0s"), &[]);
-    place.accepted("CFG-17", &w("unauthorizedTTL", "0s"), &[]);
-    place.accepted("CFG-18", &w("cacheAuthorizedRequests", "false"), &[]);
-    place.accepted("CFG-19", &w("cacheUnauthorizedRequests", "null"), &[]);
+    place.accepted("timeout in milliseconds", &w("timeout", "1500ms"), &[]);
+    place.accepted("lifetime of zero", &w("authorizedTTL", "0s"), &[]);
+    place.accepted("lifetime of zero", &w("unauthorizedTTL", "0s"), &[]);
+    place.accepted("disabled cache", &w("cacheAuthorizedRequests", "false"), &[]);
+    place.accepted("null as default", &w("cacheUnauthorizedRequests", "null"), &[]);
     let map = format!("{HEADER}authorizers: {{type: Webhook}}\n");
-    place.undecodable("CFG-20", &map, "cannot unmarshal object into Go struct field");
+    place.undecodable(
+        "map instead of a list",
+        &map,
+        "cannot unmarshal object into Go struct field",
+    );
 }
 
 const KNOWN_TYPES: &str =
     "\"ABAC\", \"AlwaysAllow\", \"AlwaysDeny\", \"Node\", \"RBAC\", \"Webhook\"";
 
 #[test]
-fn val_01_to_12_types_and_names() {
+fn types_and_names() {
     let place = Place::new();
     place.refused(
-        "VAL-01",
+        "empty list of authorizers",
         &format!("{HEADER}authorizers: []\n"),
         &["authorizers: Required value: at least one authorization mode must be defined"],
     );
-    place.refused("VAL-02", &file("- {}\n"), &["authorizers[0].type: Required value"]);
+    place.refused("no type", &file("- {}\n"), &["authorizers[0].type: Required value"]);
     let no_name = file("- {type: RBAC, name: \"\"}\n");
-    place.refused("VAL-03", &no_name, &["authorizers[0].name: Required value"]);
+    place.refused("no name", &no_name, &["authorizers[0].name: Required value"]);
     let both = webhook(&[]).repeat(2);
-    place.refused("VAL-04", &file(&both), &["authorizers[1].name: Duplicate value: \"w\""]);
+    place.refused("duplicate name", &file(&both), &["authorizers[1].name: Duplicate value: \"w\""]);
     for name in ["myauthorizer", "foo.example.domain"] {
         let named = webhook(&[]).replace("name: w", &format!("name: {name}"));
-        place.accepted("VAL-05", &file(&named), &[]);
+        place.accepted("valid name", &file(&named), &[]);
     }
     let rule = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, \
         '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', \
         regex used for validation is \
         '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
     place.refused(
-        "VAL-06",
+        "upper-case name",
         &file(&webhook(&[]).replace("name: w", "name: FOO.example.domain")),
         &[&format!(
             "authorizers[0].name: Invalid value: \"FOO.example.domain\": authorizer name is \
@@ -288,7 +303,7 @@ fn val_01_to_12_types_and_names() {
     );
     let long = "a".repeat(254);
     place.refused(
-        "VAL-07",
+        "name of 254 characters",
         &file(&webhook(&[]).replace("name: w", &format!("name: {long}"))),
         &[&format!(
             "authorizers[0].name: Invalid value: \"{long}\": authorizer name is invalid: must be \
@@ -296,26 +311,26 @@ fn val_01_to_12_types_and_names() {
         )],
     );
     place.refused(
-        "VAL-08",
+        "unknown type",
         &file("- {type: Foo}\n"),
         &[&format!(
             "authorizers[0].type: Unsupported value: \"Foo\": supported values: {KNOWN_TYPES}"
         )],
     );
     place.refused(
-        "VAL-09",
+        "duplicate type",
         &file("- {type: RBAC, name: rbac}\n- {type: RBAC, name: other}\n"),
         &["authorizers[1].type: Duplicate value: \"RBAC\""],
     );
     let two = format!("{}{}", webhook(&[]), webhook(&[]).replace("name: w", "name: x"));
-    place.accepted("VAL-10", &file(&two), &[]);
+    place.accepted("two webhooks", &file(&two), &[]);
     place.refused(
-        "VAL-11",
+        "webhook without settings",
         &file("- {type: Webhook, name: w}\n"),
         &["authorizers[0].webhook: Required value: required when type=Webhook"],
     );
     place.refused(
-        "VAL-12",
+        "settings without a webhook",
         &file("- {type: RBAC, name: rbac, webhook: {}}\n"),
         &["authorizers[0].webhook: Invalid value: \"non-null\": may only be specified when \
            type=Webhook"],
@@ -323,55 +338,55 @@ fn val_01_to_12_types_and_names() {
 }
 
 #[test]
-fn val_13_to_25_webhook_fields() {
+fn fields_of_webhooks() {
     let place = Place::new();
     for absent in ["", "0s"] {
         let want = ["authorizers[0].timeout: Required value"];
-        place.refused("VAL-13", &w("timeout", absent), &want);
+        place.refused("no timeout", &w("timeout", absent), &want);
     }
     for (value, shown) in [("-30s", "-30s"), ("60s", "1m0s")] {
         let want =
             format!("authorizers[0].timeout: Invalid value: \"{shown}\": must be > 0s and <= 30s");
-        place.refused("VAL-14", &w("timeout", value), &[&want]);
+        place.refused("timeout out of range", &w("timeout", value), &[&want]);
     }
-    place.accepted("VAL-15", &w("timeout", "30s"), &[]);
+    place.accepted("longest timeout", &w("timeout", "30s"), &[]);
     for field in ["authorizedTTL", "unauthorizedTTL"] {
         let want = format!("authorizers[0].{field}: Invalid value: \"-30s\": must be > 0s");
-        place.refused("VAL-17", &w(field, "-30s"), &[&want]);
+        place.refused("negative lifetime", &w(field, "-30s"), &[&want]);
     }
     place.refused(
-        "VAL-18",
+        "no review version",
         &w("subjectAccessReviewVersion", ""),
         &["authorizers[0].subjectAccessReviewVersion: Required value"],
     );
     place.refused(
-        "VAL-19",
+        "unknown review version",
         &w("subjectAccessReviewVersion", "v2beta1"),
         &["authorizers[0].subjectAccessReviewVersion: Unsupported value: \"v2beta1\": supported \
            values: \"v1\", \"v1beta1\""],
     );
-    place.accepted("VAL-20", &w("subjectAccessReviewVersion", "v1beta1"), &[]);
+    place.accepted("older review version", &w("subjectAccessReviewVersion", "v1beta1"), &[]);
     let version = "matchConditionSubjectAccessReviewVersion";
     place.refused(
-        "VAL-21",
+        "conditions without a version",
         &file(&webhook(&[(version, ""), ("matchConditions", &conditions(&["true"]))])),
         &["authorizers[0].matchConditionSubjectAccessReviewVersion: Required value: required if \
            match conditions are specified"],
     );
-    place.accepted("VAL-22", &w(version, ""), &[]);
+    place.accepted("no conditions and no version", &w(version, ""), &[]);
     place.refused(
-        "VAL-23",
+        "unsupported version of conditions",
         &w(version, "v1beta1"),
         &["authorizers[0].matchConditionSubjectAccessReviewVersion: Unsupported value: \
            \"v1beta1\": supported values: \"v1\""],
     );
     place.refused(
-        "VAL-24",
+        "no failure policy",
         &w("failurePolicy", ""),
         &["authorizers[0].failurePolicy: Required value"],
     );
     place.refused(
-        "VAL-25",
+        "unknown failure policy",
         &w("failurePolicy", "AlwaysAllow"),
         &["authorizers[0].failurePolicy: Unsupported value: \"AlwaysAllow\": supported values: \
            \"NoOpinion\", \"Deny\""],
@@ -379,18 +394,18 @@ fn val_13_to_25_webhook_fields() {
 }
 
 #[test]
-fn val_26_to_35_connections() {
+fn connections_of_webhooks() {
     let place = Place::new();
     let connection = |value: &str| w("connectionInfo", value);
     let path =
         |path: &str| connection(&format!("{{type: KubeConfigFile, kubeConfigFile: {path}}}"));
     place.refused(
-        "VAL-26",
+        "no connection",
         &connection(""),
         &["authorizers[0].connectionInfo.type: Required value"],
     );
     place.refused(
-        "VAL-27",
+        "unknown connection type",
         &connection("{type: ExternalClusterConfig}"),
         &["authorizers[0].connectionInfo.type: Unsupported value: \
            {\"Type\":\"ExternalClusterConfig\",\"KubeConfigFile\":null}: supported values: \
@@ -398,81 +413,85 @@ fn val_26_to_35_connections() {
     );
     let in_cluster = connection("{type: InClusterConfig}");
     place.refused(
-        "VAL-28",
+        "InClusterConfig",
         &in_cluster,
         &["authorizers[0].connectionInfo.type: Invalid value: \"InClusterConfig\": not allowed in \
            this server"],
     );
     let found = check_text(place.path(), &in_cluster, &["--role", "delegated"]);
-    assert_eq!(found.code, 0, "VAL-28: {found:?}");
+    assert_eq!(found.code, 0, "InClusterConfig: {found:?}");
     place.refused(
-        "VAL-29",
+        "InClusterConfig with a file",
         &connection("{type: InClusterConfig, kubeConfigFile: \"\"}"),
         &["authorizers[0].connectionInfo.kubeConfigFile: Invalid value: \"\": can only be set when \
            type=KubeConfigFile"],
     );
     place.refused(
-        "VAL-30",
+        "no kubeconfig file",
         &connection("{type: KubeConfigFile}"),
         &["authorizers[0].connectionInfo.kubeConfigFile: Required value"],
     );
     place.refused(
-        "VAL-31",
+        "relative path",
         &path("../x/kubeconfig"),
         &["authorizers[0].connectionInfo.kubeConfigFile: Invalid value: \"../x/kubeconfig\": must \
            be an absolute path"],
     );
     place.refused(
-        "VAL-32",
+        "missing kubeconfig file",
         &path("FOLDER/missing"),
         &["authorizers[0].connectionInfo.kubeConfigFile: Invalid value: \"FOLDER/missing\": error \
            loading file: stat FOLDER/missing: no such file or directory"],
     );
     place.refused(
-        "VAL-33",
+        "folder or link instead of a file",
         &path("FOLDER/folder"),
         &["authorizers[0].connectionInfo.kubeConfigFile: Invalid value: \"FOLDER/folder\": must be \
            a regular file"],
     );
-    place.accepted("VAL-34", &path("KUBECONFIG"), &[]);
+    place.accepted("valid kubeconfig file", &path("KUBECONFIG"), &[]);
     let alias = connection("{type: KubeConfig, kubeConfigFile: KUBECONFIG}");
-    place.accepted("VAL-35", &alias, &["kube-config-alias"]);
+    place.accepted("older name of the connection type", &alias, &["kube-config-alias"]);
 }
 
 #[cfg(unix)]
 #[test]
-fn val_33_links_are_followed() {
+fn links_are_followed() {
     let place = Place::new();
     let link = place.path().join("link");
     std::os::unix::fs::symlink(place.path().join("kubeconfig"), link).unwrap();
     let connection = "{type: KubeConfigFile, kubeConfigFile: FOLDER/link}";
-    place.accepted("VAL-33", &w("connectionInfo", connection), &[]);
+    place.accepted("folder or link instead of a file", &w("connectionInfo", connection), &[]);
 }
 
 #[test]
-fn val_36_to_40_45_conditions() {
+fn match_conditions() {
     let place = Place::new();
     let with = |expressions: &[&str]| w("matchConditions", &conditions(expressions));
     let many: Vec<_> = (0..65).map(|n| format!("request.user == 'u{n}'")).collect();
     let mut many: Vec<_> = many.iter().map(String::as_str).collect();
-    place.accepted("VAL-36", &with(&many[..64]), &[]);
+    place.accepted("64 conditions", &with(&many[..64]), &[]);
     many[7] = "request.";
     place.refused(
-        "VAL-37",
+        "65 conditions",
         &with(&many),
         &["authorizers[0].matchConditions: Too many: 65: must have at most 64 items"],
     );
     let at = "authorizers[0].matchConditions";
-    place.refused("VAL-38", &with(&["  "]), &[&format!("{at}[0].expression: Required value")]);
     place.refused(
-        "VAL-39",
+        "empty expression",
+        &with(&["  "]),
+        &[&format!("{at}[0].expression: Required value")],
+    );
+    place.refused(
+        "duplicate expression",
         &with(&["request.user == 'admin'", "request.user == 'admin'"]),
         &[&format!("{at}[1].expression: Duplicate value: \"request.user == 'admin'\"")],
     );
     let spaced = ["request.user == 'admin'", "request.user  == 'admin'"];
-    place.accepted("VAL-40", &with(&spaced), &[]);
+    place.accepted("expressions that differ in spaces", &with(&spaced), &[]);
     place.refused(
-        "VAL-45",
+        "expression that does not compile",
         &with(&["'admins' in request.user.groups"]),
         &[&format!(
             "{at}[0].expression: Invalid value: \"'admins' in request.user.groups\": compilation \
@@ -483,7 +502,7 @@ fn val_36_to_40_45_conditions() {
 }
 
 #[test]
-fn val_41_all_faults_are_reported_at_once() {
+fn all_faults_are_reported_at_once() {
     let place = Place::new();
     let text = file(&webhook(&[
         ("timeout", "60s"),
@@ -500,35 +519,35 @@ fn val_41_all_faults_are_reported_at_once() {
         "authorizers[0].failurePolicy: Required value",
         "authorizers[0].connectionInfo.kubeConfigFile: Required value",
     ];
-    place.refused("VAL-41", &text, &want);
+    place.refused("several faults", &text, &want);
     let found = check_text(place.path(), &text, &["-o", "json"]);
     let report: Value = serde_json::from_str(&found.stdout).unwrap();
-    assert_eq!(report["files"][0]["message"], format!("[{}]", want.join(", ")), "VAL-41");
+    assert_eq!(report["files"][0]["message"], format!("[{}]", want.join(", ")), "several faults");
 }
 
 #[test]
-fn val_42_to_44_the_rules_of_the_server() {
+fn rules_of_the_server() {
     let place = Place::new();
     place.refused(
-        "VAL-42",
+        "other name of a built-in type",
         &file("- {type: RBAC, name: foo}\n"),
         &["expected name rbac for authorizer RBAC instead of foo"],
     );
     place.refused(
-        "VAL-43",
+        "lower-case type",
         &file("- {type: rbac, name: rbac}\n"),
         &[&format!(
             "authorizers[0].type: Unsupported value: \"rbac\": supported values: {KNOWN_TYPES}"
         )],
     );
     place.refused(
-        "VAL-44",
+        "repeated built-in type or name",
         &file("- {type: RBAC, name: rbac}\n- {type: RBAC, name: rbac}\n"),
         &["authorizers[1].type: Duplicate value: \"RBAC\""],
     );
     let named = webhook(&[]).replace("name: w", "name: rbac");
     place.refused(
-        "VAL-44",
+        "repeated built-in type or name",
         &file(&format!("{named}- {{type: RBAC, name: rbac}}\n")),
         &["authorizers[1].name: Duplicate value: \"rbac\""],
     );
