@@ -23,7 +23,7 @@ fn flags_become_a_file() {
 }
 
 #[test]
-fn what_differs_is_told_beside_the_file() {
+fn differences_are_printed_to_standard_error() {
     for (flags, want) in [
         (&["convert"][..], "No flag names the authorizers"),
         (
@@ -32,7 +32,7 @@ fn what_differs_is_told_beside_the_file() {
         ),
         (&["convert", "--authorization-mode=AlwaysAllow"], "add --anonymous-auth=false"),
         (&[&WEBHOOK[..], &["--authorization-webhook-cache-authorized-ttl=0"]].concat(), "TTL"),
-        (&WEBHOOK, "could not be looked at (open /etc/portcullis/guard.kubeconfig: no such file"),
+        (&WEBHOOK, "can not be read (open /etc/portcullis/guard.kubeconfig: no such file"),
     ] {
         let found = run(flags);
         assert_eq!(found.code, 0, "{flags:?}: {}", found.stderr);
