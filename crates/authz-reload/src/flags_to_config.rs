@@ -52,7 +52,9 @@ fn split_hook_files(
     modes: &AuthorizationModes,
     context: &ConversionContext<'_>,
 ) -> Vec<(String, PathBuf)> {
-    let (Some(flags), Some(hooks)) = (&modes.webhook, context.hook_names) else { return Vec::new() };
+    let (Some(flags), Some(hooks)) = (&modes.webhook, context.hook_names) else {
+        return Vec::new();
+    };
     if hooks.len() < 2 {
         return Vec::new();
     }

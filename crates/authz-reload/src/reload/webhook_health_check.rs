@@ -25,8 +25,9 @@ pub(super) async fn check_new_webhooks(
     generation: &Generation,
     previous: &Generation,
 ) -> Result<(), UnhealthyWebhooks> {
-    let is_known =
-        |hook: &Arc<ConfiguredWebhook>| previous.configured_webhooks.iter().any(|it| Arc::ptr_eq(it, hook));
+    let is_known = |hook: &Arc<ConfiguredWebhook>| {
+        previous.configured_webhooks.iter().any(|it| Arc::ptr_eq(it, hook))
+    };
     let hooks = generation.configured_webhooks.iter().enumerate();
     let mut waiting: VecDeque<(usize, Arc<ConfiguredWebhook>)> = hooks
         .filter(|(_, hook)| !is_known(hook))

@@ -85,7 +85,8 @@ async fn hooks_of_flags_are_webhooks_of_their_own_name() {
     stage.write("hooks", &hook_file(&[("b", "some-service"), ("a", "other")]));
     let generation = start(&stage, "hooks").unwrap();
     assert_eq!(names(&generation), "node,b,a,rbac");
-    let endpoints: Vec<&str> = generation.configured_webhooks.iter().map(|hook| hook.endpoint.as_str()).collect();
+    let endpoints: Vec<&str> =
+        generation.configured_webhooks.iter().map(|hook| hook.endpoint.as_str()).collect();
     assert_eq!(
         endpoints,
         ["https://some-service.some-namespace.svc:443/", "https://other.some-namespace.svc:443/"]
@@ -292,6 +293,7 @@ async fn the_status_tells_everything_but_secrets() {
     assert!(webhook["lastSuccess"].as_str().unwrap().ends_with('Z'), "{webhook}");
     assert_eq!(status["authorizers"][1], serde_json::json!({"type": "RBAC", "name": "rbac"}));
     assert!(!status.to_string().contains("hush"), "{status}");
-    let shown = format!("{:?} {:?}", reloader.generation(), reloader.generation().configured_webhooks);
+    let shown =
+        format!("{:?} {:?}", reloader.generation(), reloader.generation().configured_webhooks);
     assert!(!shown.contains("hush"), "{shown}");
 }

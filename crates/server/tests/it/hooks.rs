@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use authz_reload::{AuthorizerBuilder, AuthorizationOptions, AuthorizationPlan, Generation};
+use authz_reload::{AuthorizationOptions, AuthorizationPlan, AuthorizerBuilder, Generation};
 use authz_webhook::WebhookLimits;
 use fake_http::{Answer, Authority, Leaf, Peer, Script, ServerTls};
 use serde_json::{Value, json};

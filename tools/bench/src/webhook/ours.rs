@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use anyhow::Context;
 use authz::Recorder;
-use authz_reload::{AuthorizerBuilder, AuthorizationPlan, ConfigFilePlan, Generation};
+use authz_reload::{AuthorizationPlan, AuthorizerBuilder, ConfigFilePlan, Generation};
 use authz_webhook::Webhook;
 use metrics::AuthorizationMetrics;
 use prometheus::Registry;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use authz_chain::{AuthorizerSlot, Chain};
 use authz_rbac::Snapshot;
-use authz_reload::{AuthorizerBuilder, AuthorizationPlan, ConfigFilePlan};
+use authz_reload::{AuthorizationPlan, AuthorizerBuilder, ConfigFilePlan};
 use serde_json::Value;
 
 use super::peers::{Hosts, Peers, authority, host};
