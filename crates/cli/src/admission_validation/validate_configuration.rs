@@ -39,7 +39,7 @@ pub(crate) struct ValidConfiguration {
 /// # Errors
 /// All errors, in the order of the file.
 pub(crate) fn validate_configuration(
-    object: WholeObject,
+    object: UnstructuredObject,
     rules: ValidationMode,
 ) -> Result<ValidConfiguration, Vec<Diagnostic>> {
     let Some(kind) = ConfigurationKind::from_type_meta(object.api_version(), object.kind_name())
@@ -79,7 +79,10 @@ pub(crate) fn validate_configuration(
 }
 
 /// Applies defaults to a configuration, or reports each value of a wrong type.
-fn apply_defaults(kind: ConfigurationKind, object: &WholeObject) -> Result<Tree, Vec<Diagnostic>> {
+fn apply_defaults(
+    kind: ConfigurationKind,
+    object: &UnstructuredObject,
+) -> Result<Tree, Vec<Diagnostic>> {
     let mut faults = Vec::new();
     let mut written = Value::Object(object.value.clone());
     while faults.len() < TYPE_ERRORS_MAX {

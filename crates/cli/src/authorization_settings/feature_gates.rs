@@ -60,7 +60,7 @@ impl FromStr for FeatureGates {
 
 /// Returns a hint if the name of an existing gate is similar, otherwise an empty text.
 fn describe_nearest_gate(gate: &str) -> String {
-    let nearest = field_errors::nearest(gate, [STRUCTURED]);
+    let nearest = field_errors::nearest_word(gate, [STRUCTURED]);
     nearest.map(|nearest| format!(", did you mean `{nearest}`?")).unwrap_or_default()
 }
 

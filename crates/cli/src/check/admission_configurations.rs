@@ -19,7 +19,7 @@ pub(super) struct AdmissionConfigurations {
 impl AdmissionConfigurations {
     /// Checks the configurations of a file, adds the findings to `file`, and keeps the valid
     /// configurations.
-    pub(super) fn check(&mut self, object: Vec<WholeObject>, file: &mut FileFindings) {
+    pub(super) fn check(&mut self, object: Vec<UnstructuredObject>, file: &mut FileFindings) {
         let n_before = file.errors.len();
         for object in object {
             match validate_configuration(object, ValidationMode::Creation) {
@@ -43,7 +43,7 @@ impl AdmissionConfigurations {
 
     /// Finds configurations that occur twice.
     pub(super) fn find_duplicates(&self) -> Vec<Diagnostic> {
-        let object: Vec<&WholeObject> =
+        let object: Vec<&UnstructuredObject> =
             self.valid_configurations.iter().map(|configuration| &configuration.object).collect();
         manifests::find_duplicate_unstructured(&object)
     }

@@ -260,7 +260,7 @@ fn check_manifest(source: &Source<'_>, gathered: &mut GatheredObjects) -> FileFi
         n_omitted_warnings: read.n_warnings_dropped,
         ..FileFindings::default()
     };
-    gathered.admission_configurations.check(read.whole_objects, &mut file);
+    gathered.admission_configurations.check(read.unstructured_objects, &mut file);
     if file.errors.is_empty() {
         let (kinds, n_other_objects) = (counts.into_iter().collect(), read.n_other_objects);
         file.summary = Some(ContentSummary::Manifest { kinds, n_other_objects });
@@ -291,7 +291,7 @@ fn check_across_files(
         ..
     } = gathered;
     let (cycles, unknown) = initializer_order_findings(configurations);
-    let mut faults = manifests::duplicate_objects(objects);
+    let mut faults = manifests::find_duplicate_objects(objects);
     faults.extend(configurations.find_duplicates());
     faults.extend(cycles);
     for fault in faults {

@@ -257,7 +257,7 @@ fn pair_with_stored(
     }
 }
 
-fn problem_at_object(object: &WholeObject, message: &str) -> FileProblem {
+fn problem_at_object(object: &UnstructuredObject, message: &str) -> FileProblem {
     let position = object.position();
     let (file, line, column) = (&object.file, position.line, position.column);
     FileProblem::Unreadable(format!("{file}:{line}:{column}: {message}"))

@@ -62,7 +62,7 @@ impl OfflineAuthorizer {
         webhooks: WebhookMode,
         stdin: &mut dyn Read,
         selection: ObjectSelection<'_>,
-    ) -> Result<(Self, Vec<WholeObject>), LoadFailure> {
+    ) -> Result<(Self, Vec<UnstructuredObject>), LoadFailure> {
         if flags.objects.iter().filter(|path| is_stdin(path)).count() > 1 {
             let message = "`-` is given twice, but standard input can be read once".to_owned();
             return Err(LoadFailure::Usage(vec![message]));

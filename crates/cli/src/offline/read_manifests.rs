@@ -20,7 +20,7 @@ pub(crate) struct SelectedObjects {
     /// Objects that the RBAC and node authorizers use.
     pub(crate) authorization_objects: Vec<ManifestObject>,
     /// Objects that the selection of the command keeps.
-    pub(crate) kept_objects: Vec<WholeObject>,
+    pub(crate) kept_objects: Vec<UnstructuredObject>,
 }
 
 /// Which further objects a command keeps, and how it validates them.
@@ -79,11 +79,11 @@ pub(crate) fn read_manifests(
         }
         problems.extend(invalid_file_problem(name, bytes, errors));
         objects.authorization_objects.extend(read.objects);
-        objects.kept_objects.extend(read.whole_objects);
+        objects.kept_objects.extend(read.unstructured_objects);
     }
     if problems.is_empty() {
-        let mut repeated = manifests::duplicate_objects(&objects.authorization_objects);
-        repeated.extend(manifests::duplicate_whole_objects(
+        let mut repeated = manifests::find_duplicate_objects(&objects.authorization_objects);
+        repeated.extend(manifests::find_duplicate_unstructured(
             &objects.kept_objects.iter().collect::<Vec<_>>(),
         ));
         for (name, bytes) in &sources {

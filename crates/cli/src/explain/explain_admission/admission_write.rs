@@ -81,8 +81,8 @@ impl<'a> AdmissionWrite<'a> {
     pub(super) fn new(
         registry: &'a Registry,
         options: &'a WriteOptions,
-        new: &WholeObject,
-        old: Option<&WholeObject>,
+        new: &UnstructuredObject,
+        old: Option<&UnstructuredObject>,
     ) -> Result<Self, FindResourceError> {
         let (group, version) = new.api_version().split_once('/').unwrap_or(("", new.api_version()));
         let written = GroupVersionKind { group, version, kind: new.kind_name() };
@@ -96,7 +96,7 @@ impl<'a> AdmissionWrite<'a> {
         };
         let kind = OwnedGroupVersionKind::from_borrowed(&hook_kind(resource, options, &written));
         let mut rejection = None;
-        let mut prepared = |kept: &WholeObject, stored: Option<&Tree>| {
+        let mut prepared = |kept: &UnstructuredObject, stored: Option<&Tree>| {
             let tree = kept.value.clone();
             let prepared =
                 prepare_object(resource, options.operation, subresource, namespace, tree, stored);

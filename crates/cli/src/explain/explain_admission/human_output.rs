@@ -298,8 +298,8 @@ fn explain_condition(condition: &ExplainedCondition<'_>) -> TreeBranch {
                 None => (String::new(), &[][..]),
             };
             let mut children = build_part_branches(parts);
-            if explanation.n_omitted_parts > 0 {
-                let text = format!("{} more parts", explanation.n_omitted_parts);
+            if explanation.n_omitted_subexpressions > 0 {
+                let text = format!("{} more parts", explanation.n_omitted_subexpressions);
                 children.push(TreeBranch::new(LineMark::None, text));
             }
             TreeBranch::new(LineMark::None, format!("{name}: {expression} {whole}"))
@@ -312,14 +312,14 @@ fn explain_condition(condition: &ExplainedCondition<'_>) -> TreeBranch {
 const AUTHORIZER_VALUE_PREFIX: &str = "kubernetes.authorization.";
 
 /// Builds the branches of the parts of an expression. Each part has its inner parts as children.
-fn build_part_branches(mut parts: &[ExplainedPart]) -> Vec<TreeBranch> {
+fn build_part_branches(mut parts: &[ExplainedSubexpression]) -> Vec<TreeBranch> {
     let mut branches = Vec::new();
     while let Some((part, rest)) = parts.split_first() {
         let n_inside = rest.iter().take_while(|inner| inner.depth > part.depth).count();
         let (inside, after) = rest.split_at(n_inside);
         match &part.result {
             // Intermediate values of an authorizer check have no readable form.
-            PartResult::Value(value) if value.starts_with(AUTHORIZER_VALUE_PREFIX) => {
+            SubexpressionResult::Value(value) if value.starts_with(AUTHORIZER_VALUE_PREFIX) => {
                 branches.extend(build_part_branches(inside));
             }
             SubexpressionResult::Value(_)

@@ -211,7 +211,7 @@ fn part_json(part: &ExplainedSubexpression) -> Value {
     Value::Object(map)
 }
 
-fn insert_part_result(part: &ExplainedPart, map: &mut Map<String, Value>) {
+fn insert_part_result(part: &ExplainedSubexpression, map: &mut Map<String, Value>) {
     let (name, value) = match &part.result {
         SubexpressionResult::Value(value) => ("value", value.as_str().into()),
         SubexpressionResult::Error(error) => ("error", error.as_str().into()),

@@ -84,7 +84,7 @@ impl ManifestCluster {
 /// Keeps admission configurations, namespaces and CustomResourceDefinitions.
 fn cluster_kind_handling(api_version: &str, kind: &str) -> KindHandling {
     match (api_version, kind) {
-        NAMESPACE | DEFINITION => KindHandling::KeepWhole,
+        NAMESPACE | DEFINITION => KindHandling::KeepUnstructured,
         (api_version, kind) => admission_kind_handling(api_version, kind),
     }
 }
@@ -100,7 +100,7 @@ fn configuration_diagnostics(object: &UnstructuredObject) -> Vec<Diagnostic> {
 }
 
 /// Builds the registry of a server that serves these CustomResourceDefinitions.
-fn build_registry(definitions: &[WholeObject]) -> Result<Registry, LoadFailure> {
+fn build_registry(definitions: &[UnstructuredObject]) -> Result<Registry, LoadFailure> {
     let built_in = Registry::built_in();
     let mut trees: Vec<Tree> = Vec::new();
     for object in definitions {
@@ -128,7 +128,7 @@ fn to_namespace_entry(
 }
 
 /// Converts an object to the form that a server would have stored.
-fn to_stored_object(object: &WholeObject, registry: &Registry) -> Result<Tree, LoadFailure> {
+fn to_stored_object(object: &UnstructuredObject, registry: &Registry) -> Result<Tree, LoadFailure> {
     let position = object.position();
     let wrong = |why: &str| {
         let (file, line, column) = (&object.file, position.line, position.column);
