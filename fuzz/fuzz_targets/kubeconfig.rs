@@ -6,7 +6,7 @@ use std::io;
 use std::path::Path;
 
 use document::{Source, SourcePosition};
-use kubeconfig::{LoadedConnections, parse};
+use kubeconfig::{LoadedConnections, parse_connections};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -21,7 +21,7 @@ fuzz_target!(|bytes: &[u8]| {
         assert!(position.line >= 1 && position.column >= 1, "{position:?}");
         assert!(text.get(position.start..position.end).is_some(), "{position:?}");
     };
-    let loaded = parse(&source, Path::new("/x/config"), &read);
+    let loaded = parse_connections(&source, Path::new("/x/config"), &read);
     match &loaded {
         Err(error) => {
             assert!(!error.to_string().is_empty());
@@ -36,5 +36,5 @@ fuzz_target!(|bytes: &[u8]| {
         }
         Ok(LoadedConnections::Hooks(hooks)) => assert!(!hooks.is_empty()),
     }
-    assert_eq!(parse(&source, Path::new("/x/config"), &read), loaded);
+    assert_eq!(parse_connections(&source, Path::new("/x/config"), &read), loaded);
 });

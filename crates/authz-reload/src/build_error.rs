@@ -6,7 +6,7 @@ use config::authorization_config::LoadError;
 use document::{Diagnostic, ReadError};
 use manifests::abac;
 
-use crate::files::FileSet;
+use crate::file_set::FileSet;
 use crate::modes_to_configuration::FlagTranslationError;
 
 /// Authorizers can not be built from a configuration. Displays as its cause.
@@ -14,7 +14,7 @@ use crate::modes_to_configuration::FlagTranslationError;
 pub struct BuildError {
     /// The reason why the authorizer could not be built.
     pub cause: BuildCause,
-    /// The files that were read until then. If one of them changes, another attempt may succeed.
+    /// The files that were read before the error. If one of them changes, another attempt may succeed.
     pub(crate) files: FileSet,
 }
 
@@ -38,7 +38,7 @@ pub enum BuildCause {
         error: https_client::BuildError,
     },
     /// A webhook has the connection type `InClusterConfig`, which uses the service account of a pod. This server
-    /// does not run as one.
+    /// does not run in a pod.
     #[error("webhook {name}: connection type InClusterConfig is not allowed in this server")]
     InClusterConfig {
         /// The name of the webhook.
@@ -50,7 +50,7 @@ pub enum BuildCause {
     /// The ABAC policy file is invalid.
     #[error("{0}")]
     Policy(abac::LoadError),
-    /// The flags do not make a configuration.
+    /// The flags can not be converted to a configuration.
     #[error("{0}")]
     Flags(FlagTranslationError),
 }

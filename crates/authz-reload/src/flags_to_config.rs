@@ -7,8 +7,10 @@ use std::time::Duration;
 use authz_chain::{Authorizer, Configuration, Webhook};
 use authz_webhook::{Caching, Connection};
 
-use crate::flags::{AuthorizationModes, DEFAULT_AUTHORIZED_TTL_NS, DEFAULT_UNAUTHORIZED_TTL_NS};
 use crate::modes_to_configuration::{FLAG_WEBHOOK_NAME, FlagTranslationError};
+use crate::plan_from_flags::{
+    AuthorizationModes, DEFAULT_AUTHORIZED_TTL_NS, DEFAULT_UNAUTHORIZED_TTL_NS,
+};
 
 /// A configuration file that is equivalent to flags.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,7 +27,7 @@ pub struct ConversionContext<'a> {
     /// The working directory of the server, from which relative paths start.
     pub directory: &'a Path,
     /// The names of the hooks, if the webhook file is a file of external hooks.
-    pub hooks: Option<&'a [String]>,
+    pub hook_names: Option<&'a [String]>,
     /// Whether the flags enable anonymous authentication.
     pub is_anonymous_enabled: bool,
 }
@@ -33,24 +35,26 @@ pub struct ConversionContext<'a> {
 /// Converts the flags to a configuration file, and lists the differences that remain.
 ///
 /// # Errors
-/// The flags do not make a configuration; a server does not start with them either.
+/// The flags can not be converted to a configuration. A server refuses to start with them, too.
 pub fn convert_flags_to_config(
     modes: &AuthorizationModes,
     context: &ConversionContext<'_>,
 ) -> Result<ConvertedConfig, FlagTranslationError> {
-    let configuration = modes.to_configuration(context.directory, context.hooks)?;
-    let split = files_per_hook(modes, context);
-    let mut differences = general_differences(modes, context);
-    differences.extend(webhook_differences(modes, context, &split));
-    Ok(ConvertedConfig { yaml: write_yaml(&configuration, &split), differences })
+    let configuration = modes.to_configuration(context.directory, context.hook_names)?;
+    let files_by_hook = split_hook_files(modes, context);
+    let mut differences = list_general_differences(modes, context);
+    differences.extend(list_webhook_differences(modes, context, &files_by_hook));
+    Ok(ConvertedConfig { yaml: write_yaml(&configuration, &files_by_hook), differences })
 }
 
-/// The name and a file for each hook, if there are several.
-fn files_per_hook(
+/// Returns a file for each hook by name if there are several, because `kubeConfigFile` takes a file with one hook.
+fn split_hook_files(
     modes: &AuthorizationModes,
     context: &ConversionContext<'_>,
 ) -> Vec<(String, PathBuf)> {
-    let (Some(flags), Some(hooks)) = (&modes.webhook, context.hooks) else { return Vec::new() };
+    let (Some(flags), Some(hooks)) = (&modes.webhook, context.hook_names) else {
+        return Vec::new();
+    };
     if hooks.len() < 2 {
         return Vec::new();
     }
@@ -62,52 +66,55 @@ fn files_per_hook(
         .collect()
 }
 
-fn general_differences(modes: &AuthorizationModes, context: &ConversionContext<'_>) -> Vec<String> {
+fn list_general_differences(
+    modes: &AuthorizationModes,
+    context: &ConversionContext<'_>,
+) -> Vec<String> {
     let mut differences = vec![
-        "A configuration file is followed: changes take effect while the server runs, and the \
-         reload metrics appear; flags are read once."
+        "The server reads flags once, but watches a configuration file: changes take effect while it runs, \
+         and it exposes reload metrics."
             .to_owned(),
     ];
-    if !modes.is_explicit {
+    if !modes.are_modes_explicit {
         let names: Vec<&str> = modes.modes.iter().map(|mode| mode.name()).collect();
         differences.push(format!(
-            "No flag names the authorizers: the file lists the default of this server, {}, and no \
-             longer follows it.",
+            "No flag names the authorizers, so the file lists the current default of this server, {}. \
+             It does not change if a later version has another default.",
             names.join(",")
         ));
     }
     if let Some(policy) = &modes.policy_file {
         differences.push(format!(
-            "Keep --authorization-policy-file={}: a configuration file can not name the policies \
-             of type ABAC.",
+            "Keep --authorization-policy-file={}: a configuration file can not name the ABAC policy \
+             file.",
             policy.display()
         ));
     }
     if modes.disables_anonymous_auth() && context.is_anonymous_enabled {
         differences.push(
-            "Mode AlwaysAllow switches anonymous authentication off, type AlwaysAllow in a file \
-             does not: add --anonymous-auth=false, or everybody is allowed everything."
+            "Mode AlwaysAllow disables anonymous authentication, but type AlwaysAllow in a file \
+             does not: add --anonymous-auth=false, or the server allows every request of every client."
                 .to_owned(),
         );
     }
     differences
 }
 
-fn webhook_differences(
+fn list_webhook_differences(
     modes: &AuthorizationModes,
     context: &ConversionContext<'_>,
-    split: &[(String, PathBuf)],
+    files_by_hook: &[(String, PathBuf)],
 ) -> Vec<String> {
     let Some(flags) = &modes.webhook else { return Vec::new() };
     let mut differences = vec![format!(
-        "A file has no default for subjectAccessReviewVersion, timeout and failurePolicy: the \
-         values of the flags ({}, 30s, NoOpinion) are written out.",
+        "A file has no default for subjectAccessReviewVersion, timeout and failurePolicy, so it \
+         contains the values of the flags ({}, 30s, NoOpinion).",
         flags.version
     )];
     let absolute = flags.absolute_config_file(context.directory);
     if absolute != flags.config_file {
         differences.push(format!(
-            "kubeConfigFile has to be absolute: {} becomes {}.",
+            "kubeConfigFile must be an absolute path: {} becomes {}.",
             flags.config_file.display(),
             absolute.display()
         ));
@@ -118,27 +125,29 @@ fn webhook_differences(
         if ttl_ns <= 0 {
             let CacheFields { ttl_field, enabled_field, .. } = cache_fields(what == "authorized");
             differences.push(format!(
-                "{ttl_field} has to be positive: --authorization-webhook-cache-{what}-ttl={} \
-                 becomes {enabled_field}: false, which keeps no answer either.",
+                "{ttl_field} must be positive: --authorization-webhook-cache-{what}-ttl={} \
+                 becomes {enabled_field}: false, which also disables the cache.",
                 go_compat::format_duration(ttl_ns)
             ));
         }
     }
-    if !split.is_empty() {
-        let files: Vec<String> =
-            split.iter().map(|(hook, file)| format!("{} ({hook})", file.display())).collect();
+    if !files_by_hook.is_empty() {
+        let files: Vec<String> = files_by_hook
+            .iter()
+            .map(|(hook, file)| format!("{} ({hook})", file.display()))
+            .collect();
         differences.push(format!(
-            "{} has {} hooks, and kubeConfigFile takes a file of exactly one: split it into {} \
-             before the server starts.",
+            "{} has {} hooks, but kubeConfigFile takes a file with exactly one: split it into {} \
+             before you start the server.",
             absolute.display(),
-            split.len(),
+            files_by_hook.len(),
             files.join(", ")
         ));
     }
-    if context.hooks.is_none() {
+    if context.hook_names.is_none() {
         differences.push(format!(
-            "The webhook keeps the name {FLAG_WEBHOOK_NAME}, under which its metrics are known; a \
-             file may choose another one."
+            "The webhook keeps the name {FLAG_WEBHOOK_NAME}, which its metrics have as a label; you may \
+             choose another name in the file."
         ));
     }
     differences
@@ -166,7 +175,7 @@ fn cache_fields(is_authorized: bool) -> CacheFields {
     }
 }
 
-fn write_yaml(configuration: &Configuration, split: &[(String, PathBuf)]) -> String {
+fn write_yaml(configuration: &Configuration, files_by_hook: &[(String, PathBuf)]) -> String {
     let mut text = "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthorizationConfiguration\n\
                     authorizers:\n"
         .to_owned();
@@ -175,15 +184,15 @@ fn write_yaml(configuration: &Configuration, split: &[(String, PathBuf)]) -> Str
         write_line(&mut text, format_args!("- type: {kind}"));
         write_line(&mut text, format_args!("  name: {}", yaml_scalar(name)));
         if let Authorizer::Webhook(webhook) = authorizer {
-            write_webhook(&mut text, webhook, split);
+            write_webhook(&mut text, webhook, files_by_hook);
         }
     }
     text
 }
 
-fn write_webhook(text: &mut String, webhook: &Webhook, split: &[(String, PathBuf)]) {
+fn write_webhook(text: &mut String, webhook: &Webhook, files_by_hook: &[(String, PathBuf)]) {
     let settings = &webhook.settings;
-    let own_file = split.iter().find(|(hook, _)| hook == webhook.name.as_str());
+    let own_file = files_by_hook.iter().find(|(hook, _)| hook == webhook.name.as_str());
     let path = match (&settings.connection, own_file) {
         (_, Some((_, path))) => path.to_string_lossy().into_owned(),
         (Connection::KubeConfigFile(path), None) => path.as_str().to_owned(),
@@ -221,12 +230,12 @@ fn write_line(text: &mut String, line: std::fmt::Arguments<'_>) {
     let _ = writeln!(text, "{line}");
 }
 
-/// A duration as Go writes it.
+/// Formats a duration in Go's notation.
 fn format_duration(duration: Duration) -> String {
     go_compat::format_duration(i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX))
 }
 
-/// A text as a YAML scalar: plain if YAML reads it as text, else in double quotes.
+/// Formats a text as a YAML scalar: plain if YAML reads it as text, otherwise in double quotes.
 fn yaml_scalar(text: &str) -> String {
     let is_plain_char = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);
     let begins_plainly = text.starts_with(|c: char| c.is_ascii_lowercase() || c == '/');

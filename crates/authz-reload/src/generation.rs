@@ -11,16 +11,16 @@ use authz_webhook::Webhook;
 use document::Warning;
 use https_client::Client;
 
-use crate::files::FileSet;
+use crate::file_set::FileSet;
 use crate::observers::AppliedConfig;
 
 /// A configuration and the authorizers that were built from it.
 ///
-/// Immutable: a request uses one generation from its beginning to its end, also if a reload ends meanwhile.
+/// It never changes: a request uses one generation from beginning to end, even if a reload ends in between.
 pub struct Generation {
-    /// The number of this generation; the one of the start is 1.
+    /// The number of this generation. The generation that the server starts with has number 1.
     pub number: u64,
-    /// The file or the flags that it comes from.
+    /// The file or the flags that define the configuration.
     pub source: ConfigSource,
     /// The hash of the configuration file; `None` if it comes from flags.
     pub hash: Option<String>,
@@ -30,12 +30,12 @@ pub struct Generation {
     pub configuration: Configuration,
     /// The authorizers in order.
     pub slots: Arc<[AuthorizerSlot]>,
-    /// The webhooks among them, in order. One that did not change is shared with the generation
-    /// before, and so is its cache.
-    pub hooks: Vec<Arc<ConfiguredWebhook>>,
-    /// Warnings about the files, without those about parts that the previous generation has too.
+    /// The webhooks among the authorizers, in order. Consecutive generations share a webhook that did not change,
+    /// together with its cache.
+    pub configured_webhooks: Vec<Arc<ConfiguredWebhook>>,
+    /// Warnings about the files, without those about parts that the previous generation also has.
     pub warnings: Vec<Warning>,
-    pub(crate) abac: Option<AbacPolicyFile>,
+    pub(crate) abac_policy_file: Option<AbacPolicyFile>,
     pub(crate) files: FileSet,
 }
 
@@ -74,16 +74,16 @@ impl Generation {
 
     /// The webhooks in order.
     pub fn webhooks(&self) -> impl Iterator<Item = &Arc<Webhook>> {
-        self.hooks.iter().map(|hook| &hook.webhook)
+        self.configured_webhooks.iter().map(|hook| &hook.webhook)
     }
 
-    /// Every file that it depends on, sorted.
+    /// Every file that the generation depends on, sorted by path.
     pub fn files(&self) -> impl Iterator<Item = &Path> {
         self.files.paths()
     }
 
-    /// Calls a function with the facts about this configuration that metrics show.
-    pub(crate) fn with_applied_config(&self, observe: impl FnOnce(&AppliedConfig<'_>)) {
+    /// Passes the facts about this configuration that metrics show to `observe`.
+    pub(crate) fn report_applied_config(&self, observe: impl FnOnce(&AppliedConfig<'_>)) {
         let authorizers = self.authorizers();
         observe(&AppliedConfig {
             hash: self.hash.as_deref(),

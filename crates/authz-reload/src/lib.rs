@@ -5,41 +5,43 @@
 //! Must not know: HTTP, how metrics are exposed, how an authorizer decides, the store.
 //!
 //! ```text
-//! AuthorizationOptions -- plan_from_flags --> AuthorizationPlan -- Assembler::start --> Generation
-//!                                                  |                                       |
-//!                                       convert_flags_to_config               Reloader::start -- publishes more
+//! AuthorizationOptions -- plan_from_flags --> AuthorizationPlan -- AuthorizerBuilder::build_first --> Generation
+//!                                                  |                                                     |
+//!                                       convert_flags_to_config           Reloader::start -- publishes later generations
 //! ```
 
-mod assemble;
+mod authorization_status;
+mod build_authorizers;
 mod build_error;
-mod files;
-mod flags;
+mod file_set;
 mod flags_to_config;
 mod generation;
 mod modes_to_configuration;
-mod notice;
 mod observers;
+mod plan_from_flags;
 mod reload;
+mod reload_notice;
 mod sha256_hash;
-mod status;
 mod webhook_transport;
 
-pub use assemble::{Assembler, ConfigOrigin};
+pub use authorization_status::{
+    AuthorizationStatus, AuthorizerStatus, ReloadAttemptStatus, WebhookFailureStatus, WebhookStatus,
+};
+pub use build_authorizers::{AuthorizerBuilder, ConfigOrigin};
 pub use build_error::{BuildCause, BuildError, StartError};
-pub use flags::{
+pub use flags_to_config::{ConversionContext, ConvertedConfig, convert_flags_to_config};
+pub use generation::{ConfigSource, ConfiguredWebhook, Generation};
+pub use modes_to_configuration::{FLAG_WEBHOOK_NAME, FlagTranslationError};
+pub use observers::{AppliedConfig, AuthorizationObservers, NoObservers, ReloadStatus};
+pub use plan_from_flags::{
     ANONYMOUS_AUTH_DISABLED, AuthorizationModes, AuthorizationOptions, AuthorizationPlan,
     ConfigFilePlan, DEFAULT_AUTHORIZED_TTL_NS, DEFAULT_MODES, DEFAULT_RETRY_STEPS,
     DEFAULT_UNAUTHORIZED_TTL_NS, DEFAULT_WEBHOOK_VERSION, UPSTREAM_DEFAULT_MODES, WebhookFlags,
     plan_from_flags,
 };
-pub use flags_to_config::{ConversionContext, ConvertedConfig, convert_flags_to_config};
-pub use generation::{ConfigSource, ConfiguredWebhook, Generation};
-pub use modes_to_configuration::{FLAG_WEBHOOK_NAME, FlagTranslationError};
-pub use notice::ReloadNotice;
-pub use observers::{AppliedConfig, AuthorizationObservers, NoObservers, ReloadStatus};
-pub use reload::{CheckResult, Log, Publish, PublishError, ReloadOptions, Reloader};
-pub use sha256_hash::sha256_hash;
-pub use status::{
-    AuthorizerStatus, LastReloadAttempt, Status, WebhookFailureStatus, WebhookStatus,
+pub use reload::{
+    CheckResult, PublishError, PublishGeneration, ReloadLog, ReloadOptions, Reloader,
 };
+pub use reload_notice::ReloadNotice;
+pub use sha256_hash::sha256_hash;
 pub use webhook_transport::{WebhookTransport, endpoint_url};

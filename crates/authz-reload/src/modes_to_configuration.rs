@@ -11,12 +11,12 @@ use authz_webhook::{
     WebhookSettings,
 };
 
-use crate::flags::{AuthorizationModes, WebhookFlags};
+use crate::plan_from_flags::{AuthorizationModes, WebhookFlags};
 
-/// The name of the webhook of the flags, if its file is a kubeconfig.
+/// The name of the webhook that the flags configure, if its file is a kubeconfig.
 pub const FLAG_WEBHOOK_NAME: &str = "default";
 
-/// The flags do not make a configuration. Displays as Kubernetes' message.
+/// The flags can not be converted to a configuration. Displays as Kubernetes' message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FlagTranslationError {
     /// SubjectAccessReview does not have this version.
@@ -47,23 +47,23 @@ pub enum FlagTranslationError {
 impl AuthorizationModes {
     /// Converts these flags to a configuration.
     ///
-    /// Relative paths start from `directory`. `hooks` are the names in the webhook file if it is a file of external
+    /// Relative paths start from `directory`. `hook_names` are the names in the webhook file if it is a file of external
     /// hooks: each of them becomes an authorizer at the position of mode Webhook, in order. A kubeconfig has no names
     /// and becomes one authorizer.
     ///
     /// # Errors
-    /// The flags do not make a configuration; see [`FlagTranslationError`].
+    /// The flags can not be converted; see [`FlagTranslationError`].
     pub fn to_configuration(
         &self,
         directory: &Path,
-        hooks: Option<&[String]>,
+        hook_names: Option<&[String]>,
     ) -> Result<Configuration, FlagTranslationError> {
         let mut authorizers = Vec::new();
         for &mode in &self.modes {
             match (Authorizer::built_in(mode), &self.webhook) {
                 (Some(built_in), _) => authorizers.push(built_in),
                 (None, Some(flags)) => {
-                    authorizers.extend(webhook_authorizers(flags, directory, hooks)?);
+                    authorizers.extend(webhook_authorizers(flags, directory, hook_names)?);
                 }
                 (None, None) => {}
             }
@@ -78,13 +78,16 @@ impl AuthorizationModes {
 }
 
 impl WebhookFlags {
-    /// The absolute path of the file.
+    /// Returns the absolute path of the webhook file.
     pub fn absolute_config_file(&self, directory: &Path) -> PathBuf {
         directory.join(&self.config_file)
     }
 
-    /// The settings of each webhook of the flags.
-    fn to_settings(&self, directory: &Path) -> Result<WebhookSettings, FlagTranslationError> {
+    /// Returns the settings that all webhooks of the flags share.
+    fn to_webhook_settings(
+        &self,
+        directory: &Path,
+    ) -> Result<WebhookSettings, FlagTranslationError> {
         let path = self.absolute_config_file(directory);
         let path = path
             .to_str()
@@ -93,9 +96,9 @@ impl WebhookFlags {
         let version = ReviewVersion::from_name(&self.version)
             .ok_or_else(|| FlagTranslationError::Version { version: self.version.clone() })?;
         Ok(WebhookSettings {
-            timeout: longest_timeout(),
-            authorized_caching: caching_for_ttl(self.authorized_ttl_ns),
-            unauthorized_caching: caching_for_ttl(self.unauthorized_ttl_ns),
+            timeout: timeout_max(),
+            authorized_caching: to_caching(self.authorized_ttl_ns),
+            unauthorized_caching: to_caching(self.unauthorized_ttl_ns),
             subject_access_review_version: version,
             failure_policy: FailurePolicy::NoOpinion,
             connection: Connection::KubeConfigFile(path),
@@ -107,27 +110,27 @@ impl WebhookFlags {
 fn webhook_authorizers(
     flags: &WebhookFlags,
     directory: &Path,
-    hooks: Option<&[String]>,
+    hook_names: Option<&[String]>,
 ) -> Result<Vec<Authorizer>, FlagTranslationError> {
-    let settings = flags.to_settings(directory)?;
+    let settings = flags.to_webhook_settings(directory)?;
     let default = [FLAG_WEBHOOK_NAME.to_owned()];
     let webhook = |name: &String| {
         let (name, settings) =
             (AuthorizerName::new(name).map_err(FlagTranslationError::Name)?, settings.clone());
         Ok(Authorizer::Webhook(Box::new(Webhook { name, settings })))
     };
-    hooks.unwrap_or(&default).iter().map(webhook).collect()
+    hook_names.unwrap_or(&default).iter().map(webhook).collect()
 }
 
 /// No flag sets the timeout, so a webhook of the flags has the longest one.
 #[expect(clippy::expect_used, reason = "INVARIANT on Timeout: its largest value is one")]
-fn longest_timeout() -> Timeout {
+fn timeout_max() -> Timeout {
     Timeout::new(Timeout::MAX).expect("the longest timeout is a timeout")
 }
 
-/// Answers are cached unless the lifetime is zero. With a negative lifetime they have expired when they are stored,
-/// which has the same effect.
-fn caching_for_ttl(ttl_ns: i64) -> Caching {
+/// Enables the cache unless the lifetime is zero. Answers with a negative lifetime have expired when they are stored,
+/// which has the same effect as no cache.
+fn to_caching(ttl_ns: i64) -> Caching {
     let ttl = Duration::from_nanos(u64::try_from(ttl_ns).unwrap_or(0));
     Caching::new(ttl, ttl_ns != 0)
 }

@@ -5,28 +5,28 @@ use std::time::SystemTime;
 
 use authz_chain::{AuthorizerType, DecisionObserver};
 
-/// Makes the observers of authorizers and connections, and observes reloads.
+/// Creates the observers of authorizers and connections, and observes reloads.
 ///
-/// This is a trait because metrics depend on this crate. Observers are made while a configuration is built and
-/// not when a request comes, so an implementation may look up its labels here. An authorizer that is built again
-/// gets a new observer under the same name, and both count in the same series.
+/// This is a trait because the crate `metrics` depends on this crate. The builder creates observers while it builds a
+/// configuration and not for each request, so an implementation may look up its labels here. An authorizer that is
+/// built again gets a new observer under the same name, and both count in the same series.
 pub trait AuthorizationObservers: Send + Sync {
-    /// The observer of the calls of one webhook.
+    /// Creates the observer of the calls of one webhook.
     fn webhook_observer(&self, name: &str) -> Arc<dyn authz_webhook::WebhookObserver>;
 
-    /// The observer of the decisions of one authorizer; webhooks have one too. With `None` the chain does not
+    /// Creates the observer of the decisions of one authorizer; a webhook also has one. With `None` the chain does not
     /// read the clock.
     fn authorizer_observer(&self, kind: AuthorizerType, name: &str) -> Option<DecisionObserver>;
 
-    /// The observer of the connections to all webhooks.
+    /// Returns the observer of the connections to all webhooks.
     fn connection_observer(&self) -> Arc<dyn https_client::CertificateObserver>;
 
-    /// A reload ended. The load at start and checks that find nothing new do not count.
+    /// Called when a reload ends. The first load and checks that find no change are not reloads.
     fn on_reload(&self, status: ReloadStatus, at: SystemTime) {
         let _ = (status, at);
     }
 
-    /// A configuration is in effect: the one of the start, and each one that replaces it.
+    /// Called when a configuration takes effect: the first one at start, and each one that replaces it.
     fn on_config_applied(&self, applied: &AppliedConfig<'_>) {
         let _ = applied;
     }
@@ -54,14 +54,14 @@ impl ReloadStatus {
     }
 }
 
-/// A configuration that has gone into effect.
+/// A configuration that has taken effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AppliedConfig<'a> {
-    /// The hash of its file; `None` if it comes from flags.
+    /// The hash of the configuration file; `None` if flags define the configuration.
     pub hash: Option<&'a str>,
-    /// The number of its generation, from 1.
+    /// The number of the generation, counted from 1.
     pub generation: u64,
-    /// The type and the name of each authorizer, in order. Series of other authorizers may be deleted.
+    /// The type and the name of each authorizer, in order. An implementation may delete the series of others.
     pub authorizers: &'a [(AuthorizerType, &'a str)],
 }
 

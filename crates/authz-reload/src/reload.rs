@@ -1,10 +1,10 @@
 //! Replaces the authorizers of a running server when their configuration files change.
 
-mod check;
-mod health;
+mod config_checker;
+mod folder_watch;
 mod inspect_files;
-mod watch;
 mod watched_paths;
+mod webhook_health_check;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,42 +14,46 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::MissedTickBehavior;
 
-use self::check::{ConfigChecker, PathWatch};
-use self::watch::wait_for_change;
-use crate::assemble::Assembler;
-use crate::flags::AuthorizationPlan;
+use self::config_checker::{ConfigChecker, PathWatch};
+use self::folder_watch::wait_for_change;
+use crate::authorization_status::{AuthorizationStatus, ReloaderState};
+use crate::build_authorizers::AuthorizerBuilder;
 use crate::generation::Generation;
-use crate::notice::ReloadNotice;
-use crate::status::{ReloadProgress, Status};
+use crate::plan_from_flags::AuthorizationPlan;
+use crate::reload_notice::ReloadNotice;
 
 /// How configuration files are reloaded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReloadOptions {
-    /// The interval at which files are read whether or not the system reported a change.
-    pub poll: Duration,
-    /// Whether to watch the file system. Without it, and where watching is impossible, the reloader finds
-    /// a change at the next poll.
-    pub has_watch: bool,
-    /// Whether webhooks that are new or changed have to be reachable before a configuration with
-    /// them goes into effect: `--authorization-config-reload-health-check`.
-    pub has_health_check: bool,
+    /// The interval at which the reloader reads the files, even if the system reports no change.
+    pub poll_interval: Duration,
+    /// Whether the reloader watches the file system. Without a watch it finds a change at the next poll.
+    pub watches_files: bool,
+    /// Whether new and changed webhooks must be reachable before their configuration takes effect:
+    /// `--authorization-config-reload-health-check`.
+    pub checks_webhook_health: bool,
 }
 
 impl Default for ReloadOptions {
     fn default() -> Self {
-        Self { poll: Duration::from_secs(60), has_watch: true, has_health_check: false }
+        Self {
+            poll_interval: Duration::from_secs(60),
+            watches_files: true,
+            checks_webhook_health: false,
+        }
     }
 }
 
-/// Puts a generation into effect: requests that begin after it returns are decided by it. Must not
-/// block.
+/// Puts a generation into effect: it decides every request that begins after the function returns. The function must
+/// not block.
 ///
 /// After an error the old generation stays in effect, the reload counts as failed, and the reloader tries
-/// again with the next check.
-pub type Publish = Arc<dyn Fn(&Arc<Generation>) -> Result<(), PublishError> + Send + Sync>;
+/// again at the next check.
+pub type PublishGeneration =
+    Arc<dyn Fn(&Arc<Generation>) -> Result<(), PublishError> + Send + Sync>;
 
-/// Writes to the log. Must not block.
-pub type Log = Arc<dyn Fn(&ReloadNotice<'_>) + Send + Sync>;
+/// Writes a notice to the log. The function must not block.
+pub type ReloadLog = Arc<dyn Fn(&ReloadNotice<'_>) + Send + Sync>;
 
 /// The server can not use a generation that was built from valid files.
 #[derive(Debug, thiserror::Error)]
@@ -62,27 +66,27 @@ pub struct PublishError(pub Box<dyn std::error::Error + Send + Sync>);
 /// A configuration from flags never changes; the reloader then only reports its status.
 pub struct Reloader {
     /// Replaced whole by the task. Readers take no lock.
-    progress: Arc<ArcSwap<ReloadProgress>>,
+    reloader_state: Arc<ArcSwap<ReloaderState>>,
     /// `None` if the configuration comes from flags.
-    task: Option<ReloadTask>,
+    reload_task: Option<ReloadTask>,
 }
 
-/// The task that checks the files. It owns what it knows of them, so that no check needs a lock.
+/// The task that checks the files. It owns all state of the checks, so that no check needs a lock.
 struct ReloadTask {
     handle: JoinHandle<()>,
-    requests: mpsc::Sender<CheckRequest>,
+    check_requests: mpsc::Sender<CheckRequest>,
 }
 
 /// A request to check the files now; the task sends the result.
 type CheckRequest = oneshot::Sender<CheckResult>;
 
-/// Check requests that may wait for the task. A further caller waits for its turn to send.
+/// The maximum number of check requests that wait for the task. A further caller waits until it can send.
 const CHECK_REQUESTS_MAX: usize = 8;
 
 /// The result of one check of the files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CheckResult {
-    /// The configuration in effect is that of the files.
+    /// The files define the configuration in effect.
     Unchanged,
     /// A new configuration is in effect, with this generation number.
     Applied(u64),
@@ -91,85 +95,86 @@ pub enum CheckResult {
 }
 
 impl Reloader {
-    /// Takes over the generation of the start, which is already in effect, and watches its files.
+    /// Starts a reloader with the first generation, which is already in effect, and watches its files.
     ///
     /// # Panics
-    /// Outside of a runtime of tokio, unless the configuration comes from flags.
+    /// Panics outside of a tokio runtime, unless flags define the configuration.
     pub fn start(
-        assembler: Assembler,
+        builder: AuthorizerBuilder,
         plan: &AuthorizationPlan,
         first: Arc<Generation>,
         options: ReloadOptions,
-        publish: Publish,
-        log: Log,
+        publish: PublishGeneration,
+        log: ReloadLog,
     ) -> Self {
-        first.with_applied_config(|applied| assembler.observers.on_config_applied(applied));
-        let progress = Arc::new(ArcSwap::from_pointee(ReloadProgress::new(Arc::clone(&first))));
-        let task = match plan {
+        first.report_applied_config(|applied| builder.observers.on_config_applied(applied));
+        let reloader_state =
+            Arc::new(ArcSwap::from_pointee(ReloaderState::new(Arc::clone(&first))));
+        let reload_task = match plan {
             AuthorizationPlan::Modes(_) => None,
             AuthorizationPlan::File(plan) => {
-                let progress = Arc::clone(&progress);
+                let reloader_state = Arc::clone(&reloader_state);
                 let plan = plan.clone();
                 let checker =
-                    ConfigChecker::new(assembler, plan, first, options, publish, log, progress);
-                let (requests, received) = mpsc::channel(CHECK_REQUESTS_MAX);
-                Some(ReloadTask { handle: tokio::spawn(run(checker, received)), requests })
+                    ConfigChecker::new(builder, plan, first, options, publish, log, reloader_state);
+                let (check_requests, received) = mpsc::channel(CHECK_REQUESTS_MAX);
+                Some(ReloadTask { handle: tokio::spawn(run(checker, received)), check_requests })
             }
         };
-        Self { progress, task }
+        Self { reloader_state, reload_task }
     }
 
-    /// Checks the files now, after any check that is under way.
+    /// Checks the files now, or after the check that is running.
     pub async fn check_now(&self) -> CheckResult {
-        let Some(task) = &self.task else { return CheckResult::Unchanged };
+        let Some(reload_task) = &self.reload_task else { return CheckResult::Unchanged };
         let (request, result) = oneshot::channel();
         let ended = || CheckResult::Failed("the reload task has ended".to_owned());
-        match task.requests.send(request).await {
+        match reload_task.check_requests.send(request).await {
             Ok(()) => result.await.unwrap_or_else(|_| ended()),
             Err(_) => ended(),
         }
     }
 
-    /// The generation in effect.
+    /// Returns the generation in effect.
     pub fn generation(&self) -> Arc<Generation> {
-        Arc::clone(&self.progress.load().generation)
+        Arc::clone(&self.reloader_state.load().generation)
     }
 
-    /// The configuration in effect, the result of the last reload, and the state of each webhook.
-    pub fn status(&self) -> Status {
-        self.progress.load().status()
+    /// Reports the configuration in effect, the result of the last reload, and the state of each webhook.
+    pub fn status(&self) -> AuthorizationStatus {
+        self.reloader_state.load().status()
     }
 }
 
 impl Drop for Reloader {
     fn drop(&mut self) {
-        if let Some(task) = &self.task {
-            task.handle.abort();
+        if let Some(reload_task) = &self.reload_task {
+            reload_task.handle.abort();
         }
     }
 }
 
 /// Checks the files when the system reports a change, at each poll, and on request.
-async fn run(mut checker: ConfigChecker, mut requests: mpsc::Receiver<CheckRequest>) {
-    let mut changes = checker.changes().subscribe();
-    let mut poll = tokio::time::interval(checker.options().poll.max(POLL_MIN));
+async fn run(mut checker: ConfigChecker, mut check_requests: mpsc::Receiver<CheckRequest>) {
+    let mut changes = checker.change_counter().subscribe();
+    let mut poll = tokio::time::interval(checker.options().poll_interval.max(POLL_MIN));
     poll.set_missed_tick_behavior(MissedTickBehavior::Delay);
     poll.reset();
     let mut watch = PathWatch::default();
     loop {
-        if checker.options().has_watch {
+        if checker.options().watches_files {
             watch = checker.renew_watch(watch).await;
         }
         let request = tokio::select! {
             () = wait_for_change(&mut changes) => None,
             _ = poll.tick() => None,
-            request = requests.recv() => match request {
+            request = check_requests.recv() => match request {
                 Some(request) => Some(request),
-                // The reloader is gone, and with it everybody who uses the result.
+                // The reloader was dropped, so nothing uses the result of a check.
                 None => return,
             },
         };
-        let result = checker.check().await;
+        let result = checker.check_files().await;
         if let Some(request) = request {
             // The caller may have stopped waiting.
             let _ = request.send(result);
@@ -177,5 +182,5 @@ async fn run(mut checker: ConfigChecker, mut requests: mpsc::Receiver<CheckReque
     }
 }
 
-/// The shortest interval between two polls: an interval of tokio can not be empty.
+/// The minimum interval between two polls: tokio panics for an interval of zero.
 const POLL_MIN: Duration = Duration::from_millis(1);

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use ring::digest::{SHA256, digest};
 
-/// `sha256:` and the hexadecimal SHA-256 digest of the bytes in lower case; empty for no bytes.
+/// Returns `sha256:` and the SHA-256 digest of the bytes in lower-case hexadecimal, or an empty text for no bytes.
 ///
 /// Kubernetes uses this form for the labels of its metrics: for configuration files and for the identity of a server.
 pub fn sha256_hash(bytes: &[u8]) -> String {

@@ -11,27 +11,27 @@ use https_client::{Client, Destination, Target};
 /// Posts reviews to one webhook.
 pub struct WebhookTransport {
     client: Arc<Client>,
-    /// The query `timeout=…`, by which Kubernetes announces how long it waits.
-    query: String,
+    /// The query `timeout=…`, with which Kubernetes announces how long it waits.
+    timeout_query: String,
     url: String,
 }
 
 impl WebhookTransport {
-    /// A transport over this client. `endpoint` is the URL of the client's target, for messages. The timeout is
-    /// announced to the webhook.
+    /// Creates a transport over this client. `endpoint` is the URL of the client's target, for messages. The transport
+    /// announces the timeout to the webhook.
     pub fn new(client: Arc<Client>, endpoint: &str, timeout: Duration) -> Self {
         let nanos = i64::try_from(timeout.as_nanos()).unwrap_or(i64::MAX);
-        let query = format!("timeout={}", go_compat::format_duration(nanos));
-        let url = format!("{endpoint}?{query}");
-        Self { client, query, url }
+        let timeout_query = format!("timeout={}", go_compat::format_duration(nanos));
+        let url = format!("{endpoint}?{timeout_query}");
+        Self { client, timeout_query, url }
     }
 }
 
 impl Transport for WebhookTransport {
     fn send(&self, body: Bytes, limit: Duration) -> ResponseFuture<'_> {
         Box::pin(async move {
-            let reply = self.client.post(&self.query, body, limit).await;
-            reply.map(convert_reply).map_err(convert_fault)
+            let reply = self.client.post(&self.timeout_query, body, limit).await;
+            reply.map(to_http_response).map_err(to_transport_error)
         })
     }
 
@@ -40,7 +40,7 @@ impl Transport for WebhookTransport {
     }
 }
 
-fn convert_reply(reply: https_client::Reply) -> HttpResponse {
+fn to_http_response(reply: https_client::Reply) -> HttpResponse {
     let header = |name: &str| {
         let value = reply.headers.get(name)?;
         Some(String::from_utf8_lossy(value.as_bytes()).into_owned())
@@ -53,7 +53,7 @@ fn convert_reply(reply: https_client::Reply) -> HttpResponse {
     }
 }
 
-fn convert_fault(fault: https_client::Fault) -> TransportError {
+fn to_transport_error(fault: https_client::Fault) -> TransportError {
     let kind = match fault.kind {
         https_client::FaultKind::Timeout => TransportErrorKind::Timeout,
         https_client::FaultKind::Reset => TransportErrorKind::Reset,
@@ -70,7 +70,7 @@ fn convert_fault(fault: https_client::Fault) -> TransportError {
     TransportError { kind, message: fault.message }
 }
 
-/// The URL of a webhook, for messages. It contains no credentials.
+/// Formats the URL of a webhook for messages, without credentials.
 pub fn endpoint_url(target: &Target) -> String {
     let path = if target.path.is_empty() { "/" } else { target.path.as_str() };
     match &target.destination {
@@ -121,7 +121,8 @@ mod tests {
                 TransportErrorKind::Local(Unavailable::OutOfResources),
             ),
         ] {
-            let fault = convert_fault(https_client::Fault { kind: from, message: "m".to_owned() });
+            let fault =
+                to_transport_error(https_client::Fault { kind: from, message: "m".to_owned() });
             assert_eq!(fault, TransportError::new(want, "m"));
         }
     }

@@ -2,13 +2,13 @@
 
 mod admission_configurations;
 mod check_inputs;
-mod excerpt;
 mod finding;
+mod finding_rule;
 mod human_output;
-mod input;
 mod json_output;
-mod rule;
+mod read_input;
 mod sarif_output;
+mod source_excerpt;
 #[cfg(test)]
 mod tests;
 mod webhook_connection;
@@ -25,11 +25,11 @@ use crate::file_kinds::FileKindArgument;
 use crate::output::ignore_closed_pipe;
 use check_inputs::{CheckOptions, check_inputs};
 use finding::{CheckOutcome, CheckedFile};
-use input::Input;
+use read_input::CheckInput;
 
-pub(crate) use excerpt::printable;
-pub(crate) use finding::is_missing_file;
-pub(crate) use human_output::write_errors;
+pub(crate) use finding::is_missing_file_fault;
+pub(crate) use human_output::write_file_errors;
+pub(crate) use source_excerpt::printable;
 
 /// Check configuration files, RBAC and admission manifests, and ABAC policies
 ///
@@ -83,7 +83,7 @@ pub(crate) struct Args {
     #[arg(long, value_enum, ignore_case = true)]
     kind: Option<FileKindArgument>,
 
-    /// Output format
+    /// Format of the findings
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = Output::Human)]
     output: Output,
 
@@ -91,9 +91,9 @@ pub(crate) struct Args {
     #[arg(long)]
     strict: bool,
 
-    /// Role of the server that loads the files
-    #[arg(long, value_enum, default_value_t = ServerRole::Main)]
-    role: ServerRole,
+    /// Role of the server that will load the files
+    #[arg(long, value_enum, default_value_t = ServerRoleArgument::Main)]
+    role: ServerRoleArgument,
 
     /// Do not check the files that a file names, such as kubeconfig files and certificates
     ///
@@ -123,30 +123,30 @@ pub(crate) struct Args {
 enum Output {
     /// Text for people, with the source lines
     Human,
-    /// One JSON object
+    /// One JSON object with all findings
     Json,
     /// SARIF 2.1.0 for code scanning
     Sarif,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum ServerRole {
+enum ServerRoleArgument {
     /// The main API server, such as kube-apiserver
     Main,
     /// A server that delegates authorization to the main one; it may use InClusterConfig
     Delegated,
 }
 
-impl From<ServerRole> for authorization_config::ServerRole {
-    fn from(role: ServerRole) -> Self {
+impl From<ServerRoleArgument> for authorization_config::ServerRole {
+    fn from(role: ServerRoleArgument) -> Self {
         match role {
-            ServerRole::Main => Self::Main,
-            ServerRole::Delegated => Self::Delegated,
+            ServerRoleArgument::Main => Self::Main,
+            ServerRoleArgument::Delegated => Self::Delegated,
         }
     }
 }
 
-/// Checks all files and writes what is found.
+/// Checks all files and writes the findings.
 ///
 /// # Errors
 /// Fails if the result can not be written.
@@ -160,8 +160,8 @@ pub(crate) fn run(
     let mut inputs = Vec::new();
     let mut seen = HashSet::new();
     for path in &args.files {
-        for input in Input::from_argument(path, args.stdin_filename.as_deref()) {
-            // A file that is named and also in a folder that is named is one file.
+        for input in CheckInput::from_argument(path, args.stdin_filename.as_deref()) {
+            // An argument may name a file and another argument its directory.
             if seen.insert(input.clone()) || input.is_stdin() {
                 inputs.push(input);
             }
@@ -172,14 +172,14 @@ pub(crate) fn run(
         let _ = writeln!(err, "error: `-` is given twice, but standard input can be read once");
         return Ok(Exit::Usage);
     }
-    let configuration = LoadOptions {
+    let load_options = LoadOptions {
         role: args.role.into(),
         stat_file: if args.assume_files_exist { &assume_regular_file } else { &stat_file },
         ..LoadOptions::default()
     };
     let options = CheckOptions {
-        configuration,
-        has_named_files: !args.assume_files_exist,
+        load_options,
+        checks_referenced_files: !args.assume_files_exist,
         kind: args.kind.map(Into::into),
         has_bootstrap_policy: args.bootstrap_policy,
         is_strict: args.strict,

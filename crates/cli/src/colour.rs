@@ -1,11 +1,11 @@
-//! Decides whether output is coloured.
+//! Decides whether the program prints colours.
 
 use std::ffi::OsString;
 use std::io::IsTerminal;
 
 /// Reports whether the stream is a terminal and the environment allows colour: a non-empty `NO_COLOR`,
 /// `CLICOLOR=0` and `TERM=dumb` disable it.
-pub(crate) fn is_enabled(
+pub(crate) fn is_colour_enabled(
     stream: &impl IsTerminal,
     variable: impl Fn(&str) -> Option<OsString>,
 ) -> bool {
@@ -41,6 +41,6 @@ mod tests {
 
     #[test]
     fn a_file_gets_none() {
-        assert!(!is_enabled(&tempfile::tempfile().unwrap(), |_| None));
+        assert!(!is_colour_enabled(&tempfile::tempfile().unwrap(), |_| None));
     }
 }

@@ -59,8 +59,8 @@ pub(crate) enum Command {
 pub(crate) fn run(command: &Command) -> anyhow::Result<Exit> {
     // Standard output is not locked: other threads of `serve` write the audit log to it.
     let stdout = io::stdout();
-    let colour = colour::is_enabled(&stdout, |name| std::env::var_os(name));
-    let err_colour = colour::is_enabled(&io::stderr(), |name| std::env::var_os(name));
+    let colour = colour::is_colour_enabled(&stdout, |name| std::env::var_os(name));
+    let err_colour = colour::is_colour_enabled(&io::stderr(), |name| std::env::var_os(name));
     let mut out = BufWriter::with_capacity(OUTPUT_BUFFER_BYTES, stdout);
     let exit = match command {
         Command::Check(args) => {

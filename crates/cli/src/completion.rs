@@ -1,4 +1,4 @@
-//! `portcullis completion`: what a shell completes after the name of the program.
+//! `portcullis completion`: prints a completion script for a shell.
 
 use std::io::{self, Write};
 
@@ -24,7 +24,7 @@ pub(crate) struct Args {
     shell: Shell,
 }
 
-/// Prints the completions.
+/// Prints the completion script.
 ///
 /// # Errors
 /// Fails if they can not be written.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use authz_reload::{AuthorizationModes, AuthorizationPlan, ConversionContext, ConvertedConfig};
 
-use crate::authorization::{AuthorizationFlags, HookNames, read_hook_names};
+use crate::authorization_settings::{AuthorizationFlags, HookNames, read_hook_names};
 use crate::exit::Exit;
 use crate::offline::{LoadFailure, printable};
 use crate::output::ignore_closed_pipe;
@@ -37,7 +37,7 @@ pub(crate) struct Args {
     #[command(flatten, next_help_heading = "Flags to convert")]
     authorization: AuthorizationFlags,
 
-    /// Value of --anonymous-auth of the server: whether it accepts requests without credentials
+    /// Value of the server's --anonymous-auth: whether it accepts requests without credentials
     #[arg(
         long,
         value_name = "BOOL",
@@ -55,17 +55,17 @@ pub(crate) struct Args {
     output: Option<PathBuf>,
 }
 
-/// Writes the configuration, and what differs.
+/// Writes the configuration, and the remaining differences.
 ///
 /// # Errors
-/// Fails if they can not be written.
+/// Fails if the differences can not be written.
 pub(crate) fn run(
     args: &Args,
     out: &mut dyn Write,
     err: &mut dyn Write,
     colour_of_errors: bool,
 ) -> io::Result<Exit> {
-    let ConvertedConfig { yaml, differences } = match converted(args) {
+    let ConvertedConfig { yaml, differences } = match convert_flags(args) {
         Ok(converted) => converted,
         Err(failure) => return failure.write_to(err, colour_of_errors),
     };
@@ -85,35 +85,35 @@ pub(crate) fn run(
     Ok(Exit::Clean)
 }
 
-fn converted(args: &Args) -> Result<ConvertedConfig, LoadFailure> {
+fn convert_flags(args: &Args) -> Result<ConvertedConfig, LoadFailure> {
     let usage = |message: String| LoadFailure::Usage(vec![message]);
-    let modes = match args.authorization.plan().map_err(LoadFailure::Usage)? {
+    let modes = match args.authorization.to_plan().map_err(LoadFailure::Usage)? {
         AuthorizationPlan::Modes(modes) => modes,
         AuthorizationPlan::File(file) => {
             let path = file.path.display();
-            return Err(usage(format!("`{path}` is a configuration file already")));
+            return Err(usage(format!("`{path}` is already a configuration file")));
         }
     };
     let directory = std::env::current_dir().map_err(LoadFailure::from_message)?;
     let names = read_hook_names(&modes, &directory).map_err(LoadFailure::from_problem)?;
-    let mut converted = convert(&modes, &names, &directory, args.anonymous_auth)?;
+    let mut converted = convert_modes(&modes, &names, &directory, args.anonymous_auth)?;
     if let HookNames::Unreadable(error) = names {
         converted.differences.push(format!(
-            "The file of the webhook could not be looked at ({error}); it is taken for a \
-             kubeconfig, which means one webhook."
+            "The file of the webhook can not be read ({error}); the conversion assumes that it is a \
+             kubeconfig with one webhook."
         ));
     }
     Ok(converted)
 }
 
-fn convert(
+fn convert_modes(
     modes: &AuthorizationModes,
     names: &HookNames,
     directory: &Path,
     is_anonymous_enabled: bool,
 ) -> Result<ConvertedConfig, LoadFailure> {
     let context =
-        ConversionContext { directory, hooks: names.names_from_file(), is_anonymous_enabled };
+        ConversionContext { directory, hook_names: names.names_from_file(), is_anonymous_enabled };
     authz_reload::convert_flags_to_config(modes, &context)
         .map_err(|error| LoadFailure::Usage(vec![error.to_string()]))
 }

@@ -1,4 +1,4 @@
-//! `portcullis eval`: answers questions from files, as a server would.
+//! `portcullis eval`: answers access questions from files, as a server would.
 
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use authz::Recorder;
 
 use crate::exit::Exit;
-use crate::offline::{AccessAnswer, CallFlags, PolicyFlags, QuestionFlags, QuestionSource};
+use crate::offline::{AccessAnswer, PolicyFlags, QuestionFlags, QuestionSource, WebhookCallFlags};
 
-/// AccessAnswer access questions from files, without a server
+/// Answer access questions from files, without a server
 ///
 /// Each line of FILE is one question as JSON: a SubjectAccessReview of version v1 or v1beta1, or only
 /// its spec. For each question the command prints one line of JSON with the fields `allowed`,
@@ -51,7 +51,7 @@ pub(crate) struct Args {
     policy: PolicyFlags,
 
     #[command(flatten)]
-    calls: CallFlags,
+    webhook_calls: WebhookCallFlags,
 }
 
 /// Answers all questions.
@@ -66,12 +66,17 @@ pub(crate) fn run(
     colour_of_errors: bool,
 ) -> io::Result<Exit> {
     let (question, files) = (&args.question, &args.files);
-    let (questions, authorizer) =
-        match QuestionSource::with_policy(question, files, &args.policy, &args.calls, stdin) {
-            Ok(both) => both,
-            Err(failure) => return failure.write_to(err, colour_of_errors),
-        };
-    // Kept from answer to answer, so that a million answers need one buffer.
+    let (questions, authorizer) = match QuestionSource::load_with_authorizer(
+        question,
+        files,
+        &args.policy,
+        &args.webhook_calls,
+        stdin,
+    ) {
+        Ok(both) => both,
+        Err(failure) => return failure.write_to(err, colour_of_errors),
+    };
+    // All answers share one buffer, because there may be a million of them.
     let mut line = Vec::new();
     questions.answer_each(stdin, out, err, &mut |question, out| {
         let outcome = authorizer.authorize(&question.attributes(), Recorder::off());
@@ -79,6 +84,6 @@ pub(crate) fn run(
         line.clear();
         answer.append_json_line(&mut line);
         out.write_all(&line)?;
-        Ok(answer.exit())
+        Ok(answer.exit_code())
     })
 }

@@ -19,7 +19,7 @@ pub(crate) enum Exit {
 }
 
 impl Exit {
-    /// The number, which scripts rely on.
+    /// Returns the exit code. Scripts rely on these numbers.
     pub(crate) fn code(self) -> u8 {
         match self {
             Self::Clean => 0,

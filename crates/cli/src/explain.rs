@@ -1,8 +1,8 @@
-//! `portcullis explain`: shows how an answer came about.
+//! `portcullis explain`: shows why a request is allowed or denied.
 
-mod admission;
 mod event_fields;
 mod event_lines;
+mod explain_admission;
 mod human_output;
 mod json_output;
 mod terminal_style;
@@ -17,10 +17,10 @@ use access_reviews::review::AccessQuestion;
 use authz::{Recorder, Trace};
 use clap::ValueEnum;
 
-use self::admission::AdmissionFlags;
+use self::explain_admission::AdmissionFlags;
 use crate::exit::Exit;
 use crate::offline::{
-    AccessAnswer, CallFlags, OfflineAuthorizer, PolicyFlags, QuestionFlags, QuestionSource,
+    AccessAnswer, OfflineAuthorizer, PolicyFlags, QuestionFlags, QuestionSource, WebhookCallFlags,
     missing_group_hint,
 };
 
@@ -63,7 +63,7 @@ pub(crate) struct Args {
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
 
-    /// Output format
+    /// Format of the explanations
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = Output::Human)]
     output: Output,
 
@@ -74,7 +74,7 @@ pub(crate) struct Args {
     policy: PolicyFlags,
 
     #[command(flatten)]
-    calls: CallFlags,
+    webhook_calls: WebhookCallFlags,
 
     #[command(flatten)]
     admission: AdmissionFlags,
@@ -101,14 +101,19 @@ pub(crate) fn run(
     colour_of_errors: bool,
 ) -> io::Result<Exit> {
     if args.admission.admission {
-        return admission::run(args, stdin, out, err, colour, colour_of_errors);
+        return explain_admission::run(args, stdin, out, err, colour, colour_of_errors);
     }
     let (question, files) = (&args.question, &args.files);
-    let (questions, authorizer) =
-        match QuestionSource::with_policy(question, files, &args.policy, &args.calls, stdin) {
-            Ok(both) => both,
-            Err(failure) => return failure.write_to(err, colour_of_errors),
-        };
+    let (questions, authorizer) = match QuestionSource::load_with_authorizer(
+        question,
+        files,
+        &args.policy,
+        &args.webhook_calls,
+        stdin,
+    ) {
+        Ok(both) => both,
+        Err(failure) => return failure.write_to(err, colour_of_errors),
+    };
     let mut is_first = true;
     questions.answer_each(stdin, out, err, &mut |question, out| {
         let explanation = explain_decision(&authorizer, question);
@@ -121,17 +126,17 @@ pub(crate) fn run(
             }
             Output::Json => json_output::write_json(out, &explanation)?,
         }
-        Ok(explanation.answer.exit())
+        Ok(explanation.answer.exit_code())
     })
 }
 
-/// An answer and how it came about.
+/// An answer and its explanation.
 struct ExplainedDecision<'c> {
     question: &'c AccessQuestion<'c>,
     answer: AccessAnswer<'c>,
     trace: Trace,
     /// The authorizers that were not called, because an earlier one decided.
-    not_asked: Vec<&'c str>,
+    not_consulted: Vec<&'c str>,
     hints: Vec<String>,
 }
 
@@ -142,9 +147,9 @@ fn explain_decision<'c>(
     let mut trace = Trace::default();
     let outcome = authorizer.authorize(&question.attributes(), Recorder::on(&mut trace));
     let answer = AccessAnswer::new(question, outcome);
-    let not_asked = access_reviews::authorizers_not_consulted(authorizer.chain(), &trace);
+    let not_consulted = access_reviews::authorizers_not_consulted(authorizer.chain(), &trace);
     let is_denied = !answer.is_allowed() && !answer.is_undecided;
     let hints =
         is_denied.then(|| missing_group_hint(authorizer, question)).flatten().into_iter().collect();
-    ExplainedDecision { question, answer, trace, not_asked, hints }
+    ExplainedDecision { question, answer, trace, not_consulted, hints }
 }

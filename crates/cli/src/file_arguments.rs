@@ -12,25 +12,56 @@ const DIRECTORY_DEPTH_MAX: usize = 32;
 /// Maximum number of files in a directory.
 const FILES_MAX: usize = 100_000;
 
+/// Name of standard input in messages.
+pub(crate) const STDIN_NAME: &str = "<stdin>";
+
 /// The extensions of manifests in directories. A file that an argument names may have any name.
 const MANIFEST_EXTENSIONS: [&str; 3] = ["yaml", "yml", "json"];
+
+/// The manifests of a directory can not be listed.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub(crate) enum ListError {
+    #[error(transparent)]
+    Unreadable(#[from] ReadError),
+    #[error("{}: there is no file in this directory (*.yaml, *.yml, *.json)", .0.display())]
+    NoManifest(PathBuf),
+    #[error("{}: directories are nested deeper than {DIRECTORY_DEPTH_MAX}", .0.display())]
+    TooDeep(PathBuf),
+    #[error("{}: there are more than {FILES_MAX} files", .0.display())]
+    TooManyFiles(PathBuf),
+}
+
+/// An input can not be read.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub(crate) enum InputError {
+    #[error(transparent)]
+    File(#[from] ReadError),
+    #[error("read {name}: {message}")]
+    Stdin { name: String, message: String },
+    #[error("{0}")]
+    Directory(String),
+}
 
 /// Returns the path of a file, or for a directory all files below it with one of the extensions
 /// `.yaml`, `.yml` and `.json`, sorted by name. It skips hidden files and directories.
 ///
 /// # Errors
 /// A directory can not be read, or contains no manifest.
-pub(crate) fn manifest_files(path: &Path) -> Result<Vec<PathBuf>, String> {
+pub(crate) fn manifest_files(path: &Path) -> Result<Vec<PathBuf>, ListError> {
     if !path.is_dir() {
         return Ok(vec![path.to_owned()]);
     }
     let mut files = Vec::new();
     collect_manifest_files(path, 0, &mut files)?;
     if files.is_empty() {
-        let endings = MANIFEST_EXTENSIONS.map(|ending| format!("*.{ending}")).join(", ");
-        return Err(format!("{}: there is no file in this directory ({endings})", path.display()));
+        return Err(ListError::NoManifest(path.to_owned()));
     }
     Ok(files)
+}
+
+/// Reports whether an argument stands for standard input.
+pub(crate) fn is_stdin(path: &Path) -> bool {
+    path == Path::new("-")
 }
 
 /// Reads a file, at most one byte beyond the limit, so that the caller can reject it.
@@ -56,12 +87,11 @@ fn collect_manifest_files(
     directory: &Path,
     depth: usize,
     files: &mut Vec<PathBuf>,
-) -> Result<(), String> {
-    let shown = directory.display();
+) -> Result<(), ListError> {
     if depth >= DIRECTORY_DEPTH_MAX {
-        return Err(format!("{shown}: folders are nested deeper than {DIRECTORY_DEPTH_MAX}"));
+        return Err(ListError::TooDeep(directory.to_owned()));
     }
-    let fail = |error: io::Error| ReadError::new(directory, &error).to_string();
+    let fail = |error: io::Error| ReadError::new(directory, &error);
     let mut entries = Vec::new();
     for entry in std::fs::read_dir(directory).map_err(fail)? {
         entries.push(entry.map_err(fail)?.path());
@@ -78,7 +108,7 @@ fn collect_manifest_files(
             collect_manifest_files(&entry, depth + 1, files)?;
         } else if has_ending {
             if files.len() == FILES_MAX {
-                return Err(format!("{shown}: there are more than {FILES_MAX} files"));
+                return Err(ListError::TooManyFiles(directory.to_owned()));
             }
             files.push(entry);
         }
@@ -112,7 +142,7 @@ mod tests {
     fn an_empty_folder_is_an_error() {
         let directory = tempfile::tempdir().unwrap();
         fs::write(directory.path().join("notes.txt"), "").unwrap();
-        let error = manifest_files(directory.path()).unwrap_err();
+        let error = manifest_files(directory.path()).unwrap_err().to_string();
         assert!(
             error.ends_with("there is no file in this directory (*.yaml, *.yml, *.json)"),
             "{error}"
@@ -124,7 +154,7 @@ mod tests {
     fn a_circle_of_folders_ends() {
         let directory = tempfile::tempdir().unwrap();
         std::os::unix::fs::symlink(directory.path(), directory.path().join("loop")).unwrap();
-        let error = manifest_files(directory.path()).unwrap_err();
-        assert!(error.ends_with("folders are nested deeper than 32"), "{error}");
+        let error = manifest_files(directory.path()).unwrap_err().to_string();
+        assert!(error.ends_with("directories are nested deeper than 32"), "{error}");
     }
 }

@@ -5,10 +5,10 @@ use clap::ValueEnum;
 use config::FileKind;
 use serde_json::Value;
 
-/// The group of what configures admission.
+/// The API group of admission configurations.
 const ADMISSION_GROUP: &str = ConfigurationKind::GROUP;
 
-/// A kind of configuration file, of which there is a schema.
+/// A kind of configuration file that has a JSON Schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SchemaKind {
     /// The authorizers of a server, in order
@@ -46,30 +46,30 @@ impl From<FileKindArgument> for FileKind {
 }
 
 impl SchemaKind {
-    /// Kubernetes' name of the kind.
+    /// Returns Kubernetes' name of the kind.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::AuthorizationConfiguration => "AuthorizationConfiguration",
         }
     }
 
-    /// The JSON Schema of the kind.
-    pub(crate) fn schema(self) -> Value {
+    /// Returns the JSON Schema of the kind.
+    pub(crate) fn json_schema(self) -> Value {
         match self {
             Self::AuthorizationConfiguration => config::json_schema(),
         }
     }
 
-    /// The values that `apiVersion` may have, the preferred one first.
+    /// Returns the values that `apiVersion` may have, the preferred one first.
     fn api_versions(self) -> Vec<String> {
-        let schema = self.schema();
+        let schema = self.json_schema();
         let versions = schema.pointer("/properties/apiVersion/enum").and_then(Value::as_array);
         let versions = versions.into_iter().flatten().filter_map(Value::as_str);
         versions.map(str::to_owned).collect()
     }
 }
 
-/// All kinds of files with their versions, for a message.
+/// Lists all kinds of files with their versions, for a message.
 pub(crate) fn describe_known_kinds() -> String {
     let mut kinds: Vec<_> = SchemaKind::value_variants()
         .iter()
@@ -105,7 +105,7 @@ mod tests {
     #[test]
     fn schemas_are_titled_with_the_kind() {
         for kind in SchemaKind::value_variants() {
-            assert_eq!(kind.schema()["title"], kind.name());
+            assert_eq!(kind.json_schema()["title"], kind.name());
         }
     }
 }

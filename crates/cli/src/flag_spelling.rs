@@ -1,4 +1,4 @@
-//! Flags with underscores, as the first servers spelled theirs.
+//! Replaces underscores in the names of flags, which early versions of kube-apiserver accepted.
 
 use std::ffi::OsString;
 
@@ -23,7 +23,7 @@ pub(crate) fn replace_underscores(
             return arg;
         }
         let dashed = name.replace('_', "-");
-        let warning = format!("{name} is an old spelling of {dashed}");
+        let warning = format!("{name} is an old spelling; use {dashed}");
         if !warnings.contains(&warning) {
             warnings.push(warning);
         }
@@ -46,7 +46,6 @@ mod tests {
         assert_eq!(warnings.len(), n_warnings, "{warnings:?}");
     }
 
-    /// Case FLG-16.
     #[test]
     fn only_names_of_flags_change() {
         check(&["--authorization_mode=A_B"], &["--authorization-mode=A_B"], 1);

@@ -6,8 +6,8 @@
 //!
 //! Each subcommand is a module with its `Args` and a function `run` that returns an [`Exit`].
 
-mod admission;
-mod authorization;
+mod admission_validation;
+mod authorization_settings;
 mod check;
 mod colour;
 mod command_line;

@@ -1,33 +1,33 @@
 //! Shared parts of the commands that answer access questions from files, without a server.
 //!
-//! The flags become a [`OfflineAuthorizer`]: the chain of a server with these flags and objects.
+//! An [`OfflineAuthorizer`] is the authorizer chain of a server with the given flags and objects.
 //! Questions come from flags or as lines of JSON.
 
 mod access_answer;
 mod authorizer_list;
 mod bounded_lines;
 mod callable_webhooks;
-mod flags;
 mod implicit_groups;
 mod load_failure;
 mod offline_authorizer;
+mod offline_flags;
 mod question_source;
 mod read_manifests;
-mod table;
+mod text_table;
 mod webhook_stand_in;
 mod write_yaml;
 
 pub(crate) use access_answer::AccessAnswer;
-pub(crate) use flags::{
-    CallFlags, PolicyFlags, QuestionFlags, ResourceArgument, SubjectFlags, TargetArgument,
-};
 pub(crate) use implicit_groups::{missing_group_hint, user_from_flags};
 pub(crate) use load_failure::{FileProblem, LoadFailure, printable};
 pub(crate) use offline_authorizer::{OfflineAuthorizer, WebhookMode};
+pub(crate) use offline_flags::{
+    PolicyFlags, QuestionFlags, ResourceArgument, SubjectFlags, TargetArgument, WebhookCallFlags,
+};
 pub(crate) use question_source::QuestionSource;
 pub(crate) use read_manifests::{ObjectSelection, read_manifests};
-pub(crate) use table::Table;
+pub(crate) use text_table::Table;
 pub(crate) use webhook_stand_in::is_webhook_not_called;
 #[cfg(test)]
-pub(crate) use webhook_stand_in::{AssumedAnswer, stand_in};
+pub(crate) use webhook_stand_in::{AssumedAnswer, test_stand_in};
 pub(crate) use write_yaml::write_yaml;

@@ -1,4 +1,4 @@
-//! Writing results, perhaps to a reader who goes away.
+//! Writes results to a stream whose reader may close it early.
 
 use std::io::{self, Write};
 
@@ -13,13 +13,18 @@ pub(crate) fn write_json(out: &mut dyn Write, value: &Value) -> io::Result<()> {
     writeln!(out)
 }
 
-/// Success if the reader has closed the pipe, as `head` does when it has seen enough: nothing is
-/// wrong then, and the exit code is still that of the result.
+/// Converts the error of a closed pipe to success. A reader such as `head` closes the pipe when it has read
+/// enough; the exit code is still that of the result.
 pub(crate) fn ignore_closed_pipe(written: io::Result<()>) -> io::Result<()> {
     match written {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         written => written,
     }
+}
+
+/// Formats a number with a noun, such as `1 file` or `2 files`.
+pub(crate) fn count_noun(n: usize, noun: &str) -> String {
+    if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use crate::offline::{
     user_from_flags, write_yaml,
 };
 use crate::output::{ignore_closed_pipe, write_json};
-use rule_rows::{non_resource_rows, resource_rows};
+use rule_rows::{build_non_resource_rows, build_resource_rows};
 
 /// The group whose members may do everything. No rule expresses that.
 const SUPERUSER_GROUP: &str = "system:masters";
@@ -42,7 +42,7 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "NAMESPACE", default_value = "default")]
     namespace: String,
 
-    /// Output format
+    /// Format of the list
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = Output::Table)]
     output: Output,
 
@@ -52,18 +52,18 @@ pub(crate) struct Args {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Output {
-    /// Text in columns
+    /// Text in aligned columns
     Table,
-    /// One JSON object
+    /// One JSON object with all rules
     Json,
     /// The same object as YAML
     Yaml,
 }
 
-/// Lists the rules.
+/// Lists the rules of a user.
 ///
 /// # Errors
-/// Fails if they can not be written.
+/// Fails if the list can not be written.
 pub(crate) fn run(
     args: &Args,
     stdin: &mut dyn Read,
@@ -71,7 +71,7 @@ pub(crate) fn run(
     err: &mut dyn Write,
     colour_of_errors: bool,
 ) -> io::Result<Exit> {
-    let loaded = user_to_list(args).and_then(|user| {
+    let loaded = user_from_args(args).and_then(|user| {
         Ok((user, OfflineAuthorizer::load(&args.policy, WebhookMode::Skip, stdin)?))
     });
     let (user, authorizer) = match loaded {
@@ -97,7 +97,7 @@ pub(crate) fn run(
     Ok(Exit::Clean)
 }
 
-fn user_to_list(args: &Args) -> Result<User, LoadFailure> {
+fn user_from_args(args: &Args) -> Result<User, LoadFailure> {
     if args.subject.user.is_none() && args.subject.groups.is_empty() {
         let message = "`portcullis rules` needs --as or --as-group".to_owned();
         return Err(LoadFailure::Usage(vec![message]));
@@ -106,12 +106,12 @@ fn user_to_list(args: &Args) -> Result<User, LoadFailure> {
 }
 
 fn write_tables(out: &mut dyn Write, rules: &Rules) -> io::Result<()> {
-    let (resources, paths) = (resource_rows(rules), non_resource_rows(rules));
+    let (resources, paths) = (build_resource_rows(rules), build_non_resource_rows(rules));
     if !resources.is_empty() || paths.is_empty() {
         let mut table = Table::new(["VERBS", "API GROUPS", "RESOURCES", "NAMES"]);
         for row in &resources {
             let group = if row.api_group.is_empty() { "\"\"" } else { &row.api_group };
-            table.push([&row.verbs.join(","), group, &row.resource, &row.names.join(",")]);
+            table.push([&row.verbs.join(","), group, &row.resource, &row.resource_names.join(",")]);
         }
         table.write(out)?;
     }
@@ -128,7 +128,7 @@ fn write_tables(out: &mut dyn Write, rules: &Rules) -> io::Result<()> {
     Ok(())
 }
 
-/// The status of a SelfSubjectRulesReview.
+/// Formats the rules as the status of a SelfSubjectRulesReview.
 fn review_status(rules: &Rules) -> Value {
     let resource_rules = rules.resource_rules.iter().map(|rule| {
         let mut shown = json!({

@@ -1,4 +1,4 @@
-//! `portcullis schema`: what a file may look like, for editors and other checkers.
+//! `portcullis schema`: prints the JSON Schema of a configuration kind.
 
 use std::io::{self, Write};
 
@@ -24,11 +24,11 @@ pub(crate) struct Args {
     kind: SchemaKind,
 }
 
-/// Prints the schema.
+/// Prints the JSON Schema.
 ///
 /// # Errors
 /// Fails if it can not be written.
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> io::Result<Exit> {
-    ignore_closed_pipe(write_json(out, &args.kind.schema()))?;
+    ignore_closed_pipe(write_json(out, &args.kind.json_schema()))?;
     Ok(Exit::Clean)
 }

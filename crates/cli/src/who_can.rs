@@ -1,4 +1,4 @@
-//! `portcullis who-can`: lists who may do something.
+//! `portcullis who-can`: lists the users and groups that are allowed a request.
 
 use std::io::{self, Read, Write};
 
@@ -48,7 +48,7 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "NAMESPACE")]
     namespace: Option<String>,
 
-    /// Output format
+    /// Format of the list
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = Output::Table)]
     output: Output,
 
@@ -58,15 +58,15 @@ pub(crate) struct Args {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Output {
-    /// Text in columns
+    /// Text in aligned columns
     Table,
-    /// One JSON object
+    /// One JSON object with all users and groups
     Json,
     /// The same object as YAML
     Yaml,
 }
 
-/// Lists whom the chain allows.
+/// Lists the users and groups that the chain allows.
 ///
 /// # Errors
 /// Fails if the list can not be written.
@@ -139,7 +139,7 @@ fn write_table(out: &mut dyn Write, err: &mut dyn Write, subjects: &Subjects) ->
     Ok(())
 }
 
-/// The status of a ResourceAccessReview.
+/// Formats the subjects as the status of a ResourceAccessReview.
 fn review_status(subjects: &Subjects) -> Value {
     let mut review_status = json!({ "users": subjects.users, "groups": subjects.groups });
     if !subjects.notes.is_empty() {

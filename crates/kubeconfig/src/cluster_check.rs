@@ -4,11 +4,11 @@ use crate::kubeconfig_file::Cluster;
 use document::WithPosition;
 use https_client::ProxyUrl;
 
-use crate::error::ConfigProblem;
+use crate::load_error::ConfigProblem;
 use crate::referenced_files::ReferencedFiles;
 
-/// The problems of a cluster, in Kubernetes' order and words.
-pub(crate) fn cluster_problems(
+/// Returns the problems of a cluster, in Kubernetes' order and words.
+pub(crate) fn find_cluster_problems(
     cluster: &Cluster,
     files: &mut ReferencedFiles<'_>,
 ) -> Vec<ConfigProblem> {
@@ -30,7 +30,7 @@ pub(crate) fn cluster_problems(
     {
         let message = format!(
             "invalid 'proxy-url' {} for cluster {}: {error}",
-            go_compat::quote(&url_without_login(&proxy.value)),
+            go_compat::quote(&url_without_userinfo(&proxy.value)),
             go_compat::quote(name)
         );
         problem("proxy-url", proxy.position, message);
@@ -57,7 +57,7 @@ pub(crate) fn cluster_problems(
 }
 
 /// Removes the user name and the password from a URL.
-pub(crate) fn url_without_login(url: &str) -> String {
+pub(crate) fn url_without_userinfo(url: &str) -> String {
     let start = url.find("://").map_or(0, |at| at + 3);
     let (scheme, rest) = url.split_at_checked(start).unwrap_or((url, ""));
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
@@ -81,7 +81,7 @@ mod tests {
             ("ftp://h/a@b", "ftp://h/a@b"),
             ("", ""),
         ] {
-            assert_eq!(url_without_login(url), want);
+            assert_eq!(url_without_userinfo(url), want);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! From a cluster and a user to a service that can be called.
+//! Builds the target of a client from a cluster and a user.
 
 use crate::kubeconfig_file::{Cluster, User};
 use document::{SourcePosition, Warning, WarningCode};
@@ -6,17 +6,17 @@ use https_client::{
     CaBundle, Credentials, Destination, Impersonation, Proxy, ProxyUrl, Scheme, Target, Trust,
 };
 
-use crate::credentials::{client_identity, user_credentials};
-use crate::error::{CertificateError, ConfigProblem};
+use crate::credentials::{load_client_certificate, load_user_credentials};
+use crate::load_error::{CertificateError, ConfigProblem};
 use crate::referenced_files::ReferencedFiles;
 use crate::select_context::SelectedContext;
 use crate::server_url::ServerUrl;
-use crate::user_check::{has_certificate, has_login};
+use crate::user_check::{has_basic_auth, has_certificate};
 
-/// Builds the target.
+/// Builds the target of a client from the selected cluster and user.
 ///
-/// A service that is not called over TLS gets neither credentials nor authorities, as in
-/// Kubernetes; that is accepted with a warning.
+/// As in Kubernetes, a target without TLS gets neither credentials nor CA certificates. The function
+/// accepts such a target with a warning.
 ///
 /// # Errors
 ///
@@ -32,28 +32,29 @@ pub(crate) fn build_target(
     let url = ServerUrl::parse(&server.value)
         .map_err(|error| ConfigProblem::new(&cluster.field, "server", server.position, error))?;
     let is_plain = url.scheme == Scheme::Http;
-    let ServerUrl { scheme, host, port, path, login } = url;
-    let has_url_login = login.is_some();
+    let ServerUrl { scheme, host, port, path, userinfo } = url;
+    let has_url_userinfo = userinfo.is_some();
     let mut target = Target::new(Destination::Url { scheme, host, port }, &path);
-    target.proxy = cluster_proxy(cluster)?;
-    target.impersonation = user.map(impersonation).unwrap_or_default();
+    target.proxy = parse_cluster_proxy(cluster)?;
+    target.impersonation = user.map(build_impersonation).unwrap_or_default();
     target.accepts_gzip = !cluster.disable_compression;
     if is_plain {
-        let has_secrets = has_url_login || user.is_some_and(has_credentials) || has_trust(cluster);
+        let has_secrets =
+            has_url_userinfo || user.is_some_and(has_credentials) || has_trust_settings(cluster);
         warn_of_plain_http(cluster, has_secrets, file, warnings);
         return Ok(target);
     }
     target.credentials = match user {
-        Some(user) => user_credentials(user, files)?,
+        Some(user) => load_user_credentials(user, files)?,
         None => Credentials::None,
     };
-    if let (Credentials::None, Some((username, password))) = (&target.credentials, login) {
+    if let (Credentials::None, Some((username, password))) = (&target.credentials, userinfo) {
         target.credentials = Credentials::Basic { username, password };
     }
-    target.trust = cluster_trust(cluster, files)?;
+    target.trust = load_cluster_trust(cluster, files)?;
     if target.trust == Trust::DangerousAcceptAny {
         let message = "the certificate of the server is not verified".to_owned();
-        let hint = "give the authority that signs it as `certificate-authority`";
+        let hint = "set `certificate-authority` to the CA that signs it";
         warnings.push(Warning {
             code: WarningCode::UnverifiedServer,
             field: format!("{}.insecure-skip-tls-verify", cluster.field),
@@ -66,7 +67,7 @@ pub(crate) fn build_target(
     let server_name = &cluster.tls_server_name.value;
     target.server_name = (!server_name.is_empty()).then(|| server_name.clone());
     target.client_certificate = match user {
-        Some(user) => client_identity(user, files)?,
+        Some(user) => load_client_certificate(user, files)?,
         None => None,
     };
     Ok(target)
@@ -88,15 +89,16 @@ fn warn_of_plain_http(
             hint: hint.map(str::to_owned),
         });
     };
-    let message = "the server is called without TLS: anybody on the way can read and answer";
+    let message = "the server is called without TLS: others on the network can read requests and forge \
+                   responses";
     warn(WarningCode::PlainHttp, message, Some("write the URL with `https://`"));
     if has_secrets {
-        let message = "credentials and authorities are not used without TLS";
+        let message = "credentials and CA certificates are not used without TLS";
         warn(WarningCode::UnusedCredentials, message, None);
     }
 }
 
-fn has_trust(cluster: &Cluster) -> bool {
+fn has_trust_settings(cluster: &Cluster) -> bool {
     !cluster.certificate_authority.value.is_empty()
         || !cluster.certificate_authority_data.value.is_empty()
         || cluster.insecure_skip_tls_verify.value
@@ -104,32 +106,32 @@ fn has_trust(cluster: &Cluster) -> bool {
 
 fn has_credentials(user: &User) -> bool {
     has_certificate(user)
-        || has_login(user)
+        || has_basic_auth(user)
         || !user.token.value.is_empty()
         || !user.token_file.value.is_empty()
 }
 
-fn cluster_proxy(cluster: &Cluster) -> Result<Proxy, ConfigProblem> {
+fn parse_cluster_proxy(cluster: &Cluster) -> Result<Proxy, ConfigProblem> {
     let url = &cluster.proxy_url;
     if url.value.is_empty() {
         return Ok(Proxy::Environment);
     }
-    // The selection saw that it can be read.
+    // `find_cluster_problems` has parsed this URL already.
     ProxyUrl::parse(&url.value).map(Proxy::Url).map_err(|error| {
         ConfigProblem::new(&cluster.field, "proxy-url", url.position, error.to_string())
     })
 }
 
-fn impersonation(user: &User) -> Impersonation {
+fn build_impersonation(user: &User) -> Impersonation {
     Impersonation {
-        user: user.act_as.value.clone(),
-        uid: user.act_as_uid.value.clone(),
-        groups: user.act_as_groups.value.clone(),
-        extra: user.act_as_user_extra.value.clone(),
+        user: user.impersonate_user.value.clone(),
+        uid: user.impersonate_uid.value.clone(),
+        groups: user.impersonate_groups.value.clone(),
+        extra: user.impersonate_extra.value.clone(),
     }
 }
 
-fn cluster_trust(
+fn load_cluster_trust(
     cluster: &Cluster,
     files: &mut ReferencedFiles<'_>,
 ) -> Result<Trust, ConfigProblem> {
@@ -159,7 +161,7 @@ fn cluster_trust(
     }
 }
 
-/// The authorities of a PEM text, or why there are none.
+/// Parses the CA certificates of a PEM text.
 pub(crate) fn parse_ca_bundle(pem: &[u8]) -> Result<Trust, CertificateError> {
     CaBundle::from_pem(pem).map(Trust::CaBundle).map_err(CertificateError::CaBundle)
 }

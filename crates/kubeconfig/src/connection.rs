@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use document::Warning;
 use https_client::Target;
 
-use crate::error::LoadError;
+use crate::load_error::LoadError;
 
 /// The loaded content of a file.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,10 +19,10 @@ pub enum LoadedConnections {
 /// The connection to one service.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Connection {
-    /// The service, ready to be called.
+    /// The address of the service, and how a client connects to it.
     pub target: Target,
-    /// Every file that this depends on, the one that was loaded first. Their contents were read
-    /// through the function that was passed, and belong to the next connection when they change.
+    /// Every file that the connection depends on; the kubeconfig or hook file comes first. If one of
+    /// them changes, the caller must load the connection again.
     pub files: Vec<PathBuf>,
     /// Warnings about accepted settings.
     pub warnings: Vec<Warning>,
@@ -31,14 +31,14 @@ pub struct Connection {
 /// The connection to one authorization hook.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HookConnection {
-    /// Its name, which becomes that of the authorizer when the file is given by flag.
+    /// The name of the hook. If a flag names the file, the authorizer has the same name.
     pub name: String,
     /// The connection to the hook.
     pub connection: Connection,
 }
 
 impl LoadedConnections {
-    /// The one service of a file that is named where only one can be.
+    /// Returns the connection of a file that must contain exactly one.
     ///
     /// # Errors
     ///

@@ -5,19 +5,21 @@ use std::path::PathBuf;
 use crate::kubeconfig_file::User;
 use https_client::{ClientCertificate, Credentials, PemLocation, Secret};
 
-use crate::error::{CertificateError, ConfigProblem};
+use crate::load_error::{CertificateError, ConfigProblem};
 use crate::referenced_files::{FileError, ReferencedFiles};
-use crate::user_check::{has_certificate, has_login};
+use crate::user_check::{has_basic_auth, has_certificate};
 
+/// Loads the credentials that a user sends in request headers.
+///
 /// A token file takes precedence over a token, which is the fallback until the file can be read.
 /// Without a token the file must be readable now.
-pub(crate) fn user_credentials(
+pub(crate) fn load_user_credentials(
     user: &User,
     files: &mut ReferencedFiles<'_>,
 ) -> Result<Credentials, ConfigProblem> {
     let (token, file) = (&user.token.value, &user.token_file);
     let has_token = !token.is_empty() || !file.value.is_empty();
-    if has_token && has_login(user) {
+    if has_token && has_basic_auth(user) {
         let message = "username/password or bearer token may be set, but not both".to_owned();
         return Err(ConfigProblem::new(&user.field, "username", user.username.position, message));
     }
@@ -34,13 +36,13 @@ pub(crate) fn user_credentials(
                 return Err(problem(format!("read empty token from file {shown}")));
             }
         } else {
-            files.note_use_of(&path);
+            files.record_use(&path);
         }
         return Ok(Credentials::TokenFile { path, fallback });
     }
     Ok(match fallback {
         Some(token) => Credentials::Token(token),
-        None if has_login(user) => Credentials::Basic {
+        None if has_basic_auth(user) => Credentials::Basic {
             username: user.username.value.clone(),
             password: Secret::new(user.password.value.as_str()),
         },
@@ -48,8 +50,8 @@ pub(crate) fn user_credentials(
     })
 }
 
-/// The client certificate, if there is one.
-pub(crate) fn client_identity(
+/// Loads the client certificate of a user; `None` if the user has none.
+pub(crate) fn load_client_certificate(
     user: &User,
     files: &mut ReferencedFiles<'_>,
 ) -> Result<Option<ClientCertificate>, ConfigProblem> {
@@ -63,19 +65,19 @@ pub(crate) fn client_identity(
     let certificate =
         part(&user.client_certificate_data.value, &user.client_certificate.value, files);
     let key = part(&user.client_key_data.value, &user.client_key.value, files);
-    check_client_identity(certificate, key, files).map(Some).map_err(|error| {
+    check_client_certificate(certificate, key, files).map(Some).map_err(|error| {
         ConfigProblem::new(&user.field, "client-certificate", user.position, error)
     })
 }
 
-/// A certificate or a key: here, or in a file.
+/// The source of a certificate or a key: its content, or a file.
 pub(crate) enum PemSource {
     Data(Vec<u8>),
     File(PathBuf),
 }
 
 impl PemSource {
-    fn read(&self, files: &mut ReferencedFiles<'_>) -> Result<PemLocation, FileError> {
+    fn read_inline(&self, files: &mut ReferencedFiles<'_>) -> Result<PemLocation, FileError> {
         let bytes = match self {
             Self::Data(data) => data.clone(),
             Self::File(path) => files.read(path)?,
@@ -83,7 +85,7 @@ impl PemSource {
         Ok(PemLocation::Inline(Secret::new(bytes)))
     }
 
-    fn into_material(self) -> PemLocation {
+    fn into_pem_location(self) -> PemLocation {
         match self {
             Self::Data(data) => PemLocation::Inline(Secret::new(data)),
             Self::File(path) => PemLocation::File(path),
@@ -91,14 +93,20 @@ impl PemSource {
     }
 }
 
-/// A client certificate whose parts can be read and belong together. Files stay files, so that a
-/// renewed certificate is used by new connections.
-pub(crate) fn check_client_identity(
+/// Checks that certificate and key can be read and belong together. The result refers to files
+/// instead of their content, so that new connections use a renewed certificate.
+pub(crate) fn check_client_certificate(
     certificate: PemSource,
     key: PemSource,
     files: &mut ReferencedFiles<'_>,
 ) -> Result<ClientCertificate, CertificateError> {
-    let now = ClientCertificate { certificate: certificate.read(files)?, key: key.read(files)? };
+    let now = ClientCertificate {
+        certificate: certificate.read_inline(files)?,
+        key: key.read_inline(files)?,
+    };
     now.check()?;
-    Ok(ClientCertificate { certificate: certificate.into_material(), key: key.into_material() })
+    Ok(ClientCertificate {
+        certificate: certificate.into_pem_location(),
+        key: key.into_pem_location(),
+    })
 }

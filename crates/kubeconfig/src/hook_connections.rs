@@ -1,4 +1,4 @@
-//! From a file of hooks to services that can be called.
+//! Loads a hook file and builds the connection of each hook.
 
 use std::path::Path;
 
@@ -9,15 +9,15 @@ use https_client::{ClientCertificate, Destination, Proxy, ServiceName, Target, T
 
 use crate::cluster_target::parse_ca_bundle;
 use crate::connection::{Connection, HookConnection};
-use crate::credentials::{PemSource, check_client_identity};
-use crate::error::{CertificateError, LoadError};
-use crate::referenced_files::{FileReader, ReferencedFiles};
+use crate::credentials::{PemSource, check_client_certificate};
+use crate::load_error::{CertificateError, LoadError};
+use crate::referenced_files::{ReadFileFn, ReferencedFiles};
 use crate::server_url::ServerUrl;
 
 /// The port of every service: the format has no field for it.
 const SERVICE_PORT: u16 = 443;
 
-/// Loads a file of hooks. Its warnings go to the first one.
+/// Loads a hook file. The first connection gets the warnings about the file.
 ///
 /// # Errors
 ///
@@ -25,7 +25,7 @@ const SERVICE_PORT: u16 = 443;
 pub(crate) fn load_hook_connections(
     source: &Source<'_>,
     path: &Path,
-    read: FileReader<'_>,
+    read: ReadFileFn<'_>,
 ) -> Result<Vec<HookConnection>, LoadError> {
     let loaded = load(source);
     let hooks = loaded.hooks.map_err(hook_file_error)?;
@@ -34,7 +34,7 @@ pub(crate) fn load_hook_connections(
     let mut connections = Vec::with_capacity(hooks.len());
     for hook in hooks {
         let mut files = ReferencedFiles::new(path, read);
-        match hook_target(&hook, &mut files) {
+        match build_hook_target(&hook, &mut files) {
             Ok(target) => connections.push(HookConnection {
                 name: hook.name,
                 connection: Connection {
@@ -68,7 +68,7 @@ fn hook_file_error(error: HookFileError) -> LoadError {
     LoadError::Unusable { message, diagnostics }
 }
 
-fn hook_target(hook: &Hook, files: &mut ReferencedFiles<'_>) -> Result<Target, Fault> {
+fn build_hook_target(hook: &Hook, files: &mut ReferencedFiles<'_>) -> Result<Target, Fault> {
     let at = FieldPath::root(&hook.field);
     let mut target = match &hook.endpoint {
         Endpoint::Service { namespace, name } => {
@@ -85,12 +85,12 @@ fn hook_target(hook: &Hook, files: &mut ReferencedFiles<'_>) -> Result<Target, F
             target
         }
     };
-    target.trust = hook_trust(hook, files, &at)?;
-    target.client_certificate = hook_identity(hook, files, &at)?;
+    target.trust = load_hook_trust(hook, files, &at)?;
+    target.client_certificate = load_hook_client_certificate(hook, files, &at)?;
     Ok(target)
 }
 
-fn hook_trust(
+fn load_hook_trust(
     hook: &Hook,
     files: &mut ReferencedFiles<'_>,
     at: &FieldPath<'_>,
@@ -104,7 +104,7 @@ fn hook_trust(
     })
 }
 
-fn hook_identity(
+fn load_hook_client_certificate(
     hook: &Hook,
     files: &mut ReferencedFiles<'_>,
     at: &FieldPath<'_>,
@@ -112,7 +112,7 @@ fn hook_identity(
     let Some(certificate) = &hook.client_certificate else { return Ok(None) };
     let path = files.resolve(&certificate.certificate_file);
     let key = PemSource::File(files.resolve(&certificate.key_file));
-    check_client_identity(PemSource::File(path.clone()), key, files).map(Some).map_err(|error| {
+    check_client_certificate(PemSource::File(path.clone()), key, files).map(Some).map_err(|error| {
         let at = at.child("clientCertFile");
         Fault::Field(at.invalid(path.display().to_string(), &error.to_string()))
     })

@@ -6,5 +6,5 @@ mod schema;
 #[cfg(test)]
 mod tests;
 
-pub use decode::{Decoded, decode};
+pub use decode::{DecodedKubeconfig, decode};
 pub(crate) use read::{Cluster, Kubeconfig, User};

@@ -1,9 +1,9 @@
-//! Kubeconfigs and hook files: how to reach a service, and which credentials to present.
+//! Loads kubeconfigs and hook files: the address of a service, and the credentials to present to it.
 //!
 //! Owns: the decision whether a file is a kubeconfig or a hook file, the selection of cluster and
 //! user, the validation of both, in Kubernetes' words.
 //! Must not know: HTTP, how a connection is made, which requests the service gets, how files are
-//! watched. Files are read through a function that the caller passes.
+//! watched. The caller passes the function that reads files.
 
 #![deny(clippy::indexing_slicing)]
 
@@ -11,10 +11,10 @@ mod cluster_check;
 mod cluster_target;
 mod connection;
 mod credentials;
-mod error;
 mod hook_connections;
 mod kubeconfig_file;
-mod load;
+mod load_connections;
+mod load_error;
 mod referenced_files;
 mod select_context;
 mod server_url;
@@ -23,8 +23,8 @@ mod url_path;
 mod user_check;
 
 pub use connection::{Connection, HookConnection, LoadedConnections};
-pub use error::LoadError;
-pub use kubeconfig_file::{Decoded, decode};
-pub use load::{load, parse};
-pub use referenced_files::{FILE_BYTES_MAX, FileReader, read_file};
+pub use kubeconfig_file::{DecodedKubeconfig, decode};
+pub use load_connections::{load_connections, parse_connections};
+pub use load_error::LoadError;
+pub use referenced_files::{FILE_BYTES_MAX, ReadFileFn, read_file};
 pub use service_users::{ServiceUsers, UserCredentials, load_users, parse_users};

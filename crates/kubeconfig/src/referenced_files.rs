@@ -1,4 +1,4 @@
-//! The files that a file refers to.
+//! Reads the files that a kubeconfig or hook file refers to.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -7,19 +7,19 @@ use std::path::{Path, PathBuf};
 
 use document::ReadError;
 
-/// The largest file of certificates, keys or tokens that is read, in bytes: many times a bundle of
-/// all public authorities.
+/// The maximum size of a file of certificates, keys or tokens, in bytes. It is many times the size of
+/// a bundle of all public CAs.
 pub const FILE_BYTES_MAX: usize = 4 << 20;
 
-/// Reads a file. Every file of a connection is read through one such function, so that the caller
-/// knows exactly which bytes were used and which files were missing.
-pub type FileReader<'a> = &'a dyn Fn(&Path) -> io::Result<Vec<u8>>;
+/// A function that reads a file. This crate reads every file of a connection through one such function,
+/// so that the caller knows exactly which bytes were used and which files were missing.
+pub type ReadFileFn<'a> = &'a dyn Fn(&Path) -> io::Result<Vec<u8>>;
 
-/// Reads a file from the file system, but not much more than is accepted.
+/// Reads a file from the file system, at most one byte more than [`FILE_BYTES_MAX`].
 ///
 /// # Errors
 ///
-/// Those of the operating system.
+/// The error of the operating system.
 pub fn read_file(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let limit = u64::try_from(FILE_BYTES_MAX).unwrap_or(u64::MAX).saturating_add(1);
@@ -27,7 +27,7 @@ pub fn read_file(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The error of a file that can not be read. Displays as Go's message, with the path.
+/// A file can not be read. Displays as Go's message, with the path.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub(crate) enum FileError {
     /// The operating system can not open or read the file.
@@ -44,21 +44,21 @@ pub(crate) enum FileError {
 /// Reads the files that one file refers to, each once, and records their paths.
 pub(crate) struct ReferencedFiles<'a> {
     folder: PathBuf,
-    read: FileReader<'a>,
+    read: ReadFileFn<'a>,
     used_paths: Vec<PathBuf>,
     /// The result of reading each path. A second read must return the same content as the first.
     contents: HashMap<PathBuf, Result<Vec<u8>, FileError>>,
 }
 
 impl<'a> ReferencedFiles<'a> {
-    /// For the file at `path`, which is the first that is used.
-    pub(crate) fn new(path: &Path, read: FileReader<'a>) -> Self {
+    /// Starts with the file at `path`, which becomes the first used path.
+    pub(crate) fn new(path: &Path, read: ReadFileFn<'a>) -> Self {
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         let folder = path.parent().unwrap_or(&path).to_owned();
         Self { folder, read, used_paths: vec![path], contents: HashMap::new() }
     }
 
-    /// A path of the file as one that holds everywhere.
+    /// Returns the absolute form of a path that the file contains.
     pub(crate) fn resolve(&self, path: impl AsRef<Path>) -> PathBuf {
         // Collecting the components removes `.` from the path in messages.
         self.folder.join(path).components().collect()
@@ -70,7 +70,7 @@ impl<'a> ReferencedFiles<'a> {
     ///
     /// The file can not be read, or it is too large. The error displays as Go's message.
     pub(crate) fn read(&mut self, path: &Path) -> Result<Vec<u8>, FileError> {
-        self.note_use_of(path);
+        self.record_use(path);
         if let Some(content) = self.contents.get(path) {
             return content.clone();
         }
@@ -86,7 +86,7 @@ impl<'a> ReferencedFiles<'a> {
     }
 
     /// Records a path that another component will read.
-    pub(crate) fn note_use_of(&mut self, path: &Path) {
+    pub(crate) fn record_use(&mut self, path: &Path) {
         if !self.used_paths.iter().any(|used| used == path) {
             self.used_paths.push(path.to_owned());
         }

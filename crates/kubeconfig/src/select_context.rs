@@ -2,7 +2,7 @@
 
 use crate::kubeconfig_file::{Cluster, Kubeconfig, User};
 
-use crate::error::ConfigProblem;
+use crate::load_error::ConfigProblem;
 use crate::referenced_files::ReferencedFiles;
 use crate::{cluster_check, user_check};
 
@@ -10,7 +10,7 @@ use crate::{cluster_check, user_check};
 const NO_CONFIGURATION: &str =
     "no configuration has been provided, try setting KUBERNETES_MASTER environment variable";
 
-/// A cluster and whom to be there.
+/// The cluster and the user that the current context selects.
 #[derive(Debug)]
 pub(crate) struct SelectedContext<'k> {
     pub(crate) cluster: &'k Cluster,
@@ -47,10 +47,10 @@ pub(crate) fn select_context<'k>(
     let user = kubeconfig.users.iter().find(|user| user.name == user_name);
     let cluster = kubeconfig.clusters.iter().find(|cluster| cluster.name == cluster_name);
     if let Some(user) = user {
-        problems.extend(user_check::user_problems(user, files));
+        problems.extend(user_check::find_user_problems(user, files));
     }
     match cluster {
-        Some(cluster) => problems.extend(cluster_check::cluster_problems(cluster, files)),
+        Some(cluster) => problems.extend(cluster_check::find_cluster_problems(cluster, files)),
         None if problems.is_empty() => {
             problems.push(ConfigProblem::new(
                 "",

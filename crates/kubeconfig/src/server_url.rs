@@ -2,7 +2,7 @@
 
 use https_client::{Scheme, Secret};
 
-use crate::cluster_check::url_without_login;
+use crate::cluster_check::url_without_userinfo;
 use crate::url_path;
 
 /// The parsed URL of a service. The query and the fragment are dropped.
@@ -12,10 +12,10 @@ pub(crate) struct ServerUrl {
     /// A name or an address; an IPv6 address without brackets.
     pub(crate) host: String,
     pub(crate) port: Option<u16>,
-    /// Percent-encoded, at least `/`.
+    /// The percent-encoded path, which is at least `/`.
     pub(crate) path: String,
-    /// User name and password, if the URL holds them.
-    pub(crate) login: Option<(String, Secret)>,
+    /// User name and password, if the URL contains them.
+    pub(crate) userinfo: Option<(String, Secret)>,
 }
 
 /// The error of a server URL. Displays as Go's message, without user name and password.
@@ -40,17 +40,17 @@ impl ServerUrl {
     ///
     /// # Errors
     ///
-    /// The text is no URL. The error shows neither user name nor password.
+    /// The text is not a URL. The error shows neither user name nor password.
     pub(crate) fn parse(server: &str) -> Result<Self, ServerUrlError> {
         let refused = || {
-            let quoted_server = go_compat::quote(&url_without_login(server));
+            let quoted_server = go_compat::quote(&url_without_userinfo(server));
             ServerUrlError::Malformed { quoted_server }
         };
         if server.chars().any(char::is_control) {
             return Err(refused());
         }
         let Some((scheme, rest)) = split_scheme(server) else {
-            let url = parse_rest(Scheme::Http, server).ok_or_else(refused)?;
+            let url = parse_after_scheme(Scheme::Http, server).ok_or_else(refused)?;
             return if url.path == "/" { Ok(url) } else { Err(refused()) };
         };
         let scheme = match scheme.to_ascii_lowercase().as_str() {
@@ -61,7 +61,7 @@ impl ServerUrl {
                 return Err(ServerUrlError::UnsupportedScheme { quoted_scheme });
             }
         };
-        parse_rest(scheme, rest).ok_or_else(refused)
+        parse_after_scheme(scheme, rest).ok_or_else(refused)
     }
 }
 
@@ -73,20 +73,20 @@ fn split_scheme(server: &str) -> Option<(&str, &str)> {
     is_scheme.then_some((scheme, rest))
 }
 
-fn parse_rest(scheme: Scheme, rest: &str) -> Option<ServerUrl> {
+fn parse_after_scheme(scheme: Scheme, rest: &str) -> Option<ServerUrl> {
     let rest = rest.split(['?', '#']).next().unwrap_or_default();
     let path_start = rest.find('/').unwrap_or(rest.len());
     let (authority, path) = rest.split_at_checked(path_start)?;
-    let (login, host) = match authority.rsplit_once('@') {
-        Some((login, host)) => (Some(parse_login(login)?), host),
+    let (userinfo, host) = match authority.rsplit_once('@') {
+        Some((userinfo, host)) => (Some(parse_userinfo(userinfo)?), host),
         None => (None, authority),
     };
     let (host, port) = split_port(host)?;
-    Some(ServerUrl { scheme, host, port, path: url_path::clean_path(path)?, login })
+    Some(ServerUrl { scheme, host, port, path: url_path::normalize_path(path)?, userinfo })
 }
 
-fn parse_login(login: &str) -> Option<(String, Secret)> {
-    let (username, password) = login.split_once(':').unwrap_or((login, ""));
+fn parse_userinfo(userinfo: &str) -> Option<(String, Secret)> {
+    let (username, password) = userinfo.split_once(':').unwrap_or((userinfo, ""));
     let username = String::from_utf8(url_path::percent_decode(username)?).ok()?;
     Some((username, Secret::new(url_path::percent_decode(password)?)))
 }
@@ -124,9 +124,9 @@ mod tests {
     fn parsed(server: &str) -> String {
         match ServerUrl::parse(server) {
             Ok(url) => {
-                let ServerUrl { scheme, host, port, path, login } = url;
-                let login = login.map(|(name, _)| format!(" as {name}")).unwrap_or_default();
-                format!("{} {host} {port:?} {path}{login}", scheme.as_str())
+                let ServerUrl { scheme, host, port, path, userinfo } = url;
+                let userinfo = userinfo.map(|(name, _)| format!(" as {name}")).unwrap_or_default();
+                format!("{} {host} {port:?} {path}{userinfo}", scheme.as_str())
             }
             Err(error) => error.to_string(),
         }

@@ -7,10 +7,10 @@ use crate::kubeconfig_file::{Kubeconfig, User, decode};
 use document::{ReadError, Source, Warning};
 use https_client::{ClientCertificate, Credentials};
 
-use crate::credentials::{client_identity, user_credentials};
-use crate::error::{ConfigProblem, LoadError, invalid_configuration};
-use crate::load::decode_failure;
-use crate::referenced_files::{FileReader, ReferencedFiles};
+use crate::credentials::{load_client_certificate, load_user_credentials};
+use crate::load_connections::decode_load_error;
+use crate::load_error::{ConfigProblem, LoadError, invalid_configuration_error};
+use crate::referenced_files::{ReadFileFn, ReferencedFiles};
 use crate::user_check;
 
 /// The credentials that a client presents to a service.
@@ -19,18 +19,19 @@ pub struct UserCredentials {
     /// The credentials in request headers.
     pub credentials: Credentials,
     /// The client certificate of TLS connections.
-    pub identity: Option<ClientCertificate>,
+    pub client_certificate: Option<ClientCertificate>,
 }
 
-/// The users of a file. Where services are, the file does not say.
+/// The users of a kubeconfig, which are named after services. The addresses of the services come from
+/// elsewhere.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ServiceUsers {
     /// All users by name. The name is that of a service, such as `h.example.com:8443`,
     /// `*.example.com` or `*`.
     pub by_name: HashMap<String, UserCredentials>,
     /// The user of the current context, if the file has one.
-    pub current: Option<UserCredentials>,
-    /// Every file that this depends on, the one that was loaded first.
+    pub current_user: Option<UserCredentials>,
+    /// Every file that the users depend on; the kubeconfig comes first.
     pub files: Vec<PathBuf>,
     /// Warnings about accepted settings.
     pub warnings: Vec<Warning>,
@@ -41,7 +42,7 @@ pub struct ServiceUsers {
 /// # Errors
 ///
 /// The file can not be read or used.
-pub fn load_users(path: &Path, read: FileReader<'_>) -> Result<ServiceUsers, LoadError> {
+pub fn load_users(path: &Path, read: ReadFileFn<'_>) -> Result<ServiceUsers, LoadError> {
     let bytes = read(path)
         .map_err(|error| LoadError::Read { message: ReadError::new(path, &error).to_string() })?;
     parse_users(&Source { name: &path.display().to_string(), bytes: &bytes }, path, read)
@@ -50,7 +51,7 @@ pub fn load_users(path: &Path, read: FileReader<'_>) -> Result<ServiceUsers, Loa
 /// Loads the users of a file from its bytes. Relative paths in it are relative to the folder of
 /// `path`.
 ///
-/// 1. Every user must be usable at load time, since any of them may be the one for some service.
+/// 1. Every user must be usable at load time, because each of them may be the one for some service.
 ///    Kubernetes reports the fault when the service is called.
 /// 2. A current context must exist, and so must its user; otherwise the client would call
 ///    anonymously by mistake.
@@ -62,19 +63,19 @@ pub fn load_users(path: &Path, read: FileReader<'_>) -> Result<ServiceUsers, Loa
 pub fn parse_users(
     source: &Source<'_>,
     path: &Path,
-    read: FileReader<'_>,
+    read: ReadFileFn<'_>,
 ) -> Result<ServiceUsers, LoadError> {
-    let decoded = decode(source).map_err(|error| decode_failure(source, error))?;
+    let decoded = decode(source).map_err(|error| decode_load_error(source, error))?;
     let mut files = ReferencedFiles::new(path, read);
     let mut problems = Vec::new();
     let mut by_name = HashMap::new();
     for user in &decoded.kubeconfig.users {
-        match user_access(user, &mut files) {
+        match load_user(user, &mut files) {
             Ok(access) => _ = by_name.insert(user.name.clone(), access),
             Err(found) => problems.extend(found),
         }
     }
-    let current = match current_user(&decoded.kubeconfig) {
+    let current_user = match find_current_user(&decoded.kubeconfig) {
         Ok(name) => name.and_then(|name| by_name.get(name).cloned()),
         Err(problem) => {
             problems.push(problem);
@@ -82,38 +83,45 @@ pub fn parse_users(
         }
     };
     if !problems.is_empty() {
-        return Err(invalid_configuration(source.name, problems));
+        return Err(invalid_configuration_error(source.name, problems));
     }
     Ok(ServiceUsers {
         by_name,
-        current,
+        current_user,
         files: files.into_used_paths(),
         warnings: decoded.warnings,
     })
 }
 
-fn user_access(
+fn load_user(
     user: &User,
     files: &mut ReferencedFiles<'_>,
 ) -> Result<UserCredentials, Vec<ConfigProblem>> {
-    let mut problems = user_check::user_problems(user, files);
-    if !user.act_as.value.is_empty() {
+    let mut problems = user_check::find_user_problems(user, files);
+    if !user.impersonate_user.value.is_empty() {
         let message = format!("impersonation is not supported here, found it for {}", user.name);
-        problems.push(ConfigProblem::new(&user.field, "as", user.act_as.position, message));
+        problems.push(ConfigProblem::new(
+            &user.field,
+            "as",
+            user.impersonate_user.position,
+            message,
+        ));
     }
     if !problems.is_empty() {
         return Err(problems);
     }
-    match (user_credentials(user, files), client_identity(user, files)) {
-        (Ok(credentials), Ok(identity)) => Ok(UserCredentials { credentials, identity }),
-        (credentials, identity) => {
-            Err(credentials.err().into_iter().chain(identity.err()).collect())
+    match (load_user_credentials(user, files), load_client_certificate(user, files)) {
+        (Ok(credentials), Ok(client_certificate)) => {
+            Ok(UserCredentials { credentials, client_certificate })
+        }
+        (credentials, client_certificate) => {
+            Err(credentials.err().into_iter().chain(client_certificate.err()).collect())
         }
     }
 }
 
-/// The name of the user of the current context, if there is one.
-fn current_user(kubeconfig: &Kubeconfig) -> Result<Option<&str>, ConfigProblem> {
+/// Finds the name of the user of the current context; `None` if the file has no current context.
+fn find_current_user(kubeconfig: &Kubeconfig) -> Result<Option<&str>, ConfigProblem> {
     let current = &kubeconfig.current_context;
     if current.value.is_empty() {
         return Ok(None);

@@ -1,8 +1,8 @@
 //! The path of a URL as Go's client sends it.
 
-/// Cleans a path: resolves dots and redundant slashes, removes the last slash, and percent-encodes
-/// characters that a path must not contain. `None` if an escape is malformed.
-pub(crate) fn clean_path(raw: &str) -> Option<String> {
+/// Resolves dots and redundant slashes, removes the last slash, and percent-encodes characters that a
+/// path must not contain. Returns `None` if an escape is malformed.
+pub(crate) fn normalize_path(raw: &str) -> Option<String> {
     let decoded = percent_decode(raw)?;
     let mut kept: Vec<&[u8]> = Vec::new();
     for segment in decoded.split(|&byte| byte == b'/') {
@@ -25,7 +25,7 @@ pub(crate) fn clean_path(raw: &str) -> Option<String> {
     Some(if is_as_written { raw.to_owned() } else { percent_encode(&cleaned) })
 }
 
-/// Replaces percent escapes; `None` if one is broken.
+/// Replaces percent escapes. Returns `None` if an escape is malformed.
 pub(crate) fn percent_decode(text: &str) -> Option<Vec<u8>> {
     let mut bytes = text.bytes();
     let mut decoded = Vec::with_capacity(text.len());
@@ -54,12 +54,12 @@ fn percent_encode(path: &[u8]) -> String {
     encoded
 }
 
-/// Bytes that are never escaped in a path.
+/// Reports whether Go never escapes this byte in a path.
 fn is_never_escaped(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-_.~$&+,/:;=@".contains(&byte)
 }
 
-/// Bytes that an author may leave unescaped.
+/// Reports whether the author of a URL may leave this byte unescaped.
 fn may_be_unescaped(byte: u8) -> bool {
     is_never_escaped(byte) || b"!'()*[]%".contains(&byte)
 }
@@ -87,10 +87,10 @@ mod tests {
             ("/%41", "/%41"),
             ("/a;b,c=d", "/a;b,c=d"),
         ] {
-            assert_eq!(clean_path(raw).as_deref(), Some(want), "{raw}");
+            assert_eq!(normalize_path(raw).as_deref(), Some(want), "{raw}");
         }
         for broken in ["/%", "/%4", "/%zz"] {
-            assert_eq!(clean_path(broken), None, "{broken}");
+            assert_eq!(normalize_path(broken), None, "{broken}");
         }
     }
 }

@@ -2,46 +2,50 @@
 
 use crate::kubeconfig_file::User;
 
-use crate::error::ConfigProblem;
+use crate::load_error::ConfigProblem;
 use crate::referenced_files::ReferencedFiles;
 
-/// The problems of a user, in Kubernetes' order and words; two of them are ours.
-pub(crate) fn user_problems(user: &User, files: &mut ReferencedFiles<'_>) -> Vec<ConfigProblem> {
-    let mut problems = certificate_problems(user, files);
+/// Returns the problems of a user, in Kubernetes' order and words. The problems of `exec` and
+/// `auth-provider` are Portcullis' own.
+pub(crate) fn find_user_problems(
+    user: &User,
+    files: &mut ReferencedFiles<'_>,
+) -> Vec<ConfigProblem> {
+    let mut problems = find_certificate_problems(user, files);
     let mut problem = |field: &str, position, message| {
         problems.push(ConfigProblem::new(&user.field, field, position, message))
     };
     let name = &user.name;
-    // Both run or load foreign code with the rights of the server.
-    if let Some(position) = user.exec {
+    // Both run or load other programs with the privileges of the server.
+    if let Some(position) = user.exec_position {
         let message =
             format!("exec authentication plugins are not supported, found one for {name}");
         problem("exec", position, message);
     }
-    if let Some(position) = user.auth_provider {
+    if let Some(position) = user.auth_provider_position {
         let message = format!("authentication providers are not supported, found one for {name}");
         problem("auth-provider", position, message);
     }
-    if !user.token.value.is_empty() && has_login(user) {
+    if !user.token.value.is_empty() && has_basic_auth(user) {
         let message = format!(
             "more than one authentication method found for {name}; found [token basicAuth], only \
              one is allowed"
         );
         problem("token", user.token.position, message);
     }
-    let acts = !user.act_as_uid.value.is_empty()
-        || !user.act_as_groups.value.is_empty()
-        || !user.act_as_user_extra.value.is_empty();
-    if acts && user.act_as.value.is_empty() {
+    let acts = !user.impersonate_uid.value.is_empty()
+        || !user.impersonate_groups.value.is_empty()
+        || !user.impersonate_extra.value.is_empty();
+    if acts && user.impersonate_user.value.is_empty() {
         let message =
             format!("requesting uid, groups or user-extra for {name} without impersonating a user");
-        problem("as", user.act_as.position, message);
+        problem("as", user.impersonate_user.position, message);
     }
     problems
 }
 
 /// Reports whether the user has a user name or a password.
-pub(crate) fn has_login(user: &User) -> bool {
+pub(crate) fn has_basic_auth(user: &User) -> bool {
     !user.username.value.is_empty() || !user.password.value.is_empty()
 }
 
@@ -50,7 +54,7 @@ pub(crate) fn has_certificate(user: &User) -> bool {
     !user.client_certificate.value.is_empty() || !user.client_certificate_data.value.is_empty()
 }
 
-fn certificate_problems(user: &User, files: &mut ReferencedFiles<'_>) -> Vec<ConfigProblem> {
+fn find_certificate_problems(user: &User, files: &mut ReferencedFiles<'_>) -> Vec<ConfigProblem> {
     let mut problems = Vec::new();
     if !has_certificate(user) {
         return problems;

@@ -65,16 +65,16 @@ impl AdmissionMetrics {
         let lists = [snapshot.mutating_hooks(), snapshot.validating_hooks()].into_iter();
         let hooks: HashSet<&str> =
             lists.flat_map(|list| list.hooks()).map(|hook| hook.name.as_str()).collect();
-        self.hook_calls.retain(&|name| name == OTHER_NAMES || hooks.contains(name));
+        self.hook_calls.retain_hooks(&|name| name == OTHER_NAMES || hooks.contains(name));
         let is_kept = |name: &str| name == OTHER_NAMES || snapshot.find_initializer(name).is_some();
-        self.initializer_waits.retain(&is_kept);
+        self.initializer_waits.retain_initializers(&is_kept);
     }
 
     /// Sets the revision of the store up to which the configuration is in effect, and the time since the store last
     /// confirmed that it is the newest (before the first confirmation, since the start of the server). The server calls
     /// this before it reads the registry.
     pub fn set_config_freshness(&self, revision: u64, age: Duration) {
-        self.config_freshness.set(revision, age);
+        self.config_freshness.set_freshness(revision, age);
     }
 
     /// Counts a request that is refused because the configuration is not known to be current.
@@ -120,13 +120,13 @@ impl AdmissionMetrics {
         self.initializer_waits.count_timeout(self.configured_initializer(name), action);
     }
 
-    /// Counts a read that removed an initializer whose time had long passed.
+    /// Counts a read that removed an initializer which was pending long after its timeout.
     pub fn count_read_repair(&self, name: &str) {
         self.initializer_waits.count_read_repair(self.configured_initializer(name));
     }
 
-    /// Returns the name if a configuration has such an initializer, else [`OTHER_NAMES`]: users can write any name
-    /// into an object.
+    /// Returns the name if a configuration has such an initializer, otherwise [`OTHER_NAMES`], because users can write
+    /// any name into an object.
     fn configured_initializer<'n>(&self, name: &'n str) -> &'n str {
         let snapshot = self.snapshot_in_effect.read().unwrap_or_else(PoisonError::into_inner);
         let found = snapshot.as_ref().and_then(|snapshot| snapshot.find_initializer(name));

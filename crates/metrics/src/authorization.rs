@@ -21,7 +21,7 @@ use prometheus::proto::MetricFamily;
 use self::authorizer_answers::AuthorizerAnswers;
 use self::chain_decisions::ChainDecisions;
 use self::config_reloads::ConfigReloads;
-pub(crate) use self::families::Family;
+pub(crate) use self::families::FamilyDefinition;
 use self::families::{COMMON, CONFIG_FILE};
 use self::webhook_calls::WebhookCalls;
 use self::webhook_certificates::WebhookCertificates;
@@ -43,8 +43,8 @@ pub struct AuthorizationMetrics {
 impl AuthorizationMetrics {
     /// Registers the metrics in a registry.
     ///
-    /// `server_id` distinguishes this server from others; its hash is a label. AuthorizationMetrics of reloads are exposed only if
-    /// a file configures the authorizers (`has_config_file`).
+    /// `server_id` distinguishes this server from others; its hash is a label. The reload metrics are exposed only if a
+    /// file configures the authorizers (`has_config_file`).
     ///
     /// # Errors
     /// The registry has some of the families already.
@@ -61,7 +61,7 @@ impl AuthorizationMetrics {
             webhook_certificates: Arc::default(),
             config_reloads: ConfigReloads::new(server_id),
         });
-        let of_config_file: &[&Family] = if has_config_file { &CONFIG_FILE } else { &[] };
+        let of_config_file: &[&FamilyDefinition] = if has_config_file { &CONFIG_FILE } else { &[] };
         let families = COMMON.iter().chain(of_config_file);
         let descriptors =
             families.map(|family| family.to_descriptor()).collect::<Result<_, _>>()?;
@@ -70,9 +70,10 @@ impl AuthorizationMetrics {
         Ok(metrics)
     }
 
-    /// Sets the webhooks of the configuration in effect. Collection reads their cache size and calls in flight.
+    /// Sets the webhooks of the configuration in effect. The collector reads their cache sizes and calls in flight.
     ///
-    /// Creating an observer for a webhook is not enough: a configuration that is built may never take effect.
+    /// The observer of a webhook does not show that the webhook is in effect, because a configuration that is built
+    /// may never take effect.
     pub fn set_active_webhooks<'a>(&self, webhooks: impl IntoIterator<Item = &'a Arc<Webhook>>) {
         self.webhook_calls.set_active_webhooks(webhooks);
     }

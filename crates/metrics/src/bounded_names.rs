@@ -7,13 +7,13 @@
 use std::collections::HashSet;
 use std::sync::{PoisonError, RwLock};
 
-/// The most names of hooks, and of initializers, that have series of their own at a time.
+/// The maximum number of hook names, and of initializer names, that have their own series at a time.
 pub const NAMES_MAX: usize = 1000;
 
-/// The label value that all other names share. It is not a valid name of a hook or an initializer: those have dots.
+/// The label value that all other names share. Names of hooks and initializers contain dots, so none has this value.
 pub const OTHER_NAMES: &str = "other";
 
-/// The names that have series of their own.
+/// The names that have their own series.
 #[derive(Debug, Default)]
 pub(crate) struct BoundedNames {
     labelled_names: RwLock<HashSet<String>>,
@@ -21,7 +21,7 @@ pub(crate) struct BoundedNames {
 
 impl BoundedNames {
     /// Returns the label value for a name: the name itself, or [`OTHER_NAMES`] if there are too many.
-    pub(crate) fn label_value<'n>(&self, name: &'n str) -> &'n str {
+    pub(crate) fn label_value_for<'n>(&self, name: &'n str) -> &'n str {
         if self.labelled_names.read().unwrap_or_else(PoisonError::into_inner).contains(name) {
             return name;
         }
@@ -34,7 +34,7 @@ impl BoundedNames {
         name
     }
 
-    /// Forgets the names for which `is_kept` is false, so that others can have their place.
+    /// Removes the names for which `is_kept` is false, so that other names can get their own series.
     pub(crate) fn retain(&self, is_kept: &dyn Fn(&str) -> bool) {
         let mut labelled_names =
             self.labelled_names.write().unwrap_or_else(PoisonError::into_inner);
@@ -52,12 +52,12 @@ mod tests {
         let all: Vec<String> = (0..=NAMES_MAX).map(|n| format!("{n}.x.y")).collect();
         let (last, others) = all.split_last().unwrap();
         for name in others {
-            assert_eq!(names.label_value(name), name);
+            assert_eq!(names.label_value_for(name), name);
         }
-        assert_eq!(names.label_value(last), OTHER_NAMES);
-        assert_eq!(names.label_value(&others[0]), "0.x.y");
+        assert_eq!(names.label_value_for(last), OTHER_NAMES);
+        assert_eq!(names.label_value_for(&others[0]), "0.x.y");
         names.retain(&|name| name != "0.x.y");
-        assert_eq!(names.label_value(last), last);
-        assert_eq!(names.label_value(&others[0]), OTHER_NAMES);
+        assert_eq!(names.label_value_for(last), last);
+        assert_eq!(names.label_value_for(&others[0]), OTHER_NAMES);
     }
 }

@@ -9,7 +9,7 @@
 //! There are two ways to count. An authorization decision takes microseconds, so its counters are striped atomics
 //! (`striped_counters`) that a collector reads; a series appears with its first event and disappears when no
 //! authorizer can report to it any more. A call of an admission hook takes a network round trip, so its metrics are
-//! vectors of the `prometheus` crate (`register`) that are looked up by label.
+//! vectors of the `prometheus` crate (`register_metrics`) that are looked up by label.
 //!
 //! Owns: metric families, their labels and buckets, and how many series there can be.
 //! Must not know: HTTP servers, stores, how a decision is made, when a configuration is loaded.
@@ -18,8 +18,8 @@ mod admission;
 mod authorization;
 
 mod bounded_names;
-pub mod register;
-mod samples;
+mod family_samples;
+mod register_metrics;
 mod series_by_name;
 mod striped_counters;
 

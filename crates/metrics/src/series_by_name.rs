@@ -34,10 +34,10 @@ impl<K: Ord + Clone, T: Default> SeriesByName<K, T> {
     }
 
     /// Lists the metrics that an observer holds, sorted by key.
-    pub(crate) fn in_use(&self) -> Vec<(K, Arc<T>)> {
+    pub(crate) fn list_in_use(&self) -> Vec<(K, Arc<T>)> {
         let metrics = self.metrics.lock().unwrap_or_else(PoisonError::into_inner);
-        let in_use = |(key, metric): (&K, &Weak<T>)| Some((key.clone(), metric.upgrade()?));
-        metrics.iter().filter_map(in_use).collect()
+        let list_in_use = |(key, metric): (&K, &Weak<T>)| Some((key.clone(), metric.upgrade()?));
+        metrics.iter().filter_map(list_in_use).collect()
     }
 }
 
@@ -46,7 +46,7 @@ mod tests {
     use std::sync::atomic::AtomicU64;
 
     use super::*;
-    use crate::striped_counters::{increment, load};
+    use crate::striped_counters::{increment, load_counter};
 
     #[test]
     fn metrics_are_shared_while_they_are_held_and_gone_afterwards() {
@@ -55,10 +55,10 @@ mod tests {
         increment(&old);
         let new = names.get_or_create("a");
         drop(old);
-        assert_eq!(load(&new), 1);
+        assert_eq!(load_counter(&new), 1);
         drop(new);
-        assert!(names.in_use().is_empty());
-        assert_eq!(load(&names.get_or_create("a")), 0);
+        assert!(names.list_in_use().is_empty());
+        assert_eq!(load_counter(&names.get_or_create("a")), 0);
     }
 
     #[test]

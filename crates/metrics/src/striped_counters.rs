@@ -1,9 +1,9 @@
 //! Counters and histograms that many threads increment at once.
 //!
-//! Every decision increments some. With one copy of each, all processors would contend for the same few cache lines,
-//! which takes longer than many of the decisions: with two threads, a histogram of the `prometheus` crate takes ten
-//! times as long as with one. So there are several copies, each thread increments one of them, and a collector adds
-//! them up.
+//! Every decision increments some counters. With one copy of each counter, all processors would contend for the same
+//! few cache lines, which takes longer than many decisions: with two threads, a histogram of the `prometheus` crate takes
+//! ten times as long as with one. So each counter has several copies, each thread increments one of them, and a
+//! collector adds them up.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -27,7 +27,7 @@ struct Stripe<T>(T);
 
 impl<T> Striped<T> {
     /// Returns the copy that this thread increments.
-    pub(crate) fn for_this_thread(&self) -> &T {
+    pub(crate) fn stripe_of_this_thread(&self) -> &T {
         thread_local! {
             static STRIPE_INDEX: Cell<usize> = const { Cell::new(usize::MAX) };
         }
@@ -43,7 +43,7 @@ impl<T> Striped<T> {
 
     /// Adds a counter up over all copies.
     pub(crate) fn sum(&self, counter_of: impl Fn(&T) -> &AtomicU64) -> u64 {
-        self.stripes.iter().map(|stripe| load(counter_of(&stripe.0))).sum()
+        self.stripes.iter().map(|stripe| load_counter(counter_of(&stripe.0))).sum()
     }
 
     /// Adds a histogram up over all copies.
@@ -62,7 +62,7 @@ pub(crate) fn increment(counter: &AtomicU64) {
 }
 
 /// Reads the value of a counter.
-pub(crate) fn load(counter: &AtomicU64) -> u64 {
+pub(crate) fn load_counter(counter: &AtomicU64) -> u64 {
     counter.load(Ordering::Relaxed)
 }
 
@@ -72,7 +72,7 @@ pub(crate) fn load(counter: &AtomicU64) -> u64 {
 /// conversion.
 pub(crate) type BucketBounds<const N: usize> = [u64; N];
 
-/// How many durations fell into each bucket.
+/// A histogram of durations: the number of durations in each bucket, and their sum.
 #[derive(Debug)]
 pub(crate) struct Histogram<const N: usize> {
     bucket_counts: [AtomicU64; N],
@@ -104,7 +104,7 @@ impl<const N: usize> Histogram<N> {
 pub(crate) struct MergedHistogram {
     /// The upper bound of each bucket in seconds, and the number of durations up to it.
     cumulative_buckets: Vec<(f64, u64)>,
-    pub(crate) n_all: u64,
+    pub(crate) n_observations: u64,
     sum_seconds: f64,
 }
 
@@ -116,25 +116,25 @@ impl MergedHistogram {
         let sum = |counter_of: fn(&Histogram<N>) -> &AtomicU64| -> u64 {
             histograms
                 .clone()
-                .map(|histogram| load(counter_of(histogram)))
+                .map(|histogram| load_counter(counter_of(histogram)))
                 .fold(0, u64::wrapping_add)
         };
-        let mut n_all = 0;
+        let mut n_observations = 0;
         let cumulative_buckets = bounds
             .iter()
             .enumerate()
             .map(|(bucket, bound)| {
                 let counts =
                     histograms.clone().filter_map(|histogram| histogram.bucket_counts.get(bucket));
-                n_all += counts.map(load).sum::<u64>();
-                (to_seconds(*bound), n_all)
+                n_observations += counts.map(load_counter).sum::<u64>();
+                (ns_to_seconds(*bound), n_observations)
             })
             .collect();
-        n_all += sum(|histogram| &histogram.n_above_bounds);
+        n_observations += sum(|histogram| &histogram.n_above_bounds);
         Self {
             cumulative_buckets,
-            n_all,
-            sum_seconds: to_seconds(sum(|histogram| &histogram.sum_ns)),
+            n_observations,
+            sum_seconds: ns_to_seconds(sum(|histogram| &histogram.sum_ns)),
         }
     }
 }
@@ -149,13 +149,13 @@ impl From<MergedHistogram> for proto::Histogram {
         });
         let mut histogram = Self::default();
         histogram.set_bucket(buckets.collect());
-        histogram.set_sample_count(merged.n_all);
+        histogram.set_sample_count(merged.n_observations);
         histogram.set_sample_sum(merged.sum_seconds);
         histogram
     }
 }
 
-fn to_seconds(ns: u64) -> f64 {
+fn ns_to_seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
 }
 
@@ -174,7 +174,7 @@ mod tests {
         let merged = MergedHistogram::merge(&BOUNDS, [&histogram].into_iter());
         let want = MergedHistogram {
             cumulative_buckets: vec![(1e-6, 2), (0.005, 4)],
-            n_all: 5,
+            n_observations: 5,
             sum_seconds: 0.010_002_002,
         };
         assert_eq!(merged, want);
@@ -192,8 +192,11 @@ mod tests {
             for _ in 0..2 * STRIPES {
                 scope.spawn(|| {
                     for _ in 0..1000 {
-                        increment(&striped.for_this_thread().n);
-                        striped.for_this_thread().times.observe(&BOUNDS, Duration::from_micros(2));
+                        increment(&striped.stripe_of_this_thread().n);
+                        striped
+                            .stripe_of_this_thread()
+                            .times
+                            .observe(&BOUNDS, Duration::from_micros(2));
                     }
                 });
             }
@@ -201,7 +204,7 @@ mod tests {
         let want = 2 * STRIPES as u64 * 1000;
         assert_eq!(striped.sum(|counters| &counters.n), want);
         let merged = striped.merged_histogram(&BOUNDS, |counters| &counters.times);
-        assert_eq!(merged.n_all, want);
+        assert_eq!(merged.n_observations, want);
         assert_eq!(merged.cumulative_buckets, [(1e-6, 0), (0.005, want)]);
     }
 
@@ -210,6 +213,6 @@ mod tests {
         let histogram = Histogram::default();
         histogram.observe(&BOUNDS, Duration::MAX);
         let merged = MergedHistogram::merge(&BOUNDS, [&histogram].into_iter());
-        assert_eq!((merged.cumulative_buckets[1].1, merged.n_all), (0, 1));
+        assert_eq!((merged.cumulative_buckets[1].1, merged.n_observations), (0, 1));
     }
 }

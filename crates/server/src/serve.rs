@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use access_reviews::ForbiddenRequest;
 use admission::InitializerOptions;
 use admission_hooks::{
     CALL_TIME_MAX, CALLS_IN_FLIGHT_MAX, HookEnvironment, RESPONSE_BYTES_MAX,
@@ -31,7 +30,6 @@ use crate::clock::Clock;
 use crate::cluster_ips::PendingIpAllocations;
 use crate::cluster_snapshot::ClusterSnapshot;
 use crate::decodable_versions::DecodableVersions;
-use crate::error_status::IntoStatus;
 use crate::health::Readiness;
 use crate::initializers::{
     InitializationTracker, UninitializedGetMode, run_initialization_jobs, sweep_waiting_objects,

@@ -8,45 +8,45 @@ use authz_chain::{AuthorizerType, Configuration};
 use config::authorization_config::{LoadError, LoadOptions};
 use document::{DOCUMENT_BYTES_MAX, Diagnostic, ReadError, Source, Warning};
 
-use crate::assemble::Assembler;
+use crate::build_authorizers::AuthorizerBuilder;
 use crate::build_error::BuildError;
-use crate::files::read_up_to;
-use crate::flags::ConfigFilePlan;
+use crate::file_set::read_up_to;
 use crate::generation::Generation;
+use crate::plan_from_flags::ConfigFilePlan;
 use crate::sha256_hash::sha256_hash;
 
 /// The configuration in effect, with which the files are compared.
 pub(super) struct CurrentConfig<'a> {
     /// The generation in effect.
     pub(super) generation: &'a Generation,
-    /// The hash of the configuration file when it was last found to mean this generation. It differs from
+    /// The hash of the configuration file when a check last found that it defines this generation. It differs from
     /// the hash of the generation if only a comment has changed since.
     pub(super) file_hash: &'a str,
-    /// The built-in types at the start of the server.
+    /// The built-in authorizer types that the server started with.
     pub(super) built_in_types: &'a BTreeSet<AuthorizerType>,
 }
 
 /// The result of an inspection.
-pub(super) enum Inspection {
+pub(super) enum InspectionResult {
     /// The configuration file can not be read.
     Unreadable(ReadError),
-    /// The files mean the configuration in effect.
+    /// The files define the configuration in effect.
     Unchanged {
         /// The hash of the configuration file.
         hash: String,
     },
     /// The files can not be used.
     Rejected(RejectedFiles),
-    /// The files mean another configuration, which is built.
+    /// The files define another configuration, which is built.
     Built(Box<Generation>),
 }
 
-/// Files that do not make a configuration.
+/// Files that do not define a valid configuration.
 #[derive(Debug)]
 pub(super) struct RejectedFiles {
     /// The hash of the configuration file.
     pub(super) hash: String,
-    /// The error, as one text.
+    /// The error as one line of text.
     pub(super) message: String,
     /// The faults that have a position in a file.
     pub(super) diagnostics: Vec<Diagnostic>,
@@ -56,45 +56,46 @@ pub(super) struct RejectedFiles {
 
 /// Reads the configuration file and, if anything has changed, every file that it refers to.
 ///
-/// 1. The configuration file is read. If that fails, the result is `Unreadable`.
-/// 2. If its hash is known to mean the configuration in effect and no file that this one refers to has
-///    changed, the result is `Unchanged`.
-/// 3. The file is decoded and validated. The built-in types of the start are required.
-/// 4. If it means the configuration in effect and no other file has changed, the result is `Unchanged`.
-/// 5. The authorizers are built.
+/// 1. Read the configuration file. If that fails, the result is `Unreadable`.
+/// 2. If its hash is the known hash of the configuration in effect and no file that it refers to has changed, the
+///    result is `Unchanged`.
+/// 3. Decode and validate the file. It must contain the built-in types that the server started with.
+/// 4. If it defines the configuration in effect and no other file has changed, the result is `Unchanged`.
+/// 5. Build the authorizers.
 pub(super) fn inspect_files(
-    assembler: &Assembler,
+    builder: &AuthorizerBuilder,
     plan: &ConfigFilePlan,
     current: &CurrentConfig<'_>,
-) -> Inspection {
-    let path = assembler.directory.join(&plan.path);
+) -> InspectionResult {
+    let path = builder.directory.join(&plan.path);
     let bytes = match read_up_to(&path, DOCUMENT_BYTES_MAX) {
         Ok(bytes) => bytes,
-        Err(error) => return Inspection::Unreadable(ReadError::new(&path, &error)),
+        Err(error) => return InspectionResult::Unreadable(ReadError::new(&path, &error)),
     };
     let hash = sha256_hash(&bytes);
     let are_unchanged = current.generation.files.are_unchanged();
     if hash == current.file_hash && are_unchanged {
-        return Inspection::Unchanged { hash };
+        return InspectionResult::Unchanged { hash };
     }
-    let (configuration, warnings) = match load(&path, &bytes, current.built_in_types) {
+    let (configuration, warnings) = match load_configuration(&path, &bytes, current.built_in_types)
+    {
         Ok(loaded) => loaded,
-        Err(rejected) => return Inspection::Rejected(rejected.with_hash(hash)),
+        Err(rejected) => return InspectionResult::Rejected(rejected.with_hash(hash)),
     };
     if configuration == current.generation.configuration && are_unchanged {
-        return Inspection::Unchanged { hash };
+        return InspectionResult::Unchanged { hash };
     }
-    let origin = assembler.origin(plan, &bytes);
-    match assembler.build(&configuration, origin, Some(current.generation)) {
+    let origin = builder.origin_of_file(plan, &bytes);
+    match builder.build(&configuration, origin, Some(current.generation)) {
         Ok(mut generation) => {
             generation.warnings.splice(0..0, warnings);
-            Inspection::Built(Box::new(generation))
+            InspectionResult::Built(Box::new(generation))
         }
-        Err(error) => Inspection::Rejected(RejectedContent::from(error).with_hash(hash)),
+        Err(error) => InspectionResult::Rejected(RejectedContent::from(error).with_hash(hash)),
     }
 }
 
-/// Files that do not make a configuration, without the hash of the configuration file.
+/// Files that do not define a valid configuration, without the hash of the configuration file.
 struct RejectedContent {
     message: String,
     diagnostics: Vec<Diagnostic>,
@@ -119,20 +120,23 @@ impl From<BuildError> for RejectedContent {
 }
 
 /// Decodes and validates a configuration file. A reload can neither add nor remove a built-in type.
-fn load(
+fn load_configuration(
     path: &Path,
     bytes: &[u8],
     built_in_types: &BTreeSet<AuthorizerType>,
 ) -> Result<(Configuration, Vec<Warning>), RejectedContent> {
-    // A missing kubeconfig makes the file invalid, so the reloader has to watch for its creation.
+    // A missing kubeconfig makes the file invalid, so the reloader must watch for its creation.
     let probed_files = RefCell::new(Vec::new());
-    let probe = |path: &Path| {
+    let stat_and_record = |path: &Path| {
         probed_files.borrow_mut().push(path.to_owned());
         config::authorization_config::stat_file(path)
     };
     let required: Vec<AuthorizerType> = built_in_types.iter().copied().collect();
-    let options =
-        LoadOptions { required_types: &required, stat_file: &probe, ..LoadOptions::default() };
+    let options = LoadOptions {
+        required_types: &required,
+        stat_file: &stat_and_record,
+        ..LoadOptions::default()
+    };
     let name = path.display().to_string();
     let source = Source { name: &name, bytes };
     let loaded = config::authorization_config::load(&source, &options);
@@ -161,7 +165,7 @@ fn load(
     Err(rejected(field_errors::aggregate(&messages), &diagnostics))
 }
 
-/// The positions of the types that were not there at the start. A load that does not know these types
+/// Finds the positions of the types that the server did not start with: a load that does not know these types
 /// reports a fault at each of them.
 fn diagnose_added_types(
     source: &Source<'_>,

@@ -1,24 +1,24 @@
-//! The folders that have to be watched so that every change of some files is reported.
+//! The folders to watch so that the system reports every change of some files.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 
-/// The most symbolic links on the path to one file; the system has the same limit.
+/// The maximum number of symbolic links on the path to one file. Linux has the same limit.
 const LINKS_MAX: usize = 40;
 
 /// The directory entries on the paths to some files.
 ///
-/// A mounted volume changes files by replacing a link to a folder, an editor by renaming a new file over the
-/// old one. The system reports neither as an event of the file, so folders are watched instead of files:
-/// each folder that contains the file, or a link on its path, or that would contain the missing entry.
+/// A mounted volume changes files by replacing a link to a folder, and an editor by renaming a new file over the
+/// old one. The system reports neither as an event of the file, so the reloader watches folders instead of files:
+/// each folder that contains the file or a link on its path, or that would contain a missing entry.
 ///
 /// INVARIANT: folders are free of links, so that none is watched under two names.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct WatchedPaths {
     /// The folders to watch.
     pub(super) folders: BTreeSet<PathBuf>,
-    /// The entries in them whose change matters.
+    /// The entries of these folders whose change matters.
     pub(super) entries: BTreeSet<PathBuf>,
 }
 

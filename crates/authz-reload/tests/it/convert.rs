@@ -36,7 +36,7 @@ fn comparable(configuration: &Configuration) -> Configuration {
 }
 
 fn server() -> ConversionContext<'static> {
-    ConversionContext { directory: Path::new("/srv"), hooks: None, is_anonymous_enabled: true }
+    ConversionContext { directory: Path::new("/srv"), hook_names: None, is_anonymous_enabled: true }
 }
 
 fn webhook(config_file: &str) -> WebhookFlags {
@@ -49,7 +49,12 @@ fn webhook(config_file: &str) -> WebhookFlags {
 }
 
 fn modes(modes: &[AuthorizerType], webhook: Option<WebhookFlags>) -> AuthorizationModes {
-    AuthorizationModes { modes: modes.to_vec(), is_explicit: true, policy_file: None, webhook }
+    AuthorizationModes {
+        modes: modes.to_vec(),
+        are_modes_explicit: true,
+        policy_file: None,
+        webhook,
+    }
 }
 
 #[test]
@@ -89,7 +94,7 @@ fn what_no_file_says_is_told() {
     use AuthorizerType::{Abac, AlwaysAllow};
     let flags = AuthorizationModes {
         modes: vec![Abac, AlwaysAllow],
-        is_explicit: false,
+        are_modes_explicit: false,
         policy_file: Some(PathBuf::from("p.jsonl")),
         webhook: None,
     };
@@ -98,7 +103,7 @@ fn what_no_file_says_is_told() {
     assert!(said("Keep --authorization-policy-file=p.jsonl"), "{differences:?}");
     assert!(said("--anonymous-auth=false"), "{differences:?}");
     assert!(said("ABAC,AlwaysAllow"), "{differences:?}");
-    assert!(said("while the server runs"), "{differences:?}");
+    assert!(said("changes take effect while it runs"), "{differences:?}");
     let closed = ConversionContext { is_anonymous_enabled: false, ..server() };
     let differences = convert_flags_to_config(&flags, &closed).unwrap().differences;
     assert!(!differences.iter().any(|difference| difference.contains("anonymous")));
@@ -107,17 +112,17 @@ fn what_no_file_says_is_told() {
 #[test]
 fn several_hooks_need_a_file_each() {
     let hooks = ["b.example".to_owned(), "a".to_owned()];
-    let context = ConversionContext { hooks: Some(&hooks), ..server() };
+    let context = ConversionContext { hook_names: Some(&hooks), ..server() };
     let flags = modes(&[AuthorizerType::Webhook], Some(webhook("/etc/hooks.yaml")));
     let ConvertedConfig { yaml, differences } = convert_flags_to_config(&flags, &context).unwrap();
     let configuration = loaded(&yaml);
     let names: Vec<&str> = configuration.authorizers().iter().map(Authorizer::name).collect();
     assert_eq!(names, ["b.example", "a"]);
-    let want = "/etc/hooks.yaml has 2 hooks, and kubeConfigFile takes a file of exactly one: split \
-        it into /etc/hooks.b.example.yaml (b.example), /etc/hooks.a.yaml (a) before the server \
-        starts.";
+    let want = "/etc/hooks.yaml has 2 hooks, but kubeConfigFile takes a file with exactly one: \
+        split it into /etc/hooks.b.example.yaml (b.example), /etc/hooks.a.yaml (a) before you start \
+        the server.";
     assert!(differences.iter().any(|difference| difference == want), "{differences:?}");
-    let one = ConversionContext { hooks: Some(&hooks[..1]), ..server() };
+    let one = ConversionContext { hook_names: Some(&hooks[..1]), ..server() };
     let ConvertedConfig { yaml, differences } = convert_flags_to_config(&flags, &one).unwrap();
     assert!(yaml.contains("kubeConfigFile: /etc/hooks.yaml\n"), "{yaml}");
     assert!(!differences.iter().any(|difference| difference.contains("split")), "{differences:?}");
@@ -158,10 +163,10 @@ proptest! {
         name in proptest::option::of("[a-z0-9]([-a-z0-9]{0,8}[a-z0-9])?"),
     ) {
         let hooks = name.map(|name| vec![name]);
-        let context = ConversionContext { hooks: hooks.as_deref(), ..server() };
+        let context = ConversionContext { hook_names: hooks.as_deref(), ..server() };
         let webhook = kinds.contains(&AuthorizerType::Webhook).then_some(webhook);
         let flags = modes(&kinds, webhook);
-        let Ok(meant) = flags.to_configuration(context.directory, context.hooks) else {
+        let Ok(meant) = flags.to_configuration(context.directory, context.hook_names) else {
             // A hook may bear the name of a built-in authorizer.
             prop_assert!(convert_flags_to_config(&flags, &context).is_err());
             return Ok(());

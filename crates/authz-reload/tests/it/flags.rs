@@ -21,7 +21,7 @@ fn modes(names: &[&str]) -> AuthorizationOptions {
 }
 
 fn config() -> AuthorizationOptions {
-    AuthorizationOptions { config: path("f"), ..AuthorizationOptions::default() }
+    AuthorizationOptions { config_file: path("f"), ..AuthorizationOptions::default() }
 }
 
 fn path(path: &str) -> Option<PathBuf> {
@@ -114,7 +114,7 @@ fn a_file_excludes_other_flags_even_with_their_defaults() {
 
 #[test]
 fn a_closed_gate_refuses_files_and_nothing_else() {
-    let closed = |options| AuthorizationOptions { is_structured_enabled: false, ..options };
+    let closed = |options| AuthorizationOptions { is_structured_config_enabled: false, ..options };
     let gate = "--authorization-config cannot be used without enabling \
                 StructuredAuthorizationConfiguration feature flag";
     check(&closed(config()), gate);

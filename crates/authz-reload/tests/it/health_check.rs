@@ -8,7 +8,7 @@ use crate::hook::RunningHook;
 use crate::stage::{NEVER, Stage, with_webhook};
 
 fn checking() -> ReloadOptions {
-    ReloadOptions { poll: NEVER, has_watch: false, has_health_check: true }
+    ReloadOptions { poll_interval: NEVER, watches_files: false, checks_webhook_health: true }
 }
 
 #[tokio::test]
@@ -16,7 +16,7 @@ async fn a_configuration_waits_for_its_webhooks() {
     let stage = Stage::new();
     let (old, new) = (RunningHook::start(&stage, "old"), RunningHook::start(&stage, "new"));
     stage.write("config", &with_webhook("w", &old.path(&stage)));
-    let reloader = stage.follow_with("config", checking());
+    let reloader = stage.start_reloader("config", checking());
     new.peer.stop_listening().unwrap();
     stage.write("config", &with_webhook("w", &new.path(&stage)));
     for n_failures in [1, 2] {
@@ -25,7 +25,7 @@ async fn a_configuration_waits_for_its_webhooks() {
         };
         assert!(message.contains("webhook w is not healthy: "), "{message}");
         assert!(message.contains("connection refused"), "{message}");
-        assert_eq!(stage.told().failures(), n_failures);
+        assert_eq!(stage.observed().failures(), n_failures);
         assert!(reloader.status().pending.is_some());
     }
     new.peer.listen().unwrap();
@@ -40,7 +40,7 @@ async fn an_unchanged_webhook_need_not_be_healthy() {
     let hook = RunningHook::start(&stage, "w");
     let text = with_webhook("w", &hook.path(&stage));
     stage.write("config", &text);
-    let reloader = stage.follow_with("config", checking());
+    let reloader = stage.start_reloader("config", checking());
     hook.peer.stop_listening().unwrap();
     // The same authorizers in another order.
     let entries = text.replace("- type: RBAC\n  name: rbac\n", "");
@@ -55,12 +55,13 @@ async fn the_poll_tries_again() {
     let (old, new) = (RunningHook::start(&stage, "old"), RunningHook::start(&stage, "new"));
     stage.write("config", &with_webhook("w", &old.path(&stage)));
     let poll = Duration::from_millis(20);
-    let _reloader = stage.follow_with("config", ReloadOptions { poll, ..checking() });
+    let _reloader =
+        stage.start_reloader("config", ReloadOptions { poll_interval: poll, ..checking() });
     new.peer.stop_listening().unwrap();
     stage.write("config", &with_webhook("w", &new.path(&stage)));
-    stage.hear("the check failed twice", |told| told.failures() > 1).await;
+    stage.wait_until("the check failed twice", |observed| observed.failures() > 1).await;
     new.peer.listen().unwrap();
-    stage.hear("the check succeeded", |told| told.successes() == 1).await;
+    stage.wait_until("the check succeeded", |observed| observed.successes() == 1).await;
 }
 
 #[tokio::test]
@@ -68,8 +69,8 @@ async fn waiting_for_a_webhook_does_not_delay_a_newer_configuration() {
     let stage = Stage::new();
     let (old, new) = (RunningHook::start(&stage, "old"), RunningHook::start(&stage, "new"));
     stage.write("config", &with_webhook("w", &old.path(&stage)));
-    let options = ReloadOptions { has_watch: true, ..checking() };
-    let reloader = stage.follow_with("config", options);
+    let options = ReloadOptions { watches_files: true, ..checking() };
+    let reloader = stage.start_reloader("config", options);
     // Connections are made and never answered, so the handshake lasts as long as it may.
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let kubeconfig = old.kubeconfig();
@@ -84,8 +85,8 @@ async fn waiting_for_a_webhook_does_not_delay_a_newer_configuration() {
     .await
     .unwrap();
     stage.write("config", &with_webhook("w", &new.path(&stage)));
-    stage.hear("newer configuration", |told| told.successes() == 1).await;
-    assert_eq!(stage.told().failures(), 0);
+    stage.wait_until("newer configuration", |observed| observed.successes() == 1).await;
+    assert_eq!(stage.observed().failures(), 0);
     assert_eq!(reloader.generation().number, 2);
     drop((silent, connected));
 }

@@ -17,7 +17,7 @@ use crate::stage::{Stage, header, names, webhook_entry, with_webhook};
 fn flags(file: &str) -> AuthorizationPlan {
     AuthorizationPlan::Modes(AuthorizationModes {
         modes: vec![AuthorizerType::Node, AuthorizerType::Webhook, AuthorizerType::Rbac],
-        is_explicit: true,
+        are_modes_explicit: true,
         policy_file: None,
         webhook: Some(WebhookFlags {
             config_file: PathBuf::from(file),
@@ -29,7 +29,7 @@ fn flags(file: &str) -> AuthorizationPlan {
 }
 
 fn start(stage: &Stage, file: &str) -> Result<Generation, StartError> {
-    stage.assembler().start(&flags(file))
+    stage.builder().build_first(&flags(file))
 }
 
 #[tokio::test]
@@ -85,7 +85,8 @@ async fn hooks_of_flags_are_webhooks_of_their_own_name() {
     stage.write("hooks", &hook_file(&[("b", "some-service"), ("a", "other")]));
     let generation = start(&stage, "hooks").unwrap();
     assert_eq!(names(&generation), "node,b,a,rbac");
-    let endpoints: Vec<&str> = generation.hooks.iter().map(|hook| hook.endpoint.as_str()).collect();
+    let endpoints: Vec<&str> =
+        generation.configured_webhooks.iter().map(|hook| hook.endpoint.as_str()).collect();
     assert_eq!(
         endpoints,
         ["https://some-service.some-namespace.svc:443/", "https://other.some-namespace.svc:443/"]
@@ -111,9 +112,9 @@ async fn a19_endpoints_of_services_are_checked() {
         ("hooks", false, Verdict::Unavailable(Unavailable::OutOfResources)),
         ("w.kubeconfig", false, Verdict::Allow),
     ] {
-        let mut assembler = stage.assembler();
-        assembler.limits.address_policy = AddressPolicy { allows_loopback };
-        let generation = assembler.start(&flags(file)).unwrap();
+        let mut builder = stage.builder();
+        builder.connection_limits.address_policy = AddressPolicy { allows_loopback };
+        let generation = builder.build_first(&flags(file)).unwrap();
         assert_eq!(ask(&generation, "ana").await, verdict, "{file} {allows_loopback}");
     }
     assert_eq!(hook.peer.n_requests(), 2);
@@ -151,7 +152,7 @@ async fn a_reload_calls_the_new_webhook_and_not_the_old() {
     let stage = Stage::new();
     let (old, new) = (RunningHook::start(&stage, "old"), RunningHook::start(&stage, "new"));
     stage.write("config", &with_webhook("w", &old.path(&stage)));
-    let reloader = stage.deaf("config");
+    let reloader = stage.start_unwatched("config");
     assert_eq!(ask(&reloader.generation(), "ana").await, Verdict::Allow);
     stage.write("config", &with_webhook("w", &new.path(&stage)));
     assert_eq!(reloader.check_now().await, CheckResult::Applied(2));
@@ -166,13 +167,13 @@ async fn an_unchanged_webhook_keeps_its_answers() {
     let (one, two) = (RunningHook::start(&stage, "one"), RunningHook::start(&stage, "two"));
     let first = webhook_entry(&header(), "one", &one.path(&stage));
     stage.write("config", &first);
-    let reloader = stage.deaf("config");
+    let reloader = stage.start_unwatched("config");
     let before = reloader.generation();
     assert_eq!(ask(&before, "ana").await, Verdict::Allow);
     stage.write("config", &webhook_entry(&first, "two", &two.path(&stage)));
     assert_eq!(reloader.check_now().await, CheckResult::Applied(2));
     let after = reloader.generation();
-    assert!(Arc::ptr_eq(&before.hooks[0], &after.hooks[0]));
+    assert!(Arc::ptr_eq(&before.configured_webhooks[0], &after.configured_webhooks[0]));
     assert_eq!(ask(&after, "ana").await, Verdict::Allow);
     assert_eq!(one.peer.requests().len(), 1);
 
@@ -192,7 +193,7 @@ async fn a_request_ends_with_the_generation_it_began_with() {
     let old = RunningHook::start_with(&stage, "old", slow);
     let new = RunningHook::start_with(&stage, "new", vec![answer(false)]);
     stage.write("config", &with_webhook("w", &old.path(&stage)));
-    let reloader = stage.deaf("config");
+    let reloader = stage.start_unwatched("config");
     let begun = reloader.generation();
     let in_flight = tokio::spawn(async move { ask(&begun, "ana").await });
     let peer = tokio::task::spawn_blocking(move || {
@@ -212,18 +213,18 @@ async fn a_kubeconfig_that_is_repaired_is_used() {
     let stage = Stage::new();
     let (old, new) = (RunningHook::start(&stage, "old"), RunningHook::start(&stage, "new"));
     stage.write("config", &with_webhook("w", &old.path(&stage)));
-    let reloader = stage.follow("config");
+    let reloader = stage.start_watching("config");
     stage.write("new.kubeconfig", "clusters: []\n");
     stage.write("config", &with_webhook("w", &new.path(&stage)));
-    let told = stage.hear("the check failed", |told| told.failures() == 1).await;
-    let log = told.log.last().unwrap();
+    let observed = stage.wait_until("the check failed", |observed| observed.failures() == 1).await;
+    let log = observed.log.last().unwrap();
     assert!(log.contains("no configuration has been provided"), "{log}");
     // Nothing but the kubeconfig changes, and that is heard of.
     new.write_kubeconfig(&stage);
-    stage.hear("the check succeeded", |told| told.successes() == 1).await;
+    stage.wait_until("the check succeeded", |observed| observed.successes() == 1).await;
     assert_eq!(ask(&reloader.generation(), "ana").await, Verdict::Allow);
     assert_eq!(new.peer.requests().len(), 1);
-    assert_eq!(stage.told().failures(), 1);
+    assert_eq!(stage.observed().failures(), 1);
 }
 
 #[tokio::test]
@@ -231,15 +232,16 @@ async fn a_kubeconfig_that_appears_is_used() {
     let stage = Stage::new();
     let (old, new) = (RunningHook::start(&stage, "old"), RunningHook::start(&stage, "new"));
     stage.write("config", &with_webhook("w", &old.path(&stage)));
-    let _reloader = stage.follow("config");
+    let _reloader = stage.start_watching("config");
     std::fs::create_dir(stage.path("later")).unwrap();
     let missing = stage.path("later/kubeconfig");
     stage.write("config", &with_webhook("w", &missing));
-    let told = stage.hear("missing kubeconfig", |told| told.failures() == 1).await;
-    assert!(told.log.last().unwrap().contains("config:14:23: "), "{:?}", told.log);
+    let observed =
+        stage.wait_until("missing kubeconfig", |observed| observed.failures() == 1).await;
+    assert!(observed.log.last().unwrap().contains("config:14:23: "), "{:?}", observed.log);
     let text = new.kubeconfig().replace("new.", "../new.");
     stage.write("later/kubeconfig", &text);
-    stage.hear("kubeconfig appears", |told| told.successes() == 1).await;
+    stage.wait_until("kubeconfig appears", |observed| observed.successes() == 1).await;
 }
 
 #[tokio::test]
@@ -247,14 +249,14 @@ async fn every_file_behind_a_webhook_is_followed() {
     let stage = Stage::new();
     let hook = RunningHook::start(&stage, "w");
     stage.write("config", &with_webhook("w", &hook.path(&stage)));
-    let reloader = stage.follow("config");
+    let reloader = stage.start_watching("config");
     let files = reloader.status().files;
     for name in ["/config", "/w.ca", "/w.kubeconfig", "/w.token"] {
         assert!(files.iter().any(|file| file.ends_with(name)), "{name}: {files:?}");
     }
     assert_eq!(ask(&reloader.generation(), "ana").await, Verdict::Allow);
     stage.rename("w.token", "hush-two");
-    stage.hear("new token", |told| told.successes() == 1).await;
+    stage.wait_until("new token", |observed| observed.successes() == 1).await;
     assert_eq!(ask(&reloader.generation(), "ana").await, Verdict::Allow);
     let tokens: Vec<_> = hook
         .peer
@@ -265,8 +267,12 @@ async fn every_file_behind_a_webhook_is_followed() {
     let want = ["Bearer hush-one", "Bearer hush-two"].map(|token| Some(token.to_owned()));
     assert_eq!(tokens, want, "a webhook with another token is another one");
     stage.write("w.ca", "no certificate");
-    let told = stage.hear("unusable authority", |told| told.failures() == 1).await;
-    assert!(told.log.last().unwrap().contains("unable to load root certificates"), "{told:?}");
+    let observed =
+        stage.wait_until("unusable authority", |observed| observed.failures() == 1).await;
+    assert!(
+        observed.log.last().unwrap().contains("unable to load root certificates"),
+        "{observed:?}"
+    );
 }
 
 #[tokio::test]
@@ -274,7 +280,7 @@ async fn the_status_tells_everything_but_secrets() {
     let stage = Stage::new();
     let hook = RunningHook::start(&stage, "w");
     stage.write("config", &with_webhook("w", &hook.path(&stage)));
-    let reloader = stage.deaf("config");
+    let reloader = stage.start_unwatched("config");
     assert_eq!(ask(&reloader.generation(), "ana").await, Verdict::Allow);
     let status = serde_json::to_value(reloader.status()).unwrap();
     assert_eq!(status["source"], "file");
@@ -287,6 +293,7 @@ async fn the_status_tells_everything_but_secrets() {
     assert!(webhook["lastSuccess"].as_str().unwrap().ends_with('Z'), "{webhook}");
     assert_eq!(status["authorizers"][1], serde_json::json!({"type": "RBAC", "name": "rbac"}));
     assert!(!status.to_string().contains("hush"), "{status}");
-    let shown = format!("{:?} {:?}", reloader.generation(), reloader.generation().hooks);
+    let shown =
+        format!("{:?} {:?}", reloader.generation(), reloader.generation().configured_webhooks);
     assert!(!shown.contains("hush"), "{shown}");
 }

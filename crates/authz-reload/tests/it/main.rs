@@ -4,7 +4,6 @@
 mod convert;
 mod error_chains;
 mod flags;
-mod following;
 mod health_check;
 mod hook;
 mod hooks;
@@ -12,3 +11,4 @@ mod reload;
 mod stage;
 mod start;
 mod under_load;
+mod watching;

@@ -25,50 +25,50 @@ fn stage() -> Stage {
 #[tokio::test]
 async fn the_start_is_no_reload() {
     let stage = stage();
-    let reloader = stage.deaf("config");
+    let reloader = stage.start_unwatched("config");
     assert_eq!(reloader.check_now().await, CheckResult::Unchanged);
-    let told = stage.told();
-    assert_eq!(told.reloads, []);
-    assert_eq!(told.hash, Some(sha256_hash(built_in(FIRST).as_bytes())));
-    assert!(told.published.is_empty() && told.log.is_empty(), "{told:?}");
+    let observed = stage.observed();
+    assert_eq!(observed.reloads, []);
+    assert_eq!(observed.hash, Some(sha256_hash(built_in(FIRST).as_bytes())));
+    assert!(observed.published.is_empty() && observed.log.is_empty(), "{observed:?}");
 }
 
 #[tokio::test]
 async fn a_bad_file_leaves_the_old_one_serving_and_a_good_one_follows() {
     let stage = stage();
-    let reloader = stage.deaf("config");
+    let reloader = stage.start_unwatched("config");
     stage.write("config", "apiVersion: apiserver.config.k8s.io\n");
     let message = failed(reloader.check_now().await);
     assert!(message.starts_with("failed to load AuthorizationConfiguration"), "{message}");
-    let told = stage.told();
-    assert_eq!((told.failures(), told.successes()), (1, 0));
-    assert_eq!(told.hash, Some(sha256_hash(built_in(FIRST).as_bytes())));
-    assert!(told.log[0].contains("config:1:1: "), "{:?}", told.log);
+    let observed = stage.observed();
+    assert_eq!((observed.failures(), observed.successes()), (1, 0));
+    assert_eq!(observed.hash, Some(sha256_hash(built_in(FIRST).as_bytes())));
+    assert!(observed.log[0].contains("config:1:1: "), "{:?}", observed.log);
     let pending = reloader.status().pending;
     assert_eq!(pending, Some(sha256_hash(b"apiVersion: apiserver.config.k8s.io\n")));
 
     let good = built_in(&["RBAC", "Node"]).replace("k8s.io/v1\n", "k8s.io/v1beta1\n");
     stage.write("config", &good);
     assert_eq!(reloader.check_now().await, CheckResult::Applied(2));
-    let told = stage.told();
-    assert_eq!((told.failures(), told.successes()), (1, 1));
-    assert_eq!(told.hash, Some(sha256_hash(good.as_bytes())));
-    assert_eq!(told.published, ["rbac,node"]);
+    let observed = stage.observed();
+    assert_eq!((observed.failures(), observed.successes()), (1, 1));
+    assert_eq!(observed.hash, Some(sha256_hash(good.as_bytes())));
+    assert_eq!(observed.published, ["rbac,node"]);
     assert_eq!(reloader.status().pending, None);
 }
 
 #[tokio::test]
 async fn a_deleted_file_fails_with_every_check() {
     let stage = stage();
-    let reloader = stage.deaf("config");
+    let reloader = stage.start_unwatched("config");
     std::fs::remove_file(stage.path("config")).unwrap();
     for _ in 0..2 {
         let message = failed(reloader.check_now().await);
         assert!(message.ends_with("no such file or directory"), "{message}");
     }
-    let told = stage.told();
-    assert_eq!((told.failures(), told.successes()), (2, 0));
-    assert_eq!(told.hash, Some(sha256_hash(built_in(FIRST).as_bytes())));
+    let observed = stage.observed();
+    assert_eq!((observed.failures(), observed.successes()), (2, 0));
+    assert_eq!(observed.hash, Some(sha256_hash(built_in(FIRST).as_bytes())));
     let last = reloader.status().last_attempt.unwrap();
     assert!(!last.ok && last.error.unwrap().contains("no such file"));
     stage.write("config", &built_in(FIRST));
@@ -78,7 +78,7 @@ async fn a_deleted_file_fails_with_every_check() {
 #[tokio::test]
 async fn a_folder_in_the_place_of_the_file_is_unreadable() {
     let stage = stage();
-    let reloader = stage.deaf("config");
+    let reloader = stage.start_unwatched("config");
     std::fs::remove_file(stage.path("config")).unwrap();
     std::fs::create_dir(stage.path("config")).unwrap();
     assert!(failed(reloader.check_now().await).contains("is a directory"));
@@ -87,38 +87,38 @@ async fn a_folder_in_the_place_of_the_file_is_unreadable() {
 #[tokio::test]
 async fn a_comment_changes_nothing() {
     let stage = stage();
-    let reloader = stage.deaf("config");
+    let reloader = stage.start_unwatched("config");
     let text = format!("# harmless\n{}", built_in(FIRST)).replace("/v1\n", "/v1alpha1\n");
     stage.write("config", &text);
     assert_eq!(reloader.check_now().await, CheckResult::Unchanged);
-    let told = stage.told();
-    assert_eq!(told.reloads, []);
-    assert_eq!(told.hash, Some(sha256_hash(built_in(FIRST).as_bytes())));
+    let observed = stage.observed();
+    assert_eq!(observed.reloads, []);
+    assert_eq!(observed.hash, Some(sha256_hash(built_in(FIRST).as_bytes())));
 }
 
 #[tokio::test]
 async fn the_way_back_is_no_reload() {
     let stage = stage();
-    let reloader = stage.deaf("config");
+    let reloader = stage.start_unwatched("config");
     stage.write("config", "kind: x");
     let message = failed(reloader.check_now().await);
     // A bad file counts once, however often it is looked at.
     assert_eq!(failed(reloader.check_now().await), message);
     stage.write("config", &built_in(FIRST));
     assert_eq!(reloader.check_now().await, CheckResult::Unchanged);
-    let told = stage.told();
-    assert_eq!((told.failures(), told.successes()), (1, 0));
-    assert_eq!(told.hash, Some(sha256_hash(built_in(FIRST).as_bytes())));
+    let observed = stage.observed();
+    assert_eq!((observed.failures(), observed.successes()), (1, 0));
+    assert_eq!(observed.hash, Some(sha256_hash(built_in(FIRST).as_bytes())));
     // The same bad file once more is a new failure.
     stage.write("config", "kind: x");
     assert_eq!(failed(reloader.check_now().await), message);
-    assert_eq!(stage.told().failures(), 2);
+    assert_eq!(stage.observed().failures(), 2);
 }
 
 #[tokio::test]
 async fn a_bad_file_that_goes_and_returns_is_still_pending() {
     let stage = stage();
-    let reloader = stage.deaf("config");
+    let reloader = stage.start_unwatched("config");
     stage.write("config", "kind: x");
     let message = failed(reloader.check_now().await);
     std::fs::remove_file(stage.path("config")).unwrap();
@@ -128,13 +128,13 @@ async fn a_bad_file_that_goes_and_returns_is_still_pending() {
     let status = reloader.status();
     assert_eq!(status.pending, Some(sha256_hash(b"kind: x")));
     assert_eq!(status.last_attempt.unwrap().error, Some(message));
-    assert_eq!(stage.told().failures(), 2);
+    assert_eq!(stage.observed().failures(), 2);
 }
 
 #[tokio::test]
 async fn built_in_types_are_those_of_the_start() {
     let stage = stage();
-    let reloader = stage.deaf("config");
+    let reloader = stage.start_unwatched("config");
     stage.write("config", &built_in(&["Node"]));
     assert_eq!(failed(reloader.check_now().await), "missing required types: [RBAC]");
     stage.write("config", &built_in(&["RBAC", "Node"]));
@@ -146,16 +146,16 @@ async fn built_in_types_are_those_of_the_start() {
             "authorizer type {kind} is not allowed if it was not enabled at initial server startup"
         );
         assert_eq!(failed(reloader.check_now().await), want);
-        let log = stage.told().log.pop().unwrap();
+        let log = stage.observed().log.pop().unwrap();
         assert!(log.contains("config:8:9: authorizer type"), "{log}");
     }
-    assert_eq!(stage.told().published, ["rbac,node"]);
+    assert_eq!(stage.observed().published, ["rbac,node"]);
 }
 
 #[tokio::test]
 async fn connections_of_pods_are_refused() {
     let stage = stage();
-    let reloader = stage.deaf("config");
+    let reloader = stage.start_unwatched("config");
     let text = format!(
         "{}- type: Webhook\n  name: w\n  webhook:\n    timeout: 3s\n    \
          subjectAccessReviewVersion: v1\n    failurePolicy: Deny\n    connectionInfo: {{type: \
@@ -172,13 +172,13 @@ async fn connections_of_pods_are_refused() {
 #[tokio::test]
 async fn an_empty_file_and_a_huge_one_are_refused() {
     let stage = stage();
-    let reloader = stage.deaf("config");
+    let reloader = stage.start_unwatched("config");
     stage.write("config", "");
     assert!(failed(reloader.check_now().await).contains("at least one authorization mode"));
     let huge = header() + &"#".repeat(document::DOCUMENT_BYTES_MAX);
     stage.write("config", &huge);
     assert!(failed(reloader.check_now().await).contains("file is larger than"));
-    assert_eq!(stage.told().failures(), 2);
+    assert_eq!(stage.observed().failures(), 2);
 }
 
 #[tokio::test]
@@ -192,13 +192,13 @@ async fn policies_are_followed_and_kept_while_they_do_not_change() {
     };
     stage.write("policies", &line("ana"));
     stage.write("config", &built_in(&["ABAC", "RBAC"]));
-    let reloader = stage.deaf("config");
+    let reloader = stage.start_unwatched("config");
     stage.write("policies", &line("bob"));
     assert_eq!(reloader.check_now().await, CheckResult::Applied(2));
     stage.write("policies", "{\n");
     let message = failed(reloader.check_now().await);
     assert!(message.starts_with("error reading policy file"), "{message}");
-    let log = stage.told().log.pop().unwrap();
+    let log = stage.observed().log.pop().unwrap();
     assert!(log.contains("policies:1:"), "{log}");
     assert!(reloader.status().files.iter().any(|file| file.ends_with("/policies")));
     stage.write("policies", &line("bob"));
@@ -208,17 +208,17 @@ async fn policies_are_followed_and_kept_while_they_do_not_change() {
 #[tokio::test]
 async fn a_generation_that_can_not_be_published_is_a_failed_reload() {
     let stage = stage();
-    let reloader = stage.deaf("config");
+    let reloader = stage.start_unwatched("config");
     let changed = built_in(&["RBAC", "Node"]);
     stage.write("config", &changed);
     stage.refuse_to_publish(true);
     for n_failures in [1, 2] {
         let message = failed(reloader.check_now().await);
         assert_eq!(message, "the authorizers can not be replaced: no room");
-        let told = stage.told();
-        assert_eq!((told.failures(), told.successes()), (n_failures, 0));
-        assert_eq!(told.hash, Some(sha256_hash(built_in(FIRST).as_bytes())));
-        assert!(told.log.last().unwrap().contains("no room"), "{:?}", told.log);
+        let observed = stage.observed();
+        assert_eq!((observed.failures(), observed.successes()), (n_failures, 0));
+        assert_eq!(observed.hash, Some(sha256_hash(built_in(FIRST).as_bytes())));
+        assert!(observed.log.last().unwrap().contains("no room"), "{:?}", observed.log);
         let status = reloader.status();
         assert_eq!((status.generation, reloader.generation().number), (1, 1));
         assert_eq!(status.pending, Some(sha256_hash(changed.as_bytes())));
@@ -227,7 +227,7 @@ async fn a_generation_that_can_not_be_published_is_a_failed_reload() {
     }
     stage.refuse_to_publish(false);
     assert_eq!(reloader.check_now().await, CheckResult::Applied(2));
-    assert_eq!(stage.told().published, ["rbac,node"]);
+    assert_eq!(stage.observed().published, ["rbac,node"]);
     assert_eq!(reloader.status().pending, None);
 }
 
@@ -240,14 +240,14 @@ async fn a_configuration_of_flags_stays() {
     let modes = vec![authz_chain::AuthorizerType::Rbac];
     let plan = AuthorizationPlan::Modes(AuthorizationModes {
         modes,
-        is_explicit: true,
+        are_modes_explicit: true,
         policy_file: None,
         webhook: None,
     });
-    let first = Arc::new(stage.assembler().start(&plan).unwrap());
+    let first = Arc::new(stage.builder().build_first(&plan).unwrap());
     assert_eq!(first.source, ConfigSource::Flags);
     let reloader = Reloader::start(
-        stage.assembler(),
+        stage.builder(),
         &plan,
         first,
         ReloadOptions::default(),
@@ -257,5 +257,5 @@ async fn a_configuration_of_flags_stays() {
     assert_eq!(reloader.check_now().await, CheckResult::Unchanged);
     let status = reloader.status();
     assert_eq!((status.source, status.hash, status.generation), ("flags", None, 1));
-    assert_eq!(stage.told().hash, None);
+    assert_eq!(stage.observed().hash, None);
 }

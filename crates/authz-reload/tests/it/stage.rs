@@ -1,29 +1,34 @@
-//! A server's view of its configuration: files in a folder, a reloader, and what it tells.
+//! A folder with configuration files, a reloader of them, and the events that the reloader reports.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant, SystemTime};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 use authz_chain::{AuthorizerType, DecisionObserver};
 use authz_reload::{
-    AppliedConfig, Assembler, AuthorizationObservers, AuthorizationPlan, ConfigFilePlan,
+    AppliedConfig, AuthorizationObservers, AuthorizationPlan, AuthorizerBuilder, ConfigFilePlan,
     Generation, PublishError, ReloadOptions, ReloadStatus, Reloader, StartError,
 };
+use tokio::sync::watch;
+use tokio::time::timeout;
 
-/// Longer than any test runs: nothing is found by polling.
+/// An interval longer than any test, so that no poll finds a change.
 pub(crate) const NEVER: Duration = Duration::from_secs(3600);
 
-/// How long a change may take to be in effect.
+/// The time within which a change takes effect on a machine that is not busy.
 pub(crate) const AT_ONCE: Duration = Duration::from_secs(1);
 
-/// What was told, in order.
+/// The time that a test waits for a change. Builds on the same machine make tests wait for their turn.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The events that the reloader reported, in order.
 #[derive(Debug, Default, Clone)]
-pub(crate) struct Told {
+pub(crate) struct Observed {
     /// The names of authorizers in each configuration that was published.
     pub(crate) published: Vec<String>,
-    /// How each reload ended.
+    /// The result of each reload.
     pub(crate) reloads: Vec<ReloadStatus>,
-    /// The hash of what is in effect.
+    /// The hash of the configuration in effect.
     pub(crate) hash: Option<String>,
     /// The lines of the log.
     pub(crate) log: Vec<String>,
@@ -31,7 +36,7 @@ pub(crate) struct Told {
     refuses_to_publish: bool,
 }
 
-impl Told {
+impl Observed {
     pub(crate) fn failures(&self) -> usize {
         self.reloads.iter().filter(|status| **status == ReloadStatus::Failure).count()
     }
@@ -41,8 +46,9 @@ impl Told {
     }
 }
 
+/// Records events, and wakes the tests that wait for one.
 #[derive(Default, Clone)]
-struct Listener(Arc<Mutex<Told>>);
+struct Listener(Arc<watch::Sender<Observed>>);
 
 impl AuthorizationObservers for Listener {
     fn webhook_observer(&self, _name: &str) -> Arc<dyn authz_webhook::WebhookObserver> {
@@ -58,15 +64,15 @@ impl AuthorizationObservers for Listener {
     }
 
     fn on_reload(&self, status: ReloadStatus, _at: SystemTime) {
-        self.0.lock().unwrap().reloads.push(status);
+        self.0.send_modify(|observed| observed.reloads.push(status));
     }
 
     fn on_config_applied(&self, applied: &AppliedConfig<'_>) {
-        self.0.lock().unwrap().hash = applied.hash.map(str::to_owned);
+        self.0.send_modify(|observed| observed.hash = applied.hash.map(str::to_owned));
     }
 }
 
-/// A folder with files, and perhaps a server that follows them.
+/// A folder with files, and perhaps a reloader of them.
 pub(crate) struct Stage {
     folder: tempfile::TempDir,
     listener: Listener,
@@ -93,19 +99,19 @@ impl Stage {
         std::fs::write(self.path(name), content).unwrap();
     }
 
-    /// Puts a new file where another one is, in one step.
+    /// Replaces a file atomically.
     pub(crate) fn rename(&self, name: &str, content: &str) {
         let new = self.path(&format!("{name}.new"));
         std::fs::write(&new, content).unwrap();
         std::fs::rename(new, self.path(name)).unwrap();
     }
 
-    pub(crate) fn assembler(&self) -> Assembler {
-        Assembler {
+    pub(crate) fn builder(&self) -> AuthorizerBuilder {
+        AuthorizerBuilder {
             observers: Arc::new(self.listener.clone()),
             resolver: self.resolver.clone(),
             directory: self.folder.path().to_owned(),
-            ..Assembler::new().unwrap()
+            ..AuthorizerBuilder::new().unwrap()
         }
     }
 
@@ -118,67 +124,81 @@ impl Stage {
 
     /// The first generation from a file.
     pub(crate) fn start(&self, file: &str) -> Result<Generation, StartError> {
-        self.assembler().start(&self.plan(file))
+        self.builder().build_first(&self.plan(file))
     }
 
-    /// A server that looks at the file when it hears something, and not by itself.
-    pub(crate) fn follow(&self, file: &str) -> Reloader {
-        self.follow_with(file, ReloadOptions { poll: NEVER, ..ReloadOptions::default() })
+    /// Starts a reloader that reads the file when the system reports a change, and never polls.
+    pub(crate) fn start_watching(&self, file: &str) -> Reloader {
+        self.start_reloader(
+            file,
+            ReloadOptions { poll_interval: NEVER, ..ReloadOptions::default() },
+        )
     }
 
-    /// A server that looks at the file only when it is told to.
-    pub(crate) fn deaf(&self, file: &str) -> Reloader {
-        let options = ReloadOptions { poll: NEVER, has_watch: false, ..ReloadOptions::default() };
-        self.follow_with(file, options)
+    /// Starts a reloader that reads the file only on request.
+    pub(crate) fn start_unwatched(&self, file: &str) -> Reloader {
+        let options = ReloadOptions {
+            poll_interval: NEVER,
+            watches_files: false,
+            ..ReloadOptions::default()
+        };
+        self.start_reloader(file, options)
     }
 
-    pub(crate) fn follow_with(&self, file: &str, options: ReloadOptions) -> Reloader {
+    pub(crate) fn start_reloader(&self, file: &str, options: ReloadOptions) -> Reloader {
         let first = Arc::new(self.start(file).unwrap());
         let (published, logged) = (self.listener.clone(), self.listener.clone());
         Reloader::start(
-            self.assembler(),
+            self.builder(),
             &self.plan(file),
             first,
             options,
             Arc::new(move |generation| {
-                let mut told = published.0.lock().unwrap();
-                if told.refuses_to_publish {
+                if published.0.borrow().refuses_to_publish {
                     return Err(PublishError("no room".into()));
                 }
-                told.published.push(names(generation));
+                published.0.send_modify(|observed| observed.published.push(names(generation)));
                 Ok(())
             }),
-            Arc::new(move |notice| logged.0.lock().unwrap().log.push(notice.to_string())),
+            Arc::new(move |notice| {
+                logged.0.send_modify(|observed| observed.log.push(notice.to_string()));
+            }),
         )
     }
 
     /// Makes the server refuse or accept new generations.
     pub(crate) fn refuse_to_publish(&self, is_refused: bool) {
-        self.listener.0.lock().unwrap().refuses_to_publish = is_refused;
+        self.listener.0.send_modify(|observed| observed.refuses_to_publish = is_refused);
     }
 
-    pub(crate) fn told(&self) -> Told {
-        self.listener.0.lock().unwrap().clone()
+    pub(crate) fn observed(&self) -> Observed {
+        self.listener.0.borrow().clone()
     }
 
-    /// Waits until what was told is as it should be, and no longer than a change may take.
-    pub(crate) async fn hear(&self, what: &str, is_right: impl Fn(&Told) -> bool) -> Told {
-        let start = Instant::now();
-        loop {
-            let told = self.told();
-            if is_right(&told) {
-                return told;
-            }
-            assert!(start.elapsed() < AT_ONCE * patience(), "{what}: {told:?}");
-            tokio::time::sleep(Duration::from_millis(5)).await;
+    /// Waits until the observed events are as expected, and fails if that takes too long.
+    pub(crate) async fn wait_until(
+        &self,
+        what: &str,
+        is_reached: impl Fn(&Observed) -> bool,
+    ) -> Observed {
+        let mut events = self.listener.0.subscribe();
+        let reached = timeout(PATIENCE, events.wait_for(is_reached)).await;
+        match reached {
+            Ok(observed) => observed.unwrap().clone(),
+            Err(_) => panic!("{what}: {:?}", self.observed()),
         }
     }
-}
 
-/// A change is in effect within a second, unless the machine does other things: builds that share
-/// it make tests wait for their turn.
-fn patience() -> u32 {
-    10
+    /// Waits until the task of a dropped reloader is gone. The task owns the other references to the listener.
+    pub(crate) async fn wait_for_end_of_task(&self) {
+        let is_gone = || Arc::strong_count(&self.listener.0) == 1;
+        let gone = async {
+            while !is_gone() {
+                tokio::task::yield_now().await;
+            }
+        };
+        timeout(PATIENCE, gone).await.unwrap();
+    }
 }
 
 /// The names of the authorizers in order.

@@ -18,7 +18,7 @@ async fn client(reloader: Arc<Reloader>, stop: Arc<AtomicBool>, id: usize) -> us
     let mut n_requests = 0;
     while !stop.load(Ordering::Relaxed) {
         let generation = reloader.generation();
-        let want = match generation.hooks[0].webhook.name() {
+        let want = match generation.configured_webhooks[0].webhook.name() {
             "allow" => Verdict::Allow,
             "abstain" => Verdict::NoOpinion,
             other => panic!("{other}"),
@@ -41,7 +41,7 @@ async fn every_decision_is_that_of_one_configuration() {
         with_webhook("abstain", &abstain.path(&stage)),
     ];
     stage.write("config", &texts[0]);
-    let reloader = Arc::new(stage.follow("config"));
+    let reloader = Arc::new(stage.start_watching("config"));
     let stop = Arc::new(AtomicBool::new(false));
     let clients: Vec<_> = (0..N_CLIENTS)
         .map(|id| tokio::spawn(client(Arc::clone(&reloader), Arc::clone(&stop), id)))
@@ -64,8 +64,8 @@ async fn every_decision_is_that_of_one_configuration() {
     for client in clients {
         n_requests += client.await.unwrap();
     }
-    let told = stage.told();
-    assert!(told.successes() > 0 && told.failures() > 0, "{told:?}");
+    let observed = stage.observed();
+    assert!(observed.successes() > 0 && observed.failures() > 0, "{observed:?}");
     assert!(n_requests > N_CLIENTS, "{n_requests}");
-    assert_eq!(told.published.len(), told.successes());
+    assert_eq!(observed.published.len(), observed.successes());
 }

@@ -1,13 +1,13 @@
-//! AdmissionConfigurations of dynamic admission, each by itself and all together.
+//! Checks admission configurations, each by itself and all together.
 
 use admission::ConfigurationWarning;
 use document::Diagnostic;
 use manifests::{ERRORS_MAX, UnstructuredObject, WARNINGS_MAX};
 
-use super::finding::{Finding, ReadFile};
-use super::rule::FindingRule;
-use crate::admission::{
-    ValidConfiguration, ValidationRules, check_initializer_order, validate_configuration,
+use super::finding::{FileFindings, Finding};
+use super::finding_rule::FindingRule;
+use crate::admission_validation::{
+    ValidConfiguration, ValidationMode, check_initializer_order, validate_configuration,
 };
 
 /// The valid admission configurations of all files.
@@ -17,12 +17,12 @@ pub(super) struct AdmissionConfigurations {
 }
 
 impl AdmissionConfigurations {
-    /// Checks the configurations of a file, adds what is found to it, and remembers those that are
-    /// in order.
-    pub(super) fn check(&mut self, object: Vec<UnstructuredObject>, file: &mut ReadFile) {
+    /// Checks the configurations of a file, adds the findings to `file`, and keeps the valid
+    /// configurations.
+    pub(super) fn check(&mut self, object: Vec<UnstructuredObject>, file: &mut FileFindings) {
         let n_before = file.errors.len();
         for object in object {
-            match validate_configuration(object, ValidationRules::Creation) {
+            match validate_configuration(object, ValidationMode::Creation) {
                 Ok(configuration) => {
                     for warning in &configuration.warnings {
                         add_warning(file, warning_finding(&configuration.object, warning));
@@ -36,13 +36,13 @@ impl AdmissionConfigurations {
             }
         }
         if file.errors.len() > n_before && n_before > 0 {
-            // The file has errors of other objects already.
+            // The file already has errors of other objects.
             file.errors.sort_by_key(|error| error.position);
         }
     }
 
-    /// The configurations that occur a second time.
-    pub(super) fn duplicates(&self) -> Vec<Diagnostic> {
+    /// Finds configurations that occur twice.
+    pub(super) fn find_duplicates(&self) -> Vec<Diagnostic> {
         let object: Vec<&UnstructuredObject> =
             self.valid_configurations.iter().map(|configuration| &configuration.object).collect();
         manifests::find_duplicate_unstructured(&object)
@@ -74,7 +74,7 @@ fn warning_finding(object: &UnstructuredObject, warning: &ConfigurationWarning) 
     }
 }
 
-fn add_warning(file: &mut ReadFile, warning: Finding) {
+fn add_warning(file: &mut FileFindings, warning: Finding) {
     match file.warnings.len() < WARNINGS_MAX {
         true => file.warnings.push(warning),
         false => file.n_omitted_warnings += 1,

@@ -15,28 +15,28 @@ use manifests::{ManifestObject, UnstructuredObject};
 
 use super::admission_configurations::{AdmissionConfigurations, initializer_order_findings};
 use super::finding::{
-    CheckOutcome, CheckedFile, ContentSummary, Finding, ReadFile, is_missing_file,
+    CheckOutcome, CheckedFile, ContentSummary, FileFindings, Finding, is_missing_file_fault,
 };
-use super::input::{Input, InputContent};
+use super::read_input::{CheckInput, InputContent};
 use super::webhook_connection;
 use crate::file_kinds::describe_known_kinds;
 
 /// The flags that apply to all inputs.
 pub(super) struct CheckOptions<'a> {
-    pub(super) configuration: LoadOptions<'a>,
-    /// Files that are named in files are here and can be looked at.
-    pub(super) has_named_files: bool,
-    /// The kind of all files; detected from each content if not given.
+    pub(super) load_options: LoadOptions<'a>,
+    /// Whether to check the files that a file names, such as kubeconfig files and certificates.
+    pub(super) checks_referenced_files: bool,
+    /// The kind of all files. If it is `None`, the kind of each file is detected from its content.
     pub(super) kind: Option<FileKind>,
-    /// The default roles of Kubernetes exist beside those of the files.
+    /// Whether the default roles of Kubernetes exist in addition to the roles in the files.
     pub(super) has_bootstrap_policy: bool,
-    /// Warnings are errors.
+    /// Whether warnings count as errors.
     pub(super) is_strict: bool,
 }
 
 /// Reads and checks all inputs.
 pub(super) fn check_inputs(
-    inputs: &[Input],
+    inputs: &[CheckInput],
     stdin: &mut dyn Read,
     options: &CheckOptions<'_>,
 ) -> Vec<CheckedFile> {
@@ -44,7 +44,7 @@ pub(super) fn check_inputs(
     let mut checked: Vec<CheckedFile> =
         inputs.iter().map(|input| check_input(input, stdin, options, &mut gathered)).collect();
     check_across_files(&mut checked, &gathered, options.has_bootstrap_policy);
-    if options.has_named_files {
+    if options.checks_referenced_files {
         let is_input = |path: &PathBuf| inputs.iter().any(|input| input.is_same_file(path));
         let named = gathered.webhook_kubeconfig_files.iter().filter(|path| !is_input(path));
         checked
@@ -64,24 +64,24 @@ pub(super) fn check_inputs(
 /// Objects and file names that are checked after all inputs are read.
 #[derive(Default)]
 struct GatheredObjects {
-    objects: Vec<ManifestObject>,
-    configurations: AdmissionConfigurations,
+    authorization_objects: Vec<ManifestObject>,
+    admission_configurations: AdmissionConfigurations,
     /// The connection files of webhooks.
     webhook_kubeconfig_files: BTreeSet<PathBuf>,
 }
 
 fn check_input(
-    input: &Input,
+    input: &CheckInput,
     stdin: &mut dyn Read,
     options: &CheckOptions<'_>,
     gathered: &mut GatheredObjects,
 ) -> CheckedFile {
     let name = input.name();
     let outcome = match input.read(stdin, options.kind) {
-        Err(message) => CheckOutcome::Unreadable { message },
+        Err(error) => CheckOutcome::Unreadable { message: error.to_string() },
         Ok(InputContent { bytes, kind }) => {
             let source = Source { name: &name, bytes: &bytes };
-            let path = input.path().filter(|_| options.has_named_files);
+            let path = input.path().filter(|_| options.checks_referenced_files);
             let file = match (kind, path) {
                 (Some(FileKind::Manifest), _) => check_manifest(&source, gathered),
                 (Some(FileKind::AbacPolicy), _) => check_abac_policies(&source),
@@ -93,16 +93,16 @@ fn check_input(
                 // An unknown kind is most likely an invalid AuthorizationConfiguration.
                 (Some(FileKind::AuthorizationConfiguration) | None, _) => {
                     let named = &mut gathered.webhook_kubeconfig_files;
-                    check_configuration(&source, &options.configuration, named)
+                    check_configuration(&source, &options.load_options, named)
                 }
             };
-            CheckOutcome::Read(Box::new(ReadFile { text: decode_text(&name, bytes), ..file }))
+            CheckOutcome::Read(Box::new(FileFindings { text: decode_text(&name, bytes), ..file }))
         }
     };
     CheckedFile { name, outcome }
 }
 
-/// The text that positions refer to, without a copy of what may be a large file.
+/// Decodes the text that positions refer to. It does not copy valid UTF-8, because the file may be large.
 fn decode_text(name: &str, bytes: Vec<u8>) -> String {
     String::from_utf8(bytes)
         .unwrap_or_else(|error| Source { name, bytes: error.as_bytes() }.text().into_owned())
@@ -112,7 +112,7 @@ fn check_configuration(
     source: &Source<'_>,
     options: &LoadOptions<'_>,
     named: &mut BTreeSet<PathBuf>,
-) -> ReadFile {
+) -> FileFindings {
     let loaded = authorization_config::load(source, options);
     let warnings = loaded.warnings.into_iter().map(Finding::from).collect();
     match loaded.configuration {
@@ -122,17 +122,17 @@ fn check_configuration(
             let authorizers = names.map(str::to_owned).collect();
             let api_version = loaded.api_version;
             let summary = Some(ContentSummary::Configuration { api_version, authorizers });
-            ReadFile { summary, warnings, ..ReadFile::default() }
+            FileFindings { summary, warnings, ..FileFindings::default() }
         }
         Err(error) => {
             let kubernetes_message = Some(error.to_string());
-            let errors = configuration_errors(error, source.bytes.is_empty());
-            ReadFile { kubernetes_message, errors, warnings, ..ReadFile::default() }
+            let errors = configuration_error_findings(error, source.bytes.is_empty());
+            FileFindings { kubernetes_message, errors, warnings, ..FileFindings::default() }
         }
     }
 }
 
-/// The connection files of the webhooks.
+/// Returns the paths of the connection files of all webhooks.
 fn webhook_kubeconfig_files(configuration: &Configuration) -> Vec<PathBuf> {
     let file = |authorizer: &Authorizer| match authorizer {
         Authorizer::Webhook(webhook) => match &webhook.settings.connection {
@@ -148,13 +148,14 @@ fn webhook_kubeconfig_files(configuration: &Configuration) -> Vec<PathBuf> {
     configuration.authorizers().iter().filter_map(file).collect()
 }
 
-fn configuration_errors(error: LoadError, is_empty: bool) -> Vec<Finding> {
+fn configuration_error_findings(error: LoadError, is_empty: bool) -> Vec<Finding> {
     let names_no_kind = is_unknown_kind_error(&error);
     let diagnostics = match error {
         LoadError::Decode(error) => error.diagnostics,
         LoadError::Invalid(diagnostics) | LoadError::Server(diagnostics) => diagnostics,
     };
-    let mut findings: Vec<_> = diagnostics.into_iter().map(finding_with_hint).collect();
+    let mut findings: Vec<_> =
+        diagnostics.into_iter().map(finding_with_missing_file_hint).collect();
     if let [only] = findings.as_mut_slice() {
         if names_no_kind {
             only.add_hint(&format!("known kinds: {}", describe_known_kinds()));
@@ -167,8 +168,8 @@ fn configuration_errors(error: LoadError, is_empty: bool) -> Vec<Finding> {
 
 /// Adds a hint to the finding if the file that a configuration names does not exist here, which is usual
 /// in CI.
-fn finding_with_hint(diagnostic: Diagnostic) -> Finding {
-    let is_about_a_file = is_missing_file(&diagnostic.fault);
+fn finding_with_missing_file_hint(diagnostic: Diagnostic) -> Finding {
+    let is_about_a_file = is_missing_file_fault(&diagnostic.fault);
     let mut finding = Finding::from(diagnostic);
     if is_about_a_file {
         finding.add_hint("if the file exists only on the server, use `--assume-files-exist`");
@@ -187,76 +188,79 @@ fn is_unknown_kind_error(error: &LoadError) -> bool {
     }
 }
 
-fn check_abac_policies(source: &Source<'_>) -> ReadFile {
+fn check_abac_policies(source: &Source<'_>) -> FileFindings {
     match abac::load(source, &abac::LoadOptions::default()) {
         Ok(loaded) => {
             let n_policies = loaded.snapshot.policies().len();
-            ReadFile {
+            FileFindings {
                 summary: Some(ContentSummary::AbacPolicy { n_policies }),
                 warnings: loaded.warnings.into_iter().map(Finding::from).collect(),
                 n_omitted_warnings: loaded.n_warnings_dropped,
-                ..ReadFile::default()
+                ..FileFindings::default()
             }
         }
         Err(error) => {
             let kubernetes_message = Some(error.to_string());
             let errors = vec![Finding::from(*error.diagnostic)];
-            ReadFile { kubernetes_message, errors, ..ReadFile::default() }
+            FileFindings { kubernetes_message, errors, ..FileFindings::default() }
         }
     }
 }
 
-fn check_hooks(source: &Source<'_>) -> ReadFile {
+fn check_hooks(source: &Source<'_>) -> FileFindings {
     let loaded = authorization_hooks::load(source);
     let warnings = loaded.warnings.into_iter().map(Finding::from).collect();
     match loaded.hooks {
         Ok(hooks) => {
             let names = hooks.into_iter().map(|hook| hook.name).collect();
-            ReadFile {
+            FileFindings {
                 summary: Some(ContentSummary::Hooks { names }),
                 warnings,
-                ..ReadFile::default()
+                ..FileFindings::default()
             }
         }
         Err(error) => {
             let kubernetes_message = Some(error.to_string());
             let errors = error.diagnostics().iter().cloned().map(Finding::from).collect();
-            ReadFile { kubernetes_message, errors, warnings, ..ReadFile::default() }
+            FileFindings { kubernetes_message, errors, warnings, ..FileFindings::default() }
         }
     }
 }
 
 /// Decodes a kubeconfig without checking the files that it names.
-fn check_kubeconfig(source: &Source<'_>) -> ReadFile {
+fn check_kubeconfig(source: &Source<'_>) -> FileFindings {
     match kubeconfig::decode(source) {
-        Ok(decoded) => ReadFile {
+        Ok(decoded) => FileFindings {
             summary: Some(ContentSummary::Kubeconfig),
             warnings: decoded.warnings.into_iter().map(Finding::from).collect(),
-            ..ReadFile::default()
+            ..FileFindings::default()
         },
         Err(error) => {
             let kubernetes_message = Some(error.kubernetes_message);
             let errors = error.diagnostics.into_iter().map(Finding::from).collect();
-            ReadFile { kubernetes_message, errors, ..ReadFile::default() }
+            FileFindings { kubernetes_message, errors, ..FileFindings::default() }
         }
     }
 }
 
-fn check_manifest(source: &Source<'_>, gathered: &mut GatheredObjects) -> ReadFile {
-    let read = manifests::read_and_keep_kinds(source, &crate::admission::kind_handling);
+fn check_manifest(source: &Source<'_>, gathered: &mut GatheredObjects) -> FileFindings {
+    let read = manifests::read_and_keep_kinds(
+        source,
+        &crate::admission_validation::admission_kind_handling,
+    );
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     let kinds = read.objects.iter().map(|found| found.object.kind_name());
     for kind in kinds.chain(read.unstructured_objects.iter().map(UnstructuredObject::kind_name)) {
         *counts.entry(kind.to_owned()).or_default() += 1;
     }
-    gathered.objects.extend(read.objects);
-    let mut file = ReadFile {
+    gathered.authorization_objects.extend(read.objects);
+    let mut file = FileFindings {
         errors: read.errors.into_iter().map(Finding::from).collect(),
         warnings: read.warnings.into_iter().map(Finding::from).collect(),
         n_omitted_warnings: read.n_warnings_dropped,
-        ..ReadFile::default()
+        ..FileFindings::default()
     };
-    gathered.configurations.check(read.unstructured_objects, &mut file);
+    gathered.admission_configurations.check(read.unstructured_objects, &mut file);
     if file.errors.is_empty() {
         let (kinds, n_other_objects) = (counts.into_iter().collect(), read.n_other_objects);
         file.summary = Some(ContentSummary::Manifest { kinds, n_other_objects });
@@ -281,10 +285,14 @@ fn check_across_files(
             files.entry(name.as_str()).or_insert(file);
         }
     }
-    let GatheredObjects { objects, configurations, .. } = gathered;
+    let GatheredObjects {
+        authorization_objects: objects,
+        admission_configurations: configurations,
+        ..
+    } = gathered;
     let (cycles, unknown) = initializer_order_findings(configurations);
     let mut faults = manifests::find_duplicate_objects(objects);
-    faults.extend(configurations.duplicates());
+    faults.extend(configurations.find_duplicates());
     faults.extend(cycles);
     for fault in faults {
         if let Some(file) = files.get_mut(fault.file.as_str()) {

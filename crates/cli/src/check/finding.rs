@@ -2,7 +2,7 @@
 
 use document::{Diagnostic, Fault, Note, SourcePosition, Warning};
 
-use super::rule::FindingRule;
+use super::finding_rule::FindingRule;
 
 /// One input after its check.
 #[derive(Debug)]
@@ -14,19 +14,19 @@ pub(super) struct CheckedFile {
 
 #[derive(Debug)]
 pub(super) enum CheckOutcome {
-    /// There was nothing to check.
+    /// The input can not be read.
     Unreadable {
         message: String,
     },
-    Read(Box<ReadFile>),
+    Read(Box<FileFindings>),
 }
 
-/// A file that could be read.
+/// The findings of a file that was read.
 #[derive(Debug, Default)]
-pub(super) struct ReadFile {
-    /// The text that positions refer to.
+pub(super) struct FileFindings {
+    /// The text of the file, which positions refer to.
     pub(super) text: String,
-    /// The content of a valid file.
+    /// A summary of the content; `None` if the file has errors.
     pub(super) summary: Option<ContentSummary>,
     /// The error text of kube-apiserver for the whole file.
     pub(super) kubernetes_message: Option<String>,
@@ -36,7 +36,7 @@ pub(super) struct ReadFile {
     pub(super) n_omitted_warnings: usize,
 }
 
-/// The content of a valid file.
+/// A summary of the content of a valid file.
 #[derive(Debug)]
 pub(super) enum ContentSummary {
     Configuration {
@@ -74,15 +74,15 @@ pub(super) struct Finding {
     pub(super) issues: Vec<Note>,
 }
 
-impl ReadFile {
-    /// Errors and warnings together.
+impl FileFindings {
+    /// Counts errors and warnings.
     pub(super) fn n_findings(&self) -> usize {
         self.errors.len() + self.warnings.len()
     }
 }
 
 impl ContentSummary {
-    /// The kind in JSON output: that of a configuration, or the value of `--kind`.
+    /// Returns the kind in JSON output, which is a value of `--kind`.
     pub(super) fn kind_name(&self) -> &'static str {
         match self {
             Self::Configuration { .. } => "AuthorizationConfiguration",
@@ -95,7 +95,7 @@ impl ContentSummary {
 }
 
 /// Reports whether the error is that a file which the configuration names does not exist.
-pub(crate) fn is_missing_file(fault: &Fault) -> bool {
+pub(crate) fn is_missing_file_fault(fault: &Fault) -> bool {
     match fault {
         Fault::Field(error) => error.detail.starts_with("error loading file: "),
         Fault::Decode { .. } | Fault::Server { .. } => false,

@@ -6,9 +6,10 @@ use std::ops::Range;
 use annotate_snippets::{Annotation, AnnotationKind, Level, Origin, Renderer, Snippet};
 use document::{Diagnostic, Note};
 
-use super::excerpt::{Excerpt, excerpt, line_ranges, printable};
-use super::finding::{CheckOutcome, CheckedFile, ContentSummary, Finding, ReadFile};
-use super::rule;
+use super::finding::{CheckOutcome, CheckedFile, ContentSummary, FileFindings, Finding};
+use super::finding_rule::Severity;
+use super::source_excerpt::{Excerpt, extract_excerpt, line_ranges, printable};
+use crate::output::count_noun;
 
 /// Maximum number of shown findings per file.
 const FINDINGS_MAX: usize = 100;
@@ -23,7 +24,7 @@ const MESSAGE_CHARS_MAX: usize = 2000;
 /// Maximum number of authorizers in a summary.
 const NAMES_MAX: usize = 20;
 
-/// Writes findings and a summary to `out`, and which files can not be read to `err`.
+/// Writes findings and a summary to `out`, and the files that can not be read to `err`.
 ///
 /// # Errors
 /// Fails if one of the two can not be written.
@@ -47,14 +48,14 @@ pub(super) fn write_human_report(
             }
         }
     }
-    if checked.len() > 1 { writeln!(out, "{}", totals_line(checked)) } else { Ok(()) }
+    if checked.len() > 1 { writeln!(out, "{}", describe_totals(checked)) } else { Ok(()) }
 }
 
 /// Writes the errors of a file that another command reads, in the form of `check`.
 ///
 /// # Errors
 /// Fails if it can not be written.
-pub(crate) fn write_errors(
+pub(crate) fn write_file_errors(
     out: &mut dyn Write,
     name: &str,
     text: String,
@@ -63,7 +64,7 @@ pub(crate) fn write_errors(
 ) -> io::Result<()> {
     let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
     let errors = errors.into_iter().map(Finding::from).collect();
-    let file = ReadFile { text, errors, ..ReadFile::default() };
+    let file = FileFindings { text, errors, ..FileFindings::default() };
     write_file(out, &renderer, name, &file)
 }
 
@@ -71,9 +72,9 @@ fn write_file(
     out: &mut dyn Write,
     renderer: &Renderer,
     name: &str,
-    file: &ReadFile,
+    file: &FileFindings,
 ) -> io::Result<()> {
-    // A large file without findings need not be cut into lines.
+    // A file without findings needs no line ranges.
     let lines = if file.n_findings() > 0 { line_ranges(&file.text) } else { Vec::new() };
     let errors = file.errors.iter().map(|finding| (Level::ERROR, finding));
     let warnings = file.warnings.iter().map(|finding| (Level::WARNING, finding));
@@ -85,7 +86,7 @@ fn write_file(
     if n_hidden > 0 {
         writeln!(out, "{n_hidden} more not shown; `-o json` lists them all\n")?;
     }
-    writeln!(out, "{}: {}", printable(name), file_verdict(file))
+    writeln!(out, "{}: {}", printable(name), describe_file_result(file))
 }
 
 fn render_finding(
@@ -101,13 +102,13 @@ fn render_finding(
         [] => vec![finding.position],
         issues => issues.iter().map(|issue| issue.position).collect(),
     };
-    // If the issues are too far apart, the first one must do; if even that is too much, its position.
-    let excerpt = excerpt(text, lines, &positions)
-        .or_else(|| excerpt(text, lines, positions.get(..1).unwrap_or_default()));
+    // If the issues are too far apart, show the first one; if that is too long, show only its position.
+    let excerpt = extract_excerpt(text, lines, &positions)
+        .or_else(|| extract_excerpt(text, lines, positions.get(..1).unwrap_or_default()));
     let title = level.primary_title(shorten_message(&finding.message));
     let title = match finding.rule.severity {
-        rule::Severity::Error => title,
-        rule::Severity::Warning => title.id(finding.rule.id),
+        Severity::Error => title,
+        Severity::Warning => title.id(finding.rule.id),
     };
     let mut hints: Vec<&str> = finding.hint.as_deref().into_iter().collect();
     for hint in issues.iter().filter_map(|issue| issue.hint.as_deref()) {
@@ -160,8 +161,8 @@ fn first_line(text: &str) -> &str {
     text.lines().next().unwrap_or_default()
 }
 
-/// The result line of one file.
-fn file_verdict(file: &ReadFile) -> String {
+/// Describes the result of one file in one line.
+fn describe_file_result(file: &FileFindings) -> String {
     let warnings = match file.warnings.len() + file.n_omitted_warnings {
         0 => String::new(),
         n => format!(", {}", count_noun(n, "warning")),
@@ -215,8 +216,8 @@ fn count_policies(n: usize) -> String {
     if n == 1 { "1 policy".to_owned() } else { format!("{n} policies") }
 }
 
-/// The result line of all files.
-fn totals_line(checked: &[CheckedFile]) -> String {
+/// Describes the result of all files in one line.
+fn describe_totals(checked: &[CheckedFile]) -> String {
     let (mut n_valid, mut n_invalid, mut n_unreadable) = (0, 0, 0);
     for CheckedFile { outcome, .. } in checked {
         match outcome {
@@ -230,8 +231,4 @@ fn totals_line(checked: &[CheckedFile]) -> String {
     let parts = parts.into_iter().filter(|(n, _)| *n > 0);
     let parts: Vec<_> = parts.map(|(n, what)| format!("{n} {what}")).collect();
     format!("{n_files}: {}", parts.join(", "))
-}
-
-fn count_noun(n: usize, noun: &str) -> String {
-    if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
 }

@@ -23,19 +23,19 @@ use std::io::{self, Write};
 use document::{Note, SourcePosition};
 use serde_json::{Map, Value, json};
 
-use super::finding::{CheckOutcome, CheckedFile, ContentSummary, Finding, ReadFile};
-use super::rule::UNREADABLE_RULE_ID;
+use super::finding::{CheckOutcome, CheckedFile, ContentSummary, FileFindings, Finding};
+use super::finding_rule::UNREADABLE_RULE_ID;
 use crate::output::write_json;
 
-/// Writes the object.
+/// Writes the report as one JSON object.
 ///
 /// # Errors
 /// Fails if it can not be written.
 pub(super) fn write_json_report(out: &mut dyn Write, checked: &[CheckedFile]) -> io::Result<()> {
-    write_json(out, &report(checked))
+    write_json(out, &build_report(checked))
 }
 
-fn report(checked: &[CheckedFile]) -> Value {
+fn build_report(checked: &[CheckedFile]) -> Value {
     let mut errors = Vec::new();
     let mut warnings = Vec::new();
     for CheckedFile { name, outcome } in checked {
@@ -60,7 +60,7 @@ fn file_json(CheckedFile { name, outcome }: &CheckedFile) -> Value {
     let (is_valid, summary, message) = match outcome {
         CheckOutcome::Unreadable { message } => (false, None, Some(message)),
         CheckOutcome::Read(file) => {
-            let ReadFile { summary, kubernetes_message, errors, .. } = file.as_ref();
+            let FileFindings { summary, kubernetes_message, errors, .. } = file.as_ref();
             (errors.is_empty(), summary.as_ref(), kubernetes_message.as_ref())
         }
     };
@@ -134,10 +134,10 @@ fn issue_json(issue: &Note) -> Value {
     })
 }
 
-/// The line and column after the last character of a position.
+/// Returns the line and column after the last character of a position.
 pub(super) fn end_position(text: &str, position: SourcePosition) -> (usize, usize) {
     let covered = text.get(position.start..position.end).unwrap_or_default();
-    let lines = super::excerpt::line_ranges(covered);
+    let lines = super::source_excerpt::line_ranges(covered);
     let last = lines.last().cloned().unwrap_or_default();
     let width = covered.get(last).unwrap_or_default().chars().count();
     match lines.len() {

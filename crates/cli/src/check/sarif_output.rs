@@ -5,26 +5,26 @@ use std::io::{self, Write};
 use document::SourcePosition;
 use serde_json::{Value, json};
 
-use super::finding::{CheckOutcome, CheckedFile, Finding, ReadFile};
+use super::finding::{CheckOutcome, CheckedFile, FileFindings, Finding};
+use super::finding_rule::{FindingRule, Severity};
 use super::human_output::shorten_message;
 use super::json_output::end_position;
-use super::rule::{FindingRule, Severity};
 use crate::output::write_json;
 
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
 
-/// The most results of one run. Code scanning shows no more and refuses a file with many more.
+/// Maximum number of results. Code scanning shows no more and refuses a file with many more.
 const RESULTS_MAX: usize = 5000;
 
-/// Writes the log.
+/// Writes the findings as a SARIF log.
 ///
 /// # Errors
 /// Fails if it can not be written.
 pub(super) fn write_sarif_report(out: &mut dyn Write, checked: &[CheckedFile]) -> io::Result<()> {
-    write_json(out, &sarif_log(checked))
+    write_json(out, &build_sarif_log(checked))
 }
 
-fn sarif_log(checked: &[CheckedFile]) -> Value {
+fn build_sarif_log(checked: &[CheckedFile]) -> Value {
     let mut rules: Vec<FindingRule> = Vec::new();
     let mut results = Vec::new();
     let mut n_left_out = 0;
@@ -40,7 +40,7 @@ fn sarif_log(checked: &[CheckedFile]) -> Value {
                         n_left_out += 1;
                         continue;
                     }
-                    let idx = rule_index(finding.rule, &mut rules);
+                    let idx = find_or_add_rule(finding.rule, &mut rules);
                     results.push(finding_json(name, &file.text, severity, idx, finding));
                 }
             }
@@ -70,13 +70,13 @@ fn sarif_log(checked: &[CheckedFile]) -> Value {
     })
 }
 
-fn findings_with_severity(file: &ReadFile) -> impl Iterator<Item = (Severity, &Finding)> {
+fn findings_with_severity(file: &FileFindings) -> impl Iterator<Item = (Severity, &Finding)> {
     let errors = file.errors.iter().map(|finding| (Severity::Error, finding));
     errors.chain(file.warnings.iter().map(|finding| (Severity::Warning, finding)))
 }
 
-/// The position of a rule in the list, to which it is added if it is new.
-fn rule_index(rule: FindingRule, rules: &mut Vec<FindingRule>) -> usize {
+/// Returns the index of a rule in the list, and adds a new rule to the list.
+fn find_or_add_rule(rule: FindingRule, rules: &mut Vec<FindingRule>) -> usize {
     rules.iter().position(|known| known.id == rule.id).unwrap_or_else(|| {
         rules.push(rule);
         rules.len() - 1
@@ -100,7 +100,7 @@ fn finding_json(
     rule_idx: usize,
     finding: &Finding,
 ) -> Value {
-    // A reader replaces `{0}` only where there are arguments, so that braces need no escape here.
+    // A reader replaces `{0}` only if the message has arguments, so braces need no escape here.
     let message = match &finding.hint {
         Some(hint) => format!("{} ({hint})", shorten_message(&finding.message)),
         None => shorten_message(&finding.message),
@@ -134,8 +134,8 @@ fn finding_json(
     })
 }
 
-/// A position; one without width has no end, since a region that ends where it begins is taken for a
-/// mistake by some readers.
+/// Formats a position. An empty position has no end, because some readers reject a region that ends where
+/// it begins.
 fn region_json(text: &str, position: SourcePosition) -> Value {
     let mut region = json!({ "startLine": position.line, "startColumn": position.column });
     let (line, column) = end_position(text, position);
@@ -154,8 +154,8 @@ fn unreadable_notification(name: &str, message: &str) -> Value {
     })
 }
 
-/// The name of a file as a URI: relative to where the program runs, which in CI is the root of
-/// the repository, unless the path is absolute.
+/// Converts the name of a file to a URI. A relative path stays relative to the working directory, which in
+/// CI is the root of the repository.
 fn file_uri(name: &str) -> String {
     let path = name.strip_prefix("./").unwrap_or(name);
     let mut uri = if path.starts_with('/') { "file://".to_owned() } else { String::new() };

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::check_inputs::{CheckOptions, check_inputs};
 use super::finding::CheckedFile;
-use super::input::Input;
+use super::read_input::CheckInput;
 use super::{human_output, json_output, sarif_output};
 
 const SAMPLE: &str = include_str!("../../testdata/expressions.yaml");
@@ -14,13 +14,13 @@ const CONFIGURATIONS: &str = include_str!("../../testdata/admission/faulty.yaml"
 
 fn check_bytes(bytes: &[u8]) -> CheckedFile {
     let options = CheckOptions {
-        configuration: LoadOptions { stat_file: &assume_regular_file, ..LoadOptions::default() },
-        has_named_files: false,
+        load_options: LoadOptions { stat_file: &assume_regular_file, ..LoadOptions::default() },
+        checks_referenced_files: false,
         kind: None,
         has_bootstrap_policy: true,
         is_strict: false,
     };
-    let input = Input::Stdin { name: "in\u{1b}put.yaml".to_owned() };
+    let input = CheckInput::Stdin { name: "in\u{1b}put.yaml".to_owned() };
     let mut checked = check_inputs(&[input], &mut &bytes[..], &options);
     assert_eq!(checked.len(), 1);
     checked.remove(0)

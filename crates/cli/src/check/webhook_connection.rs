@@ -7,7 +7,7 @@ use document::{Diagnostic, Fault, ReadError, Source, SourcePosition, Warning};
 use https_client::{Client, Limits, NoCertificateObserver};
 use kubeconfig::{Connection, LoadError, LoadedConnections};
 
-use super::finding::{CheckOutcome, CheckedFile, ContentSummary, Finding, ReadFile};
+use super::finding::{CheckOutcome, CheckedFile, ContentSummary, FileFindings, Finding};
 
 /// The start of a file, as position of errors that concern the whole file.
 const FILE_START: SourcePosition = SourcePosition { line: 1, column: 1, start: 0, end: 0 };
@@ -23,13 +23,13 @@ pub(super) fn check_referenced_kubeconfig(path: &Path) -> Option<CheckedFile> {
         }
     };
     let source = Source { name: &name, bytes: &bytes };
-    let loaded = kubeconfig::parse(&source, path, &kubeconfig::read_file);
+    let loaded = kubeconfig::parse_connections(&source, path, &kubeconfig::read_file);
     let loaded = loaded.and_then(|loaded| {
         loaded.into_single_connection().map(Box::new).map(LoadedConnections::Kubeconfig)
     });
     let file = connection_findings(&source, loaded);
     let text = source.text().into_owned();
-    let outcome = CheckOutcome::Read(Box::new(ReadFile { text, ..file }));
+    let outcome = CheckOutcome::Read(Box::new(FileFindings { text, ..file }));
     match &outcome {
         CheckOutcome::Read(file) if file.n_findings() == 0 => None,
         CheckOutcome::Read(_) | CheckOutcome::Unreadable { .. } => {
@@ -38,15 +38,15 @@ pub(super) fn check_referenced_kubeconfig(path: &Path) -> Option<CheckedFile> {
     }
 }
 
-/// Checks a kubeconfig or a file of hooks as a server would use it: what it refers to is read.
-pub(super) fn check_connection_file(source: &Source<'_>, path: &Path) -> ReadFile {
-    connection_findings(source, kubeconfig::parse(source, path, &kubeconfig::read_file))
+/// Checks a kubeconfig or a hook file and the files that it names, as a server would.
+pub(super) fn check_connection_file(source: &Source<'_>, path: &Path) -> FileFindings {
+    connection_findings(source, kubeconfig::parse_connections(source, path, &kubeconfig::read_file))
 }
 
 fn connection_findings(
     source: &Source<'_>,
     loaded: Result<LoadedConnections, LoadError>,
-) -> ReadFile {
+) -> FileFindings {
     let loaded = match loaded {
         Ok(loaded) => loaded,
         Err(error) => {
@@ -55,7 +55,7 @@ fn connection_findings(
                 [] => vec![whole_file_finding(source, &error.to_string())],
                 diagnostics => diagnostics.iter().cloned().map(Finding::from).collect(),
             };
-            return ReadFile { kubernetes_message, errors, ..ReadFile::default() };
+            return FileFindings { kubernetes_message, errors, ..FileFindings::default() };
         }
     };
     let (summary, connections) = match loaded {
@@ -77,11 +77,11 @@ fn connection_findings(
     }
     // Each hook repeats the warnings about the whole file.
     warnings.dedup();
-    ReadFile {
+    FileFindings {
         summary: errors.is_empty().then_some(summary),
         errors,
         warnings: warnings.into_iter().map(Finding::from).collect(),
-        ..ReadFile::default()
+        ..FileFindings::default()
     }
 }
 

@@ -1,13 +1,13 @@
-//! The particulars of an event, by name.
+//! Reads the fields of a trace event by name.
 
 use authz::{Event, Value};
 
-/// A particular of an event.
+/// Returns a field of an event.
 pub(super) fn event_field<'e>(event: &'e Event, name: &str) -> Option<&'e Value> {
     event.fields.iter().find(|(own, _)| own == name).map(|(_, value)| value)
 }
 
-/// A particular that is a text.
+/// Returns a field that is a text.
 pub(super) fn text_field<'e>(event: &'e Event, name: &str) -> Option<&'e str> {
     match event_field(event, name)? {
         Value::Text(text) => Some(text),
@@ -15,7 +15,7 @@ pub(super) fn text_field<'e>(event: &'e Event, name: &str) -> Option<&'e str> {
     }
 }
 
-/// A particular that is yes or no.
+/// Returns a field that is a boolean.
 pub(super) fn bool_field(event: &Event, name: &str) -> Option<bool> {
     match event_field(event, name)? {
         Value::Bool(truth) => Some(*truth),
@@ -23,7 +23,7 @@ pub(super) fn bool_field(event: &Event, name: &str) -> Option<bool> {
     }
 }
 
-/// A particular that is a number.
+/// Returns a field that is an integer.
 pub(super) fn integer_field(event: &Event, name: &str) -> Option<i64> {
     match event_field(event, name)? {
         Value::Integer(number) => Some(*number),
@@ -31,7 +31,7 @@ pub(super) fn integer_field(event: &Event, name: &str) -> Option<i64> {
     }
 }
 
-/// A particular that is several texts; none if it is something else.
+/// Returns a field that is a list of texts, or an empty list for any other value.
 pub(super) fn list_field<'e>(event: &'e Event, name: &str) -> &'e [String] {
     match event_field(event, name) {
         Some(Value::List(texts)) => texts,
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn particulars_are_found_by_name_and_type() {
+    fn fields_are_found_by_name_and_type() {
         let event = Event::new("x").with("t", "a").with("b", true).with("n", 7usize);
         let event = event.with("l", vec!["q".to_owned()]);
         assert_eq!((text_field(&event, "t"), text_field(&event, "b")), (Some("a"), None));

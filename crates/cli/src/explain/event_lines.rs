@@ -14,7 +14,7 @@ use super::webhook_events;
 /// The first authorizer of every chain: its name, and the name that explanations show.
 const SUPERUSER: (&str, &str) = ("kubernetes.io/system-privileged-group", "superuser");
 
-/// The most entries of a list that are shown.
+/// Maximum number of list entries in one line.
 const LIST_MAX: usize = 10;
 
 /// A line of the tree.
@@ -29,17 +29,17 @@ impl TreeLine {
         Self { mark, text: text.into() }
     }
 
-    /// A line about something that allows or does not.
+    /// Creates a line with the mark for `Allow` or `NoOpinion`.
     fn allow_or_no_opinion(allows: bool, text: String) -> Self {
         Self::new(if allows { LineMark::Allow } else { LineMark::NoOpinion }, text)
     }
 }
 
-/// Describes an authorizer with its verdict, and returns the remaining children. `open` is the
-/// authorizer whose decision is unknown.
+/// Describes an authorizer with its verdict, and returns the remaining children. `undecided_authorizer` is
+/// the authorizer whose decision is unknown.
 pub(super) fn describe_authorizer<'n, 't>(
     node: &'n TraceNode<'t>,
-    open: Option<&str>,
+    undecided_authorizer: Option<&str>,
 ) -> Option<(TreeLine, Vec<&'n TraceNode<'t>>)> {
     let name = text_field(node.event, "name").filter(|_| node.event.kind == "authorizer")?;
     let (verdicts, others): (Vec<_>, Vec<_>) =
@@ -51,7 +51,9 @@ pub(super) fn describe_authorizer<'n, 't>(
         ("allow", true) => (LineMark::Allow, "in group system:masters"),
         ("noOpinion", true) => (LineMark::NoOpinion, "not in group system:masters"),
         ("allow", false) => (LineMark::Allow, "allows"),
-        ("deny", false) if open == Some(name) => (LineMark::Undecided, "would be asked"),
+        ("deny", false) if undecided_authorizer == Some(name) => {
+            (LineMark::Undecided, "would be asked")
+        }
         ("deny", _) => (LineMark::Deny, "denies"),
         ("noOpinion", false) => (LineMark::NoOpinion, "no opinion"),
         (other, _) => (LineMark::None, other),
@@ -70,7 +72,7 @@ pub(super) fn describe_authorizer<'n, 't>(
     Some((TreeLine::new(mark, shown), others))
 }
 
-/// The line of any other event.
+/// Describes any other event.
 pub(super) fn describe_event(event: &Event, question: &AccessQuestion<'_>) -> TreeLine {
     let known = match event.kind.as_ref() {
         "binding" => Some(describe_binding_event(event)),
@@ -99,7 +101,7 @@ pub(super) fn describe_event(event: &Event, question: &AccessQuestion<'_>) -> Tr
     known.unwrap_or_else(|| TreeLine::new(LineMark::None, describe_unknown_event(event)))
 }
 
-/// An event as it is: its kind, then each particular.
+/// Describes an event of an unknown kind: its kind and all its fields.
 fn describe_unknown_event(event: &Event) -> String {
     let mut shown = event.kind.to_string();
     for (name, value) in &event.fields {
@@ -114,7 +116,7 @@ fn describe_unknown_event(event: &Event) -> String {
     shown
 }
 
-/// `RoleBinding prod/readers of ClusterRole view to Group "dev"`
+/// Describes a binding, such as `RoleBinding prod/readers of ClusterRole view to Group "dev"`.
 fn describe_binding(event: &Event) -> String {
     let name = text_field(event, "name").unwrap_or_default();
     let mut shown = match text_field(event, "namespace") {
@@ -142,7 +144,7 @@ fn describe_binding_event(event: &Event) -> TreeLine {
     TreeLine::allow_or_no_opinion(allows, shown)
 }
 
-/// The number of a rule, counted from 1.
+/// Returns the number of a rule, counted from 1, as the start of a line.
 fn rule_number_prefix(event: &Event) -> String {
     match integer_field(event, "ruleIndex") {
         Some(idx) => format!("rule {}: ", idx.saturating_add(1)),
@@ -190,7 +192,7 @@ fn describe_near_miss(event: &Event, question: &AccessQuestion<'_>) -> Option<Tr
     Some(TreeLine::new(LineMark::NearMiss, shown))
 }
 
-/// The first entries of a list. The core group is the empty string, which is shown as `""`.
+/// Joins the first entries of a list. The core group is the empty string, which is shown as `""`.
 fn join_first_entries(texts: &[String]) -> String {
     let quoted = |text: &String| if text.is_empty() { "\"\"".to_owned() } else { text.clone() };
     let mut shown: Vec<String> = texts.iter().take(LIST_MAX).map(quoted).collect();
@@ -200,7 +202,7 @@ fn join_first_entries(texts: &[String]) -> String {
     if shown.is_empty() { "none".to_owned() } else { shown.join(", ") }
 }
 
-/// The value of a part of a condition.
+/// Describes the value of a part of a match condition.
 fn describe_condition_part(event: &Event) -> Option<TreeLine> {
     if let Some(n) = integer_field(event, "leftOut") {
         return Some(TreeLine::new(LineMark::None, format!("{n} more parts")));
@@ -214,7 +216,7 @@ fn describe_condition_part(event: &Event) -> Option<TreeLine> {
     Some(TreeLine::new(LineMark::None, shown))
 }
 
-/// Renders a match condition. The lines below it show the values of its parts.
+/// Describes a match condition. The lines below it show the values of its parts.
 fn describe_condition(event: &Event) -> Option<TreeLine> {
     let expression = text_field(event, "expression")?;
     Some(match (bool_field(event, "outcome"), text_field(event, "error")) {

@@ -1,9 +1,10 @@
-//! Explanations as text.
+//! Writes explanations of decisions as text.
 
 use std::io::{self, Write};
 
 use access_reviews::review::{AccessQuestion, AccessTarget};
 use access_reviews::{TraceNode, trace_tree};
+use authz::User;
 
 use super::ExplainedDecision;
 use super::event_lines::{TreeLine, describe_authorizer, describe_event};
@@ -20,7 +21,7 @@ pub(super) fn write_human(
     colour: bool,
 ) -> io::Result<()> {
     let style = TerminalStyle { is_coloured: colour };
-    let ExplainedDecision { question, answer, trace, not_asked, hints } = explanation;
+    let ExplainedDecision { question, answer, trace, not_consulted, hints } = explanation;
     let heading = match (answer.is_allowed(), answer.is_undecided) {
         (true, _) => style.styled("1;32", "ALLOWED"),
         (false, true) => style.styled("1;33", "UNKNOWN"),
@@ -30,11 +31,11 @@ pub(super) fn write_human(
     let nodes = trace_tree(trace);
     let undecided_authorizer = answer.outcome.decided_by.filter(|_| answer.is_undecided);
     let mut writer = TreeWriter { out, style, question, undecided_authorizer };
-    let n_last = nodes.len() + not_asked.len();
+    let n_last = nodes.len() + not_consulted.len();
     for (idx, node) in nodes.iter().enumerate() {
         writer.write_node(node, "", idx + 1 == n_last)?;
     }
-    for (idx, name) in not_asked.iter().enumerate() {
+    for (idx, name) in not_consulted.iter().enumerate() {
         let shown = TreeLine::new(LineMark::NotAsked, format!("{name}: not asked"));
         writer.write_line(&shown, "", nodes.len() + idx + 1 == n_last)?;
     }
@@ -59,11 +60,7 @@ pub(super) fn write_human(
 
 /// Describes the request: user, verb and target.
 fn describe_question(question: &AccessQuestion<'_>) -> String {
-    let user = match (question.user.name.as_str(), question.user.groups.as_slice()) {
-        ("", groups) => format!("a member of {}", groups.join(", ")),
-        (name, []) => name.to_owned(),
-        (name, groups) => format!("{name} ({})", groups.join(", ")),
-    };
+    let user = describe_user(&question.user);
     let verb = &question.verb;
     let resource = match &question.target {
         AccessTarget::Path(path) => return format!("{user} {verb} {path}"),
@@ -84,6 +81,15 @@ fn describe_question(question: &AccessQuestion<'_>) -> String {
         namespace => text.push_str(&format!(" in namespace \"{namespace}\"")),
     }
     text
+}
+
+/// Describes a user: its name and groups, or only its groups.
+pub(super) fn describe_user(user: &User) -> String {
+    match (user.name.as_str(), user.groups.as_slice()) {
+        ("", groups) => format!("a member of {}", groups.join(", ")),
+        (name, []) => name.to_owned(),
+        (name, groups) => format!("{name} ({})", groups.join(", ")),
+    }
 }
 
 /// Maximum number of shown children with no opinion.
@@ -110,12 +116,12 @@ struct TreeWriter<'w> {
     out: &'w mut dyn Write,
     style: TerminalStyle,
     question: &'w AccessQuestion<'w>,
-    /// The authorizer whose answer is not known.
+    /// The authorizer whose answer is unknown.
     undecided_authorizer: Option<&'w str>,
 }
 
 impl TreeWriter<'_> {
-    /// Writes a node and what lies below it, each line behind the branches of those above.
+    /// Writes a node and its descendants. `above` is the text that connects a line to the nodes above it.
     fn write_node(&mut self, node: &TraceNode<'_>, above: &str, is_last: bool) -> io::Result<()> {
         let (shown, children) = match describe_authorizer(node, self.undecided_authorizer) {
             Some((shown, children)) => (shown, children),

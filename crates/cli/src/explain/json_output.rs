@@ -1,4 +1,4 @@
-//! Explanations for programs.
+//! Writes explanations of decisions as JSON.
 
 use std::io::{self, Write};
 
@@ -25,8 +25,8 @@ pub(super) fn write_json(
     if n_dropped > 0 {
         map.insert("droppedEvents".to_owned(), n_dropped.into());
     }
-    if !explanation.not_asked.is_empty() {
-        map.insert("notAsked".to_owned(), explanation.not_asked.clone().into());
+    if !explanation.not_consulted.is_empty() {
+        map.insert("notAsked".to_owned(), explanation.not_consulted.clone().into());
     }
     if !explanation.hints.is_empty() {
         map.insert("hints".to_owned(), explanation.hints.clone().into());

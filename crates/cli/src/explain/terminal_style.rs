@@ -6,14 +6,14 @@ pub(super) enum LineMark {
     Allow,
     Deny,
     NoOpinion,
-    /// The answer is not known without a server.
+    /// The answer is not known offline.
     Undecided,
     NearMiss,
     NotAsked,
     None,
 }
 
-/// Colours, for terminals that have them.
+/// The use of colours on a terminal.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TerminalStyle {
     pub(super) is_coloured: bool,

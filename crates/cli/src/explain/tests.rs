@@ -1,4 +1,4 @@
-//! An explanation is an answer: whoever asks why must not be told another one.
+//! An explanation contains the same answer that `portcullis eval` gives.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::offline::{AssumedAnswer, stand_in};
+use crate::offline::{AssumedAnswer, test_stand_in};
 
 const USERS: &[&str] = &["ana", "anna", "bob", "system:node:n1", ""];
 const GROUPS: &[&str] = &["dev", "devs", "system:nodes", "system:masters", "system:authenticated"];
@@ -42,7 +42,7 @@ fn rule() -> impl Strategy<Value = Value> {
     )
 }
 
-/// A role and a binding to it, or to one that may not be there.
+/// A role and a binding to this role, to another role or to a missing role.
 fn grant() -> impl Strategy<Value = [Value; 2]> {
     let name = one_of(&["a", "b", "c"]);
     let role = one_of(&["a", "b", "c", "gone"]);
@@ -109,7 +109,7 @@ fn webhook_member() -> impl Strategy<Value = Member> {
     ];
     (some_of(CONDITIONS), assumed, any::<bool>()).prop_map(|(conditions, assumed, is_closed)| {
         let name = AuthorizerName::new("guard").unwrap();
-        Member::Plugin(name, Arc::new(stand_in("guard", &conditions, is_closed, assumed)))
+        Member::Plugin(name, Arc::new(test_stand_in("guard", &conditions, is_closed, assumed)))
     })
 }
 
@@ -157,20 +157,20 @@ proptest! {
         let quiet = AccessAnswer::new(&question, quiet);
         let explanation = explain_decision(&authorizer, &question);
         prop_assert_eq!(show(&quiet), show(&explanation.answer));
-        prop_assert_eq!(quiet.exit(), explanation.answer.exit());
+        prop_assert_eq!(quiet.exit_code(), explanation.answer.exit_code());
         let (mut people, mut programs) = (Vec::new(), Vec::new());
         human_output::write_human(&mut people, &explanation, false).unwrap();
         json_output::write_json(&mut programs, &explanation).unwrap();
         let programs: Value = serde_json::from_slice(&programs).unwrap();
         prop_assert_eq!(programs["allowed"].as_bool(), Some(quiet.is_allowed()));
         let people = String::from_utf8(people).unwrap();
-        let heading = match quiet.exit() {
+        let heading = match quiet.exit_code() {
             Exit::Clean => "ALLOWED  ",
             Exit::Undecided => "UNKNOWN  ",
             _ => "DENIED  ",
         };
         prop_assert!(people.starts_with(heading), "{}", people);
-        // Every authorizer is in the tree, asked or not, and the one that decided is marked.
+        // The tree contains every authorizer and marks the one that decided.
         for member in authorizer.chain().members() {
             prop_assert!(people.contains(&format!(" {}: ", member.name())), "{}", people);
         }
@@ -183,7 +183,7 @@ proptest! {
     }
 }
 
-/// Kinds are open: a plugin may note anything, and nest it as it likes.
+/// A plugin may record events of any kind, and nest them.
 #[test]
 fn unknown_events_are_shown_as_they_are() {
     struct Talkative;

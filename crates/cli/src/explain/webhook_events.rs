@@ -1,4 +1,4 @@
-//! The events of webhooks in words.
+//! Describes the trace events of webhooks as text.
 
 use authz::Event;
 
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_are_told_with_what_is_known_of_them() {
+    fn a_call_is_described_with_all_known_fields() {
         let called = event("miss").with("joined", false).with("attempts", 1i64);
         let called = called.with("tookMicros", 1_250i64);
         let refused = |why: &str| event("miss").with("called", false).with("why", why);
@@ -86,6 +86,6 @@ mod tests {
         ] {
             assert_eq!(describe_call(&event).as_deref(), Some(want));
         }
-        assert_eq!(describe_call(&Event::new("webhook")), None, "it is shown as it is");
+        assert_eq!(describe_call(&Event::new("webhook")), None, "an unknown event");
     }
 }

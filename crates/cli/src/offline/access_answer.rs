@@ -13,7 +13,7 @@ use crate::exit::Exit;
 pub(crate) struct AccessAnswer<'c> {
     pub(crate) outcome: ChainDecision<'c>,
     pub(crate) evaluation_error: Option<String>,
-    /// The decision depends on a webhook that was not called.
+    /// Whether the decision depends on a webhook that was not called.
     pub(crate) is_undecided: bool,
 }
 
@@ -35,7 +35,7 @@ impl<'c> AccessAnswer<'c> {
         self.outcome.decision.verdict == Verdict::Deny && !self.is_undecided
     }
 
-    pub(crate) fn exit(&self) -> Exit {
+    pub(crate) fn exit_code(&self) -> Exit {
         match (self.is_allowed(), self.is_undecided) {
             (true, _) => Exit::Clean,
             (false, true) => Exit::Undecided,
@@ -67,7 +67,7 @@ impl<'c> AccessAnswer<'c> {
         line.extend_from_slice(b"}\n");
     }
 
-    /// The same fields as a map, to which `explain` adds more.
+    /// Returns the same fields as a map, to which `explain` adds fields.
     pub(crate) fn to_json_map(&self) -> Map<String, Value> {
         let mut map = Map::new();
         map.insert("allowed".to_owned(), self.is_allowed().into());
@@ -107,11 +107,11 @@ mod tests {
         answer.append_json_line(&mut line);
         assert_eq!(String::from_utf8(line).unwrap(), format!("{want}\n"));
         assert_eq!(Value::Object(answer.to_json_map()).to_string(), want);
-        assert_eq!(answer.exit(), exit);
+        assert_eq!(answer.exit_code(), exit);
     }
 
     #[test]
-    fn what_is_empty_is_left_out() {
+    fn empty_fields_are_left_out() {
         check(Decision::allow(""), None, r#"{"allowed":true}"#, Exit::Clean);
         check(Decision::no_opinion(""), None, r#"{"allowed":false}"#, Exit::Findings);
         check(

@@ -10,21 +10,21 @@ use document::{ReadError, Source};
 use manifests::abac;
 
 use super::load_failure::{FileProblem, LoadFailure};
-use crate::authorization::{AuthorizationFlags, HookNames, read_hook_names};
-use crate::check::is_missing_file;
+use crate::authorization_settings::{AuthorizationFlags, HookNames, read_hook_names};
+use crate::check::is_missing_file_fault;
 use crate::file_arguments::read_file_up_to;
 
 /// The authorizers in order, and the loaded ABAC policies.
 #[derive(Debug, Default)]
 pub(super) struct AuthorizerList {
     pub(super) authorizers: Vec<Authorizer>,
-    /// Empty without an authorizer of type ABAC.
+    /// The policies of the ABAC authorizer; empty if the list has none.
     pub(super) abac_policies: abac::LoadedPolicies,
 }
 
 /// Whether the connection files of webhooks must exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ConnectionFiles {
+pub(super) enum ConnectionFileRequirement {
     /// The command calls webhooks.
     Required,
     /// The files may exist only on the server.
@@ -39,7 +39,7 @@ impl AuthorizerList {
     pub(super) fn load(
         flags: &AuthorizationFlags,
         plan: &AuthorizationPlan,
-        files: ConnectionFiles,
+        files: ConnectionFileRequirement,
         directory: &Path,
     ) -> Result<Self, LoadFailure> {
         let configuration = match plan {
@@ -71,22 +71,22 @@ impl AuthorizerList {
 
 fn load_configuration_file(
     path: &Path,
-    files: ConnectionFiles,
+    files: ConnectionFileRequirement,
 ) -> Result<Configuration, FileProblem> {
     let bytes =
         document::read_file(path).map_err(|error| FileProblem::Unreadable(error.to_string()))?;
     let name = path.to_string_lossy();
     let source = Source { name: &name, bytes: &bytes };
     let stat_file = match files {
-        ConnectionFiles::Required => &authorization_config::stat_file,
-        ConnectionFiles::Optional => &assume_regular_file as &dyn Fn(&Path) -> _,
+        ConnectionFileRequirement::Required => &authorization_config::stat_file,
+        ConnectionFileRequirement::Optional => &assume_regular_file as &dyn Fn(&Path) -> _,
     };
     let options = LoadOptions { stat_file, ..LoadOptions::default() };
     let loaded = authorization_config::load(&source, &options);
     loaded.configuration.map_err(|error| {
         let mut diagnostics = error.diagnostics().to_vec();
         for diagnostic in &mut diagnostics {
-            if is_missing_file(&diagnostic.fault) && diagnostic.hint.is_none() {
+            if is_missing_file_fault(&diagnostic.fault) && diagnostic.hint.is_none() {
                 let hint =
                     "use `--no-webhooks`, or `--webhook NAME=ANSWER`, if the file is not available";
                 diagnostic.hint = Some(hint.to_owned());
@@ -99,15 +99,15 @@ fn load_configuration_file(
 /// Converts the mode flags to a configuration.
 fn configuration_from_modes(
     modes: &AuthorizationModes,
-    files: ConnectionFiles,
+    files: ConnectionFileRequirement,
     directory: &Path,
 ) -> Result<Configuration, LoadFailure> {
     let names = read_hook_names(modes, directory).map_err(LoadFailure::from_problem)?;
     match (&names, files) {
-        (HookNames::Unreadable(error), ConnectionFiles::Required) => {
+        (HookNames::Unreadable(error), ConnectionFileRequirement::Required) => {
             Err(LoadFailure::from_message(error))
         }
-        (HookNames::Unreadable(_), ConnectionFiles::Optional)
+        (HookNames::Unreadable(_), ConnectionFileRequirement::Optional)
         | (HookNames::DefaultName | HookNames::FromFile(_), _) => modes
             .to_configuration(directory, names.names_from_file())
             .map_err(|error| LoadFailure::Usage(vec![error.to_string()])),

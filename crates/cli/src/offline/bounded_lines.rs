@@ -1,4 +1,4 @@
-//! BoundedLines of a stream, however long the stream and however long the lines.
+//! Reads the lines of a stream of any length, and skips lines that are too long.
 
 use std::io::{self, BufRead, BufReader, Read};
 
@@ -17,7 +17,7 @@ pub(super) struct BoundedLines<R> {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum BoundedLine<'b> {
     Text {
-        /// From 1.
+        /// The line number, counted from 1.
         number: usize,
         bytes: &'b [u8],
     },
@@ -37,13 +37,13 @@ impl<R: Read> BoundedLines<R> {
         self.reader.buffer().contains(&b'\n')
     }
 
-    /// The next line; `None` at the end.
+    /// Reads the next line; `None` at the end.
     ///
     /// # Errors
     /// Fails if the stream can not be read.
     pub(super) fn next_line(&mut self) -> io::Result<Option<BoundedLine<'_>>> {
         self.buffer.clear();
-        // One byte more than a line may have, and its end.
+        // One byte more than the maximum, and the line feed.
         let limit = u64::try_from(self.bytes_max).unwrap_or(u64::MAX).saturating_add(2);
         let n_bytes = (&mut self.reader).take(limit).read_until(b'\n', &mut self.buffer)?;
         if n_bytes == 0 {

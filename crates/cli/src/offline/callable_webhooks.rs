@@ -1,4 +1,4 @@
-//! WebhookMode that are really called.
+//! Builds the webhooks that a command calls.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use authz_chain::{Authorizer, AuthorizerType, Configuration};
 use authz_reload::{
-    Assembler, AuthorizationModes, AuthorizationPlan, ConfigOrigin, ConfigSource, Generation,
-    NoObservers,
+    AuthorizationModes, AuthorizationPlan, AuthorizerBuilder, ConfigOrigin, ConfigSource,
+    Generation, NoObservers,
 };
 use authz_webhook::{Webhook, WebhookLimits};
 use https_client::{HostPort, Limits, ResolveError, ServiceName, ServiceResolver};
@@ -28,9 +28,9 @@ pub(super) fn build_callable_webhooks(
     if called.is_empty() {
         return Ok(BTreeMap::new());
     }
-    let assembler = Assembler {
-        guards: WebhookLimits::default(),
-        limits: Limits::default(),
+    let builder = AuthorizerBuilder {
+        webhook_limits: WebhookLimits::default(),
+        connection_limits: Limits::default(),
         resolver: Some(Arc::new(NoServiceResolver)),
         observers: Arc::new(NoObservers),
         directory: directory.to_owned(),
@@ -38,11 +38,11 @@ pub(super) fn build_callable_webhooks(
     let names: BTreeSet<String> = called.iter().map(|own| own.name().to_owned()).collect();
     let generation = match plan {
         AuthorizationPlan::File(file) => {
-            build_from_config_file(&assembler, &directory.join(&file.path), called)?
+            build_from_config_file(&builder, &directory.join(&file.path), called)?
         }
         // One file defines all hooks of the mode; those that are not called are filtered out below.
         AuthorizationPlan::Modes(modes) => {
-            assembler.start(&AuthorizationPlan::Modes(AuthorizationModes {
+            builder.build_first(&AuthorizationPlan::Modes(AuthorizationModes {
                 modes: vec![AuthorizerType::Webhook],
                 policy_file: None,
                 ..modes.clone()
@@ -54,14 +54,14 @@ pub(super) fn build_callable_webhooks(
 }
 
 fn build_from_config_file(
-    assembler: &Assembler,
+    builder: &AuthorizerBuilder,
     path: &Path,
     called: Vec<Authorizer>,
 ) -> Result<Generation, LoadFailure> {
     let configuration = Configuration::new(called).map_err(LoadFailure::from_message)?;
     let origin =
         ConfigOrigin { source: ConfigSource::File(path.to_owned()), hash: None, policy_file: None };
-    Ok(assembler.build(&configuration, origin, None)?)
+    Ok(builder.build(&configuration, origin, None)?)
 }
 
 /// Refuses to resolve Services, because only the server of a cluster knows their endpoints.

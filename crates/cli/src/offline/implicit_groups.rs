@@ -3,8 +3,8 @@
 use access_reviews::review::AccessQuestion;
 use authz::{Attributes, Recorder, User, Verdict};
 
-use super::flags::SubjectFlags;
 use super::offline_authorizer::OfflineAuthorizer;
+use super::offline_flags::SubjectFlags;
 
 const AUTHENTICATED: &str = "system:authenticated";
 const UNAUTHENTICATED: &str = "system:unauthenticated";
@@ -12,7 +12,7 @@ const ANONYMOUS: &str = "system:anonymous";
 const SERVICE_ACCOUNT_PREFIX: &str = "system:serviceaccount:";
 const SERVICE_ACCOUNTS: &str = "system:serviceaccounts";
 
-/// The user of the flags, with the groups that a server adds.
+/// Returns the user that the flags name, with the groups that a server adds.
 pub(crate) fn user_from_flags(flags: &SubjectFlags) -> User {
     let name = flags.user.clone().unwrap_or_default();
     let mut groups = flags.groups.clone();

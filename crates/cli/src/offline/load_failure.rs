@@ -33,7 +33,7 @@ pub(crate) enum FileProblem {
 }
 
 impl FileProblem {
-    /// Errors of a file with its content.
+    /// Creates the problem of a file with errors, and keeps its text for excerpts.
     pub(crate) fn invalid(source: &Source<'_>, errors: Vec<Diagnostic>) -> Self {
         let (name, text) = (source.name.to_owned(), source.text().into_owned());
         Self::Invalid { name, text, errors }
@@ -77,17 +77,17 @@ impl From<BuildError> for LoadFailure {
 const EXCERPT_FILE_BYTES_MAX: usize = 64 << 20;
 
 impl LoadFailure {
-    /// A failure with one problem.
+    /// Creates a failure with one problem.
     pub(crate) fn from_problem(problem: FileProblem) -> Self {
         Self::Files(vec![problem])
     }
 
-    /// A failure with a message and no source lines.
+    /// Creates a failure with a message and no source lines.
     pub(crate) fn from_message(error: impl std::fmt::Display) -> Self {
         Self::from_problem(FileProblem::Unreadable(error.to_string()))
     }
 
-    /// Errors with their source lines, or only the message if there is no diagnostic.
+    /// Creates a failure with source lines, or only with the message if there is no diagnostic.
     fn from_diagnostics(diagnostics: &[Diagnostic], message: &str) -> Self {
         let mut files: BTreeMap<&str, Vec<Diagnostic>> = BTreeMap::new();
         for diagnostic in diagnostics {
@@ -124,7 +124,7 @@ impl LoadFailure {
                             writeln!(err, "error: {}", printable(&message))?;
                         }
                         FileProblem::Invalid { name, text, errors } => {
-                            check::write_errors(err, &name, text, errors, colour)?;
+                            check::write_file_errors(err, &name, text, errors, colour)?;
                         }
                     }
                 }

@@ -13,13 +13,14 @@ use manifests::rbac;
 use manifests::{ManifestObject, Object, UnstructuredObject};
 use tokio::runtime::{self, Runtime};
 
-use super::authorizer_list::{AuthorizerList, ConnectionFiles};
+use super::authorizer_list::{AuthorizerList, ConnectionFileRequirement};
 use super::callable_webhooks;
-use super::flags::PolicyFlags;
 use super::load_failure::LoadFailure;
+use super::offline_flags::PolicyFlags;
 use super::read_manifests::{ObjectSelection, SelectedObjects, read_manifests};
 use super::webhook_stand_in::{AssumedAnswer, AssumedWebhookAnswer, WebhookStandIn};
-use crate::authorization::node_rules;
+use crate::authorization_settings::node_rules;
+use crate::file_arguments::is_stdin;
 
 /// The authorizer chain that answers questions.
 #[derive(Debug)]
@@ -62,16 +63,16 @@ impl OfflineAuthorizer {
         stdin: &mut dyn Read,
         selection: ObjectSelection<'_>,
     ) -> Result<(Self, Vec<UnstructuredObject>), LoadFailure> {
-        if flags.objects.iter().filter(|path| *path == Path::new("-")).count() > 1 {
+        if flags.objects.iter().filter(|path| is_stdin(path)).count() > 1 {
             let message = "`-` is given twice, but standard input can be read once".to_owned();
             return Err(LoadFailure::Usage(vec![message]));
         }
-        let plan = flags.authorization.plan().map_err(LoadFailure::Usage)?;
+        let plan = flags.authorization.to_plan().map_err(LoadFailure::Usage)?;
         let directory = std::env::current_dir().map_err(LoadFailure::from_message)?;
         // With an assumed answer for one webhook, building the other webhooks reports missing files.
         let files = match (webhooks, flags.webhook.as_slice()) {
-            (WebhookMode::Call, []) => ConnectionFiles::Required,
-            (WebhookMode::Call, _) | (WebhookMode::Skip, _) => ConnectionFiles::Optional,
+            (WebhookMode::Call, []) => ConnectionFileRequirement::Required,
+            (WebhookMode::Call, _) | (WebhookMode::Skip, _) => ConnectionFileRequirement::Optional,
         };
         let order = AuthorizerList::load(&flags.authorization, &plan, files, &directory);
         let (order, mut problems) = match order {
@@ -89,15 +90,15 @@ impl OfflineAuthorizer {
         if !problems.is_empty() {
             return Err(LoadFailure::Files(problems));
         }
-        let runtime = runtime().map_err(LoadFailure::from_message)?;
+        let runtime = shared_runtime().map_err(LoadFailure::from_message)?;
         let guard = runtime.enter();
-        let SelectedObjects { authorization_objects, other_objects } = objects;
+        let SelectedObjects { authorization_objects, kept_objects } = objects;
         let chain = build_chain(flags, webhooks, order, authorization_objects, &plan, &directory)?;
         drop(guard);
-        Ok((Self { chain, runtime }, other_objects))
+        Ok((Self { chain, runtime }, kept_objects))
     }
 
-    /// The chain, for listing rules and subjects.
+    /// Returns the chain, for listing rules and subjects.
     pub(crate) fn chain(&self) -> &Chain {
         &self.chain
     }
@@ -119,13 +120,13 @@ impl OfflineAuthorizer {
     /// Wraps a chain, for tests.
     #[cfg(test)]
     pub(crate) fn from_chain(chain: Chain) -> Self {
-        Self { chain, runtime: runtime().unwrap() }
+        Self { chain, runtime: shared_runtime().unwrap() }
     }
 }
 
-/// The async runtime of the process. Questions run one after the other, so one thread is enough. It is
-/// never dropped, because the drop would wait for pending name lookups.
-fn runtime() -> io::Result<&'static Runtime> {
+/// Returns the async runtime of the process. Questions run one after the other, so one thread is enough. The
+/// runtime is never dropped, because dropping it would wait for pending name lookups.
+fn shared_runtime() -> io::Result<&'static Runtime> {
     static RUNTIME: OnceLock<Runtime> = OnceLock::new();
     if let Some(runtime) = RUNTIME.get() {
         return Ok(runtime);
@@ -143,7 +144,7 @@ fn build_chain(
     directory: &Path,
 ) -> Result<Chain, LoadFailure> {
     let AuthorizerList { authorizers, abac_policies } = order;
-    check_assumptions(&flags.webhook, &authorizers)?;
+    check_assumed_webhook_names(&flags.webhook, &authorizers)?;
     let is_called = |authorizer: &&Authorizer| {
         let is_webhook = matches!(authorizer, Authorizer::Webhook(_));
         let is_skipped = webhooks == WebhookMode::Skip;
@@ -160,7 +161,7 @@ fn build_chain(
         Authorizer::Rbac => built_in.rbac.clone(),
         Authorizer::Webhook(webhook) => match called.get(webhook.name.as_str()) {
             Some(webhook) => Member::Webhook(Arc::clone(webhook)),
-            None => stand_in_member(webhook, &flags.webhook),
+            None => build_stand_in_member(webhook, &flags.webhook),
         },
     });
     Chain::new(members.collect()).map_err(LoadFailure::from_message)
@@ -204,7 +205,7 @@ fn build_built_in_members(
     })
 }
 
-fn stand_in_member(webhook: &Webhook, assumptions: &[AssumedWebhookAnswer]) -> Member {
+fn build_stand_in_member(webhook: &Webhook, assumptions: &[AssumedWebhookAnswer]) -> Member {
     let Webhook { name, settings } = webhook;
     let assumed = assumed_answer(assumptions, name.as_str());
     let conditions = settings.match_conditions.clone();
@@ -213,7 +214,7 @@ fn stand_in_member(webhook: &Webhook, assumptions: &[AssumedWebhookAnswer]) -> M
 }
 
 /// Rejects `--webhook` for a name that no webhook has.
-fn check_assumptions(
+fn check_assumed_webhook_names(
     assumptions: &[AssumedWebhookAnswer],
     authorizers: &[Authorizer],
 ) -> Result<(), LoadFailure> {

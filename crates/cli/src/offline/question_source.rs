@@ -8,22 +8,41 @@ use access_reviews::review::{self, AccessQuestion, AccessTarget, LINE_BYTES_MAX,
 use document::{Diagnostic, ReadError, SourcePosition};
 
 use super::bounded_lines::{BoundedLine, BoundedLines};
-use super::flags::{CallFlags, PolicyFlags, QuestionFlags, ResourceArgument, SubjectFlags};
 use super::implicit_groups;
 use super::load_failure::{LoadFailure, printable};
 use super::offline_authorizer::{OfflineAuthorizer, WebhookMode};
+use super::offline_flags::{
+    PolicyFlags, QuestionFlags, ResourceArgument, SubjectFlags, WebhookCallFlags,
+};
 use crate::exit::Exit;
-
-/// Name of standard input in messages.
-const STDIN_NAME: &str = "<stdin>";
+use crate::file_arguments::{STDIN_NAME, is_stdin};
 
 /// The source of the questions.
 #[derive(Debug)]
 pub(crate) enum QuestionSource<'f> {
-    /// One question.
+    /// One question, which flags state.
     One(Box<AccessQuestion<'static>>),
     /// One question per line, file after file; `-` is standard input.
     Lines(&'f [PathBuf]),
+}
+
+/// The flags of a question are incomplete or contradict each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(super) enum QuestionFlagsError {
+    #[error(
+        "--as, --as-group and --no-implicit-groups are for a question by flags, which needs --verb"
+    )]
+    UserWithoutVerb,
+    #[error("--resource and --namespace are for a question by flags, which needs --verb")]
+    ResourceWithoutVerb,
+    #[error("`-` is given twice, but standard input can be read once")]
+    StdinTwice,
+    #[error("a question by flags needs --as or --as-group")]
+    NoUser,
+    #[error("--namespace needs --resource")]
+    NamespaceWithoutResource,
+    #[error("a question by flags needs --resource or --path")]
+    NoTarget,
 }
 
 /// Callback that answers one question and writes the answer.
@@ -35,15 +54,15 @@ impl<'f> QuestionSource<'f> {
     ///
     /// # Errors
     /// Fails if the flags contradict each other, or if a policy or manifest file is invalid.
-    pub(crate) fn with_policy(
+    pub(crate) fn load_with_authorizer(
         flags: &QuestionFlags,
         files: &'f [PathBuf],
         policy: &PolicyFlags,
-        calls: &CallFlags,
+        calls: &WebhookCallFlags,
         stdin: &mut dyn Read,
     ) -> Result<(Self, OfflineAuthorizer), LoadFailure> {
         let usage = |message: &str| LoadFailure::Usage(vec![message.to_owned()]);
-        let questions = Self::new(flags, files).map_err(|message| usage(&message))?;
+        let questions = Self::new(flags, files).map_err(|error| usage(&error.to_string()))?;
         if questions.reads_stdin() && policy.objects.iter().any(|path| is_stdin(path)) {
             return Err(usage(
                 "questions and objects can not both come from standard input: name a FILE of \
@@ -61,39 +80,35 @@ impl<'f> QuestionSource<'f> {
     ///
     /// # Errors
     /// Fails if flags of a question are missing or contradict each other.
-    fn new(flags: &QuestionFlags, files: &'f [PathBuf]) -> Result<Self, String> {
+    fn new(flags: &QuestionFlags, files: &'f [PathBuf]) -> Result<Self, QuestionFlagsError> {
         let Some(verb) = &flags.verb else {
             let SubjectFlags { user, groups, no_implicit_groups } = &flags.subject;
             if user.is_some() || !groups.is_empty() || *no_implicit_groups {
-                return Err("--as, --as-group and --no-implicit-groups are for a question by \
-                            flags, which needs --verb"
-                    .to_owned());
+                return Err(QuestionFlagsError::UserWithoutVerb);
             }
             if flags.resource.is_some() || flags.namespace.is_some() {
-                let message = "--resource and --namespace are for a question by flags, which needs \
-                               --verb";
-                return Err(message.to_owned());
+                return Err(QuestionFlagsError::ResourceWithoutVerb);
             }
             if files.iter().filter(|file| is_stdin(file)).count() > 1 {
-                return Err("`-` is given twice, but standard input can be read once".to_owned());
+                return Err(QuestionFlagsError::StdinTwice);
             }
             return Ok(Self::Lines(files));
         };
         if flags.subject.user.is_none() && flags.subject.groups.is_empty() {
-            return Err("a question by flags needs --as or --as-group".to_owned());
+            return Err(QuestionFlagsError::NoUser);
         }
         if flags.resource.is_none() && flags.namespace.is_some() {
-            return Err("--namespace needs --resource".to_owned());
+            return Err(QuestionFlagsError::NamespaceWithoutResource);
         }
         let target = match (&flags.resource, &flags.path) {
             (Some(resource), _) => {
                 let name = flags.name.clone().unwrap_or_default();
                 let namespace = flags.namespace.clone().unwrap_or_default();
-                question_target(resource, name, namespace)
+                access_target(resource, name, namespace)
             }
             (None, Some(path)) => AccessTarget::Path(path.clone().into()),
             (None, None) => {
-                return Err("a question by flags needs --resource or --path".to_owned());
+                return Err(QuestionFlagsError::NoTarget);
             }
         };
         let user = implicit_groups::user_from_flags(&flags.subject);
@@ -123,22 +138,22 @@ impl<'f> QuestionSource<'f> {
         err: &mut dyn Write,
         answer: AnswerQuestion<'_>,
     ) -> io::Result<Exit> {
-        let mut reader = QuestionReader { out, err, answer, worst: Exit::Clean };
+        let mut answerer = QuestionAnswerer { out, err, answer, worst_exit: Exit::Clean };
         let result = match self {
-            Self::One(question) => reader.answer_question(question),
-            Self::Lines([]) => reader.read_stream(STDIN_NAME, stdin),
+            Self::One(question) => answerer.answer_question(question),
+            Self::Lines([]) => answerer.read_stream(STDIN_NAME, stdin),
             Self::Lines(files) => {
-                files.iter().try_for_each(|file| reader.read_question_file(file, stdin))
+                files.iter().try_for_each(|file| answerer.read_question_file(file, stdin))
             }
         };
         match result {
             Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
-            Ok(()) | Err(_) => Ok(reader.worst),
+            Ok(()) | Err(_) => Ok(answerer.worst_exit),
         }
     }
 }
 
-fn question_target(
+fn access_target(
     text: &ResourceArgument,
     name: String,
     namespace: String,
@@ -156,21 +171,17 @@ fn question_target(
     })
 }
 
-fn is_stdin(path: &Path) -> bool {
-    path == Path::new("-")
-}
-
-struct QuestionReader<'a> {
+struct QuestionAnswerer<'a> {
     out: &'a mut dyn Write,
     err: &'a mut dyn Write,
     answer: AnswerQuestion<'a>,
-    worst: Exit,
+    worst_exit: Exit,
 }
 
-impl QuestionReader<'_> {
+impl QuestionAnswerer<'_> {
     fn answer_question(&mut self, question: &AccessQuestion<'_>) -> io::Result<()> {
         let exit = (self.answer)(question, self.out)?;
-        self.worst = self.worst.max(exit);
+        self.worst_exit = self.worst_exit.max(exit);
         Ok(())
     }
 
@@ -248,14 +259,14 @@ impl QuestionReader<'_> {
         message: &str,
         hint: Option<&str>,
     ) -> io::Result<()> {
-        self.worst = self.worst.max(Exit::Unreadable);
+        self.worst_exit = self.worst_exit.max(Exit::Unreadable);
         let (name, message) = (printable(name), printable(message));
         let hint = hint.map(|hint| format!(" ({})", printable(hint))).unwrap_or_default();
         writeln!(self.err, "{name}:{line}:{column}: {message}{hint}")
     }
 
     fn report_unreadable(&mut self, message: &str) -> io::Result<()> {
-        self.worst = self.worst.max(Exit::Unreadable);
+        self.worst_exit = self.worst_exit.max(Exit::Unreadable);
         writeln!(self.err, "error: {}", printable(message))
     }
 }

@@ -8,10 +8,7 @@ use document::{Diagnostic, ReadError, Source};
 use manifests::{KindHandler, MANIFEST_BYTES_MAX, ManifestObject, UnstructuredObject};
 
 use super::load_failure::FileProblem;
-use crate::file_arguments;
-
-/// Name of standard input in messages.
-const STDIN_NAME: &str = "<stdin>";
+use crate::file_arguments::{self, InputError, STDIN_NAME, is_stdin};
 
 /// Maximum size of all manifests together. They stay in memory until all are read, so that errors can
 /// show source lines. A dump of the largest clusters has a tenth of this size.
@@ -23,7 +20,7 @@ pub(crate) struct SelectedObjects {
     /// Objects that the RBAC and node authorizers use.
     pub(crate) authorization_objects: Vec<ManifestObject>,
     /// Objects that the selection of the command keeps.
-    pub(crate) other_objects: Vec<UnstructuredObject>,
+    pub(crate) kept_objects: Vec<UnstructuredObject>,
 }
 
 /// Which further objects a command keeps, and how it validates them.
@@ -62,7 +59,7 @@ pub(crate) fn read_manifests(
                 n_bytes += source.1.len();
                 sources.push(source);
             }
-            Err(message) => problems.push(FileProblem::Unreadable(message)),
+            Err(error) => problems.push(FileProblem::Unreadable(error.to_string())),
         }
         if n_bytes > MANIFESTS_BYTES_MAX {
             let message =
@@ -80,19 +77,19 @@ pub(crate) fn read_manifests(
             errors.extend(more);
             errors.sort_by_key(|error| error.position);
         }
-        problems.extend(invalid_file(name, bytes, errors));
+        problems.extend(invalid_file_problem(name, bytes, errors));
         objects.authorization_objects.extend(read.objects);
-        objects.other_objects.extend(read.unstructured_objects);
+        objects.kept_objects.extend(read.unstructured_objects);
     }
     if problems.is_empty() {
         let mut repeated = manifests::find_duplicate_objects(&objects.authorization_objects);
         repeated.extend(manifests::find_duplicate_unstructured(
-            &objects.other_objects.iter().collect::<Vec<_>>(),
+            &objects.kept_objects.iter().collect::<Vec<_>>(),
         ));
         for (name, bytes) in &sources {
             let (here, elsewhere) = repeated.into_iter().partition(|fault| fault.file == *name);
             repeated = elsewhere;
-            problems.extend(invalid_file(name, bytes, here));
+            problems.extend(invalid_file_problem(name, bytes, here));
         }
     }
     if problems.is_empty() { Ok(objects) } else { Err(problems) }
@@ -105,7 +102,7 @@ fn list_manifest_files(paths: &[PathBuf], problems: &mut Vec<FileProblem>) -> Ve
     for path in paths {
         match file_arguments::manifest_files(path) {
             Ok(files) => all.extend(files),
-            Err(message) => problems.push(FileProblem::Unreadable(message)),
+            Err(error) => problems.push(FileProblem::Unreadable(error.to_string())),
         }
     }
     let mut seen = HashSet::new();
@@ -113,20 +110,20 @@ fn list_manifest_files(paths: &[PathBuf], problems: &mut Vec<FileProblem>) -> Ve
     all
 }
 
-fn invalid_file(name: &str, bytes: &[u8], errors: Vec<Diagnostic>) -> Option<FileProblem> {
+fn invalid_file_problem(name: &str, bytes: &[u8], errors: Vec<Diagnostic>) -> Option<FileProblem> {
     (!errors.is_empty()).then(|| FileProblem::invalid(&Source { name, bytes }, errors))
 }
 
-fn read_manifest(path: &Path, stdin: &mut dyn Read) -> Result<(String, Vec<u8>), String> {
-    if path == Path::new("-") {
+fn read_manifest(path: &Path, stdin: &mut dyn Read) -> Result<(String, Vec<u8>), InputError> {
+    if is_stdin(path) {
         let bytes = file_arguments::read_stream_up_to(stdin, MANIFEST_BYTES_MAX);
         let bytes = bytes.map_err(|error| {
             let ReadError { message, .. } = ReadError::new(path, &error);
-            format!("read {STDIN_NAME}: {message}")
+            InputError::Stdin { name: STDIN_NAME.to_owned(), message }
         })?;
         return Ok((STDIN_NAME.to_owned(), bytes));
     }
     let bytes = file_arguments::read_file_up_to(path, MANIFEST_BYTES_MAX)
-        .map_err(|error| ReadError::new(path, &error).to_string())?;
+        .map_err(|error| ReadError::new(path, &error))?;
     Ok((path.to_string_lossy().into_owned(), bytes))
 }

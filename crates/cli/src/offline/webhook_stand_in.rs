@@ -20,7 +20,7 @@ pub(crate) struct WebhookStandIn {
     match_conditions: MatchConditions,
     selectors: IncludedSelectors,
     failure_policy: FailurePolicy,
-    assumed: Option<AssumedAnswer>,
+    assumed_answer: Option<AssumedAnswer>,
 }
 
 /// The decision depends on a webhook that was not called.
@@ -74,10 +74,10 @@ impl WebhookStandIn {
         name: &str,
         match_conditions: MatchConditions,
         failure_policy: FailurePolicy,
-        assumed: Option<AssumedAnswer>,
+        assumed_answer: Option<AssumedAnswer>,
     ) -> Self {
         let selectors = match_conditions.selectors();
-        Self { name: name.to_owned(), match_conditions, selectors, failure_policy, assumed }
+        Self { name: name.to_owned(), match_conditions, selectors, failure_policy, assumed_answer }
     }
 
     fn decide(&self, attributes: &Attributes<'_>, recorder: &mut Recorder<'_>) -> Decision {
@@ -89,7 +89,7 @@ impl WebhookStandIn {
                     .note(|| Event::new("failurePolicy").with("is", self.failure_policy.name()));
                 self.apply_failure_policy(EvaluationErrors::message(error))
             }
-            MatchResult::Matched => match self.assumed {
+            MatchResult::Matched => match self.assumed_answer {
                 Some(AssumedAnswer::Verdict(verdict)) => {
                     recorder.note(|| Event::new("assumed").with("answer", verdict.name()));
                     Decision { verdict, ..Decision::default() }
@@ -137,10 +137,11 @@ impl Authorizer for WebhookStandIn {
     /// to a webhook without conditions.
     fn allowed_subjects(&self, _: &Attributes<'_>) -> Subjects {
         let is_always_asked = self.match_conditions.as_slice().is_empty();
-        let assumed = self.assumed.filter(|_| is_always_asked).map(|assumed| match assumed {
-            AssumedAnswer::Verdict(verdict) => verdict,
-            AssumedAnswer::Error => self.failure_verdict(),
-        });
+        let assumed =
+            self.assumed_answer.filter(|_| is_always_asked).map(|assumed| match assumed {
+                AssumedAnswer::Verdict(verdict) => verdict,
+                AssumedAnswer::Error => self.failure_verdict(),
+            });
         match assumed {
             Some(Verdict::Allow) => {
                 let everybody = ["system:authenticated", "system:unauthenticated"];
@@ -158,9 +159,9 @@ impl Authorizer for WebhookStandIn {
     }
 }
 
-/// A webhook with these conditions, for tests.
+/// Creates a replacement with these conditions, for tests.
 #[cfg(test)]
-pub(crate) fn stand_in(
+pub(crate) fn test_stand_in(
     name: &str,
     conditions: &[&str],
     is_closed: bool,
@@ -181,7 +182,7 @@ mod tests {
     const ALLOW: AssumedAnswer = AssumedAnswer::Verdict(Verdict::Allow);
 
     fn decide(condition: &str, assumed: Option<AssumedAnswer>, policy: FailurePolicy) -> Decision {
-        let stand_in = stand_in("w", &[condition], policy == FailurePolicy::Deny, assumed);
+        let stand_in = test_stand_in("w", &[condition], policy == FailurePolicy::Deny, assumed);
         let attributes = Attributes { user: None, verb: "get", target: Target::Path("/x") };
         stand_in.decide(&attributes, &mut Recorder::off())
     }

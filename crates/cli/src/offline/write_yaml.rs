@@ -11,27 +11,27 @@ use serde_json::Value;
 pub(crate) fn write_yaml(out: &mut dyn Write, value: &Value) -> io::Result<()> {
     let mut text = String::new();
     match value {
-        Value::Object(map) if !map.is_empty() => append_block(&mut text, value, 0),
-        Value::Array(items) if !items.is_empty() => append_block(&mut text, value, 0),
+        Value::Object(map) if !map.is_empty() => append_yaml_block(&mut text, value, 0),
+        Value::Array(items) if !items.is_empty() => append_yaml_block(&mut text, value, 0),
         scalar => {
-            text.push_str(&inline_text(scalar));
+            text.push_str(&to_inline_yaml(scalar));
             text.push('\n');
         }
     }
     out.write_all(text.as_bytes())
 }
 
-/// Appends a map or a list that is not empty, each entry a line that begins with the indentation.
-fn append_block(text: &mut String, value: &Value, indentation: usize) {
+/// Appends a map or list that is not empty. Each entry starts a line with the given indentation.
+fn append_yaml_block(text: &mut String, value: &Value, indentation: usize) {
     match value {
         Value::Object(map) => {
             for (key, value) in map {
                 text.extend(std::iter::repeat_n(' ', indentation));
-                text.push_str(&scalar_text(key));
+                text.push_str(&to_yaml_scalar(key));
                 text.push(':');
-                // A list may stand at the column of its key.
+                // A list may start at the column of its key.
                 let deeper = indentation + if value.is_array() { 0 } else { 2 };
-                append_entry(text, value, deeper);
+                append_yaml_value(text, value, deeper);
             }
         }
         Value::Array(items) => {
@@ -41,20 +41,20 @@ fn append_block(text: &mut String, value: &Value, indentation: usize) {
                 match item {
                     Value::Object(map) if !map.is_empty() => {
                         let mut inner = String::new();
-                        append_block(&mut inner, item, indentation + 2);
+                        append_yaml_block(&mut inner, item, indentation + 2);
                         text.push(' ');
                         text.push_str(inner.trim_start_matches(' '));
                     }
-                    item => append_entry(text, item, indentation + 2),
+                    item => append_yaml_value(text, item, indentation + 2),
                 }
             }
         }
-        scalar => text.push_str(&inline_text(scalar)),
+        scalar => text.push_str(&to_inline_yaml(scalar)),
     }
 }
 
-/// Appends a value behind its key or dash.
-fn append_entry(text: &mut String, value: &Value, indentation: usize) {
+/// Appends a value after its key or dash.
+fn append_yaml_value(text: &mut String, value: &Value, indentation: usize) {
     let is_block = match value {
         Value::Object(map) => !map.is_empty(),
         Value::Array(items) => !items.is_empty(),
@@ -62,24 +62,24 @@ fn append_entry(text: &mut String, value: &Value, indentation: usize) {
     };
     if is_block {
         text.push('\n');
-        append_block(text, value, indentation);
+        append_yaml_block(text, value, indentation);
     } else {
         text.push(' ');
-        text.push_str(&inline_text(value));
+        text.push_str(&to_inline_yaml(value));
         text.push('\n');
     }
 }
 
-fn inline_text(value: &Value) -> String {
+fn to_inline_yaml(value: &Value) -> String {
     match value {
-        Value::String(text) => scalar_text(text),
-        // Numbers, booleans, null and what is empty are the same in both.
+        Value::String(text) => to_yaml_scalar(text),
+        // Numbers, booleans, null, empty lists and empty maps look the same in JSON and YAML.
         other => other.to_string(),
     }
 }
 
-/// A text without quotes if it is plainly a text, and otherwise as in JSON, which YAML reads.
-fn scalar_text(text: &str) -> String {
+/// Formats a text without quotes if YAML reads it as text, otherwise as a JSON string, which YAML also reads.
+fn to_yaml_scalar(text: &str) -> String {
     let is_inner = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/' | ':');
     let begins = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '/');
     let is_word = matches!(
@@ -91,7 +91,7 @@ fn scalar_text(text: &str) -> String {
     }
     let json = Value::from(text).to_string();
     json.chars().fold(String::with_capacity(json.len()), |mut quoted, c| {
-        // JSON leaves these as they are, and YAML does not take them all.
+        // JSON does not escape these characters, but YAML does not accept all of them.
         match c {
             '\u{7f}'..='\u{9f}'
             | '\u{2028}'

@@ -1,4 +1,4 @@
-//! Many rules as few rows.
+//! Merges rules into one row per resource or path.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,13 +14,13 @@ pub(super) struct ResourceRow {
     pub(super) verbs: Vec<String>,
     pub(super) api_group: String,
     pub(super) resource: String,
-    /// None stands for all.
-    pub(super) names: Vec<String>,
+    /// The names of the objects; empty for all objects.
+    pub(super) resource_names: Vec<String>,
 }
 
-/// One row for each resource and set of names, by group, then by resource. The verbs of all rules
-/// that speak of them are joined.
-pub(super) fn resource_rows(rules: &Rules) -> Vec<ResourceRow> {
+/// Builds one row for each resource and set of names, sorted by group, then by resource. A row has the verbs
+/// of all rules about them.
+pub(super) fn build_resource_rows(rules: &Rules) -> Vec<ResourceRow> {
     let mut rows: BTreeMap<(&str, &str, BTreeSet<&str>), BTreeSet<&str>> = BTreeMap::new();
     for rule in &rules.resource_rules {
         let names: BTreeSet<&str> = rule.resource_names.iter().map(String::as_str).collect();
@@ -35,13 +35,13 @@ pub(super) fn resource_rows(rules: &Rules) -> Vec<ResourceRow> {
         verbs: sort_verbs(verbs),
         api_group: group.to_owned(),
         resource: resource.to_owned(),
-        names: names.into_iter().map(str::to_owned).collect(),
+        resource_names: names.into_iter().map(str::to_owned).collect(),
     };
     rows.into_iter().map(row).collect()
 }
 
-/// The verbs of each path.
-pub(super) fn non_resource_rows(rules: &Rules) -> BTreeMap<String, Vec<String>> {
+/// Collects the verbs of each path.
+pub(super) fn build_non_resource_rows(rules: &Rules) -> BTreeMap<String, Vec<String>> {
     let mut rows: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for rule in &rules.non_resource_rules {
         for path in &rule.non_resource_urls {
@@ -92,10 +92,10 @@ mod tests {
             ],
             ..Rules::default()
         };
-        let rows: Vec<String> = resource_rows(&rules)
+        let rows: Vec<String> = build_resource_rows(&rules)
             .into_iter()
             .map(|row| {
-                let [verbs, names] = [row.verbs, row.names].map(|list| list.join(","));
+                let [verbs, names] = [row.verbs, row.resource_names].map(|list| list.join(","));
                 format!("{verbs} {:?} {} {names}", row.api_group, row.resource)
             })
             .collect();
@@ -121,7 +121,7 @@ mod tests {
             non_resource_rules: vec![rule("get", "/b /a"), rule("post", "/a")],
             ..Rules::default()
         };
-        let rows = non_resource_rows(&rules);
+        let rows = build_non_resource_rows(&rules);
         assert_eq!(rows["/a"], ["get", "post"]);
         assert_eq!(rows["/b"], ["get"]);
     }

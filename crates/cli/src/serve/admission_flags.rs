@@ -13,7 +13,7 @@ use server::{
     AdmissionOptions, ConfigSyncMode, ConfigSyncOptions, Log, LogLevel, UninitializedGetMode,
 };
 
-use super::flag_values::{
+use super::parse_flag_values::{
     parse_call_timeout, parse_duration, parse_positive_bytes, parse_positive_duration,
     parse_response_bytes,
 };
@@ -161,9 +161,9 @@ enum SyncModeFlag {
 /// The answer to GET for an object with pending initializers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum GetModeFlag {
-    /// The object
+    /// The object as stored
     Object,
-    /// 202 with a Status
+    /// Status code 202 with a Status object
     Accepted,
 }
 
@@ -180,7 +180,7 @@ impl AdmissionFlags {
     /// Checks flags that must fit each other.
     ///
     /// # Errors
-    /// Names the flags and the reason.
+    /// Two flags contradict each other.
     pub(super) fn check_conflicts(&self) -> Result<(), LoadFailure> {
         if self.admission_sync_poll_interval <= self.admission_sync_max_staleness {
             return Ok(());
@@ -192,10 +192,10 @@ impl AdmissionFlags {
     }
 
     /// Converts the flags to the options of the server.
-    pub(super) fn admission_options(
+    pub(super) fn to_admission_options(
         &self,
         sharing: StoreSharing,
-        access: ServiceCredentialsTable,
+        hook_credentials: ServiceCredentialsTable,
     ) -> AdmissionOptions {
         let sync_mode = match self.admission_sync_mode {
             SyncModeFlag::Barrier => ConfigSyncMode::Barrier,
@@ -235,7 +235,7 @@ impl AdmissionFlags {
                 GetModeFlag::Object => UninitializedGetMode::Object,
                 GetModeFlag::Accepted => UninitializedGetMode::Accepted,
             },
-            hook_credentials: access,
+            hook_credentials,
             response_bytes_max: to_usize(self.admission_webhook_max_response_bytes),
             calls_in_flight_max: to_usize(self.admission_webhook_max_in_flight),
             call_time_max: self.admission_webhook_client_timeout,
@@ -256,13 +256,13 @@ impl AdmissionFlags {
         };
         let users = kubeconfig::load_users(path, &kubeconfig::read_file)?;
         log_kubeconfig_warnings(path, &users, log);
-        let ServiceUsers { by_name, current, .. } = users;
+        let ServiceUsers { by_name, current_user, .. } = users;
         Ok(ServiceCredentialsTable {
             by_target_name: by_name
                 .into_iter()
-                .map(|(name, own)| (name, hook_access(own)))
+                .map(|(name, own)| (name, to_service_credentials(own)))
                 .collect(),
-            current_context: current.map(hook_access),
+            current_context: current_user.map(to_service_credentials),
             own_server_credentials: None,
         })
     }
@@ -296,8 +296,10 @@ fn log_kubeconfig_warnings(path: &Path, users: &ServiceUsers, log: Log) {
     }
 }
 
-fn hook_access(UserCredentials { credentials, identity }: UserCredentials) -> ServiceCredentials {
-    ServiceCredentials { credentials, client_certificate: identity }
+fn to_service_credentials(
+    UserCredentials { credentials, client_certificate }: UserCredentials,
+) -> ServiceCredentials {
+    ServiceCredentials { credentials, client_certificate }
 }
 
 /// Converts a number whose range the flag parser checked.
@@ -317,13 +319,12 @@ mod tests {
         flags: AdmissionFlags,
     }
 
-    fn flags(args: &[&str]) -> Result<AdmissionFlags, String> {
-        let parsed = Program::try_parse_from([&["x"], args].concat());
-        parsed.map(|program| program.flags).map_err(|error| error.to_string())
+    fn flags(args: &[&str]) -> Result<AdmissionFlags, clap::Error> {
+        Program::try_parse_from([&["x"], args].concat()).map(|program| program.flags)
     }
 
     fn options(args: &[&str], sharing: StoreSharing) -> AdmissionOptions {
-        flags(args).unwrap().admission_options(sharing, ServiceCredentialsTable::default())
+        flags(args).unwrap().to_admission_options(sharing, ServiceCredentialsTable::default())
     }
 
     #[test]
@@ -421,7 +422,7 @@ mod tests {
             ("--admission-webhook-max-in-flight=0", "0 is not in 1.."),
             ("--write-timeout-ceiling=0s", "must be longer than 0"),
         ] {
-            let error = flags(&[flag]).unwrap_err();
+            let error = flags(&[flag]).unwrap_err().to_string();
             let name = flag.split('=').next().unwrap();
             assert!(error.contains(name) && error.contains(why), "{flag}: {error}");
         }

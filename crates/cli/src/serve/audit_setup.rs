@@ -7,8 +7,8 @@ use anyhow::Context;
 use audit::{Auditor, Policy, Rotation};
 use server::Log;
 
-use super::flags::AuditFlags;
 use super::read_text_file;
+use super::serve_flags::AuditFlags;
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 

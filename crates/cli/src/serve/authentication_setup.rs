@@ -12,14 +12,14 @@ use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject;
 use server::Log;
 
-use super::flags::AuthenticationFlags;
 use super::read_text_file;
+use super::serve_flags::AuthenticationFlags;
 
 /// Builds the options of the authenticator.
 ///
 /// # Errors
-/// A file is missing or wrong; the error names it.
-pub(super) fn authentication_options(
+/// A file is missing or invalid; the error names it.
+pub(super) fn build_authentication_options(
     flags: &AuthenticationFlags,
     is_anonymous_disabled: bool,
     pki: &PkiFiles,
@@ -75,7 +75,7 @@ pub(super) fn authentication_options(
 ///
 /// # Errors
 /// The key can not be used.
-pub(super) fn token_issuer(
+pub(super) fn build_token_issuer(
     flags: &AuthenticationFlags,
     pki: &PkiFiles,
 ) -> anyhow::Result<TokenIssuer> {

@@ -6,8 +6,8 @@ use std::sync::{Arc, OnceLock};
 
 use authz_chain::AuthorizerType;
 use authz_reload::{
-    Assembler, AuthorizationPlan, Generation, Publish, PublishError, ReloadNotice, ReloadOptions,
-    Reloader,
+    AuthorizationPlan, AuthorizerBuilder, Generation, PublishError, PublishGeneration,
+    ReloadNotice, ReloadOptions, Reloader,
 };
 use authz_webhook::WebhookLimits;
 use https_client::{Limits, ServiceResolver};
@@ -16,8 +16,8 @@ use prometheus::Registry;
 use serde_json::Value;
 use server::{AuthorizerReplacer, Log, ServiceDirectory, ServiceRouting};
 
-use super::flags::{Args, ChainFlags};
 use super::logging_observer::LoggingObserver;
+use super::serve_flags::{Args, WebhookConnectionFlags};
 use crate::offline::LoadFailure;
 
 /// The authorizers that the server starts with, and what it needs to reload them.
@@ -26,9 +26,9 @@ pub(super) struct AuthorizerSetup {
     pub(super) service_directory: Arc<ServiceDirectory>,
     pub(super) metrics_registry: Registry,
     plan: AuthorizationPlan,
-    assembler: Assembler,
-    pub(super) metrics: Arc<AuthorizationMetrics>,
-    options: ReloadOptions,
+    builder: AuthorizerBuilder,
+    pub(super) authorization_metrics: Arc<AuthorizationMetrics>,
+    reload_options: ReloadOptions,
     /// Set when reloading starts. The status endpoint of the server reads it, and the server exists
     /// before the reloader does.
     reloader: Arc<OnceLock<Reloader>>,
@@ -41,31 +41,31 @@ impl AuthorizerSetup {
     /// # Errors
     /// The flags contradict each other, or a file is invalid.
     pub(super) fn load(args: &Args, log: Log) -> Result<Self, LoadFailure> {
-        let plan = args.authorization.plan().map_err(LoadFailure::Usage)?;
+        let plan = args.authorization.to_plan().map_err(LoadFailure::Usage)?;
         let is_file_mode = matches!(plan, AuthorizationPlan::File(_));
         let registry = Registry::new();
         let identity = metrics_identity(&args.store.data_dir);
         let metrics = AuthorizationMetrics::new(&registry, &identity, is_file_mode)
             .map_err(LoadFailure::from_message)?;
-        let routing = match args.chain.enable_aggregator_routing {
+        let routing = match args.webhooks.enable_aggregator_routing {
             true => ServiceRouting::Endpoints,
             false => ServiceRouting::ClusterIp,
         };
         let directory = Arc::new(ServiceDirectory::new(routing));
-        let assembler = Assembler {
-            guards: webhook_guards(&args.chain),
-            limits: Limits {
-                connect_timeout: args.chain.webhook_connect_timeout,
-                address_policy: args.chain.webhook_addresses(args.listen.bind_address),
+        let builder = AuthorizerBuilder {
+            webhook_limits: webhook_limits(&args.webhooks),
+            connection_limits: Limits {
+                connect_timeout: args.webhooks.webhook_connect_timeout,
+                address_policy: args.webhooks.webhook_address_policy(args.listen.bind_address),
                 ..Limits::default()
             },
             resolver: Some(Arc::clone(&directory) as Arc<dyn ServiceResolver>),
             observers: Arc::new(LoggingObserver { metrics: Arc::clone(&metrics), log }),
             directory: std::env::current_dir().map_err(LoadFailure::from_message)?,
         };
-        let generation = Arc::new(assembler.start(&plan)?);
-        let options = ReloadOptions {
-            has_health_check: args.chain.authorization_config_reload_health_check,
+        let generation = Arc::new(builder.build_first(&plan)?);
+        let reload_options = ReloadOptions {
+            checks_webhook_health: args.webhooks.authorization_config_reload_health_check,
             ..ReloadOptions::default()
         };
         let reloader = Arc::default();
@@ -74,22 +74,22 @@ impl AuthorizerSetup {
             service_directory: directory,
             metrics_registry: registry,
             plan,
-            assembler,
-            metrics,
-            options,
+            builder,
+            authorization_metrics: metrics,
+            reload_options,
             reloader,
         })
     }
 
     /// Reports whether the flags disable anonymous authentication. A configuration file never does.
-    pub(super) fn disables_anonymous(&self) -> bool {
+    pub(super) fn disables_anonymous_auth(&self) -> bool {
         match &self.plan {
             AuthorizationPlan::File(_) => false,
             AuthorizationPlan::Modes(modes) => modes.disables_anonymous_auth(),
         }
     }
 
-    /// The names of the authorizers in order, for the start message.
+    /// Returns the names of the authorizers in order, for the start message.
     pub(super) fn describe_authorizers(&self) -> String {
         let name = |(kind, name): (AuthorizerType, &str)| match kind {
             AuthorizerType::Webhook => format!("{}({name})", kind.name()),
@@ -115,32 +115,32 @@ impl AuthorizerSetup {
     /// Logs the warnings about the files that were read at start.
     pub(super) fn log_warnings(&self, log: Log) {
         for warning in &self.generation.warnings {
-            log_notice(log, &ReloadNotice::Warned(warning));
+            log_reload_notice(log, &ReloadNotice::Warned(warning));
         }
     }
 
     /// Starts to watch the files and replaces the authorizers when they change.
     pub(super) fn start_reloading(self, replace_authorizers: AuthorizerReplacer, log: Log) {
-        self.metrics.set_active_webhooks(&webhooks_of(&self.generation));
-        let metrics = Arc::clone(&self.metrics);
-        let publish: Publish = Arc::new(move |generation: &Arc<Generation>| {
+        self.authorization_metrics.set_active_webhooks(&collect_webhooks(&self.generation));
+        let metrics = Arc::clone(&self.authorization_metrics);
+        let publish: PublishGeneration = Arc::new(move |generation: &Arc<Generation>| {
             replace_authorizers(&generation.slots).map_err(|error| PublishError(error.into()))?;
-            metrics.set_active_webhooks(&webhooks_of(generation));
+            metrics.set_active_webhooks(&collect_webhooks(generation));
             Ok(())
         });
-        let log_notice = Arc::new(move |notice: &ReloadNotice<'_>| log_notice(log, notice));
-        let Self { assembler, plan, generation, options, reloader, .. } = self;
+        let log_notice = Arc::new(move |notice: &ReloadNotice<'_>| log_reload_notice(log, notice));
+        let Self { builder, plan, generation, reload_options, reloader, .. } = self;
         reloader.get_or_init(|| {
-            Reloader::start(assembler, &plan, generation, options, publish, log_notice)
+            Reloader::start(builder, &plan, generation, reload_options, publish, log_notice)
         });
     }
 }
 
-fn webhooks_of(generation: &Generation) -> Vec<Arc<authz_webhook::Webhook>> {
+fn collect_webhooks(generation: &Generation) -> Vec<Arc<authz_webhook::Webhook>> {
     generation.webhooks().map(Arc::clone).collect()
 }
 
-fn webhook_guards(flags: &ChainFlags) -> WebhookLimits {
+fn webhook_limits(flags: &WebhookConnectionFlags) -> WebhookLimits {
     let in_flight_max = match flags.authorization_webhook_max_in_flight {
         0 => usize::MAX,
         limit => limit,
@@ -150,7 +150,7 @@ fn webhook_guards(flags: &ChainFlags) -> WebhookLimits {
     WebhookLimits { in_flight_max, cache_bytes_max, ..WebhookLimits::default() }
 }
 
-/// The identity of this server in metrics, which is the same after a restart: the host name and the
+/// Returns the identity of this server in metrics, which is the same after a restart: the host name and the
 /// data directory, which two servers on one host never share.
 fn metrics_identity(data_dir: &Path) -> String {
     let host = https_server::host_name().unwrap_or_default();
@@ -166,7 +166,7 @@ fn absolute_path(path: &Path) -> io::Result<PathBuf> {
     }
 }
 
-fn log_notice(log: Log, notice: &ReloadNotice<'_>) {
+fn log_reload_notice(log: Log, notice: &ReloadNotice<'_>) {
     match notice {
         ReloadNotice::Applied(generation) => log.notice(
             "authorization configuration reloaded",
@@ -183,7 +183,7 @@ fn log_notice(log: Log, notice: &ReloadNotice<'_>) {
                 None => file.display().to_string(),
             };
             log.error(
-                "the authorization configuration can not be reloaded; the old one stays",
+                "the authorization configuration can not be reloaded; the old one stays in effect",
                 &[("at", &position), ("why", message)],
             );
         }
@@ -213,26 +213,28 @@ mod tests {
     #[derive(Parser)]
     struct Program {
         #[command(flatten)]
-        flags: ChainFlags,
+        flags: WebhookConnectionFlags,
     }
 
     #[test]
-    fn guards_are_the_defaults_unless_flags_say_otherwise() {
-        let guards = |args: &[&str]| {
-            webhook_guards(&Program::try_parse_from([&["x"], args].concat()).unwrap().flags)
+    fn limits_are_the_defaults_unless_flags_change_them() {
+        let webhook_limits = |args: &[&str]| {
+            webhook_limits(&Program::try_parse_from([&["x"], args].concat()).unwrap().flags)
         };
-        assert_eq!(guards(&[]), WebhookLimits::default());
+        assert_eq!(webhook_limits(&[]), WebhookLimits::default());
         assert_eq!(
-            guards(&["--authorization-webhook-max-in-flight=0"]),
+            webhook_limits(&["--authorization-webhook-max-in-flight=0"]),
             WebhookLimits::without_in_flight_limit()
         );
         for (value, want) in [("1024", 1024), ("2Ki", 2048), ("0", 0)] {
-            let changed = guards(&[&format!("--authorization-webhook-cache-max-bytes={value}")]);
+            let changed =
+                webhook_limits(&[&format!("--authorization-webhook-cache-max-bytes={value}")]);
             assert_eq!(changed.cache_bytes_max, want);
         }
     }
 
-    /// A19: addresses that users write lead to loopback only if the server is there too, or a flag says so.
+    /// A19: addresses that users write may be loopback addresses only if the server listens on one, or if a flag
+    /// allows it.
     #[test]
     fn a19_loopback_is_for_servers_on_loopback() {
         for (bind_address, args, allows_loopback) in [
@@ -247,7 +249,7 @@ mod tests {
             ("0.0.0.0", &["--webhook-allow-loopback=false"], false),
         ] {
             let flags = Program::try_parse_from([&["x"], args].concat()).unwrap().flags;
-            let addresses = flags.webhook_addresses(bind_address.parse().unwrap());
+            let addresses = flags.webhook_address_policy(bind_address.parse().unwrap());
             assert_eq!(addresses.allows_loopback, allows_loopback, "{bind_address} {args:?}");
         }
     }

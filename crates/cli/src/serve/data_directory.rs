@@ -15,30 +15,30 @@ const LOCK_FILE: &str = "lock";
 
 /// A data directory that this process has locked.
 ///
-/// Until [`Self::keep_files`] is called, dropping it removes what the start created: certificates, keys,
-/// the kubeconfig, an empty audit log, and directories that did not exist. Objects that the embedded store
-/// held before are never touched.
+/// Before [`Self::keep_files`], dropping it removes the files that the start created: certificates, keys,
+/// the kubeconfig, an empty audit log, and new directories. It never touches objects that the embedded
+/// store contained before.
 #[derive(Debug)]
 pub(super) struct DataDirectory {
     path: PathBuf,
     /// The files that the server creates, with their content before the start.
-    files_before: Vec<(PathBuf, Option<Vec<u8>>)>,
+    original_contents: Vec<(PathBuf, Option<Vec<u8>>)>,
     /// Directories that did not exist before and are removed when they are empty, innermost first.
-    created: Vec<PathBuf>,
+    created_paths: Vec<PathBuf>,
     is_store_new: bool,
-    is_kept: bool,
+    keeps_files: bool,
     /// The locked directory of the embedded store until the store opens it.
-    store: Option<LockedDirectory>,
+    store_directory: Option<LockedDirectory>,
     _lock: LockedDirectory,
 }
 
 impl DataDirectory {
-    /// Locks the directory, and that of the embedded store if there is to be one. Nothing else is
-    /// written, and on failure nothing stays.
+    /// Locks the directory, and the directory of the embedded store if `has_store`. It writes nothing
+    /// else, and a failure leaves nothing behind.
     ///
     /// # Errors
-    /// Another process has it, others than its owner can write to it, or it holds links.
-    pub(super) fn claim(path: &Path, has_store: bool) -> anyhow::Result<Self> {
+    /// Another process has locked it, other users can write to it, or it contains symbolic links.
+    pub(super) fn acquire(path: &Path, has_store: bool) -> anyhow::Result<Self> {
         let mut created = CreatedPaths::default();
         let result = Self::lock(path, has_store, &mut created);
         if result.is_err() {
@@ -50,10 +50,10 @@ impl DataDirectory {
     fn lock(path: &Path, has_store: bool, created: &mut CreatedPaths) -> anyhow::Result<Self> {
         created.create_directory(path)?;
         let lock = created.lock(path)?;
-        // Read under the lock, so that no other start creates it at the same time.
+        // The check runs under the lock, so that no other process creates the directory at the same time.
         let store_path = path.join(STORE_DIRECTORY);
         let is_store_new = fs::symlink_metadata(&store_path).is_err();
-        let store = match has_store {
+        let store_directory = match has_store {
             false => None,
             true => {
                 reject_symlink(&store_path)?;
@@ -63,7 +63,7 @@ impl DataDirectory {
                 })?)
             }
         };
-        let mut files_before = Vec::new();
+        let mut original_contents = Vec::new();
         for name in https_server::GENERATED_FILES {
             let file = path.join(name);
             reject_symlink(&file)?;
@@ -75,41 +75,41 @@ impl DataDirectory {
                         .with_context(|| format!("can not read `{}`", file.display()));
                 }
             };
-            files_before.push((file, before));
+            original_contents.push((file, before));
         }
         Ok(Self {
             path: path.to_owned(),
-            files_before,
-            created: std::mem::take(&mut created.0),
+            original_contents,
+            created_paths: std::mem::take(&mut created.0),
             is_store_new,
-            is_kept: false,
-            store,
+            keeps_files: false,
+            store_directory,
             _lock: lock,
         })
     }
 
-    /// Removes this file too if the start fails, if it does not exist yet and nothing is written to it.
+    /// Registers a file that is removed if the start fails. A file that exists already or has content stays.
     pub(super) fn remove_on_failure(&mut self, file: &Path) {
         if !file.exists() {
-            self.created.insert(0, file.to_owned());
+            self.created_paths.insert(0, file.to_owned());
         }
     }
 
-    /// The directory of the embedded store.
+    /// Returns the locked directory of the embedded store.
     ///
     /// # Errors
-    /// It was not claimed, or is taken already.
-    pub(super) fn take_store(&mut self) -> anyhow::Result<LockedDirectory> {
-        self.store.take().context("the directory of the store is not locked")
+    /// The directory was not locked, or was taken before.
+    pub(super) fn take_store_directory(&mut self) -> anyhow::Result<LockedDirectory> {
+        self.store_directory.take().context("the directory of the store is not locked")
     }
 
     /// Keeps the created files, because the server is ready. The directory stays locked until drop.
     pub(super) fn keep_files(&mut self) {
-        self.is_kept = true;
+        self.keeps_files = true;
     }
 
     fn restore(&mut self) {
-        for (file, before) in &self.files_before {
+        for (file, before) in &self.original_contents {
             // The error of the start is more useful than an error of this cleanup.
             let _ = match before {
                 None => fs::remove_file(file),
@@ -120,13 +120,13 @@ impl DataDirectory {
         if self.is_store_new {
             let _ = fs::remove_dir_all(self.path.join(STORE_DIRECTORY));
         }
-        CreatedPaths(std::mem::take(&mut self.created)).remove_empty();
+        CreatedPaths(std::mem::take(&mut self.created_paths)).remove_empty();
     }
 }
 
 impl Drop for DataDirectory {
     fn drop(&mut self) {
-        if !self.is_kept {
+        if !self.keeps_files {
             self.restore();
         }
     }

@@ -5,23 +5,21 @@ use store::Prefix;
 use store_embedded::{EmbeddedStore, Limits, LockedDirectory, Options, TenantResolver};
 use store_etcd::{ClientCertificateFiles, EtcdStore};
 
-use super::flags::StoreFlags;
+use super::serve_flags::{StoreFlags, StoreKind};
 
-/// Checks that the etcd flags match the storage backend.
+/// Returns the storage backend that the flags select.
 ///
 /// # Errors
 /// etcd has no URL, or the embedded store has one.
-pub(super) fn check_store_flags(flags: &StoreFlags, is_etcd: bool) -> anyhow::Result<()> {
-    match is_etcd {
-        true => {
-            anyhow::ensure!(!flags.etcd_servers.is_empty(), "--store etcd needs --etcd-servers")
+pub(super) fn choose_store_kind(flags: &StoreFlags) -> anyhow::Result<StoreKind> {
+    match (flags.store, flags.etcd_servers.is_empty()) {
+        (Some(StoreKind::Etcd), true) => anyhow::bail!("--store etcd needs --etcd-servers"),
+        (Some(StoreKind::Embedded), false) => {
+            anyhow::bail!("--etcd-servers goes with --store etcd, not with --store embedded")
         }
-        false => anyhow::ensure!(
-            flags.etcd_servers.is_empty(),
-            "--etcd-servers goes with --store etcd, not with --store embedded"
-        ),
+        (Some(StoreKind::Etcd) | None, false) => Ok(StoreKind::Etcd),
+        (Some(StoreKind::Embedded) | None, true) => Ok(StoreKind::Embedded),
     }
-    Ok(())
 }
 
 /// Opens the embedded store in a locked directory. Returns it with its name for messages.

@@ -68,7 +68,7 @@ impl Scene {
         assert_eq!(code, 201, "{answer}");
     }
 
-    /// Creates a configmap, and tells how long that took.
+    /// Creates a config map, and returns the duration.
     async fn create(&self, name: &str, query: &str) -> (u16, Value, Duration) {
         let begun = Instant::now();
         let (code, answer) =
@@ -155,7 +155,7 @@ fn configurations() -> Vec<Value> {
     ]
 }
 
-/// What the program says without a server, a server does.
+/// A server calls the hooks that `portcullis explain --admission` predicts.
 #[tokio::test]
 async fn explanations_agree_with_the_server() {
     let scene = Scene::start(&[]);
@@ -216,7 +216,7 @@ fn outcome(event: &Value) -> String {
     format!("{} {} {outcome}: {why}", text("phase"), text("webhook"))
 }
 
-/// What the program says about each hook.
+/// The outcome of each hook in the explanation.
 fn explained(object: &Value, cluster: &Path) -> BTreeSet<String> {
     let file = cluster.with_file_name("object.json");
     std::fs::write(&file, object.to_string()).unwrap();

@@ -37,6 +37,7 @@ async fn clients_of_a_removed_authority_are_refused_within_ten_seconds() {
     let changed = Instant::now();
     while code(&of_new).await != 200 {
         assert!(changed.elapsed() < GONE_WITHIN, "{}", server.log());
+        // This waits for a real process: the server reads the CA file again.
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
     assert_eq!(live.send(Method::GET, PATH, &Value::Null).await.unwrap().0, 401);

@@ -26,11 +26,11 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// The header by which a client names a request for the audit log.
 const AUDIT_ID: &str = "audit-id";
 
-/// The connection broke, so nobody knows whether the request was carried out.
+/// The connection broke, so the result of the request is unknown.
 #[derive(Debug)]
 pub(crate) struct Broken;
 
-/// The administrator.
+/// A client with the credentials of the administrator.
 #[derive(Clone)]
 pub(crate) struct Client {
     address: SocketAddr,
@@ -150,7 +150,7 @@ impl Client {
         connection.send(method, path, body).await.unwrap()
     }
 
-    /// Posts an object and tells the code and the trace of the hooks.
+    /// Posts an object and returns the code and the trace of the hooks.
     pub(crate) async fn post_traced(&self, path: &str, body: &Value) -> (u16, Value) {
         const TRACE: &str = "portcullis-admission-trace";
         let mut connection = self.connect().await.unwrap();
@@ -162,7 +162,7 @@ impl Client {
         (answer.status().as_u16(), trace)
     }
 
-    /// What is read at a path that does not answer in JSON.
+    /// Reads a path whose answer is not JSON.
     pub(crate) async fn text(&self, path: &str) -> String {
         let (code, text) = self.get_text(path).await;
         assert_eq!(code, 200, "{path}");
@@ -177,7 +177,7 @@ impl Client {
         (code, String::from_utf8(bytes.to_vec()).unwrap())
     }
 
-    /// Begins a watch.
+    /// Begins a watch of a path.
     pub(crate) async fn watch(&self, path: &str) -> Result<Events, Broken> {
         let mut connection = self.connect().await?;
         let (code, body) = connection.begin(Method::GET, path, &Value::Null).await?;
@@ -210,7 +210,7 @@ impl Connection {
         self.finish(request.body(bytes(body)).unwrap()).await
     }
 
-    /// Sends a body that is text already, and tells the code. The answer is read and not looked at.
+    /// Sends a text as body and returns the code. It reads and ignores the body of the answer.
     pub(crate) async fn send_text(
         &mut self,
         method: Method,

@@ -44,7 +44,7 @@ const N_WRITERS: usize = 12;
 const N_ABORTERS: usize = 3;
 /// A kill comes after at most so many acknowledged writes.
 const N_WRITES_MAX: u64 = 120;
-/// Writes that do not come about within this time do not come.
+/// The test fails if writes take longer than this time.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// In one of so many lives it is counted how many services have room.
 const CAPACITY_EVERY: usize = 5;
@@ -71,7 +71,7 @@ struct Known {
     random: Random,
     ledger: Ledger,
     services: Services,
-    /// What the last life left behind.
+    /// The state that the previous server left behind.
     audit: AuditLog,
     expected: Expected,
     n_aborted: usize,
@@ -170,6 +170,7 @@ impl Known {
             _ => n_acknowledged.load(Ordering::SeqCst) >= n_wanted,
         };
         wait_until("writes come about", is_enough).await;
+        // This waits for a real process: the server goes on for a random time before it ends.
         tokio::time::sleep(Duration::from_micros(self.random.below(5_000))).await;
         self.end(server, round, place).await;
         let ended = ended.into_iter().map(|written| written.unwrap());
@@ -232,7 +233,7 @@ impl Known {
     }
 }
 
-/// Has a marker written, and tells its revision. The server may need some time to find its store again.
+/// Writes a marker object and returns its revision. The server may need some time to reach its store again.
 async fn mark(client: &Client, name: &str) -> u64 {
     let metadata = json!({"name": format!("marker-{name}"), "labels": {MARKER: "true"}});
     let begun = Instant::now();
@@ -250,11 +251,12 @@ async fn mark(client: &Client, name: &str) -> u64 {
             }
             _ => assert!(begun.elapsed() < PATIENCE && code >= 500, "{answer}"),
         }
+        // This waits for a real process: the server retries after an error.
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }
 
-/// Everything that is told until the server dies.
+/// Collects watch events until the server ends.
 async fn listen(mut watch: Events) -> Vec<Told> {
     let mut told = Vec::new();
     while let Ok(event) = watch.next().await {
@@ -263,7 +265,7 @@ async fn listen(mut watch: Events) -> Vec<Told> {
     told
 }
 
-/// What happened between two revisions, as the server tells it now.
+/// Collects the watch events between two revisions.
 async fn replay(client: &Client, since: u64, until: u64) -> Vec<Told> {
     let path = format!("{CONFIG_MAPS}?watch=true&resourceVersion={since}");
     let mut watch = client.watch(&path).await.unwrap();
@@ -278,6 +280,7 @@ async fn wait_until(complaint: &str, mut is_so: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !is_so() {
         assert!(begun.elapsed() < PATIENCE, "{complaint}");
+        // This waits for a real process: the server answers requests of other tasks.
         tokio::time::sleep(Duration::from_micros(200)).await;
     }
 }

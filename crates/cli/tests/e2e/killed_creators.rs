@@ -13,12 +13,12 @@ use crate::client::Client;
 use crate::server::{Place, Server, directory};
 
 const SERVICES: &str = "/api/v1/namespaces/default/services";
-/// 62 addresses.
+/// A range of 62 usable addresses.
 const RANGE: &str = "--service-cluster-ip-range=10.77.0.0/26";
 const N_ADDRESSES: usize = 62;
 const N_KILLS: usize = 6;
 const N_WRITERS: usize = 6;
-/// Writes that do not come about within this time do not come.
+/// The test fails if writes take longer than this time.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -43,6 +43,7 @@ async fn kill_again_and_again(place: &Place) {
         }
         let enough = async {
             while n_answered.load(Ordering::SeqCst) < 20 + 7 * round {
+                // This waits for a real process: the server answers requests of other tasks.
                 tokio::time::sleep(Duration::from_micros(200)).await;
             }
         };

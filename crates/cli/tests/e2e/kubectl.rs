@@ -16,7 +16,7 @@ use tempfile::TempDir;
 use crate::server::{Place, Server, directory};
 use crate::transcript::differences;
 
-/// What to do when the program is not there. A test without it would prove nothing.
+/// The message if kubectl is missing. The test fails then, because it could check nothing.
 const MISSING: &str = "no `kubectl` of 1.28 or later in PATH: run `cargo xtask setup`, or install it \
                        (Debian 13: `apt-get install kubernetes-client`)";
 /// `auth whoami` and `create token` came with it, and `explain` reads OpenAPI v3.
@@ -180,7 +180,7 @@ fn lines(from: impl Read + Send + 'static) -> Receiver<String> {
     lines
 }
 
-/// `get --watch` tells of every change, with the columns of a list.
+/// `get --watch` prints every change, with the columns of a list.
 #[test]
 fn a_watch_tells_every_change() {
     for place in [Place::Embedded, Place::etcd()] {

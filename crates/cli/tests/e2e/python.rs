@@ -4,7 +4,7 @@ use std::process::Command;
 
 use crate::server::{Place, Server, directory};
 
-/// What to do when the package is not there. A test without it would prove nothing.
+/// The message if the package is missing. The test fails then, because it could check nothing.
 const MISSING: &str = "no Python with the package `kubernetes`: run `cargo xtask setup`, or install \
                        it (Debian: `apt-get install python3-kubernetes`)";
 /// The one of the person who runs the tests may be without packages of the system.

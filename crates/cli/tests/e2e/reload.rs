@@ -30,7 +30,7 @@ const TEAR: Duration = Duration::from_millis(5);
 /// A change is in force after a second; a busy machine is given some more.
 const LAG: Duration = Duration::from_secs(5);
 
-/// One answer.
+/// One answer of the server.
 struct Seen {
     asked: Instant,
     answered: Instant,
@@ -61,6 +61,7 @@ async fn changes_under_load_drop_nothing_and_mix_nothing() {
     let server = Server::start_with(folder.path(), &Place::Embedded, &[&flag]);
     let client = server.client();
 
+    // This waits for a real process: the server answers for two seconds without changes, for comparison.
     let calm = load(&client, tokio::time::sleep(Duration::from_secs(2))).await;
     let changing = change(&file, &kubeconfig, n_changes, &mut written);
     let stormy = load(&client, changing).await;
@@ -94,7 +95,7 @@ async fn changes_under_load_drop_nothing_and_mix_nothing() {
     }
 }
 
-/// A configuration that tells its number.
+/// A configuration whose answers contain its number.
 fn configuration(number: usize, kubeconfig: &Path) -> String {
     let webhook = |name: &str| {
         json!({
@@ -135,12 +136,14 @@ async fn change(file: &PathBuf, kubeconfig: &Path, n_changes: usize, written: &m
         } else {
             // Part of a JSON object is never a JSON object, so nothing of it can be loaded.
             std::fs::write(file, &text[..text.len() / 2]).unwrap();
+            // This waits for a real process: the server may read the file while it is torn.
             tokio::time::sleep(TEAR).await;
             std::fs::write(file, &text).unwrap();
         }
         if is_good {
             written.push(Written { number, begun, done: Instant::now() });
         }
+        // This waits for a real process: the server may read the file before the next change.
         tokio::time::sleep(PAUSES[usize::from(number % 3 == 0)]).await;
     }
 }
@@ -218,6 +221,7 @@ async fn settle(client: &Client, last: usize) {
             return;
         }
         assert!(begun.elapsed() < LAG, "number {last} is not in force");
+        // This waits for a real process: the server reloads its configuration.
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }

@@ -44,7 +44,7 @@ impl Place {
     }
 }
 
-/// What the system allows the process.
+/// The resource limits of the process.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Allowance {
     /// The longest that a file can become, in units of 512 bytes: writes beyond it fail, as on a disk
@@ -136,6 +136,7 @@ impl Server {
     /// Starts a process and kills it after this time, wherever it is then.
     pub(crate) fn start_and_kill(data: &Path, place: &Place, flags: &[&str], after: Duration) {
         let mut process = spawn(data, place, flags, Allowance::default());
+        // This waits for a real process: the server starts for this long before it is killed.
         std::thread::sleep(after);
         process.kill().unwrap();
         process.wait().unwrap();
@@ -195,7 +196,7 @@ impl Server {
         line.trim().strip_suffix(" kB").unwrap().parse().unwrap()
     }
 
-    /// What it wrote to its log, but for the requests.
+    /// The log of the server without the lines about requests.
     pub(crate) fn log(&self) -> String {
         said(&self.data)
     }
@@ -251,6 +252,7 @@ fn wait(process: &mut Child, within: Duration) -> Option<std::process::ExitStatu
         if begun.elapsed() > within {
             return None;
         }
+        // This waits for a real process: the server ends.
         std::thread::sleep(LOOK_EVERY);
     }
 }

@@ -1,4 +1,4 @@
-//! What was typed and what was printed, as a file that can be run again.
+//! A file of shell commands and their outputs, which a test runs again.
 //!
 //! A line that begins with `$ ` is a command for the shell; lines with `> ` continue it. What follows
 //! is what it must print, errors included, and `[exit N]` if it ends with another code than 0. In it,

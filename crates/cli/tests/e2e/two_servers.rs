@@ -7,7 +7,7 @@ use crate::server::{Place, Server, directory};
 
 const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
-/// H-152: what one writes the other tells, at the same revision, and both compare with the same state.
+/// A write through one server reaches the watches of the other at the same revision.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_one_writes_the_other_tells() {
     let place = Place::etcd();
@@ -88,6 +88,7 @@ async fn rights_given_through_one_hold_on_the_other() {
         if allowed {
             break;
         }
+        // This waits for a real process: the second server applies the binding.
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
     }
     assert!(allowed, "the other server never hears of the binding");

@@ -1,4 +1,4 @@
-//! `portcullis check` and the files that say how webhooks are reached.
+//! `portcullis check` checks the connection files of webhooks.
 
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ fn report(args: &[&str]) -> (i32, Value) {
     (found.code, serde_json::from_str(&found.stdout).unwrap())
 }
 
-/// What is in order in a file that is only named is not mentioned.
+/// The report mentions a referenced file only if it has findings.
 #[test]
 fn files_that_a_configuration_names_are_checked_with_it() {
     let guard = Guard::start(vec![allow()]);
@@ -78,7 +78,7 @@ fn a_file_of_hooks_can_be_checked_by_itself() {
     assert_eq!(report(&["--assume-files-exist", &missing]).0, 0);
 }
 
-/// Where a configuration names a connection, one service is meant.
+/// The connection file that a configuration names must contain exactly one hook.
 #[test]
 fn a_configuration_names_files_of_one_hook() {
     let guard = Guard::start(vec![allow()]);

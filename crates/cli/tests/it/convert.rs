@@ -1,4 +1,4 @@
-//! `portcullis convert`.
+//! Tests of `portcullis convert`.
 
 use crate::expected::assert_is;
 use crate::program::{TESTDATA, command, finish, run, run_with_stdin};
@@ -23,7 +23,7 @@ fn flags_become_a_file() {
 }
 
 #[test]
-fn what_differs_is_told_beside_the_file() {
+fn differences_are_printed_to_standard_error() {
     for (flags, want) in [
         (&["convert"][..], "No flag names the authorizers"),
         (
@@ -32,7 +32,7 @@ fn what_differs_is_told_beside_the_file() {
         ),
         (&["convert", "--authorization-mode=AlwaysAllow"], "add --anonymous-auth=false"),
         (&[&WEBHOOK[..], &["--authorization-webhook-cache-authorized-ttl=0"]].concat(), "TTL"),
-        (&WEBHOOK, "could not be looked at (open /etc/portcullis/guard.kubeconfig: no such file"),
+        (&WEBHOOK, "can not be read (open /etc/portcullis/guard.kubeconfig: no such file"),
     ] {
         let found = run(flags);
         assert_eq!(found.code, 0, "{flags:?}: {}", found.stderr);
@@ -99,7 +99,7 @@ externalAuthorizationHooks:
 fn what_no_server_starts_with_is_not_converted() {
     for (flags, want) in [
         (&["--authorization-mode=X"][..], "error: authorization-mode \"X\" is not a valid mode\n"),
-        (&["--authorization-config=f"], "error: `f` is a configuration file already\n"),
+        (&["--authorization-config=f"], "error: `f` is already a configuration file\n"),
         (&["--authorization-mode=Webhook"], "authorization config file not passed\n"),
         (
             &[WEBHOOK[1], WEBHOOK[2], "--authorization-webhook-version=v2"],

@@ -1,4 +1,4 @@
-//! The documentation shows what the program prints.
+//! The command outputs in the documentation are those of the program.
 
 use crate::expected::assert_is;
 use crate::program::run;

@@ -1,4 +1,4 @@
-//! `portcullis eval`.
+//! Tests of `portcullis eval`.
 
 use std::fmt::Write;
 use std::fs;
@@ -169,7 +169,7 @@ fn questions_by_flags_are_complete_or_refused() {
     assert_eq!(run_with_stdin(&args, role).code, 1);
 }
 
-/// AR-28: a review names its groups itself, but who asks by flags means a user who has logged in.
+/// A review lists all groups itself; a question by flags gets the groups that a server adds to an authenticated user.
 #[test]
 fn a_question_by_flags_has_the_groups_of_a_real_request() {
     let healthz = |who: &str| ask(&format!("{who} --verb get --path /healthz"), &[]).code;

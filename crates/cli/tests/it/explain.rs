@@ -1,4 +1,4 @@
-//! `portcullis explain`.
+//! Tests of `portcullis explain`.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! `portcullis explain --admission`.
+//! Tests of `portcullis explain --admission`.
 
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ fn ask(args: &str, more: &[&str]) -> Run {
     run(&[&["explain", "--admission"], &args[..], &CLUSTER, more].concat())
 }
 
-/// Compares what people see with a file.
+/// Compares the text output with a file.
 #[track_caller]
 fn check(expected: &str, args: &str, code: i32) {
     let found = ask(args, &[]);
@@ -20,7 +20,7 @@ fn check(expected: &str, args: &str, code: i32) {
     assert_is(&format!("{TESTDATA}/admission/{expected}.txt"), &found.stdout);
 }
 
-/// What programs get.
+/// Returns the explanation as JSON.
 #[track_caller]
 fn told(args: &str, code: i32) -> Value {
     let found = ask(args, &["-o", "json"]);
@@ -198,7 +198,7 @@ fn what_decides_about_each_hook() {
     }
 }
 
-/// T-029 to T-031: the order across objects, as new objects wait for them.
+/// New objects wait for the initializers of several configurations in one order.
 #[test]
 fn initializers_wait_in_one_order() {
     let configuration = |name: &str, names: &[(&str, &str)]| {
@@ -236,13 +236,13 @@ fn initializers_wait_in_one_order() {
     let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}});
     let deployment =
         json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}});
-    assert_eq!(pending(&all, &pod), ["y.b.c", "z.b.c", "x.b.c"], "T-029");
-    assert_eq!(pending(&all, &deployment), ["z.b.c", "x.b.c"], "T-030");
+    assert_eq!(pending(&all, &pod), ["y.b.c", "z.b.c", "x.b.c"], "every initializer");
+    assert_eq!(pending(&all, &deployment), ["z.b.c", "x.b.c"], "only matching initializers");
     let twice = [
         configuration("b", &[("x.b.c", "*"), ("y.b.c", "*")]),
         configuration("a", &[("y.b.c", "pods")]),
     ];
-    assert_eq!(pending(&twice, &pod), ["y.b.c", "x.b.c"], "T-031");
+    assert_eq!(pending(&twice, &pod), ["y.b.c", "x.b.c"], "an initializer that occurs twice");
 }
 
 #[test]
@@ -288,7 +288,7 @@ fn a_configuration_that_is_wrong_is_shown() {
     assert!(found.stderr.contains(want), "{}", found.stderr);
 }
 
-/// Where a condition asks an authorizer that is a webhook, nobody knows unless it is called.
+/// The result of a condition with an authorizer check is unknown if the check would call a webhook.
 #[test]
 fn an_authorizer_that_is_not_called_leaves_it_open() {
     let chain = ["--authorization-config", "offline/authorization.yaml"];

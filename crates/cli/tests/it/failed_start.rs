@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use crate::program::{Run, run};
 use crate::serve::Server;
 
-/// All files below a directory, with what they hold. Logs and pages of a running server change by
-/// themselves, so of the store only the names count.
+/// All files below a directory with their contents. A running server changes the files of its store, so
+/// these have no content here.
 fn contents(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut found = BTreeMap::new();
     for entry in fs::read_dir(directory).into_iter().flatten() {
@@ -102,7 +102,7 @@ fn a_start_that_fails_leaves_nothing_behind() {
     }
 }
 
-/// What others can exchange is not trusted, and the words say what to do.
+/// The server refuses files that other users can replace, and the message says what to do.
 #[test]
 fn a_directory_of_others_is_refused() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,5 +1,4 @@
-//! The rows of the specification's table for flags (`FLG-nn`), by the program itself. The rows
-//! FLG-03 and FLG-11 are about options that no flag can give; they are tests of `authz-live`.
+//! The authorization flags of the server. Tests of `authz-reload` check the options that no flag sets.
 
 use serde_json::{Value, json};
 
@@ -11,8 +10,8 @@ const EXCLUSIVE: &str = "error: --authorization-config can not be specified when
 
 const QUESTION: &str = r#"{"user":"ana","resourceAttributes":{"verb":"get","group":"apps","resource":"deployments","namespace":"prod"}}"#;
 
-/// What the server says that is started with these flags and does not start. It has not even made
-/// its directory then, so nothing can have listened.
+/// Starts a server with invalid flags, and returns its error. The server must not create its data
+/// directory, so it can not have listened.
 #[track_caller]
 pub(crate) fn refused_at_start(flags: &[&str], code: i32) -> String {
     let folder = tempfile::tempdir().unwrap();
@@ -37,80 +36,80 @@ fn chain(flags: &[&str]) -> Vec<String> {
     names.map(|name| name.as_str().unwrap().to_owned()).collect()
 }
 
-/// FLG-01 differs by intent: without flags the server of this project has Node and RBAC.
+/// Unlike kube-apiserver, which allows everything without flags, Portcullis then uses Node and RBAC.
 #[test]
-fn flg_01_05_17_modes_make_the_chain() {
-    assert_eq!(chain(&[]), ["node", "rbac"], "FLG-01");
+fn modes_make_the_chain() {
+    assert_eq!(chain(&[]), ["node", "rbac"], "no flags");
     let both = ["--authorization-mode=AlwaysAllow,AlwaysDeny"];
-    assert_eq!(chain(&both), ["alwaysallow", "alwaysdeny"], "FLG-05");
+    assert_eq!(chain(&both), ["alwaysallow", "alwaysdeny"], "two modes");
     let twice = ["--authorization-mode=Node", "--authorization-mode=RBAC"];
-    assert_eq!(chain(&twice), ["node", "rbac"], "FLG-17");
+    assert_eq!(chain(&twice), ["node", "rbac"], "repeated flag");
 }
 
 #[test]
-fn flg_02_to_09_flags_that_contradict_each_other() {
-    for (row, flags, want) in [
+fn flags_that_contradict_each_other() {
+    for (case, flags, want) in [
         (
-            "FLG-02",
+            "unknown mode",
             &["--authorization-mode=DoesNotExist"][..],
             "error: authorization-mode \"DoesNotExist\" is not a valid mode\n",
         ),
         (
-            "FLG-04",
+            "repeated mode",
             &["--authorization-mode=AlwaysAllow,AlwaysAllow"],
             "error: authorization-mode [\"AlwaysAllow\" \"AlwaysAllow\"] has mode specified more \
              than once\n",
         ),
         (
-            "FLG-06",
+            "mode ABAC",
             &["--authorization-mode=ABAC"],
             "error: authorization-mode ABAC's authorization policy file not passed\n",
         ),
         (
-            "FLG-07",
+            "policy file without mode ABAC",
             &["--authorization-policy-file=p"],
             "error: cannot specify --authorization-policy-file without mode ABAC\n",
         ),
         (
-            "FLG-08",
+            "mode Webhook without a file",
             &["--authorization-mode=Webhook"],
             "error: authorization-mode Webhook's authorization config file not passed\n",
         ),
         (
-            "FLG-09",
+            "webhook file without mode Webhook",
             &["--authorization-mode=AlwaysAllow", "--authorization-webhook-config-file=w"],
             "error: cannot specify --authorization-webhook-config-file without mode Webhook\n",
         ),
     ] {
-        assert_eq!(refused_at_start(flags, 2), want, "{row}");
+        assert_eq!(refused_at_start(flags, 2), want, "{case}");
     }
     let all = refused_at_start(&["--authorization-mode=A,ABAC,Webhook"], 2);
     assert_eq!(all.lines().count(), 3, "all faults at once: {all}");
     let abac = ["--authorization-mode=ABAC", "--authorization-policy-file=offline/policies.jsonl"];
-    assert_eq!(chain(&abac), ["abac"], "FLG-06");
+    assert_eq!(chain(&abac), ["abac"], "mode ABAC");
 }
 
 #[test]
-fn flg_12_and_13_a_configuration_excludes_flags_even_with_their_defaults() {
-    for (row, flag) in [
-        ("FLG-12", "--authorization-mode=RBAC"),
-        ("FLG-13", "--authorization-webhook-version=v1beta1"),
-        ("FLG-13", "--authorization-webhook-cache-authorized-ttl=5m0s"),
-        ("FLG-13", "--authorization-webhook-cache-unauthorized-ttl=30s"),
-        ("FLG-13", "--authorization-webhook-config-file=w"),
+fn a_configuration_excludes_flags_even_with_their_defaults() {
+    for (case, flag) in [
+        ("mode beside a file", "--authorization-mode=RBAC"),
+        ("webhook flag beside a file", "--authorization-webhook-version=v1beta1"),
+        ("webhook flag beside a file", "--authorization-webhook-cache-authorized-ttl=5m0s"),
+        ("webhook flag beside a file", "--authorization-webhook-cache-unauthorized-ttl=30s"),
+        ("webhook flag beside a file", "--authorization-webhook-config-file=w"),
     ] {
-        // The file is not even looked at.
+        // The server does not read the file.
         let flags = ["--authorization-config=missing.yaml", flag];
-        assert_eq!(refused_at_start(&flags, 2), EXCLUSIVE, "{row} {flag}");
+        assert_eq!(refused_at_start(&flags, 2), EXCLUSIVE, "{case} {flag}");
     }
 }
 
 #[test]
-fn flg_14_and_15_policies_of_a_configuration_come_by_flag() {
+fn policies_of_a_configuration_come_by_flag() {
     let config = "--authorization-config=offline/authorization.yaml";
     let policies = "--authorization-policy-file=offline/policies.jsonl";
     let names = chain(&[config, policies, "--no-webhooks"]);
-    assert_eq!(names, ["guard.example.com", "node", "rbac", "abac"], "FLG-14");
+    assert_eq!(names, ["guard.example.com", "node", "rbac", "abac"], "policies of a configuration");
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("authorization.yaml");
     let text = "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthorizationConfiguration\n\
@@ -118,18 +117,18 @@ fn flg_14_and_15_policies_of_a_configuration_come_by_flag() {
     std::fs::write(&file, text).unwrap();
     let config = format!("--authorization-config={}", file.display());
     let told = refused_at_start(&[&config], 3);
-    assert!(told.starts_with("error: ") && told.contains("open "), "FLG-15: {told}");
+    assert!(told.starts_with("error: ") && told.contains("open "), "ABAC without policies: {told}");
 }
 
 #[test]
-fn flg_16_underscores_are_an_old_spelling() {
+fn underscores_are_an_old_spelling() {
     let old = ["--authorization_mode=AlwaysDeny", "--authorization_mode=AlwaysAllow"];
     let found =
         run(&[&["eval", "--as", "ana", "--verb", "get", "--path", "/x"], &old[..]].concat());
     assert_eq!(found.code, 0);
     assert_eq!(
         found.stderr,
-        "warning: --authorization_mode is an old spelling of --authorization-mode\n"
+        "warning: --authorization_mode is an old spelling; use --authorization-mode\n"
     );
     let told =
         refused_at_start(&["--authorization_webhook_version=v1", "--authorization_config=f"], 2);
@@ -142,30 +141,30 @@ fn flg_16_underscores_are_an_old_spelling() {
 fn ask_by_flags(guard: &Guard, flags: &[&str], n_lines: usize) -> Run {
     let mode = ["eval", "--authorization-mode=Webhook"];
     let mut command = command(&[&mode[..], flags].concat());
-    // FLG-10: a path may be relative to the working directory.
+    // A path may be relative to the working directory.
     command.current_dir(guard.path(""));
     command.arg("--authorization-webhook-config-file=kubeconfig");
     finish(command, format!("{QUESTION}\n").repeat(n_lines).as_bytes())
 }
 
 #[test]
-fn flg_10_and_22_a_webhook_of_flags_is_sent_v1beta1() {
+fn a_webhook_of_flags_is_sent_v1beta1() {
     let guard = Guard::start(in_either_version(true));
     let found = ask_by_flags(&guard, &[], 1);
-    assert_eq!((found.code, found.stderr.as_str()), (0, ""), "FLG-10");
+    assert_eq!((found.code, found.stderr.as_str()), (0, ""), "relative path");
     let answer: Value = serde_json::from_str(&found.stdout).unwrap();
     assert_eq!(answer["decidedBy"], "default");
     let bodies = guard.bodies();
-    assert_eq!(bodies[0]["apiVersion"], "authorization.k8s.io/v1beta1", "FLG-22");
+    assert_eq!(bodies[0]["apiVersion"], "authorization.k8s.io/v1beta1", "review version");
     assert_eq!(bodies[0]["spec"]["user"], "ana");
-    assert_eq!(bodies[0]["spec"]["resourceAttributes"]["group"], "apps", "FLG-22");
+    assert_eq!(bodies[0]["spec"]["resourceAttributes"]["group"], "apps", "review version");
     let v1 = ["--authorization-webhook-version=v1"];
     assert_eq!(ask_by_flags(&guard, &v1, 1).code, 0);
     assert_eq!(guard.bodies()[0]["apiVersion"], "authorization.k8s.io/v1");
 }
 
 #[test]
-fn flg_19_answers_are_kept_unless_the_time_is_zero() {
+fn answers_are_kept_unless_the_time_is_zero() {
     let authorized = "--authorization-webhook-cache-authorized-ttl";
     let unauthorized = "--authorization-webhook-cache-unauthorized-ttl";
     for (is_allowed, code) in [(true, 0), (false, 1)] {
@@ -178,35 +177,35 @@ fn flg_19_answers_are_kept_unless_the_time_is_zero() {
         let (own, other) =
             if code == 0 { (authorized, unauthorized) } else { (unauthorized, authorized) };
         assert_eq!(calls(&[]), 1);
-        assert_eq!(calls(&[&format!("{own}=0")]), 3, "FLG-19");
+        assert_eq!(calls(&[&format!("{own}=0")]), 3, "lifetime of zero");
         assert_eq!(calls(&[&format!("{own}=-1s")]), 3);
         assert_eq!(calls(&[&format!("{other}=0s")]), 1);
     }
 }
 
 #[test]
-fn flg_20_there_are_two_versions() {
+fn there_are_two_versions() {
     let guard = Guard::start(vec![allow()]);
     let file = format!("--authorization-webhook-config-file={}", guard.kubeconfig());
     let flags = ["--authorization-mode=Webhook", &file, "--authorization-webhook-version=v2"];
     let want = "error: unsupported webhook authorizer version \"v2\", supported versions are \
                 \"v1\", \"v1beta1\"\n";
-    assert_eq!(refused_at_start(&flags, 2), want, "FLG-20");
+    assert_eq!(refused_at_start(&flags, 2), want, "unknown version");
     let question = ["eval", "--as", "ana", "--verb", "get", "--path", "/x"];
     let found = run(&[&question[..], &flags].concat());
     assert_eq!((found.code, found.stderr.as_str()), (2, want));
 }
 
 #[test]
-fn flg_21_the_gate_of_the_feature() {
+fn the_gate_of_the_feature() {
     let gate = "--feature-gates=StructuredAuthorizationConfiguration=false";
     assert_eq!(
         refused_at_start(&[gate, "--authorization-config=missing.yaml"], 2),
         "error: --authorization-config cannot be used without enabling \
          StructuredAuthorizationConfiguration feature flag\n",
-        "FLG-21"
+        "disabled feature gate"
     );
-    assert_eq!(chain(&[gate, "--authorization-mode=RBAC"]), ["rbac"], "FLG-21");
+    assert_eq!(chain(&[gate, "--authorization-mode=RBAC"]), ["rbac"], "disabled feature gate");
     for (gates, want) in [
         ("Foo=true", "unrecognized feature gate: Foo"),
         ("StructuredAuthorizationConfiguration", "missing bool value"),
@@ -217,10 +216,9 @@ fn flg_21_the_gate_of_the_feature() {
     }
 }
 
-/// FLG-18, by the file that means the same; that the chain has these settings is a test of
-/// `authz-live`.
+/// `convert` prints the custom values. A test of `authz-reload` checks that the chain has them.
 #[test]
-fn flg_18_custom_values_are_translated() {
+fn custom_values_are_translated() {
     let guard = Guard::start(vec![allow()]);
     let file = format!("--authorization-webhook-config-file={}", guard.kubeconfig());
     let found = run(&[
@@ -241,9 +239,9 @@ fn flg_18_custom_values_are_translated() {
         "    subjectAccessReviewVersion: v1\n",
         "    failurePolicy: NoOpinion\n",
     ] {
-        assert!(found.stdout.contains(line), "FLG-18: {line}: {}", found.stdout);
+        assert!(found.stdout.contains(line), "custom values: {line}: {}", found.stdout);
     }
-    assert!(!found.stdout.contains("matchConditions"), "FLG-18: {}", found.stdout);
+    assert!(!found.stdout.contains("matchConditions"), "custom values: {}", found.stdout);
     // What it writes is a configuration by which the same answers are given.
     let checked = run_with_stdin(&["check", "--strict", "-"], found.stdout.as_bytes());
     assert_eq!(checked.code, 0, "{}", checked.stdout);

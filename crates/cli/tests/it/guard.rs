@@ -1,4 +1,4 @@
-//! A webhook that is really there: an HTTPS service on loopback, and the files that lead to it.
+//! A real webhook: an HTTPS service on a loopback address, and its connection files.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use fake_http::{Answer, Authority, Conduct, Leaf, Peer, Request, Script, ServerT
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// A service that answers as it is told, with a folder for its files.
+/// A service with scripted answers, and a folder for its files.
 pub(crate) struct Guard {
     peer: Peer,
     folder: TempDir,
@@ -32,7 +32,7 @@ pub(crate) fn no_opinion() -> Answer {
     review("v1", &json!({"allowed": false}))
 }
 
-/// An answer in the version of the question, as a service that knows both gives it.
+/// An answer in the review version of the request.
 pub(crate) fn in_either_version(is_allowed: bool) -> Script {
     Script::rule(move |request| {
         let is_v1 = String::from_utf8_lossy(&request.body).contains("authorization.k8s.io/v1\"");
@@ -66,24 +66,24 @@ impl Guard {
         guard
     }
 
-    /// Where reviews are posted to.
+    /// The URL that reviews are posted to.
     pub(crate) fn url(&self) -> String {
         format!("https://{}/authorize", self.peer.address())
     }
 
-    /// A file of the folder, which need not exist.
+    /// The path of a file in the folder. The file need not exist.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    /// Writes a file into the folder and tells its path.
+    /// Writes a file into the folder and returns its path.
     pub(crate) fn write(&self, name: &str, text: &str) -> String {
         let path = self.path(name);
         std::fs::write(&path, text).unwrap();
         path.to_str().unwrap().to_owned()
     }
 
-    /// The kubeconfig that leads to it.
+    /// The path of the kubeconfig of the service.
     pub(crate) fn kubeconfig(&self) -> String {
         self.path("kubeconfig").to_str().unwrap().to_owned()
     }
@@ -112,7 +112,7 @@ authorizers:
         self.write("authorization.yaml", &text)
     }
 
-    /// The requests that it has received since this was last asked.
+    /// The requests since the last call of this function.
     pub(crate) fn requests(&self) -> Vec<Request> {
         self.peer.take_requests()
     }

@@ -1,13 +1,17 @@
-//! The program as people and scripts run it.
+//! Tests of the program as people and scripts run it.
 
 #[cfg(test)]
-mod admission_rows;
+mod admission_configurations;
+#[cfg(test)]
+mod authorization_configurations;
 #[cfg(test)]
 mod connections;
 #[cfg(test)]
 mod convert;
 #[cfg(test)]
 mod documentation;
+#[cfg(test)]
+mod error_messages;
 #[cfg(test)]
 mod eval;
 #[cfg(test)]
@@ -30,8 +34,6 @@ mod offline;
 mod process;
 #[cfg(test)]
 mod program;
-#[cfg(test)]
-mod rows;
 #[cfg(test)]
 mod rules;
 #[cfg(test)]

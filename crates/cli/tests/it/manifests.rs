@@ -1,5 +1,5 @@
-//! Manifests and policy files through the program: what is recognised, what is wrong with bad
-//! input, and what only all files together show.
+//! `portcullis check` with manifests and policy files: detection of kinds, errors in one file, and errors
+//! that only all files together show.
 
 use std::path::Path;
 
@@ -99,7 +99,7 @@ fn an_empty_file_is_refused() {
     let manifest = ["--kind", "manifest"];
     refused("empty.yaml", b"", &manifest, 1, "the file holds no object");
     refused("empty.yaml", b"# nothing\n---\n", &manifest, 3, "the file holds no object");
-    // A policy file without policies grants nothing, and nothing is wrong with that (AB-73).
+    // A policy file without policies grants nothing, and nothing is wrong with that.
     let found = check_bytes("empty.jsonl", b"", &["--kind", "abac-policy"]);
     assert_eq!(found.code, 0);
     assert!(found.stdout.ends_with("empty.jsonl: valid: 0 policies\n"), "{}", found.stdout);

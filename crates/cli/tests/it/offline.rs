@@ -1,4 +1,4 @@
-//! What the commands that answer from files have in common: flags, files that are wrong, streams.
+//! The flags, file errors and streams of all commands that answer questions from files.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -7,7 +7,7 @@ use std::process::Stdio;
 
 use crate::program::{Run, command, run, run_with_stdin};
 
-/// The sample objects.
+/// The flags that name the sample objects.
 const OBJECTS: [&str; 2] = ["--objects", "offline/manifests"];
 
 /// A question that the objects answer with yes, by flags.
@@ -42,7 +42,6 @@ fn every_command_answers() {
     }
 }
 
-/// Cases FLG-02 to FLG-12 and FLG-16.
 #[test]
 fn flags_are_those_of_the_server() {
     for command in COMMANDS {
@@ -77,7 +76,7 @@ fn flags_are_those_of_the_server() {
         usage(&["--webhook=x=allow"], "error: --webhook: no webhook is named `x`\n");
         let found = with(command, &["--authorization_mode=AlwaysAllow"]);
         assert_eq!(found.code, 0, "{command:?}");
-        let want = "warning: --authorization_mode is an old spelling of --authorization-mode\n";
+        let want = "warning: --authorization_mode is an old spelling; use --authorization-mode\n";
         assert_eq!(found.stderr, want, "{command:?}");
     }
 }
@@ -109,7 +108,7 @@ fn wrong_files_are_told_and_nothing_is_answered() {
         // Everything that is wrong at once.
         let all = ["--authorization-config", &config, "--objects", &role, &missing];
         refused(&all, &["config.yaml:1:", "verbz", "missing: no such file"]);
-        // FLG-15: a configuration with ABAC needs its policies.
+        // A configuration with ABAC needs a policy file.
         let webhook = "--webhook=guard.example.com=allow";
         let config = ["--authorization-config", "offline/authorization.yaml", webhook];
         refused(&config, &["error: authorizer ABAC needs --authorization-policy-file\n"]);
@@ -234,7 +233,7 @@ fn a_result_that_can_not_be_written_is_no_success() {
     }
 }
 
-/// Somebody who asks one question after the other gets each answer before the next question.
+/// A client that sends one question at a time gets each answer before it sends the next question.
 #[test]
 fn answers_do_not_wait_for_the_next_question() {
     for args in [&["eval"][..], &["explain", "-o", "json"]] {

@@ -120,7 +120,7 @@ fn standard_input_is_a_file_like_others() {
     assert!(found.stdout.contains("--> config/a.yaml:1:1\n"), "{}", found.stdout);
     assert!(found.stdout.ends_with("config/a.yaml: invalid: 1 error\n"), "{}", found.stdout);
 
-    // CFG-01: nothing at all is a configuration without authorizers.
+    // An empty file is a configuration without authorizers.
     let found = run_with_stdin(&["check", "-"], b"");
     assert_eq!(found.code, 1);
     for part in [

@@ -1,13 +1,13 @@
-//! Runs the program.
+//! Runs the program as a process.
 
 use std::io::{ErrorKind, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Sample files and what is printed about them.
+/// The folder of sample files and expected outputs.
 pub(crate) const TESTDATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/testdata");
 
-/// What a run leaves behind.
+/// The exit code and the outputs of a run.
 #[derive(Debug)]
 pub(crate) struct Run {
     pub(crate) code: i32,
@@ -15,8 +15,8 @@ pub(crate) struct Run {
     pub(crate) stderr: String,
 }
 
-/// The program with these arguments, in the folder of the samples, with no terminal and no
-/// variable that changes what it prints.
+/// The program with these arguments, in the folder of the samples, without a terminal and without
+/// environment variables that change its output.
 pub(crate) fn command(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_portcullis"));
     command.args(args).current_dir(TESTDATA).stdin(Stdio::null());

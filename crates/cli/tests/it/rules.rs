@@ -1,4 +1,4 @@
-//! `portcullis rules`.
+//! Tests of `portcullis rules`.
 
 use serde_json::{Value, json};
 
@@ -67,7 +67,7 @@ fn the_namespace_and_the_groups_count() {
     );
 }
 
-/// AR-24, and webhooks.
+/// The node authorizer and webhooks can not list all rules.
 #[test]
 fn an_incomplete_list_says_so() {
     let found = rules("--as system:node:n1 --as-group system:nodes -n prod", &[]);

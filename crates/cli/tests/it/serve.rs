@@ -1,4 +1,4 @@
-//! `portcullis serve` with webhooks and with a configuration that changes, as its operator sees it.
+//! `portcullis serve` with webhooks and with a configuration that changes.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
@@ -11,16 +11,16 @@ use tempfile::TempDir;
 use crate::guard::{Guard, allow, kubeconfig_of};
 use crate::program::command;
 
-/// How long a line of the log may take to come. A change is in effect within a second; a machine
-/// that is busy with other tests gets more.
+/// The time to wait for a line of the log. A change takes effect within a second, but the machine may be
+/// busy with other tests.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A server that has said that it serves, and what it logs. Dropping it ends it.
+/// A running server and the lines of its log. Dropping it ends the server.
 pub(crate) struct Server {
     banner: String,
     log: Receiver<String>,
     process: Child,
-    /// Kept open: a server that can not write there would fail for a reason of ours.
+    /// Kept open, because the server may fail if it can not write to it.
     _stdout: BufReader<ChildStdout>,
     data: TempDir,
 }
@@ -42,7 +42,7 @@ impl Server {
         Self { banner, log, process, _stdout: stdout, data }
     }
 
-    /// Its data directory.
+    /// The data directory of the server.
     pub(crate) fn data(&self) -> &Path {
         self.data.path()
     }
@@ -67,7 +67,7 @@ impl Drop for Server {
 }
 
 impl Server {
-    /// Ends it and keeps its data.
+    /// Ends the server and returns its data directory.
     pub(crate) fn stop(mut self) -> TempDir {
         std::mem::replace(&mut self.data, tempfile::tempdir().unwrap())
     }
@@ -86,7 +86,7 @@ fn lines(stream: impl Read + Send + 'static) -> Receiver<String> {
     receiver
 }
 
-/// Nobody is called at the start, so a dead webhook keeps no server from starting.
+/// The server calls no webhook at start, so an unreachable webhook does not prevent the start.
 #[test]
 fn a_dead_webhook_does_not_keep_the_server_from_starting() {
     let guard = Guard::start(vec![allow()]);
@@ -130,5 +130,5 @@ fn a_changed_configuration_is_logged_with_what_came_of_it() {
 #[test]
 fn modes_that_allow_everything_refuse_the_unknown() {
     let server = Server::start(&["--authorization-mode=AlwaysAllow"]);
-    server.logs(&["WARN", "anonymous authentication is switched off"]);
+    server.logs(&["WARN", "anonymous authentication is disabled"]);
 }

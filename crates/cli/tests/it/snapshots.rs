@@ -1,4 +1,4 @@
-//! What the program prints, compared with files in `testdata`.
+//! Compares the output of the program with files in `testdata`.
 
 use crate::expected::assert_is;
 use crate::program::{TESTDATA, run};

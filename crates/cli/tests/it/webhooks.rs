@@ -1,4 +1,4 @@
-//! `eval` and `explain` with webhooks: real calls, and what stands in for them.
+//! `eval` and `explain` with webhooks: real calls and assumed answers.
 
 use fake_http::{Answer, Leaf};
 use serde_json::{Value, json};
@@ -146,7 +146,7 @@ fn explanations_show_the_call() {
     }
 }
 
-/// The text without what differs from run to run: how long things took, and where the guard listens.
+/// Replaces the durations and the address of the webhook, which differ from run to run.
 fn masked(text: &str, guard: &Guard) -> String {
     let mut shown = String::new();
     for line in text.replace(&guard.url(), "https://guard/authorize").lines() {
@@ -203,7 +203,7 @@ fn only_a_webhook_that_exists_can_be_stood_in_for() {
     );
 }
 
-/// The files that lead to a webhook are part of what is read before anything is answered.
+/// The commands read the connection files of webhooks before they answer a question.
 #[test]
 fn a_webhook_that_can_not_be_reached_by_its_files_is_no_webhook() {
     let guard = Guard::start(vec![allow()]);

@@ -1,4 +1,4 @@
-//! `portcullis who-can`.
+//! Tests of `portcullis who-can`.
 
 use serde_json::{Value, json};
 
@@ -67,11 +67,10 @@ fn every_part_of_the_question_counts() {
     ] {
         assert_eq!(users(other), json!([]), "{other}");
     }
-    // RA-10: nodes that the object leads to.
+    // The nodes that run a pod which uses the object.
     assert_eq!(users("get secrets db -n prod"), json!(["system:node:n1"]));
 }
 
-/// RA-2, RA-3 and RA-4.
 #[test]
 fn every_authorizer_contributes() {
     let groups = |modes: &str| {
@@ -89,7 +88,6 @@ fn every_authorizer_contributes() {
     assert_eq!(status, json!({"users": [], "groups": ["auditors", "system:masters"]}));
 }
 
-/// RA-12.
 #[test]
 fn a_webhook_makes_the_list_incomplete() {
     let flags = [

@@ -1,4 +1,4 @@
-//! From the bytes of a file to its decoded form.
+//! Decodes the bytes of a kubeconfig.
 
 use document::{
     DOCUMENT_BYTES_MAX, DecodeError, DecodeProblem, DecodeProblems, LineIndex, Node, NodePath,
@@ -14,7 +14,7 @@ const SCHEME: &str = "k8s.io/client-go/tools/clientcmd/api/latest/latest.go:50";
 
 /// The result of decoding a file.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Decoded {
+pub struct DecodedKubeconfig {
     /// The content of the file.
     pub kubeconfig: Kubeconfig,
     /// Warnings about accepted content.
@@ -26,16 +26,16 @@ pub struct Decoded {
 ///
 /// # Errors
 ///
-/// The file is larger than [`DOCUMENT_BYTES_MAX`], neither YAML nor JSON, of another kind, or holds
-/// values of other types. No message shows a secret.
-pub fn decode(source: &Source<'_>) -> Result<Decoded, DecodeError> {
+/// The file is larger than [`DOCUMENT_BYTES_MAX`], neither YAML nor JSON, of another kind, or contains
+/// values of wrong types. No message shows a secret.
+pub fn decode(source: &Source<'_>) -> Result<DecodedKubeconfig, DecodeError> {
     let (text, malformed) = source.decode_text();
     let lines = LineIndex::new(&text);
     let mut warnings = Vec::new();
     match decode_text(source, &text, malformed, &lines, &mut warnings) {
         Ok(kubeconfig) => {
             let warnings = warnings.into_iter().map(|it| it.into_warning(source.name, &lines));
-            Ok(Decoded { kubeconfig, warnings: warnings.collect() })
+            Ok(DecodedKubeconfig { kubeconfig, warnings: warnings.collect() })
         }
         Err(error) => Err(error.into_error(source.name, &lines)),
     }
@@ -60,7 +60,7 @@ fn decode_text(
     Ok(read(&root, lines)?)
 }
 
-/// Kind and version may be absent, but they may not be others.
+/// Checks kind and version. Both may be absent, but other values are errors.
 fn check_kind_and_version(root: &Node) -> Result<(), DecodeProblem> {
     let mut meta = TypeMeta::from_root(root)?;
     if meta.kind.is_empty() {

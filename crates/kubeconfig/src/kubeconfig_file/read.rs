@@ -1,6 +1,6 @@
 //! The decoded form of a kubeconfig.
 //!
-//! As in Kubernetes an absent text is an empty one.
+//! As in Kubernetes, an absent text is the same as an empty text.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -17,9 +17,9 @@ pub(crate) type UserExtra = Vec<(String, Vec<String>)>;
 pub struct Kubeconfig {
     /// Position of the document.
     pub position: SourcePosition,
-    /// The name of the context that counts.
+    /// The name of the context that a client uses.
     pub current_context: WithPosition<String>,
-    /// Pairs of a cluster and a user.
+    /// The entries of `contexts`: pairs of a cluster and a user.
     pub contexts: Vec<Context>,
     /// The entries of `clusters`.
     pub clusters: Vec<Cluster>,
@@ -49,15 +49,15 @@ pub struct Cluster {
     pub position: SourcePosition,
     /// The URL of the server.
     pub server: WithPosition<String>,
-    /// The name in its certificate.
+    /// The name that the certificate of the server must have; empty for the host of the URL.
     pub tls_server_name: WithPosition<String>,
     /// The client does not verify the server's certificate.
     pub insecure_skip_tls_verify: WithPosition<bool>,
-    /// File with the trusted authorities.
+    /// The file with the trusted CA certificates.
     pub certificate_authority: WithPosition<String>,
     /// The trusted CA certificates, in PEM.
     pub certificate_authority_data: WithPosition<Vec<u8>>,
-    /// The proxy on the way.
+    /// The URL of the proxy; empty for the proxy of the environment.
     pub proxy_url: WithPosition<String>,
     /// The client does not ask for compressed responses.
     pub disable_compression: bool,
@@ -66,7 +66,7 @@ pub struct Cluster {
 /// A named user: the credentials of a client.
 #[derive(Debug, Clone, PartialEq)]
 pub struct User {
-    /// Its name in this file.
+    /// The name of the user in this file.
     pub name: String,
     /// The path of the object, such as `users[0].user`.
     pub field: String,
@@ -85,25 +85,25 @@ pub struct User {
     /// File with the bearer token.
     pub token_file: WithPosition<String>,
     /// The user name to impersonate.
-    pub act_as: WithPosition<String>,
+    pub impersonate_user: WithPosition<String>,
     /// The uid to impersonate.
-    pub act_as_uid: WithPosition<String>,
+    pub impersonate_uid: WithPosition<String>,
     /// The groups to impersonate.
-    pub act_as_groups: WithPosition<Vec<String>>,
+    pub impersonate_groups: WithPosition<Vec<String>>,
     /// The extra attributes to impersonate, by key.
-    pub act_as_user_extra: WithPosition<UserExtra>,
+    pub impersonate_extra: WithPosition<UserExtra>,
     /// The user name of basic authentication.
     pub username: WithPosition<String>,
     /// The password of basic authentication.
     pub password: WithPosition<String>,
-    /// A program that makes credentials, if there is one.
-    pub exec: Option<SourcePosition>,
-    /// A plugin that makes credentials, if there is one.
-    pub auth_provider: Option<SourcePosition>,
+    /// The position of `exec`, a program that provides credentials.
+    pub exec_position: Option<SourcePosition>,
+    /// The position of `auth-provider`, a plugin that provides credentials.
+    pub auth_provider_position: Option<SourcePosition>,
 }
 
 impl Kubeconfig {
-    /// A kubeconfig without content.
+    /// Creates a kubeconfig without content.
     pub(super) fn empty(position: SourcePosition) -> Self {
         let current_context = WithPosition { value: String::new(), position };
         let (contexts, clusters, users) = Default::default();
@@ -111,8 +111,8 @@ impl Kubeconfig {
     }
 }
 
-/// Reads a tree whose types were checked. The remaining faults are texts that are no base64, maps
-/// of other values than lists of texts, and duplicate names.
+/// Reads a tree whose types were checked. It still finds invalid base64, values of `as-user-extra`
+/// that are not lists of texts, and duplicate names.
 pub(super) fn read(root: &Node, lines: &LineIndex<'_>) -> Result<Kubeconfig, DecodeProblem> {
     let kubeconfig = KubeconfigReader { lines };
     let reader = ObjectReader::new(root, root.span);
@@ -154,7 +154,8 @@ fn item_values<T>(items: Vec<NamedItem<T>>) -> Vec<T> {
     items.into_iter().map(|item| item.value).collect()
 }
 
-/// Kubernetes' message shows the whole list, secrets included; this one does not.
+/// Checks that names are unique. Kubernetes' message shows the whole list with its secrets; this one
+/// does not.
 fn check_no_duplicates<T>(
     items: &[NamedItem<T>],
     wire: &str,
@@ -236,7 +237,7 @@ impl KubeconfigReader<'_> {
             position: self.lines.position(reader.span),
             server: self.read_text(reader, "server"),
             tls_server_name: self.read_text(reader, "tls-server-name"),
-            insecure_skip_tls_verify: self.with_position(reader, self.read_flag(reader)),
+            insecure_skip_tls_verify: self.with_position(reader, self.read_skip_tls_verify(reader)),
             certificate_authority: self.read_text(reader, "certificate-authority"),
             certificate_authority_data: data,
             proxy_url: self.read_text(reader, "proxy-url"),
@@ -252,13 +253,13 @@ impl KubeconfigReader<'_> {
         reader: &ObjectReader<'_>,
     ) -> Result<User, DecodeProblem> {
         let owner = FieldOwner { type_name: "AuthInfo", field: &field };
-        let present = |name: &str| {
+        let field_position = |name: &str| {
             let entry = reader.entry(name).filter(|entry| entry.value.value != Value::Null);
             entry.map(|entry| self.lines.position(entry.key_span))
         };
         let certificate = self.read_base64(reader, "client-certificate-data", &owner)?;
         let key = self.read_base64(reader, "client-key-data", &owner)?;
-        let extra = self.read_extra(reader, &owner)?;
+        let extra = self.read_user_extra(reader, &owner)?;
         Ok(User {
             name,
             position: self.lines.position(reader.span),
@@ -268,14 +269,15 @@ impl KubeconfigReader<'_> {
             client_key_data: key,
             token: self.read_text(reader, "token"),
             token_file: self.read_text(reader, "tokenFile"),
-            act_as: self.read_text(reader, "as"),
-            act_as_uid: self.read_text(reader, "as-uid"),
-            act_as_groups: self.with_position(reader, reader.read_field("as-groups", texts)),
-            act_as_user_extra: extra,
+            impersonate_user: self.read_text(reader, "as"),
+            impersonate_uid: self.read_text(reader, "as-uid"),
+            impersonate_groups: self
+                .with_position(reader, reader.read_field("as-groups", read_texts)),
+            impersonate_extra: extra,
             username: self.read_text(reader, "username"),
             password: self.read_text(reader, "password"),
-            exec: present("exec"),
-            auth_provider: present("auth-provider"),
+            exec_position: field_position("exec"),
+            auth_provider_position: field_position("auth-provider"),
             field,
         })
     }
@@ -293,14 +295,14 @@ impl KubeconfigReader<'_> {
         self.with_position(reader, reader.read_text(name))
     }
 
-    fn read_flag(&self, reader: &ObjectReader<'_>) -> FieldValue<bool> {
+    fn read_skip_tls_verify(&self, reader: &ObjectReader<'_>) -> FieldValue<bool> {
         reader.read_field("insecure-skip-tls-verify", |value| match value {
             Value::Bool(flag) => Some(*flag),
             _ => None,
         })
     }
 
-    /// Bytes in base64, in which line breaks do not count.
+    /// Reads bytes in base64 and ignores line breaks in the text.
     fn read_base64(
         &self,
         reader: &ObjectReader<'_>,
@@ -327,8 +329,8 @@ impl KubeconfigReader<'_> {
         }
     }
 
-    /// Lists of texts by key.
-    fn read_extra(
+    /// Reads `as-user-extra`: lists of texts by key.
+    fn read_user_extra(
         &self,
         reader: &ObjectReader<'_>,
         owner: &FieldOwner<'_>,
@@ -358,7 +360,7 @@ impl KubeconfigReader<'_> {
         };
         let mut extra: UserExtra = Vec::with_capacity(entries.len());
         for entry in entries {
-            let values = texts(&entry.value.value)
+            let values = read_texts(&entry.value.value)
                 .or_else(|| (entry.value.value == Value::Null).then(Vec::new))
                 .ok_or_else(|| wrong(&entry.value, "[]string"))?;
             extra.push((entry.key.clone(), values));
@@ -375,8 +377,8 @@ impl KubeconfigReader<'_> {
     }
 }
 
-/// A list of texts, in which null is an empty one; `None` if it is something else.
-fn texts(value: &Value) -> Option<Vec<String>> {
+/// Reads a list of texts, in which null is an empty text. Returns `None` for any other value.
+fn read_texts(value: &Value) -> Option<Vec<String>> {
     let Value::List(items) = value else { return None };
     let text = |node: &Node| match &node.value {
         Value::Text(text) => Some(text.as_str().to_owned()),

@@ -2,10 +2,10 @@
 
 use document::{DOCUMENT_BYTES_MAX, Source, WarningCode};
 
-use super::{Decoded, Kubeconfig, decode};
+use super::{DecodedKubeconfig, Kubeconfig, decode};
 
 fn read(text: &str) -> Kubeconfig {
-    let Decoded { kubeconfig, warnings } =
+    let DecodedKubeconfig { kubeconfig, warnings } =
         decode(&Source { name: "config", bytes: text.as_bytes() }).unwrap();
     assert!(warnings.is_empty(), "{warnings:?}");
     kubeconfig
@@ -82,13 +82,13 @@ users:
     assert_eq!(user.client_key_data.value, b"dd");
     assert_eq!((&*user.client_certificate.value, &*user.client_key.value), ("cert.pem", "key.pem"));
     assert_eq!((&*user.token.value, &*user.token_file.value), ("secret", "token"));
-    assert_eq!((&*user.act_as.value, &*user.act_as_uid.value), ("jane", "7"));
-    assert_eq!(user.act_as_groups.value, ["a", "b"]);
+    assert_eq!((&*user.impersonate_user.value, &*user.impersonate_uid.value), ("jane", "7"));
+    assert_eq!(user.impersonate_groups.value, ["a", "b"]);
     let extra = [("a", vec![]), ("k", vec!["x".to_owned(), "z".to_owned()])];
-    assert_eq!(user.act_as_user_extra.value, extra.map(|(key, values)| (key.to_owned(), values)));
+    assert_eq!(user.impersonate_extra.value, extra.map(|(key, values)| (key.to_owned(), values)));
     assert_eq!((&*user.username.value, &*user.password.value), ("u", "p"));
-    assert_eq!(user.exec.unwrap().line, 35);
-    assert_eq!(user.auth_provider.unwrap().line, 36);
+    assert_eq!(user.exec_position.unwrap().line, 35);
+    assert_eq!(user.auth_provider_position.unwrap().line, 36);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 
 use document::Source;
-use kubeconfig::{LoadedConnections, parse};
+use kubeconfig::{LoadedConnections, parse_connections};
 use proptest::prelude::*;
 
 fn check(bytes: &[u8]) {
@@ -14,7 +14,7 @@ fn check(bytes: &[u8]) {
     };
     let source = Source { name: "config", bytes };
     let text = source.text();
-    match parse(&source, Path::new("/x/config"), &read) {
+    match parse_connections(&source, Path::new("/x/config"), &read) {
         Err(error) => {
             assert!(!error.to_string().is_empty());
             for found in error.diagnostics() {

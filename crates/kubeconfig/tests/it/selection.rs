@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use https_client::{Credentials, Destination, Target};
-use kubeconfig::{load, read_file};
+use kubeconfig::{load_connections, read_file};
 
 use crate::workplace::Workplace;
 
@@ -108,7 +108,7 @@ fn whk_50_a_user_may_be_missing_but_not_a_cluster() {
 #[test]
 fn whk_52_a_missing_file_is_named() {
     let missing = Path::new("/does/not/exist");
-    let error = load(missing, &read_file).unwrap_err();
+    let error = load_connections(missing, &read_file).unwrap_err();
     assert_eq!(error.to_string(), "open /does/not/exist: no such file or directory");
     assert!(error.diagnostics().is_empty());
 }

@@ -23,7 +23,7 @@ fn refusal(place: &Workplace, content: &str) -> (String, Vec<String>) {
 }
 
 fn only(credentials: Credentials) -> UserCredentials {
-    UserCredentials { credentials, identity: None }
+    UserCredentials { credentials, client_certificate: None }
 }
 
 #[test]
@@ -62,18 +62,18 @@ users:
         Credentials::TokenFile { path, fallback: None } => assert!(is_at(path, &place, "token")),
         other => panic!("{other:?}"),
     }
-    let identity = by_name("files").identity.as_ref().unwrap();
+    let identity = by_name("files").client_certificate.as_ref().unwrap();
     assert_eq!(identity.certificate, PemLocation::File(place.path("client.pem")));
     assert_eq!(identity.key, PemLocation::File(place.path("client.key")));
     let both = by_name("data");
     assert_eq!(both.credentials, token("both"));
-    let identity = both.identity.as_ref().unwrap();
+    let identity = both.client_certificate.as_ref().unwrap();
     assert_eq!(identity.certificate, PemLocation::Inline(Secret::new(certificate.as_str())));
     identity.check().unwrap();
     let basic = Credentials::Basic { username: "u".to_owned(), password: Secret::new("p") };
     assert_eq!(*by_name("*"), only(basic));
     assert_eq!(*by_name("nobody"), only(Credentials::None));
-    assert_eq!(users.current, None);
+    assert_eq!(users.current_user, None);
     assert_eq!(place.names(&users.files), ["config", "token", "client.pem", "client.key"]);
 }
 
@@ -96,7 +96,7 @@ users:
 "
         )
     };
-    let current = |text: &str| load(&place, text).unwrap().current;
+    let current = |text: &str| load(&place, text).unwrap().current_user;
     assert_eq!(current(&file("c", "a")), Some(only(Credentials::Token(Secret::new("hunter2")))));
     assert_eq!(current(&file("''", "a")), None);
     assert_eq!(current(&file("c", "''")), None);

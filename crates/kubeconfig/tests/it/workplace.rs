@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use fake_http::{Authority, Issued, Leaf};
-use kubeconfig::{Connection, LoadError, LoadedConnections, load, read_file};
+use kubeconfig::{Connection, LoadError, LoadedConnections, load_connections, read_file};
 
 /// A folder with the authority `ca.pem`, the client `client.pem` with its `client.key`, a token and
 /// a file that is none of these.
@@ -37,7 +37,7 @@ impl Workplace {
     }
 
     pub(crate) fn load(&self, content: &str) -> Result<LoadedConnections, LoadError> {
-        load(&self.write("config", content), &read_file)
+        load_connections(&self.write("config", content), &read_file)
     }
 
     /// The connection of a kubeconfig.

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use prometheus::{Gauge, IntCounter, IntCounterVec, IntGauge, Registry};
 
-use crate::register::{counter, counter_vec, gauge, int_gauge};
+use crate::register_metrics::{
+    register_counter, register_counter_vec, register_gauge, register_int_gauge,
+};
 
 /// Why a request is refused before any hook is called: the admission configuration is not known to be current.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -18,7 +20,7 @@ pub enum ConfigRefusal {
 }
 
 impl ConfigRefusal {
-    /// All reasons of refusals.
+    /// All reasons for a refusal.
     pub const ALL: [Self; 3] = [Self::Pending, Self::Stale, Self::Behind];
 
     /// The value of the label `reason`.
@@ -34,7 +36,7 @@ impl ConfigRefusal {
 
 #[derive(Debug)]
 pub(crate) struct ConfigFreshness {
-    revision: IntGauge,
+    config_revision: IntGauge,
     age_seconds: Gauge,
     refused_requests: IntCounterVec,
     pub(crate) degraded_requests: IntCounter,
@@ -43,39 +45,38 @@ pub(crate) struct ConfigFreshness {
 impl ConfigFreshness {
     /// Registers the metrics. All series exist from the start, so that the first event is an increase.
     pub(crate) fn new(registry: &Registry) -> Result<Self, prometheus::Error> {
-        let refused_requests = counter_vec(
+        let refused_requests = register_counter_vec(
             registry,
             "portcullis_admission_config_refused_total",
             &["reason"],
-            "[ALPHA] Requests that were refused because the admission configuration is not known.",
+            "[ALPHA] Requests that were refused because the admission configuration is not known to be current.",
         )?;
         for reason in ConfigRefusal::ALL {
             let _ = refused_requests.with_label_values(&[reason.label()]);
         }
         Ok(Self {
-            revision: int_gauge(
+            config_revision: register_int_gauge(
                 registry,
                 "portcullis_admission_config_revision",
-                "[ALPHA] The revision of the store up to which changes of the admission configuration \
-                 are in effect.",
+                "[ALPHA] Store revision up to which changes of the admission configuration are in effect.",
             )?,
-            age_seconds: gauge(
+            age_seconds: register_gauge(
                 registry,
                 "portcullis_admission_config_age_seconds",
-                "[ALPHA] How long ago the admission configuration was last known to be the newest.",
+                "[ALPHA] Time since the store last confirmed that the admission configuration is the newest.",
             )?,
             refused_requests,
-            degraded_requests: counter(
+            degraded_requests: register_counter(
                 registry,
                 "portcullis_admission_config_degraded_total",
-                "[ALPHA] Requests that were admitted with a configuration confirmed some seconds \
-                 before, because whether it still is the newest could not be read.",
+                "[ALPHA] Requests that were admitted with a configuration that the store confirmed seconds \
+                 before, because the store could not confirm it again.",
             )?,
         })
     }
 
-    pub(crate) fn set(&self, revision: u64, age: Duration) {
-        self.revision.set(i64::try_from(revision).unwrap_or(i64::MAX));
+    pub(crate) fn set_freshness(&self, config_revision: u64, age: Duration) {
+        self.config_revision.set(i64::try_from(config_revision).unwrap_or(i64::MAX));
         self.age_seconds.set(age.as_secs_f64());
     }
 

@@ -4,7 +4,9 @@ use admission_hooks::{CallReport, ConditionOutcome, ConditionReport, HookFailure
 use prometheus::{HistogramVec, IntCounterVec, Registry};
 
 use crate::bounded_names::BoundedNames;
-use crate::register::{NAME_LABEL, counter_vec, histogram_vec, retain_names};
+use crate::register_metrics::{
+    NAME_LABEL, register_counter_vec, register_histogram_vec, retain_names,
+};
 
 /// Buckets for the duration of one call, in seconds.
 const CALL_BUCKETS: [f64; 8] = [0.005, 0.025, 0.1, 0.5, 1.0, 2.5, 10.0, 25.0];
@@ -19,7 +21,7 @@ const CONDITION_KIND: &str = "webhook";
 pub(crate) struct HookCalls {
     hook_names: BoundedNames,
     call_durations: HistogramVec,
-    calls: IntCounterVec,
+    call_counts: IntCounterVec,
     rejections: IntCounterVec,
     fail_open: IntCounterVec,
     fail_open_by_cause: IntCounterVec,
@@ -33,54 +35,53 @@ impl HookCalls {
         let condition_labels = &[NAME_LABEL, "kind", "type", "operation"];
         Ok(Self {
             hook_names: BoundedNames::default(),
-            call_durations: histogram_vec(
+            call_durations: register_histogram_vec(
                 registry,
                 "apiserver_admission_webhook_admission_duration_seconds",
                 &[NAME_LABEL, "type", "operation", "rejected"],
                 &CALL_BUCKETS,
-                "[STABLE] Time of one call of an admission webhook.",
+                "[STABLE] Duration of one call of an admission webhook.",
             )?,
-            calls: counter_vec(
+            call_counts: register_counter_vec(
                 registry,
                 "apiserver_admission_webhook_request_total",
                 &[NAME_LABEL, "type", "operation", "code", "rejected"],
-                "[ALPHA] Calls of an admission webhook, by the status code of what came of them.",
+                "[ALPHA] Calls of an admission webhook, by the status code of the result.",
             )?,
-            rejections: counter_vec(
+            rejections: register_counter_vec(
                 registry,
                 "apiserver_admission_webhook_rejection_count",
                 &[NAME_LABEL, "type", "operation", "error_type", "rejection_code"],
-                "[ALPHA] Requests that were refused because of an admission webhook, by whose fault \
-                 that is.",
+                "[ALPHA] Requests that were refused because of an admission webhook, by the type of the error.",
             )?,
-            fail_open: counter_vec(
+            fail_open: register_counter_vec(
                 registry,
                 "apiserver_admission_webhook_fail_open_count",
                 &[NAME_LABEL, "type"],
-                "[ALPHA] Calls of an admission webhook that failed and were ignored.",
+                "[ALPHA] Failed calls of an admission webhook whose failure policy is Ignore.",
             )?,
-            fail_open_by_cause: counter_vec(
+            fail_open_by_cause: register_counter_vec(
                 registry,
                 "portcullis_admission_webhook_failed_open_total",
                 &[NAME_LABEL, "type", "cause"],
-                "[ALPHA] Requests that an admission webhook has no say in because its failure is \
-                 ignored, by what failed.",
+                "[ALPHA] Requests for which the failure of an admission webhook was ignored, by the cause of \
+                 the failure.",
             )?,
-            condition_errors: counter_vec(
+            condition_errors: register_counter_vec(
                 registry,
                 "apiserver_admission_match_condition_evaluation_errors_total",
                 condition_labels,
                 "[ALPHA] Requests for which the match conditions of an admission webhook could not \
                  be evaluated.",
             )?,
-            condition_exclusions: counter_vec(
+            condition_exclusions: register_counter_vec(
                 registry,
                 "apiserver_admission_match_condition_exclusions_total",
                 condition_labels,
-                "[ALPHA] Requests that an admission webhook was not asked about because a match \
-                 condition is false.",
+                "[ALPHA] Requests for which an admission webhook was skipped because a match condition is \
+                 false.",
             )?,
-            condition_durations: histogram_vec(
+            condition_durations: register_histogram_vec(
                 registry,
                 "apiserver_admission_match_condition_evaluation_seconds",
                 condition_labels,
@@ -92,12 +93,12 @@ impl HookCalls {
     }
 
     pub(crate) fn record_call(&self, report: &CallReport<'_>) {
-        let name = self.hook_names.label_value(report.webhook);
+        let name = self.hook_names.label_value_for(report.webhook);
         let (phase, operation) = (report.phase.metric_label(), report.operation.name());
-        // The code comes out of the response of the hook; admission-hooks bounds its values from above.
+        // The code comes from the response of the hook. The crate admission-hooks limits its maximum.
         let code = report.code.max(0).to_string();
         let rejected = if report.rejection.is_some() { "true" } else { "false" };
-        self.calls.with_label_values(&[name, phase, operation, &code, rejected]).inc();
+        self.call_counts.with_label_values(&[name, phase, operation, &code, rejected]).inc();
         self.call_durations
             .with_label_values(&[name, phase, operation, rejected])
             .observe(report.duration.as_secs_f64());
@@ -108,7 +109,7 @@ impl HookCalls {
     }
 
     pub(crate) fn count_fail_open(&self, webhook: &str, phase: Phase, cause: HookFailureCause) {
-        let (name, phase) = (self.hook_names.label_value(webhook), phase.metric_label());
+        let (name, phase) = (self.hook_names.label_value_for(webhook), phase.metric_label());
         self.fail_open_by_cause.with_label_values(&[name, phase, cause.name()]).inc();
         // Kubernetes counts only hooks that were called.
         if cause != HookFailureCause::MatchCondition {
@@ -117,7 +118,7 @@ impl HookCalls {
     }
 
     pub(crate) fn record_conditions(&self, report: &ConditionReport<'_>) {
-        let name = self.hook_names.label_value(report.webhook);
+        let name = self.hook_names.label_value_for(report.webhook);
         let labels =
             [name, CONDITION_KIND, report.phase.condition_metric_label(), report.operation.name()];
         self.condition_durations.with_label_values(&labels).observe(report.duration.as_secs_f64());
@@ -129,12 +130,12 @@ impl HookCalls {
     }
 
     /// Removes the series of hooks for which `is_kept` is false.
-    pub(crate) fn retain(&self, is_kept: &dyn Fn(&str) -> bool) {
+    pub(crate) fn retain_hooks(&self, is_kept: &dyn Fn(&str) -> bool) {
         self.hook_names.retain(is_kept);
         retain_names(&self.call_durations, is_kept);
         retain_names(&self.condition_durations, is_kept);
         for family in [
-            &self.calls,
+            &self.call_counts,
             &self.rejections,
             &self.fail_open,
             &self.fail_open_by_cause,

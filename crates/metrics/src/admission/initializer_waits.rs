@@ -5,10 +5,10 @@ use std::time::Duration;
 use prometheus::{Histogram, IntCounterVec, Registry};
 
 use crate::bounded_names::BoundedNames;
-use crate::register::{NAME_LABEL, counter_vec, histogram, retain_names};
+use crate::register_metrics::{NAME_LABEL, register_counter_vec, register_histogram, retain_names};
 
-/// Buckets for the time that a creator waits, in seconds: from an initializer that acts at once, over one, two and four
-/// that run into their timeout, to the longest time that a request may take.
+/// Buckets for the time that a create request waits, in seconds. The first ones fit an initializer that acts at once,
+/// 5.5, 10.5 and 20.5 fit one, two and four initializers that time out, and 34 is the longest duration of a write.
 const WAIT_BUCKETS: [f64; 11] = [0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.5, 5.5, 10.5, 20.5, 34.0];
 
 /// The reaction of the server to an initializer that does not act in time.
@@ -21,7 +21,7 @@ pub enum TimeoutAction {
 }
 
 impl TimeoutAction {
-    /// All actions on timeouts.
+    /// All reactions to a timeout.
     pub const ALL: [Self; 2] = [Self::Removed, Self::Failed];
 
     /// The value of the label `action`.
@@ -38,33 +38,31 @@ impl TimeoutAction {
 pub(crate) struct InitializerWaits {
     initializer_names: BoundedNames,
     wait_durations: Histogram,
-    timeouts: IntCounterVec,
-    read_repairs: IntCounterVec,
+    timeout_counts: IntCounterVec,
+    read_repair_counts: IntCounterVec,
 }
 
 impl InitializerWaits {
     pub(crate) fn new(registry: &Registry) -> Result<Self, prometheus::Error> {
         Ok(Self {
             initializer_names: BoundedNames::default(),
-            wait_durations: histogram(
+            wait_durations: register_histogram(
                 registry,
                 "portcullis_initializer_wait_seconds",
                 &WAIT_BUCKETS,
-                "[ALPHA] Time that the creator of an object waited for its initializers.",
+                "[ALPHA] Time that a create request waited for the initializers of its object.",
             )?,
-            timeouts: counter_vec(
+            timeout_counts: register_counter_vec(
                 registry,
                 "portcullis_initializer_timeouts_total",
                 &[NAME_LABEL, "action"],
-                "[ALPHA] Objects for which an initializer did not act in time, by what was done \
-                 about it.",
+                "[ALPHA] Objects for which an initializer did not act in time, by the action of the server.",
             )?,
-            read_repairs: counter_vec(
+            read_repair_counts: register_counter_vec(
                 registry,
                 "portcullis_initializer_read_repairs_total",
                 &[NAME_LABEL],
-                "[ALPHA] Objects that were found waiting for an initializer long after its time, and \
-                 no longer do.",
+                "[ALPHA] Objects from which a read removed an initializer that was pending long after its timeout.",
             )?,
         })
     }
@@ -74,18 +72,20 @@ impl InitializerWaits {
     }
 
     pub(crate) fn count_timeout(&self, name: &str, action: TimeoutAction) {
-        let name = self.initializer_names.label_value(name);
-        self.timeouts.with_label_values(&[name, action.label()]).inc();
+        let name = self.initializer_names.label_value_for(name);
+        self.timeout_counts.with_label_values(&[name, action.label()]).inc();
     }
 
     pub(crate) fn count_read_repair(&self, name: &str) {
-        self.read_repairs.with_label_values(&[self.initializer_names.label_value(name)]).inc();
+        self.read_repair_counts
+            .with_label_values(&[self.initializer_names.label_value_for(name)])
+            .inc();
     }
 
     /// Removes the series of initializers for which `is_kept` is false.
-    pub(crate) fn retain(&self, is_kept: &dyn Fn(&str) -> bool) {
+    pub(crate) fn retain_initializers(&self, is_kept: &dyn Fn(&str) -> bool) {
         self.initializer_names.retain(is_kept);
-        retain_names(&self.timeouts, is_kept);
-        retain_names(&self.read_repairs, is_kept);
+        retain_names(&self.timeout_counts, is_kept);
+        retain_names(&self.read_repair_counts, is_kept);
     }
 }

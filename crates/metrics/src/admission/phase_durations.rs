@@ -1,4 +1,4 @@
-//! How long the two phases of admission take, and each admission controller in them.
+//! The durations of the two phases of admission, and of each admission controller in them.
 
 use std::time::Duration;
 
@@ -6,9 +6,9 @@ use admission::Operation;
 use admission_hooks::Phase;
 use prometheus::{HistogramVec, Registry};
 
-use crate::register::{NAME_LABEL, histogram_vec};
+use crate::register_metrics::{NAME_LABEL, register_histogram_vec};
 
-/// Upper bounds of buckets, in seconds.
+/// The upper bounds of the buckets, in seconds.
 const BUCKETS: [f64; 6] = [0.005, 0.025, 0.1, 0.5, 1.0, 2.5];
 
 #[derive(Debug)]
@@ -20,14 +20,14 @@ pub(crate) struct PhaseDurations {
 impl PhaseDurations {
     pub(crate) fn new(registry: &Registry) -> Result<Self, prometheus::Error> {
         Ok(Self {
-            controller_durations: histogram_vec(
+            controller_durations: register_histogram_vec(
                 registry,
                 "apiserver_admission_controller_admission_duration_seconds",
                 &[NAME_LABEL, "type", "operation", "rejected"],
                 &BUCKETS,
                 "[STABLE] Time that an admission controller took for one request.",
             )?,
-            phase_durations: histogram_vec(
+            phase_durations: register_histogram_vec(
                 registry,
                 "apiserver_admission_step_admission_duration_seconds",
                 &["type", "operation", "rejected"],

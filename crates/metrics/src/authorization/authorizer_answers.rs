@@ -1,4 +1,4 @@
-//! The answers of each authorizer, and how long they take.
+//! The answers of each authorizer, and their durations.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -9,11 +9,11 @@ use authz_chain::AuthorizerType;
 use prometheus::proto::MetricFamily;
 
 use super::families;
-use crate::samples::Samples;
+use crate::family_samples::FamilySamples;
 use crate::series_by_name::SeriesByName;
 use crate::striped_counters::{BucketBounds, Histogram, Striped, increment};
 
-/// From an index lookup to a webhook that runs into its timeout.
+/// The bounds range from the lookup in an index to the timeout of a webhook.
 const BUCKETS_NS: BucketBounds<19> = [
     250,
     500,
@@ -38,7 +38,7 @@ const BUCKETS_NS: BucketBounds<19> = [
 
 /// The counters of one authorizer.
 ///
-/// INVARIANT: an observation is three additions to counters that few threads share.
+/// INVARIANT: one observation makes three additions, all to counters that few threads share.
 #[derive(Debug, Default)]
 pub(crate) struct AuthorizerCounters {
     stripes: Striped<AuthorizerStripe>,
@@ -54,12 +54,12 @@ struct AuthorizerStripe {
 
 impl AuthorizerCounters {
     pub(crate) fn count_decision(&self, verdict: Verdict, took: Duration) {
-        let stripe = self.stripes.for_this_thread();
+        let stripe = self.stripes.stripe_of_this_thread();
         match verdict {
             Verdict::Allow => increment(&stripe.n_allowed),
             Verdict::Deny => increment(&stripe.n_denied),
             Verdict::NoOpinion => increment(&stripe.n_no_opinion),
-            // The authorizer was not asked; the metrics of the webhook have the reason.
+            // The webhook was not called; the metrics of the webhook have the reason.
             Verdict::Unavailable(_) => {}
         }
         stripe.durations.observe(&BUCKETS_NS, took);
@@ -83,10 +83,10 @@ impl AuthorizerAnswers {
 
     /// Reads the counters into metric families.
     pub(crate) fn collect(&self) -> [MetricFamily; 3] {
-        let mut decisions = Samples::new(&families::AUTHORIZER_DECISIONS);
-        let mut no_opinions = Samples::new(&families::NO_OPINIONS);
-        let mut durations = Samples::new(&families::AUTHORIZER_DURATION);
-        for ((kind, name), authorizer) in self.counters.in_use() {
+        let mut decisions = FamilySamples::new(&families::AUTHORIZER_DECISIONS);
+        let mut no_opinions = FamilySamples::new(&families::NO_OPINIONS);
+        let mut durations = FamilySamples::new(&families::AUTHORIZER_DURATION);
+        for ((kind, name), authorizer) in self.counters.list_in_use() {
             let stripes = &authorizer.stripes;
             let kind = kind.name();
             decisions.push_counter(&["allowed", &name, kind], stripes.sum(|own| &own.n_allowed));
@@ -95,6 +95,6 @@ impl AuthorizerAnswers {
             let merged = stripes.merged_histogram(&BUCKETS_NS, |own| &own.durations);
             durations.push_histogram(&[&name, kind], merged);
         }
-        [decisions, no_opinions, durations].map(Samples::into_family)
+        [decisions, no_opinions, durations].map(FamilySamples::into_family)
     }
 }

@@ -1,4 +1,4 @@
-//! The decisions of the whole authorizer chain, and how long they take.
+//! The decisions of the whole authorizer chain, and their durations.
 
 use std::time::Duration;
 
@@ -6,10 +6,10 @@ use authz::{Decision, Verdict};
 use prometheus::proto::MetricFamily;
 
 use super::families;
-use crate::samples::Samples;
+use crate::family_samples::FamilySamples;
 use crate::striped_counters::{BucketBounds, Histogram, Striped};
 
-/// From a millisecond on, each bound is twice the one before.
+/// The bounds start at one millisecond, and each bound is twice the previous one.
 const BUCKETS_NS: BucketBounds<15> = {
     let mut bounds = [0; 15];
     let mut k = 0;
@@ -20,7 +20,7 @@ const BUCKETS_NS: BucketBounds<15> = {
     bounds
 };
 
-/// The decisions of the chain. Each is timed under its result, so the histograms also give the counts.
+/// The decisions of the chain. One histogram per result records the durations, and so also counts the decisions.
 #[derive(Debug, Default)]
 pub(crate) struct ChainDecisions {
     stripes: Striped<DurationsByResult>,
@@ -34,10 +34,10 @@ struct DurationsByResult {
     no_opinion: Histogram<{ BUCKETS_NS.len() }>,
 }
 
-type HistogramOfResult = fn(&DurationsByResult) -> &Histogram<{ BUCKETS_NS.len() }>;
+type SelectHistogram = fn(&DurationsByResult) -> &Histogram<{ BUCKETS_NS.len() }>;
 
 /// The values of the label `result`, and the histogram of each.
-const RESULTS: [(&str, HistogramOfResult); 4] = [
+const RESULTS: [(&str, SelectHistogram); 4] = [
     ("allowed", |own| &own.allowed),
     ("denied", |own| &own.denied),
     ("error", |own| &own.error),
@@ -48,7 +48,7 @@ impl ChainDecisions {
     /// Records a decision. A request that is allowed in spite of an error counts as allowed; a denial that follows
     /// from an error counts as an error.
     pub(crate) fn record(&self, decision: &Decision, took: Duration) {
-        let durations = self.stripes.for_this_thread();
+        let durations = self.stripes.stripe_of_this_thread();
         let histogram = match (decision.verdict, &decision.error) {
             (Verdict::Allow, _) => &durations.allowed,
             (Verdict::Deny | Verdict::NoOpinion, Some(_)) | (Verdict::Unavailable(_), _) => {
@@ -62,13 +62,13 @@ impl ChainDecisions {
 
     /// Reads the counters into metric families.
     pub(crate) fn collect(&self) -> [MetricFamily; 2] {
-        let mut decisions = Samples::new(&families::CHAIN_DECISIONS);
-        let mut durations = Samples::new(&families::CHAIN_DURATION);
+        let mut decisions = FamilySamples::new(&families::CHAIN_DECISIONS);
+        let mut durations = FamilySamples::new(&families::CHAIN_DURATION);
         for (result, histogram_of) in RESULTS {
             let merged = self.stripes.merged_histogram(&BUCKETS_NS, histogram_of);
-            decisions.push_counter(&[result], merged.n_all);
+            decisions.push_counter(&[result], merged.n_observations);
             durations.push_histogram(&[result], merged);
         }
-        [decisions, durations].map(Samples::into_family)
+        [decisions, durations].map(FamilySamples::into_family)
     }
 }

@@ -7,7 +7,7 @@ use authz_reload::{AppliedConfig, ReloadStatus, sha256_hash};
 use prometheus::proto::MetricFamily;
 
 use super::families;
-use crate::samples::Samples;
+use crate::family_samples::FamilySamples;
 
 /// The metrics of the authorization configuration.
 #[derive(Debug)]
@@ -44,7 +44,7 @@ impl ConfigReloads {
             ReloadStatus::Failure => &mut state.failures,
         };
         count.n_reloads += 1;
-        // A clock before 1970 shows as 1970.
+        // A time before 1970 is exposed as 1970.
         count.last_unix_seconds =
             at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs_f64();
     }
@@ -56,16 +56,16 @@ impl ConfigReloads {
     }
 
     pub(crate) fn collect_generation(&self) -> MetricFamily {
-        let mut generation = Samples::new(&families::CONFIG_GENERATION);
+        let mut generation = FamilySamples::new(&families::CONFIG_GENERATION);
         generation.push_gauge(&[], self.lock().config_generation as f64);
         generation.into_family()
     }
 
     /// Reads the metrics that only a server with a configuration file exposes.
     pub(crate) fn collect_config_file(&self) -> [MetricFamily; 3] {
-        let mut last_times = Samples::new(&families::LAST_RELOAD_TIME);
-        let mut counts = Samples::new(&families::RELOADS);
-        let mut info = Samples::new(&families::CONFIG_INFO);
+        let mut last_times = FamilySamples::new(&families::LAST_RELOAD_TIME);
+        let mut counts = FamilySamples::new(&families::RELOADS);
+        let mut info = FamilySamples::new(&families::CONFIG_INFO);
         let state = self.lock();
         for status in ReloadStatus::ALL {
             let count = match status {
@@ -81,7 +81,7 @@ impl ConfigReloads {
         if let Some(hash) = &state.config_hash {
             info.push_gauge(&[&self.server_id_hash, hash], 1.0);
         }
-        [last_times, counts, info].map(Samples::into_family)
+        [last_times, counts, info].map(FamilySamples::into_family)
     }
 
     fn lock(&self) -> MutexGuard<'_, ReloadState> {

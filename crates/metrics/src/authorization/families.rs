@@ -7,182 +7,185 @@ use prometheus::proto::MetricType;
 
 /// A metric family of authorization.
 #[derive(Debug)]
-pub(crate) struct Family {
+pub(crate) struct FamilyDefinition {
     pub(crate) name: &'static str,
     pub(crate) help: &'static str,
     pub(crate) metric_type: MetricType,
     pub(crate) labels: &'static [&'static str],
 }
 
-impl Family {
-    /// Whether Kubernetes has no such family.
+impl FamilyDefinition {
+    /// Reports whether only Portcullis has this family, and Kubernetes does not.
     pub(crate) fn is_portcullis_only(&self) -> bool {
         self.name.starts_with("portcullis_")
     }
 
-    /// Makes the descriptor by which a registry distinguishes families. It fails if a name is malformed, which a test
-    /// excludes for the families below.
+    /// Creates the descriptor by which a registry distinguishes families. It fails if a name is malformed; a test
+    /// ensures that the names of the families below are well-formed.
     pub(crate) fn to_descriptor(&self) -> Result<Desc, prometheus::Error> {
         let labels = self.labels.iter().map(|label| (*label).to_owned()).collect();
         Desc::new(self.name.to_owned(), self.help.to_owned(), labels, Default::default())
     }
 }
 
-const fn counter(
+const fn counter_family(
     name: &'static str,
     labels: &'static [&'static str],
     help: &'static str,
-) -> Family {
-    Family { name, help, metric_type: MetricType::COUNTER, labels }
+) -> FamilyDefinition {
+    FamilyDefinition { name, help, metric_type: MetricType::COUNTER, labels }
 }
 
-const fn gauge(name: &'static str, labels: &'static [&'static str], help: &'static str) -> Family {
-    Family { name, help, metric_type: MetricType::GAUGE, labels }
-}
-
-const fn histogram(
+const fn gauge_family(
     name: &'static str,
     labels: &'static [&'static str],
     help: &'static str,
-) -> Family {
-    Family { name, help, metric_type: MetricType::HISTOGRAM, labels }
+) -> FamilyDefinition {
+    FamilyDefinition { name, help, metric_type: MetricType::GAUGE, labels }
 }
 
-pub(crate) static AUTHORIZER_DECISIONS: Family = counter(
+const fn histogram_family(
+    name: &'static str,
+    labels: &'static [&'static str],
+    help: &'static str,
+) -> FamilyDefinition {
+    FamilyDefinition { name, help, metric_type: MetricType::HISTOGRAM, labels }
+}
+
+pub(crate) static AUTHORIZER_DECISIONS: FamilyDefinition = counter_family(
     "apiserver_authorization_decisions_total",
     &["decision", "name", "type"],
     "[ALPHA] Requests that an authorizer allowed or denied, by its type and name.",
 );
-pub(crate) static NO_OPINIONS: Family = counter(
+pub(crate) static NO_OPINIONS: FamilyDefinition = counter_family(
     "portcullis_authorization_no_opinions_total",
     &["name", "type"],
-    "[ALPHA] Requests that an authorizer left to the next one, by its type and name.",
+    "[ALPHA] Requests about which an authorizer had no opinion, by its type and name.",
 );
-pub(crate) static AUTHORIZER_DURATION: Family = histogram(
+pub(crate) static AUTHORIZER_DURATION: FamilyDefinition = histogram_family(
     "portcullis_authorization_authorizer_duration_seconds",
     &["name", "type"],
-    "[ALPHA] Time until an authorizer answered, whatever it answered, by its type and name.",
+    "[ALPHA] Time that an authorizer took for one request, by its type and name.",
 );
 
-pub(crate) static CHAIN_DECISIONS: Family = counter(
+pub(crate) static CHAIN_DECISIONS: FamilyDefinition = counter_family(
     "authorization_attempts_total",
     &["result"],
-    "[ALPHA] Requests that the whole chain was asked about, by result.",
+    "[ALPHA] Requests that the authorizer chain decided, by result.",
 );
-pub(crate) static CHAIN_DURATION: Family = histogram(
+pub(crate) static CHAIN_DURATION: FamilyDefinition = histogram_family(
     "authorization_duration_seconds",
     &["result"],
-    "[ALPHA] Time until the whole chain answered about a request, by result.",
+    "[ALPHA] Time that the authorizer chain took for one request, by result.",
 );
 
-pub(crate) static WEBHOOK_EVALUATIONS: Family = counter(
+pub(crate) static WEBHOOK_EVALUATIONS: FamilyDefinition = counter_family(
     "apiserver_authorization_webhook_evaluations_total",
     &["name", "result"],
-    "[ALPHA] Attempts to ask an authorization webhook, by its name and by result.",
+    "[ALPHA] Call attempts of an authorization webhook, by its name and by result.",
 );
-pub(crate) static WEBHOOK_DURATION: Family = histogram(
+pub(crate) static WEBHOOK_DURATION: FamilyDefinition = histogram_family(
     "apiserver_authorization_webhook_duration_seconds",
     &["name", "result"],
-    "[ALPHA] Time of one attempt to ask an authorization webhook, by its name and by result.",
+    "[ALPHA] Duration of one call attempt of an authorization webhook, by its name and by result.",
 );
-pub(crate) static FAIL_OPEN: Family = counter(
+pub(crate) static FAIL_OPEN: FamilyDefinition = counter_family(
     "apiserver_authorization_webhook_evaluations_fail_open_total",
     &["name", "result"],
-    "[ALPHA] Failures of an authorization webhook that its failure policy turned into no opinion.",
+    "[ALPHA] Failed calls of an authorization webhook whose failure policy is NoOpinion.",
 );
-pub(crate) static FAIL_OPEN_BY_CAUSE: Family = counter(
+pub(crate) static FAIL_OPEN_BY_CAUSE: FamilyDefinition = counter_family(
     "portcullis_authorization_webhook_failed_open_total",
     &["cause", "name"],
-    "[ALPHA] Requests that the failure policy of a webhook passed to the next authorizer, by what the \
-     webhook did wrong.",
+    "[ALPHA] Requests that the failure policy of a webhook passed to the next authorizer, by the cause of \
+     the failure.",
 );
-pub(crate) static MATCH_CONDITION_ERRORS: Family = counter(
+pub(crate) static MATCH_CONDITION_ERRORS: FamilyDefinition = counter_family(
     "apiserver_authorization_match_condition_evaluation_errors_total",
     &["name", "type"],
     "[ALPHA] Requests for which a match condition of an authorizer could not be evaluated.",
 );
-pub(crate) static MATCH_CONDITION_EXCLUSIONS: Family = counter(
+pub(crate) static MATCH_CONDITION_EXCLUSIONS: FamilyDefinition = counter_family(
     "apiserver_authorization_match_condition_exclusions_total",
     &["name", "type"],
-    "[ALPHA] Requests that an authorizer was not asked about because a match condition is false.",
+    "[ALPHA] Requests for which an authorizer was skipped because a match condition is false.",
 );
-pub(crate) static MATCH_CONDITION_DURATION: Family = histogram(
+pub(crate) static MATCH_CONDITION_DURATION: FamilyDefinition = histogram_family(
     "apiserver_authorization_match_condition_evaluation_seconds",
     &["name", "type"],
     "[ALPHA] Time to evaluate all match conditions of an authorizer for one request.",
 );
 
-pub(crate) static LAST_RELOAD_TIME: Family = gauge(
+pub(crate) static LAST_RELOAD_TIME: FamilyDefinition = gauge_family(
     "apiserver_authorization_config_controller_automatic_reload_last_timestamp_seconds",
     &["apiserver_id_hash", "status"],
-    "[BETA] When the authorization configuration was last reloaded, by how that went.",
+    "[BETA] Time of the last reload of the authorization configuration, by its status.",
 );
-pub(crate) static RELOADS: Family = counter(
+pub(crate) static RELOADS: FamilyDefinition = counter_family(
     "apiserver_authorization_config_controller_automatic_reloads_total",
     &["apiserver_id_hash", "status"],
-    "[BETA] Reloads of the authorization configuration, by how they went.",
+    "[BETA] Reloads of the authorization configuration, by their status.",
 );
-pub(crate) static CONFIG_INFO: Family = gauge(
+pub(crate) static CONFIG_INFO: FamilyDefinition = gauge_family(
     "apiserver_authorization_config_controller_last_config_info",
     &["apiserver_id_hash", "hash"],
-    "[ALPHA] The authorization configuration in effect: always 1, and the hash of the file.",
+    "[ALPHA] The authorization configuration in effect: the value is always 1, the label is the hash of the file.",
 );
-pub(crate) static CONFIG_GENERATION: Family = gauge(
+pub(crate) static CONFIG_GENERATION: FamilyDefinition = gauge_family(
     "portcullis_authorization_config_generation",
     &[],
-    "[ALPHA] Which authorization configuration since the start of the server is in effect.",
+    "[ALPHA] Number of the authorization configuration in effect, counted from 1 since the start of the server.",
 );
 
-pub(crate) static MISSING_SAN: Family = counter(
+pub(crate) static MISSING_SAN: FamilyDefinition = counter_family(
     "apiserver_webhooks_x509_missing_san_total",
     &[],
-    "[BETA] Certificates of webhooks that were refused because they have no subject alternative name.",
+    "[BETA] Webhook certificates that the server refused because they have no subject alternative name.",
 );
-pub(crate) static SHA1_SIGNATURES: Family = counter(
+pub(crate) static SHA1_SIGNATURES: FamilyDefinition = counter_family(
     "apiserver_webhooks_x509_insecure_sha1_total",
     &[],
-    "[BETA] Certificates of webhooks that were refused because SHA-1 signs them.",
+    "[BETA] Webhook certificates that the server refused because they have a SHA-1 signature.",
 );
 
-pub(crate) static CACHE_LOOKUPS: Family = counter(
+pub(crate) static CACHE_LOOKUPS: FamilyDefinition = counter_family(
     "portcullis_authorization_webhook_cache_lookups_total",
     &["name", "result"],
-    "[ALPHA] Requests for which a remembered answer of a webhook was looked for, by result.",
+    "[ALPHA] Lookups in the decision cache of a webhook, by result.",
 );
-pub(crate) static CACHE_EVENTS: Family = counter(
+pub(crate) static CACHE_EVENTS: FamilyDefinition = counter_family(
     "portcullis_authorization_webhook_cache_events_total",
     &["event", "name"],
-    "[ALPHA] Answers of a webhook that were stored, that were found too old, that gave way to newer \
-     ones, or that were too large to be stored.",
+    "[ALPHA] Entries of the decision cache of a webhook that were stored, that expired, that were evicted, or \
+     that were too large to store.",
 );
-pub(crate) static CACHE_ENTRIES: Family = gauge(
+pub(crate) static CACHE_ENTRIES: FamilyDefinition = gauge_family(
     "portcullis_authorization_webhook_cache_entries",
     &["name"],
-    "[ALPHA] Answers of a webhook that are remembered.",
+    "[ALPHA] Entries in the decision cache of a webhook.",
 );
-pub(crate) static CACHE_BYTES: Family = gauge(
+pub(crate) static CACHE_BYTES: FamilyDefinition = gauge_family(
     "portcullis_authorization_webhook_cache_bytes",
     &["name"],
-    "[ALPHA] Memory that the remembered answers of a webhook take.",
+    "[ALPHA] Memory of the decision cache of a webhook, in bytes.",
 );
-pub(crate) static JOINED_CALLS: Family = counter(
+pub(crate) static JOINED_CALLS: FamilyDefinition = counter_family(
     "portcullis_authorization_webhook_joined_calls_total",
     &["name"],
-    "[ALPHA] Requests that waited for a call that an equal request had begun.",
+    "[ALPHA] Requests that waited for the webhook call of an equal request instead of making their own.",
 );
-pub(crate) static CALLS_IN_FLIGHT: Family = gauge(
+pub(crate) static CALLS_IN_FLIGHT: FamilyDefinition = gauge_family(
     "portcullis_authorization_webhook_in_flight",
     &["name"],
-    "[ALPHA] Calls of a webhook under way.",
+    "[ALPHA] Calls of a webhook in flight.",
 );
-pub(crate) static REJECTIONS: Family = counter(
+pub(crate) static REJECTIONS: FamilyDefinition = counter_family(
     "portcullis_authorization_webhook_rejections_total",
     &["name", "reason"],
-    "[ALPHA] Requests that were answered 429 because a limit of calls to a webhook was reached, by \
-     which.",
+    "[ALPHA] Requests that got 429 because a limit of concurrent calls to a webhook was reached, by the limit.",
 );
 /// The families that every server exposes.
-pub(crate) static COMMON: [&Family; 22] = [
+pub(crate) static COMMON: [&FamilyDefinition; 22] = [
     &AUTHORIZER_DECISIONS,
     &NO_OPINIONS,
     &AUTHORIZER_DURATION,
@@ -208,7 +211,7 @@ pub(crate) static COMMON: [&Family; 22] = [
 ];
 
 /// The families that a server exposes if a file configures its authorizers.
-pub(crate) static CONFIG_FILE: [&Family; 3] = [&LAST_RELOAD_TIME, &RELOADS, &CONFIG_INFO];
+pub(crate) static CONFIG_FILE: [&FamilyDefinition; 3] = [&LAST_RELOAD_TIME, &RELOADS, &CONFIG_INFO];
 
 #[cfg(test)]
 mod tests {

@@ -9,9 +9,11 @@ use authz_webhook::{AttemptResult, CacheEvent, FailOpenCause, MatchOutcome, Reje
 use prometheus::proto::MetricFamily;
 
 use super::families;
-use crate::samples::Samples;
+use crate::family_samples::FamilySamples;
 use crate::series_by_name::SeriesByName;
-use crate::striped_counters::{BucketBounds, Histogram, MergedHistogram, Striped, increment, load};
+use crate::striped_counters::{
+    BucketBounds, Histogram, MergedHistogram, Striped, increment, load_counter,
+};
 
 /// Buckets for the duration of one call.
 const CALL_BUCKETS_NS: BucketBounds<11> = [
@@ -35,14 +37,14 @@ const CONDITION_BUCKETS_NS: BucketBounds<7> =
 /// The counters of one webhook.
 #[derive(Debug, Default)]
 pub(crate) struct WebhookCounters {
-    without_call: Striped<WithoutCallCounters>,
+    without_call_counters: Striped<WithoutCallCounters>,
     call_durations: CallDurations,
-    fail_open: FailOpenCounters,
+    fail_open_counters: FailOpenCounters,
     /// In the order of [`FailOpenCause::ALL`].
     fail_open_by_cause: [AtomicU64; FailOpenCause::ALL.len()],
-    cache: CacheCounters,
+    cache_counters: CacheCounters,
     n_joined_calls: AtomicU64,
-    rejections: InFlightRejectionCounters,
+    rejection_counters: InFlightRejectionCounters,
 }
 
 /// Counters of requests that need no call, which can be very frequent.
@@ -54,7 +56,7 @@ struct WithoutCallCounters {
     n_cache_hits: AtomicU64,
 }
 
-/// Call attempts by result. Each is timed under its result, so the histograms also give the counts.
+/// Call attempts by result. One histogram per result records the durations, and so also counts the attempts.
 #[derive(Debug, Default)]
 struct CallDurations {
     success: Histogram<{ CALL_BUCKETS_NS.len() }>,
@@ -64,7 +66,7 @@ struct CallDurations {
 }
 
 impl CallDurations {
-    fn by_result(&self, result: AttemptResult) -> &Histogram<{ CALL_BUCKETS_NS.len() }> {
+    fn histogram_of(&self, result: AttemptResult) -> &Histogram<{ CALL_BUCKETS_NS.len() }> {
         match result {
             AttemptResult::Success => &self.success,
             AttemptResult::Timeout => &self.timeout,
@@ -74,7 +76,7 @@ impl CallDurations {
     }
 }
 
-/// Calls that failed open, by result. Only timeouts and errors do: a cancelled request never fails open.
+/// Calls that failed open, by result. Only timeouts and errors fail open; a cancelled request never does.
 #[derive(Debug, Default)]
 struct FailOpenCounters {
     n_timeouts: AtomicU64,
@@ -97,7 +99,7 @@ struct InFlightRejectionCounters {
 }
 
 impl InFlightRejectionCounters {
-    fn by_reason(&self, reason: Rejection) -> &AtomicU64 {
+    fn counter_of(&self, reason: Rejection) -> &AtomicU64 {
         match reason {
             Rejection::TooManyInFlight => &self.n_too_many_in_flight,
             Rejection::TooManyOfUser => &self.n_too_many_of_user,
@@ -107,16 +109,16 @@ impl InFlightRejectionCounters {
 
 impl authz_webhook::WebhookObserver for WebhookCounters {
     fn attempted(&self, result: AttemptResult, took: Duration) {
-        self.call_durations.by_result(result).observe(&CALL_BUCKETS_NS, took);
+        self.call_durations.histogram_of(result).observe(&CALL_BUCKETS_NS, took);
     }
 
     fn failed_open(&self, cause: FailOpenCause, result: Option<AttemptResult>) {
         match result {
             // Kubernetes does not count requests for which no call was made.
             None => {}
-            Some(AttemptResult::Timeout) => increment(&self.fail_open.n_timeouts),
+            Some(AttemptResult::Timeout) => increment(&self.fail_open_counters.n_timeouts),
             Some(AttemptResult::Success | AttemptResult::Canceled | AttemptResult::Error) => {
-                increment(&self.fail_open.n_errors);
+                increment(&self.fail_open_counters.n_errors);
             }
         }
         let by_cause = FailOpenCause::ALL.into_iter().zip(&self.fail_open_by_cause);
@@ -124,7 +126,7 @@ impl authz_webhook::WebhookObserver for WebhookCounters {
     }
 
     fn matched(&self, took: Duration, outcome: MatchOutcome) {
-        let counters = self.without_call.for_this_thread();
+        let counters = self.without_call_counters.stripe_of_this_thread();
         counters.condition_durations.observe(&CONDITION_BUCKETS_NS, took);
         if outcome.is_excluded() {
             increment(&counters.n_excluded);
@@ -136,12 +138,12 @@ impl authz_webhook::WebhookObserver for WebhookCounters {
 
     fn cache(&self, event: CacheEvent) {
         increment(match event {
-            CacheEvent::Hit => &self.without_call.for_this_thread().n_cache_hits,
-            CacheEvent::Miss => &self.cache.n_misses,
-            CacheEvent::Expired => &self.cache.n_expired,
-            CacheEvent::Stored => &self.cache.n_stored,
-            CacheEvent::Evicted => &self.cache.n_evicted,
-            CacheEvent::TooLarge => &self.cache.n_too_large,
+            CacheEvent::Hit => &self.without_call_counters.stripe_of_this_thread().n_cache_hits,
+            CacheEvent::Miss => &self.cache_counters.n_misses,
+            CacheEvent::Expired => &self.cache_counters.n_expired,
+            CacheEvent::Stored => &self.cache_counters.n_stored,
+            CacheEvent::Evicted => &self.cache_counters.n_evicted,
+            CacheEvent::TooLarge => &self.cache_counters.n_too_large,
         });
     }
 
@@ -150,7 +152,7 @@ impl authz_webhook::WebhookObserver for WebhookCounters {
     }
 
     fn rejected(&self, reason: Rejection) {
-        increment(self.rejections.by_reason(reason));
+        increment(self.rejection_counters.counter_of(reason));
     }
 }
 
@@ -158,8 +160,8 @@ impl authz_webhook::WebhookObserver for WebhookCounters {
 #[derive(Debug, Default)]
 pub(crate) struct WebhookCalls {
     counters: SeriesByName<String, WebhookCounters>,
-    /// The webhooks of the current configuration. A collector reads the size of the cache and the calls in flight from
-    /// them: after a reload, the old webhook and its replacement would both report these under one name.
+    /// The webhooks of the current configuration. The collector reads cache sizes and calls in flight from these only,
+    /// because after a reload an old webhook and its replacement would report them under the same name.
     active_webhooks: Mutex<Vec<Weak<authz_webhook::Webhook>>>,
 }
 
@@ -179,7 +181,7 @@ impl WebhookCalls {
     /// Reads the counters into metric families.
     pub(crate) fn collect(&self) -> Vec<MetricFamily> {
         let mut families = WebhookFamilies::new();
-        for (name, counters) in self.counters.in_use() {
+        for (name, counters) in self.counters.list_in_use() {
             families.push_counters(&name, &counters);
         }
         let active = self.active_webhooks.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -192,82 +194,85 @@ impl WebhookCalls {
 
 /// The samples of all families of webhooks.
 struct WebhookFamilies {
-    evaluations: Samples,
-    call_durations: Samples,
-    fail_open: Samples,
-    fail_open_by_cause: Samples,
-    condition_errors: Samples,
-    condition_exclusions: Samples,
-    condition_durations: Samples,
-    cache_lookups: Samples,
-    cache_events: Samples,
-    cache_entries: Samples,
-    cache_bytes: Samples,
-    joined_calls: Samples,
-    calls_in_flight: Samples,
-    rejections: Samples,
+    evaluations: FamilySamples,
+    call_durations: FamilySamples,
+    fail_open: FamilySamples,
+    fail_open_by_cause: FamilySamples,
+    condition_errors: FamilySamples,
+    condition_exclusions: FamilySamples,
+    condition_durations: FamilySamples,
+    cache_lookups: FamilySamples,
+    cache_events: FamilySamples,
+    cache_entries: FamilySamples,
+    cache_bytes: FamilySamples,
+    joined_calls: FamilySamples,
+    calls_in_flight: FamilySamples,
+    rejections: FamilySamples,
 }
 
 impl WebhookFamilies {
     fn new() -> Self {
         Self {
-            evaluations: Samples::new(&families::WEBHOOK_EVALUATIONS),
-            call_durations: Samples::new(&families::WEBHOOK_DURATION),
-            fail_open: Samples::new(&families::FAIL_OPEN),
-            fail_open_by_cause: Samples::new(&families::FAIL_OPEN_BY_CAUSE),
-            condition_errors: Samples::new(&families::MATCH_CONDITION_ERRORS),
-            condition_exclusions: Samples::new(&families::MATCH_CONDITION_EXCLUSIONS),
-            condition_durations: Samples::new(&families::MATCH_CONDITION_DURATION),
-            cache_lookups: Samples::new(&families::CACHE_LOOKUPS),
-            cache_events: Samples::new(&families::CACHE_EVENTS),
-            cache_entries: Samples::new(&families::CACHE_ENTRIES),
-            cache_bytes: Samples::new(&families::CACHE_BYTES),
-            joined_calls: Samples::new(&families::JOINED_CALLS),
-            calls_in_flight: Samples::new(&families::CALLS_IN_FLIGHT),
-            rejections: Samples::new(&families::REJECTIONS),
+            evaluations: FamilySamples::new(&families::WEBHOOK_EVALUATIONS),
+            call_durations: FamilySamples::new(&families::WEBHOOK_DURATION),
+            fail_open: FamilySamples::new(&families::FAIL_OPEN),
+            fail_open_by_cause: FamilySamples::new(&families::FAIL_OPEN_BY_CAUSE),
+            condition_errors: FamilySamples::new(&families::MATCH_CONDITION_ERRORS),
+            condition_exclusions: FamilySamples::new(&families::MATCH_CONDITION_EXCLUSIONS),
+            condition_durations: FamilySamples::new(&families::MATCH_CONDITION_DURATION),
+            cache_lookups: FamilySamples::new(&families::CACHE_LOOKUPS),
+            cache_events: FamilySamples::new(&families::CACHE_EVENTS),
+            cache_entries: FamilySamples::new(&families::CACHE_ENTRIES),
+            cache_bytes: FamilySamples::new(&families::CACHE_BYTES),
+            joined_calls: FamilySamples::new(&families::JOINED_CALLS),
+            calls_in_flight: FamilySamples::new(&families::CALLS_IN_FLIGHT),
+            rejections: FamilySamples::new(&families::REJECTIONS),
         }
     }
 
     fn push_counters(&mut self, name: &str, counters: &WebhookCounters) {
         for result in AttemptResult::ALL {
-            let histograms = [counters.call_durations.by_result(result)].into_iter();
+            let histograms = [counters.call_durations.histogram_of(result)].into_iter();
             let merged = MergedHistogram::merge(&CALL_BUCKETS_NS, histograms);
-            self.evaluations.push_counter(&[name, result.name()], merged.n_all);
+            self.evaluations.push_counter(&[name, result.name()], merged.n_observations);
             self.call_durations.push_histogram(&[name, result.name()], merged);
         }
-        let FailOpenCounters { n_timeouts, n_errors } = &counters.fail_open;
-        self.fail_open.push_counter(&[name, AttemptResult::Timeout.name()], load(n_timeouts));
-        self.fail_open.push_counter(&[name, AttemptResult::Error.name()], load(n_errors));
+        let FailOpenCounters { n_timeouts, n_errors } = &counters.fail_open_counters;
+        self.fail_open
+            .push_counter(&[name, AttemptResult::Timeout.name()], load_counter(n_timeouts));
+        self.fail_open.push_counter(&[name, AttemptResult::Error.name()], load_counter(n_errors));
         for (cause, counter) in FailOpenCause::ALL.into_iter().zip(&counters.fail_open_by_cause) {
-            self.fail_open_by_cause.push_counter(&[cause.name(), name], load(counter));
+            self.fail_open_by_cause.push_counter(&[cause.name(), name], load_counter(counter));
         }
 
-        let without_call = &counters.without_call;
+        let without_call_counters = &counters.without_call_counters;
         let labels = [name, AuthorizerType::Webhook.name()];
-        let n_errors = without_call.sum(|own| &own.n_condition_errors);
+        let n_errors = without_call_counters.sum(|own| &own.n_condition_errors);
         self.condition_errors.push_counter(&labels, n_errors);
-        self.condition_exclusions.push_counter(&labels, without_call.sum(|own| &own.n_excluded));
-        let durations =
-            without_call.merged_histogram(&CONDITION_BUCKETS_NS, |own| &own.condition_durations);
+        self.condition_exclusions
+            .push_counter(&labels, without_call_counters.sum(|own| &own.n_excluded));
+        let durations = without_call_counters
+            .merged_histogram(&CONDITION_BUCKETS_NS, |own| &own.condition_durations);
         self.condition_durations.push_histogram(&labels, durations);
 
-        let cache = &counters.cache;
-        let n_hits = without_call.sum(|own| &own.n_cache_hits);
+        let cache_counters = &counters.cache_counters;
+        let n_hits = without_call_counters.sum(|own| &own.n_cache_hits);
         self.cache_lookups.push_counter(&[name, CacheEvent::Hit.name()], n_hits);
-        self.cache_lookups.push_counter(&[name, CacheEvent::Miss.name()], load(&cache.n_misses));
+        self.cache_lookups
+            .push_counter(&[name, CacheEvent::Miss.name()], load_counter(&cache_counters.n_misses));
         for (event, counter) in [
-            (CacheEvent::Stored, &cache.n_stored),
-            (CacheEvent::Expired, &cache.n_expired),
-            (CacheEvent::Evicted, &cache.n_evicted),
-            (CacheEvent::TooLarge, &cache.n_too_large),
+            (CacheEvent::Stored, &cache_counters.n_stored),
+            (CacheEvent::Expired, &cache_counters.n_expired),
+            (CacheEvent::Evicted, &cache_counters.n_evicted),
+            (CacheEvent::TooLarge, &cache_counters.n_too_large),
         ] {
-            self.cache_events.push_counter(&[event.name(), name], load(counter));
+            self.cache_events.push_counter(&[event.name(), name], load_counter(counter));
         }
 
-        self.joined_calls.push_counter(&[name], load(&counters.n_joined_calls));
+        self.joined_calls.push_counter(&[name], load_counter(&counters.n_joined_calls));
         for reason in Rejection::ALL {
-            let counter = counters.rejections.by_reason(reason);
-            self.rejections.push_counter(&[name, reason.name()], load(counter));
+            let counter = counters.rejection_counters.counter_of(reason);
+            self.rejections.push_counter(&[name, reason.name()], load_counter(counter));
         }
     }
 
@@ -294,6 +299,6 @@ impl WebhookFamilies {
             self.calls_in_flight,
             self.rejections,
         ];
-        families.map(Samples::into_family).into()
+        families.map(FamilySamples::into_family).into()
     }
 }

@@ -5,8 +5,8 @@ use std::sync::atomic::AtomicU64;
 use prometheus::proto::MetricFamily;
 
 use super::families;
-use crate::samples::Samples;
-use crate::striped_counters::{increment, load};
+use crate::family_samples::FamilySamples;
+use crate::striped_counters::{increment, load_counter};
 
 /// The counters of all connections to webhooks, those for admission included: Kubernetes counts them together.
 #[derive(Debug, Default)]
@@ -28,10 +28,10 @@ impl https_client::CertificateObserver for WebhookCertificates {
 impl WebhookCertificates {
     /// Reads the counters into metric families.
     pub(crate) fn collect(&self) -> [MetricFamily; 2] {
-        let mut missing_san = Samples::new(&families::MISSING_SAN);
-        let mut sha1 = Samples::new(&families::SHA1_SIGNATURES);
-        missing_san.push_counter(&[], load(&self.n_missing_san));
-        sha1.push_counter(&[], load(&self.n_sha1_signatures));
-        [missing_san, sha1].map(Samples::into_family)
+        let mut missing_san = FamilySamples::new(&families::MISSING_SAN);
+        let mut sha1 = FamilySamples::new(&families::SHA1_SIGNATURES);
+        missing_san.push_counter(&[], load_counter(&self.n_missing_san));
+        sha1.push_counter(&[], load_counter(&self.n_sha1_signatures));
+        [missing_san, sha1].map(FamilySamples::into_family)
     }
 }

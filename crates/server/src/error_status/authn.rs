@@ -1,5 +1,6 @@
 //! The `Status` of requests that may not impersonate, and of tokens that are not issued or reviewed.
 
+use access_reviews::ForbiddenRequest;
 use api_object::{GroupKind, GroupResource, Status};
 use authn::{ImpersonationError, TokenRequestError, TokenReviewError};
 

@@ -164,14 +164,6 @@ pub(crate) async fn wait_for_initializers(
                 InitializationTimeoutCause::WatchLost,
             ));
         }
-        Err(_) => {
-            return Err(undecided_status(
-                ctx,
-                &wait,
-                created,
-                InitializationTimeoutCause::Deadline,
-            ));
-        }
         Err(_) => return Err(unknown_outcome_status(ctx, &wait, created, InitializationTimeoutCause::Deadline)),
     };
     let tree = ctx.decode_entry(&entry)?;

@@ -26,7 +26,7 @@ impl FieldValidation {
     pub(crate) fn check_findings(
         self,
         expected: &codec::ExpectedKind<'_>,
-        findings: &[codec::Finding],
+        findings: &[codec::StrictFinding],
         warnings: &mut Vec<String>,
     ) -> Result<(), Status> {
         match self {
@@ -36,7 +36,8 @@ impl FieldValidation {
                 Ok(())
             }
             Self::Strict => {
-                codec::strict_error(expected.kind, expected.version, findings).map_or(Ok(()), Err)
+                codec::check_strict(expected.kind, expected.version, findings)
+                    .map_err(crate::error_status::IntoStatus::into_status)
             }
         }
     }

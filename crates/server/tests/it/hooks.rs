@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use authz_reload::{Assembler, AuthorizationOptions, AuthorizationPlan, Generation};
+use authz_reload::{AuthorizationOptions, AuthorizationPlan, AuthorizerBuilder, Generation};
 use authz_webhook::WebhookLimits;
 use fake_http::{Answer, Authority, Leaf, Peer, Script, ServerTls};
 use serde_json::{Value, json};
@@ -77,7 +77,7 @@ impl Hooks {
             "authorizers": authorizers,
         });
         let path = self.write("authorization.json", &configuration.to_string());
-        self.plan_of(&AuthorizationOptions { config: Some(path), ..Default::default() })
+        self.plan_of(&AuthorizationOptions { config_file: Some(path), ..Default::default() })
     }
 
     pub(crate) fn plan_of(&self, options: &AuthorizationOptions) -> AuthorizationPlan {
@@ -94,22 +94,22 @@ impl Hooks {
         Cluster::start_by(folder, change, |options| {
             let directory = Arc::new(ServiceDirectory::new(ServiceRouting::Endpoints));
             let metrics = Arc::clone(&options.authorization_metrics);
-            let assembler = self.assembler(Arc::clone(&directory), metrics);
+            let builder = self.builder(Arc::clone(&directory), metrics);
             options.authorizer_slots =
-                Arc::clone(&assembler.start(plan).expect("authorizers").slots);
+                Arc::clone(&builder.build_first(plan).expect("authorizers").slots);
             options.service_directory = directory;
         })
         .await
     }
 
-    fn assembler(
+    fn builder(
         &self,
         directory: Arc<ServiceDirectory>,
         metrics: Arc<metrics::AuthorizationMetrics>,
-    ) -> Assembler {
-        Assembler {
-            guards: self.guards,
-            limits: https_client::Limits::default(),
+    ) -> AuthorizerBuilder {
+        AuthorizerBuilder {
+            webhook_limits: self.guards,
+            connection_limits: https_client::Limits::default(),
             resolver: Some(directory),
             observers: metrics,
             directory: self.folder.path().to_owned(),
@@ -121,7 +121,7 @@ impl Hooks {
         let registry = prometheus::Registry::new();
         let metrics = metrics::AuthorizationMetrics::new(&registry, "test", true).expect("metrics");
         let directory = Arc::new(ServiceDirectory::new(ServiceRouting::Endpoints));
-        self.assembler(directory, metrics).start(plan).expect("authorizers")
+        self.builder(directory, metrics).build_first(plan).expect("authorizers")
     }
 }
 

@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use anyhow::Context;
 use authz::Recorder;
-use authz_reload::{Assembler, AuthorizationPlan, ConfigFilePlan, Generation};
+use authz_reload::{AuthorizationPlan, AuthorizerBuilder, ConfigFilePlan, Generation};
 use authz_webhook::Webhook;
 use metrics::AuthorizationMetrics;
 use prometheus::Registry;
@@ -72,9 +72,9 @@ impl Ours {
 fn load(site: &Site, hook: Hook) -> anyhow::Result<Loaded> {
     let metrics = AuthorizationMetrics::new(&Registry::new(), "bench", true)?;
     let observers = Arc::<AuthorizationMetrics>::clone(&metrics);
-    let assembler = Assembler { observers, ..Assembler::new()? };
+    let builder = AuthorizerBuilder { observers, ..AuthorizerBuilder::new()? };
     let plan = ConfigFilePlan { path: site.configuration(hook), policy_file: None };
-    let generation = assembler.start(&AuthorizationPlan::File(plan))?;
+    let generation = builder.build_first(&AuthorizationPlan::File(plan))?;
     let webhook = generation.webhooks().next().context("the configuration has no webhook")?;
     Ok(Loaded { webhook: Arc::clone(webhook), _generation: generation, _metrics: metrics })
 }

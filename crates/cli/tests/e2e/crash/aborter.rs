@@ -36,7 +36,7 @@ impl Aborter {
         Self { prefix, n: 0, services, random, written: Written::default() }
     }
 
-    /// Sends requests until the server is gone, and tells how many.
+    /// Sends requests until the server has ended, and returns their number.
     pub(super) async fn abort(mut self, client: Client) -> (Written, usize) {
         if let Ok(mut connection) = client.connect_http2().await {
             while self.n < N_REQUESTS_MAX && self.step(&client, &mut connection).await.is_ok() {}
@@ -67,6 +67,7 @@ impl Aborter {
                 client.request(&id, Method::POST, CONFIG_MAPS, &body)
             }
         };
+        // This waits for a real process: the server works for a random time between two requests.
         tokio::time::sleep(Duration::from_micros(self.random.below(PAUSE_US_MAX))).await;
         let after = Duration::from_micros(self.random.below(PATIENCE_US_MAX));
         match self.random.below(2) {

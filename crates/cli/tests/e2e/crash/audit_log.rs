@@ -34,7 +34,7 @@ pub(super) struct AuditLog {
 /// How the life ended, and so what can be expected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Expected {
-    /// It was killed.
+    /// The server was killed.
     Killed,
     /// It was stopped in order.
     Stopped,

@@ -49,7 +49,7 @@ async fn a_server_starts_and_deletes_when_etcd_is_full() {
     assert!(fill(&client).await > 0, "there is space again");
 }
 
-/// Creates large objects until one has no room, and tells how many have.
+/// Creates large objects until etcd is full, and returns their number.
 async fn fill(client: &Client) -> usize {
     for n in 0..N_OBJECTS_MAX {
         let metadata = json!({"generateName": "large-", "labels": {"large": "true"}});
@@ -71,7 +71,7 @@ async fn names(client: &Client) -> Vec<String> {
     list["items"].as_array().unwrap().iter().map(name).collect()
 }
 
-/// What an operator does about it.
+/// Frees space in etcd as an operator would.
 async fn give_space(url: &str, client: &Client) {
     let (_, list) = client.ask(Method::GET, CONFIG_MAPS, &Value::Null).await;
     let revision = list["metadata"]["resourceVersion"].as_str().unwrap();

@@ -13,7 +13,7 @@ pub(super) struct Told {
     pub(super) kind: String,
     pub(super) name: String,
     pub(super) revision: u64,
-    /// The id of the request that made it come about.
+    /// The id of the request that caused it.
     pub(super) request: String,
 }
 
@@ -29,16 +29,16 @@ impl Told {
 
 #[derive(Default)]
 pub(super) struct Ledger {
-    /// What exists.
+    /// The known state of each object.
     facts: BTreeMap<String, Fact>,
-    /// What existed at the revision `since`.
+    /// The objects at the revision `since`.
     before: BTreeMap<String, u64>,
     pub(super) since: u64,
-    /// The highest revision that anybody was told of.
+    /// The highest revision in any answer or watch event.
     pub(super) revision: u64,
     acknowledged: Vec<Acknowledged>,
     doubts: Vec<Doubt>,
-    /// What a watch told before the server died.
+    /// The events of a watch before the server died.
     pub(super) told: Vec<Told>,
     /// The ids of requests that have an answer, and its code.
     pub(super) answered: Vec<(String, u16)>,
@@ -75,7 +75,7 @@ impl Ledger {
     }
 
     /// Compares a list of all objects, and the history since the last such list, with what is known.
-    /// What was in doubt is known from then on.
+    /// Resolves the writes whose result was unknown.
     pub(super) fn settle(&mut self, list: &Value, replayed: Option<&[Told]>) {
         assert!(revision(list) >= self.revision, "the list is older than what is known");
         let mut found: BTreeMap<String, Fact> = BTreeMap::new();
@@ -115,7 +115,8 @@ impl Ledger {
         }
     }
 
-    /// The history rises, holds what was told before and all that was acknowledged.
+    /// Checks that revisions increase, and that the history contains all earlier watch events and all
+    /// acknowledged writes.
     fn check_history(&self, replayed: &[Told]) {
         assert!(replayed.is_sorted_by(|one, two| one.revision < two.revision), "{replayed:?}");
         assert!(replayed.first().is_none_or(|first| first.revision > self.since));
@@ -139,7 +140,7 @@ impl Ledger {
     }
 }
 
-/// What exists after these events, and since when.
+/// The objects that exist after these events, with the revision of each.
 fn after(mut objects: BTreeMap<String, u64>, events: &[Told]) -> BTreeMap<String, u64> {
     for event in events {
         let was = match &*event.kind {

@@ -9,7 +9,7 @@ use crate::server::{Allowance, Place};
 pub(super) enum Round {
     /// The server is killed.
     Kill,
-    /// The server is told to stop. Requests that are under way get their answers.
+    /// The server gets SIGTERM and answers the requests in progress.
     Stop,
     /// No file can become long; then the server is killed.
     FullDisk,
@@ -23,7 +23,7 @@ pub(super) enum Round {
 const FILE_BLOCKS: u64 = 256;
 /// For a server with little memory. The stacks of its threads take a third and are hardly touched.
 const MEMORY_KIB: u64 = 128 * 1024;
-/// What an object is longer by when the store is to be full before the audit log is.
+/// Additional bytes of each object, so that the store is full before the audit log.
 const PADDING_BYTES: usize = 16 * 1024;
 
 impl Round {

@@ -17,7 +17,7 @@ pub(super) const LABEL: &str = "crash";
 /// Addresses that no service holds are free again within this time after a start.
 const REPAIRED_WITHIN: Duration = Duration::from_secs(10);
 
-/// What is known about services.
+/// The services that the test created.
 #[derive(Default)]
 pub(super) struct Services {
     /// The ids of the requests that may have made those that exist.
@@ -55,6 +55,7 @@ impl Services {
             }
             let lost = capacity - n_made;
             assert!(begun.elapsed() < REPAIRED_WITHIN, "{lost} of {capacity} addresses are lost");
+            // This waits for a real process: the server frees the addresses in the background.
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
         self.clear(client).await;

@@ -38,11 +38,11 @@ pub(super) enum Acknowledged {
 #[derive(Debug)]
 pub(super) struct Doubt {
     pub(super) name: String,
-    /// What the object holds if it was; `None` if it is gone then.
+    /// The value of the object if the write succeeded; `None` if the write deleted it.
     pub(super) after: Option<String>,
 }
 
-/// What a writer knows in the end.
+/// The results of one writer.
 #[derive(Debug, Default)]
 pub(super) struct Written {
     pub(super) facts: BTreeMap<String, Fact>,
@@ -52,7 +52,7 @@ pub(super) struct Written {
     pub(super) answered: Vec<(String, u16)>,
 }
 
-/// What a writer is to do about answers that say that the server can not, or not now.
+/// How a writer treats answers that say that the server can not write, or not now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Trouble {
     /// There is no reason for any.
@@ -61,7 +61,7 @@ pub(super) enum Trouble {
     Expected,
 }
 
-/// A writer has objects that nobody else touches, so every refusal is a fault.
+/// A writer has its own objects, so every refusal is an error.
 pub(super) struct Writer {
     prefix: String,
     n: usize,
@@ -177,7 +177,7 @@ impl Writer {
         Ok(answer)
     }
 
-    /// What was acknowledged is what everyone reads from then on.
+    /// Checks that a read returns the acknowledged value.
     async fn read(&mut self, connection: &mut Connection, name: &str) -> Result<(), Broken> {
         let path = format!("{CONFIG_MAPS}/{name}");
         let (code, answer) = connection.send(Method::GET, &path, &Value::Null).await?;
@@ -202,7 +202,7 @@ impl Writer {
     }
 }
 
-/// The id of the request that makes an event of this type, with this name and value, come about.
+/// The id of the request that causes an event of this type, with this name and value.
 pub(super) fn request_id(kind: &str, name: &str, value: &str) -> String {
     match kind {
         "ADDED" => format!("create-{name}"),
@@ -211,7 +211,7 @@ pub(super) fn request_id(kind: &str, name: &str, value: &str) -> String {
     }
 }
 
-/// What an object says of itself.
+/// Reads the value of an object.
 pub(super) fn fact(object: &Value) -> Fact {
     let value = object["data"]["value"].as_str().unwrap_or_default().to_owned();
     Fact { revision: revision(object), value }
@@ -225,7 +225,7 @@ impl Random {
         Self(seed)
     }
 
-    /// Another sequence.
+    /// Returns a generator of an independent sequence.
     pub(super) fn split(&mut self) -> Self {
         Self(self.next())
     }

@@ -151,6 +151,7 @@ fn each_flag_alone_starts_stops_and_starts() {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let with_tls = Member::alone_with("https", &args);
     while TcpStream::connect(with_tls.address()).is_err() {
+        // This waits for a real process: etcd opens its port.
         std::thread::sleep(Duration::from_millis(20));
     }
     let name = |row: &FlagRow| format!("--{}={} {:?}", row.0, row.1, row.2);
@@ -186,7 +187,7 @@ fn each_flag_alone_starts_stops_and_starts() {
     });
 }
 
-/// The administrator. Two flags decide who that is, and whom clients trust.
+/// A client of the administrator. Two flags set its credentials and the CA that it trusts.
 fn client(flag: &str, server: &Server, data: &std::path::Path, files: &Files) -> Client {
     let Files { authority_pem, administrator, .. } = files;
     let read = |name: &str| std::fs::read_to_string(data.join(name)).unwrap_or_default();

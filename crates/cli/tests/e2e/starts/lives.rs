@@ -1,4 +1,4 @@
-//! What a server is asked while it lives.
+//! The requests to a server between its start and its end.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use crate::client::Client;
 
 /// A server that has said that it serves is ready within this time.
 const READY_MAX: Duration = Duration::from_secs(10);
-/// A server that is told to stop, and whom nobody asks anything, ends within this time.
+/// A server without requests ends within this time after SIGTERM.
 pub(super) const STOP_MAX: Duration = Duration::from_secs(10);
 
 const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
@@ -102,6 +102,7 @@ async fn wait_until_ready(client: &Client) {
             return;
         }
         assert!(begun.elapsed() < READY_MAX, "the server is not ready: {text}");
+        // This waits for a real process: the server becomes ready.
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }

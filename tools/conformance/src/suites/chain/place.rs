@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use authz_chain::{AuthorizerSlot, Chain};
 use authz_rbac::Snapshot;
-use authz_reload::{Assembler, AuthorizationPlan, ConfigFilePlan};
+use authz_reload::{AuthorizationPlan, AuthorizerBuilder, ConfigFilePlan};
 use serde_json::Value;
 
 use super::peers::{Hosts, Peers, authority, host};
@@ -53,13 +53,13 @@ impl Place {
 
     /// The chain as a server has it after its start.
     pub(super) fn chain(&self) -> Result<Chain, String> {
-        let mut assembler = Assembler::new().map_err(|error| error.to_string())?;
-        assembler.resolver = Some(Arc::clone(&self.hosts) as _);
+        let mut builder = AuthorizerBuilder::new().map_err(|error| error.to_string())?;
+        builder.resolver = Some(Arc::clone(&self.hosts) as _);
         let plan = AuthorizationPlan::File(ConfigFilePlan {
             path: self.folder.path().join("config.json"),
             policy_file: self.policy_file.clone(),
         });
-        let generation = assembler.start(&plan).map_err(|error| error.to_string())?;
+        let generation = builder.build_first(&plan).map_err(|error| error.to_string())?;
         let member =
             |slot: &AuthorizerSlot| (slot.member(&self.rbac, &self.node), slot.observer.clone());
         Chain::with_observers(generation.slots.iter().map(member))

@@ -1,0 +1,264 @@
+//! Builds authorizers from a configuration.
+
+mod build_webhook;
+mod load_abac_policies;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use authz_chain::{Authorizer, AuthorizerSlot, Configuration, Member, SlotAuthorizer};
+use authz_webhook::{Connection as ConnectionInfo, WebhookLimits, WebhookSettings};
+use config::authorization_config::LoadOptions;
+use document::Warning;
+use https_client::{Limits, ServiceResolver};
+use kubeconfig::{Connection, HookConnection, LoadedConnections};
+
+use crate::build_error::{BuildCause, BuildError, StartError};
+use crate::file_set::{FileRecorder, FileSet};
+use crate::generation::{AbacPolicyFile, ConfigSource, ConfiguredWebhook, Generation};
+use crate::modes_to_configuration::FLAG_WEBHOOK_NAME;
+use crate::observers::{AuthorizationObservers, NoObservers};
+use crate::plan_from_flags::{AuthorizationModes, AuthorizationPlan, ConfigFilePlan};
+use crate::sha256_hash::sha256_hash;
+
+/// Builds authorizers from configurations. The fields are the inputs that a configuration does not contain.
+#[derive(Clone)]
+pub struct AuthorizerBuilder {
+    /// The limits of calls and caches, for each webhook.
+    pub webhook_limits: WebhookLimits,
+    /// The limits of the connections to webhooks.
+    pub connection_limits: Limits,
+    /// Resolves the names of Services. Without a resolver the builder uses DNS.
+    pub resolver: Option<Arc<dyn ServiceResolver>>,
+    /// Creates the observers of authorizers and connections, for metrics.
+    pub observers: Arc<dyn AuthorizationObservers>,
+    /// The absolute directory that relative paths in flags start from.
+    pub directory: PathBuf,
+}
+
+impl AuthorizerBuilder {
+    /// Creates a builder with default limits, DNS, no metrics, and paths relative to the working directory.
+    ///
+    /// # Errors
+    /// The working directory does not exist or is not readable.
+    pub fn new() -> std::io::Result<Self> {
+        Ok(Self {
+            webhook_limits: WebhookLimits::default(),
+            connection_limits: Limits::default(),
+            resolver: None,
+            observers: Arc::new(NoObservers),
+            directory: std::env::current_dir()?,
+        })
+    }
+}
+
+/// The source of a configuration, and the inputs that a configuration can not contain.
+#[derive(Debug, Clone)]
+pub struct ConfigOrigin {
+    /// The configuration file or the flags.
+    pub source: ConfigSource,
+    /// The hash of the configuration file; `None` for flags.
+    pub hash: Option<String>,
+    /// The file of the ABAC policies: `--authorization-policy-file`.
+    pub policy_file: Option<PathBuf>,
+}
+
+/// Finds the connection of a webhook; returns `None` for `InClusterConfig`.
+type FindConnection<'a> =
+    dyn FnMut(&str, &WebhookSettings, &FileRecorder) -> Result<Option<Connection>, BuildCause> + 'a;
+
+impl AuthorizerBuilder {
+    /// Builds the first generation of a server. It reads every file that the plan refers to, so it blocks.
+    ///
+    /// # Errors
+    /// A file can not be read or is invalid; see [`StartError`].
+    pub fn build_first(&self, plan: &AuthorizationPlan) -> Result<Generation, StartError> {
+        match plan {
+            AuthorizationPlan::File(plan) => self.build_from_file(plan),
+            AuthorizationPlan::Modes(modes) => {
+                self.build_from_modes(modes).map_err(StartError::Build)
+            }
+        }
+    }
+
+    /// Builds the authorizers of a configuration. It reads every file that the configuration refers to, so it blocks.
+    ///
+    /// It reuses a webhook of `previous` with the same name, settings and file contents, together with its cache, and
+    /// it reuses ABAC policies from an unchanged file.
+    ///
+    /// # Errors
+    /// A file can not be read or used; see [`BuildCause`].
+    pub fn build(
+        &self,
+        configuration: &Configuration,
+        origin: ConfigOrigin,
+        previous: Option<&Generation>,
+    ) -> Result<Generation, BuildError> {
+        self.build_generation(configuration, origin, previous, &mut |name, settings, recorder| {
+            let ConnectionInfo::KubeConfigFile(path) = &settings.connection else {
+                return Ok(None);
+            };
+            let loaded = load_connections(name, path.as_path(), recorder)?;
+            let one = loaded.into_single_connection();
+            one.map(Some).map_err(|error| BuildCause::Connection { name: name.to_owned(), error })
+        })
+    }
+
+    fn build_from_file(&self, plan: &ConfigFilePlan) -> Result<Generation, StartError> {
+        let path = self.directory.join(&plan.path);
+        let bytes = document::read_file(&path).map_err(StartError::Read)?;
+        let name = path.display().to_string();
+        let source = document::Source { name: &name, bytes: &bytes };
+        let loaded = config::authorization_config::load(&source, &LoadOptions::default());
+        let configuration = loaded.configuration.map_err(StartError::Load)?;
+        let origin = self.origin_of_file(plan, &bytes);
+        let mut generation = self.build(&configuration, origin, None).map_err(StartError::Build)?;
+        generation.warnings.splice(0..0, loaded.warnings);
+        Ok(generation)
+    }
+
+    /// Returns the origin of a configuration file with these bytes.
+    pub(crate) fn origin_of_file(&self, plan: &ConfigFilePlan, bytes: &[u8]) -> ConfigOrigin {
+        ConfigOrigin {
+            source: ConfigSource::File(self.directory.join(&plan.path)),
+            hash: Some(sha256_hash(bytes)),
+            policy_file: plan.policy_file.clone(),
+        }
+    }
+
+    /// Builds the authorizers that the flags configure. It reads the webhook file first, because that file may contain
+    /// several webhooks.
+    fn build_from_modes(&self, modes: &AuthorizationModes) -> Result<Generation, BuildError> {
+        let recorder = FileRecorder::default();
+        let (names, mut connections) = match self.load_connections_of_flags(modes, &recorder) {
+            Ok(connections) => connections,
+            Err(cause) => return Err(BuildError { cause, files: recorder.into_files() }),
+        };
+        let files = recorder.into_files();
+        let configuration =
+            modes.to_configuration(&self.directory, names.as_deref()).map_err(|error| {
+                BuildError { cause: BuildCause::Flags(error), files: files.clone() }
+            })?;
+        let policy_file = modes.policy_file.clone();
+        let origin = ConfigOrigin { source: ConfigSource::Flags, hash: None, policy_file };
+        // The configuration has one webhook for each connection, in the same order.
+        let mut next = |_: &str, _: &WebhookSettings, recorder: &FileRecorder| {
+            recorder.record_all(&files);
+            Ok(connections.next())
+        };
+        self.build_generation(&configuration, origin, None, &mut next)
+    }
+
+    /// Reads the webhook file that the flags name. Returns the names of its webhooks, if the file has names, and a
+    /// connection for each webhook.
+    fn load_connections_of_flags(
+        &self,
+        modes: &AuthorizationModes,
+        recorder: &FileRecorder,
+    ) -> Result<(Option<Vec<String>>, std::vec::IntoIter<Connection>), BuildCause> {
+        let Some(flags) = &modes.webhook else { return Ok((None, Vec::new().into_iter())) };
+        let path = flags.absolute_config_file(&self.directory);
+        match load_connections(FLAG_WEBHOOK_NAME, &path, recorder)? {
+            LoadedConnections::Kubeconfig(connection) => Ok((None, vec![*connection].into_iter())),
+            LoadedConnections::Hooks(hooks) => {
+                let hooks = hooks.into_iter();
+                let pairs = hooks.map(|HookConnection { name, connection }| (name, connection));
+                let (names, connections): (_, Vec<Connection>) = pairs.unzip();
+                Ok((Some(names), connections.into_iter()))
+            }
+        }
+    }
+
+    fn build_generation(
+        &self,
+        configuration: &Configuration,
+        origin: ConfigOrigin,
+        previous: Option<&Generation>,
+        find_connection: &mut FindConnection<'_>,
+    ) -> Result<Generation, BuildError> {
+        let mut parts = PartialGeneration::default();
+        for authorizer in configuration.authorizers() {
+            match self.build_authorizer(authorizer, &origin, previous, find_connection, &mut parts)
+            {
+                Ok(active) => parts.slots.push(AuthorizerSlot {
+                    authorizer: active,
+                    observer: self
+                        .observers
+                        .authorizer_observer(authorizer.authorizer_type(), authorizer.name()),
+                }),
+                Err(cause) => return Err(BuildError { cause, files: parts.files }),
+            }
+        }
+        Ok(Generation {
+            number: previous.map_or(1, |previous| previous.number.saturating_add(1)),
+            source: origin.source,
+            hash: origin.hash,
+            loaded_at: SystemTime::now(),
+            configuration: configuration.clone(),
+            slots: parts.slots.into(),
+            configured_webhooks: parts.configured_webhooks,
+            warnings: parts.warnings,
+            abac_policy_file: parts.abac_policy_file,
+            files: parts.files,
+        })
+    }
+
+    fn build_authorizer(
+        &self,
+        authorizer: &Authorizer,
+        origin: &ConfigOrigin,
+        previous: Option<&Generation>,
+        find_connection: &mut FindConnection<'_>,
+        parts: &mut PartialGeneration,
+    ) -> Result<SlotAuthorizer, BuildCause> {
+        match authorizer {
+            Authorizer::AlwaysAllow => Ok(SlotAuthorizer::Fixed(Member::AlwaysAllow)),
+            Authorizer::AlwaysDeny => Ok(SlotAuthorizer::Fixed(Member::AlwaysDeny)),
+            Authorizer::Node => Ok(SlotAuthorizer::Node),
+            Authorizer::Rbac => Ok(SlotAuthorizer::Rbac),
+            Authorizer::Abac => {
+                let path = origin.policy_file.as_deref();
+                let abac =
+                    load_abac_policies::load_or_reuse(&self.directory, path, previous, parts)?;
+                let member = Member::Abac(Arc::clone(&abac.policies));
+                parts.abac_policy_file = Some(abac);
+                Ok(SlotAuthorizer::Fixed(member))
+            }
+            Authorizer::Webhook(webhook) => {
+                let (name, settings) = (webhook.name.as_str(), &webhook.settings);
+                let hook = build_webhook::reuse_or_build(
+                    self,
+                    name,
+                    settings,
+                    previous,
+                    find_connection,
+                    parts,
+                )?;
+                let member = Member::Webhook(Arc::clone(&hook.webhook));
+                parts.configured_webhooks.push(hook);
+                Ok(SlotAuthorizer::Fixed(member))
+            }
+        }
+    }
+}
+
+/// The parts of a generation that are built so far, and every file that the builder tried to read.
+#[derive(Default)]
+struct PartialGeneration {
+    slots: Vec<AuthorizerSlot>,
+    configured_webhooks: Vec<Arc<ConfiguredWebhook>>,
+    warnings: Vec<Warning>,
+    abac_policy_file: Option<AbacPolicyFile>,
+    files: FileSet,
+}
+
+fn load_connections(
+    name: &str,
+    path: &Path,
+    recorder: &FileRecorder,
+) -> Result<LoadedConnections, BuildCause> {
+    let read = |path: &Path| recorder.read(path, kubeconfig::FILE_BYTES_MAX);
+    kubeconfig::load_connections(path, &read)
+        .map_err(|error| BuildCause::Connection { name: name.to_owned(), error })
+}

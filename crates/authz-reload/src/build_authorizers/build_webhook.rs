@@ -1,0 +1,73 @@
+//! Builds one webhook, or reuses the one of the previous generation.
+
+use std::sync::Arc;
+
+use authz_webhook::{Webhook, WebhookSettings};
+use https_client::{AddressPolicy, Client, Destination};
+use kubeconfig::Connection;
+
+use super::{AuthorizerBuilder, FindConnection, PartialGeneration};
+use crate::build_error::BuildCause;
+use crate::file_set::{FileRecorder, FileSet};
+use crate::generation::{ConfiguredWebhook, Generation};
+use crate::webhook_transport::{WebhookTransport, endpoint_url};
+
+/// Builds the webhook of that name, or reuses an unchanged one. It adds the files that it read to `parts` in any
+/// case.
+pub(super) fn reuse_or_build(
+    builder: &AuthorizerBuilder,
+    name: &str,
+    settings: &WebhookSettings,
+    previous: Option<&Generation>,
+    find_connection: &mut FindConnection<'_>,
+    parts: &mut PartialGeneration,
+) -> Result<Arc<ConfiguredWebhook>, BuildCause> {
+    let recorder = FileRecorder::default();
+    let connection = find_connection(name, settings, &recorder);
+    if let Ok(Some(connection)) = &connection {
+        for path in &connection.files {
+            recorder.record(path, kubeconfig::FILE_BYTES_MAX);
+        }
+    }
+    let files = recorder.into_files();
+    parts.files.add_all(&files);
+    let Connection { target, warnings, .. } =
+        connection?.ok_or_else(|| BuildCause::InClusterConfig { name: name.to_owned() })?;
+    if let Some(same) =
+        previous.and_then(|previous| find_unchanged_webhook(previous, name, settings, &files))
+    {
+        return Ok(same);
+    }
+    parts.warnings.extend(warnings);
+    let endpoint = endpoint_url(&target);
+    let (mut limits, observer) =
+        (builder.connection_limits.clone(), builder.observers.connection_observer());
+    // The operator wrote the URL. Other users write the endpoints of a Service, so its addresses are checked.
+    if let Destination::Url { .. } = target.destination {
+        limits.address_policy = AddressPolicy::default();
+    }
+    let client = Client::new(target, builder.resolver.clone(), limits, observer)
+        .map_err(|error| BuildCause::Client { name: name.to_owned(), error })?;
+    let client = Arc::new(client);
+    let transport = WebhookTransport::new(Arc::clone(&client), &endpoint, settings.timeout.get());
+    let webhook = Webhook::new(
+        name,
+        settings.clone(),
+        Arc::new(transport),
+        builder.webhook_limits,
+        builder.observers.webhook_observer(name),
+    );
+    Ok(Arc::new(ConfiguredWebhook { webhook: Arc::new(webhook), endpoint, client, files }))
+}
+
+/// Returns the webhook of the previous generation if its settings and files are the same.
+fn find_unchanged_webhook(
+    previous: &Generation,
+    name: &str,
+    settings: &WebhookSettings,
+    files: &FileSet,
+) -> Option<Arc<ConfiguredWebhook>> {
+    let hook = previous.configured_webhooks.iter().find(|hook| hook.webhook.name() == name)?;
+    let is_same = hook.webhook.settings() == settings && hook.files == *files;
+    is_same.then(|| Arc::clone(hook))
+}

@@ -1,0 +1,39 @@
+//! Loads the ABAC policy file.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use document::ReadError;
+use manifests::abac;
+
+use super::PartialGeneration;
+use crate::build_error::BuildCause;
+use crate::file_set::FileRecorder;
+use crate::generation::{AbacPolicyFile, Generation};
+
+/// Loads the policies of a file, or reuses those of `previous` if the file has not changed. It adds the file to
+/// `parts` in any case.
+pub(super) fn load_or_reuse(
+    directory: &Path,
+    policy_file: Option<&Path>,
+    previous: Option<&Generation>,
+    parts: &mut PartialGeneration,
+) -> Result<AbacPolicyFile, BuildCause> {
+    // Without the flag the path is empty, and the message is that of the operating system.
+    let path = policy_file.map_or_else(PathBuf::new, |path| directory.join(path));
+    let given = policy_file.unwrap_or(&path);
+    let recorder = FileRecorder::default();
+    let bytes = recorder.read(&path, abac::POLICY_FILE_BYTES_MAX);
+    let files = recorder.into_files();
+    parts.files.add_all(&files);
+    let bytes = bytes.map_err(|error| BuildCause::PolicyRead(ReadError::new(given, &error)))?;
+    let reusable = previous.and_then(|previous| previous.abac_policy_file.as_ref());
+    if let Some(reusable) = reusable.filter(|reusable| reusable.files == files) {
+        return Ok(reusable.clone());
+    }
+    let name = given.display().to_string();
+    let source = document::Source { name: &name, bytes: &bytes };
+    let loaded = abac::load(&source, &abac::LoadOptions::default()).map_err(BuildCause::Policy)?;
+    parts.warnings.extend(loaded.warnings);
+    Ok(AbacPolicyFile { policies: Arc::new(loaded.snapshot), files })
+}

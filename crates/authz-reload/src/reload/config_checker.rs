@@ -1,0 +1,255 @@
+//! Checks the files of a configuration: reads them, compares them with the configuration in effect, builds the
+//! authorizers and publishes them.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use arc_swap::ArcSwap;
+use authz_chain::AuthorizerType;
+use document::Diagnostic;
+
+use super::folder_watch::{ChangeCounter, FolderWatch, renew_watch, wait_for_change};
+use super::inspect_files::{CurrentConfig, InspectionResult, RejectedFiles, inspect_files};
+use super::watched_paths::WatchedPaths;
+use super::webhook_health_check;
+use super::{CheckResult, PublishGeneration, ReloadLog, ReloadOptions};
+use crate::authorization_status::{ReloadAttempt, ReloaderState};
+use crate::build_authorizers::AuthorizerBuilder;
+use crate::generation::Generation;
+use crate::observers::ReloadStatus;
+use crate::plan_from_flags::ConfigFilePlan;
+use crate::reload_notice::ReloadNotice;
+
+/// Checks the files of a configuration. The reload task owns it.
+pub(super) struct ConfigChecker {
+    inputs: Arc<CheckInputs>,
+    options: ReloadOptions,
+    publish: PublishGeneration,
+    log: ReloadLog,
+    changes: Arc<ChangeCounter>,
+    reloader_state: Arc<ArcSwap<ReloaderState>>,
+    generation: Arc<Generation>,
+    /// The hash of the configuration file; see [`CurrentConfig::file_hash`].
+    file_hash: String,
+    /// The last rejected configuration, until a check finds another one. Each check inspects its files again, but
+    /// only a new fault counts as a new failure.
+    last_rejected: Option<RejectedFiles>,
+}
+
+/// The values that a check reads on a blocking thread.
+struct CheckInputs {
+    builder: AuthorizerBuilder,
+    plan: ConfigFilePlan,
+    built_in_types: BTreeSet<AuthorizerType>,
+}
+
+/// The watch of the file system, and the reason if it does not cover every file.
+#[derive(Default)]
+pub(super) struct PathWatch {
+    watch: Option<FolderWatch>,
+    error: Option<String>,
+}
+
+impl ConfigChecker {
+    pub(super) fn new(
+        builder: AuthorizerBuilder,
+        plan: ConfigFilePlan,
+        first: Arc<Generation>,
+        options: ReloadOptions,
+        publish: PublishGeneration,
+        log: ReloadLog,
+        reloader_state: Arc<ArcSwap<ReloaderState>>,
+    ) -> Self {
+        let built_in_types = first.configuration.built_in_types();
+        Self {
+            inputs: Arc::new(CheckInputs { builder, plan, built_in_types }),
+            options,
+            publish,
+            log,
+            changes: Arc::new(ChangeCounter::new()),
+            reloader_state,
+            file_hash: first.hash.clone().unwrap_or_default(),
+            generation: first,
+            last_rejected: None,
+        }
+    }
+
+    pub(super) fn change_counter(&self) -> &ChangeCounter {
+        &self.changes
+    }
+
+    pub(super) fn options(&self) -> &ReloadOptions {
+        &self.options
+    }
+
+    /// Watches the current paths. The reloader polls paths that can not be watched, and tries to watch them again at
+    /// each poll.
+    pub(super) async fn renew_watch(&self, old: PathWatch) -> PathWatch {
+        let paths = self.reloader_state.load().watched_files();
+        let changes = Arc::clone(&self.changes);
+        let renewed = tokio::task::spawn_blocking(move || {
+            let watched = WatchedPaths::resolve(paths.iter().map(PathBuf::as_path));
+            renew_watch(old.watch, watched, &changes)
+        });
+        let (watch, error) = match renewed.await {
+            Ok((watch, result)) => (watch, result.err().map(|error| error.to_string())),
+            Err(error) => (None, Some(error.to_string())),
+        };
+        if let Some(message) = error.as_deref().filter(|it| old.error.as_deref() != Some(it)) {
+            (self.log)(&ReloadNotice::Unwatched { message });
+        }
+        PathWatch { watch, error }
+    }
+
+    /// Checks the files once.
+    ///
+    /// 1. Inspect the files on a blocking thread. If they define the configuration in effect, the check ends. If they
+    ///    can not be read or used, the reload fails.
+    /// 2. With `--authorization-config-reload-health-check`, connect to each new or changed webhook. If one can not
+    ///    be reached, the reload fails and the next check tries again. If a file changes meanwhile, the check starts
+    ///    again.
+    /// 3. Publish the new generation. If that fails, the reload fails and the next check tries again.
+    ///
+    /// A reload that fails changes no authorizer.
+    pub(super) async fn check_files(&mut self) -> CheckResult {
+        loop {
+            // Subscribe before the files are read, so that the check does not miss a later change.
+            let mut changes = self.changes.subscribe();
+            match self.run_inspection().await {
+                InspectionResult::Unchanged { hash } => return self.keep_generation(hash),
+                InspectionResult::Unreadable(error) => {
+                    return self.report_failure(&error.to_string(), &[]);
+                }
+                InspectionResult::Rejected(last_rejected) => return self.reject(last_rejected),
+                InspectionResult::Built(generation) => {
+                    let health = tokio::select! {
+                        biased;
+                        health = self.check_health(&generation) => health,
+                        // A webhook that is slow to answer must not delay a configuration without it.
+                        () = wait_for_change(&mut changes) => continue,
+                    };
+                    return match health {
+                        Ok(()) => self.publish(*generation),
+                        Err(error) => self.reject_until_next_check(&generation, &error.to_string()),
+                    };
+                }
+            }
+        }
+    }
+
+    async fn run_inspection(&self) -> InspectionResult {
+        let (inputs, generation) = (Arc::clone(&self.inputs), Arc::clone(&self.generation));
+        let file_hash = self.file_hash.clone();
+        let inspected = tokio::task::spawn_blocking(move || {
+            let current = CurrentConfig {
+                generation: &generation,
+                file_hash: &file_hash,
+                built_in_types: &inputs.built_in_types,
+            };
+            inspect_files(&inputs.builder, &inputs.plan, &current)
+        });
+        inspected.await.unwrap_or_else(|error| {
+            InspectionResult::Rejected(RejectedFiles {
+                hash: self.file_hash.clone(),
+                message: error.to_string(),
+                diagnostics: Vec::new(),
+                files: Vec::new(),
+            })
+        })
+    }
+
+    async fn check_health(
+        &self,
+        generation: &Generation,
+    ) -> Result<(), webhook_health_check::UnhealthyWebhooks> {
+        match self.options.checks_webhook_health {
+            true => webhook_health_check::check_new_webhooks(generation, &self.generation).await,
+            false => Ok(()),
+        }
+    }
+
+    /// Records that the files with this hash define the generation in effect.
+    fn keep_generation(&mut self, hash: String) -> CheckResult {
+        self.file_hash = hash;
+        self.last_rejected = None;
+        let last_attempt = self.reloader_state.load().last_attempt.clone();
+        let reloader_state = ReloaderState::new(Arc::clone(&self.generation));
+        self.reloader_state.store(Arc::new(ReloaderState { last_attempt, ..reloader_state }));
+        CheckResult::Unchanged
+    }
+
+    fn reject(&mut self, last_rejected: RejectedFiles) -> CheckResult {
+        let message = last_rejected.message.clone();
+        let is_known = self.last_rejected.as_ref().is_some_and(|known| {
+            (&known.hash, &known.message) == (&last_rejected.hash, &last_rejected.message)
+        });
+        let diagnostics = last_rejected.diagnostics.clone();
+        self.last_rejected = Some(last_rejected);
+        if is_known {
+            self.record_failure(&message);
+            return CheckResult::Failed(message);
+        }
+        self.report_failure(&message, &diagnostics)
+    }
+
+    /// Rejects valid files whose generation can not take effect now. Each attempt counts as a failure.
+    fn reject_until_next_check(&mut self, generation: &Generation, message: &str) -> CheckResult {
+        self.last_rejected = Some(RejectedFiles {
+            hash: generation.hash.clone().unwrap_or_default(),
+            message: message.to_owned(),
+            diagnostics: Vec::new(),
+            files: generation.files().map(PathBuf::from).collect(),
+        });
+        self.report_failure(message, &[])
+    }
+
+    /// Publishes a generation, which then decides all requests that begin later.
+    fn publish(&mut self, generation: Generation) -> CheckResult {
+        let generation = Arc::new(generation);
+        if let Err(error) = (self.publish)(&generation) {
+            return self.reject_until_next_check(&generation, &error.to_string());
+        }
+        self.file_hash = generation.hash.clone().unwrap_or_default();
+        self.last_rejected = None;
+        self.generation = Arc::clone(&generation);
+        let now = SystemTime::now();
+        let attempt = ReloadAttempt { at: now, error: None };
+        let reloader_state = ReloaderState::new(Arc::clone(&generation));
+        self.reloader_state
+            .store(Arc::new(ReloaderState { last_attempt: Some(attempt), ..reloader_state }));
+        let observers = &self.inputs.builder.observers;
+        observers.on_reload(ReloadStatus::Success, now);
+        generation.report_applied_config(|applied| observers.on_config_applied(applied));
+        for warning in &generation.warnings {
+            (self.log)(&ReloadNotice::Warned(warning));
+        }
+        (self.log)(&ReloadNotice::Applied(&generation));
+        CheckResult::Applied(generation.number)
+    }
+
+    /// Reports a failure to the status, the metrics and the log. The generation in effect stays.
+    fn report_failure(&self, message: &str, diagnostics: &[Diagnostic]) -> CheckResult {
+        self.record_failure(message);
+        let CheckInputs { builder, plan, .. } = &*self.inputs;
+        builder.observers.on_reload(ReloadStatus::Failure, SystemTime::now());
+        let file = builder.directory.join(&plan.path);
+        (self.log)(&ReloadNotice::Failed { file: &file, message, diagnostics });
+        CheckResult::Failed(message.to_owned())
+    }
+
+    /// Reports a failure to the status only.
+    fn record_failure(&self, message: &str) {
+        let attempt = ReloadAttempt { at: SystemTime::now(), error: Some(message.to_owned()) };
+        let last_rejected = self.last_rejected.as_ref();
+        self.reloader_state.store(Arc::new(ReloaderState {
+            generation: Arc::clone(&self.generation),
+            last_attempt: Some(attempt),
+            rejected_config_hash: last_rejected.map(|last_rejected| last_rejected.hash.clone()),
+            rejected_config_files: last_rejected
+                .map(|last_rejected| last_rejected.files.clone())
+                .unwrap_or_default(),
+        }));
+    }
+}

@@ -1,0 +1,57 @@
+//! Reads the names of the webhooks in the file of `--authorization-webhook-config-file`.
+
+use std::path::Path;
+
+use authz_reload::AuthorizationModes;
+use config::authorization_hooks;
+use document::{DOCUMENT_BYTES_MAX, ReadError, Source};
+
+use crate::file_arguments::read_file_up_to;
+use crate::offline::FileProblem;
+
+/// Reads the hook names of the file of mode Webhook if it is a hook configuration. For a kubeconfig, or
+/// if the file does not exist here, the webhook has its default name.
+///
+/// # Errors
+/// The hook configuration is invalid.
+pub(crate) fn read_hook_names(
+    modes: &AuthorizationModes,
+    directory: &Path,
+) -> Result<HookNames, FileProblem> {
+    let Some(flags) = &modes.webhook else { return Ok(HookNames::DefaultName) };
+    let path = flags.absolute_config_file(directory);
+    let bytes = match read_file_up_to(&path, DOCUMENT_BYTES_MAX) {
+        Ok(bytes) => bytes,
+        Err(error) => return Ok(HookNames::Unreadable(ReadError::new(&path, &error))),
+    };
+    let name = flags.config_file.to_string_lossy();
+    let source = Source { name: &name, bytes: &bytes };
+    if !authorization_hooks::is_hook_configuration(&source) {
+        return Ok(HookNames::DefaultName);
+    }
+    match authorization_hooks::load(&source).hooks {
+        Ok(hooks) => Ok(HookNames::FromFile(hooks.into_iter().map(|hook| hook.name).collect())),
+        Err(error) => Err(FileProblem::invalid(&source, error.diagnostics().to_vec())),
+    }
+}
+
+/// The names of the webhooks that mode Webhook configures.
+#[derive(Debug)]
+pub(crate) enum HookNames {
+    /// There is one webhook with the default name, because the file is a kubeconfig.
+    DefaultName,
+    /// The names in the hook configuration, in order.
+    FromFile(Vec<String>),
+    /// The file can not be read on this machine.
+    Unreadable(ReadError),
+}
+
+impl HookNames {
+    /// Returns the names in the file, if the file is a hook configuration.
+    pub(crate) fn names_from_file(&self) -> Option<&[String]> {
+        match self {
+            Self::DefaultName | Self::Unreadable(_) => None,
+            HookNames::FromFile(names) => Some(names),
+        }
+    }
+}

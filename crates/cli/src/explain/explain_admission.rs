@@ -1,0 +1,264 @@
+//! `portcullis explain --admission`: shows which hooks and initializers apply to a write, without calling
+//! hooks.
+
+mod admission_enum_names;
+mod admission_write;
+mod explained_write;
+mod find_resource;
+mod hook_outcomes;
+mod human_output;
+mod initializer_wait;
+mod json_output;
+mod manifest_cluster;
+mod prepare_object;
+
+use std::io::{self, Read};
+use std::path::PathBuf;
+
+use ::admission::{AuthorizerDecisions, Operation};
+use clap::ValueEnum;
+use manifests::UnstructuredObject;
+
+use self::admission_write::{AdmissionWrite, WriteOptions};
+use self::explained_write::ExplainedWrite;
+use self::hook_outcomes::explain_hooks;
+use self::initializer_wait::{InitializerWait, determine_initializer_wait};
+use self::manifest_cluster::ManifestCluster;
+use super::{Args, Output};
+use crate::exit::Exit;
+use crate::file_arguments::is_stdin;
+use crate::offline::{FileProblem, LoadFailure, ObjectSelection, read_manifests, user_from_flags};
+
+/// The write that admission is explained for.
+#[derive(Debug, Clone, Default, clap::Args)]
+#[command(next_help_heading = "Admission of a write")]
+pub(crate) struct AdmissionFlags {
+    /// Explain the admission of a write: which hooks the server would call, and which initializers a
+    /// new object waits for
+    ///
+    /// FILE contains the objects to write, as manifests. --objects contains the admission
+    /// configurations, the namespaces that their selectors match, the CustomResourceDefinitions, and
+    /// the roles and bindings that `authorizer` in match conditions evaluates. --as and --as-group set
+    /// the user who writes. An object without a namespace goes to the one of --namespace, or to
+    /// `default`. The command calls no admission hook.
+    #[arg(long, conflicts_with_all = ["verb", "name", "path"])]
+    pub(super) admission: bool,
+
+    /// Operation to explain; defaults to update if --old is given, otherwise to create
+    ///
+    /// FILE contains the new objects for create and update, the objects to delete for delete, and the
+    /// objects to connect to for connect.
+    #[arg(long, value_enum, requires = "admission")]
+    operation: Option<OperationArgument>,
+
+    /// Manifest with the stored objects, for an update; `-` is standard input
+    #[arg(long = "old", value_name = "FILE", requires = "admission")]
+    old_file: Option<PathBuf>,
+
+    /// Subresource of the request, such as `status`, or `exec` for connect
+    ///
+    /// If the kind in FILE belongs to several resources, --resource selects one.
+    #[arg(long, requires = "admission")]
+    subresource: Option<String>,
+
+    /// Explain a dry run: the server stores nothing, and refuses if a hook has side effects
+    #[arg(long, requires = "admission")]
+    dry_run: bool,
+
+    /// Also show hooks that have no matching rule
+    #[arg(long = "all", requires = "admission")]
+    show_all_hooks: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum OperationArgument {
+    /// Create a new object
+    Create,
+    /// Replace or patch a stored object
+    Update,
+    /// Delete a stored object
+    Delete,
+    /// Connect to an object, such as exec into a pod
+    Connect,
+}
+
+impl From<OperationArgument> for Operation {
+    fn from(operation: OperationArgument) -> Self {
+        match operation {
+            OperationArgument::Create => Self::Create,
+            OperationArgument::Update => Self::Update,
+            OperationArgument::Delete => Self::Delete,
+            OperationArgument::Connect => Self::Connect,
+        }
+    }
+}
+
+/// Explains the admission of each object.
+///
+/// # Errors
+/// Fails if an explanation can not be written.
+pub(super) fn run(
+    args: &Args,
+    stdin: &mut dyn Read,
+    out: &mut dyn io::Write,
+    err: &mut dyn io::Write,
+    colour: bool,
+    colour_of_errors: bool,
+) -> io::Result<Exit> {
+    let (cluster, options, objects) = match load_inputs(args, stdin) {
+        Ok(loaded) => loaded,
+        Err(failure) => return failure.write_to(err, colour_of_errors),
+    };
+    let mut worst = Exit::Clean;
+    for (idx, (new, old)) in objects.iter().enumerate() {
+        let mut write = match AdmissionWrite::new(&cluster.registry, &options, new, old.as_ref()) {
+            Ok(write) => write,
+            Err(error) => {
+                worst = worst.max(Exit::Unreadable);
+                LoadFailure::from_problem(problem_at_object(new, &error.to_string()))
+                    .write_to(err, colour_of_errors)?;
+                continue;
+            }
+        };
+        let initializer_wait = determine_initializer_wait(&cluster, &write);
+        if let Some(pending) = initializer_wait.assigned_entries() {
+            write.assign_initializers(pending);
+        }
+        let explained = explain_write(&cluster, &options, &write, initializer_wait);
+        worst = worst.max(explained.exit_code());
+        let written = match args.output {
+            Output::Human => {
+                if idx > 0 {
+                    writeln!(out)?;
+                }
+                human_output::write_human(out, &explained, args.admission.show_all_hooks, colour)
+            }
+            Output::Json => json_output::write_json(out, &explained, args.admission.show_all_hooks),
+        };
+        crate::output::ignore_closed_pipe(written)?;
+    }
+    Ok(worst)
+}
+
+/// Explains a write as far as possible without calling hooks.
+fn explain_write<'a>(
+    cluster: &'a ManifestCluster,
+    options: &'a WriteOptions,
+    write: &'a AdmissionWrite<'a>,
+    initializer_wait: InitializerWait<'a>,
+) -> ExplainedWrite<'a> {
+    let mut decisions = AuthorizerDecisions::default();
+    // The server decides about initializers before it calls a hook.
+    let hooks = match &initializer_wait {
+        InitializerWait::Refused(_) => Vec::new(),
+        InitializerWait::None | InitializerWait::For(_, _) | InitializerWait::Unknown(_) => {
+            explain_hooks(cluster, write, &mut decisions)
+        }
+    };
+    ExplainedWrite { options, write, initializer_wait, hooks }
+}
+
+/// The objects to be written, each with its stored state in an update.
+type ObjectPairs = Vec<(UnstructuredObject, Option<UnstructuredObject>)>;
+
+fn load_inputs(
+    args: &Args,
+    stdin: &mut dyn Read,
+) -> Result<(ManifestCluster, WriteOptions, ObjectPairs), LoadFailure> {
+    let options = write_options(args)?;
+    let flags = &args.admission;
+    let stdin_path = PathBuf::from("-");
+    let files = match args.files.as_slice() {
+        [] => std::slice::from_ref(&stdin_path),
+        files => files,
+    };
+    let all = files.iter().chain(&flags.old_file).chain(&args.policy.objects);
+    if all.filter(|path| is_stdin(path)).count() > 1 {
+        return Err(usage_failure(
+            "standard input can be read once: name a FILE, or files for --objects",
+        ));
+    }
+    let new = read_manifests(files, stdin, ObjectSelection::ALL)
+        .map_err(LoadFailure::Files)?
+        .kept_objects;
+    let old = match &flags.old_file {
+        None => Vec::new(),
+        Some(path) => {
+            let old = read_manifests(std::slice::from_ref(path), stdin, ObjectSelection::ALL);
+            old.map_err(LoadFailure::Files)?.kept_objects
+        }
+    };
+    let cluster = ManifestCluster::load(&args.policy, &args.webhook_calls, stdin)?;
+    let objects = match options.operation {
+        Operation::Update => new.into_iter().map(|new| pair_with_stored(new, &old)).collect(),
+        Operation::Create | Operation::Delete | Operation::Connect => {
+            Ok(new.into_iter().map(|new| (new, None)).collect())
+        }
+    };
+    Ok((cluster, options, objects?))
+}
+
+/// Reads the flags that apply to all writes.
+fn write_options(args: &Args) -> Result<WriteOptions, LoadFailure> {
+    let flags = &args.admission;
+    let operation = match (flags.operation, &flags.old_file) {
+        (Some(operation), _) => operation.into(),
+        (None, Some(_)) => Operation::Update,
+        (None, None) => Operation::Create,
+    };
+    let subject = &args.question.subject;
+    if subject.user.is_none() && subject.groups.is_empty() {
+        return Err(usage_failure("--admission needs --as or --as-group"));
+    }
+    match (operation, &flags.old_file) {
+        (Operation::Update, None) => {
+            let message = "--operation update needs --old, the stored object";
+            return Err(usage_failure(message));
+        }
+        (Operation::Create | Operation::Delete | Operation::Connect, Some(_)) => {
+            return Err(usage_failure("--old is for --operation update"));
+        }
+        (_, _) => {}
+    }
+    if operation == Operation::Connect && flags.subresource.is_none() {
+        return Err(usage_failure("--operation connect needs --subresource, such as exec"));
+    }
+    Ok(WriteOptions {
+        operation,
+        subresource: flags.subresource.clone().unwrap_or_default(),
+        resource: args.question.resource.clone(),
+        namespace: args.question.namespace.clone(),
+        is_dry_run: flags.dry_run,
+        user: user_from_flags(subject),
+    })
+}
+
+fn usage_failure(message: &str) -> LoadFailure {
+    LoadFailure::Usage(vec![message.to_owned()])
+}
+
+/// Pairs an object with its stored state. An omitted namespace matches every namespace.
+fn pair_with_stored(
+    new: UnstructuredObject,
+    all: &[UnstructuredObject],
+) -> Result<(UnstructuredObject, Option<UnstructuredObject>), LoadFailure> {
+    let is_old = |old: &&UnstructuredObject| {
+        let is_same_namespace =
+            [new.namespace(), old.namespace()].contains(&"") || new.namespace() == old.namespace();
+        (new.kind_name(), new.name()) == (old.kind_name(), old.name()) && is_same_namespace
+    };
+    match all.iter().find(is_old) {
+        Some(old) => Ok((new.clone(), Some(old.clone()))),
+        None => {
+            let (kind, name) = (new.kind_name(), new.name());
+            let message = format!("the file of --old contains no {kind} named `{name}`");
+            Err(LoadFailure::from_problem(problem_at_object(&new, &message)))
+        }
+    }
+}
+
+fn problem_at_object(object: &UnstructuredObject, message: &str) -> FileProblem {
+    let position = object.position();
+    let (file, line, column) = (&object.file, position.line, position.column);
+    FileProblem::Unreadable(format!("{file}:{line}:{column}: {message}"))
+}

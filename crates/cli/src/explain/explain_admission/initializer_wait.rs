@@ -1,0 +1,163 @@
+//! Determines which initializers a written object waits for.
+
+use admission::{
+    InitializeDenied, Initializer, InitializerOptions, Initializers, InitializersOnCreate,
+    InitializersOnUpdate, InitializersOrigin, Operation, PendingInitializer,
+    decide_initializers_on_create, decide_initializers_on_update, runnable_initializers,
+};
+use api_object::Status;
+use authz::{Attributes, Recorder, Resource, Target, Verdict};
+use server::IntoStatus;
+
+use super::admission_write::AdmissionWrite;
+use super::manifest_cluster::ManifestCluster;
+use crate::offline::is_webhook_not_called;
+
+/// The initializers that an object waits for.
+#[derive(Debug)]
+pub(super) enum InitializerWait<'a> {
+    /// The object waits for no initializer.
+    None,
+    /// The object waits for these initializers, in this order.
+    For(Vec<AwaitedInitializer<'a>>, InitializersOrigin),
+    /// The server refuses the initializers that the client wrote.
+    Refused(Status),
+    /// The result depends on something unknown, which the text names.
+    Unknown(String),
+}
+
+impl InitializerWait<'_> {
+    /// Returns the initializers that the configuration assigns to the object.
+    pub(super) fn assigned_entries(&self) -> Option<Vec<PendingInitializer>> {
+        match self {
+            Self::For(all, InitializersOrigin::Configuration) => {
+                Some(all.iter().map(|awaited| awaited.entry.clone()).collect())
+            }
+            Self::For(_, InitializersOrigin::Client)
+            | Self::None
+            | Self::Refused(_)
+            | Self::Unknown(_) => None,
+        }
+    }
+}
+
+/// One initializer that an object waits for.
+#[derive(Debug)]
+pub(super) struct AwaitedInitializer<'a> {
+    pub(super) entry: PendingInitializer,
+    /// The initializer in the configuration; `None` if no configuration has it.
+    pub(super) initializer: Option<&'a Initializer>,
+    /// Whether the initializer may act now, without waiting for others.
+    pub(super) is_runnable: bool,
+}
+
+/// Determines the initializers of a written object, as a server does before it calls hooks.
+pub(super) fn determine_initializer_wait<'a>(
+    cluster: &'a ManifestCluster,
+    write: &AdmissionWrite<'_>,
+) -> InitializerWait<'a> {
+    let attributes = write.attributes();
+    let options = InitializerOptions::default();
+    if write.rejection.is_some() {
+        return InitializerWait::None;
+    }
+    match attributes.operation {
+        Operation::Create => {
+            match decide_initializers_on_create(&options, &attributes, &cluster.snapshot) {
+                InitializersOnCreate::Initialized => InitializerWait::None,
+                InitializersOnCreate::Assign(list) => {
+                    wait_for_entries(cluster, list.entries, InitializersOrigin::Configuration)
+                }
+                InitializersOnCreate::AssignUnlessPermitted(list) => {
+                    let own = Initializers::default();
+                    let errors = field_errors::FieldErrors::new();
+                    match wait_if_permitted(cluster, write, own, &errors) {
+                        InitializerWait::Refused(_) => {
+                            wait_for_entries(cluster, list.entries, InitializersOrigin::Configuration)
+                        }
+                        unhindered => unhindered,
+                    }
+                }
+                InitializersOnCreate::NeedsPermission(own) => {
+                    let errors = own.create_errors(options.pending_max);
+                    wait_if_permitted(cluster, write, own, &errors)
+                }
+            }
+        }
+        Operation::Update => match decide_initializers_on_update(&options, &attributes) {
+            Ok(InitializersOnUpdate::NoInitializers | InitializersOnUpdate::KeepStored) => {
+                InitializerWait::None
+            }
+            Ok(InitializersOnUpdate::NeedsPermission(own)) => {
+                wait_if_permitted(cluster, write, own, &field_errors::FieldErrors::new())
+            }
+            Err(errors) => InitializerWait::Refused(invalid_status(write, &errors)),
+        },
+        Operation::Delete | Operation::Connect => InitializerWait::None,
+    }
+}
+
+/// Returns the initializers that the client wrote, if the client has the permission `initialize`.
+fn wait_if_permitted<'a>(
+    cluster: &'a ManifestCluster,
+    write: &AdmissionWrite<'_>,
+    own: Initializers,
+    errors: &field_errors::FieldErrors,
+) -> InitializerWait<'a> {
+    let attributes = write.attributes();
+    let asked = Attributes {
+        user: attributes.user,
+        verb: "initialize",
+        target: Target::Resource(Resource {
+            path: "",
+            api_group: attributes.resource.group,
+            api_version: attributes.resource.version,
+            namespace: attributes.namespace,
+            resource: attributes.resource.resource,
+            subresource: "",
+            name: attributes.name,
+            field_selector: None,
+            label_selector: None,
+        }),
+    };
+    let decision = cluster.authorizer.authorize(&asked, Recorder::off()).decision;
+    if is_webhook_not_called(decision.error.as_ref()) {
+        let why = "metadata.initializers needs the permission `initialize`, and the authorizer \
+                   would call a webhook";
+        return InitializerWait::Unknown(why.to_owned());
+    }
+    if decision.verdict != Verdict::Allow {
+        let denied = InitializeDenied {
+            operation: attributes.operation,
+            resource: write.resource.group_resource(),
+            name: attributes.name.to_owned(),
+            reason: decision.reason.to_string(),
+        };
+        return InitializerWait::Refused(denied.into_status());
+    }
+    if !errors.is_empty() {
+        return InitializerWait::Refused(invalid_status(write, errors));
+    }
+    wait_for_entries(cluster, own.pending, InitializersOrigin::Client)
+}
+
+fn invalid_status(write: &AdmissionWrite<'_>, errors: &field_errors::FieldErrors) -> Status {
+    Status::invalid(&write.resource.group_kind(), write.attributes().name, errors)
+}
+
+fn wait_for_entries(
+    cluster: &ManifestCluster,
+    entries: Vec<PendingInitializer>,
+    origin: InitializersOrigin,
+) -> InitializerWait<'_> {
+    if entries.is_empty() {
+        return InitializerWait::None;
+    }
+    let runnable = runnable_initializers(&entries);
+    let awaited = entries.into_iter().enumerate().map(|(idx, entry)| AwaitedInitializer {
+        initializer: cluster.snapshot.find_initializer(&entry.name),
+        is_runnable: runnable.contains(&idx),
+        entry,
+    });
+    InitializerWait::For(awaited.collect(), origin)
+}

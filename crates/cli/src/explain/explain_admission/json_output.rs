@@ -1,0 +1,223 @@
+//! Writes explanations of admission as JSON.
+
+use std::io;
+
+use admission::{
+    Exemption, ExplainedCondition, GroupVersionKind, GroupVersionResource, HookEndpoint,
+    InitializersOrigin,
+};
+use api_object::Status;
+use cel::{ExplainedSubexpression, SubexpressionResult};
+use serde_json::{Map, Value, json};
+
+use super::admission_enum_names::{
+    failure_policy_name, phase_name, review_version_name, side_effects_name,
+};
+use super::explained_write::ExplainedWrite;
+use super::hook_outcomes::{ExplainedHook, HookOutcome, SkipReason};
+use super::initializer_wait::{AwaitedInitializer, InitializerWait};
+use crate::exit::Exit;
+
+/// Writes an explanation as one line. It omits fields that are empty or do not apply.
+///
+/// # Errors
+/// Fails if it can not be written.
+pub(super) fn write_json(
+    out: &mut dyn io::Write,
+    explained: &ExplainedWrite<'_>,
+    all: bool,
+) -> io::Result<()> {
+    let mut map = Map::new();
+    let outcome = match explained.exit_code() {
+        Exit::Clean => "admitted",
+        Exit::Findings => "refused",
+        Exit::Undecided | Exit::Usage | Exit::Unreadable => "unknown",
+    };
+    map.insert("outcome".to_owned(), outcome.into());
+    map.insert("request".to_owned(), request_json(explained));
+    if let Some(status) = explained.first_refusal() {
+        map.insert("refusal".to_owned(), refusal_json(status));
+    }
+    if let Some(exemption) = explained.write.attributes().exemption() {
+        let exemption = match exemption {
+            Exemption::Configuration => "configuration",
+            Exemption::Review => "review",
+        };
+        map.insert("exemption".to_owned(), exemption.into());
+    }
+    if let Some(waiting) = initializers_json(&explained.initializer_wait) {
+        map.insert("initializers".to_owned(), waiting);
+    }
+    let hooks = explained.hooks.iter().filter(|own| all || own.outcome != HookOutcome::Unmatched);
+    let hooks: Vec<Value> = hooks.map(hook_json).collect();
+    map.insert("hooks".to_owned(), hooks.into());
+    serde_json::to_writer(&mut *out, &Value::Object(map))?;
+    writeln!(out)
+}
+
+fn request_json(explained: &ExplainedWrite<'_>) -> Value {
+    let attributes = explained.write.attributes();
+    let user = &explained.options.user;
+    remove_empty_members(json!({
+        "operation": attributes.operation.name(),
+        "kind": kind_json(&attributes.kind),
+        "resource": resource_json(&attributes.resource),
+        "subResource": attributes.subresource,
+        "name": attributes.name,
+        "namespace": attributes.namespace,
+        "user": user.name,
+        "groups": user.groups,
+        "dryRun": attributes.is_dry_run,
+    }))
+}
+
+fn kind_json(GroupVersionKind { group, version, kind }: &GroupVersionKind<'_>) -> Value {
+    json!({ "group": group, "version": version, "kind": kind })
+}
+
+fn resource_json(own: &GroupVersionResource<'_>) -> Value {
+    let GroupVersionResource { group, version, resource } = own;
+    json!({ "group": group, "version": version, "resource": resource })
+}
+
+/// Removes empty texts, empty lists and nulls from an object.
+fn remove_empty_members(value: Value) -> Value {
+    let Value::Object(mut map) = value else { return value };
+    map.retain(|_, value| match value {
+        Value::String(text) => !text.is_empty(),
+        Value::Array(items) => !items.is_empty(),
+        Value::Null => false,
+        Value::Bool(_) | Value::Number(_) | Value::Object(_) => true,
+    });
+    Value::Object(map)
+}
+
+fn refusal_json(status: &Status) -> Value {
+    json!({ "code": status.code, "reason": status.reason, "message": status.message })
+}
+
+fn initializers_json(waiting: &InitializerWait<'_>) -> Option<Value> {
+    match waiting {
+        InitializerWait::None => None,
+        InitializerWait::Refused(status) => Some(json!({ "refusal": refusal_json(status) })),
+        InitializerWait::Unknown(why) => Some(json!({ "why": why })),
+        InitializerWait::For(all, origin) => {
+            let origin = match origin {
+                InitializersOrigin::Configuration => "configuration",
+                InitializersOrigin::Client => "client",
+            };
+            let pending: Vec<Value> = all.iter().map(initializer_json).collect();
+            Some(json!({ "origin": origin, "pending": pending }))
+        }
+    }
+}
+
+fn initializer_json(awaited: &AwaitedInitializer<'_>) -> Value {
+    let mut map = Map::new();
+    map.insert("name".to_owned(), awaited.entry.name.as_str().into());
+    if let Some(after) = &awaited.entry.after {
+        map.insert("after".to_owned(), after.clone().into());
+    }
+    map.insert("runnable".to_owned(), awaited.is_runnable.into());
+    if let Some(own) = awaited.initializer {
+        map.insert("configuration".to_owned(), own.configuration_name.as_str().into());
+        map.insert("failurePolicy".to_owned(), failure_policy_name(own.failure_policy).into());
+    }
+    Value::Object(map)
+}
+
+fn hook_json(explained_hook: &ExplainedHook<'_>) -> Value {
+    let ExplainedHook { hook, outcome, .. } = explained_hook;
+    let (outcome, why) = match outcome {
+        HookOutcome::Unmatched => ("unmatched", String::new()),
+        HookOutcome::Skipped(reason) => ("skipped", describe_skip_reason(reason)),
+        HookOutcome::Called => ("called", String::new()),
+        HookOutcome::FailsOpen(why) => ("failed open", why.clone()),
+        HookOutcome::Refuses(status, _) => ("refused", status.message.clone()),
+        HookOutcome::NotReached => ("not reached", String::new()),
+        HookOutcome::Unknown(why) => ("unknown", why.clone()),
+    };
+    let seconds = hook.timeout.as_secs();
+    let conditions: Vec<Value> = explained_hook.conditions.iter().map(condition_json).collect();
+    let told = explained_hook.matched_resource.as_ref();
+    remove_empty_members(json!({
+        "phase": phase_name(explained_hook.phase),
+        "index": explained_hook.index,
+        "configuration": hook.configuration_name,
+        "webhook": hook.name,
+        "outcome": outcome,
+        "why": why,
+        "failurePolicy": failure_policy_name(hook.failure_policy),
+        "timeoutSeconds": seconds,
+        "reviewVersion": hook.review_versions.first().map(|version| review_version_name(*version)),
+        "sideEffects": hook.side_effects.map(side_effects_name),
+        "endpoint": endpoint_json(explained_hook),
+        "kind": told.and_then(|told| told.kind.as_ref()).map(kind_json),
+        "resource": told.map(|told| resource_json(&told.resource)),
+        "conditions": conditions,
+    }))
+}
+
+fn endpoint_json(explained_hook: &ExplainedHook<'_>) -> Value {
+    let client = &explained_hook.hook.client_config;
+    remove_empty_members(match &client.endpoint {
+        HookEndpoint::Url { host, port } => {
+            json!({ "host": host, "port": port, "path": client.path })
+        }
+        HookEndpoint::Service { namespace, name, port } => json!({
+            "service": { "namespace": namespace, "name": name },
+            "port": port,
+            "path": client.path,
+        }),
+        HookEndpoint::Invalid => Value::Null,
+    })
+}
+
+/// Describes a skip reason with the words of the server's trace.
+fn describe_skip_reason(reason: &SkipReason) -> String {
+    match reason {
+        SkipReason::NamespaceSelector => "namespaceSelector does not match".to_owned(),
+        SkipReason::ObjectSelector => "objectSelector does not match".to_owned(),
+        SkipReason::Condition(name) => format!("match condition {name:?} is false"),
+        SkipReason::ConditionError(why) => format!("match conditions failed: {why}"),
+    }
+}
+
+fn condition_json(condition: &ExplainedCondition<'_>) -> Value {
+    let mut map = Map::new();
+    map.insert("name".to_owned(), condition.name.into());
+    map.insert("expression".to_owned(), condition.expression.into());
+    match &condition.explanation {
+        Err(error) => {
+            map.insert("error".to_owned(), error.to_string().into());
+        }
+        Ok(explanation) => {
+            let mut parts = explanation.subexpressions.iter();
+            if let Some(whole) = parts.next() {
+                insert_part_result(whole, &mut map);
+            }
+            map.insert("parts".to_owned(), parts.map(part_json).collect());
+            if explanation.n_omitted_subexpressions > 0 {
+                map.insert("partsLeftOut".to_owned(), explanation.n_omitted_subexpressions.into());
+            }
+        }
+    }
+    Value::Object(map)
+}
+
+fn part_json(part: &ExplainedSubexpression) -> Value {
+    let mut map = Map::new();
+    map.insert("depth".to_owned(), part.depth.into());
+    map.insert("text".to_owned(), part.text.as_str().into());
+    insert_part_result(part, &mut map);
+    Value::Object(map)
+}
+
+fn insert_part_result(part: &ExplainedSubexpression, map: &mut Map<String, Value>) {
+    let (name, value) = match &part.result {
+        SubexpressionResult::Value(value) => ("value", value.as_str().into()),
+        SubexpressionResult::Error(error) => ("error", error.as_str().into()),
+        SubexpressionResult::Skipped => ("skipped", true.into()),
+    };
+    map.insert(name.to_owned(), value);
+}

@@ -1,0 +1,150 @@
+//! The state of a cluster that manifests describe.
+
+use std::collections::HashMap;
+use std::io::Read;
+use std::sync::Arc;
+
+use admission::{Configuration, ConfigurationKind, Snapshot};
+use api_object::Tree;
+use api_resources::{Definition, Registry};
+use document::Diagnostic;
+use jiff::Timestamp;
+use manifests::{KindHandling, UnstructuredObject};
+
+use crate::admission_validation::{
+    ValidationMode, admission_kind_handling, validate_configuration,
+};
+use crate::offline::{
+    LoadFailure, ObjectSelection, OfflineAuthorizer, PolicyFlags, WebhookCallFlags, WebhookMode,
+};
+
+/// The admission configurations, resources, namespaces and authorizers of a cluster.
+pub(super) struct ManifestCluster {
+    /// The hooks and initializers.
+    pub(super) snapshot: Snapshot,
+    /// The resources that the cluster serves.
+    pub(super) registry: Registry,
+    /// Answers the authorizer checks of match conditions.
+    pub(super) authorizer: OfflineAuthorizer,
+    namespaces: HashMap<String, Tree>,
+}
+
+const NAMESPACE: (&str, &str) = ("v1", "Namespace");
+const DEFINITION: (&str, &str) = ("apiextensions.k8s.io/v1", "CustomResourceDefinition");
+
+impl ManifestCluster {
+    /// Reads all files that the flags name.
+    ///
+    /// # Errors
+    /// A file is missing or invalid, or the flags contradict each other.
+    pub(super) fn load(
+        flags: &PolicyFlags,
+        calls: &WebhookCallFlags,
+        stdin: &mut dyn Read,
+    ) -> Result<Self, LoadFailure> {
+        let webhooks = if calls.no_webhooks { WebhookMode::Skip } else { WebhookMode::Call };
+        let selection = ObjectSelection {
+            kind_handler: &cluster_kind_handling,
+            validate: &configuration_diagnostics,
+        };
+        let (authorizer, objects) =
+            OfflineAuthorizer::load_with_objects(flags, webhooks, stdin, selection)?;
+        let mut configurations = Vec::new();
+        let mut namespaces = Vec::new();
+        let mut definitions = Vec::new();
+        for object in objects {
+            match (object.api_version(), object.kind_name()) {
+                NAMESPACE => namespaces.push(object),
+                DEFINITION => definitions.push(object),
+                // `configuration_diagnostics` reported invalid ones already.
+                _ => configurations
+                    .extend(validate_configuration(object, ValidationMode::Stored).ok()),
+            }
+        }
+        let configurations: Vec<Arc<Configuration>> = configurations
+            .iter()
+            .map(|valid| Arc::new(Configuration::compile(valid.kind, &valid.tree)))
+            .collect();
+        let registry = build_registry(&definitions)?;
+        let namespaces = namespaces.iter().map(|object| to_namespace_entry(object, &registry));
+        Ok(Self {
+            snapshot: Snapshot::new(&configurations),
+            namespaces: namespaces.collect::<Result<_, LoadFailure>>()?,
+            registry,
+            authorizer,
+        })
+    }
+
+    /// Returns the stored form of a namespace, if a manifest contains it.
+    pub(super) fn namespace(&self, name: &str) -> Option<&Tree> {
+        self.namespaces.get(name)
+    }
+}
+
+/// Keeps admission configurations, namespaces and CustomResourceDefinitions.
+fn cluster_kind_handling(api_version: &str, kind: &str) -> KindHandling {
+    match (api_version, kind) {
+        NAMESPACE | DEFINITION => KindHandling::KeepUnstructured,
+        (api_version, kind) => admission_kind_handling(api_version, kind),
+    }
+}
+
+/// Validates a configuration by the rules for stored objects, whose failurePolicy may be `Fail`.
+fn configuration_diagnostics(object: &UnstructuredObject) -> Vec<Diagnostic> {
+    match ConfigurationKind::from_type_meta(object.api_version(), object.kind_name()) {
+        Some(_) => {
+            validate_configuration(object.clone(), ValidationMode::Stored).err().unwrap_or_default()
+        }
+        None => Vec::new(),
+    }
+}
+
+/// Builds the registry of a server that serves these CustomResourceDefinitions.
+fn build_registry(definitions: &[UnstructuredObject]) -> Result<Registry, LoadFailure> {
+    let built_in = Registry::built_in();
+    let mut trees: Vec<Tree> = Vec::new();
+    for object in definitions {
+        let mut tree = to_stored_object(object, &built_in)?;
+        let others: Vec<Definition> = trees.iter().filter_map(Definition::read).collect();
+        // No explanation shows the time.
+        api_resources::accept_names(&mut tree, &others, Timestamp::UNIX_EPOCH);
+        api_resources::mark_established(&mut tree, Timestamp::UNIX_EPOCH);
+        trees.push(tree);
+    }
+    let (registry, faults) = Registry::with_definitions(&trees.iter().collect::<Vec<_>>());
+    match faults.first() {
+        None => Ok(registry),
+        Some((name, why)) => {
+            Err(LoadFailure::from_message(format!("CustomResourceDefinition `{name}` {why}")))
+        }
+    }
+}
+
+fn to_namespace_entry(
+    object: &UnstructuredObject,
+    registry: &Registry,
+) -> Result<(String, Tree), LoadFailure> {
+    Ok((object.name().to_owned(), to_stored_object(object, registry)?))
+}
+
+/// Converts an object to the form that a server would have stored.
+fn to_stored_object(object: &UnstructuredObject, registry: &Registry) -> Result<Tree, LoadFailure> {
+    let position = object.position();
+    let wrong = |why: &str| {
+        let (file, line, column) = (&object.file, position.line, position.column);
+        LoadFailure::from_message(format!("{file}:{line}:{column}: {why}"))
+    };
+    let (group, version) =
+        object.api_version().split_once('/').unwrap_or(("", object.api_version()));
+    let resource = registry.resource_of_kind(group, version, object.kind_name());
+    let Some(resource) = resource else { return Err(wrong("unknown kind")) };
+    let mut tree = object.value.clone();
+    api_object::normalize_metadata(&mut tree).map_err(|error| wrong(&error.to_string()))?;
+    let status = tree.get("status").cloned();
+    api_resources::prepare_create(resource, &mut tree)
+        .map_err(|error| wrong(&error.to_string()))?;
+    if let Some(status) = status {
+        tree.insert("status".to_owned(), status);
+    }
+    Ok(tree)
+}

@@ -1,0 +1,83 @@
+//! Prints rows in aligned columns.
+
+use std::io::{self, Write};
+
+use super::load_failure::printable;
+
+/// Maximum width of a column in characters. A longer cell shifts only its own row.
+const CELL_CHARS_MAX: usize = 60;
+
+/// Number of spaces between two columns.
+const GAP: usize = 2;
+
+/// A table with a heading.
+#[derive(Debug)]
+pub(crate) struct Table<const N: usize> {
+    heading: [&'static str; N],
+    rows: Vec<[String; N]>,
+}
+
+impl<const N: usize> Table<N> {
+    pub(crate) fn new(heading: [&'static str; N]) -> Self {
+        Self { heading, rows: Vec::new() }
+    }
+
+    pub(crate) fn push(&mut self, row: [&str; N]) {
+        self.rows.push(row.map(printable));
+    }
+
+    /// Writes heading and rows, with each column as wide as its cells need.
+    ///
+    /// # Errors
+    /// Fails if the table can not be written.
+    pub(crate) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        let heading = self.heading.map(str::to_owned);
+        let mut widths = heading.each_ref().map(|cell| cell.chars().count());
+        for row in &self.rows {
+            for (width, cell) in widths.iter_mut().zip(row) {
+                *width = (*width).max(cell.chars().count().min(CELL_CHARS_MAX));
+            }
+        }
+        for row in std::iter::once(&heading).chain(&self.rows) {
+            let mut line = String::new();
+            for (width, cell) in widths.iter().zip(row) {
+                let n_missing = width.saturating_sub(cell.chars().count());
+                line.push_str(cell);
+                line.extend(std::iter::repeat_n(' ', n_missing + GAP));
+            }
+            writeln!(out, "{}", line.trim_end())?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_as_wide_as_they_need_to_be() {
+        let mut table = Table::new(["KIND", "NAME", "X"]);
+        table.push(["User", "größe", "1"]);
+        table.push(["ServiceAccount", "", ""]);
+        let long = "a".repeat(CELL_CHARS_MAX + 1);
+        table.push(["U", &long, "2"]);
+        let mut text = Vec::new();
+        table.write(&mut text).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[0], format!("{:16}{:62}X", "KIND", "NAME"));
+        assert_eq!(lines[1], format!("{:16}{:62}1", "User", "größe"));
+        assert_eq!(lines[2], "ServiceAccount");
+        assert_eq!(lines[3], format!("{:16}{long}  2", "U"));
+    }
+
+    #[test]
+    fn control_characters_are_replaced() {
+        let mut table = Table::new(["A"]);
+        table.push(["\u{1b}[31m\n"]);
+        let mut text = Vec::new();
+        table.write(&mut text).unwrap();
+        assert_eq!(String::from_utf8(text).unwrap(), "A\n␛[31m␊\n");
+    }
+}
