@@ -25,13 +25,13 @@ pub async fn answer_review(
         PreparedReview::Answered(body) => Ok(body),
         PreparedReview::Access(review) => {
             let attributes = review.attributes();
-            let outcome = chain.authorize_for(caller_name, &attributes, Recorder::off()).await;
+            let outcome = chain.authorize_for(caller_name, &attributes, Recorder::disabled()).await;
             check_decided(&outcome.decision)?;
             Ok(review.respond(&outcome.decision))
         }
         PreparedReview::Explanation(review) => {
             let mut trace = Trace::default();
-            let recorder = Recorder::on(&mut trace);
+            let recorder = Recorder::new(&mut trace);
             let outcome = chain.authorize_for(caller_name, &review.attributes(), recorder).await;
             check_decided(&outcome.decision)?;
             Ok(review.respond(chain, &outcome, &trace))
@@ -42,7 +42,7 @@ pub async fn answer_review(
         }
         PreparedReview::Subjects(review) => {
             if let Some(permission) = review.permission(caller) {
-                let decision = chain.authorize(&permission, Recorder::off()).await.decision;
+                let decision = chain.authorize(&permission, Recorder::disabled()).await.decision;
                 match (decision.verdict, &decision.error) {
                     (Verdict::Allow, _) => {}
                     (Verdict::Unavailable(why), _) => return Err(Status::undecided(why)),

@@ -120,7 +120,7 @@ async fn evaluate_conditions<'h>(
                     return Err(Status::internal("there is no authorizer to ask").into());
                 };
                 let attributes = check.attributes(attributes.user);
-                let decision = authorizer.authorize(&attributes, Recorder::off());
+                let decision = authorizer.authorize(&attributes, Recorder::disabled());
                 let decision = timeout_at(deadline, decision)
                     .await
                     .map_err(|_| Refusal::deadline_exceeded())?;

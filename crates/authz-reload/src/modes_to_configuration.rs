@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use authz_chain::{
-    Authorizer, AuthorizerName, Configuration, ConfigurationError, NameError, Webhook,
+    AuthorizerConfiguration, AuthorizerName, Configuration, ConfigurationError, NameError,
+    WebhookConfiguration,
 };
 use authz_webhook::{
-    AbsolutePath, Caching, Connection, FailurePolicy, MatchConditions, ReviewVersion, Timeout,
-    WebhookSettings,
+    AbsolutePath, CacheSettings, Connection, FailurePolicy, MatchConditions, ReviewVersion,
+    Timeout, WebhookSettings,
 };
 
 use crate::flags::{AuthorizationModes, WebhookFlags};
@@ -60,7 +61,7 @@ impl AuthorizationModes {
     ) -> Result<Configuration, FlagTranslationError> {
         let mut authorizers = Vec::new();
         for &mode in &self.modes {
-            match (Authorizer::built_in(mode), &self.webhook) {
+            match (AuthorizerConfiguration::from_built_in_type(mode), &self.webhook) {
                 (Some(built_in), _) => authorizers.push(built_in),
                 (None, Some(flags)) => {
                     authorizers.extend(webhook_authorizers(flags, directory, hooks)?);
@@ -108,13 +109,13 @@ fn webhook_authorizers(
     flags: &WebhookFlags,
     directory: &Path,
     hooks: Option<&[String]>,
-) -> Result<Vec<Authorizer>, FlagTranslationError> {
+) -> Result<Vec<AuthorizerConfiguration>, FlagTranslationError> {
     let settings = flags.to_settings(directory)?;
     let default = [FLAG_WEBHOOK_NAME.to_owned()];
     let webhook = |name: &String| {
         let (name, settings) =
             (AuthorizerName::new(name).map_err(FlagTranslationError::Name)?, settings.clone());
-        Ok(Authorizer::Webhook(Box::new(Webhook { name, settings })))
+        Ok(AuthorizerConfiguration::Webhook(Box::new(WebhookConfiguration { name, settings })))
     };
     hooks.unwrap_or(&default).iter().map(webhook).collect()
 }
@@ -127,7 +128,7 @@ fn longest_timeout() -> Timeout {
 
 /// Answers are cached unless the lifetime is zero. With a negative lifetime they have expired when they are stored,
 /// which has the same effect.
-fn caching_for_ttl(ttl_ns: i64) -> Caching {
+fn caching_for_ttl(ttl_ns: i64) -> CacheSettings {
     let ttl = Duration::from_nanos(u64::try_from(ttl_ns).unwrap_or(0));
-    Caching::new(ttl, ttl_ns != 0)
+    CacheSettings::new(ttl, ttl_ns != 0)
 }

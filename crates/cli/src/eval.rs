@@ -74,7 +74,7 @@ pub(crate) fn run(
     // Kept from answer to answer, so that a million answers need one buffer.
     let mut line = Vec::new();
     questions.answer_each(stdin, out, err, &mut |question, out| {
-        let outcome = authorizer.authorize(&question.attributes(), Recorder::off());
+        let outcome = authorizer.authorize(&question.attributes(), Recorder::disabled());
         let answer = AccessAnswer::new(question, outcome);
         line.clear();
         answer.append_json_line(&mut line);

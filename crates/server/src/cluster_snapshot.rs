@@ -139,8 +139,9 @@ impl ClusterSnapshot {
     }
 
     fn build_chain(&self, slots: &[AuthorizerSlot]) -> Result<Arc<Chain>, ConfigurationError> {
-        let members =
-            slots.iter().map(|slot| (slot.member(&self.rbac, &self.node), slot.observer.clone()));
+        let members = slots
+            .iter()
+            .map(|slot| (slot.to_member(&self.rbac, &self.node), slot.observer.clone()));
         Chain::with_observers(members).map(Arc::new)
     }
 

@@ -1,7 +1,7 @@
 //! What a client and the audit log see of a decision.
 
 use access_reviews::{Refusal, refusal_for_decision as refuse};
-use authz::{Attributes, Decision, EvaluationErrors, Resource, Target, Unavailable};
+use authz::{Attributes, Decision, EvaluationErrors, Resource, Target, UnavailableCause};
 use serde_json::json;
 
 use crate::asking::user;
@@ -109,9 +109,9 @@ fn failures_count_only_where_nothing_is_allowed() {
 fn failures_of_this_server_have_codes_of_their_own() {
     let attributes = resource(Resource { resource: "pods", ..Resource::default() });
     for (why, code, retry_after) in [
-        (Unavailable::TooManyCalls, 429, Some(1)),
-        (Unavailable::OutOfResources, 503, Some(1)),
-        (Unavailable::DeadlineExceeded, 504, None),
+        (UnavailableCause::TooManyCalls, 429, Some(1)),
+        (UnavailableCause::OutOfResources, 503, Some(1)),
+        (UnavailableCause::DeadlineExceeded, 504, None),
     ] {
         let decision = Decision::unavailable(why).with_error(EvaluationErrors::message("secret"));
         let Some(Refusal::Unavailable(status)) = refuse(&attributes, "/uri", &decision) else {

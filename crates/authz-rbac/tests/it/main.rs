@@ -1,4 +1,4 @@
-//! Decisions of the index, beside those of the plainest implementation there could be.
+//! Decisions of the index, compared with those of the reference implementation.
 
 mod agreement;
 mod coverage;

@@ -1,6 +1,6 @@
 //! One line of a policy file.
 
-use authz_abac::{Policy, Spec};
+use authz_abac::{Policy, PolicySpec};
 use document::{Entry, Span, Value, hint, json};
 
 use super::load::LoadOptions;
@@ -91,10 +91,10 @@ pub(super) fn parse_policy_line(
     let mut unknown_fields = Vec::new();
     let policy = match form {
         LineVersion::V1beta1 => {
-            Policy::v1beta1(number, read_v1beta1_spec(entries, &mut unknown_fields)?)
+            Policy::from_v1beta1(number, read_v1beta1_spec(entries, &mut unknown_fields)?)
         }
         LineVersion::V0 | LineVersion::Unversioned => {
-            Policy::v0(number, read_v0_spec(entries, form, legacy_kind, &mut unknown_fields)?)
+            Policy::from_v0(number, read_v0_spec(entries, form, legacy_kind, &mut unknown_fields)?)
         }
     };
     if let Some(unknown) = unknown_fields.first_mut().filter(|_| options.is_strict) {
@@ -154,8 +154,8 @@ fn line_version(entries: &[Entry], span: Span) -> Result<(LineVersion, TextField
 fn read_v1beta1_spec(
     entries: &[Entry],
     unknown: &mut Vec<UnknownField>,
-) -> Result<Spec, LineError> {
-    let mut spec = Spec::default();
+) -> Result<PolicySpec, LineError> {
+    let mut spec = PolicySpec::default();
     for entry in entries {
         match (entry.key.as_str(), &entry.value.value) {
             ("apiVersion" | "kind", _) | ("spec", Value::Null) => {}
@@ -180,7 +180,7 @@ fn read_v1beta1_spec(
 }
 
 /// Sets one field of a spec; false if there is none of this name.
-fn set_spec_field(spec: &mut Spec, entry: &Entry) -> Result<bool, LineError> {
+fn set_spec_field(spec: &mut PolicySpec, entry: &Entry) -> Result<bool, LineError> {
     let part = match entry.key.as_str() {
         "readonly" => {
             set_flag(&mut spec.is_readonly, entry)?;
@@ -207,8 +207,8 @@ fn read_v0_spec(
     form: LineVersion,
     legacy_kind: TextField<'_>,
     unknown: &mut Vec<UnknownField>,
-) -> Result<Spec, LineError> {
-    let mut spec = Spec::default();
+) -> Result<PolicySpec, LineError> {
+    let mut spec = PolicySpec::default();
     let mut ns = TextField::default();
     for entry in entries {
         match entry.key.as_str() {

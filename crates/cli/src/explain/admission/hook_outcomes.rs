@@ -223,7 +223,7 @@ fn check_conditions<'a>(
             }
             Err(question) => {
                 let asked = question.attributes(attributes.user);
-                let decision = cluster.authorizer.authorize(&asked, Recorder::off()).decision;
+                let decision = cluster.authorizer.authorize(&asked, Recorder::disabled()).decision;
                 if is_webhook_not_called(decision.error.as_ref()) {
                     let why = "its conditions need an authorizer check, which would call a webhook";
                     return Err(why.to_owned());
