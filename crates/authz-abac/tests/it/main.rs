@@ -1,5 +1,6 @@
 //! Decisions, explanations and listings of ABAC, compared with the reference implementation and with tables.
 
 mod agreement;
+mod decisions;
 #[cfg(test)]
 mod explanation;
