@@ -2,6 +2,7 @@
 
 mod agreement;
 mod coverage;
+mod decision_table;
 mod decisions;
 mod escalation;
 mod explain;
