@@ -2,6 +2,7 @@
 
 mod agreement;
 mod coverage;
+#[cfg(test)]
 mod decision_table;
 mod decisions;
 mod escalation;

@@ -23,7 +23,7 @@ fn named(name: &str) -> User {
     User { name: name.to_owned(), ..User::default() }
 }
 
-/// A resource request.
+/// A resource request with every attribute set.
 fn resource(user: &User) -> Attributes<'_> {
     let resource = Resource { namespace: "kittensandponies", ..Resource::default() };
     Attributes { user: Some(user), verb: "get", target: Target::Resource(resource) }
