@@ -28,9 +28,9 @@ fuzz_target!(|bytes: &[u8]| {
             for groups in [&[][..], &["dev"], &["ops", "dev"], &["system:masters"]] {
                 let user = user(name, groups);
                 let attributes = Attributes { user: Some(&user), ..asked };
-                let decided = finish(chain.authorize(&attributes, Recorder::off()));
+                let decided = finish(chain.authorize(&attributes, Recorder::disabled()));
                 let mut trace = Trace::default();
-                let explained = finish(chain.authorize(&attributes, Recorder::on(&mut trace)));
+                let explained = finish(chain.authorize(&attributes, Recorder::new(&mut trace)));
                 assert_eq!(show(&decided), show(&explained));
                 let is_listed = listed.users.contains(name)
                     || user.groups.iter().any(|group| listed.groups.contains(group));
@@ -80,7 +80,7 @@ fn abac(choices: &mut Choices<'_>) -> Member {
             1 => ("", choices.pick(&GROUPS)),
             _ => ("*", ""),
         };
-        let spec = authz_abac::Spec {
+        let spec = authz_abac::PolicySpec {
             user: subject.0.to_owned(),
             group: subject.1.to_owned(),
             is_readonly: choices.number(2) == 1,
@@ -90,8 +90,8 @@ fn abac(choices: &mut Choices<'_>) -> Member {
             non_resource_path: choices.pick(&PATHS).to_owned(),
         };
         match choices.number(2) {
-            0 => authz_abac::Policy::v1beta1(at, spec),
-            _ => authz_abac::Policy::v0(at, spec),
+            0 => authz_abac::Policy::from_v1beta1(at, spec),
+            _ => authz_abac::Policy::from_v0(at, spec),
         }
     };
     let lines = (1..4).map(&mut line).collect();
@@ -157,9 +157,9 @@ fn subject(choices: &mut Choices<'_>) -> Subject {
 
 fn node(choices: &mut Choices<'_>) -> Member {
     let mut policy = authz_node::Snapshot::default();
-    let mut old: Option<authz_node::Object> = None;
+    let mut old: Option<authz_node::GraphObject> = None;
     for _ in 0..choices.number(6) {
-        let pod = authz_node::Object::Pod(Box::new(authz_node::Pod {
+        let pod = authz_node::GraphObject::Pod(Box::new(authz_node::Pod {
             namespace: choices.pick(&NAMESPACES[1..]).to_owned(),
             name: choices.pick(&["p", "q"]).to_owned(),
             node_name: choices.pick(&["", "n", "m"]).to_owned(),

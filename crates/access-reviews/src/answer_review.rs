@@ -24,13 +24,13 @@ pub async fn answer_review(
         PreparedReview::Answered(body) => Ok(body),
         PreparedReview::Access(review) => {
             let attributes = review.attributes();
-            let outcome = chain.authorize_for(caller_name, &attributes, Recorder::off()).await;
+            let outcome = chain.authorize_for(caller_name, &attributes, Recorder::disabled()).await;
             check_decided(&outcome.decision).map_err(AnswerError::Unavailable)?;
             Ok(review.into_response(&outcome.decision))
         }
         PreparedReview::Explanation(review) => {
             let mut trace = Trace::default();
-            let recorder = Recorder::on(&mut trace);
+            let recorder = Recorder::new(&mut trace);
             let outcome = chain.authorize_for(caller_name, &review.attributes(), recorder).await;
             check_decided(&outcome.decision).map_err(AnswerError::Unavailable)?;
             Ok(review.into_response(chain, &outcome, &trace))
@@ -41,7 +41,7 @@ pub async fn answer_review(
         }
         PreparedReview::Subjects(review) => {
             if let Some(permission) = review.required_permission(caller) {
-                let decision = chain.authorize(&permission, Recorder::off()).await.decision;
+                let decision = chain.authorize(&permission, Recorder::disabled()).await.decision;
                 match (decision.verdict, &decision.error) {
                     (Verdict::Allow, _) => {}
                     (Verdict::Unavailable(why), _) => return Err(AnswerError::Unavailable(why)),

@@ -3,7 +3,7 @@
 use std::iter::Peekable;
 use std::slice::Iter;
 
-use authz::{Event, Trace, TraceEntry, Value};
+use authz::{Trace, TraceEntry, TraceEvent, Value};
 use authz_chain::Chain;
 use serde_json::{Map, Value as Json};
 
@@ -14,7 +14,7 @@ const DEPTH_MAX: usize = 32;
 #[derive(Debug)]
 pub struct TraceNode<'t> {
     /// The event that the node shows.
-    pub event: &'t Event,
+    pub event: &'t TraceEvent,
     /// The events below it, in order.
     pub children: Vec<TraceNode<'t>>,
 }
@@ -37,7 +37,7 @@ pub fn authorizers_not_consulted<'c>(chain: &'c Chain, trace: &Trace) -> Vec<&'c
     names.filter(|name| !asked.contains(name)).collect()
 }
 
-fn authorizer_name(event: &Event) -> Option<&str> {
+fn authorizer_name(event: &TraceEvent) -> Option<&str> {
     let (_, value) = event.fields.iter().find(|(name, _)| name == "name")?;
     match value {
         Value::Text(text) if event.kind == "authorizer" => Some(text),
@@ -98,13 +98,13 @@ mod tests {
     #[test]
     fn entries_lie_below_the_nearest_of_lesser_depth() {
         let mut trace = Trace::default();
-        let mut recorder = Recorder::on(&mut trace);
-        recorder.note(|| Event::new("a"));
-        let mut inner = recorder.enter(|| Event::new("b"));
-        inner.note(|| Event::new("c"));
-        inner.enter(|| Event::new("d")).note(|| Event::new("e"));
-        inner.note(|| Event::new("f"));
-        recorder.note(|| Event::new("g"));
+        let mut recorder = Recorder::new(&mut trace);
+        recorder.record(|| TraceEvent::new("a"));
+        let mut inner = recorder.enter(|| TraceEvent::new("b"));
+        inner.record(|| TraceEvent::new("c"));
+        inner.enter(|| TraceEvent::new("d")).record(|| TraceEvent::new("e"));
+        inner.record(|| TraceEvent::new("f"));
+        recorder.record(|| TraceEvent::new("g"));
         assert_eq!(shape(&trace_tree(&trace)), "a b(c d(e) f) g");
     }
 
@@ -112,11 +112,11 @@ mod tests {
     fn depth_is_limited() {
         fn nest(mut recorder: Recorder<'_>, n: usize) {
             if n > 0 {
-                nest(recorder.enter(|| Event::new("x")), n - 1);
+                nest(recorder.enter(|| TraceEvent::new("x")), n - 1);
             }
         }
         let mut trace = Trace::default();
-        nest(Recorder::on(&mut trace), 1000);
+        nest(Recorder::new(&mut trace), 1000);
         let tree = trace_tree(&trace);
         let (mut node, mut depth) = (&tree[0], 0);
         while let Some(child) = node.children.first() {
@@ -128,9 +128,10 @@ mod tests {
     #[test]
     fn json_keeps_the_types_of_particulars() {
         let mut trace = Trace::default();
-        let event = Event::new("x").with("t", "a").with("b", true).with("n", 7usize);
-        let event = event.with("l", vec!["q".to_owned()]);
-        Recorder::on(&mut trace).enter(|| event).note(|| Event::new("y"));
+        let event =
+            TraceEvent::new("x").with_field("t", "a").with_field("b", true).with_field("n", 7usize);
+        let event = event.with_field("l", vec!["q".to_owned()]);
+        Recorder::new(&mut trace).enter(|| event).record(|| TraceEvent::new("y"));
         let want = json!([{
             "kind": "x", "fields": {"t": "a", "b": true, "n": 7, "l": ["q"]},
             "children": [{"kind": "y", "fields": {}}],

@@ -122,7 +122,7 @@ async fn evaluate_conditions<'h>(
                     return Err(HookRefusal::Internal(why));
                 };
                 let attributes = check.attributes(attributes.user);
-                let decision = authorizer.authorize(&attributes, Recorder::off());
+                let decision = authorizer.authorize(&attributes, Recorder::disabled());
                 let decision = timeout_at(deadline, decision)
                     .await
                     .map_err(|_| HookRefusal::DeadlineExceeded)?;

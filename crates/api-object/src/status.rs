@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use authz::Unavailable;
+use authz::UnavailableCause;
 use field_errors::FieldErrors;
 use serde::Serialize;
 
@@ -320,17 +320,17 @@ impl Status {
 
     /// No authorization decision was possible because this server failed to get one.
     #[must_use]
-    pub fn undecided(why: Unavailable) -> Self {
+    pub fn undecided(why: UnavailableCause) -> Self {
         match why {
-            Unavailable::TooManyCalls => {
+            UnavailableCause::TooManyCalls => {
                 Self::too_many_requests("an authorization webhook has too many calls in flight", 1)
             }
-            Unavailable::OutOfResources => {
+            UnavailableCause::OutOfResources => {
                 let message = "the server is currently unable to authorize the request".to_owned();
                 let details = Details { retry_after_seconds: 1, ..Details::default() };
                 Self::new(503, "ServiceUnavailable", message, Some(details))
             }
-            Unavailable::DeadlineExceeded => Self::timeout(),
+            UnavailableCause::DeadlineExceeded => Self::timeout(),
         }
     }
 

@@ -10,7 +10,7 @@ use std::hash::BuildHasher;
 use authz::{Resource, Target};
 use foldhash::fast::RandomState;
 
-use crate::policy::{Spec, WILDCARD, path_prefix};
+use crate::policy::{PolicySpec, WILDCARD, path_prefix};
 
 /// The hash of a target.
 pub(crate) type TargetHash = u64;
@@ -32,7 +32,7 @@ pub(crate) struct CandidateTargets {
     wildcard_combinations: u8,
     /// INVARIANT: the lengths of all path prefixes, in ascending order.
     prefix_lengths: Vec<usize>,
-    prefixes: HashSet<TargetHash, RandomState>,
+    prefix_hashes: HashSet<TargetHash, RandomState>,
 }
 
 /// The bits of a combination of wildcards.
@@ -43,8 +43,8 @@ const ANY_NAMESPACE: u8 = 4;
 impl CandidateTargets {
     /// Adds the targets of a policy and returns their hashes. Every policy has a resource and a path,
     /// because an empty part covers an empty part of a request.
-    pub(crate) fn add(&mut self, spec: &Spec) -> [TargetHash; 2] {
-        let Spec { namespace, resource, api_group, non_resource_path, .. } = spec;
+    pub(crate) fn add_policy(&mut self, spec: &PolicySpec) -> [TargetHash; 2] {
+        let PolicySpec { namespace, resource, api_group, non_resource_path, .. } = spec;
         let bit = |part: &str, bit: u8| if part == WILDCARD { bit } else { 0 };
         let combination = bit(namespace, ANY_NAMESPACE)
             | bit(resource, ANY_RESOURCE)
@@ -59,7 +59,7 @@ impl CandidateTargets {
 
     fn add_prefix(&mut self, prefix: &[u8]) -> TargetHash {
         let hash = self.hash(&PolicyTarget::PathPrefix(prefix));
-        self.prefixes.insert(hash);
+        self.prefix_hashes.insert(hash);
         if let Err(idx) = self.prefix_lengths.binary_search(&prefix.len()) {
             self.prefix_lengths.insert(idx, prefix.len());
         }
@@ -68,7 +68,7 @@ impl CandidateTargets {
 
     /// Calls `visit` with the hash of each target that covers the request.
     #[inline]
-    pub(crate) fn for_each(&self, target: &Target<'_>, visit: impl FnMut(TargetHash)) {
+    pub(crate) fn for_each_candidate(&self, target: &Target<'_>, visit: impl FnMut(TargetHash)) {
         match target {
             Target::Resource(resource) => self.resource_candidates(resource).for_each(visit),
             Target::Path(path) => self.path_candidates(path.as_bytes()).for_each(visit),
@@ -90,7 +90,7 @@ impl CandidateTargets {
     fn path_candidates(&self, path: &[u8]) -> impl Iterator<Item = TargetHash> {
         let prefixes = self.prefix_lengths.iter().map_while(|len| path.get(..*len));
         let prefixes = prefixes.map(|prefix| self.hash(&PolicyTarget::PathPrefix(prefix)));
-        let existing_prefixes = prefixes.filter(|hash| self.prefixes.contains(hash));
+        let existing_prefixes = prefixes.filter(|hash| self.prefix_hashes.contains(hash));
         std::iter::once(self.hash(&PolicyTarget::Path(path))).chain(existing_prefixes)
     }
 
@@ -108,7 +108,7 @@ mod tests {
 
     fn candidates(targets: &CandidateTargets, target: &Target<'_>) -> Vec<TargetHash> {
         let mut hashes = Vec::new();
-        targets.for_each(target, |hash| hashes.push(hash));
+        targets.for_each_candidate(target, |hash| hashes.push(hash));
         hashes
     }
 
@@ -117,7 +117,9 @@ mod tests {
         let mut targets = CandidateTargets::default();
         let paths = (0..40).map(|depth| "/a".repeat(depth) + "*");
         let hashes: Vec<TargetHash> = paths
-            .map(|non_resource_path| targets.add(&Spec { non_resource_path, ..Spec::default() })[1])
+            .map(|non_resource_path| {
+                targets.add_policy(&PolicySpec { non_resource_path, ..PolicySpec::default() })[1]
+            })
             .collect();
         for depth in [0, 6, 7, 8, 15, 16, 39] {
             let path = "/a".repeat(depth);
@@ -136,8 +138,8 @@ mod tests {
             let hashes: Vec<(String, TargetHash)> = patterns
                 .into_iter()
                 .map(|pattern| {
-                    let spec = Spec { non_resource_path: pattern.clone(), ..Spec::default() };
-                    (pattern, targets.add(&spec)[1])
+                    let spec = PolicySpec { non_resource_path: pattern.clone(), ..PolicySpec::default() };
+                    (pattern, targets.add_policy(&spec)[1])
                 })
                 .collect();
             let found = candidates(&targets, &Target::Path(&path));

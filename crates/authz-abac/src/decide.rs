@@ -25,12 +25,12 @@ impl Snapshot {
     /// the recorder is on.
     pub fn authorize(&self, attributes: &Attributes<'_>, mut recorder: Recorder<'_>) -> Decision {
         if let Some(policy) = self.first_match(attributes) {
-            recorder.note(|| explain::policy_event(policy).with("matches", true));
+            recorder.record(|| explain::policy_event(policy).with_field("matches", true));
             return Decision::allow(Reason::AbacPolicy { line: policy.line() });
         }
-        if recorder.is_on() {
+        if recorder.is_enabled() {
             for near_miss in explain::near_misses(self, attributes) {
-                recorder.note(|| near_miss.to_event());
+                recorder.record(|| near_miss.to_event());
             }
         }
         Decision::no_opinion(NO_POLICY_MATCHED)

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use authz::{Attributes, Event, Target, User};
+use authz::{Attributes, Target, TraceEvent, User};
 
 use crate::policy::{Policy, Subject, covers_path, covers_value};
 use crate::snapshot::Snapshot;
@@ -54,15 +54,17 @@ impl Mismatch {
 
 impl NearMiss<'_> {
     /// The policy with the part that it lacks.
-    pub(crate) fn to_event(&self) -> Event {
-        policy_event(self.policy).with("matches", false).with("lacks", self.mismatch.field_name())
+    pub(crate) fn to_event(&self) -> TraceEvent {
+        policy_event(self.policy)
+            .with_field("matches", false)
+            .with_field("lacks", self.mismatch.field_name())
     }
 }
 
 /// The line of a policy and its parts, except those that are empty.
-pub(crate) fn policy_event(policy: &Policy) -> Event {
+pub(crate) fn policy_event(policy: &Policy) -> TraceEvent {
     let spec = policy.spec();
-    let mut event = Event::new("rule").with("line", policy.line());
+    let mut event = TraceEvent::new("rule").with_field("line", policy.line());
     for (field_name, value) in [
         ("user", &spec.user),
         ("group", &spec.group),
@@ -72,10 +74,10 @@ pub(crate) fn policy_event(policy: &Policy) -> Event {
         ("nonResourcePath", &spec.non_resource_path),
     ] {
         if !value.is_empty() {
-            event = event.with(field_name, value.as_str());
+            event = event.with_field(field_name, value.as_str());
         }
     }
-    event.with("readonly", spec.is_readonly)
+    event.with_field("readonly", spec.is_readonly)
 }
 
 /// Finds the near misses of a request that no policy grants, in file order.
@@ -109,9 +111,9 @@ pub(crate) fn near_misses<'p>(
 /// How a subject differs from the user, if it does and is similar.
 fn subject_mismatch(subject: Subject<'_>, user: &User) -> Option<Mismatch> {
     match subject {
-        Subject::User(name) => is_similar(name, &user.name).then_some(Mismatch::User),
+        Subject::User(name) => is_similar_name(name, &user.name).then_some(Mismatch::User),
         Subject::Group(name) => {
-            user.groups.iter().any(|group| is_similar(name, group)).then_some(Mismatch::Group)
+            user.groups.iter().any(|group| is_similar_name(name, group)).then_some(Mismatch::Group)
         }
         Subject::Member { user: name, group } => {
             (name == user.name && !user.is_in_group(group)).then_some(Mismatch::Group)
@@ -147,11 +149,11 @@ fn only_mismatch(policy: &Policy, attributes: &Attributes<'_>) -> Option<Mismatc
     }
     let is_near = match (&attributes.target, mismatch) {
         (Target::Resource(request), Mismatch::Resource) => {
-            is_similar(&spec.resource, request.resource)
+            is_similar_name(&spec.resource, request.resource)
         }
         (Target::Path(path), Mismatch::NonResourcePath) => {
             let prefix = spec.non_resource_path.trim_end_matches('*');
-            is_similar(prefix, path) || is_similar(&spec.non_resource_path, path)
+            is_similar_name(prefix, path) || is_similar_name(&spec.non_resource_path, path)
         }
         (_, _) => true,
     };
@@ -160,7 +162,7 @@ fn only_mismatch(policy: &Policy, attributes: &Attributes<'_>) -> Option<Mismatc
 
 /// Reports whether two different names differ only in case, or in one character that is changed, added
 /// or left out. A name of one character is similar to none.
-fn is_similar(a: &str, b: &str) -> bool {
+fn is_similar_name(a: &str, b: &str) -> bool {
     if a == b || a.chars().nth(1).is_none() || b.chars().nth(1).is_none() {
         return false;
     }
@@ -198,8 +200,8 @@ mod tests {
             ("ab", "b", false),
             ("", "a", false),
         ] {
-            assert_eq!(is_similar(a, b), want, "{a} {b}");
-            assert_eq!(is_similar(b, a), want, "{b} {a}");
+            assert_eq!(is_similar_name(a, b), want, "{a} {b}");
+            assert_eq!(is_similar_name(b, a), want, "{b} {a}");
         }
     }
 }

@@ -37,9 +37,9 @@ type SubjectHash = u64;
 pub(crate) struct Index {
     hash_builder: RandomState,
     candidate_targets: CandidateTargets,
-    targets: HashMap<TargetHash, TargetSubjects, RandomState>,
+    subjects_by_target: HashMap<TargetHash, TargetSubjects, RandomState>,
     /// The positions in [`Index::policies`] of the policies of each subject.
-    policy_ranges: HashMap<SubjectHash, Range<u32>, RandomState>,
+    policy_ranges_by_subject: HashMap<SubjectHash, Range<u32>, RandomState>,
     /// The policies of all subjects. INVARIANT: those of one subject lie together, in file order.
     policies: Box<[PolicyIdx]>,
 }
@@ -80,7 +80,7 @@ impl Index {
             };
             policies_by_subject.push((subject, idx));
             let write = if policy.spec().is_readonly { NO_POLICY } else { idx };
-            for target in index.candidate_targets.add(policy.spec()) {
+            for target in index.candidate_targets.add_policy(policy.spec()) {
                 entries.push((target, subject, FirstPolicies { read: idx, write }));
                 entries.extend(member_marker.map(|hash| (target, hash, FirstPolicies::NONE)));
             }
@@ -100,7 +100,7 @@ impl Index {
             } else {
                 TargetSubjects::Many(subjects.collect())
             };
-            index.targets.extend(chunk.first().map(|(target, ..)| (*target, subjects)));
+            index.subjects_by_target.extend(chunk.first().map(|(target, ..)| (*target, subjects)));
         }
         index.add_policies_of_subjects(policies_by_subject);
         index
@@ -112,7 +112,8 @@ impl Index {
         for chunk in policies.chunk_by(|(a, _), (b, _)| a == b) {
             // INVARIANT on Snapshot: the number of policies fits.
             let end = start + chunk.len() as u32;
-            self.policy_ranges.extend(chunk.first().map(|(subject, _)| (*subject, start..end)));
+            self.policy_ranges_by_subject
+                .extend(chunk.first().map(|(subject, _)| (*subject, start..end)));
             start = end;
         }
         self.policies = policies.into_iter().map(|(_, idx)| idx).collect();
@@ -138,8 +139,8 @@ impl Index {
                 *subject = self.group_hash(group);
             }
             let subjects = subjects.get(..2 + groups.len()).unwrap_or_default();
-            self.candidate_targets.for_each(&attributes.target, |target| {
-                if let Some(target) = self.targets.get(&target) {
+            self.candidate_targets.for_each_candidate(&attributes.target, |target| {
+                if let Some(target) = self.subjects_by_target.get(&target) {
                     first = first.earliest(target.first_policies_of(subjects));
                 }
             });
@@ -158,7 +159,7 @@ impl Index {
         let groups = user.groups.iter().map(|group| self.group_hash(group));
         let group_subjects = groups.flat_map(|group| [group, member_hash(user_hash, group)]);
         let subjects = std::iter::once(user_hash).chain(group_subjects);
-        let ranges = subjects.filter_map(|subject| self.policy_ranges.get(&subject));
+        let ranges = subjects.filter_map(|subject| self.policy_ranges_by_subject.get(&subject));
         let policies =
             ranges.filter_map(|range| self.policies.get(range.start as usize..range.end as usize));
         let mut policies: Vec<PolicyIdx> = policies.flatten().copied().collect();

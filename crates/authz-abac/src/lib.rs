@@ -9,18 +9,20 @@
 //!
 //! ```
 //! use authz::{Attributes, Recorder, Target, User, Verdict};
-//! use authz_abac::{Policy, Snapshot, Spec};
+//! use authz_abac::{Policy, Snapshot, PolicySpec};
 //!
-//! let readers = Spec { group: "readers".into(), is_readonly: true, ..Spec::default() };
-//! let snapshot = Snapshot::new(vec![Policy::v0(1, readers)])?;
+//! let readers = PolicySpec { group: "readers".into(), is_readonly: true, ..PolicySpec::default() };
+//! let snapshot = Snapshot::new(vec![Policy::from_v0(1, readers)])?;
 //!
 //! let ana = User { name: "ana".into(), groups: vec!["readers".into()], ..User::default() };
 //! let get = Attributes { user: Some(&ana), verb: "get", target: Target::Path("/version") };
-//! assert_eq!(snapshot.authorize(&get, Recorder::off()).verdict, Verdict::Allow);
+//! assert_eq!(snapshot.authorize(&get, Recorder::disabled()).verdict, Verdict::Allow);
 //! let post = Attributes { verb: "post", ..get };
-//! assert_eq!(snapshot.authorize(&post, Recorder::off()).verdict, Verdict::NoOpinion);
+//! assert_eq!(snapshot.authorize(&post, Recorder::disabled()).verdict, Verdict::NoOpinion);
 //! # Ok::<(), authz_abac::TooManyPolicies>(())
 //! ```
+
+#![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
 mod policy;
 
@@ -35,5 +37,5 @@ mod who_can;
 
 pub use decide::NO_POLICY_MATCHED;
 pub use explain::NEAR_MISSES_MAX;
-pub use policy::{Policy, Spec};
+pub use policy::{Policy, PolicySpec};
 pub use snapshot::{POLICIES_MAX, Snapshot, TooManyPolicies};

@@ -10,7 +10,7 @@ pub(crate) const WILDCARD: &str = "*";
 
 /// The parts of a policy. The meaning of an empty part depends on the version of the line.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
-pub struct Spec {
+pub struct PolicySpec {
     /// The name of the user.
     pub user: String,
     /// A group in which the user must be.
@@ -34,7 +34,7 @@ pub struct Spec {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Policy {
     line: usize,
-    spec: Spec,
+    spec: PolicySpec,
 }
 
 /// The subject of a policy.
@@ -53,7 +53,7 @@ pub(crate) enum Subject<'a> {
 
 impl Policy {
     /// Converts a line of version `v1beta1`. A part that is not set covers only the empty value.
-    pub fn v1beta1(line: usize, spec: Spec) -> Self {
+    pub fn from_v1beta1(line: usize, spec: PolicySpec) -> Self {
         Self { line, spec: replace_wildcard_subject(spec) }
     }
 
@@ -61,11 +61,11 @@ impl Policy {
     ///
     /// The version has neither API groups nor paths, so both are ignored. The line grants all paths if it
     /// sets neither a namespace nor a resource, and otherwise none.
-    pub fn v0(line: usize, spec: Spec) -> Self {
+    pub fn from_v0(line: usize, spec: PolicySpec) -> Self {
         let has_resource = !spec.namespace.is_empty() || !spec.resource.is_empty();
         let or_wildcard = |text: String| if text.is_empty() { WILDCARD.to_owned() } else { text };
         let has_no_subject = spec.user.is_empty() && spec.group.is_empty();
-        let spec = Spec {
+        let spec = PolicySpec {
             group: if has_no_subject { AUTHENTICATED_GROUP.to_owned() } else { spec.group },
             user: spec.user,
             is_readonly: spec.is_readonly,
@@ -83,7 +83,7 @@ impl Policy {
     }
 
     /// The converted parts. An empty part covers only the empty value, and `*` covers every value.
-    pub fn spec(&self) -> &Spec {
+    pub fn spec(&self) -> &PolicySpec {
         &self.spec
     }
 
@@ -136,9 +136,9 @@ impl Policy {
 }
 
 /// Replaces `*` as the user or the group with `system:authenticated`, whatever the other one is.
-fn replace_wildcard_subject(spec: Spec) -> Spec {
+fn replace_wildcard_subject(spec: PolicySpec) -> PolicySpec {
     if spec.user == WILDCARD || spec.group == WILDCARD {
-        Spec { user: String::new(), group: AUTHENTICATED_GROUP.to_owned(), ..spec }
+        PolicySpec { user: String::new(), group: AUTHENTICATED_GROUP.to_owned(), ..spec }
     } else {
         spec
     }
@@ -166,10 +166,18 @@ pub(crate) fn path_prefix(part: &str) -> Option<&str> {
 mod tests {
     use super::*;
 
-    fn spec(parts: [&str; 6]) -> Spec {
+    fn spec(parts: [&str; 6]) -> PolicySpec {
         let [user, group, api_group, resource, namespace, non_resource_path] =
             parts.map(str::to_owned);
-        Spec { user, group, is_readonly: false, api_group, resource, namespace, non_resource_path }
+        PolicySpec {
+            user,
+            group,
+            is_readonly: false,
+            api_group,
+            resource,
+            namespace,
+            non_resource_path,
+        }
     }
 
     /// A user or group beside `*` is dropped.
@@ -185,7 +193,7 @@ mod tests {
             (["*", "g", "", "", "", ""], ["", all, "*", "*", "*", "*"]),
             (["bob", "*", "", "", "", ""], ["", all, "*", "*", "*", "*"]),
         ] {
-            assert_eq!(*Policy::v0(1, spec(given)).spec(), spec(want), "{given:?}");
+            assert_eq!(*Policy::from_v0(1, spec(given)).spec(), spec(want), "{given:?}");
         }
         for (given, want) in [
             (["", "", "", "", "", ""], ["", "", "", "", "", ""]),
@@ -194,7 +202,7 @@ mod tests {
             (["bob", "*", "", "", "", ""], ["", all, "", "", "", ""]),
             (["bob", "g", "", "", "", ""], ["bob", "g", "", "", "", ""]),
         ] {
-            assert_eq!(*Policy::v1beta1(1, spec(given)).spec(), spec(want), "{given:?}");
+            assert_eq!(*Policy::from_v1beta1(1, spec(given)).spec(), spec(want), "{given:?}");
         }
     }
 

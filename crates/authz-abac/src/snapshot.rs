@@ -56,14 +56,14 @@ impl Snapshot {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::policy::Spec;
+    use crate::policy::PolicySpec;
 
     #[test]
     fn as_many_policies_as_the_limit_are_accepted_and_one_more_is_not() {
-        let policies = vec![Policy::v1beta1(1, Spec::default()); POLICIES_MAX];
+        let policies = vec![Policy::from_v1beta1(1, PolicySpec::default()); POLICIES_MAX];
         let mut more_policies = policies.clone();
         assert_eq!(Snapshot::new(policies).unwrap().policies().len(), POLICIES_MAX);
-        more_policies.push(Policy::v1beta1(2, Spec::default()));
+        more_policies.push(Policy::from_v1beta1(2, PolicySpec::default()));
         let error = Snapshot::new(more_policies).unwrap_err();
         assert_eq!(error.to_string(), "1000001 policies are more than 1000000");
     }

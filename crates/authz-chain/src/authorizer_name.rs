@@ -30,7 +30,7 @@ impl AuthorizerName {
     }
 
     /// The text, for values that share it.
-    pub fn as_shared(&self) -> &Arc<str> {
+    pub fn as_arc(&self) -> &Arc<str> {
         &self.0
     }
 }

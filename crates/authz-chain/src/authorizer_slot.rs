@@ -37,7 +37,7 @@ impl AuthorizerSlot {
     }
 
     /// The authorizer with these objects.
-    pub fn member(
+    pub fn to_member(
         &self,
         rbac: &Arc<authz_rbac::Snapshot>,
         node: &Arc<authz_node::Snapshot>,

@@ -3,17 +3,17 @@
 /// A type of authorizer that a configuration may name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum AuthorizerType {
-    /// Allows or abstains by a list of policies.
+    /// The authorizer that decides by a list of policies.
     Abac,
     /// The authorizer that allows every request.
     AlwaysAllow,
-    /// Abstains always, with a reason.
+    /// The authorizer that always abstains, with a reason.
     AlwaysDeny,
-    /// Allows nodes what the pods bound to them need.
+    /// The authorizer that allows a node to access the objects that its pods need.
     Node,
-    /// Allows by roles and bindings.
+    /// The authorizer that decides by roles and bindings.
     Rbac,
-    /// Calls a remote service.
+    /// The authorizer that calls a remote service.
     Webhook,
 }
 

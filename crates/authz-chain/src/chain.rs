@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use authz::{
-    Abstention, Attributes, Decision, EvaluationErrors, Event, Reason, Recorder, Rules, SharedText,
-    User, Verdict,
+    Abstention, Attributes, Decision, EvaluationErrors, Reason, Recorder, Rules, SharedText,
+    TraceEvent, User, Verdict,
 };
 use authz_webhook::{FailOpenCause, WebhookDecision};
 
@@ -15,7 +15,7 @@ use crate::configuration::ConfigurationError;
 use crate::member::Member;
 use crate::system_masters;
 
-/// Is called with the verdict of one authorizer of a chain and its duration, for metrics.
+/// A function that receives the verdict of one authorizer of a chain and its duration, for metrics.
 ///
 /// Each authorizer has its own, which looks up labels once. It runs on the path of every decision, so it must be
 /// quick and must not block.
@@ -60,7 +60,7 @@ impl<'c> ChainDecision<'c> {
 }
 
 impl Chain {
-    /// A chain of these authorizers. Without any, only `system:masters` is allowed.
+    /// Makes a chain of these authorizers. A chain without authorizers allows only `system:masters`.
     ///
     /// # Errors
     /// Fails if two have one name.
@@ -113,21 +113,24 @@ impl Chain {
         let mut skipped = Vec::new();
         let mut failed_open = Vec::new();
         let decision = system_masters::authorize(attributes);
-        enter_authorizer(system_masters::NAME, &mut recorder).note(|| Event::verdict(&decision));
-        if let Some(decision) = abstentions.end_or_keep(decision, || system_masters::NAME.into()) {
+        record_authorizer(system_masters::NAME, &mut recorder)
+            .record(|| TraceEvent::from_decision(&decision));
+        if let Some(decision) =
+            abstentions.collect_unless_final(decision, || system_masters::NAME.into())
+        {
             return ChainDecision::new(decision, Some(system_masters::NAME));
         }
         for observed in &self.members {
             let name = observed.member.name();
-            let mut inner = enter_authorizer(name, &mut recorder);
+            let mut inner = record_authorizer(name, &mut recorder);
             let answered = observed.authorize(caller, attributes, inner.reborrow()).await;
-            inner.note(|| Event::verdict(&answered.decision));
+            inner.record(|| TraceEvent::from_decision(&answered.decision));
             if answered.is_skipped {
                 skipped.push(name);
             }
             failed_open.extend(answered.failed_open.map(|cause| (name, cause)));
-            let ended =
-                abstentions.end_or_keep(answered.decision, || observed.member.shared_name());
+            let ended = abstentions
+                .collect_unless_final(answered.decision, || observed.member.shared_name());
             if let Some(decision) = ended {
                 return ChainDecision { decision, decided_by: Some(name), skipped, failed_open };
             }
@@ -159,7 +162,7 @@ impl Chain {
             all.resource_rules.extend(rules.resource_rules);
             all.non_resource_rules.extend(rules.non_resource_rules);
             all.is_incomplete |= rules.is_incomplete;
-            merge(&mut all.error, rules.error);
+            merge_errors(&mut all.error, rules.error);
         }
         all
     }
@@ -188,8 +191,8 @@ impl fmt::Debug for ObservedMember {
     }
 }
 
-fn enter_authorizer<'r>(name: &str, recorder: &'r mut Recorder<'_>) -> Recorder<'r> {
-    recorder.enter(|| Event::new("authorizer").with("name", name))
+fn record_authorizer<'r>(name: &str, recorder: &'r mut Recorder<'_>) -> Recorder<'r> {
+    recorder.enter(|| TraceEvent::new("authorizer").with_field("name", name))
 }
 
 /// The reasons and errors of the authorizers that abstained.
@@ -200,8 +203,8 @@ struct Abstentions {
 }
 
 impl Abstentions {
-    /// Returns the decision if it ends the walk, and keeps its reason and its error otherwise.
-    fn end_or_keep(
+    /// Returns the decision if it is final. If the authorizer abstained, keeps its reason and its error.
+    fn collect_unless_final(
         &mut self,
         decision: Decision,
         name: impl FnOnce() -> SharedText,
@@ -213,7 +216,7 @@ impl Abstentions {
                     let reason = decision.reason;
                     self.reasons.push(Abstention { authorizer: name(), reason });
                 }
-                merge(&mut self.error, decision.error);
+                merge_errors(&mut self.error, decision.error);
                 None
             }
         }
@@ -228,7 +231,7 @@ impl Abstentions {
     }
 }
 
-fn merge(into: &mut Option<EvaluationErrors>, more: Option<EvaluationErrors>) {
+fn merge_errors(into: &mut Option<EvaluationErrors>, more: Option<EvaluationErrors>) {
     match (into.as_mut(), more) {
         (Some(into), Some(more)) => into.merge(more),
         (None, more @ Some(_)) => *into = more,

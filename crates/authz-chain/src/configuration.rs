@@ -12,29 +12,29 @@ use crate::authorizer_type::AuthorizerType;
 /// INVARIANT: there is at least one authorizer, names are unique, and only webhooks repeat.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Configuration {
-    authorizers: Vec<Authorizer>,
+    authorizers: Vec<AuthorizerConfiguration>,
 }
 
 /// One configured authorizer. The name of a built-in one follows from its type.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Authorizer {
-    /// Allows or abstains by a list of policies.
+pub enum AuthorizerConfiguration {
+    /// The authorizer that decides by a list of policies.
     Abac,
     /// The authorizer that allows every request.
     AlwaysAllow,
-    /// Abstains always, with a reason.
+    /// The authorizer that always abstains, with a reason.
     AlwaysDeny,
-    /// Allows nodes what the pods bound to them need.
+    /// The authorizer that allows a node to access the objects that its pods need.
     Node,
-    /// Allows by roles and bindings.
+    /// The authorizer that decides by roles and bindings.
     Rbac,
-    /// Calls a remote service.
-    Webhook(Box<Webhook>),
+    /// The authorizer that calls a remote service.
+    Webhook(Box<WebhookConfiguration>),
 }
 
 /// A webhook with its name.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Webhook {
+pub struct WebhookConfiguration {
     /// The name in metrics and reasons.
     pub name: AuthorizerName,
     /// The settings of the webhook authorizer.
@@ -60,7 +60,7 @@ impl Configuration {
     ///
     /// # Errors
     /// Fails if the list is empty or repeats a name or a type other than webhooks.
-    pub fn new(authorizers: Vec<Authorizer>) -> Result<Self, ConfigurationError> {
+    pub fn new(authorizers: Vec<AuthorizerConfiguration>) -> Result<Self, ConfigurationError> {
         if authorizers.is_empty() {
             return Err(ConfigurationError::Empty);
         }
@@ -79,20 +79,20 @@ impl Configuration {
     }
 
     /// The authorizers in order.
-    pub fn authorizers(&self) -> &[Authorizer] {
+    pub fn authorizers(&self) -> &[AuthorizerConfiguration] {
         &self.authorizers
     }
 
     /// The built-in types in it. A reload can not remove one that was there at the start.
     pub fn built_in_types(&self) -> BTreeSet<AuthorizerType> {
-        let types = self.authorizers.iter().map(Authorizer::authorizer_type);
+        let types = self.authorizers.iter().map(AuthorizerConfiguration::authorizer_type);
         types.filter(|kind| kind.required_authorizer_name().is_some()).collect()
     }
 }
 
-impl Authorizer {
+impl AuthorizerConfiguration {
     /// The authorizer of a built-in type; a webhook needs more than its type.
-    pub fn built_in(kind: AuthorizerType) -> Option<Self> {
+    pub fn from_built_in_type(kind: AuthorizerType) -> Option<Self> {
         match kind {
             AuthorizerType::Abac => Some(Self::Abac),
             AuthorizerType::AlwaysAllow => Some(Self::AlwaysAllow),
@@ -129,19 +129,19 @@ mod tests {
     use std::time::Duration;
 
     use authz_webhook::{
-        Caching, Connection, FailurePolicy, MatchConditions, ReviewVersion, Timeout,
+        CacheSettings, Connection, FailurePolicy, MatchConditions, ReviewVersion, Timeout,
     };
 
     use super::*;
 
-    fn webhook(name: &str) -> Authorizer {
+    fn webhook(name: &str) -> AuthorizerConfiguration {
         let minute = Duration::from_secs(60);
-        Authorizer::Webhook(Box::new(Webhook {
+        AuthorizerConfiguration::Webhook(Box::new(WebhookConfiguration {
             name: AuthorizerName::new(name).unwrap(),
             settings: WebhookSettings {
                 timeout: Timeout::new(Duration::from_secs(3)).unwrap(),
-                authorized_caching: Caching::new(minute, true),
-                unauthorized_caching: Caching::new(minute, false),
+                authorized_caching: CacheSettings::new(minute, true),
+                unauthorized_caching: CacheSettings::new(minute, false),
                 subject_access_review_version: ReviewVersion::V1,
                 failure_policy: FailurePolicy::Deny,
                 connection: Connection::InClusterConfig,
@@ -153,8 +153,10 @@ mod tests {
     #[test]
     fn order_and_names_are_kept() {
         let configuration =
-            Configuration::new(vec![webhook("b"), Authorizer::Rbac, webhook("a")]).unwrap();
-        let names: Vec<_> = configuration.authorizers().iter().map(Authorizer::name).collect();
+            Configuration::new(vec![webhook("b"), AuthorizerConfiguration::Rbac, webhook("a")])
+                .unwrap();
+        let names: Vec<_> =
+            configuration.authorizers().iter().map(AuthorizerConfiguration::name).collect();
         assert_eq!(names, ["b", "rbac", "a"]);
         assert_eq!(configuration.built_in_types(), BTreeSet::from([AuthorizerType::Rbac]));
     }
@@ -163,11 +165,11 @@ mod tests {
     fn chains_that_do_not_exist() {
         assert_eq!(Configuration::new(vec![]), Err(ConfigurationError::Empty));
         assert_eq!(
-            Configuration::new(vec![Authorizer::Node, Authorizer::Node]),
+            Configuration::new(vec![AuthorizerConfiguration::Node, AuthorizerConfiguration::Node]),
             Err(ConfigurationError::RepeatedType(AuthorizerType::Node))
         );
         assert_eq!(
-            Configuration::new(vec![webhook("rbac"), Authorizer::Rbac]),
+            Configuration::new(vec![webhook("rbac"), AuthorizerConfiguration::Rbac]),
             Err(ConfigurationError::RepeatedName("rbac".into()))
         );
     }
@@ -175,10 +177,13 @@ mod tests {
     #[test]
     fn every_built_in_type_has_its_authorizer() {
         for kind in AuthorizerType::ALL {
-            let built_in = Authorizer::built_in(kind);
-            let found = built_in.as_ref().map(Authorizer::authorizer_type);
+            let from_built_in_type = AuthorizerConfiguration::from_built_in_type(kind);
+            let found = from_built_in_type.as_ref().map(AuthorizerConfiguration::authorizer_type);
             assert_eq!(found, (kind != AuthorizerType::Webhook).then_some(kind));
-            assert_eq!(built_in.as_ref().map(Authorizer::name), kind.required_authorizer_name());
+            assert_eq!(
+                from_built_in_type.as_ref().map(AuthorizerConfiguration::name),
+                kind.required_authorizer_name()
+            );
         }
     }
 }

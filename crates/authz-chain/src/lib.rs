@@ -4,12 +4,14 @@
 //! become one.
 //! Must not know: configuration files, serde, flags, how an authorizer decides.
 
-mod always_allow;
+#![cfg_attr(not(test), deny(clippy::indexing_slicing))]
+
 mod authorizer_name;
 mod authorizer_slot;
 mod authorizer_type;
 mod chain;
 mod configuration;
+mod constant_authorizers;
 mod member;
 mod system_masters;
 mod who_can;
@@ -18,5 +20,7 @@ pub use authorizer_name::{AuthorizerName, NameError};
 pub use authorizer_slot::{AuthorizerSlot, SlotAuthorizer};
 pub use authorizer_type::AuthorizerType;
 pub use chain::{Chain, ChainDecision, DecisionObserver};
-pub use configuration::{Authorizer, Configuration, ConfigurationError, Webhook};
+pub use configuration::{
+    AuthorizerConfiguration, Configuration, ConfigurationError, WebhookConfiguration,
+};
 pub use member::Member;

@@ -8,9 +8,9 @@ use authz::{
 };
 use authz_webhook::WebhookDecision;
 
-use crate::always_allow;
 use crate::authorizer_name::AuthorizerName;
 use crate::authorizer_type::AuthorizerType;
+use crate::constant_authorizers;
 
 /// An authorizer with everything that it decides from. The built-in ones are a closed set, so that a decision costs neither
 /// a box nor a virtual call.
@@ -18,17 +18,17 @@ use crate::authorizer_type::AuthorizerType;
 /// A clone shares its objects.
 #[derive(Clone)]
 pub enum Member {
-    /// Allows or abstains by a list of policies.
+    /// The authorizer that decides by a list of policies.
     Abac(Arc<authz_abac::Snapshot>),
     /// The authorizer that allows every request.
     AlwaysAllow,
-    /// Abstains always, with a reason.
+    /// The authorizer that always abstains, with a reason.
     AlwaysDeny,
-    /// Allows nodes what the pods bound to them need.
+    /// The authorizer that allows a node to access the objects that its pods need.
     Node(Arc<authz_node::Snapshot>),
-    /// Allows by roles and bindings.
+    /// The authorizer that decides by roles and bindings.
     Rbac(Arc<authz_rbac::Snapshot>),
-    /// Calls a remote service.
+    /// The authorizer that calls a remote service.
     Webhook(Arc<authz_webhook::Webhook>),
     /// An authorizer that is not built in.
     Plugin(AuthorizerName, Arc<dyn Plugin>),
@@ -65,7 +65,7 @@ impl Member {
     pub(crate) fn shared_name(&self) -> SharedText {
         match self {
             Self::Webhook(webhook) => Arc::clone(webhook.shared_name()).into(),
-            Self::Plugin(name, _) => Arc::clone(name.as_shared()).into(),
+            Self::Plugin(name, _) => Arc::clone(name.as_arc()).into(),
             Self::Abac(_)
             | Self::AlwaysAllow
             | Self::AlwaysDeny
@@ -91,13 +91,13 @@ impl Member {
                 return webhook.authorize_for(caller, attributes, recorder).await;
             }
             Self::Abac(policies) => policies.authorize(attributes, recorder),
-            Self::AlwaysAllow => always_allow::always_allow(),
-            Self::AlwaysDeny => always_allow::always_deny(),
+            Self::AlwaysAllow => constant_authorizers::always_allow(),
+            Self::AlwaysDeny => constant_authorizers::always_deny(),
             Self::Node(policy) => policy.authorize(attributes, recorder),
             Self::Rbac(snapshot) => snapshot.authorize(attributes, recorder),
             Self::Plugin(name, plugin) => {
                 let decision = plugin.authorize(attributes, recorder).await;
-                let reason = decision.reason.from_plugin(name.as_shared());
+                let reason = decision.reason.with_plugin_name(name.as_arc());
                 Decision { reason, ..decision }
             }
         };
@@ -108,7 +108,7 @@ impl Member {
     pub fn rules_for(&self, user: &User, namespace: &str) -> Rules {
         match self {
             Self::Abac(policies) => policies.rules_for(user, namespace),
-            Self::AlwaysAllow => always_allow::always_allow_rules(),
+            Self::AlwaysAllow => constant_authorizers::always_allow_rules(),
             Self::AlwaysDeny => Rules::default(),
             Self::Node(policy) => policy.rules_for(user),
             Self::Rbac(snapshot) => snapshot.rules_for(user, namespace),
@@ -121,22 +121,22 @@ impl Member {
     pub fn allowed_subjects(&self, attributes: &Attributes<'_>) -> Subjects {
         match self {
             Self::Abac(policies) => policies.allowed_subjects(attributes),
-            Self::AlwaysAllow => always_allow::always_allow_subjects(),
+            Self::AlwaysAllow => constant_authorizers::always_allow_subjects(),
             Self::AlwaysDeny => Subjects::default(),
             Self::Node(policy) => policy.allowed_subjects(attributes),
             Self::Rbac(snapshot) => snapshot.allowed_subjects(attributes),
             Self::Webhook(webhook) => {
-                with_named_notes(webhook.name(), webhook.allowed_subjects(attributes))
+                prefix_notes(webhook.name(), webhook.allowed_subjects(attributes))
             }
             Self::Plugin(name, plugin) => {
-                with_named_notes(name.as_str(), plugin.allowed_subjects(attributes))
+                prefix_notes(name.as_str(), plugin.allowed_subjects(attributes))
             }
         }
     }
 }
 
 /// Puts the name of the authorizer before each note.
-fn with_named_notes(name: &str, mut subjects: Subjects) -> Subjects {
+fn prefix_notes(name: &str, mut subjects: Subjects) -> Subjects {
     for note in &mut subjects.notes {
         note.insert_str(0, ": ");
         note.insert_str(0, name);

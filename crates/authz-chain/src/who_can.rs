@@ -20,12 +20,12 @@ impl Chain {
     /// [`users`](Subjects::users) by name, is allowed, and no other user is, apart from the facts in the notes.
     pub fn who_can(&self, attributes: &Attributes<'_>) -> Subjects {
         let mut listed = SubjectList::default();
-        listed.add(system_masters::NAME, system_masters::subjects());
+        listed.add_subjects(system_masters::NAME, system_masters::subjects());
         for member in self.members() {
-            if listed.is_closed() {
+            if listed.denies_everybody() {
                 break;
             }
-            listed.add(member.name(), member.allowed_subjects(attributes));
+            listed.add_subjects(member.name(), member.allowed_subjects(attributes));
         }
         listed.into_subjects()
     }
@@ -40,14 +40,14 @@ struct SubjectList {
 }
 
 impl SubjectList {
-    fn is_closed(&self) -> bool {
+    fn denies_everybody(&self) -> bool {
         self.allowed.denied == DeniedSubjects::Everybody
     }
 
-    fn add(&mut self, name: &str, more: Subjects) {
+    fn add_subjects(&mut self, name: &str, more: Subjects) {
         let Self { allowed, denied_users, denied_groups } = self;
-        add_names(&mut allowed.users, more.users, denied_users);
-        add_names(&mut allowed.groups, more.groups, denied_groups);
+        add_names_except(&mut allowed.users, more.users, denied_users);
+        add_names_except(&mut allowed.groups, more.groups, denied_groups);
         allowed.notes.extend(more.notes);
         allowed.is_incomplete |= more.is_incomplete;
         match more.denied {
@@ -74,7 +74,11 @@ impl SubjectList {
 }
 
 /// Adds names except those in `without`. If one of the two sets is empty, the other one is moved.
-fn add_names(names: &mut BTreeSet<String>, mut more: BTreeSet<String>, without: &BTreeSet<String>) {
+fn add_names_except(
+    names: &mut BTreeSet<String>,
+    mut more: BTreeSet<String>,
+    without: &BTreeSet<String>,
+) {
     if !without.is_empty() {
         more.retain(|name| !without.contains(name));
     }

@@ -1,4 +1,4 @@
-//! What is allowed is allowed without an allocation. A program of its own, since it counts them all.
+//! Allowing a request allocates nothing. This is a program of its own, because it counts all allocations.
 #![expect(clippy::panic, reason = "a test fails by panicking")]
 
 use std::sync::Arc;
@@ -8,9 +8,9 @@ use authz::{Attributes, Decision, Recorder, Resource, Target, User, Verdict};
 use authz_chain::{Chain, Member};
 use authz_rbac::{Binding, Metadata, PolicyRule, Role, RoleRef, Snapshot, Subject};
 
-/// More roles than are listed for a target.
+/// The number of roles that read pods.
 const N_READERS: usize = 60;
-/// More than are looked up together.
+/// The number of groups of a user: more than one batch of lookups.
 const N_GROUPS: usize = 100;
 
 fn metadata(namespace: &str, name: &str) -> Metadata {
@@ -30,7 +30,7 @@ fn binding(namespace: &str, name: &str, role: &str, subject: Subject) -> Binding
     Binding { metadata: metadata(namespace, name), role_ref, subjects: vec![subject] }
 }
 
-/// Pods are read by many roles, jobs by one, and one is for everything.
+/// Many roles grant reading pods, one grants reading jobs, and one grants everything.
 fn snapshot() -> Snapshot {
     let mut snapshot = Snapshot::default();
     for number in 0..N_READERS {
@@ -66,8 +66,7 @@ fn finish<T>(future: impl Future<Output = T>) -> T {
     }
 }
 
-/// Checks what is decided for each of some users and resources, and that who is allowed something
-/// is so without an allocation.
+/// Checks the decision for each user and resource, and that allowing allocates nothing.
 #[track_caller]
 fn check(decide: &dyn Fn(&Attributes<'_>) -> Decision) {
     let alone = User { name: "system:serviceaccount:team:ci".to_owned(), ..User::default() };
@@ -90,13 +89,13 @@ fn check(decide: &dyn Fn(&Attributes<'_>) -> Decision) {
 #[test]
 fn rbac_allows_without_an_allocation() {
     let snapshot = snapshot();
-    check(&|attributes| snapshot.authorize(attributes, Recorder::off()));
+    check(&|attributes| snapshot.authorize(attributes, Recorder::disabled()));
 }
 
 #[test]
 fn a_chain_allows_without_an_allocation() {
     let Ok(chain) = Chain::new(vec![Member::Rbac(Arc::new(snapshot()))]) else { panic!("names") };
-    check(&|attributes| finish(chain.authorize(attributes, Recorder::off())).decision);
+    check(&|attributes| finish(chain.authorize(attributes, Recorder::disabled())).decision);
 }
 
 #[test]
@@ -105,7 +104,7 @@ fn allocations_are_counted() {
     snapshot.remove_role("", "all");
     let (user, mut text) = (asker("root"), String::new());
     let counted = allocation_counter::measure(|| {
-        let decision = snapshot.authorize(&attributes(&user, "secrets"), Recorder::off());
+        let decision = snapshot.authorize(&attributes(&user, "secrets"), Recorder::disabled());
         text = decision.reason.to_string();
     });
     assert_eq!(text, "RBAC: clusterrole.rbac.authorization.k8s.io \"all\" not found");

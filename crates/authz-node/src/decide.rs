@@ -1,11 +1,11 @@
 //! Deciding: may the node make the request?
 
-use authz::{Attributes, Decision, Event, NodeRule, Reason, Recorder, Resource, User};
+use authz::{Attributes, Decision, NodeRule, Reason, Recorder, Resource, TraceEvent, User};
 
 use crate::explain::{explain_no_path, explain_not_a_node, explain_path};
 use crate::node_identity::NodeIdentity;
 use crate::object_name::{ObjectKind, ObjectName};
-use crate::requirement::{Requirement, requirement_of, selected_nodes};
+use crate::requirement::{NodeRequirement, requirement_for_request, selected_nodes};
 use crate::snapshot::Snapshot;
 
 impl Snapshot {
@@ -17,39 +17,41 @@ impl Snapshot {
     ///
     /// Allowing allocates nothing unless the recorder is on.
     pub fn authorize(&self, attributes: &Attributes<'_>, mut recorder: Recorder<'_>) -> Decision {
-        let node = match NodeIdentity::of_user(attributes.user) {
+        let node = match NodeIdentity::from_user(attributes.user) {
             NodeIdentity::Node(name) => name,
             identity @ (NodeIdentity::Unnamed | NodeIdentity::NotANode) => {
                 explain_not_a_node(attributes.user, &mut recorder);
                 return no_opinion_on_user(identity, attributes.user);
             }
         };
-        recorder.note(|| Event::new("node").with("name", node));
+        recorder.record(|| TraceEvent::new("node").with_field("name", node));
         let no_resource = Resource::default();
         let resource = attributes.resource().unwrap_or(&no_resource);
-        match requirement_of(attributes, self.feature_gates) {
-            Requirement::AlwaysMet => Decision::allow(NodeRule::EveryNode),
-            Requirement::NeverMet(reason) => Decision::no_opinion(reason),
-            Requirement::NodeRule if self.node_rules.allows(attributes, &mut recorder) => {
+        match requirement_for_request(attributes, self.feature_gates) {
+            NodeRequirement::AlwaysMet => Decision::allow(NodeRule::EveryNode),
+            NodeRequirement::NeverMet(reason) => Decision::no_opinion(reason),
+            NodeRequirement::NodeRule if self.node_rules.allows(attributes, &mut recorder) => {
                 Decision::allow(NodeRule::SystemNodeRole)
             }
-            Requirement::NodeRule => Decision::no_opinion(""),
-            Requirement::SameName(_) | Requirement::OwnNode if resource.name == node => {
+            NodeRequirement::NodeRule => Decision::no_opinion(""),
+            NodeRequirement::SameName(_) | NodeRequirement::OwnNode if resource.name == node => {
                 Decision::allow(NodeRule::OwnObject)
             }
-            Requirement::SameName(reason) => Decision::no_opinion(reason),
-            Requirement::OwnNode => Decision::no_opinion(not_own_node_reason(node, resource.name)),
-            Requirement::Related(kind) => self.decide_related(kind, resource, node, recorder),
-            Requirement::Selector(_) | Requirement::SelectorOrRelated(..)
+            NodeRequirement::SameName(reason) => Decision::no_opinion(reason),
+            NodeRequirement::OwnNode => {
+                Decision::no_opinion(not_own_node_reason(node, resource.name))
+            }
+            NodeRequirement::Related(kind) => self.decide_related(kind, resource, node, recorder),
+            NodeRequirement::Selector(_) | NodeRequirement::SelectorOrRelated(..)
                 if selected_nodes(resource).any(|selected_node| selected_node == node) =>
             {
-                recorder.note(|| Event::new("selector").with("spec.nodeName", node));
+                recorder.record(|| TraceEvent::new("selector").with_field("spec.nodeName", node));
                 Decision::allow(NodeRule::NodeNameSelector)
             }
-            Requirement::SelectorOrRelated(_, kind) if !resource.name.is_empty() => {
+            NodeRequirement::SelectorOrRelated(_, kind) if !resource.name.is_empty() => {
                 self.decide_related(kind, resource, node, recorder)
             }
-            Requirement::Selector(reason) | Requirement::SelectorOrRelated(reason, _) => {
+            NodeRequirement::Selector(reason) | NodeRequirement::SelectorOrRelated(reason, _) => {
                 Decision::no_opinion(reason)
             }
         }

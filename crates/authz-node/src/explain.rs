@@ -1,6 +1,6 @@
 //! Explaining a decision: the path from the object to the node, or why there is none.
 
-use authz::{Event, Recorder, User};
+use authz::{Recorder, TraceEvent, User};
 
 use crate::graph::Graph;
 use crate::node_identity::{NODE_USER_PREFIX, NODES_GROUP};
@@ -11,14 +11,16 @@ pub const NEAR_MISSES_MAX: usize = 5;
 
 /// Explains why a user is not a node.
 pub(crate) fn explain_not_a_node(user: Option<&User>, recorder: &mut Recorder<'_>) {
-    recorder.note(|| {
-        let event = Event::new("node").with("isNode", false);
-        let Some(user) = user else { return event.with("missing", "user") };
+    recorder.record(|| {
+        let event = TraceEvent::new("node").with_field("isNode", false);
+        let Some(user) = user else { return event.with_field("missing", "user") };
         let has_prefix = user.name.starts_with(NODE_USER_PREFIX);
         match (has_prefix, user.is_in_group(NODES_GROUP)) {
-            (true, true) => event.with("missing", "name of the node"),
-            (true, false) => event.with("missing", format!("group {NODES_GROUP}")),
-            (false, true) => event.with("missing", format!("user name {NODE_USER_PREFIX}NAME")),
+            (true, true) => event.with_field("missing", "name of the node"),
+            (true, false) => event.with_field("missing", format!("group {NODES_GROUP}")),
+            (false, true) => {
+                event.with_field("missing", format!("user name {NODE_USER_PREFIX}NAME"))
+            }
             (false, false) => event,
         }
     });
@@ -31,10 +33,10 @@ pub(crate) fn explain_path(
     node: &str,
     recorder: &mut Recorder<'_>,
 ) {
-    recorder.note(|| {
+    recorder.record(|| {
         let path = graph.path_to_node(object, node).into_iter().map(describe_object);
         let vertices: Vec<String> = path.chain([format!("node {node}")]).collect();
-        Event::new("path").with("vertices", vertices)
+        TraceEvent::new("path").with_field("vertices", vertices)
     });
 }
 
@@ -46,16 +48,16 @@ pub(crate) fn explain_no_path(
     node: &str,
     recorder: &mut Recorder<'_>,
 ) {
-    recorder.note(|| {
+    recorder.record(|| {
         let related_nodes = graph.nodes_of_object(object);
         let is_object_known = !related_nodes.is_empty() || graph.is_known_to_volumes(object);
         let shown_nodes = related_nodes.iter().take(NEAR_MISSES_MAX);
-        Event::new("noPath")
-            .with("object", describe_object(object))
-            .with("isObjectKnown", is_object_known)
-            .with("isNodeKnown", graph.has_node(node))
-            .with("nNodes", related_nodes.len())
-            .with("nodes", shown_nodes.map(|node| (*node).to_owned()).collect::<Vec<_>>())
+        TraceEvent::new("noPath")
+            .with_field("object", describe_object(object))
+            .with_field("isObjectKnown", is_object_known)
+            .with_field("isNodeKnown", graph.has_node(node))
+            .with_field("nNodes", related_nodes.len())
+            .with_field("nodes", shown_nodes.map(|node| (*node).to_owned()).collect::<Vec<_>>())
     });
 }
 

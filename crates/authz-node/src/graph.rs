@@ -25,7 +25,7 @@ pub struct Graph {
     /// The persistent volumes that are bound to a claim.
     pub(crate) volumes: Map<OwnedObjectName, BoundVolume>,
     /// The persistent volume claims to which a volume is bound or a pod refers.
-    pub(crate) claims: Map<OwnedObjectName, Claim>,
+    pub(crate) claims: Map<OwnedObjectName, ClaimRelations>,
 }
 
 /// The objects of one node, each with the number of objects through which it is related to the node: the
@@ -37,7 +37,7 @@ pub(crate) type NodeObjects = Map<OwnedObjectName, u32>;
 pub(crate) struct BoundObject {
     pub(crate) node: Arc<str>,
     /// The objects to which it refers, without duplicates. Only pods refer to objects.
-    pub(crate) references: Arc<[OwnedObjectName]>,
+    pub(crate) referenced_objects: Arc<[OwnedObjectName]>,
 }
 
 /// A persistent volume that is bound to a claim.
@@ -50,7 +50,7 @@ pub(crate) struct BoundVolume {
 
 /// A persistent volume claim.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Claim {
+pub(crate) struct ClaimRelations {
     /// The volumes that are bound to it. Kubernetes binds one.
     pub(crate) volumes: Map<OwnedObjectName, ()>,
     /// The nodes with a pod that refers to it.
@@ -100,7 +100,7 @@ impl Graph {
     }
 
     /// The next object on the path: a pod that refers to the object, the claim of a volume, or a volume
-    /// with this secret. Of several the first by name. None if the object names the node.
+    /// with this secret. If there are several, the first by name. `None` if the object names the node.
     fn next_on_path(&self, object: ObjectName<'_>, node: &str) -> Option<ObjectName<'_>> {
         let key: &dyn AsObjectName = &object;
         if self.bound_objects.contains_key(key) {
@@ -112,7 +112,8 @@ impl Graph {
         let objects = || self.nodes.get(node).into_iter().flat_map(|objects| objects.iter());
         let pods = objects().filter(|(candidate, _)| {
             let bound_object = self.bound_objects.get(*candidate);
-            bound_object.is_some_and(|bound_object| contains(&bound_object.references, object))
+            bound_object
+                .is_some_and(|bound_object| contains(&bound_object.referenced_objects, object))
         });
         let volumes = objects().filter(|(candidate, _)| {
             self.volumes.get(*candidate).is_some_and(|volume| volume.has_secret(object))
@@ -125,8 +126,11 @@ impl Graph {
     /// volumes to claims. It is zero if and only if the graph has no object.
     pub fn n_relations(&self) -> usize {
         let n_objects: usize = self.nodes.values().map(Map::len).sum();
-        let n_references: usize =
-            self.bound_objects.values().map(|bound_object| 1 + bound_object.references.len()).sum();
+        let n_references: usize = self
+            .bound_objects
+            .values()
+            .map(|bound_object| 1 + bound_object.referenced_objects.len())
+            .sum();
         let n_secrets: usize = self.volumes.values().map(|volume| 1 + volume.secrets.len()).sum();
         let n_of_claims: usize =
             self.claims.values().map(|claim| 1 + claim.volumes.len() + claim.nodes.len()).sum();

@@ -3,22 +3,22 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use crate::graph::{BoundObject, BoundVolume, Claim, Graph};
-use crate::object::{NodeAssignment, Object, PersistentVolume, Pod};
+use crate::graph::{BoundObject, BoundVolume, ClaimRelations, Graph};
+use crate::object::{GraphObject, NodeAssignment, PersistentVolume, Pod};
 use crate::object_name::{AsObjectName, ObjectKind, ObjectName, OwnedObjectName};
 
 /// Changes that an added, updated or deleted object makes.
 impl Graph {
     /// Adds an object. An object of the same kind and name is deleted first, with its references, so
     /// only the newest object counts.
-    pub fn add(&mut self, object: &Object) {
+    pub fn add(&mut self, object: &GraphObject) {
         self.delete(object);
         match object {
-            Object::Pod(pod) => self.add_pod(pod),
-            Object::PersistentVolume(volume) => self.add_volume(volume),
-            Object::VolumeAttachment(assignment)
-            | Object::ResourceSlice(assignment)
-            | Object::PodCertificateRequest(assignment) => {
+            GraphObject::Pod(pod) => self.add_pod(pod),
+            GraphObject::PersistentVolume(volume) => self.add_volume(volume),
+            GraphObject::VolumeAttachment(assignment)
+            | GraphObject::ResourceSlice(assignment)
+            | GraphObject::PodCertificateRequest(assignment) => {
                 self.add_assignment(object_name_of(object), assignment);
             }
         }
@@ -27,7 +27,7 @@ impl Graph {
     /// Updates an object. Most updates of pods change only the status, which relates nothing: then both
     /// objects are equal, and the graph does not change. Every other difference counts, also in fields that
     /// Kubernetes does not let change: a reference that the new object lacks is removed.
-    pub fn update(&mut self, old: &Object, new: &Object) {
+    pub fn update(&mut self, old: &GraphObject, new: &GraphObject) {
         if old != new {
             self.delete(old);
             self.add(new);
@@ -35,14 +35,14 @@ impl Graph {
     }
 
     /// Deletes the object of this kind and name. The other fields are ignored.
-    pub fn delete(&mut self, object: &Object) {
+    pub fn delete(&mut self, object: &GraphObject) {
         let name = OwnedObjectName::from(object_name_of(object));
         match object {
-            Object::PersistentVolume(_) => self.delete_volume(&name),
-            Object::Pod(_)
-            | Object::VolumeAttachment(_)
-            | Object::ResourceSlice(_)
-            | Object::PodCertificateRequest(_) => self.unbind_from_node(&name),
+            GraphObject::PersistentVolume(_) => self.delete_volume(&name),
+            GraphObject::Pod(_)
+            | GraphObject::VolumeAttachment(_)
+            | GraphObject::ResourceSlice(_)
+            | GraphObject::PodCertificateRequest(_) => self.unbind_from_node(&name),
         }
     }
 
@@ -51,7 +51,7 @@ impl Graph {
         if pod.node_name.is_empty() {
             return;
         }
-        let references = [
+        let referenced_objects = [
             (ObjectKind::ServiceAccount, std::slice::from_ref(&pod.service_account_name)),
             (ObjectKind::Secret, pod.secrets.as_slice()),
             (ObjectKind::ConfigMap, pod.config_maps.as_slice()),
@@ -59,13 +59,13 @@ impl Graph {
             (ObjectKind::ResourceClaim, pod.resource_claims.as_slice()),
             (ObjectKind::ResourceClaim, pod.extended_resource_claim.as_slice()),
         ];
-        let references = references
+        let referenced_objects = referenced_objects
             .into_iter()
             .flat_map(|(kind, names)| names.iter().map(move |name| (kind, name)))
             .map(|(kind, name)| ObjectName { kind, namespace, name })
-            .filter(|_| !pod.is_mirror);
+            .filter(|_| !pod.is_mirror_pod);
         let name = ObjectName { kind: ObjectKind::Pod, namespace, name: &pod.name };
-        self.bind_to_node(name, &pod.node_name, distinct_names(references));
+        self.bind_to_node(name, &pod.node_name, distinct_names(referenced_objects));
     }
 
     fn add_assignment(&mut self, name: ObjectName<'_>, assignment: &NodeAssignment) {
@@ -87,7 +87,7 @@ impl Graph {
         let kind = ObjectKind::PersistentVolume;
         let name = OwnedObjectName::from(ObjectName { kind, namespace: "", name: &volume.name });
         let volume = BoundVolume { claim: claim.clone(), secrets };
-        let entry = self.claims.get_or_insert_with(claim, Claim::default);
+        let entry = self.claims.get_or_insert_with(claim, ClaimRelations::default);
         entry.volumes.insert(name.clone(), ());
         let nodes: Vec<Arc<str>> = entry.nodes.iter().map(|(node, ())| Arc::clone(node)).collect();
         for node in nodes {
@@ -115,26 +115,27 @@ impl Graph {
         &mut self,
         object: ObjectName<'_>,
         node: &str,
-        references: Arc<[OwnedObjectName]>,
+        referenced_objects: Arc<[OwnedObjectName]>,
     ) {
         let object = OwnedObjectName::from(object);
         let node = Arc::<str>::from(node);
         self.add_relation(&object, &node);
-        for reference in references.iter() {
+        for reference in referenced_objects.iter() {
             let is_first = self.add_relation(reference, &node);
             if is_first && reference.as_object_name().kind == ObjectKind::PersistentVolumeClaim {
                 self.add_claim_relations(reference, &node);
             }
         }
-        self.bound_objects.insert(object, BoundObject { node, references });
+        self.bound_objects.insert(object, BoundObject { node, referenced_objects });
     }
 
     /// The reverse of [`Self::bind_to_node`].
     fn unbind_from_node(&mut self, object: &OwnedObjectName) {
-        let Some(BoundObject { node, references }) = self.bound_objects.remove(object) else {
+        let Some(BoundObject { node, referenced_objects }) = self.bound_objects.remove(object)
+        else {
             return;
         };
-        for reference in references.iter() {
+        for reference in referenced_objects.iter() {
             let is_last = self.remove_relation(reference, &node);
             if is_last && reference.as_object_name().kind == ObjectKind::PersistentVolumeClaim {
                 self.remove_claim_relations(reference, &node);
@@ -145,7 +146,7 @@ impl Graph {
 
     /// Relates the volumes of a claim to a node whose first pod refers to the claim.
     fn add_claim_relations(&mut self, name: &OwnedObjectName, node: &Arc<str>) {
-        let claim = self.claims.get_or_insert_with(name.clone(), Claim::default);
+        let claim = self.claims.get_or_insert_with(name.clone(), ClaimRelations::default);
         claim.nodes.insert(Arc::clone(node), ());
         for (volume_name, volume) in self.volumes_of_claim(name) {
             self.add_volume_relations(&volume_name, &volume, node);
@@ -232,15 +233,15 @@ fn distinct_names<'a>(names: impl Iterator<Item = ObjectName<'a>>) -> Arc<[Owned
     named.filter(|object| seen_names.insert(*object)).map(OwnedObjectName::from).collect()
 }
 
-fn object_name_of(object: &Object) -> ObjectName<'_> {
+fn object_name_of(object: &GraphObject) -> ObjectName<'_> {
     let (kind, namespace, name) = match object {
-        Object::Pod(pod) => (ObjectKind::Pod, pod.namespace.as_str(), &pod.name),
-        Object::PersistentVolume(volume) => (ObjectKind::PersistentVolume, "", &volume.name),
-        Object::VolumeAttachment(assignment) => {
+        GraphObject::Pod(pod) => (ObjectKind::Pod, pod.namespace.as_str(), &pod.name),
+        GraphObject::PersistentVolume(volume) => (ObjectKind::PersistentVolume, "", &volume.name),
+        GraphObject::VolumeAttachment(assignment) => {
             (ObjectKind::VolumeAttachment, "", &assignment.name)
         }
-        Object::ResourceSlice(assignment) => (ObjectKind::ResourceSlice, "", &assignment.name),
-        Object::PodCertificateRequest(assignment) => {
+        GraphObject::ResourceSlice(assignment) => (ObjectKind::ResourceSlice, "", &assignment.name),
+        GraphObject::PodCertificateRequest(assignment) => {
             (ObjectKind::PodCertificateRequest, assignment.namespace.as_str(), &assignment.name)
         }
     };

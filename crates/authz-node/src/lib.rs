@@ -7,6 +7,8 @@
 //! Owns: which users are nodes, what a node may request, the graph and how objects change it.
 //! Must not know: HTTP, serde, the other authorizers, where objects come from, admission.
 
+#![cfg_attr(not(test), deny(clippy::indexing_slicing))]
+
 mod object;
 mod policy;
 
@@ -26,6 +28,8 @@ mod who_can;
 pub use explain::NEAR_MISSES_MAX;
 pub use graph::Graph;
 pub use node_identity::{NODE_USER_PREFIX, NODES_GROUP, NodeIdentity};
-pub use object::{NodeAssignment, Object, PersistentVolume, Pod, SecretReference, VolumeClaim};
+pub use object::{
+    ClaimReference, GraphObject, NodeAssignment, PersistentVolume, Pod, SecretReference,
+};
 pub use policy::{FeatureGates, NodeRules};
 pub use snapshot::Snapshot;

@@ -21,7 +21,7 @@ pub enum NodeIdentity<'a> {
 impl<'a> NodeIdentity<'a> {
     /// Determines whether a user is a node. This takes the prefix and the group: a user may be given a name
     /// with the prefix, and the group does not tell which node it is.
-    pub fn of_user(user: Option<&'a User>) -> Self {
+    pub fn from_user(user: Option<&'a User>) -> Self {
         let Some(user) = user else { return Self::NotANode };
         match user.name.strip_prefix(NODE_USER_PREFIX) {
             Some(name) if user.is_in_group(NODES_GROUP) => {
@@ -54,8 +54,8 @@ mod tests {
         ] {
             let groups = groups.iter().map(|group| (*group).to_owned()).collect();
             let user = User { name: name.to_owned(), groups, ..User::default() };
-            assert_eq!(NodeIdentity::of_user(Some(&user)), want, "{name}");
+            assert_eq!(NodeIdentity::from_user(Some(&user)), want, "{name}");
         }
-        assert_eq!(NodeIdentity::of_user(None), NodeIdentity::NotANode);
+        assert_eq!(NodeIdentity::from_user(None), NodeIdentity::NotANode);
     }
 }

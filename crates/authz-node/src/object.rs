@@ -5,7 +5,7 @@
 /// An object that changes the graph. The store limits the number and the size of objects; the graph grows
 /// in proportion.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Object {
+pub enum GraphObject {
     /// A pod that relates the objects to which it refers to its node.
     Pod(Box<Pod>),
     /// A persistent volume that relates itself and its secrets to the nodes of its claim.
@@ -29,7 +29,7 @@ pub struct Pod {
     pub node_name: String,
     /// It mirrors a static pod of its node. Nodes create mirror pods, so a mirror pod relates no object to
     /// the node but itself.
-    pub is_mirror: bool,
+    pub is_mirror_pod: bool,
     /// The name of the service account.
     pub service_account_name: String,
     /// The secrets of containers, volumes and image pulls.
@@ -50,14 +50,14 @@ pub struct PersistentVolume {
     /// The name of the object.
     pub name: String,
     /// The claim to which it is bound. An unbound volume relates nothing.
-    pub claim: Option<VolumeClaim>,
+    pub claim: Option<ClaimReference>,
     /// The secrets that a kubelet needs to mount it.
     pub secrets: Vec<SecretReference>,
 }
 
 /// The claim to which a volume is bound.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct VolumeClaim {
+pub struct ClaimReference {
     /// The namespace of the object.
     pub namespace: String,
     /// The name of the object.

@@ -1,6 +1,6 @@
 //! The policy that holds for every node: the rules of the cluster role `system:node`, and feature gates.
 
-use authz::{Attributes, Event, NonResourceRule, Recorder, Resource, ResourceRule, Target};
+use authz::{Attributes, NonResourceRule, Recorder, Resource, ResourceRule, Target, TraceEvent};
 
 /// The rules that hold for every node. There are few and they do not change, so they are tried in order.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -35,8 +35,8 @@ impl Default for FeatureGates {
 }
 
 impl NodeRules {
-    /// Reports whether some rule allows the request. Records the rule, or the rules that cover the resource
-    /// but not the verb or the name.
+    /// Reports whether some rule allows the request. Records that rule. If no rule allows it, records the
+    /// rules that cover the resource but lack the verb or the name.
     pub(crate) fn allows(&self, attributes: &Attributes<'_>, recorder: &mut Recorder<'_>) -> bool {
         match &attributes.target {
             Target::Resource(resource) => self.allows_resource(attributes.verb, resource, recorder),
@@ -58,16 +58,16 @@ impl NodeRules {
             let has_name = rule.resource_names.is_empty()
                 || rule.resource_names.iter().any(|name| name == resource.name);
             if has_verb && has_name {
-                recorder.note(|| describe_rule(rule, idx).with("matches", true));
+                recorder.record(|| describe_rule(rule, idx).with_field("matches", true));
                 return true;
             }
-            recorder.note(|| {
+            recorder.record(|| {
                 let missing = match (has_verb, has_name) {
                     (false, true) => "verb",
                     (true, _) => "name",
                     (false, false) => "verb and name",
                 };
-                describe_rule(rule, idx).with("matches", false).with("missing", missing)
+                describe_rule(rule, idx).with_field("matches", false).with_field("missing", missing)
             });
         }
         false
@@ -79,12 +79,12 @@ impl NodeRules {
                 continue;
             }
             let matches = contains_or_wildcard(&rule.verbs, verb);
-            recorder.note(|| {
-                Event::new("rule")
-                    .with("index", idx)
-                    .with("verbs", rule.verbs.clone())
-                    .with("nonResourceURLs", rule.non_resource_urls.clone())
-                    .with("matches", matches)
+            recorder.record(|| {
+                TraceEvent::new("rule")
+                    .with_field("index", idx)
+                    .with_field("verbs", rule.verbs.clone())
+                    .with_field("nonResourceURLs", rule.non_resource_urls.clone())
+                    .with_field("matches", matches)
             });
             if matches {
                 return true;
@@ -122,12 +122,12 @@ fn covers_path(text: &str, path: &str) -> bool {
     text == path || (text.ends_with('*') && path.starts_with(text.trim_end_matches('*')))
 }
 
-fn describe_rule(rule: &ResourceRule, idx: usize) -> Event {
-    Event::new("rule")
-        .with("index", idx)
-        .with("verbs", rule.verbs.clone())
-        .with("apiGroups", rule.api_groups.clone())
-        .with("resources", rule.resources.clone())
+fn describe_rule(rule: &ResourceRule, idx: usize) -> TraceEvent {
+    TraceEvent::new("rule")
+        .with_field("index", idx)
+        .with_field("verbs", rule.verbs.clone())
+        .with_field("apiGroups", rule.api_groups.clone())
+        .with_field("resources", rule.resources.clone())
 }
 
 #[cfg(test)]

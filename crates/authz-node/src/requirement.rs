@@ -13,7 +13,7 @@ const LEASE_NAMESPACE: &str = "kube-node-lease";
 
 /// A condition under which a node is allowed a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Requirement {
+pub(crate) enum NodeRequirement {
     /// Every node is allowed the request. Admission, which sees the object, restricts nodes to their own.
     AlwaysMet,
     /// No node is allowed the request, for this reason.
@@ -34,11 +34,11 @@ pub(crate) enum Requirement {
 
 /// Determines what a request requires of the node. If there are several reasons to refuse a request, the
 /// first one in Kubernetes' order is given.
-pub(crate) fn requirement_of(
+pub(crate) fn requirement_for_request(
     attributes: &Attributes<'_>,
     feature_gates: FeatureGates,
-) -> Requirement {
-    let Some(resource) = attributes.resource() else { return Requirement::NodeRule };
+) -> NodeRequirement {
+    let Some(resource) = attributes.resource() else { return NodeRequirement::NodeRule };
     let verb = attributes.verb;
     match (resource.api_group, resource.resource) {
         ("", "secrets") => namespaced_read_requirement(verb, resource, ObjectKind::Secret),
@@ -47,14 +47,16 @@ pub(crate) fn requirement_of(
             claim_status_requirement(verb)
         }
         ("", "persistentvolumeclaims") => {
-            get_requirement(verb, resource, ObjectKind::PersistentVolumeClaim)
+            get_only_requirement(verb, resource, ObjectKind::PersistentVolumeClaim)
         }
-        ("", "persistentvolumes") => get_requirement(verb, resource, ObjectKind::PersistentVolume),
+        ("", "persistentvolumes") => {
+            get_only_requirement(verb, resource, ObjectKind::PersistentVolume)
+        }
         ("resource.k8s.io", "resourceclaims") => {
-            get_requirement(verb, resource, ObjectKind::ResourceClaim)
+            get_only_requirement(verb, resource, ObjectKind::ResourceClaim)
         }
         ("storage.k8s.io", "volumeattachments") => {
-            get_requirement(verb, resource, ObjectKind::VolumeAttachment)
+            get_only_requirement(verb, resource, ObjectKind::VolumeAttachment)
         }
         ("", "serviceaccounts") => service_account_requirement(verb, resource, feature_gates),
         ("coordination.k8s.io", "leases") => lease_requirement(verb, resource),
@@ -65,7 +67,7 @@ pub(crate) fn requirement_of(
         ("certificates.k8s.io", "podcertificaterequests") => {
             pod_certificate_request_requirement(verb, resource, feature_gates)
         }
-        _ => Requirement::NodeRule,
+        _ => NodeRequirement::NodeRule,
     }
 }
 
@@ -83,7 +85,7 @@ fn namespaced_read_requirement(
     verb: &str,
     resource: &Resource<'_>,
     kind: ObjectKind,
-) -> Requirement {
+) -> NodeRequirement {
     if !matches!(verb, "get" | "list" | "watch") {
         return never_met("can only read resources of this type");
     }
@@ -93,22 +95,22 @@ fn namespaced_read_requirement(
     if resource.namespace.is_empty() {
         return never_met("can only read namespaced object of this type");
     }
-    Requirement::Related(kind)
+    NodeRequirement::Related(kind)
 }
 
-fn get_requirement(verb: &str, resource: &Resource<'_>, kind: ObjectKind) -> Requirement {
+fn get_only_requirement(verb: &str, resource: &Resource<'_>, kind: ObjectKind) -> NodeRequirement {
     if verb != "get" {
         return never_met("can only get individual resources of this type");
     }
     if !resource.subresource.is_empty() {
         return never_met("cannot get subresource");
     }
-    Requirement::Related(kind)
+    NodeRequirement::Related(kind)
 }
 
-fn claim_status_requirement(verb: &str) -> Requirement {
+fn claim_status_requirement(verb: &str) -> NodeRequirement {
     match verb {
-        "update" | "patch" => Requirement::Related(ObjectKind::PersistentVolumeClaim),
+        "update" | "patch" => NodeRequirement::Related(ObjectKind::PersistentVolumeClaim),
         _ => never_met("can only get/update/patch this type"),
     }
 }
@@ -117,7 +119,7 @@ fn service_account_requirement(
     verb: &str,
     resource: &Resource<'_>,
     feature_gates: FeatureGates,
-) -> Requirement {
+) -> NodeRequirement {
     if verb == "get" && resource.subresource.is_empty() {
         let is_enabled = feature_gates.service_account_token_for_credential_providers
             || feature_gates.pod_certificate_request;
@@ -133,10 +135,10 @@ fn service_account_requirement(
     if resource.subresource != "token" {
         return never_met("can only create token subresource of serviceaccount");
     }
-    Requirement::Related(ObjectKind::ServiceAccount)
+    NodeRequirement::Related(ObjectKind::ServiceAccount)
 }
 
-fn lease_requirement(verb: &str, resource: &Resource<'_>) -> Requirement {
+fn lease_requirement(verb: &str, resource: &Resource<'_>) -> NodeRequirement {
     if !matches!(verb, "get" | "create" | "update" | "patch" | "delete") {
         return never_met("can only get, create, update, patch, or delete a node lease");
     }
@@ -153,7 +155,7 @@ fn csi_node_requirement(
     verb: &str,
     resource: &Resource<'_>,
     feature_gates: FeatureGates,
-) -> Requirement {
+) -> NodeRequirement {
     const OTHER_NAME: &str = "can only access CSINode with the same name as the requesting node";
     match resource.subresource {
         "" if !matches!(verb, "get" | "create" | "update" | "patch" | "delete") => {
@@ -166,24 +168,26 @@ fn csi_node_requirement(
         "status" if !matches!(verb, "get" | "update" | "patch") => {
             never_met("can only get, update, or patch CSINode status")
         }
-        "status" => Requirement::SameName(OTHER_NAME),
+        "status" => NodeRequirement::SameName(OTHER_NAME),
         _ => never_met("cannot authorize CSINode subresources"),
     }
 }
 
 /// A create request need not have the name of the object, so admission checks it.
-fn same_name_unless_create(verb: &str, reason: &'static str) -> Requirement {
-    if verb == "create" { Requirement::AlwaysMet } else { Requirement::SameName(reason) }
+fn same_name_unless_create(verb: &str, reason: &'static str) -> NodeRequirement {
+    if verb == "create" { NodeRequirement::AlwaysMet } else { NodeRequirement::SameName(reason) }
 }
 
-fn resource_slice_requirement(verb: &str, resource: &Resource<'_>) -> Requirement {
+fn resource_slice_requirement(verb: &str, resource: &Resource<'_>) -> NodeRequirement {
     if !resource.subresource.is_empty() {
         return never_met("cannot authorize ResourceSlice subresources");
     }
     match verb {
-        "create" => Requirement::AlwaysMet,
-        "get" | "update" | "patch" | "delete" => Requirement::Related(ObjectKind::ResourceSlice),
-        "list" | "watch" | "deletecollection" => Requirement::Selector(
+        "create" => NodeRequirement::AlwaysMet,
+        "get" | "update" | "patch" | "delete" => {
+            NodeRequirement::Related(ObjectKind::ResourceSlice)
+        }
+        "list" | "watch" | "deletecollection" => NodeRequirement::Selector(
             "can only list/watch/deletecollection resourceslices with nodeName field selector",
         ),
         _ => never_met(
@@ -193,26 +197,26 @@ fn resource_slice_requirement(verb: &str, resource: &Resource<'_>) -> Requiremen
     }
 }
 
-fn node_requirement(verb: &str, resource: &Resource<'_>) -> Requirement {
+fn node_requirement(verb: &str, resource: &Resource<'_>) -> NodeRequirement {
     match (resource.subresource, verb) {
         ("", "create" | "update" | "patch") | ("status", "update" | "patch") => {
-            Requirement::AlwaysMet
+            NodeRequirement::AlwaysMet
         }
         // Not by relation: a kubelet looks for its Node object before it exists.
-        ("", "get" | "list" | "watch") => Requirement::OwnNode,
+        ("", "get" | "list" | "watch") => NodeRequirement::OwnNode,
         _ => never_met(""),
     }
 }
 
-fn pod_requirement(verb: &str, resource: &Resource<'_>) -> Requirement {
+fn pod_requirement(verb: &str, resource: &Resource<'_>) -> NodeRequirement {
     match (resource.subresource, verb) {
-        ("", "get") => Requirement::Related(ObjectKind::Pod),
+        ("", "get") => NodeRequirement::Related(ObjectKind::Pod),
         ("", "list" | "watch") => {
             let reason = "can only list/watch pods with spec.nodeName field selector";
-            Requirement::SelectorOrRelated(reason, ObjectKind::Pod)
+            NodeRequirement::SelectorOrRelated(reason, ObjectKind::Pod)
         }
         ("", "create" | "delete") | ("status", "update" | "patch") | ("eviction", "create") => {
-            Requirement::AlwaysMet
+            NodeRequirement::AlwaysMet
         }
         _ => never_met(""),
     }
@@ -222,7 +226,7 @@ fn pod_certificate_request_requirement(
     verb: &str,
     resource: &Resource<'_>,
     feature_gates: FeatureGates,
-) -> Requirement {
+) -> NodeRequirement {
     if !feature_gates.pod_certificate_request {
         return never_met("");
     }
@@ -230,15 +234,17 @@ fn pod_certificate_request_requirement(
         return never_met("nodes may not access the status subresource of PodCertificateRequests");
     }
     match verb {
-        "create" => Requirement::AlwaysMet,
-        "get" => Requirement::Related(ObjectKind::PodCertificateRequest),
-        "list" | "watch" => Requirement::Selector(
+        "create" => NodeRequirement::AlwaysMet,
+        "get" => NodeRequirement::Related(ObjectKind::PodCertificateRequest),
+        "list" | "watch" => NodeRequirement::Selector(
             "can only list/watch podcertificaterequests with nodeName field selector",
         ),
-        _ => Requirement::NeverMet(format!("nodes may not {verb} podcertificaterequests").into()),
+        _ => {
+            NodeRequirement::NeverMet(format!("nodes may not {verb} podcertificaterequests").into())
+        }
     }
 }
 
-const fn never_met(reason: &'static str) -> Requirement {
-    Requirement::NeverMet(Reason::fixed(reason))
+const fn never_met(reason: &'static str) -> NodeRequirement {
+    NodeRequirement::NeverMet(Reason::from_static(reason))
 }

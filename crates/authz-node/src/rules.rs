@@ -9,9 +9,9 @@ impl Snapshot {
     /// Reports that the rules of a node can not be listed, because they depend on the graph. A user who is
     /// not a node has none.
     pub fn rules_for(&self, user: &User) -> Rules {
-        match NodeIdentity::of_user(Some(user)) {
+        match NodeIdentity::from_user(Some(user)) {
             NodeIdentity::Node(_) | NodeIdentity::Unnamed => {
-                Rules::unknown("node authorizer does not support user rule resolution")
+                Rules::unlistable("node authorizer does not support user rule resolution")
             }
             NodeIdentity::NotANode => Rules::default(),
         }

@@ -4,7 +4,7 @@ use authz::{Attributes, Recorder, Resource, Subjects};
 
 use crate::node_identity::{NODE_USER_PREFIX, NODES_GROUP};
 use crate::object_name::{ObjectKind, ObjectName};
-use crate::requirement::{Requirement, requirement_of, selected_nodes};
+use crate::requirement::{NodeRequirement, requirement_for_request, selected_nodes};
 use crate::snapshot::Snapshot;
 
 impl Snapshot {
@@ -14,20 +14,20 @@ impl Snapshot {
         let mut subjects = Subjects::default();
         let no_resource = Resource::default();
         let resource = attributes.resource().unwrap_or(&no_resource);
-        match requirement_of(attributes, self.feature_gates) {
-            Requirement::AlwaysMet => add_all_nodes(&mut subjects),
-            Requirement::NeverMet(_) => {}
-            Requirement::NodeRule => {
-                if self.node_rules.allows(attributes, &mut Recorder::off()) {
+        match requirement_for_request(attributes, self.feature_gates) {
+            NodeRequirement::AlwaysMet => add_all_nodes(&mut subjects),
+            NodeRequirement::NeverMet(_) => {}
+            NodeRequirement::NodeRule => {
+                if self.node_rules.allows(attributes, &mut Recorder::disabled()) {
                     add_all_nodes(&mut subjects);
                 }
             }
-            Requirement::SameName(_) | Requirement::OwnNode => {
+            NodeRequirement::SameName(_) | NodeRequirement::OwnNode => {
                 add_node_user(&mut subjects, resource.name);
             }
-            Requirement::Related(kind) => self.add_related_nodes(&mut subjects, kind, resource),
-            Requirement::Selector(_) => add_selected_nodes(&mut subjects, resource),
-            Requirement::SelectorOrRelated(_, kind) => {
+            NodeRequirement::Related(kind) => self.add_related_nodes(&mut subjects, kind, resource),
+            NodeRequirement::Selector(_) => add_selected_nodes(&mut subjects, resource),
+            NodeRequirement::SelectorOrRelated(_, kind) => {
                 add_selected_nodes(&mut subjects, resource);
                 self.add_related_nodes(&mut subjects, kind, resource);
             }

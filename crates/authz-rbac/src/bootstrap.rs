@@ -2,13 +2,13 @@
 
 use crate::policy::{Binding, GROUP, Metadata, PolicyRule, Role};
 use crate::reconcile::{
-    AUTOUPDATE_ANNOTATION, Extras, Reconciled, reconcile_binding, reconcile_role,
+    AUTOUPDATE_ANNOTATION, ExtrasPolicy, ReconcileOperation, reconcile_binding, reconcile_role,
 };
 use crate::snapshot::Snapshot;
 
 /// The default roles and bindings of Kubernetes as JSON: `clusterRoles`, `clusterRoleBindings`,
-/// `roles` and `roleBindings` are lists of objects; `aggregatedClusterRoles` shows what aggregation
-/// makes of some. This crate holds the text only; the crate that knows manifests decodes it.
+/// `roles` and `roleBindings` are lists of objects; `aggregatedClusterRoles` lists some
+/// roles with the rules that aggregation gives them. This crate holds the text only; the crate that knows manifests decodes it.
 pub const BOOTSTRAP_POLICY_JSON: &str = include_str!("../data/bootstrap-policy.json");
 
 /// Roles that became aggregated in a later version of Kubernetes, and the role that takes over the rules
@@ -22,18 +22,18 @@ const AGGREGATED_LATER: [(&str, &str); 3] = [
 /// A binding that a later version of Kubernetes split: the original one, and the one split off.
 const SPLIT_BINDING: (&str, &str) = ("system:discovery", "system:public-info-viewer");
 
-/// The default objects.
+/// The default roles and bindings as values.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct BootstrapPolicy {
-    /// ClusterRoles and Roles.
+    /// The default ClusterRoles and Roles.
     pub roles: Vec<Role>,
-    /// ClusterRoleBindings and RoleBindings.
+    /// The default ClusterRoleBindings and RoleBindings.
     pub bindings: Vec<Binding>,
 }
 
 /// One write of the reconciliation, in terms of the API.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Change {
+pub enum PolicyChange {
     /// Create the role or replace the one of its name.
     PutRole(Role),
     /// Create the binding or replace the one of its name.
@@ -49,49 +49,55 @@ pub enum Change {
 /// 2. The binding that is split off gets the subjects of the original one.
 /// 3. Every default object is reconciled.
 /// 4. Aggregation computes the rules of aggregated roles.
-pub fn bootstrap(snapshot: &mut Snapshot, policy: &BootstrapPolicy, extras: Extras) -> Vec<Change> {
+pub fn reconcile_bootstrap_policy(
+    snapshot: &mut Snapshot,
+    policy: &BootstrapPolicy,
+    extras: ExtrasPolicy,
+) -> Vec<PolicyChange> {
     let mut changes = move_rules_to_suppliers(snapshot);
     changes.extend(split_discovery_binding(snapshot, policy));
-    apply(snapshot, &changes);
+    apply_changes(snapshot, &changes);
     for expected in &policy.roles {
         let existing = snapshot.role(&expected.metadata.namespace, expected.name());
         match reconcile_role(expected, existing.map(AsRef::as_ref), extras) {
-            Reconciled::Unchanged | Reconciled::Protected => {}
-            Reconciled::Create(role) | Reconciled::Update(role) | Reconciled::Recreate(role) => {
+            ReconcileOperation::Unchanged | ReconcileOperation::Protected => {}
+            ReconcileOperation::Create(role)
+            | ReconcileOperation::Update(role)
+            | ReconcileOperation::Recreate(role) => {
                 snapshot.put_role(role.clone());
-                changes.push(Change::PutRole(role));
+                changes.push(PolicyChange::PutRole(role));
             }
         }
     }
     for expected in &policy.bindings {
         let existing = snapshot.binding(expected.namespace(), expected.name());
         let change = match reconcile_binding(expected, existing.map(AsRef::as_ref), extras) {
-            Reconciled::Unchanged | Reconciled::Protected => continue,
-            Reconciled::Create(binding) | Reconciled::Update(binding) => {
-                Change::PutBinding(binding)
+            ReconcileOperation::Unchanged | ReconcileOperation::Protected => continue,
+            ReconcileOperation::Create(binding) | ReconcileOperation::Update(binding) => {
+                PolicyChange::PutBinding(binding)
             }
-            Reconciled::Recreate(binding) => Change::RecreateBinding(binding),
+            ReconcileOperation::Recreate(binding) => PolicyChange::RecreateBinding(binding),
         };
-        apply(snapshot, std::slice::from_ref(&change));
+        apply_changes(snapshot, std::slice::from_ref(&change));
         changes.push(change);
     }
     let aggregated = snapshot.aggregate_roles();
-    changes.extend(aggregated.iter().map(|role| Change::PutRole(role.as_ref().clone())));
+    changes.extend(aggregated.iter().map(|role| PolicyChange::PutRole(role.as_ref().clone())));
     changes
 }
 
-fn apply(snapshot: &mut Snapshot, changes: &[Change]) {
+fn apply_changes(snapshot: &mut Snapshot, changes: &[PolicyChange]) {
     for change in changes {
         match change {
-            Change::PutRole(role) => snapshot.put_role(role.clone()),
-            Change::PutBinding(binding) | Change::RecreateBinding(binding) => {
+            PolicyChange::PutRole(role) => snapshot.put_role(role.clone()),
+            PolicyChange::PutBinding(binding) | PolicyChange::RecreateBinding(binding) => {
                 snapshot.put_binding(binding.clone());
             }
         }
     }
 }
 
-fn move_rules_to_suppliers(snapshot: &Snapshot) -> Vec<Change> {
+fn move_rules_to_suppliers(snapshot: &Snapshot) -> Vec<PolicyChange> {
     let mut changes = Vec::new();
     for (name, supplier) in AGGREGATED_LATER {
         let Some(role) = snapshot.role("", name) else { continue };
@@ -102,12 +108,12 @@ fn move_rules_to_suppliers(snapshot: &Snapshot) -> Vec<Change> {
             break;
         }
         let metadata = Metadata { name: supplier.to_owned(), ..role.metadata.clone() };
-        changes.push(Change::PutRole(Role { metadata, ..role.as_ref().clone() }));
+        changes.push(PolicyChange::PutRole(Role { metadata, ..role.as_ref().clone() }));
     }
     changes
 }
 
-fn split_discovery_binding(snapshot: &Snapshot, policy: &BootstrapPolicy) -> Option<Change> {
+fn split_discovery_binding(snapshot: &Snapshot, policy: &BootstrapPolicy) -> Option<PolicyChange> {
     let (first, second) = SPLIT_BINDING;
     let existing = snapshot.binding("", first)?;
     if snapshot.binding("", second).is_some() {
@@ -117,12 +123,12 @@ fn split_discovery_binding(snapshot: &Snapshot, policy: &BootstrapPolicy) -> Opt
     let expected = policy.bindings.iter().find(is_second)?;
     let metadata = Metadata { name: second.to_owned(), ..existing.metadata.clone() };
     let subjects = existing.subjects.clone();
-    Some(Change::PutBinding(Binding { metadata, subjects, ..expected.clone() }))
+    Some(PolicyChange::PutBinding(Binding { metadata, subjects, ..expected.clone() }))
 }
 
 /// The role that Portcullis adds to those of Kubernetes: administrators of a namespace may list who can
 /// perform an action there.
-pub fn resource_access_reviewer() -> Role {
+pub fn resource_access_reviewer_role() -> Role {
     let rule = |group: &str, resources: &[&str]| PolicyRule {
         verbs: vec!["create".to_owned()],
         api_groups: vec![group.to_owned()],
@@ -184,9 +190,20 @@ mod tests {
     fn additions_to_a_role_move_to_its_supplier() {
         let mut snapshot = Snapshot::default();
         snapshot.put_role(role("edit", &["own"]));
-        let changes = bootstrap(&mut snapshot, &BootstrapPolicy::default(), Extras::Keep);
-        assert_eq!(changes, [Change::PutRole(role("system:aggregate-to-edit", &["own"]))]);
-        assert!(bootstrap(&mut snapshot, &BootstrapPolicy::default(), Extras::Keep).is_empty());
+        let changes = reconcile_bootstrap_policy(
+            &mut snapshot,
+            &BootstrapPolicy::default(),
+            ExtrasPolicy::Keep,
+        );
+        assert_eq!(changes, [PolicyChange::PutRole(role("system:aggregate-to-edit", &["own"]))]);
+        assert!(
+            reconcile_bootstrap_policy(
+                &mut snapshot,
+                &BootstrapPolicy::default(),
+                ExtrasPolicy::Keep
+            )
+            .is_empty()
+        );
     }
 
     #[test]
@@ -199,7 +216,14 @@ mod tests {
         };
         snapshot.put_role(moved);
         snapshot.put_role(role("edit", &["own"]));
-        assert!(bootstrap(&mut snapshot, &BootstrapPolicy::default(), Extras::Keep).is_empty());
+        assert!(
+            reconcile_bootstrap_policy(
+                &mut snapshot,
+                &BootstrapPolicy::default(),
+                ExtrasPolicy::Keep
+            )
+            .is_empty()
+        );
     }
 
     #[test]
@@ -208,7 +232,7 @@ mod tests {
         snapshot.put_binding(binding("system:discovery", &["ana"]));
         let expected = binding("system:public-info-viewer", &["everybody"]);
         let policy = BootstrapPolicy { bindings: vec![expected], ..BootstrapPolicy::default() };
-        bootstrap(&mut snapshot, &policy, Extras::Keep);
+        reconcile_bootstrap_policy(&mut snapshot, &policy, ExtrasPolicy::Keep);
         let split = snapshot.binding("", "system:public-info-viewer").unwrap();
         assert_eq!(split.subjects, [Subject::user("ana"), Subject::user("everybody")]);
         assert_eq!(split.role_ref.name, "system:public-info-viewer");
@@ -222,8 +246,8 @@ mod tests {
         let expected = binding("b", &["bob"]);
         let policy =
             BootstrapPolicy { bindings: vec![expected.clone()], ..BootstrapPolicy::default() };
-        let changes = bootstrap(&mut snapshot, &policy, Extras::Keep);
-        assert_eq!(changes, [Change::RecreateBinding(expected.clone())]);
+        let changes = reconcile_bootstrap_policy(&mut snapshot, &policy, ExtrasPolicy::Keep);
+        assert_eq!(changes, [PolicyChange::RecreateBinding(expected.clone())]);
         assert_eq!(snapshot.binding("", "b").map(AsRef::as_ref), Some(&expected));
     }
 }

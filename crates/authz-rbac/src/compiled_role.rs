@@ -1,9 +1,9 @@
-//! The rules of one role, found by what a request asks for.
+//! The rules of one role, indexed by the target of a request.
 //!
-//! Deciding reads every role that the user holds, so asking one role must be quick however many rules
-//! it has. Rules are stored under a hash of their API group, resource and resource name, one entry for
+//! A decision checks every role that the user holds, so the check of one role must be quick however many
+//! rules it has. Rules are stored under a hash of their API group, resource and resource name, one entry for
 //! each combination, and a request looks up the few hashes that can match it. A hash only finds an
-//! entry; the texts of the rule confirm it, so a collision of hashes costs time and nothing else.
+//! entry; the texts of the rule are compared as well, so a collision of hashes costs time and nothing else.
 //!
 //! A rule grants the product of its lists. Rules whose product is much larger than their text are not
 //! stored under hashes but compared one by one.
@@ -27,7 +27,7 @@ const ROLE_ENTRIES_MAX: usize = 65_536;
 const COMPARED_ENTRIES_MAX: usize = 32;
 
 /// The most rules that are compared one by one without [`CompiledRole::is_slow`].
-const QUICK_SCANNED_RULES_MAX: usize = 8;
+const QUICK_UNINDEXED_RULES_MAX: usize = 8;
 
 /// A role and the index of its rules.
 #[derive(Debug)]
@@ -35,13 +35,13 @@ pub(crate) struct CompiledRole {
     pub(crate) role: Arc<Role>,
     /// In the order of hashes.
     entries: Box<[RuleEntry]>,
-    /// The shapes of the targets of all entries, a bit for each.
-    shapes: Shapes,
+    /// The patterns of the targets of all entries, a bit for each pattern.
+    target_patterns: TargetPatternSet,
     pub(crate) target_filter: TargetFilter,
     /// The rules for resources that have no entries, in the order of the role.
-    scanned_resource_rules: Box<[ScannedRule]>,
+    unindexed_resource_rules: Box<[UnindexedRule]>,
     /// The rules for paths that have no entries: those with a path such as `/healthz/*`.
-    scanned_path_rules: Box<[ScannedRule]>,
+    unindexed_path_rules: Box<[UnindexedRule]>,
 }
 
 /// A request in the form in which it is compared with compiled roles.
@@ -49,10 +49,10 @@ pub(crate) struct CompiledRole {
 pub(crate) struct CompiledRequest<'a> {
     attributes: &'a Attributes<'a>,
     verb: VerbSet,
-    /// The shapes of targets that can match the request.
-    shapes: Shapes,
-    /// The hash of the target of each shape.
-    hashes: [u64; N_SHAPES],
+    /// The patterns of the targets that can match the request.
+    target_patterns: TargetPatternSet,
+    /// The hash of the target for each pattern.
+    hashes: [u64; N_TARGET_PATTERNS],
     pub(crate) target_filter: TargetFilter,
 }
 
@@ -71,14 +71,14 @@ struct RuleTarget {
     group_idx: u32,
     /// The position of the resource, or of the path.
     resource_idx: u32,
-    /// Of no meaning for rules without names.
+    /// The position of the resource name; rules without names ignore it.
     name_idx: u32,
     is_path: bool,
 }
 
 /// A rule that is compared with a request list by list.
 #[derive(Debug, Clone, Copy)]
-struct ScannedRule {
+struct UnindexedRule {
     verbs: VerbSet,
     rule_idx: u32,
 }
@@ -112,83 +112,99 @@ const KNOWN_VERBS: [&str; 16] = [
     "attest",
 ];
 
-/// A set of [`Shape`]s as bits.
-type Shapes = u16;
+/// A set of [`TargetPattern`]s as bits.
+type TargetPatternSet = u16;
 
 /// The wildcard parts of a target, as bits: bit 0 for the API group, bit 1 for a resource name that is
-/// given, bits 2 and 3 for the [`ResourceShape`]; or [`PATH_SHAPE`].
-type Shape = usize;
-const N_SHAPES: usize = 13;
-const PATH_SHAPE: Shape = 12;
+/// given, bits 2 and 3 for the [`ResourcePattern`]; or [`PATH_PATTERN`].
+type TargetPattern = usize;
+const N_TARGET_PATTERNS: usize = 13;
+const PATH_PATTERN: TargetPattern = 12;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ResourceShape {
-    /// `pods` or `pods/log`.
+enum ResourcePattern {
+    /// A resource without a wildcard, such as `pods` or `pods/log`.
     Literal = 0,
-    /// `*`.
+    /// The wildcard `*`, which covers every resource.
     Any = 1,
-    /// `*/scale`.
+    /// A subresource of every resource, such as `*/scale`.
     AnyWithSubresource = 2,
 }
 
-fn target_shape(is_any_group: bool, is_named: bool, resource: ResourceShape) -> Shape {
+fn resource_target_pattern(
+    is_any_group: bool,
+    is_named: bool,
+    resource: ResourcePattern,
+) -> TargetPattern {
     usize::from(is_any_group) | usize::from(is_named) << 1 | (resource as usize) << 2
 }
 
-fn known_verb(verb: &str) -> VerbSet {
+fn verb_bit(verb: &str) -> VerbSet {
     let idx = KNOWN_VERBS.iter().position(|known| *known == verb);
     idx.map_or(OTHER_VERBS, |idx| 1 << idx)
 }
 
 impl CompiledRole {
     pub(crate) fn new(hash_builder: &RandomState, role: Arc<Role>) -> Self {
-        let mut builder =
-            EntriesBuilder { hash_builder, entries: Vec::new(), shapes: 0, target_filter: 0 };
-        let (mut scanned_resource_rules, mut scanned_path_rules) = (Vec::new(), Vec::new());
+        let mut builder = RuleEntriesBuilder {
+            hash_builder,
+            entries: Vec::new(),
+            target_patterns: 0,
+            target_filter: 0,
+        };
+        let (mut unindexed_resource_rules, mut unindexed_path_rules) = (Vec::new(), Vec::new());
         for (rule_idx, rule) in (0..).zip(&role.rules) {
             let verbs = if contains(&rule.verbs, "*") {
                 ALL_VERBS
             } else {
-                rule.verbs.iter().fold(0, |verbs, verb| verbs | known_verb(verb))
+                rule.verbs.iter().fold(0, |verbs, verb| verbs | verb_bit(verb))
             };
-            if !builder.add_resources(rule, rule_idx, verbs) {
-                scanned_resource_rules.push(ScannedRule { verbs, rule_idx });
+            if !builder.add_resource_rule(rule, rule_idx, verbs) {
+                unindexed_resource_rules.push(UnindexedRule { verbs, rule_idx });
             }
-            if !builder.add_paths(rule, rule_idx, verbs) {
-                scanned_path_rules.push(ScannedRule { verbs, rule_idx });
+            if !builder.add_path_rule(rule, rule_idx, verbs) {
+                unindexed_path_rules.push(UnindexedRule { verbs, rule_idx });
             }
         }
-        let EntriesBuilder { mut entries, shapes, mut target_filter, .. } = builder;
-        if !scanned_resource_rules.is_empty() || !scanned_path_rules.is_empty() {
+        let RuleEntriesBuilder { mut entries, target_patterns, mut target_filter, .. } = builder;
+        if !unindexed_resource_rules.is_empty() || !unindexed_path_rules.is_empty() {
             target_filter = TargetFilter::MAX;
         }
         entries.sort_unstable_by_key(|entry| (entry.target_hash, entry.target.rule_idx));
-        let entries = without_needless_entries(entries, &role).into();
-        let scanned_resource_rules = scanned_resource_rules.into();
-        let scanned_path_rules = scanned_path_rules.into();
-        Self { role, entries, shapes, target_filter, scanned_resource_rules, scanned_path_rules }
+        let entries = remove_redundant_entries(entries, &role).into();
+        let unindexed_resource_rules = unindexed_resource_rules.into();
+        let unindexed_path_rules = unindexed_path_rules.into();
+        Self {
+            role,
+            entries,
+            target_patterns,
+            target_filter,
+            unindexed_resource_rules,
+            unindexed_path_rules,
+        }
     }
 
-    /// Reports whether some rule allows the request: the same as asking each rule, but quicker.
+    /// Reports whether some rule allows the request. The result is that of [`PolicyRule::allows`] for each rule.
     pub(crate) fn allows(&self, request: &CompiledRequest<'_>) -> bool {
-        let mut shapes = self.shapes & request.shapes;
-        while shapes != 0 {
-            let hash = request.hashes[shapes.trailing_zeros() as usize];
+        let mut target_patterns = self.target_patterns & request.target_patterns;
+        while target_patterns != 0 {
+            let pattern = target_patterns.trailing_zeros() as usize;
+            let Some(hash) = request.hashes.get(pattern).copied() else { break };
             let start = self.entries.partition_point(|entry| entry.target_hash < hash);
             let entries = self.entries.get(start..).unwrap_or_default().iter();
             let mut entries = entries.take_while(|entry| entry.target_hash == hash);
-            if entries.any(|entry| self.confirms(entry, request)) {
+            if entries.any(|entry| self.entry_allows(entry, request)) {
                 return true;
             }
-            shapes &= shapes - 1;
+            target_patterns &= target_patterns - 1;
         }
-        let scanned_rules = match request.attributes.target {
-            Target::Resource(_) => &self.scanned_resource_rules,
-            Target::Path(_) => &self.scanned_path_rules,
+        let unindexed_rules = match request.attributes.target {
+            Target::Resource(_) => &self.unindexed_resource_rules,
+            Target::Path(_) => &self.unindexed_path_rules,
         };
-        let mut scanned_rules =
-            scanned_rules.iter().filter(|scanned| scanned.verbs & request.verb != 0);
-        scanned_rules.any(|scanned| {
+        let mut unindexed_rules =
+            unindexed_rules.iter().filter(|scanned| scanned.verbs & request.verb != 0);
+        unindexed_rules.any(|scanned| {
             let rule = self.role.rules.get(scanned.rule_idx as usize);
             rule.is_some_and(|rule| rule.allows(request.attributes))
         })
@@ -196,12 +212,13 @@ impl CompiledRole {
 
     /// Reports whether [`allows`](Self::allows) may take much longer for this role than for others.
     pub(crate) fn is_slow(&self) -> bool {
-        let n_scanned_rules = self.scanned_resource_rules.len().max(self.scanned_path_rules.len());
-        n_scanned_rules > QUICK_SCANNED_RULES_MAX
+        let n_unindexed_rules =
+            self.unindexed_resource_rules.len().max(self.unindexed_path_rules.len());
+        n_unindexed_rules > QUICK_UNINDEXED_RULES_MAX
     }
 
     /// Reports whether an entry of an equal hash allows the request.
-    fn confirms(&self, entry: &RuleEntry, request: &CompiledRequest<'_>) -> bool {
+    fn entry_allows(&self, entry: &RuleEntry, request: &CompiledRequest<'_>) -> bool {
         if entry.verbs & request.verb == 0 {
             return false;
         }
@@ -226,31 +243,31 @@ impl CompiledRole {
 impl RuleTarget {
     /// The API group, the resource and, if the rule has names, the name.
     fn resource_of(self, rule: &PolicyRule) -> Option<(&str, &str, Option<&str>)> {
-        let api_group = element_of(&rule.api_groups, self.group_idx)?;
-        let resource = element_of(&rule.resources, self.resource_idx)?;
-        Some((api_group, resource, element_of(&rule.resource_names, self.name_idx)))
+        let api_group = list_element(&rule.api_groups, self.group_idx)?;
+        let resource = list_element(&rule.resources, self.resource_idx)?;
+        Some((api_group, resource, list_element(&rule.resource_names, self.name_idx)))
     }
 
     fn path_of(self, rule: &PolicyRule) -> Option<&str> {
-        element_of(&rule.non_resource_urls, self.resource_idx)
+        list_element(&rule.non_resource_urls, self.resource_idx)
     }
 }
 
-fn element_of(list: &[String], idx: u32) -> Option<&str> {
+fn list_element(list: &[String], idx: u32) -> Option<&str> {
     list.get(idx as usize).map(String::as_str)
 }
 
 /// Collects the entries of a role.
-struct EntriesBuilder<'h> {
+struct RuleEntriesBuilder<'h> {
     hash_builder: &'h RandomState,
     entries: Vec<RuleEntry>,
-    shapes: Shapes,
+    target_patterns: TargetPatternSet,
     target_filter: TargetFilter,
 }
 
-impl EntriesBuilder<'_> {
-    /// Adds the entries of a rule for resources; `false` if they are too many.
-    fn add_resources(&mut self, rule: &PolicyRule, rule_idx: u32, verbs: VerbSet) -> bool {
+impl RuleEntriesBuilder<'_> {
+    /// Adds the entries of a rule for resources. Returns `false` if they are too many.
+    fn add_resource_rule(&mut self, rule: &PolicyRule, rule_idx: u32, verbs: VerbSet) -> bool {
         let PolicyRule { api_groups, resources, resource_names, .. } = rule;
         let n_names = resource_names.len().max(1);
         let n_entries = api_groups.len().saturating_mul(resources.len()).saturating_mul(n_names);
@@ -262,22 +279,23 @@ impl EntriesBuilder<'_> {
             let group_hash = self.hash_builder.hash_one(api_group.as_str());
             for (resource_idx, resource) in (0..).zip(resources) {
                 let resource_hash = hash_rule_resource(self.hash_builder, resource);
-                let resource_shape = match resource.as_str() {
-                    "*" => ResourceShape::Any,
-                    resource if resource.starts_with("*/") => ResourceShape::AnyWithSubresource,
-                    _ => ResourceShape::Literal,
+                let resource_pattern = match resource.as_str() {
+                    "*" => ResourcePattern::Any,
+                    resource if resource.starts_with("*/") => ResourcePattern::AnyWithSubresource,
+                    _ => ResourcePattern::Literal,
                 };
-                let is_wild = api_group == "*" || resource_shape != ResourceShape::Literal;
+                let is_wild = api_group == "*" || resource_pattern != ResourcePattern::Literal;
                 self.target_filter |= match is_wild {
                     true => TargetFilter::MAX,
-                    false => filter_bit(combine_hashes(group_hash, resource_hash, None)),
+                    false => target_filter_bit(combine_hashes(group_hash, resource_hash, None)),
                 };
                 for name_idx in 0..n_names {
                     let name = resource_names.get(name_idx);
                     let name_hash = name.map(|name| self.hash_builder.hash_one(name.as_str()));
-                    let shape = target_shape(api_group == "*", name.is_some(), resource_shape);
+                    let target_pattern =
+                        resource_target_pattern(api_group == "*", name.is_some(), resource_pattern);
                     let name_idx = name_idx as u32;
-                    self.shapes |= 1 << shape;
+                    self.target_patterns |= 1 << target_pattern;
                     self.entries.push(RuleEntry {
                         target_hash: combine_hashes(group_hash, resource_hash, name_hash),
                         verbs,
@@ -295,16 +313,16 @@ impl EntriesBuilder<'_> {
         true
     }
 
-    /// Adds the entries of a rule for paths; `false` if they are too many or end in a wildcard.
-    fn add_paths(&mut self, rule: &PolicyRule, rule_idx: u32, verbs: VerbSet) -> bool {
+    /// Adds the entries of a rule for paths. Returns `false` if they are too many or if one ends in a wildcard.
+    fn add_path_rule(&mut self, rule: &PolicyRule, rule_idx: u32, verbs: VerbSet) -> bool {
         let paths = &rule.non_resource_urls;
         if paths.iter().any(|path| path.ends_with('*')) || !self.has_room_for(paths.len()) {
             return false;
         }
         for (resource_idx, path) in (0..).zip(paths) {
             let target_hash = self.hash_builder.hash_one(path.as_str());
-            self.shapes |= 1 << PATH_SHAPE;
-            self.target_filter |= filter_bit(target_hash);
+            self.target_patterns |= 1 << PATH_PATTERN;
+            self.target_filter |= target_filter_bit(target_hash);
             self.entries.push(RuleEntry {
                 target_hash,
                 verbs,
@@ -325,9 +343,9 @@ impl EntriesBuilder<'_> {
     }
 }
 
-/// Drops the entries all of whose verbs earlier entries grant on the same target, so that a request
-/// finds few entries even if very many rules are for the same target.
-fn without_needless_entries(entries: Vec<RuleEntry>, role: &Role) -> Vec<RuleEntry> {
+/// Removes an entry if earlier entries for the same target grant all its verbs. So a request finds few
+/// entries even if very many rules are for one target.
+fn remove_redundant_entries(entries: Vec<RuleEntry>, role: &Role) -> Vec<RuleEntry> {
     let has_same_target = |a: &RuleEntry, b: &RuleEntry| {
         let rule_of = |entry: &RuleEntry| role.rules.get(entry.target.rule_idx as usize);
         match (rule_of(a), rule_of(b)) {
@@ -359,50 +377,58 @@ fn without_needless_entries(entries: Vec<RuleEntry>, role: &Role) -> Vec<RuleEnt
     kept
 }
 
+#[expect(
+    clippy::indexing_slicing,
+    reason = "INVARIANT on TargetPattern: it is less than N_TARGET_PATTERNS"
+)]
 impl<'a> CompiledRequest<'a> {
     pub(crate) fn new(hash_builder: &RandomState, attributes: &'a Attributes<'a>) -> Self {
-        let verb = known_verb(attributes.verb);
-        let (mut shapes, mut hashes) = (0, [0; N_SHAPES]);
+        let verb = verb_bit(attributes.verb);
+        let (mut target_patterns, mut hashes) = (0, [0; N_TARGET_PATTERNS]);
         match &attributes.target {
             Target::Path(path) => {
-                shapes = 1 << PATH_SHAPE;
-                hashes[PATH_SHAPE] = hash_builder.hash_one(*path);
+                target_patterns = 1 << PATH_PATTERN;
+                hashes[PATH_PATTERN] = hash_builder.hash_one(*path);
             }
             Target::Resource(resource) => {
                 let literal = hash_resource(hash_builder, resource);
                 let any = hash_resource_parts(hash_builder, "*", "");
-                let any_with_subresource = (!resource.subresource.is_empty())
+                let wildcard_subresources = (!resource.subresource.is_empty())
                     .then(|| hash_resource_parts(hash_builder, "*", resource.subresource));
                 let resource_hashes = [
-                    (ResourceShape::Literal, Some(literal)),
-                    (ResourceShape::Any, Some(any)),
-                    (ResourceShape::AnyWithSubresource, any_with_subresource),
+                    (ResourcePattern::Literal, Some(literal)),
+                    (ResourcePattern::Any, Some(any)),
+                    (ResourcePattern::AnyWithSubresource, wildcard_subresources),
                 ];
                 let name_hash = Some(hash_builder.hash_one(resource.name));
                 for (is_any_group, api_group) in [(false, resource.api_group), (true, "*")] {
                     let group_hash = hash_builder.hash_one(api_group);
-                    for (resource_shape, resource_hash) in resource_hashes {
+                    for (resource_pattern, resource_hash) in resource_hashes {
                         let Some(resource_hash) = resource_hash else { continue };
                         for name_hash in [None, name_hash] {
-                            let shape =
-                                target_shape(is_any_group, name_hash.is_some(), resource_shape);
-                            shapes |= 1 << shape;
-                            hashes[shape] = combine_hashes(group_hash, resource_hash, name_hash);
+                            let target_pattern = resource_target_pattern(
+                                is_any_group,
+                                name_hash.is_some(),
+                                resource_pattern,
+                            );
+                            target_patterns |= 1 << target_pattern;
+                            hashes[target_pattern] =
+                                combine_hashes(group_hash, resource_hash, name_hash);
                         }
                     }
                 }
             }
         }
-        let literal_shape = match attributes.target {
-            Target::Path(_) => PATH_SHAPE,
-            Target::Resource(_) => target_shape(false, false, ResourceShape::Literal),
+        let literal_pattern = match attributes.target {
+            Target::Path(_) => PATH_PATTERN,
+            Target::Resource(_) => resource_target_pattern(false, false, ResourcePattern::Literal),
         };
-        let target_filter = filter_bit(hashes[literal_shape]);
-        Self { attributes, verb, shapes, hashes, target_filter }
+        let target_filter = target_filter_bit(hashes[literal_pattern]);
+        Self { attributes, verb, target_patterns, hashes, target_filter }
     }
 }
 
-fn filter_bit(target_hash: u64) -> TargetFilter {
+fn target_filter_bit(target_hash: u64) -> TargetFilter {
     1 << (target_hash >> (u64::BITS - TargetFilter::BITS.trailing_zeros()))
 }
 
@@ -422,7 +448,7 @@ fn hash_resource(hash_builder: &RandomState, resource: &Resource<'_>) -> u64 {
     if !resource.contains('/') {
         return hash_resource_parts(hash_builder, resource, subresource);
     }
-    // Rules write both parts in one text, of which the part up to the first slash counts as resource.
+    // A rule writes both parts in one text, and the part up to the first slash counts as the resource.
     match subresource {
         "" => hash_rule_resource(hash_builder, resource),
         subresource => hash_rule_resource(hash_builder, &format!("{resource}/{subresource}")),

@@ -11,18 +11,18 @@ use crate::permission_grid::{Permission, PermissionGrid};
 use crate::policy::PolicyRule;
 use crate::rules::RulePart;
 
-/// With at most this many requested_grids, each held rule is compared with all of them.
+/// With at most this many requested grids, each held rule is compared with all of them.
 const UNINDEXED_GRIDS_MAX: usize = 16;
 
 /// The permissions of the requested rules, and which of them held rules grant.
 #[derive(Debug)]
-pub(crate) struct Coverage<'w> {
+pub(crate) struct RuleCoverage<'w> {
     requested_grids: Vec<PermissionGrid<'w>>,
-    /// `None` if there are few requested_grids.
+    /// `None` if there are few requested grids.
     index: Option<GridIndex<'w>>,
     /// For each grid, the number of the last held rule that was compared with it.
-    last_compared: Vec<u64>,
-    n_held: u64,
+    last_held_rule_by_grid: Vec<u64>,
+    n_held_rules: u64,
     n_missing: u64,
     steps_left: u64,
 }
@@ -36,7 +36,7 @@ pub(crate) enum LimitExceeded {
     Steps,
 }
 
-impl<'w> Coverage<'w> {
+impl<'w> RuleCoverage<'w> {
     /// Starts with no permission granted. A step reads one element of a list or one word of bits.
     pub(crate) fn new(requested: &'w [PolicyRule], steps_max: u64) -> Result<Self, LimitExceeded> {
         let n_requested = n_combinations(requested);
@@ -46,12 +46,19 @@ impl<'w> Coverage<'w> {
         let n_entries: u64 = requested.iter().map(PolicyRule::n_entries).sum();
         let steps_left = steps_max.checked_sub(n_entries).ok_or(LimitExceeded::Steps)?;
         let requested_grids: Vec<PermissionGrid<'w>> =
-            requested.iter().flat_map(PermissionGrid::of_rule).collect();
+            requested.iter().flat_map(PermissionGrid::grids_of_rule).collect();
         let index =
             (requested_grids.len() > UNINDEXED_GRIDS_MAX).then(|| GridIndex::new(&requested_grids));
-        let last_compared = vec![0; requested_grids.len()];
+        let last_held_rule_by_grid = vec![0; requested_grids.len()];
         let n_missing = requested_grids.iter().map(PermissionGrid::n_missing).sum();
-        Ok(Self { requested_grids, index, last_compared, n_held: 0, n_missing, steps_left })
+        Ok(Self {
+            requested_grids,
+            index,
+            last_held_rule_by_grid,
+            n_held_rules: 0,
+            n_missing,
+            steps_left,
+        })
     }
 
     /// Marks the permissions that a held rule grants.
@@ -59,33 +66,36 @@ impl<'w> Coverage<'w> {
         if self.n_missing == 0 {
             return Ok(());
         }
-        spend(&mut self.steps_left, rule.n_entries())?;
-        self.n_held += 1;
+        spend_steps(&mut self.steps_left, rule.n_entries())?;
+        self.n_held_rules += 1;
         let held = HeldRule::new(rule);
         let index = self.index.take();
-        let outcome = match index.as_ref().and_then(|index| index.candidates(&held)) {
-            Some(candidates) => {
-                candidates.into_iter().flatten().try_for_each(|(_, at)| self.mark(*at, &held))
-            }
-            None => (0..self.requested_grids.len()).try_for_each(|at| self.mark(at, &held)),
+        let outcome = match index.as_ref().and_then(|index| index.candidate_grids(&held)) {
+            Some(candidates) => candidates
+                .into_iter()
+                .flatten()
+                .try_for_each(|(_, at)| self.mark_granted(*at, &held)),
+            None => (0..self.requested_grids.len()).try_for_each(|at| self.mark_granted(at, &held)),
         };
         self.index = index;
         outcome
     }
 
-    fn mark(&mut self, at: usize, held: &HeldRule<'_>) -> Result<(), LimitExceeded> {
-        spend(&mut self.steps_left, 1)?;
-        let (Some(grid), Some(last_compared)) =
-            (self.requested_grids.get_mut(at), self.last_compared.get_mut(at))
+    fn mark_granted(&mut self, at: usize, held: &HeldRule<'_>) -> Result<(), LimitExceeded> {
+        spend_steps(&mut self.steps_left, 1)?;
+        let (Some(grid), Some(last_held_rule_by_grid)) =
+            (self.requested_grids.get_mut(at), self.last_held_rule_by_grid.get_mut(at))
         else {
             return Ok(());
         };
-        if grid.n_missing() == 0 || std::mem::replace(last_compared, self.n_held) == self.n_held {
+        if grid.n_missing() == 0
+            || std::mem::replace(last_held_rule_by_grid, self.n_held_rules) == self.n_held_rules
+        {
             return Ok(());
         }
-        let part = grid.part_of(held);
-        spend(&mut self.steps_left, part.n_steps)?;
-        self.n_missing -= grid.mark(&part);
+        let part = grid.part_granted_by(held);
+        spend_steps(&mut self.steps_left, part.n_steps)?;
+        self.n_missing -= grid.mark_granted(&part);
         Ok(())
     }
 
@@ -95,19 +105,19 @@ impl<'w> Coverage<'w> {
     }
 
     /// Spends the steps that listing the missing permissions takes.
-    pub(crate) fn spend_on_missing(&mut self) -> Result<(), LimitExceeded> {
+    pub(crate) fn spend_steps_on_missing(&mut self) -> Result<(), LimitExceeded> {
         let incomplete = self.requested_grids.iter().filter(|grid| grid.n_missing() > 0);
-        spend(&mut self.steps_left, incomplete.map(PermissionGrid::n_combinations).sum())
+        spend_steps(&mut self.steps_left, incomplete.map(PermissionGrid::n_combinations).sum())
     }
 
     /// The permissions that no held rule grants, in the order of the requested rules and, for each, of
     /// API groups, resources, verbs and names; then of paths and verbs.
-    pub(crate) fn missing(&self) -> impl Iterator<Item = Permission<'w>> {
-        self.requested_grids.iter().flat_map(PermissionGrid::missing)
+    pub(crate) fn missing_permissions(&self) -> impl Iterator<Item = Permission<'w>> {
+        self.requested_grids.iter().flat_map(PermissionGrid::missing_permissions)
     }
 }
 
-fn spend(steps_left: &mut u64, n_steps: u64) -> Result<(), LimitExceeded> {
+fn spend_steps(steps_left: &mut u64, n_steps: u64) -> Result<(), LimitExceeded> {
     *steps_left = steps_left.checked_sub(n_steps).ok_or(LimitExceeded::Steps)?;
     Ok(())
 }
@@ -122,9 +132,9 @@ fn spend(steps_left: &mut u64, n_steps: u64) -> Result<(), LimitExceeded> {
 ///    that too many permissions are missing rather than too few.
 pub fn uncovered_rules(held: &[PolicyRule], requested: &[PolicyRule]) -> Vec<PolicyRule> {
     let covered = || -> Result<Vec<PolicyRule>, LimitExceeded> {
-        let mut coverage = Coverage::new(requested, crate::escalation::CHECK_STEPS_MAX)?;
+        let mut coverage = RuleCoverage::new(requested, crate::escalation::CHECK_STEPS_MAX)?;
         held.iter().try_for_each(|rule| coverage.add(rule))?;
-        Ok(coverage.missing().map(|permission| permission.rule()).collect())
+        Ok(coverage.missing_permissions().map(|permission_at| permission_at.rule()).collect())
     };
     covered().unwrap_or_else(|_| {
         let is_held = |rule: &&PolicyRule| held.contains(rule);
@@ -132,7 +142,7 @@ pub fn uncovered_rules(held: &[PolicyRule], requested: &[PolicyRule]) -> Vec<Pol
     })
 }
 
-/// An element of a list, and the number of a grid that has it.
+/// An element of a list, and the position of a grid that has it.
 type Posting<'w> = (&'w str, usize);
 
 /// Grids by the elements of their lists.
@@ -172,21 +182,21 @@ impl<'w> GridIndex<'w> {
         }
     }
 
-    /// The requested_grids that a held rule may grant a part of: those that share an element with it in the list
-    /// where they are fewest. `None` if that would be all requested_grids.
-    fn candidates<'i>(&'i self, held: &HeldRule<'_>) -> Option<Vec<&'i [Posting<'w>]>> {
+    /// Finds the grids that a held rule may grant a part of. Each list of the rule gives the grids that share
+    /// an element with it; the shortest result is returned. Returns `None` if it contains all grids.
+    fn candidate_grids<'i>(&'i self, held: &HeldRule<'_>) -> Option<Vec<&'i [Posting<'w>]>> {
         let find = |postings: &'i [Posting<'w>], values: &[&str]| -> Vec<&'i [Posting<'w>]> {
-            values.iter().map(|value| postings_of(postings, value)).collect()
+            values.iter().map(|value| find_postings(postings, value)).collect()
         };
-        let verbs = (!held.verbs.is_any).then(|| find(&self.verbs, &held.verbs.values));
+        let verbs = (!held.verbs.has_wildcard).then(|| find(&self.verbs, &held.verbs.values));
         if held.has_urls() {
             return verbs;
         }
-        let api_groups =
-            (!held.api_groups.is_any).then(|| find(&self.api_groups, &held.api_groups.values));
-        let resources = (!held.resources.is_any).then(|| {
+        let api_groups = (!held.api_groups.has_wildcard)
+            .then(|| find(&self.api_groups, &held.api_groups.values));
+        let resources = (!held.resources.has_wildcard).then(|| {
             let mut found = find(&self.resources, &held.resources.values);
-            found.extend(find(&self.subresources, &held.any_with_subresource));
+            found.extend(find(&self.subresources, &held.wildcard_subresources));
             found
         });
         let names = (!held.resource_names.is_empty())
@@ -197,13 +207,14 @@ impl<'w> GridIndex<'w> {
     }
 }
 
-/// The postings of an element.
-fn postings_of<'i, 'w>(postings: &'i [Posting<'w>], value: &str) -> &'i [Posting<'w>] {
+/// Finds the postings of an element.
+fn find_postings<'i, 'w>(postings: &'i [Posting<'w>], value: &str) -> &'i [Posting<'w>] {
     let start = postings.partition_point(|(own, _)| *own < value);
     let rest = postings.get(start..).unwrap_or_default();
     let end = rest.partition_point(|(own, _)| *own == value);
     rest.get(..end).unwrap_or_default()
 }
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -239,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_covered() {
+    fn permissions_that_are_covered() {
         check(&["get@core:pods"], &["get@core:pods"], &[]);
         check(&["get@core:*/scale"], &["get@core:foo/scale"], &[]);
         check(
@@ -255,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_covered() {
+    fn permissions_that_are_not_covered() {
         check(
             &["delete,update@core:builds,deployments", "delete@core:pods"],
             &["delete,update@core:builds,deployments,pods"],

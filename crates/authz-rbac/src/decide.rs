@@ -8,19 +8,19 @@ use foldhash::fast::RandomState;
 
 use crate::compiled_role::CompiledRequest;
 use crate::explain;
-use crate::index::{CLUSTER_SCOPE, HeldBinding, RoleId, ScopeId, bindings_in_scope, by_role};
+use crate::index::{CLUSTER_SCOPE, HeldBinding, RoleId, ScopeId, bindings_in_scope, chunk_by_role};
 use crate::policy::{Binding, Principal, Subject};
 use crate::snapshot::{RoleLookupError, Snapshot};
 
 /// The result of searching for a binding that grants a request.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum GrantSearch<'s> {
+pub(crate) enum GrantSearchResult<'s> {
     /// This binding grants the request.
     Granted(Grant<'s>),
     /// No binding grants the request.
     NotGranted {
         /// Whether the role of some binding of the user does not exist.
-        has_broken_bindings: bool,
+        has_dangling_bindings: bool,
     },
 }
 
@@ -39,20 +39,22 @@ impl Snapshot {
     /// Allowing allocates nothing unless the recorder is on.
     pub fn authorize(&self, attributes: &Attributes<'_>, mut recorder: Recorder<'_>) -> Decision {
         let Some(user) = attributes.user else { return Decision::no_opinion("") };
-        let search = match recorder.is_on() {
+        let search = match recorder.is_enabled() {
             true => explain::find_grant(self, user, attributes, &mut recorder),
             false => self.find_grant(user, attributes),
         };
         match search {
-            GrantSearch::Granted(Grant { binding, subject_idx }) => {
+            GrantSearchResult::Granted(Grant { binding, subject_idx }) => {
                 let bindings: Arc<Binding> = Arc::clone(binding);
-                Decision::allow(Reason::RbacGrant { bindings, number: subject_idx })
+                Decision::allow(Reason::RbacGrant { bindings, grant_idx: subject_idx })
             }
-            GrantSearch::NotGranted { has_broken_bindings: false } => Decision::no_opinion(""),
-            GrantSearch::NotGranted { has_broken_bindings: true } => {
-                let errors = self.role_lookup_errors(user, namespace_of(attributes));
+            GrantSearchResult::NotGranted { has_dangling_bindings: false } => {
+                Decision::no_opinion("")
+            }
+            GrantSearchResult::NotGranted { has_dangling_bindings: true } => {
+                let errors = self.role_lookup_errors(user, request_namespace(attributes));
                 if errors.is_empty() {
-                    // They are bindings of other names with the same hash.
+                    // The dangling bindings belong to other names with the same hash.
                     return Decision::no_opinion("");
                 }
                 let messages: Vec<String> = errors.iter().map(ToString::to_string).collect();
@@ -61,20 +63,22 @@ impl Snapshot {
         }
     }
 
-    fn find_grant(&self, user: &User, attributes: &Attributes<'_>) -> GrantSearch<'_> {
-        let mut roles = RoleChecks {
+    fn find_grant(&self, user: &User, attributes: &Attributes<'_>) -> GrantSearchResult<'_> {
+        let mut roles = RoleChecker {
             snapshot: self,
             request: CompiledRequest::new(&self.hash_builder, attributes),
             slow_denying_roles: HashSet::default(),
-            has_broken_bindings: false,
+            has_dangling_bindings: false,
         };
-        let namespace = match namespace_of(attributes) {
+        let namespace = match request_namespace(attributes) {
             "" => None,
             namespace => self.scope(namespace).map(|scope| scope.id),
         };
         match roles.find_first_grant(user, namespace) {
-            Some(grant) => GrantSearch::Granted(grant),
-            None => GrantSearch::NotGranted { has_broken_bindings: roles.has_broken_bindings },
+            Some(grant) => GrantSearchResult::Granted(grant),
+            None => {
+                GrantSearchResult::NotGranted { has_dangling_bindings: roles.has_dangling_bindings }
+            }
         }
     }
 
@@ -94,30 +98,30 @@ pub(crate) struct Grant<'s> {
 }
 
 impl Grant<'_> {
-    fn order(&self) -> (&str, usize) {
+    fn sort_key(&self) -> (&str, usize) {
         (self.binding.name(), self.subject_idx)
     }
 }
 
-/// Checks roles against one request.
-struct RoleChecks<'s, 'a> {
+/// Checks the roles of a user against one request.
+struct RoleChecker<'s, 'a> {
     snapshot: &'s Snapshot,
     request: CompiledRequest<'a>,
     /// Roles that take long to check and do not allow the request. Several groups of a user may hold
     /// the same role, and a slow one is checked once.
     slow_denying_roles: HashSet<RoleId, RandomState>,
-    has_broken_bindings: bool,
+    has_dangling_bindings: bool,
 }
 
-impl<'s> RoleChecks<'s, '_> {
+impl<'s> RoleChecker<'s, '_> {
     /// Finds the first ClusterRoleBinding by name that grants the request to the user, or else the first
     /// RoleBinding of the namespace, and the first subject of the binding that means the user.
     ///
-    /// Each user and group lists its bindings to a role in the order of names, so only the first of
-    /// each is compared. The first of all is the first for every one of its subjects.
+    /// The index sorts the bindings of a user or group to one role by name, so only the first binding of
+    /// each role is compared. The first binding of all is also the first for each of its subjects.
     fn find_first_grant(&mut self, user: &User, namespace: Option<ScopeId>) -> Option<Grant<'s>> {
         let (mut in_cluster, mut in_namespace) = (None, None);
-        self.snapshot.subjects.for_each_held(user, |principal, held| {
+        self.snapshot.subjects.for_each_principal(user, |principal, held| {
             let in_cluster_scope = bindings_in_scope(held, CLUSTER_SCOPE);
             self.replace_if_earlier_grant(principal, in_cluster_scope, &mut in_cluster);
             if let (Some(namespace), None) = (namespace, in_cluster) {
@@ -136,13 +140,14 @@ impl<'s> RoleChecks<'s, '_> {
         held: &[HeldBinding],
         first_grant: &mut Option<Grant<'s>>,
     ) {
-        for held in by_role(held) {
+        for held in chunk_by_role(held) {
             if held.first().is_none_or(|held| !self.allows(held.role)) {
                 continue;
             }
-            let mut grants = held.iter().filter_map(|held| self.snapshot.grant_of(held, principal));
+            let mut grants =
+                held.iter().filter_map(|held| self.snapshot.resolve_grant(held, principal));
             if let Some(grant) = grants.next()
-                && first_grant.is_none_or(|first| grant.order() < first.order())
+                && first_grant.is_none_or(|first| grant.sort_key() < first.sort_key())
             {
                 *first_grant = Some(grant);
             }
@@ -152,12 +157,12 @@ impl<'s> RoleChecks<'s, '_> {
     fn allows(&mut self, role: RoleId) -> bool {
         let entry = self.snapshot.role_entry(role);
         if entry.is_some_and(|entry| {
-            entry.target_filter & self.request.target_filter == 0 && entry.compiled.is_some()
+            entry.target_filter & self.request.target_filter == 0 && entry.compiled_role.is_some()
         }) {
             return false;
         }
-        let Some(compiled) = entry.and_then(|entry| entry.compiled.as_deref()) else {
-            self.has_broken_bindings = true;
+        let Some(compiled) = entry.and_then(|entry| entry.compiled_role.as_deref()) else {
+            self.has_dangling_bindings = true;
             return false;
         };
         if !compiled.is_slow() {
@@ -175,15 +180,15 @@ impl<'s> RoleChecks<'s, '_> {
 }
 
 /// The namespace in which RoleBindings apply to a request; empty for paths and cluster-scoped resources.
-pub(crate) fn namespace_of<'a>(attributes: &Attributes<'a>) -> &'a str {
+pub(crate) fn request_namespace<'a>(attributes: &Attributes<'a>) -> &'a str {
     attributes.resource().map_or("", |resource| resource.namespace)
 }
 
-/// The number of a grant is the position of the subject.
+/// The index of a grant is the position of the subject in the binding.
 impl RbacBindings for Binding {
-    fn grant(&self, number: usize) -> Option<RbacGrant<'_>> {
+    fn grant(&self, grant_idx: usize) -> Option<RbacGrant<'_>> {
         let namespace = self.namespace();
-        let subject = self.subjects.get(number);
+        let subject = self.subjects.get(grant_idx);
         Some(RbacGrant {
             binding_namespace: namespace,
             binding_name: self.name(),
@@ -201,7 +206,7 @@ pub(crate) fn describe_subject(subject: &Subject, namespace: &str) -> String {
 }
 
 fn to_reason_subject<'a>(subject: &'a Subject, binding_namespace: &'a str) -> RbacSubject<'a> {
-    let namespace = subject.namespace_in(binding_namespace);
+    let namespace = subject.effective_namespace(binding_namespace);
     RbacSubject { kind: &subject.kind, name: &subject.name, namespace }
 }
 

@@ -10,7 +10,7 @@ use std::collections::HashSet;
 use authz::{Resource, User};
 
 use crate::combinations::ROLE_COMBINATIONS_MAX;
-use crate::coverage::{Coverage, LimitExceeded};
+use crate::coverage::{LimitExceeded, RuleCoverage};
 use crate::missing_permissions::MissingPermissions;
 use crate::policy::{Binding, GROUP, PolicyRule, Role};
 use crate::rules::HeldRules;
@@ -27,7 +27,7 @@ pub const QUICK_CHECK_STEPS_MAX: u64 = 50_000;
 
 /// The reason why a user may not write a role or a binding.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
+pub enum EscalationRefusal {
     /// The object grants permissions that the user does not hold.
     #[error(transparent)]
     NotHeld(MissingPermissions),
@@ -38,7 +38,7 @@ pub enum Refusal {
     /// role is not found.
     #[error("{resource}.rbac.authorization.k8s.io {} not found", go_compat::quote(.name))]
     RoleNotFound {
-        /// `roles` or `clusterroles`.
+        /// The resource of the role: `roles` or `clusterroles`.
         resource: &'static str,
         /// The name of the role.
         name: String,
@@ -55,13 +55,13 @@ pub enum Refusal {
     TooManyCombinations(u64),
     /// The check takes more steps than the caller allows. The API answers that the object is invalid.
     #[error(
-        "to compare the role with all that the user holds takes too many steps; split the role into \
+        "to compare the role with all that the user holds_all takes too many steps; split the role into \
          several, or have it written by a user who may escalate or bind"
     )]
     TooManySteps,
 }
 
-impl From<LimitExceeded> for Refusal {
+impl From<LimitExceeded> for EscalationRefusal {
     fn from(unbounded: LimitExceeded) -> Self {
         match unbounded {
             LimitExceeded::Combinations(n) => Self::TooManyCombinations(n),
@@ -77,7 +77,7 @@ pub fn is_superuser(user: &User) -> bool {
 
 /// The resource on which a user must be allowed `escalate` to write a role without holding its rules.
 /// `name` is the one in the path of the request, which is empty for a creation.
-pub fn escalate_target<'a>(role: &'a Role, name: &'a str) -> Resource<'a> {
+pub fn escalate_check_target<'a>(role: &'a Role, name: &'a str) -> Resource<'a> {
     let namespace = role.metadata.namespace.as_str();
     let resource = if namespace.is_empty() { "clusterroles" } else { "roles" };
     Resource {
@@ -91,7 +91,7 @@ pub fn escalate_target<'a>(role: &'a Role, name: &'a str) -> Resource<'a> {
 }
 
 /// The resource on which a user must be allowed `bind` to write a binding without holding its rules.
-pub fn bind_target(binding: &Binding) -> Resource<'_> {
+pub fn bind_check_target(binding: &Binding) -> Resource<'_> {
     Resource {
         api_group: &binding.role_ref.api_group,
         api_version: "*",
@@ -115,87 +115,97 @@ impl Snapshot {
     /// is the object that it replaces. An update that changes nothing is not checked.
     ///
     /// # Errors
-    /// Returns the reason why the user may not write it.
-    pub fn confirm_role(
+    /// Returns the reason why the user may not write the object.
+    pub fn check_role_write(
         &self,
         user: &User,
         role: &Role,
         old: Option<&Role>,
         steps_max: u64,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), EscalationRefusal> {
         if is_superuser(user) || old == Some(role) {
             return Ok(());
         }
         let held = self.held_rules(user, &role.metadata.namespace);
         let is_aggregated = role.is_aggregated() || old.is_some_and(Role::is_aggregated);
-        let holds_everything = !is_aggregated || holds(&held, &cluster_admin_rules(), steps_max)?;
-        confirm_held(user, held, &role.rules, steps_max)?;
-        if holds_everything { Ok(()) } else { Err(Refusal::Aggregation) }
+        let holds_everything =
+            !is_aggregated || holds_all(&held, &cluster_admin_rules(), steps_max)?;
+        check_rules_held(user, held, &role.rules, steps_max)?;
+        if holds_everything { Ok(()) } else { Err(EscalationRefusal::Aggregation) }
     }
 
     /// Checks that a user who is neither superuser nor allowed `bind` may write `binding`. `old`
     /// is the object that it replaces. An update that changes nothing is not checked.
     ///
     /// # Errors
-    /// Returns the reason why the user may not write it.
-    pub fn confirm_binding(
+    /// Returns the reason why the user may not write the object.
+    pub fn check_binding_write(
         &self,
         user: &User,
         binding: &Binding,
         old: Option<&Binding>,
         steps_max: u64,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), EscalationRefusal> {
         if is_superuser(user) || old == Some(binding) {
             return Ok(());
         }
         let role = match self.role_of(binding) {
             Ok(role) => role,
-            Err(error) => return Err(lookup_refusal(binding, error)),
+            Err(error) => return Err(refusal_for_missing_role(binding, error)),
         };
-        confirm_held(user, self.held_rules(user, binding.namespace()), &role.rules, steps_max)
+        check_rules_held(user, self.held_rules(user, binding.namespace()), &role.rules, steps_max)
     }
 }
 
 /// Checks that held rules grant all permissions of the requested rules.
 ///
 /// # Errors
-/// Returns what is not held, or that the check would go beyond its limits.
-pub fn confirm_held(
+/// Returns the permissions that the user does not hold, or the limit that the check exceeds.
+pub fn check_rules_held(
     user: &User,
     held: HeldRules<'_>,
     requested: &[PolicyRule],
     steps_max: u64,
-) -> Result<(), Refusal> {
-    let mut coverage = Coverage::new(requested, steps_max)?;
-    add_held(&mut coverage, &held)?;
+) -> Result<(), EscalationRefusal> {
+    let mut coverage = RuleCoverage::new(requested, steps_max)?;
+    add_held_rules(&mut coverage, &held)?;
     if coverage.n_missing() == 0 {
         return Ok(());
     }
-    coverage.spend_on_missing()?;
-    Err(Refusal::NotHeld(MissingPermissions::new(user, &coverage, held.errors)))
+    coverage.spend_steps_on_missing()?;
+    Err(EscalationRefusal::NotHeld(MissingPermissions::new(
+        user,
+        &coverage,
+        held.role_lookup_errors,
+    )))
 }
 
-fn holds(
+fn holds_all(
     held: &HeldRules<'_>,
     requested: &[PolicyRule],
     steps_max: u64,
 ) -> Result<bool, LimitExceeded> {
-    let mut coverage = Coverage::new(requested, steps_max)?;
-    add_held(&mut coverage, held)?;
+    let mut coverage = RuleCoverage::new(requested, steps_max)?;
+    add_held_rules(&mut coverage, held)?;
     Ok(coverage.n_missing() == 0)
 }
 
 /// Adds held rules to a coverage. A role that several bindings grant is added once.
-fn add_held(coverage: &mut Coverage<'_>, held: &HeldRules<'_>) -> Result<(), LimitExceeded> {
+fn add_held_rules(
+    coverage: &mut RuleCoverage<'_>,
+    held: &HeldRules<'_>,
+) -> Result<(), LimitExceeded> {
     let mut added_roles: HashSet<*const PolicyRule> = HashSet::new();
     let distinct = held.roles.iter().filter(|rules| added_roles.insert(rules.as_ptr()));
     distinct.copied().flatten().try_for_each(|rule| coverage.add(rule))
 }
 
-fn lookup_refusal(binding: &Binding, error: RoleLookupError) -> Refusal {
+fn refusal_for_missing_role(binding: &Binding, error: RoleLookupError) -> EscalationRefusal {
     match role_resource(&binding.role_ref.kind) {
-        Some(resource) => Refusal::RoleNotFound { resource, name: binding.role_ref.name.clone() },
-        None => Refusal::UnsupportedKind(error),
+        Some(resource) => {
+            EscalationRefusal::RoleNotFound { resource, name: binding.role_ref.name.clone() }
+        }
+        None => EscalationRefusal::UnsupportedKind(error),
     }
 }
 

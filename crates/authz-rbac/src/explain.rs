@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 use std::cell::Cell;
 
-use authz::{Attributes, Event, Recorder, Target, User};
+use authz::{Attributes, Recorder, Target, TraceEvent, User};
 
-use crate::decide::{Grant, GrantSearch, describe_subject, namespace_of};
+use crate::decide::{Grant, GrantSearchResult, describe_subject, request_namespace};
 use crate::policy::{Binding, PolicyRule, Role};
 use crate::rules::{RulePart, parts_of_request};
 use crate::snapshot::{RoleLookupError, Snapshot, UserBinding};
@@ -20,12 +20,12 @@ const SHOWN_ELEMENTS_MAX: usize = 100;
 /// the user, and for each group of the user all groups that are allowed the request.
 const COMPARISONS_MAX: usize = 20_000;
 
-/// How many more names may be compared.
+/// The number of names that may still be compared.
 struct ComparisonBudget(Cell<usize>);
 
 impl ComparisonBudget {
-    /// Takes one comparison; `false` if none is left.
-    fn take_one(&self) -> bool {
+    /// Takes one comparison from the budget. Returns `false` if none is left.
+    fn try_take_one(&self) -> bool {
         let rest = self.0.get().checked_sub(1);
         self.0.set(rest.unwrap_or_default());
         rest.is_some()
@@ -39,29 +39,29 @@ pub(crate) fn find_grant<'s>(
     user: &User,
     attributes: &Attributes<'_>,
     recorder: &mut Recorder<'_>,
-) -> GrantSearch<'s> {
-    let mut has_broken_bindings = false;
-    for held in snapshot.bindings_of_user(user, namespace_of(attributes)) {
+) -> GrantSearchResult<'s> {
+    let mut has_dangling_bindings = false;
+    for held in snapshot.bindings_of_user(user, request_namespace(attributes)) {
         let UserBinding { binding, subject_idx, role } = held;
         let event = || binding_event(binding, Some(subject_idx));
         let Some(compiled) = role else {
-            has_broken_bindings = true;
+            has_dangling_bindings = true;
             let error = RoleLookupError::new(binding).to_string();
-            recorder.note(|| event().with("allows", false).with("error", error));
+            recorder.record(|| event().with_field("allows", false).with_field("error", error));
             continue;
         };
         let mut rules = (0_usize..).zip(&compiled.role.rules);
         if let Some((rule_idx, rule)) = rules.find(|(_, rule)| rule.allows(attributes)) {
-            recorder.note(|| {
-                let event = event().with("allows", true).with("ruleIndex", rule_idx);
-                event.with("rule", rule.to_string())
+            recorder.record(|| {
+                let event = event().with_field("allows", true).with_field("ruleIndex", rule_idx);
+                event.with_field("rule", rule.to_string())
             });
-            return GrantSearch::Granted(Grant { binding, subject_idx });
+            return GrantSearchResult::Granted(Grant { binding, subject_idx });
         }
-        recorder.note(|| event().with("allows", false));
+        recorder.record(|| event().with_field("allows", false));
     }
-    note_near_misses(snapshot, user, attributes, recorder);
-    GrantSearch::NotGranted { has_broken_bindings }
+    record_near_misses(snapshot, user, attributes, recorder);
+    GrantSearchResult::NotGranted { has_dangling_bindings }
 }
 
 /// Records what almost allowed the request, the most useful first:
@@ -70,7 +70,7 @@ pub(crate) fn find_grant<'s>(
 ///    resource or path only if that is similar to the one of the request;
 /// 2. a binding of the user that would allow the request in another namespace;
 /// 3. a user or group that is allowed the request and has a name similar to that of the user.
-fn note_near_misses(
+fn record_near_misses(
     snapshot: &Snapshot,
     user: &User,
     attributes: &Attributes<'_>,
@@ -82,23 +82,26 @@ fn note_near_misses(
     misses.truncate(NEAR_MISSES_MAX);
     misses.extend(similar_subjects(snapshot, user, attributes, budget));
     for miss in misses {
-        recorder.note(|| miss);
+        recorder.record(|| miss);
     }
 }
 
-fn binding_event(binding: &Binding, subject_idx: Option<usize>) -> Event {
-    let mut event = Event::new("binding").with("name", binding.name());
+fn binding_event(binding: &Binding, subject_idx: Option<usize>) -> TraceEvent {
+    let mut event = TraceEvent::new("binding").with_field("name", binding.name());
     if !binding.namespace().is_empty() {
-        event = event.with("namespace", binding.namespace());
+        event = event.with_field("namespace", binding.namespace());
     }
-    let event = event.with("role", format!("{} {}", binding.role_ref.kind, binding.role_ref.name));
+    let event =
+        event.with_field("role", format!("{} {}", binding.role_ref.kind, binding.role_ref.name));
     match subject_idx.and_then(|idx| binding.subjects.get(idx)) {
-        Some(subject) => event.with("subject", describe_subject(subject, binding.namespace())),
+        Some(subject) => {
+            event.with_field("subject", describe_subject(subject, binding.namespace()))
+        }
         None => event,
     }
 }
 
-fn near_miss_event(binding: &Binding) -> Event {
+fn near_miss_event(binding: &Binding) -> TraceEvent {
     let mut event = binding_event(binding, None);
     event.kind = "nearMiss".into();
     event
@@ -109,10 +112,10 @@ fn rules_lacking_one_part(
     user: &User,
     attributes: &Attributes<'_>,
     budget: &ComparisonBudget,
-) -> Vec<Event> {
+) -> Vec<TraceEvent> {
     let mut misses = Vec::new();
     for UserBinding { binding, role, .. } in
-        snapshot.bindings_of_user(user, namespace_of(attributes))
+        snapshot.bindings_of_user(user, request_namespace(attributes))
     {
         let rules = role.map(|compiled| compiled.role.rules.iter().enumerate());
         for (rule_idx, rule) in rules.into_iter().flatten() {
@@ -120,9 +123,9 @@ fn rules_lacking_one_part(
                 let elements = part.list_in(rule).iter().take(SHOWN_ELEMENTS_MAX);
                 misses.push(
                     near_miss_event(binding)
-                        .with("ruleIndex", rule_idx)
-                        .with("lacks", part.field_name())
-                        .with("has", elements.cloned().collect::<Vec<_>>()),
+                        .with_field("ruleIndex", rule_idx)
+                        .with_field("lacks", part.field_name())
+                        .with_field("has", elements.cloned().collect::<Vec<_>>()),
                 );
                 if misses.len() >= NEAR_MISSES_MAX {
                     return misses;
@@ -164,7 +167,7 @@ fn is_useful_hint(
         elements.any(|element| {
             is_part(element, requested)
                 || is_part(requested, element)
-                || (budget.take_one() && field_errors::nearest_word(requested, [element]).is_some())
+                || (budget.try_take_one() && field_errors::nearest_word(requested, [element]).is_some())
         })
     };
     match (part, &attributes.target) {
@@ -185,17 +188,17 @@ fn bindings_in_other_namespaces(
     snapshot: &Snapshot,
     user: &User,
     attributes: &Attributes<'_>,
-) -> Vec<Event> {
+) -> Vec<TraceEvent> {
     if attributes.resource().is_none() {
         return Vec::new();
     }
-    let requested_namespace = namespace_of(attributes);
+    let requested_namespace = request_namespace(attributes);
     let mut granting_bindings: Vec<&Binding> = Vec::new();
     for namespace in snapshot.namespaces().filter(|name| *name != requested_namespace) {
         let Some(scope) = snapshot.scope(namespace) else { continue };
         let held_bindings = snapshot.bindings_in_scope(user, scope).into_iter();
         let granting = held_bindings.filter(|held| {
-            held.role.is_some_and(|compiled| allows_by_rules(&compiled.role, attributes))
+            held.role.is_some_and(|compiled| any_rule_allows(&compiled.role, attributes))
         });
         granting_bindings.extend(granting.map(|held| held.binding.as_ref()));
         if granting_bindings.len() >= NEAR_MISSES_MAX {
@@ -204,10 +207,10 @@ fn bindings_in_other_namespaces(
     }
     granting_bindings.sort_unstable_by_key(|binding| (binding.namespace(), binding.name()));
     let events = granting_bindings.into_iter().map(near_miss_event);
-    events.map(|event| event.with("lacks", "namespace")).collect()
+    events.map(|event| event.with_field("lacks", "namespace")).collect()
 }
 
-fn allows_by_rules(role: &Role, attributes: &Attributes<'_>) -> bool {
+fn any_rule_allows(role: &Role, attributes: &Attributes<'_>) -> bool {
     role.rules.iter().any(|rule| rule.allows(attributes))
 }
 
@@ -216,7 +219,7 @@ fn similar_subjects(
     user: &User,
     attributes: &Attributes<'_>,
     budget: &ComparisonBudget,
-) -> Vec<Event> {
+) -> Vec<TraceEvent> {
     let (mut users, mut groups) = (Vec::new(), Vec::new());
     for binding in snapshot.granting_bindings(attributes) {
         for subject in &binding.subjects {
@@ -225,13 +228,13 @@ fn similar_subjects(
         }
     }
     let nearest = |field: &'static str, own: &str, allowed: &[String]| {
-        let candidates = allowed.iter().map(String::as_str).take_while(|_| budget.take_one());
+        let candidates = allowed.iter().map(String::as_str).take_while(|_| budget.try_take_one());
         let similar = field_errors::nearest_word(
             own,
             candidates.filter(|name| are_last_parts_similar(own, name)),
         )?;
-        let event = Event::new("nearMiss").with("lacks", "subject");
-        Some(event.with(field, own).with("allowed", similar))
+        let event = TraceEvent::new("nearMiss").with_field("lacks", "subject");
+        Some(event.with_field(field, own).with_field("allowed", similar))
     };
     let by_name = nearest("user", &user.name, &users);
     let by_group = user.groups.iter().filter_map(|group| nearest("group", group, &groups));

@@ -10,7 +10,7 @@ pub(crate) struct HeldRule<'o> {
     pub(crate) api_groups: ValueSet<'o>,
     pub(crate) resources: ValueSet<'o>,
     /// The subresource of each resource such as `*/scale`, sorted.
-    pub(crate) any_with_subresource: Vec<&'o str>,
+    pub(crate) wildcard_subresources: Vec<&'o str>,
     /// Sorted; an empty list stands for all names.
     pub(crate) resource_names: Vec<&'o str>,
     urls: Vec<&'o str>,
@@ -21,7 +21,7 @@ pub(crate) struct HeldRule<'o> {
 /// A list in which `*` stands for everything.
 #[derive(Debug)]
 pub(crate) struct ValueSet<'o> {
-    pub(crate) is_any: bool,
+    pub(crate) has_wildcard: bool,
     /// The values, sorted, without duplicates.
     pub(crate) values: Vec<&'o str>,
 }
@@ -33,12 +33,12 @@ impl<'o> HeldRule<'o> {
         Self {
             verbs: ValueSet::new(&rule.verbs),
             api_groups: ValueSet::new(&rule.api_groups),
-            // They stay sorted, since all lose the same prefix.
-            any_with_subresource: subresources.collect(),
+            // The subresources stay sorted, because all lose the same prefix.
+            wildcard_subresources: subresources.collect(),
             resources,
-            resource_names: sorted(rule.resource_names.iter().map(String::as_str)),
-            urls: sorted(rule.non_resource_urls.iter().map(String::as_str)),
-            url_prefixes: prefixes(&rule.non_resource_urls),
+            resource_names: sort_distinct(rule.resource_names.iter().map(String::as_str)),
+            urls: sort_distinct(rule.non_resource_urls.iter().map(String::as_str)),
+            url_prefixes: collect_url_prefixes(&rule.non_resource_urls),
         }
     }
 
@@ -55,20 +55,20 @@ impl<'o> HeldRule<'o> {
                 self.resources.contains(requested)
                     || requested
                         .split_once('/')
-                        .is_some_and(|(_, own)| contains_sorted(&self.any_with_subresource, own))
+                        .is_some_and(|(_, own)| contains_sorted(&self.wildcard_subresources, own))
             }
             RulePart::ResourceName => {
                 self.resource_names.is_empty() || contains_sorted(&self.resource_names, requested)
             }
             RulePart::Path => {
-                contains_sorted(&self.urls, requested) || self.has_prefix_of(requested)
+                contains_sorted(&self.urls, requested) || self.has_prefix_for(requested)
             }
         }
     }
 
     /// Reports whether a URL begins with one of the prefixes. Since none is a prefix of another, only
     /// the last one that is not after the URL can be.
-    fn has_prefix_of(&self, url: &str) -> bool {
+    fn has_prefix_for(&self, url: &str) -> bool {
         let n_before = self.url_prefixes.partition_point(|prefix| *prefix <= url);
         let last = n_before.checked_sub(1).and_then(|at| self.url_prefixes.get(at));
         last.is_some_and(|prefix| url.starts_with(prefix))
@@ -77,32 +77,32 @@ impl<'o> HeldRule<'o> {
 
 impl<'o> ValueSet<'o> {
     fn new(list: &'o [String]) -> Self {
-        let values = sorted(list.iter().map(String::as_str));
-        Self { is_any: contains_sorted(&values, "*"), values }
+        let values = sort_distinct(list.iter().map(String::as_str));
+        Self { has_wildcard: contains_sorted(&values, "*"), values }
     }
 
     fn contains(&self, requested: &str) -> bool {
-        self.is_any || contains_sorted(&self.values, requested)
+        self.has_wildcard || contains_sorted(&self.values, requested)
     }
 }
 
-fn sorted<'o>(list: impl Iterator<Item = &'o str>) -> Vec<&'o str> {
+fn sort_distinct<'o>(list: impl Iterator<Item = &'o str>) -> Vec<&'o str> {
     let mut list: Vec<&str> = list.collect();
     list.sort_unstable();
     list.dedup();
     list
 }
 
-fn contains_sorted(sorted: &[&str], requested: &str) -> bool {
-    sorted.binary_search(&requested).is_ok()
+fn contains_sorted(sort_distinct: &[&str], requested: &str) -> bool {
+    sort_distinct.binary_search(&requested).is_ok()
 }
 
-fn prefixes(urls: &[String]) -> Vec<&str> {
+fn collect_url_prefixes(urls: &[String]) -> Vec<&str> {
     let starred = urls.iter().filter(|url| url.ends_with('*'));
-    let mut prefixes = sorted(starred.map(|url| url.trim_end_matches('*')));
-    // A text that begins with another comes right after it, or after others that do.
-    prefixes.dedup_by(|own, kept| own.starts_with(*kept));
-    prefixes
+    let mut collect_url_prefixes = sort_distinct(starred.map(|url| url.trim_end_matches('*')));
+    // In sorted order, all texts with a common prefix directly follow that prefix.
+    collect_url_prefixes.dedup_by(|own, kept| own.starts_with(*kept));
+    collect_url_prefixes
 }
 
 #[cfg(test)]

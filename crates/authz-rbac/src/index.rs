@@ -38,27 +38,27 @@ pub(crate) const UNRESOLVABLE_ROLE: RoleId = RoleId(u32::MAX);
 #[derive(Debug, Clone)]
 pub(crate) struct Scope {
     pub(crate) id: ScopeId,
-    /// The roles by name, those included to which a binding refers and that do not exist.
-    pub(crate) roles: Map<Arc<str>, RoleUse>,
+    /// The roles by name. A role to which a binding refers has an entry even if it does not exist.
+    pub(crate) roles: Map<Arc<str>, RoleUsage>,
     /// The bindings by name.
-    pub(crate) bindings: Map<BindingByName, BoundRole>,
+    pub(crate) bindings: Map<BindingNameKey, BindingIds>,
 }
 
 /// The number of a role, and how many bindings refer to it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct RoleUse {
+pub(crate) struct RoleUsage {
     pub(crate) id: RoleId,
     pub(crate) n_bindings: u32,
 }
 
-/// A role, or one to which a binding refers and that does not exist.
+/// A role by its number. The role need not exist: a binding may refer to one that does not.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RoleEntry {
-    /// That of the compiled role; no bits if the role does not exist. It lies here because most roles
-    /// of a user have nothing to do with a request, and this tells so without reading them.
+    /// The filter of the compiled role; no bits if the role does not exist. The copy is here because most
+    /// roles of a user do not match a request, and a check of the copy does not read the role.
     pub(crate) target_filter: TargetFilter,
     /// `None` if the role does not exist.
-    pub(crate) compiled: Option<Arc<CompiledRole>>,
+    pub(crate) compiled_role: Option<Arc<CompiledRole>>,
 }
 
 /// All bindings by number.
@@ -67,22 +67,21 @@ pub(crate) type Bindings = Slab<Arc<Binding>>;
 /// The bindings of each user and each group. Service accounts are users, by the names that
 /// authentication gives them.
 ///
-/// Names are known by their hashes alone, so that a lookup reads no text. The bindings of two names with
-/// the same hash are in one list; the reader compares the subject of a binding before it counts.
+/// The keys are hashes of names, so a lookup reads no text. The bindings of two names with the same hash
+/// are in one list, so the caller compares the subject of a binding before it uses the binding.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SubjectIndex {
     hash_builder: RandomState,
     users: Map<NameHash, HeldBindings>,
     groups: Map<NameHash, HeldBindings>,
-    /// Makes all names collide, for tests.
+    /// Gives all names the same hash, for tests.
     #[cfg(test)]
-    pub(crate) collide: bool,
+    pub(crate) all_names_collide: bool,
 }
 
 type NameHash = u64;
 
-/// The bindings of one subject. INVARIANT: in the order of scopes, for each of roles, and for each of
-/// binding names.
+/// The bindings of one subject. INVARIANT: sorted by scope, then by role, then by the name of the binding.
 pub(crate) type HeldBindings = Arc<[HeldBinding]>;
 
 /// A binding of one subject.
@@ -95,9 +94,9 @@ pub(crate) struct HeldBinding {
     pub(crate) subject_idx: u32,
 }
 
-/// A binding, its namespace and its role, by their numbers.
+/// The numbers of a binding, of its namespace and of its role.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct BoundRole {
+pub(crate) struct BindingIds {
     pub(crate) scope: ScopeId,
     pub(crate) binding: BindingId,
     pub(crate) role: RoleId,
@@ -105,7 +104,7 @@ pub(crate) struct BoundRole {
 
 /// A binding as the key of a map: bindings are equal if their names are.
 #[derive(Debug, Clone)]
-pub(crate) struct BindingByName(pub(crate) Arc<Binding>);
+pub(crate) struct BindingNameKey(pub(crate) Arc<Binding>);
 
 impl Scope {
     pub(crate) fn new(id: ScopeId) -> Self {
@@ -121,14 +120,13 @@ impl SubjectIndex {
     /// Calls `visit` with the user and the bindings of the user, and then with each group of the user and
     /// its bindings. Bindings of other names with the same hash may be among them.
     #[inline]
-    pub(crate) fn for_each_held<'s, 'u>(
+    pub(crate) fn for_each_principal<'s, 'u>(
         &'s self,
         user: &'u User,
         mut visit: impl FnMut(Principal<'u>, &'s [HeldBinding]),
     ) {
-        if let Some(held) = self.users.get(&self.hash_name(&user.name)) {
-            visit(Principal::User(&user.name), held);
-        }
+        // Both maps are read before the first visit, so that their cache misses overlap.
+        let mut held_by_user = self.users.get(&self.hash_name(&user.name));
         for groups in user.groups.chunks(GROUPS_BATCH) {
             let mut hashes = [0; GROUPS_BATCH];
             for (hash, group) in hashes.iter_mut().zip(groups) {
@@ -136,23 +134,32 @@ impl SubjectIndex {
             }
             let hashes = hashes.get(..groups.len()).unwrap_or_default();
             let held_by_groups = self.groups.get_batch::<_, _, GROUPS_BATCH>(hashes);
-            // Starts reading all lists before the first is needed.
-            let ends = held_by_groups.iter().flatten().flat_map(|held| [held.first(), held.last()]);
+            // Reads the ends of all lists first, so that the cache misses overlap.
+            let lists = held_by_groups.iter().flatten().chain(&held_by_user);
+            let ends = lists.flat_map(|held| [held.first(), held.last()]);
             black_box(ends.flatten().fold(0, |all, held| all ^ held.role.0));
+            if let Some(held) = held_by_user.take() {
+                visit(Principal::User(&user.name), held);
+            }
             for (group, held) in groups.iter().zip(held_by_groups) {
                 if let Some(held) = held {
                     visit(Principal::Group(group), held);
                 }
             }
         }
+        if let Some(held) = held_by_user {
+            visit(Principal::User(&user.name), held);
+        }
     }
 
     /// Adds a binding to those of each of its subjects.
-    pub(crate) fn add(&mut self, binding: &Binding, bound: BoundRole, bindings: &Bindings) {
+    pub(crate) fn add(&mut self, binding: &Binding, bound: BindingIds, bindings: &Bindings) {
         for (subject_idx, subject) in (0..).zip(&binding.subjects) {
-            let Some((map, hash)) = self.map_of(subject, binding.namespace()) else { continue };
+            let Some((map, hash)) = self.map_for_subject(subject, binding.namespace()) else {
+                continue;
+            };
             let held = map.get_or_insert_with(hash, Arc::default);
-            let idx = position_of(held, bound, binding.name(), bindings);
+            let idx = position_of_binding(held, bound, binding.name(), bindings);
             let rest = held.get(idx..).unwrap_or_default();
             let is_earlier_subject = |own: &HeldBinding| {
                 let other = binding.subjects.get(own.subject_idx as usize);
@@ -162,7 +169,7 @@ impl SubjectIndex {
             if own_entries.any(is_earlier_subject) {
                 continue;
             }
-            let BoundRole { scope, binding, role } = bound;
+            let BindingIds { scope, binding, role } = bound;
             let added = HeldBinding { scope, role, binding, subject_idx };
             let (before, after) = held.split_at(idx);
             *held = before.iter().chain([&added]).chain(after).copied().collect();
@@ -170,11 +177,13 @@ impl SubjectIndex {
     }
 
     /// Removes a binding from those of each of its subjects.
-    pub(crate) fn remove(&mut self, binding: &Binding, bound: BoundRole, bindings: &Bindings) {
+    pub(crate) fn remove(&mut self, binding: &Binding, bound: BindingIds, bindings: &Bindings) {
         for subject in &binding.subjects {
-            let Some((map, hash)) = self.map_of(subject, binding.namespace()) else { continue };
+            let Some((map, hash)) = self.map_for_subject(subject, binding.namespace()) else {
+                continue;
+            };
             let Some(held) = map.get_mut(&hash) else { continue };
-            let idx = position_of(held, bound, binding.name(), bindings);
+            let idx = position_of_binding(held, bound, binding.name(), bindings);
             let (before, after) = held.split_at(idx);
             let n_removed = after.iter().take_while(|own| own.binding == bound.binding).count();
             let after = after.get(n_removed..).unwrap_or_default();
@@ -186,7 +195,7 @@ impl SubjectIndex {
     }
 
     /// The map and the key of the user or group that a subject of a binding in `namespace` means.
-    fn map_of(
+    fn map_for_subject(
         &mut self,
         subject: &Subject,
         namespace: &str,
@@ -202,7 +211,7 @@ impl SubjectIndex {
     #[inline]
     fn hash_name(&self, name: &str) -> NameHash {
         #[cfg(test)]
-        if self.collide {
+        if self.all_names_collide {
             return 0;
         }
         self.hash_builder.hash_one(name)
@@ -210,9 +219,9 @@ impl SubjectIndex {
 }
 
 /// The position of a binding in the order of [`HeldBindings`].
-fn position_of(
+fn position_of_binding(
     held: &[HeldBinding],
-    bound: BoundRole,
+    bound: BindingIds,
     binding_name: &str,
     bindings: &Bindings,
 ) -> usize {
@@ -234,10 +243,10 @@ pub(crate) fn bindings_in_scope(held: &[HeldBinding], scope: ScopeId) -> &[HeldB
 }
 
 /// Splits the bindings of one subject in one scope by role.
-pub(crate) fn by_role(mut held: &[HeldBinding]) -> impl Iterator<Item = &[HeldBinding]> {
+pub(crate) fn chunk_by_role(mut held: &[HeldBinding]) -> impl Iterator<Item = &[HeldBinding]> {
     std::iter::from_fn(move || {
         let role = held.first()?.role;
-        // Most subjects hold a role by one binding; some by very many.
+        // Most subjects hold a role through one binding, some through very many.
         let n_equal = match held.get(1) {
             Some(second) if second.role == role => held.partition_point(|own| own.role <= role),
             Some(_) | None => 1,
@@ -248,22 +257,22 @@ pub(crate) fn by_role(mut held: &[HeldBinding]) -> impl Iterator<Item = &[HeldBi
     })
 }
 
-impl Borrow<str> for BindingByName {
+impl Borrow<str> for BindingNameKey {
     fn borrow(&self) -> &str {
         self.0.name()
     }
 }
 
-impl Hash for BindingByName {
+impl Hash for BindingNameKey {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.0.name().hash(state);
     }
 }
 
-impl PartialEq for BindingByName {
+impl PartialEq for BindingNameKey {
     fn eq(&self, other: &Self) -> bool {
         self.0.name() == other.0.name()
     }
 }
 
-impl Eq for BindingByName {}
+impl Eq for BindingNameKey {}

@@ -7,6 +7,8 @@
 //! and its reconciliation, listing who is granted a request.
 //! Must not know: HTTP, serde, the other authorizers, where roles are stored.
 
+#![cfg_attr(not(test), deny(clippy::indexing_slicing))]
+
 mod policy;
 mod rules;
 
@@ -31,20 +33,23 @@ mod reconcile;
 
 pub use aggregation::AGGREGATION_PASSES_MAX;
 pub use bootstrap::{
-    BOOTSTRAP_POLICY_JSON, BootstrapPolicy, Change, bootstrap, resource_access_reviewer,
+    BOOTSTRAP_POLICY_JSON, BootstrapPolicy, PolicyChange, reconcile_bootstrap_policy,
+    resource_access_reviewer_role,
 };
 pub use combinations::{ROLE_COMBINATIONS_MAX, RULE_COMBINATIONS_MAX, n_combinations};
 pub use coverage::uncovered_rules;
 pub use escalation::{
-    CHECK_STEPS_MAX, QUICK_CHECK_STEPS_MAX, Refusal, bind_target, confirm_held, escalate_target,
-    is_superuser,
+    CHECK_STEPS_MAX, EscalationRefusal, QUICK_CHECK_STEPS_MAX, bind_check_target, check_rules_held,
+    escalate_check_target, is_superuser,
 };
 pub use missing_permissions::MissingPermissions;
 pub use policy::{
     AggregationRule, Binding, GROUP, LabelExpression, LabelSelector, Metadata, PolicyRule, Role,
     RoleRef, Subject,
 };
-pub use reconcile::{AUTOUPDATE_ANNOTATION, Extras, Reconciled, reconcile_binding, reconcile_role};
+pub use reconcile::{
+    AUTOUPDATE_ANNOTATION, ExtrasPolicy, ReconcileOperation, reconcile_binding, reconcile_role,
+};
 pub use rules::HeldRules;
 pub use snapshot::{RoleLookupError, Snapshot};
-pub use who_can::{SUPERUSER_GROUP, WhoCan};
+pub use who_can::{SUPERUSER_GROUP, WhoCanResult};

@@ -5,7 +5,7 @@ use std::fmt;
 
 use authz::User;
 
-use crate::coverage::Coverage;
+use crate::coverage::RuleCoverage;
 use crate::permission_grid::{Permission, PermissionTarget};
 use crate::policy::PolicyRule;
 use crate::snapshot::RoleLookupError;
@@ -30,19 +30,24 @@ pub struct MissingPermissions {
     /// The missing permissions, each with one verb, API group, resource and name.
     pub rules: Vec<PolicyRule>,
     /// The number of missing permissions that are not in `rules`.
-    pub n_more: u64,
+    pub n_unlisted: u64,
     /// The roles of the user that do not exist, whose rules are not counted as held.
-    pub errors: Vec<RoleLookupError>,
+    pub role_lookup_errors: Vec<RoleLookupError>,
 }
 
 impl MissingPermissions {
-    pub(crate) fn new(user: &User, coverage: &Coverage<'_>, errors: Vec<RoleLookupError>) -> Self {
+    pub(crate) fn new(
+        user: &User,
+        coverage: &RuleCoverage<'_>,
+        role_lookup_errors: Vec<RoleLookupError>,
+    ) -> Self {
         let mut lines = MessageLines::default();
-        let missing = coverage.missing().filter(|permission| lines.add(permission));
-        let rules: Vec<PolicyRule> = missing.map(|permission| permission.rule()).collect();
-        let n_more = coverage.n_missing() - rules.len() as u64;
+        let missing =
+            coverage.missing_permissions().filter(|permission_at| lines.add(permission_at));
+        let rules: Vec<PolicyRule> = missing.map(|permission_at| permission_at.rule()).collect();
+        let n_unlisted = coverage.n_missing() - rules.len() as u64;
         let (user, groups) = (user.name.clone(), user.groups.clone());
-        Self { user, groups, rules, n_more, errors }
+        Self { user, groups, rules, n_unlisted, role_lookup_errors }
     }
 }
 
@@ -55,9 +60,9 @@ struct MessageLines<'w> {
 }
 
 impl<'w> MessageLines<'w> {
-    /// Adds a permission if there is room for it; `false` if not.
-    fn add(&mut self, permission: &Permission<'w>) -> bool {
-        let Permission { verb, target } = *permission;
+    /// Adds a permission if there is room for it. Returns `false` if there is not.
+    fn add(&mut self, permission_at: &Permission<'w>) -> bool {
+        let Permission { verb, target } = *permission_at;
         let (line, n_bytes) = match target {
             PermissionTarget::Resource { api_group, resource, name } => {
                 ((target, None), api_group.len() + resource.len() + name.map_or(0, str::len))
@@ -84,8 +89,8 @@ impl fmt::Display for MissingPermissions {
         let lines: BTreeSet<String> =
             merge_verbs(&self.rules).iter().map(PolicyRule::to_string).collect();
         let mut lines: Vec<String> = lines.into_iter().collect();
-        if self.n_more > 0 {
-            lines.push(format!("and {} more", self.n_more));
+        if self.n_unlisted > 0 {
+            lines.push(format!("and {} more", self.n_unlisted));
         }
         write!(
             f,
@@ -93,9 +98,9 @@ impl fmt::Display for MissingPermissions {
              held:\n{}",
             lines.join("\n"),
         )?;
-        if !self.errors.is_empty() {
+        if !self.role_lookup_errors.is_empty() {
             let messages: Vec<String> =
-                self.errors.iter().map(RoleLookupError::to_string).collect();
+                self.role_lookup_errors.iter().map(RoleLookupError::to_string).collect();
             write!(f, "; resolution errors: [{}]", field_errors::aggregate(&messages))?;
         }
         Ok(())

@@ -7,31 +7,31 @@ use crate::rules::RulePart;
 const WORD_BITS: usize = u64::BITS as usize;
 const N_AXES: usize = 4;
 
-/// The combinations of the lists of a rule, those for resources or those for paths. The bit of each is
-/// set once a held rule grants it.
+/// One bit for each combination of the lists of a rule, either for resources or for paths. A bit is set
+/// as soon as a held rule grants its combination.
 #[derive(Debug)]
 pub(crate) struct PermissionGrid<'w> {
-    /// The lists, those first that change last in the order of permissions.
-    axes: [Axis<'w>; N_AXES],
+    /// The lists. In the order of permissions, the last list changes first.
+    axes: [GridAxis<'w>; N_AXES],
     /// The axis whose entries are the bits of a row: the longest, so that there are few rows.
-    along: usize,
+    bit_axis: usize,
     /// The other axes, in order.
-    across: [usize; N_AXES - 1],
-    row_words: usize,
-    rows: Vec<u64>,
+    row_axes: [usize; N_AXES - 1],
+    words_per_row: usize,
+    granted_bits: Vec<u64>,
     n_missing: u64,
 }
 
 /// One list of a rule.
 #[derive(Debug, Clone, Copy)]
-struct Axis<'w> {
-    /// `None` where there is no further list.
+struct GridAxis<'w> {
+    /// `None` if the rule has fewer lists than the grid has axes.
     part: Option<RulePart>,
-    /// Empty for a list of names that stands for all, and where there is no list.
+    /// The elements. Empty if the axis has no list, and for a list of names that stands for all names.
     values: &'w [String],
 }
 
-/// A single permission.
+/// One permission: a verb on one target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Permission<'w> {
     pub(crate) verb: &'w str,
@@ -48,45 +48,56 @@ pub(crate) enum PermissionTarget<'w> {
 /// The part of a grid that one held rule grants: for each axis the granted elements, as bits.
 #[derive(Debug)]
 pub(crate) struct GrantedPart {
-    masks: [Vec<u64>; N_AXES],
+    granted_masks: [Vec<u64>; N_AXES],
     is_empty: bool,
     /// The number of steps to find and to mark the part.
     pub(crate) n_steps: u64,
 }
 
+#[expect(
+    clippy::indexing_slicing,
+    reason = "INVARIANT: `bit_axis` and `row_axes` are positions of axes, and every array has one element for each axis"
+)]
 impl<'w> PermissionGrid<'w> {
-    /// The requested_grids of a rule: none, one, or two for a rule that is about resources and paths.
-    pub(crate) fn of_rule(rule: &'w PolicyRule) -> impl Iterator<Item = Self> {
-        let axis = |part: RulePart| Axis { part: Some(part), values: part.list_in(rule) };
+    /// Makes the grids of a rule: none, one, or two if the rule is about resources and paths.
+    pub(crate) fn grids_of_rule(rule: &'w PolicyRule) -> impl Iterator<Item = Self> {
+        let axis = |part: RulePart| GridAxis { part: Some(part), values: part.list_in(rule) };
         let resources =
             [RulePart::ApiGroup, RulePart::Resource, RulePart::Verb, RulePart::ResourceName]
                 .map(axis);
-        let unnamed = Axis { part: Some(RulePart::ResourceName), values: &[] };
-        let none = Axis { part: None, values: &[] };
+        let unnamed = GridAxis { part: Some(RulePart::ResourceName), values: &[] };
+        let none = GridAxis { part: None, values: &[] };
         let paths = [axis(RulePart::Path), axis(RulePart::Verb), unnamed, none];
-        let is_empty = |axes: &[Axis<'w>; N_AXES]| {
+        let is_empty = |axes: &[GridAxis<'w>; N_AXES]| {
             let can_be_empty =
-                |axis: &Axis<'_>| matches!(axis.part, Some(RulePart::ResourceName) | None);
+                |axis: &GridAxis<'_>| matches!(axis.part, Some(RulePart::ResourceName) | None);
             axes.iter().any(|axis| axis.values.is_empty() && !can_be_empty(axis))
         };
         [resources, paths].into_iter().filter(move |axes| !is_empty(axes)).map(Self::new)
     }
 
-    fn new(axes: [Axis<'w>; N_AXES]) -> Self {
-        let along = (0..N_AXES).max_by_key(|at| axes[*at].len()).unwrap_or_default();
-        let across = match along {
+    fn new(axes: [GridAxis<'w>; N_AXES]) -> Self {
+        let bit_axis = (0..N_AXES).max_by_key(|at| axes[*at].len()).unwrap_or_default();
+        let row_axes = match bit_axis {
             0 => [1, 2, 3],
             1 => [0, 2, 3],
             2 => [0, 1, 3],
             _ => [0, 1, 2],
         };
-        let row_words = axes[along].len().div_ceil(WORD_BITS);
-        let n_rows: usize = across.iter().map(|at| axes[*at].len()).product();
-        let n_missing = (n_rows * axes[along].len()) as u64;
-        Self { axes, along, across, row_words, rows: vec![0; n_rows * row_words], n_missing }
+        let words_per_row = axes[bit_axis].len().div_ceil(WORD_BITS);
+        let n_rows: usize = row_axes.iter().map(|at| axes[*at].len()).product();
+        let n_missing = (n_rows * axes[bit_axis].len()) as u64;
+        Self {
+            axes,
+            bit_axis,
+            row_axes,
+            words_per_row,
+            granted_bits: vec![0; n_rows * words_per_row],
+            n_missing,
+        }
     }
 
-    /// How many permissions nobody was found to grant.
+    /// The number of permissions that no held rule grants.
     pub(crate) fn n_missing(&self) -> u64 {
         self.n_missing
     }
@@ -101,38 +112,39 @@ impl<'w> PermissionGrid<'w> {
         axis.map_or(&[], |axis| axis.values)
     }
 
-    /// The part of the grid that a held rule grants.
-    pub(crate) fn part_of(&self, held: &HeldRule<'_>) -> GrantedPart {
-        let mut part = GrantedPart { masks: Default::default(), is_empty: false, n_steps: 0 };
+    /// Computes the part of the grid that a held rule grants.
+    pub(crate) fn part_granted_by(&self, held: &HeldRule<'_>) -> GrantedPart {
+        let mut part =
+            GrantedPart { granted_masks: Default::default(), is_empty: false, n_steps: 0 };
         let mut n_rows = 1;
         for (at, axis) in self.axes.iter().enumerate() {
-            let (mask, n_granted) = axis.granted_by(held);
+            let (mask, n_granted) = axis.elements_granted_by(held);
             part.n_steps += axis.len() as u64;
             if n_granted == 0 {
                 return GrantedPart { is_empty: true, ..part };
             }
-            n_rows *= if at == self.along { 1 } else { n_granted };
-            part.masks[at] = mask;
+            n_rows *= if at == self.bit_axis { 1 } else { n_granted };
+            part.granted_masks[at] = mask;
         }
-        part.n_steps += (n_rows * self.row_words) as u64;
+        part.n_steps += (n_rows * self.words_per_row) as u64;
         part
     }
 
-    /// Marks a part as granted, and returns how much of it was missing before.
-    pub(crate) fn mark(&mut self, part: &GrantedPart) -> u64 {
+    /// Marks a part as granted. Returns the number of its permissions that were missing before.
+    pub(crate) fn mark_granted(&mut self, part: &GrantedPart) -> u64 {
         if part.is_empty {
             return 0;
         }
-        let Self { axes, along, across, row_words, rows, n_missing } = self;
-        let [outer, middle, inner] = across.map(|at| &part.masks[at]);
-        let [_, n_middle, n_inner] = across.map(|at| axes[at].len());
+        let Self { axes, bit_axis, row_axes, words_per_row, granted_bits, n_missing } = self;
+        let [outer, middle, inner] = row_axes.map(|at| &part.granted_masks[at]);
+        let [_, n_middle, n_inner] = row_axes.map(|at| axes[at].len());
         let mut n_new = 0;
-        for a in ones(outer) {
-            for b in ones(middle) {
-                for c in ones(inner) {
-                    let start = ((a * n_middle + b) * n_inner + c) * *row_words;
-                    let row = rows.iter_mut().skip(start).take(*row_words);
-                    for (word, granted) in row.zip(&part.masks[*along]) {
+        for a in set_bit_positions(outer) {
+            for b in set_bit_positions(middle) {
+                for c in set_bit_positions(inner) {
+                    let start = ((a * n_middle + b) * n_inner + c) * *words_per_row;
+                    let row = granted_bits.iter_mut().skip(start).take(*words_per_row);
+                    for (word, granted) in row.zip(&part.granted_masks[*bit_axis]) {
                         n_new += u64::from((granted & !*word).count_ones());
                         *word |= granted;
                     }
@@ -144,7 +156,7 @@ impl<'w> PermissionGrid<'w> {
     }
 
     /// The permissions that no held rule grants, in order.
-    pub(crate) fn missing(&self) -> impl Iterator<Item = Permission<'w>> {
+    pub(crate) fn missing_permissions(&self) -> impl Iterator<Item = Permission<'w>> {
         let lengths = self.axes.map(|axis| axis.len());
         let n_all = if self.n_missing == 0 { 0 } else { lengths.iter().product() };
         (0..n_all).filter_map(move |number| {
@@ -153,20 +165,20 @@ impl<'w> PermissionGrid<'w> {
                 places[at] = rest % lengths[at];
                 rest /= lengths[at];
             }
-            (!self.is_granted(places)).then(|| self.permission(places)).flatten()
+            (!self.is_granted(places)).then(|| self.permission_at(places)).flatten()
         })
     }
 
     fn is_granted(&self, places: [usize; N_AXES]) -> bool {
-        let [a, b, c] = self.across.map(|at| places[at]);
-        let [_, n_middle, n_inner] = self.across.map(|at| self.axes[at].len());
+        let [a, b, c] = self.row_axes.map(|at| places[at]);
+        let [_, n_middle, n_inner] = self.row_axes.map(|at| self.axes[at].len());
         let row = (a * n_middle + b) * n_inner + c;
-        let bit = places[self.along];
-        let word = self.rows.get(row * self.row_words + bit / WORD_BITS);
+        let bit = places[self.bit_axis];
+        let word = self.granted_bits.get(row * self.words_per_row + bit / WORD_BITS);
         word.is_some_and(|word| word >> (bit % WORD_BITS) & 1 == 1)
     }
 
-    fn permission(&self, places: [usize; N_AXES]) -> Option<Permission<'w>> {
+    fn permission_at(&self, places: [usize; N_AXES]) -> Option<Permission<'w>> {
         let entry = |at: usize| self.axes[at].values.get(places[at]).map(String::as_str);
         match self.axes[0].part {
             Some(RulePart::Path) => {
@@ -182,18 +194,20 @@ impl<'w> PermissionGrid<'w> {
     }
 }
 
-impl Axis<'_> {
+impl GridAxis<'_> {
     /// The number of values, at least 1: an empty or missing list counts as one value.
     fn len(&self) -> usize {
         self.values.len().max(1)
     }
 
     /// The elements that a held rule grants, as bits, and their number.
-    fn granted_by(&self, held: &HeldRule<'_>) -> (Vec<u64>, usize) {
+    fn elements_granted_by(&self, held: &HeldRule<'_>) -> (Vec<u64>, usize) {
         let mut mask = vec![0; self.len().div_ceil(WORD_BITS)];
         let mut n_granted = 0;
         let mut grant = |at: usize| {
-            mask[at / WORD_BITS] |= 1 << (at % WORD_BITS);
+            if let Some(word) = mask.get_mut(at / WORD_BITS) {
+                *word |= 1 << (at % WORD_BITS);
+            }
             n_granted += 1;
         };
         match self.part {
@@ -234,7 +248,7 @@ impl Permission<'_> {
 }
 
 /// The numbers of the bits that are set.
-fn ones(mask: &[u64]) -> impl Iterator<Item = usize> {
+fn set_bit_positions(mask: &[u64]) -> impl Iterator<Item = usize> {
     mask.iter().enumerate().flat_map(|(at, word)| {
         let mut rest = *word;
         std::iter::from_fn(move || {

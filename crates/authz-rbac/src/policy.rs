@@ -18,7 +18,7 @@ pub struct Metadata {
     pub name: String,
     /// The labels, by which cluster roles are aggregated.
     pub labels: BTreeMap<String, String>,
-    /// The annotations.
+    /// The annotations, one of which excludes an object from reconciliation.
     pub annotations: BTreeMap<String, String>,
 }
 
@@ -29,7 +29,7 @@ pub struct Role {
     pub metadata: Metadata,
     /// The permissions that the role grants.
     pub rules: Vec<PolicyRule>,
-    /// Which other ClusterRoles supply the rules; ClusterRoles only.
+    /// Selects the ClusterRoles that supply the rules of an aggregated ClusterRole.
     pub aggregation_rule: Option<AggregationRule>,
 }
 
@@ -66,7 +66,7 @@ pub struct Subject {
     pub kind: String,
     /// The API group of the kind. Decisions ignore it.
     pub api_group: String,
-    /// The name.
+    /// The name of the user, group or service account.
     pub name: String,
     /// The namespace of a service account; empty for that of the binding.
     pub namespace: String,
@@ -77,9 +77,9 @@ pub struct Subject {
 pub struct RoleRef {
     /// The API group of the kind. Decisions ignore it.
     pub api_group: String,
-    /// `Role` or `ClusterRole`.
+    /// The kind of the role: `Role` or `ClusterRole`.
     pub kind: String,
-    /// The name.
+    /// The name of the role.
     pub name: String,
 }
 
@@ -95,7 +95,7 @@ pub struct AggregationRule {
 pub struct LabelSelector {
     /// Labels that must have these values.
     pub match_labels: BTreeMap<String, String>,
-    /// Further requirements.
+    /// Further requirements on labels, which must hold as well.
     pub match_expressions: Vec<LabelExpression>,
 }
 
@@ -110,7 +110,7 @@ pub struct LabelExpression {
     pub values: Vec<String>,
 }
 
-/// A user or a group, as a request has them.
+/// A user or a group of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Principal<'a> {
     /// The user of this name.
@@ -149,7 +149,7 @@ impl Subject {
     pub(crate) fn user_name(&self, namespace: &str) -> Option<Cow<'_, str>> {
         match self.kind.as_str() {
             "User" => Some(Cow::Borrowed(&self.name)),
-            "ServiceAccount" => match self.namespace_in(namespace) {
+            "ServiceAccount" => match self.effective_namespace(namespace) {
                 "" => None,
                 own => Some(Cow::Owned(format!("system:serviceaccount:{own}:{}", self.name))),
             },
@@ -163,13 +163,13 @@ impl Subject {
     }
 
     /// Reports whether a subject of a binding in `namespace` means this user or group. Allocates nothing.
-    pub(crate) fn means(&self, principal: Principal<'_>, namespace: &str) -> bool {
+    pub(crate) fn matches_principal(&self, principal: Principal<'_>, namespace: &str) -> bool {
         match (self.kind.as_str(), principal) {
             ("User", Principal::User(name)) | ("Group", Principal::Group(name)) => {
                 self.name == name
             }
             ("ServiceAccount", Principal::User(name)) => {
-                let own = self.namespace_in(namespace);
+                let own = self.effective_namespace(namespace);
                 let rest = name.strip_prefix("system:serviceaccount:");
                 let rest = rest.and_then(|rest| rest.strip_prefix(own)?.strip_prefix(':'));
                 !own.is_empty() && rest == Some(&self.name)
@@ -185,13 +185,13 @@ impl Subject {
     }
 
     /// The namespace of a service account in a binding of `namespace`.
-    pub(crate) fn namespace_in<'a>(&'a self, namespace: &'a str) -> &'a str {
+    pub(crate) fn effective_namespace<'a>(&'a self, namespace: &'a str) -> &'a str {
         if self.namespace.is_empty() { namespace } else { &self.namespace }
     }
 }
 
 impl Role {
-    /// The name.
+    /// The name in the metadata.
     pub fn name(&self) -> &str {
         &self.metadata.name
     }
@@ -203,7 +203,7 @@ impl Role {
 }
 
 impl Binding {
-    /// The name.
+    /// The name in the metadata.
     pub fn name(&self) -> &str {
         &self.metadata.name
     }
@@ -244,9 +244,16 @@ mod tests {
             for namespace in ["", "ns1", "ns2"] {
                 for name in accounts.iter().map(String::as_str).chain(["ci", ""]) {
                     let user_name = subject.user_name(namespace);
-                    let means = |principal| subject.means(principal, namespace);
-                    assert_eq!(means(Principal::User(name)), user_name.as_deref() == Some(name));
-                    assert_eq!(means(Principal::Group(name)), subject.group_name() == Some(name));
+                    let matches_principal =
+                        |principal| subject.matches_principal(principal, namespace);
+                    assert_eq!(
+                        matches_principal(Principal::User(name)),
+                        user_name.as_deref() == Some(name)
+                    );
+                    assert_eq!(
+                        matches_principal(Principal::Group(name)),
+                        subject.group_name() == Some(name)
+                    );
                 }
             }
         }

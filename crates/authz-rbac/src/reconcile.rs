@@ -8,18 +8,18 @@ use crate::policy::{AggregationRule, Binding, LabelSelector, Metadata, Role, Sub
 /// The annotation that, set to `false`, excludes an object from reconciliation.
 pub const AUTOUPDATE_ANNOTATION: &str = "rbac.authorization.kubernetes.io/autoupdate";
 
-/// The treatment of permissions and subjects that an object has and that are not expected.
+/// What reconciliation does with permissions and subjects of an object that are not expected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Extras {
-    /// They stay; missing ones are added.
+pub enum ExtrasPolicy {
+    /// Extra ones stay; missing ones are added.
     Keep,
-    /// They are removed; the object becomes the expected one.
+    /// Extra ones are removed; the object becomes the expected one.
     Remove,
 }
 
-/// The write that reconciliation of an object takes.
+/// The write that reconciles an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Reconciled<T> {
+pub enum ReconcileOperation<T> {
     /// The object needs no write.
     Unchanged,
     /// The object differs but is excluded by [`AUTOUPDATE_ANNOTATION`].
@@ -40,19 +40,21 @@ pub enum Reconciled<T> {
 pub fn reconcile_role(
     expected: &Role,
     existing: Option<&Role>,
-    extras: Extras,
-) -> Reconciled<Role> {
+    extras: ExtrasPolicy,
+) -> ReconcileOperation<Role> {
     let Some(existing) = existing else {
-        return Reconciled::Create(expected.clone());
+        return ReconcileOperation::Create(expected.clone());
     };
-    let mut role =
-        Role { metadata: merge(&existing.metadata, &expected.metadata), ..existing.clone() };
+    let mut role = Role {
+        metadata: merge_metadata(&existing.metadata, &expected.metadata),
+        ..existing.clone()
+    };
     let missing = uncovered_rules(&existing.rules, &expected.rules);
     let are_both_aggregated =
         expected.aggregation_rule.is_some() && existing.aggregation_rule.is_some();
     match extras {
-        Extras::Keep => role.rules.extend(missing),
-        Extras::Remove => {
+        ExtrasPolicy::Keep => role.rules.extend(missing),
+        ExtrasPolicy::Remove => {
             let has_extras = !are_both_aggregated
                 && !uncovered_rules(&expected.rules, &existing.rules).is_empty();
             if has_extras || !missing.is_empty() {
@@ -60,70 +62,81 @@ pub fn reconcile_role(
             }
         }
     }
-    role.aggregation_rule = aggregation(expected, existing, extras);
-    finish(role, existing, &existing.metadata)
+    role.aggregation_rule = reconcile_aggregation_rule(expected, existing, extras);
+    to_operation(role, existing, &existing.metadata)
 }
 
 /// Compares an existing binding with the expected one. Missing subjects are added at the end.
 pub fn reconcile_binding(
     expected: &Binding,
     existing: Option<&Binding>,
-    extras: Extras,
-) -> Reconciled<Binding> {
+    extras: ExtrasPolicy,
+) -> ReconcileOperation<Binding> {
     let Some(existing) = existing else {
-        return Reconciled::Create(expected.clone());
+        return ReconcileOperation::Create(expected.clone());
     };
     if existing.role_ref != expected.role_ref {
-        return match is_protected(&existing.metadata) {
-            true => Reconciled::Protected,
-            false => Reconciled::Recreate(expected.clone()),
+        return match is_autoupdate_disabled(&existing.metadata) {
+            true => ReconcileOperation::Protected,
+            false => ReconcileOperation::Recreate(expected.clone()),
         };
     }
-    let mut binding =
-        Binding { metadata: merge(&existing.metadata, &expected.metadata), ..existing.clone() };
+    let mut binding = Binding {
+        metadata: merge_metadata(&existing.metadata, &expected.metadata),
+        ..existing.clone()
+    };
     let without = |subjects: &[Subject], others: &[Subject]| -> Vec<Subject> {
         subjects.iter().filter(|subject| !others.contains(subject)).cloned().collect()
     };
     let missing = without(&expected.subjects, &existing.subjects);
     match extras {
-        Extras::Keep => binding.subjects.extend(missing),
-        Extras::Remove => {
+        ExtrasPolicy::Keep => binding.subjects.extend(missing),
+        ExtrasPolicy::Remove => {
             if !missing.is_empty() || !without(&existing.subjects, &expected.subjects).is_empty() {
                 binding.subjects = expected.subjects.clone();
             }
         }
     }
-    finish(binding, existing, &existing.metadata)
+    to_operation(binding, existing, &existing.metadata)
 }
 
-fn finish<T: PartialEq>(reconciled: T, existing: &T, metadata: &Metadata) -> Reconciled<T> {
+fn to_operation<T: PartialEq>(
+    reconciled: T,
+    existing: &T,
+    metadata: &Metadata,
+) -> ReconcileOperation<T> {
     if reconciled == *existing {
-        Reconciled::Unchanged
-    } else if is_protected(metadata) {
-        Reconciled::Protected
+        ReconcileOperation::Unchanged
+    } else if is_autoupdate_disabled(metadata) {
+        ReconcileOperation::Protected
     } else {
-        Reconciled::Update(reconciled)
+        ReconcileOperation::Update(reconciled)
     }
 }
 
-fn is_protected(metadata: &Metadata) -> bool {
+fn is_autoupdate_disabled(metadata: &Metadata) -> bool {
     metadata.annotations.get(AUTOUPDATE_ANNOTATION).is_some_and(|value| value == "false")
 }
 
-fn merge(existing: &Metadata, expected: &Metadata) -> Metadata {
-    let merge = |existing: &BTreeMap<String, String>, expected: &BTreeMap<String, String>| {
+fn merge_metadata(existing: &Metadata, expected: &Metadata) -> Metadata {
+    let merge_metadata = |existing: &BTreeMap<String, String>,
+                          expected: &BTreeMap<String, String>| {
         let mut merged = expected.clone();
         merged.extend(existing.clone());
         merged
     };
     Metadata {
-        labels: merge(&existing.labels, &expected.labels),
-        annotations: merge(&existing.annotations, &expected.annotations),
+        labels: merge_metadata(&existing.labels, &expected.labels),
+        annotations: merge_metadata(&existing.annotations, &expected.annotations),
         ..existing.clone()
     }
 }
 
-fn aggregation(expected: &Role, existing: &Role, extras: Extras) -> Option<AggregationRule> {
+fn reconcile_aggregation_rule(
+    expected: &Role,
+    existing: &Role,
+    extras: ExtrasPolicy,
+) -> Option<AggregationRule> {
     let wanted = expected.aggregation_rule.as_ref()?;
     let present: &[LabelSelector] =
         existing.aggregation_rule.as_ref().map_or(&[], |rule| &rule.cluster_role_selectors);
@@ -134,9 +147,13 @@ fn aggregation(expected: &Role, existing: &Role, extras: Extras) -> Option<Aggre
     let mut selectors = present.to_vec();
     selectors.extend(missing.cloned());
     match extras {
-        Extras::Remove if has_extras || selectors.len() > present.len() => Some(wanted.clone()),
-        Extras::Keep | Extras::Remove if selectors.is_empty() => existing.aggregation_rule.clone(),
-        Extras::Keep | Extras::Remove => {
+        ExtrasPolicy::Remove if has_extras || selectors.len() > present.len() => {
+            Some(wanted.clone())
+        }
+        ExtrasPolicy::Keep | ExtrasPolicy::Remove if selectors.is_empty() => {
+            existing.aggregation_rule.clone()
+        }
+        ExtrasPolicy::Keep | ExtrasPolicy::Remove => {
             Some(AggregationRule { cluster_role_selectors: selectors })
         }
     }

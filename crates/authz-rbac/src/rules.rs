@@ -129,8 +129,8 @@ pub struct HeldRules<'a> {
     /// The rules of the role of each binding, in the order of bindings: ClusterRoleBindings before
     /// RoleBindings, both by name. A role is repeated if several bindings grant it.
     pub roles: Vec<&'a [PolicyRule]>,
-    /// The roles that do not exist. The user would hold their rules as well.
-    pub errors: Vec<RoleLookupError>,
+    /// The errors about roles that do not exist. The user would hold their rules as well.
+    pub role_lookup_errors: Vec<RoleLookupError>,
 }
 
 impl Snapshot {
@@ -140,7 +140,7 @@ impl Snapshot {
         for UserBinding { binding, role, .. } in self.bindings_of_user(user, namespace) {
             match role {
                 Some(compiled) => held.roles.push(&compiled.role.rules),
-                None => held.errors.push(RoleLookupError::new(binding)),
+                None => held.role_lookup_errors.push(RoleLookupError::new(binding)),
             }
         }
         held
@@ -149,11 +149,11 @@ impl Snapshot {
     /// Lists the rules that a user holds in a namespace, in the form of all authorizers. The list is
     /// incomplete if it exceeds 8 MiB; a role that does not exist is an error beside a complete list.
     pub fn rules_for(&self, user: &User, namespace: &str) -> Rules {
-        let HeldRules { roles, errors } = self.held_rules(user, namespace);
+        let HeldRules { roles, role_lookup_errors } = self.held_rules(user, namespace);
         let mut listed = Rules::default();
         let mut bytes_left = LISTED_BYTES_MAX;
         for rule in roles.into_iter().flatten() {
-            let Some(bytes_after) = bytes_left.checked_sub(listed_bytes(rule)) else {
+            let Some(bytes_after) = bytes_left.checked_sub(count_listed_bytes(rule)) else {
                 listed.is_incomplete = true;
                 break;
             };
@@ -179,7 +179,7 @@ impl Snapshot {
                 "the rules beyond the first {n_mebibytes} MiB are not listed"
             ))
         });
-        let failures = errors.into_iter().map(EvaluationErrors::from).chain(truncated);
+        let failures = role_lookup_errors.into_iter().map(EvaluationErrors::from).chain(truncated);
         listed.error = failures.reduce(|mut all, next| {
             all.merge(next);
             all
@@ -188,8 +188,8 @@ impl Snapshot {
     }
 }
 
-/// The bytes of a rule in a list.
-fn listed_bytes(rule: &PolicyRule) -> usize {
+/// Counts the bytes of a rule in a list.
+fn count_listed_bytes(rule: &PolicyRule) -> usize {
     let PolicyRule { verbs, api_groups, resources, resource_names, non_resource_urls } = rule;
     let lists = [verbs, api_groups, resources, resource_names, non_resource_urls];
     let elements = lists.into_iter().flatten();

@@ -9,8 +9,8 @@ use persistent::{Map, Slab};
 use crate::compiled_role::CompiledRole;
 use crate::decide::Grant;
 use crate::index::{
-    BindingByName, BindingId, Bindings, BoundRole, CLUSTER_SCOPE, HeldBinding, RoleEntry, RoleId,
-    RoleUse, Scope, ScopeId, SubjectIndex, UNRESOLVABLE_ROLE, bindings_in_scope,
+    BindingId, BindingIds, BindingNameKey, Bindings, CLUSTER_SCOPE, HeldBinding, RoleEntry, RoleId,
+    RoleUsage, Scope, ScopeId, SubjectIndex, UNRESOLVABLE_ROLE, bindings_in_scope,
 };
 use crate::policy::{Binding, Principal, Role};
 
@@ -45,20 +45,20 @@ use crate::policy::{Binding, Principal, Role};
 /// let ana = User { name: "ana".to_owned(), ..User::default() };
 /// let pods = Resource { resource: "pods", namespace: "team-a", ..Resource::default() };
 /// let request = Attributes { user: Some(&ana), verb: "get", target: Target::Resource(pods) };
-/// assert_eq!(snapshot.authorize(&request, Recorder::off()).verdict, Verdict::Allow);
+/// assert_eq!(snapshot.authorize(&request, Recorder::disabled()).verdict, Verdict::Allow);
 /// ```
 #[derive(Debug, Clone)]
 pub struct Snapshot {
     /// The seed of the hashes in compiled roles.
     pub(crate) hash_builder: RandomState,
-    /// By number. INVARIANT: the scope of the role has its number under its name.
+    /// The roles by number. INVARIANT: the scope of a role maps the name of the role to this number.
     roles: Slab<RoleEntry>,
     bindings: Bindings,
     pub(crate) subjects: SubjectIndex,
-    cluster: Scope,
+    cluster_scope: Scope,
     /// INVARIANT: no scope is empty.
     namespaces: Map<Arc<str>, Arc<Scope>>,
-    /// The numbers of namespaces less one, since 0 is the cluster.
+    /// The numbers of namespaces, each less one: the number 0 belongs to the cluster scope.
     namespace_ids: Slab<()>,
 }
 
@@ -90,17 +90,18 @@ pub enum RoleLookupError {
 impl Snapshot {
     /// Adds a role, or replaces the one of its name.
     pub fn put_role(&mut self, role: Role) {
-        let id = self.role_use(&role.metadata.namespace, role.name()).id;
+        let id = self.get_or_insert_role_use(&role.metadata.namespace, role.name()).id;
         let compiled = Arc::new(CompiledRole::new(&self.hash_builder, Arc::new(role)));
         if let Some(entry) = self.roles.get_mut(id.0) {
-            *entry = RoleEntry { target_filter: compiled.target_filter, compiled: Some(compiled) };
+            *entry =
+                RoleEntry { target_filter: compiled.target_filter, compiled_role: Some(compiled) };
         }
     }
 
     /// Removes a role; an empty namespace means a ClusterRole.
     pub fn remove_role(&mut self, namespace: &str, name: &str) -> Option<Arc<Role>> {
         let id = self.scope(namespace)?.roles.get(name)?.id;
-        let removed = std::mem::take(self.roles.get_mut(id.0)?).compiled;
+        let removed = std::mem::take(self.roles.get_mut(id.0)?).compiled_role;
         self.drop_role_id_if_unused(namespace, name);
         removed.map(|compiled| Arc::clone(&compiled.role))
     }
@@ -110,17 +111,18 @@ impl Snapshot {
         self.remove_binding(binding.namespace(), binding.name());
         let role = match role_namespace(&binding) {
             Some(namespace) => {
-                let role_use = self.role_use(namespace, &binding.role_ref.name);
-                role_use.n_bindings += 1;
-                role_use.id
+                let get_or_insert_role_use =
+                    self.get_or_insert_role_use(namespace, &binding.role_ref.name);
+                get_or_insert_role_use.n_bindings += 1;
+                get_or_insert_role_use.id
             }
             None => UNRESOLVABLE_ROLE,
         };
         let binding = Arc::new(binding);
         let id = BindingId(self.bindings.insert(Arc::clone(&binding)));
         let scope = self.scope_mut(binding.namespace());
-        let bound = BoundRole { scope: scope.id, binding: id, role };
-        scope.bindings.insert(BindingByName(Arc::clone(&binding)), bound);
+        let bound = BindingIds { scope: scope.id, binding: id, role };
+        scope.bindings.insert(BindingNameKey(Arc::clone(&binding)), bound);
         self.subjects.add(&binding, bound, &self.bindings);
     }
 
@@ -132,26 +134,26 @@ impl Snapshot {
         self.scope_mut(namespace).bindings.remove(name);
         self.bindings.remove(bound.binding.0);
         if let Some(role_namespace) = role_namespace(&binding) {
-            self.role_use(role_namespace, &binding.role_ref.name).n_bindings -= 1;
+            self.get_or_insert_role_use(role_namespace, &binding.role_ref.name).n_bindings -= 1;
             self.drop_role_id_if_unused(role_namespace, &binding.role_ref.name);
         }
         self.drop_scope_if_empty(namespace);
         Some(binding)
     }
 
-    /// The number of a role and its uses; a role that has no number yet gets one.
-    fn role_use(&mut self, namespace: &str, name: &str) -> &mut RoleUse {
+    /// Returns the number of a role and the number of its bindings. A role without a number gets one.
+    fn get_or_insert_role_use(&mut self, namespace: &str, name: &str) -> &mut RoleUsage {
         let known_id =
             self.scope(namespace).and_then(|scope| scope.roles.get(name)).map(|own| own.id);
         let id = known_id.unwrap_or_else(|| RoleId(self.roles.insert(RoleEntry::default())));
         let roles = &mut self.scope_mut(namespace).roles;
-        roles.get_or_insert_with(name.into(), || RoleUse { id, n_bindings: 0 })
+        roles.get_or_insert_with(name.into(), || RoleUsage { id, n_bindings: 0 })
     }
 
-    /// Forgets a role that does not exist and to which no binding refers.
+    /// Frees the number of a role that does not exist and to which no binding refers.
     fn drop_role_id_if_unused(&mut self, namespace: &str, name: &str) {
         let Some(scope) = self.scope(namespace) else { return };
-        let Some(RoleUse { id, n_bindings: 0 }) = scope.roles.get(name).copied() else { return };
+        let Some(RoleUsage { id, n_bindings: 0 }) = scope.roles.get(name).copied() else { return };
         if self.compiled_role(id).is_none() {
             self.roles.remove(id.0);
             self.scope_mut(namespace).roles.remove(name);
@@ -161,7 +163,7 @@ impl Snapshot {
 
     fn scope_mut(&mut self, namespace: &str) -> &mut Scope {
         if namespace.is_empty() {
-            return &mut self.cluster;
+            return &mut self.cluster_scope;
         }
         let Self { namespaces, namespace_ids, .. } = self;
         let scope = namespaces.get_or_insert_with(namespace.into(), || {
@@ -180,12 +182,12 @@ impl Snapshot {
     }
 }
 
-/// Lookups of objects.
+/// Lookups of roles, bindings and scopes.
 impl Snapshot {
     /// Returns a role; an empty namespace means a ClusterRole.
     pub fn role(&self, namespace: &str, name: &str) -> Option<&Arc<Role>> {
-        let role_use = self.scope(namespace)?.roles.get(name)?;
-        self.compiled_role(role_use.id).map(|compiled| &compiled.role)
+        let get_or_insert_role_use = self.scope(namespace)?.roles.get(name)?;
+        self.compiled_role(get_or_insert_role_use.id).map(|compiled| &compiled.role)
     }
 
     /// Returns a binding; an empty namespace means a ClusterRoleBinding.
@@ -196,7 +198,8 @@ impl Snapshot {
 
     /// Returns all ClusterRoles in the order of their names.
     pub fn cluster_roles(&self) -> Vec<&Arc<Role>> {
-        let compiled = self.cluster.roles.values().filter_map(|own| self.compiled_role(own.id));
+        let compiled =
+            self.cluster_scope.roles.values().filter_map(|own| self.compiled_role(own.id));
         let mut roles: Vec<&Arc<Role>> = compiled.map(|compiled| &compiled.role).collect();
         roles.sort_unstable_by(|a, b| a.name().cmp(b.name()));
         roles
@@ -213,16 +216,16 @@ impl Snapshot {
     }
 
     pub(crate) fn compiled_role(&self, id: RoleId) -> Option<&CompiledRole> {
-        self.roles.get(id.0)?.compiled.as_deref()
+        self.roles.get(id.0)?.compiled_role.as_deref()
     }
 
     pub(crate) fn role_entry(&self, id: RoleId) -> Option<&RoleEntry> {
         self.roles.get(id.0)
     }
 
-    /// The binding that a principal holds and its subject; `None` if it is that of another name with the
-    /// same hash.
-    pub(crate) fn grant_of(
+    /// Returns a binding of a principal with the subject that means the principal. Returns `None` if the
+    /// binding belongs to another name with the same hash.
+    pub(crate) fn resolve_grant(
         &self,
         held: &HeldBinding,
         principal: Principal<'_>,
@@ -230,21 +233,23 @@ impl Snapshot {
         let (binding, subject_idx) =
             (self.bindings.get(held.binding.0)?, held.subject_idx as usize);
         let subject = binding.subjects.get(subject_idx)?;
-        subject.means(principal, binding.namespace()).then_some(Grant { binding, subject_idx })
+        subject
+            .matches_principal(principal, binding.namespace())
+            .then_some(Grant { binding, subject_idx })
     }
 
     /// The objects of a namespace; an empty one means those of the cluster.
     pub(crate) fn scope(&self, namespace: &str) -> Option<&Scope> {
         match namespace {
-            "" => Some(&self.cluster),
+            "" => Some(&self.cluster_scope),
             namespace => self.namespaces.get(namespace).map(AsRef::as_ref),
         }
     }
 
-    /// The scopes that count for a request in a namespace, in the order in which they are searched.
+    /// The scopes whose bindings apply to a request in a namespace, in the order of the search.
     pub(crate) fn scopes_for(&self, namespace: &str) -> impl Iterator<Item = &Scope> {
         let local = (!namespace.is_empty()).then(|| self.scope(namespace)).flatten();
-        [&self.cluster].into_iter().chain(local)
+        [&self.cluster_scope].into_iter().chain(local)
     }
 
     /// The names of all namespaces that have a role or a binding, in unspecified order.
@@ -265,9 +270,11 @@ impl Snapshot {
         scope: &'s Scope,
     ) -> Vec<UserBinding<'s>> {
         let mut held: Vec<HeldBinding> = Vec::new();
-        self.subjects.for_each_held(user, |principal, all| {
+        self.subjects.for_each_principal(user, |principal, all| {
             let bindings_in_scope = bindings_in_scope(all, scope.id).iter();
-            held.extend(bindings_in_scope.filter(|own| self.grant_of(own, principal).is_some()));
+            held.extend(
+                bindings_in_scope.filter(|own| self.resolve_grant(own, principal).is_some()),
+            );
         });
         held.sort_unstable_by_key(|held| (held.binding, held.subject_idx));
         held.dedup_by_key(|held| held.binding);
@@ -303,7 +310,7 @@ impl Default for Snapshot {
             roles: Slab::default(),
             bindings: Slab::default(),
             subjects: SubjectIndex::default(),
-            cluster: Scope::new(CLUSTER_SCOPE),
+            cluster_scope: Scope::new(CLUSTER_SCOPE),
             namespaces: Map::default(),
             namespace_ids: Slab::default(),
         }
@@ -362,11 +369,11 @@ mod tests {
         let mut snapshot = Snapshot::default();
         snapshot.put_binding(binding("", "b", vec![Subject::user("ana"), Subject::user("bob")]));
         snapshot.put_binding(binding("", "b", vec![Subject::user("bob"), Subject::user("eve")]));
-        let n_held = |name: &str| {
+        let n_held_rules = |name: &str| {
             let user = User { name: name.to_owned(), ..User::default() };
             snapshot.bindings_of_user(&user, "").len()
         };
-        assert_eq!((n_held("ana"), n_held("bob"), n_held("eve")), (0, 1, 1));
+        assert_eq!((n_held_rules("ana"), n_held_rules("bob"), n_held_rules("eve")), (0, 1, 1));
     }
 
     #[test]

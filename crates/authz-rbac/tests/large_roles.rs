@@ -1,5 +1,5 @@
-//! Attack A2: roles of a few kilobytes that stand for millions of permissions. Whatever meets one
-//! takes bounded time and memory. A program of its own, since it counts allocations.
+//! Attack A2: a role of a few kilobytes stands for millions of permissions. Every operation on such a role
+//! takes bounded time and memory. This is a program of its own, because it counts allocations.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::time::{Duration, Instant};
@@ -7,11 +7,12 @@ use std::time::{Duration, Instant};
 use allocation_counter::measure;
 use authz::{Attributes, Recorder, Resource, Target, Trace, User, Verdict};
 use authz_rbac::{
-    AggregationRule, Binding, CHECK_STEPS_MAX, LabelSelector, Metadata, PolicyRule,
-    QUICK_CHECK_STEPS_MAX, Refusal, Role, RoleRef, Snapshot, Subject,
+    AggregationRule, Binding, CHECK_STEPS_MAX, EscalationRefusal, LabelSelector, Metadata,
+    PolicyRule, QUICK_CHECK_STEPS_MAX, Role, RoleRef, Snapshot, Subject,
 };
 
-/// Far more than an unoptimized build needs beside other tests, and far less than a product takes.
+/// The time limit: far more than an unoptimized build needs beside other tests, and far less than listing all
+/// combinations takes.
 const TIME_MAX: Duration = Duration::from_secs(60);
 
 const MIB: u64 = 1 << 20;
@@ -86,14 +87,14 @@ fn a2_the_largest_rule_is_checked_against_a_thousand() {
     let snapshot = namespace_admin();
     let (eve, wanted) = (user("eve"), role("team", "new", vec![rule(46, 46, 46)]));
     let refusal = bounded(2 * MIB, || {
-        let quickly = snapshot.confirm_role(&eve, &wanted, None, QUICK_CHECK_STEPS_MAX);
-        assert_eq!(quickly, Err(Refusal::TooManySteps));
-        snapshot.confirm_role(&eve, &wanted, None, CHECK_STEPS_MAX).unwrap_err()
+        let quickly = snapshot.check_role_write(&eve, &wanted, None, QUICK_CHECK_STEPS_MAX);
+        assert_eq!(quickly, Err(EscalationRefusal::TooManySteps));
+        snapshot.check_role_write(&eve, &wanted, None, CHECK_STEPS_MAX).unwrap_err()
     });
-    let Refusal::NotHeld(missing) = &refusal else { panic!("{refusal}") };
-    // All of `v0`, a line each.
+    let EscalationRefusal::NotHeld(missing) = &refusal else { panic!("{refusal}") };
+    // The message has a line for each resource with the verb `v0`.
     assert_eq!(missing.rules.len(), 100);
-    assert_eq!(missing.n_more, 46 * 46 - 100);
+    assert_eq!(missing.n_unlisted, 46 * 46 - 100);
     let message = refusal.to_string();
     let lines: Vec<&str> = message.lines().collect();
     assert_eq!(lines.len(), 102);
@@ -105,7 +106,7 @@ fn a2_the_largest_rule_is_checked_against_a_thousand() {
         vec![PolicyRule { verbs: entries("v", 46).split_off(10), ..rule(46, 46, 46) }],
     );
     assert_eq!(
-        bounded(2 * MIB, || snapshot.confirm_role(&eve, &held, None, CHECK_STEPS_MAX)),
+        bounded(2 * MIB, || snapshot.check_role_write(&eve, &held, None, CHECK_STEPS_MAX)),
         Ok(())
     );
 }
@@ -118,21 +119,21 @@ fn a2_what_has_too_many_combinations_is_not_looked_at() {
     let many = role("team", "many", vec![rule(10, 100, 99); 11]);
     for wanted in [&oversized, &many] {
         let outcome =
-            bounded(MIB / 4, || snapshot.confirm_role(&eve, wanted, None, CHECK_STEPS_MAX));
-        assert!(matches!(outcome, Err(Refusal::TooManyCombinations(_))), "{outcome:?}");
-        // One that is stored already does not grow by being written as it is.
-        assert_eq!(snapshot.confirm_role(&eve, wanted, Some(wanted), CHECK_STEPS_MAX), Ok(()));
+            bounded(MIB / 4, || snapshot.check_role_write(&eve, wanted, None, CHECK_STEPS_MAX));
+        assert!(matches!(outcome, Err(EscalationRefusal::TooManyCombinations(_))), "{outcome:?}");
+        // An update that changes nothing is allowed, however large the role is.
+        assert_eq!(snapshot.check_role_write(&eve, wanted, Some(wanted), CHECK_STEPS_MAX), Ok(()));
     }
     snapshot.put_role(oversized);
     let bound = binding("big", ("Role", "big"), Subject::user("eve"));
     let outcome =
-        bounded(MIB / 4, || snapshot.confirm_binding(&eve, &bound, None, CHECK_STEPS_MAX));
-    assert_eq!(outcome, Err(Refusal::TooManyCombinations(3_375_000)));
+        bounded(MIB / 4, || snapshot.check_binding_write(&eve, &bound, None, CHECK_STEPS_MAX));
+    assert_eq!(outcome, Err(EscalationRefusal::TooManyCombinations(3_375_000)));
 }
 
 #[test]
 fn a2_a_check_ends_however_much_the_user_holds() {
-    // Each held rule grants a bit of each wanted rule, and no wanted rule is granted whole.
+    // Each held rule grants a part of each requested rule, and no requested rule is granted whole.
     let mut snapshot = Snapshot::default();
     let held = |number: usize| PolicyRule {
         resource_names: vec!["shared".to_owned(), format!("held-{number}")],
@@ -145,9 +146,10 @@ fn a2_a_check_ends_however_much_the_user_holds() {
         ..rule(1, 1, 1)
     };
     let wanted = role("team", "new", (0..10_000).map(wanted).collect());
-    let outcome =
-        bounded(16 * MIB, || snapshot.confirm_role(&user("eve"), &wanted, None, CHECK_STEPS_MAX));
-    assert_eq!(outcome, Err(Refusal::TooManySteps));
+    let outcome = bounded(16 * MIB, || {
+        snapshot.check_role_write(&user("eve"), &wanted, None, CHECK_STEPS_MAX)
+    });
+    assert_eq!(outcome, Err(EscalationRefusal::TooManySteps));
 }
 
 #[test]
@@ -157,7 +159,7 @@ fn a2_long_entries_do_not_make_long_messages() {
     let wanted = role("team", "new", vec![wanted]);
     let message = bounded(4 * MIB, || {
         let outcome =
-            Snapshot::default().confirm_role(&user("eve"), &wanted, None, CHECK_STEPS_MAX);
+            Snapshot::default().check_role_write(&user("eve"), &wanted, None, CHECK_STEPS_MAX);
         outcome.unwrap_err().to_string()
     });
     assert!(message.len() < 64 << 10, "{}", message.len());
@@ -181,7 +183,7 @@ fn a2_a_stored_role_is_indexed_and_decides_without_its_product() {
             ("v200", "g31", "r31", Verdict::NoOpinion),
         ] {
             let asked = asks(&asker, verb, group, resource);
-            let decision = bounded(MIB, || snapshot.authorize(&asked, Recorder::off()));
+            let decision = bounded(MIB, || snapshot.authorize(&asked, Recorder::disabled()));
             assert_eq!(decision.verdict, want, "{name} {verb} {group} {resource}");
             let subjects = bounded(MIB, || snapshot.allowed_subjects(&asked));
             assert_eq!(subjects.users.contains(name), want == Verdict::Allow);
@@ -222,10 +224,10 @@ fn a2_a_rules_review_lists_so_much_and_says_so() {
     let rules = snapshot.rules_for(&user("bob"), "team");
     assert!(!rules.is_incomplete && rules.error.is_none());
     assert_eq!(rules.resource_rules.len(), 50);
-    // The same role fifty times is checked once.
+    // A role that fifty bindings grant is checked once.
     let wanted = role("team", "new", vec![rule(40, 40, 40)]);
     let outcome =
-        bounded(MIB, || snapshot.confirm_role(&user("eve"), &wanted, None, CHECK_STEPS_MAX));
+        bounded(MIB, || snapshot.check_role_write(&user("eve"), &wanted, None, CHECK_STEPS_MAX));
     assert_eq!(outcome, Ok(()));
 }
 
@@ -244,7 +246,7 @@ fn a2_an_explanation_compares_so_many_names() {
     asker.groups.push("group-7-that-may".to_owned());
     let asked = asks(&asker, "v0", "", "r1a");
     let mut trace = Trace::default();
-    let decision = bounded(2 * MIB, || snapshot.authorize(&asked, Recorder::on(&mut trace)));
+    let decision = bounded(2 * MIB, || snapshot.authorize(&asked, Recorder::new(&mut trace)));
     assert_eq!(decision.verdict, Verdict::NoOpinion);
 }
 

@@ -174,7 +174,7 @@ fn authorizer_statuses(generation: &Generation) -> Vec<AuthorizerStatus> {
 }
 
 fn webhook_status(hook: &ConfiguredWebhook) -> WebhookStatus {
-    let WebhookHealth { in_flight, last_success, last_failure, cache_entries, cache_bytes } =
+    let WebhookHealth { n_in_flight, last_success_at, last_failure, n_cached_answers, cache_bytes } =
         hook.webhook.health();
     let failure = |LastFailure { at, message }: LastFailure| WebhookFailureStatus {
         at: format_time(at),
@@ -182,10 +182,10 @@ fn webhook_status(hook: &ConfiguredWebhook) -> WebhookStatus {
     };
     WebhookStatus {
         endpoint: hook.endpoint.clone(),
-        in_flight,
-        last_success: last_success.map(format_time),
+        in_flight: n_in_flight,
+        last_success: last_success_at.map(format_time),
         last_failure: last_failure.map(failure),
-        cache_entries,
+        cache_entries: n_cached_answers,
         cache_bytes,
     }
 }

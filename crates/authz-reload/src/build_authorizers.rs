@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use authz_chain::{Authorizer, AuthorizerSlot, Configuration, Member, SlotAuthorizer};
+use authz_chain::{AuthorizerConfiguration, AuthorizerSlot, Configuration, Member, SlotAuthorizer};
 use authz_webhook::{Connection as ConnectionInfo, WebhookLimits, WebhookSettings};
 use config::authorization_config::LoadOptions;
 use document::Warning;
@@ -206,18 +206,18 @@ impl AuthorizerBuilder {
 
     fn build_authorizer(
         &self,
-        authorizer: &Authorizer,
+        authorizer: &AuthorizerConfiguration,
         origin: &ConfigOrigin,
         previous: Option<&Generation>,
         find_connection: &mut FindConnection<'_>,
         parts: &mut PartialGeneration,
     ) -> Result<SlotAuthorizer, BuildCause> {
         match authorizer {
-            Authorizer::AlwaysAllow => Ok(SlotAuthorizer::Fixed(Member::AlwaysAllow)),
-            Authorizer::AlwaysDeny => Ok(SlotAuthorizer::Fixed(Member::AlwaysDeny)),
-            Authorizer::Node => Ok(SlotAuthorizer::Node),
-            Authorizer::Rbac => Ok(SlotAuthorizer::Rbac),
-            Authorizer::Abac => {
+            AuthorizerConfiguration::AlwaysAllow => Ok(SlotAuthorizer::Fixed(Member::AlwaysAllow)),
+            AuthorizerConfiguration::AlwaysDeny => Ok(SlotAuthorizer::Fixed(Member::AlwaysDeny)),
+            AuthorizerConfiguration::Node => Ok(SlotAuthorizer::Node),
+            AuthorizerConfiguration::Rbac => Ok(SlotAuthorizer::Rbac),
+            AuthorizerConfiguration::Abac => {
                 let path = origin.policy_file.as_deref();
                 let abac =
                     load_abac_policies::load_or_reuse(&self.directory, path, previous, parts)?;
@@ -225,7 +225,7 @@ impl AuthorizerBuilder {
                 parts.abac_policy_file = Some(abac);
                 Ok(SlotAuthorizer::Fixed(member))
             }
-            Authorizer::Webhook(webhook) => {
+            AuthorizerConfiguration::Webhook(webhook) => {
                 let (name, settings) = (webhook.name.as_str(), &webhook.settings);
                 let hook = build_webhook::reuse_or_build(
                     self,

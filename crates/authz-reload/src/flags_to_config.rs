@@ -4,8 +4,8 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use authz_chain::{Authorizer, Configuration, Webhook};
-use authz_webhook::{Caching, Connection};
+use authz_chain::{AuthorizerConfiguration, Configuration, WebhookConfiguration};
+use authz_webhook::{CacheSettings, Connection};
 
 use crate::modes_to_configuration::{FLAG_WEBHOOK_NAME, FlagTranslationError};
 use crate::plan_from_flags::{
@@ -183,14 +183,14 @@ fn write_yaml(configuration: &Configuration, files_by_hook: &[(String, PathBuf)]
         let (kind, name) = (authorizer.authorizer_type().name(), authorizer.name());
         write_line(&mut text, format_args!("- type: {kind}"));
         write_line(&mut text, format_args!("  name: {}", yaml_scalar(name)));
-        if let Authorizer::Webhook(webhook) = authorizer {
+        if let AuthorizerConfiguration::Webhook(webhook) = authorizer {
             write_webhook(&mut text, webhook, files_by_hook);
         }
     }
     text
 }
 
-fn write_webhook(text: &mut String, webhook: &Webhook, files_by_hook: &[(String, PathBuf)]) {
+fn write_webhook(text: &mut String, webhook: &WebhookConfiguration, files_by_hook: &[(String, PathBuf)]) {
     let settings = &webhook.settings;
     let own_file = files_by_hook.iter().find(|(hook, _)| hook == webhook.name.as_str());
     let path = match (&settings.connection, own_file) {
@@ -211,7 +211,7 @@ fn write_webhook(text: &mut String, webhook: &Webhook, files_by_hook: &[(String,
 }
 
 /// Writes the fields of a cache. A disabled cache gets the default lifetime, because a file requires a positive one.
-fn write_caching(text: &mut String, caching: Caching, fields: &CacheFields) {
+fn write_caching(text: &mut String, caching: CacheSettings, fields: &CacheFields) {
     let CacheFields { ttl_field, enabled_field, default_ttl_ns } = fields;
     match caching.lifetime() {
         Some(ttl) => {

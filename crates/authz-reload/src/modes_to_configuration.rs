@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use authz_chain::{
-    Authorizer, AuthorizerName, Configuration, ConfigurationError, NameError, Webhook,
+    AuthorizerConfiguration, AuthorizerName, Configuration, ConfigurationError, NameError,
+    WebhookConfiguration,
 };
 use authz_webhook::{
-    AbsolutePath, Caching, Connection, FailurePolicy, MatchConditions, ReviewVersion, Timeout,
-    WebhookSettings,
+    AbsolutePath, CacheSettings, Connection, FailurePolicy, MatchConditions, ReviewVersion,
+    Timeout, WebhookSettings,
 };
 
 use crate::plan_from_flags::{AuthorizationModes, WebhookFlags};
@@ -60,7 +61,7 @@ impl AuthorizationModes {
     ) -> Result<Configuration, FlagTranslationError> {
         let mut authorizers = Vec::new();
         for &mode in &self.modes {
-            match (Authorizer::built_in(mode), &self.webhook) {
+            match (AuthorizerConfiguration::from_built_in_type(mode), &self.webhook) {
                 (Some(built_in), _) => authorizers.push(built_in),
                 (None, Some(flags)) => {
                     authorizers.extend(webhook_authorizers(flags, directory, hook_names)?);
@@ -111,13 +112,13 @@ fn webhook_authorizers(
     flags: &WebhookFlags,
     directory: &Path,
     hook_names: Option<&[String]>,
-) -> Result<Vec<Authorizer>, FlagTranslationError> {
+) -> Result<Vec<AuthorizerConfiguration>, FlagTranslationError> {
     let settings = flags.to_webhook_settings(directory)?;
     let default = [FLAG_WEBHOOK_NAME.to_owned()];
     let webhook = |name: &String| {
         let (name, settings) =
             (AuthorizerName::new(name).map_err(FlagTranslationError::Name)?, settings.clone());
-        Ok(Authorizer::Webhook(Box::new(Webhook { name, settings })))
+        Ok(AuthorizerConfiguration::Webhook(Box::new(WebhookConfiguration { name, settings })))
     };
     hook_names.unwrap_or(&default).iter().map(webhook).collect()
 }
@@ -130,7 +131,7 @@ fn timeout_max() -> Timeout {
 
 /// Enables the cache unless the lifetime is zero. Answers with a negative lifetime have expired when they are stored,
 /// which has the same effect as no cache.
-fn to_caching(ttl_ns: i64) -> Caching {
+fn to_caching(ttl_ns: i64) -> CacheSettings {
     let ttl = Duration::from_nanos(u64::try_from(ttl_ns).unwrap_or(0));
-    Caching::new(ttl, ttl_ns != 0)
+    CacheSettings::new(ttl, ttl_ns != 0)
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use authz::Unavailable;
+use authz::UnavailableCause;
 use authz_webhook::{HttpResponse, ResponseFuture, Transport, TransportError, TransportErrorKind};
 use bytes::Bytes;
 use https_client::{Client, Destination, Target};
@@ -64,7 +64,7 @@ fn to_transport_error(fault: https_client::Fault) -> TransportError {
         https_client::FaultKind::Tls => TransportErrorKind::Tls,
         https_client::FaultKind::Eof | https_client::FaultKind::Other => TransportErrorKind::Other,
         https_client::FaultKind::Local | https_client::FaultKind::AddressRefused => {
-            TransportErrorKind::Local(Unavailable::OutOfResources)
+            TransportErrorKind::Local(UnavailableCause::OutOfResources)
         }
     };
     TransportError { kind, message: fault.message }
@@ -114,11 +114,11 @@ mod tests {
             (https_client::FaultKind::Refused, TransportErrorKind::Connect),
             (
                 https_client::FaultKind::Local,
-                TransportErrorKind::Local(Unavailable::OutOfResources),
+                TransportErrorKind::Local(UnavailableCause::OutOfResources),
             ),
             (
                 https_client::FaultKind::AddressRefused,
-                TransportErrorKind::Local(Unavailable::OutOfResources),
+                TransportErrorKind::Local(UnavailableCause::OutOfResources),
             ),
         ] {
             let fault =

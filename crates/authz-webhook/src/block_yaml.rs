@@ -4,43 +4,43 @@
 //! answers are written: nested block mappings of scalars. Other YAML is an error, which is a failure of the webhook and
 //! never a decision.
 
-use crate::response_document::{DecodeError, Node, is_kept};
+use crate::response_document::{DecodeError, DocumentValue, is_needed_member};
 
 /// The deepest nesting of mappings.
 const DEPTH_MAX: usize = 32;
 
 /// A line that is neither empty nor a comment.
 #[derive(Clone, Copy)]
-struct Line<'a> {
+struct YamlLine<'a> {
     indent: usize,
     text: &'a str,
 }
 
 /// Parses a document in block style.
-pub(crate) fn parse(text: &str) -> Result<Node, DecodeError> {
+pub(crate) fn parse(text: &str) -> Result<DocumentValue, DecodeError> {
     let mut lines = Vec::new();
     for line in text.lines() {
-        let said = without_comment(line).trim_end();
+        let said = strip_comment(line).trim_end();
         if said.trim_start().is_empty() || (lines.is_empty() && said == "---") {
             continue;
         }
         let text = said.trim_start_matches(' ');
         if text.starts_with('\t') {
-            return Err(unsupported("found character that cannot start any token"));
+            return Err(yaml_error("found character that cannot start any token"));
         }
-        lines.push(Line { indent: said.len() - text.len(), text });
+        lines.push(YamlLine { indent: said.len() - text.len(), text });
     }
-    let Some(first) = lines.first() else { return Ok(Node::Null) };
+    let Some(first) = lines.first() else { return Ok(DocumentValue::Null) };
     if split_entry(first.text)?.is_some() {
         let (node, rest) = read_mapping(&lines, first.indent, 0)?;
         return if rest.is_empty() {
             Ok(node)
         } else {
-            Err(unsupported("did not find expected key"))
+            Err(yaml_error("did not find expected key"))
         };
     }
     if first.text.starts_with("- ") || first.text == "-" {
-        return Ok(Node::List);
+        return Ok(DocumentValue::List);
     }
     let words: Vec<&str> = lines.iter().map(|line| line.text).collect();
     read_scalar(&words.join(" "))
@@ -48,12 +48,12 @@ pub(crate) fn parse(text: &str) -> Result<Node, DecodeError> {
 
 /// Reads the entries of a mapping at an indentation, and returns the lines after it.
 fn read_mapping<'l, 'a>(
-    mut lines: &'l [Line<'a>],
+    mut lines: &'l [YamlLine<'a>],
     indent: usize,
     depth: usize,
-) -> Result<(Node, &'l [Line<'a>]), DecodeError> {
+) -> Result<(DocumentValue, &'l [YamlLine<'a>]), DecodeError> {
     if depth == DEPTH_MAX {
-        return Err(unsupported("exceeded max depth"));
+        return Err(yaml_error("exceeded max depth"));
     }
     let mut members = Vec::new();
     while let Some((line, rest)) = lines.split_first() {
@@ -61,44 +61,44 @@ fn read_mapping<'l, 'a>(
             break;
         }
         if line.indent > indent {
-            return Err(unsupported("mapping values are not allowed in this context"));
+            return Err(yaml_error("mapping values are not allowed in this context"));
         }
         let Some((name, value)) = split_entry(line.text)? else {
-            return Err(unsupported("could not find expected ':'"));
+            return Err(yaml_error("could not find expected ':'"));
         };
         let (node, after) = if value.is_empty() {
             read_nested(rest, indent, depth)?
         } else {
             (read_scalar(value)?, rest)
         };
-        if is_kept(&name, depth) {
+        if is_needed_member(&name, depth) {
             members.push((name, node));
         }
         lines = after;
     }
-    Ok((Node::Object(members), lines))
+    Ok((DocumentValue::Object(members), lines))
 }
 
 /// Reads the nested value of an entry without a value on its line.
 fn read_nested<'l, 'a>(
-    lines: &'l [Line<'a>],
+    lines: &'l [YamlLine<'a>],
     indent: usize,
     depth: usize,
-) -> Result<(Node, &'l [Line<'a>]), DecodeError> {
-    let Some(first) = lines.first() else { return Ok((Node::Null, lines)) };
+) -> Result<(DocumentValue, &'l [YamlLine<'a>]), DecodeError> {
+    let Some(first) = lines.first() else { return Ok((DocumentValue::Null, lines)) };
     let is_element = first.text.starts_with("- ") || first.text == "-";
     if is_element && first.indent >= indent {
-        let inside = |line: &&Line<'_>| {
+        let inside = |line: &&YamlLine<'_>| {
             line.indent > first.indent
                 || (line.indent == first.indent && line.text.starts_with('-'))
         };
         let n_inside = lines.iter().take_while(inside).count();
-        return Ok((Node::List, lines.get(n_inside..).unwrap_or_default()));
+        return Ok((DocumentValue::List, lines.get(n_inside..).unwrap_or_default()));
     }
     if first.indent > indent {
         return read_mapping(lines, first.indent, depth + 1);
     }
-    Ok((Node::Null, lines))
+    Ok((DocumentValue::Null, lines))
 }
 
 /// The name and the value of an entry, or `None` if the line is not one.
@@ -119,48 +119,49 @@ fn split_entry(text: &str) -> Result<Option<(String, &str)>, DecodeError> {
 }
 
 /// Reads a value that stands on one line.
-fn read_scalar(text: &str) -> Result<Node, DecodeError> {
+fn read_scalar(text: &str) -> Result<DocumentValue, DecodeError> {
     match text.chars().next() {
         Some(quote @ ('"' | '\'')) => match read_quoted(text, quote)? {
-            Some((value, "")) => Ok(Node::Text(value)),
-            _ => Err(unsupported("did not find expected <document start>")),
+            Some((value, "")) => Ok(DocumentValue::Text(value)),
+            _ => Err(yaml_error("did not find expected <document start>")),
         },
-        Some('[') if text.ends_with(']') => Ok(Node::List),
-        Some('{') if text == "{}" => Ok(Node::Object(Vec::new())),
+        Some('[') if text.ends_with(']') => Ok(DocumentValue::List),
+        Some('{') if text == "{}" => Ok(DocumentValue::Object(Vec::new())),
         Some('[' | '{' | '|' | '>' | '!' | '&' | '*' | '%' | '@' | '`') => {
-            Err(unsupported("this form is not supported"))
+            Err(yaml_error("this form is not supported"))
         }
         _ if text.contains(": ") || text.ends_with(':') => {
-            Err(unsupported("mapping values are not allowed in this context"))
+            Err(yaml_error("mapping values are not allowed in this context"))
         }
         _ => Ok(resolve_plain_scalar(text)),
     }
 }
 
 /// Resolves a plain scalar by the rules of YAML 1.1.
-fn resolve_plain_scalar(text: &str) -> Node {
+fn resolve_plain_scalar(text: &str) -> DocumentValue {
     match text {
-        "" | "~" | "null" | "Null" | "NULL" => Node::Null,
+        "" | "~" | "null" | "Null" | "NULL" => DocumentValue::Null,
         "y" | "Y" | "yes" | "Yes" | "YES" | "true" | "True" | "TRUE" | "on" | "On" | "ON" => {
-            Node::Bool(true)
+            DocumentValue::Bool(true)
         }
         "n" | "N" | "no" | "No" | "NO" | "false" | "False" | "FALSE" | "off" | "Off" | "OFF" => {
-            Node::Bool(false)
+            DocumentValue::Bool(false)
         }
         number
             if number.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '-' | '+' | '.')) =>
         {
             match (number.parse::<i64>(), number.parse::<f64>()) {
-                (Ok(integer), _) => Node::Number(Some(integer)),
-                (Err(_), Ok(_)) => Node::Number(None),
-                (Err(_), Err(_)) => Node::Text(number.to_owned()),
+                (Ok(integer), _) => DocumentValue::Number(Some(integer)),
+                (Err(_), Ok(_)) => DocumentValue::Number(None),
+                (Err(_), Err(_)) => DocumentValue::Text(number.to_owned()),
             }
         }
-        other => Node::Text(other.to_owned()),
+        other => DocumentValue::Text(other.to_owned()),
     }
 }
 
-/// A quoted text at the beginning, without its quotes, and what follows; `None` if it does not end.
+/// Reads a quoted text at the beginning. Returns it without quotes and with the rest, or `None` if the quote is not
+/// closed.
 fn read_quoted(text: &str, quote: char) -> Result<Option<(String, &str)>, DecodeError> {
     let mut value = String::new();
     let mut chars = text.chars();
@@ -180,7 +181,7 @@ fn read_quoted(text: &str, quote: char) -> Result<Option<(String, &str)>, Decode
                 Some('t') => '\t',
                 Some('r') => '\r',
                 Some(same @ ('"' | '\\' | '/' | ' ')) => same,
-                _ => return Err(unsupported("found unknown escape character")),
+                _ => return Err(yaml_error("found unknown escape character")),
             });
         } else {
             value.push(c);
@@ -190,7 +191,7 @@ fn read_quoted(text: &str, quote: char) -> Result<Option<(String, &str)>, Decode
 }
 
 /// A line up to its comment. A number sign begins one at the start and after a space, outside quotes.
-fn without_comment(line: &str) -> &str {
+fn strip_comment(line: &str) -> &str {
     let mut quote = None;
     let mut before = ' ';
     for (at, c) in line.char_indices() {
@@ -207,7 +208,7 @@ fn without_comment(line: &str) -> &str {
     line
 }
 
-fn unsupported(why: &str) -> DecodeError {
+fn yaml_error(why: &str) -> DecodeError {
     DecodeError(format!("yaml: {why}"))
 }
 
@@ -215,14 +216,14 @@ fn unsupported(why: &str) -> DecodeError {
 mod tests {
     use super::*;
 
-    fn members(entries: &[(&str, Node)]) -> Node {
-        Node::Object(
+    fn members(entries: &[(&str, DocumentValue)]) -> DocumentValue {
+        DocumentValue::Object(
             entries.iter().map(|(name, node)| ((*name).to_owned(), node.clone())).collect(),
         )
     }
 
-    fn text(text: &str) -> Node {
-        Node::Text(text.to_owned())
+    fn text(text: &str) -> DocumentValue {
+        DocumentValue::Text(text.to_owned())
     }
 
     #[test]
@@ -231,16 +232,16 @@ mod tests {
                       labels:\n  - x\nstatus:\n  allowed: yes\n  reason: \"a: \\\"b\\\" # c\"\n  \
                       code: 7\nspec:\n";
         let status = members(&[
-            ("allowed", Node::Bool(true)),
+            ("allowed", DocumentValue::Bool(true)),
             ("reason", text("a: \"b\" # c")),
-            ("code", Node::Number(Some(7))),
+            ("code", DocumentValue::Number(Some(7))),
         ]);
         let want = members(&[
             ("apiVersion", text("a/v1")),
             ("kind", text("K's")),
             ("metadata", members(&[])),
             ("status", status),
-            ("spec", Node::Null),
+            ("spec", DocumentValue::Null),
         ]);
         assert_eq!(parse(source), Ok(want));
     }
@@ -248,15 +249,15 @@ mod tests {
     #[test]
     fn other_documents_are_scalars_and_lists() {
         for (source, want) in [
-            ("", Node::Null),
-            ("# nothing\n", Node::Null),
+            ("", DocumentValue::Null),
+            ("# nothing\n", DocumentValue::Null),
             ("error response", text("error response")),
             ("<html>\n  <b>no</b>\n</html>", text("<html> <b>no</b> </html>")),
             ("\"allowed\"", text("allowed")),
-            ("true", Node::Bool(true)),
-            ("1.5", Node::Number(None)),
-            ("[]", Node::List),
-            ("- a\n- b", Node::List),
+            ("true", DocumentValue::Bool(true)),
+            ("1.5", DocumentValue::Number(None)),
+            ("[]", DocumentValue::List),
+            ("- a\n- b", DocumentValue::List),
             ("status: {}", members(&[("status", members(&[]))])),
         ] {
             assert_eq!(parse(source), Ok(want), "{source:?}");

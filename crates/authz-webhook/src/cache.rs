@@ -1,9 +1,9 @@
 //! The cache of answers, with exact LRU eviction.
 //!
 //! A hit takes the read lock of one shard and writes only the use number of the entry, so readers do not wait for each
-//! other. A heap holds each entry under the use number that it had when the heap last saw it, which is never more than
-//! its number now. To evict, the first item of the heap is compared with its entry: if the numbers are equal, no other
-//! entry has been unused for longer; otherwise the item goes back under the new number.
+//! other. A heap orders the entries by use numbers, which may be older than those of the entries. To evict, the cache
+//! compares the first item of the heap with its entry: if the numbers are equal, this entry is the least recently used
+//! one; otherwise the item goes back into the heap with the newer number.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -16,7 +16,7 @@ use foldhash::quality::RandomState;
 use tokio::time::Instant;
 
 use crate::cache_key::{self, CacheKey};
-use crate::decode::ReviewStatus;
+use crate::decode_response::ReviewStatus;
 
 /// The number of shards, each with its own lock.
 const N_SHARDS: usize = 32;
@@ -31,24 +31,24 @@ const HEAP_SLACK: usize = 64;
 /// The cached answers of one webhook.
 ///
 /// INVARIANT: the order is locked before a shard, never the other way round.
-pub(crate) struct Cache {
+pub(crate) struct AnswerCache {
     entries_max: usize,
     bytes_max: usize,
-    seed: RandomState,
-    uses: AtomicU64,
-    shards: [RwLock<Shard>; N_SHARDS],
-    order: Mutex<EvictionOrder>,
+    hash_builder: RandomState,
+    n_uses: AtomicU64,
+    shards: [RwLock<CacheShard>; N_SHARDS],
+    eviction_order: Mutex<EvictionOrder>,
 }
 
 /// Entries by the hash of their request. Of two requests with one hash only the later one is cached, so that a lookup is
 /// one step. Keys are compared all the same.
-type Shard = HashMap<u64, Entry, BuildHasherDefault<IdentityHasher>>;
+type CacheShard = HashMap<u64, CacheEntry, BuildHasherDefault<IdentityHasher>>;
 
-struct Entry {
+struct CacheEntry {
     key: Arc<CacheKey>,
     status: ReviewStatus,
-    expires: Instant,
-    last_use: AtomicU64,
+    expires_at: Instant,
+    last_use_number: AtomicU64,
     n_bytes: usize,
 }
 
@@ -70,7 +70,7 @@ pub(crate) enum CacheLookup {
 
 /// The result of storing an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum StoreResult {
+pub(crate) enum CacheStoreResult {
     /// The answer is cached, and this many others were evicted.
     Stored { n_evicted: usize },
     /// The answer is larger than the whole cache.
@@ -84,22 +84,22 @@ pub(crate) struct CacheSize {
     pub(crate) n_bytes: usize,
 }
 
-impl Cache {
+impl AnswerCache {
     pub(crate) fn new(entries_max: usize, bytes_max: usize) -> Self {
         Self {
             entries_max,
             bytes_max,
-            seed: RandomState::default(),
-            uses: AtomicU64::new(0),
+            hash_builder: RandomState::default(),
+            n_uses: AtomicU64::new(0),
             shards: std::array::from_fn(|_| RwLock::default()),
-            order: Mutex::default(),
+            eviction_order: Mutex::default(),
         }
     }
 
     /// The hash of a request, which the other functions take.
     #[inline]
     pub(crate) fn hash(&self, attributes: &Attributes<'_>) -> u64 {
-        cache_key::hash(attributes, &self.seed)
+        cache_key::hash(attributes, &self.hash_builder)
     }
 
     /// Looks up the answer to a request. A hit counts as a use, but does not extend the lifetime. An answer is valid up to
@@ -109,7 +109,7 @@ impl Cache {
         let shard = self.shard(hash).read().unwrap_or_else(PoisonError::into_inner);
         match shard.get(&hash).filter(|entry| entry.key.matches(attributes)) {
             None => CacheLookup::Miss,
-            Some(entry) if now <= entry.expires => {
+            Some(entry) if now <= entry.expires_at => {
                 self.touch(entry);
                 CacheLookup::Hit(entry.status.clone())
             }
@@ -122,62 +122,69 @@ impl Cache {
     }
 
     /// Stores an answer, and evicts the least recently used ones if there is no room.
-    pub(crate) fn store(
+    pub(crate) fn insert(
         &self,
         key: Arc<CacheKey>,
         status: ReviewStatus,
-        expires: Instant,
-    ) -> StoreResult {
+        expires_at: Instant,
+    ) -> CacheStoreResult {
         let n_bytes = ENTRY_BYTES + key.n_bytes() + status.n_bytes;
         if n_bytes > self.bytes_max || self.entries_max == 0 {
-            return StoreResult::TooLarge;
+            return CacheStoreResult::TooLarge;
         }
         let hash = key.hash_value();
-        let mut order = self.lock_order();
-        let use_number = self.uses.fetch_add(1, Ordering::Relaxed) + 1;
-        let entry = Entry { key, status, expires, last_use: AtomicU64::new(use_number), n_bytes };
+        let mut eviction_order = self.lock_eviction_order();
+        let use_number = self.n_uses.fetch_add(1, Ordering::Relaxed) + 1;
+        let entry = CacheEntry {
+            key,
+            status,
+            expires_at,
+            last_use_number: AtomicU64::new(use_number),
+            n_bytes,
+        };
         let replaced = self.write(hash).insert(hash, entry);
-        order.n_entries += 1;
-        order.n_bytes += n_bytes;
+        eviction_order.n_entries += 1;
+        eviction_order.n_bytes += n_bytes;
         if let Some(replaced) = replaced {
-            order.subtract(&replaced);
+            eviction_order.subtract_entry(&replaced);
         }
-        order.heap.push(Reverse((use_number, hash)));
-        let n_evicted = self.evict(&mut order);
-        if order.heap.len() > 2 * order.n_entries + HEAP_SLACK {
-            order.heap = self.rebuild_heap();
+        eviction_order.heap.push(Reverse((use_number, hash)));
+        let n_evicted = self.evict_excess(&mut eviction_order);
+        if eviction_order.heap.len() > 2 * eviction_order.n_entries + HEAP_SLACK {
+            eviction_order.heap = self.rebuild_heap();
         }
-        StoreResult::Stored { n_evicted }
+        CacheStoreResult::Stored { n_evicted }
     }
 
     pub(crate) fn size(&self) -> CacheSize {
-        let order = self.lock_order();
-        CacheSize { n_entries: order.n_entries, n_bytes: order.n_bytes }
+        let eviction_order = self.lock_eviction_order();
+        CacheSize { n_entries: eviction_order.n_entries, n_bytes: eviction_order.n_bytes }
     }
 
     /// Gives the entry the newest use number. Repeated uses of one entry write nothing.
     #[inline]
-    fn touch(&self, entry: &Entry) {
-        let last_use = entry.last_use.load(Ordering::Relaxed);
-        if last_use != self.uses.load(Ordering::Relaxed) {
-            let use_number = self.uses.fetch_add(1, Ordering::Relaxed) + 1;
-            entry.last_use.fetch_max(use_number, Ordering::Relaxed);
+    fn touch(&self, entry: &CacheEntry) {
+        let last_use_number = entry.last_use_number.load(Ordering::Relaxed);
+        if last_use_number != self.n_uses.load(Ordering::Relaxed) {
+            let use_number = self.n_uses.fetch_add(1, Ordering::Relaxed) + 1;
+            entry.last_use_number.fetch_max(use_number, Ordering::Relaxed);
         }
     }
 
-    fn evict(&self, order: &mut EvictionOrder) -> usize {
+    fn evict_excess(&self, eviction_order: &mut EvictionOrder) -> usize {
         let mut n_evicted = 0;
-        while order.n_entries > self.entries_max || order.n_bytes > self.bytes_max {
-            let Some(Reverse((heap_use_number, hash))) = order.heap.pop() else {
+        while eviction_order.n_entries > self.entries_max || eviction_order.n_bytes > self.bytes_max
+        {
+            let Some(Reverse((heap_use_number, hash))) = eviction_order.heap.pop() else {
                 break; // INVARIANT on the heap: every entry is in it.
             };
             let mut shard = self.write(hash);
             let Some(entry) = shard.get(&hash) else { continue };
-            let last_use = entry.last_use.load(Ordering::Relaxed);
-            if last_use > heap_use_number {
-                order.heap.push(Reverse((last_use, hash)));
+            let last_use_number = entry.last_use_number.load(Ordering::Relaxed);
+            if last_use_number > heap_use_number {
+                eviction_order.heap.push(Reverse((last_use_number, hash)));
             } else if let Some(evicted) = shard.remove(&hash) {
-                order.subtract(&evicted);
+                eviction_order.subtract_entry(&evicted);
                 n_evicted += 1;
             }
         }
@@ -186,13 +193,13 @@ impl Cache {
 
     #[cold]
     fn remove_expired(&self, hash: u64, now: Instant) {
-        let mut order = self.lock_order();
+        let mut eviction_order = self.lock_eviction_order();
         let mut shard = self.write(hash);
         // Another thread may have stored a new answer.
-        if shard.get(&hash).is_some_and(|entry| entry.expires < now)
+        if shard.get(&hash).is_some_and(|entry| entry.expires_at < now)
             && let Some(expired) = shard.remove(&hash)
         {
-            order.subtract(&expired);
+            eviction_order.subtract_entry(&expired);
         }
     }
 
@@ -201,32 +208,33 @@ impl Cache {
         let mut heap = Vec::new();
         for shard in &self.shards {
             let shard = shard.read().unwrap_or_else(PoisonError::into_inner);
-            let items = shard
-                .iter()
-                .map(|(hash, entry)| Reverse((entry.last_use.load(Ordering::Relaxed), *hash)));
+            let items = shard.iter().map(|(hash, entry)| {
+                Reverse((entry.last_use_number.load(Ordering::Relaxed), *hash))
+            });
             heap.extend(items);
         }
         heap.into()
     }
 
     /// The hash table of a shard uses the lowest and the highest bits, so other bits choose the shard.
+    #[expect(clippy::indexing_slicing, reason = "INVARIANT: the remainder is less than N_SHARDS")]
     #[inline]
-    fn shard(&self, hash: u64) -> &RwLock<Shard> {
+    fn shard(&self, hash: u64) -> &RwLock<CacheShard> {
         let [_, _, _, _, byte, ..] = hash.to_le_bytes();
         &self.shards[usize::from(byte) % N_SHARDS]
     }
 
-    fn write(&self, hash: u64) -> RwLockWriteGuard<'_, Shard> {
+    fn write(&self, hash: u64) -> RwLockWriteGuard<'_, CacheShard> {
         self.shard(hash).write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn lock_order(&self) -> MutexGuard<'_, EvictionOrder> {
-        self.order.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock_eviction_order(&self) -> MutexGuard<'_, EvictionOrder> {
+        self.eviction_order.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl EvictionOrder {
-    fn subtract(&mut self, entry: &Entry) {
+    fn subtract_entry(&mut self, entry: &CacheEntry) {
         self.n_entries -= 1;
         self.n_bytes -= entry.n_bytes;
     }

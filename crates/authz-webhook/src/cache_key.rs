@@ -14,15 +14,15 @@ use authz::{Attributes, Resource, ReviewOperator, Target};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CacheKey {
     hash: u64,
-    form: Box<[u8]>,
+    canonical_form: Box<[u8]>,
 }
 
 impl CacheKey {
     /// The key of a request with this hash.
     pub(crate) fn new(attributes: &Attributes<'_>, hash: u64) -> Self {
-        let mut form = CanonicalForm(Vec::with_capacity(FORM_BYTES));
+        let mut form = CanonicalFormWriter(Vec::with_capacity(FORM_BYTES));
         visit_review(attributes, &mut form);
-        Self { hash, form: form.0.into_boxed_slice() }
+        Self { hash, canonical_form: form.0.into_boxed_slice() }
     }
 
     pub(crate) fn hash_value(&self) -> u64 {
@@ -30,14 +30,15 @@ impl CacheKey {
     }
 
     pub(crate) fn n_bytes(&self) -> usize {
-        self.form.len()
+        self.canonical_form.len()
     }
 
     /// Reports whether this is the key of the request.
     pub(crate) fn matches(&self, attributes: &Attributes<'_>) -> bool {
-        let mut comparison = FormComparison { rest: &self.form, is_equal: true };
+        let mut comparison =
+            CanonicalFormComparison { rest: &self.canonical_form, is_equal_so_far: true };
         visit_review(attributes, &mut comparison);
-        comparison.is_equal && comparison.rest.is_empty()
+        comparison.is_equal_so_far && comparison.rest.is_empty()
     }
 }
 
@@ -167,15 +168,15 @@ impl<H: Hasher> ReviewVisitor for HashVisitor<H> {
 }
 
 /// Writes the canonical form.
-struct CanonicalForm(Vec<u8>);
+struct CanonicalFormWriter(Vec<u8>);
 
-impl ReviewVisitor for CanonicalForm {
+impl ReviewVisitor for CanonicalFormWriter {
     fn visit_tag(&mut self, mark: u8) {
         self.0.push(mark);
     }
 
     fn visit_count(&mut self, n: usize) {
-        let (digits, n_digits) = varint_digits(n);
+        let (digits, n_digits) = encode_varint(n);
         self.0.extend(digits.iter().take(n_digits));
     }
 
@@ -186,27 +187,27 @@ impl ReviewVisitor for CanonicalForm {
 }
 
 /// Compares a request with a form, part by part.
-struct FormComparison<'a> {
+struct CanonicalFormComparison<'a> {
     rest: &'a [u8],
-    is_equal: bool,
+    is_equal_so_far: bool,
 }
 
-impl FormComparison<'_> {
+impl CanonicalFormComparison<'_> {
     #[inline]
-    fn bytes(&mut self, bytes: &[u8]) {
+    fn compare_bytes(&mut self, bytes: &[u8]) {
         match self.rest.strip_prefix(bytes) {
             Some(rest) => self.rest = rest,
-            None => self.is_equal = false,
+            None => self.is_equal_so_far = false,
         }
     }
 }
 
-impl ReviewVisitor for FormComparison<'_> {
+impl ReviewVisitor for CanonicalFormComparison<'_> {
     #[inline]
     fn visit_tag(&mut self, mark: u8) {
         match self.rest.split_first() {
             Some((first, rest)) if *first == mark => self.rest = rest,
-            _ => self.is_equal = false,
+            _ => self.is_equal_so_far = false,
         }
     }
 
@@ -216,8 +217,8 @@ impl ReviewVisitor for FormComparison<'_> {
         match u8::try_from(n) {
             Ok(digit) if digit < 0x80 => self.visit_tag(digit),
             _ => {
-                let (digits, n_digits) = varint_digits(n);
-                self.bytes(digits.get(..n_digits).unwrap_or(&digits));
+                let (digits, n_digits) = encode_varint(n);
+                self.compare_bytes(digits.get(..n_digits).unwrap_or(&digits));
             }
         }
     }
@@ -225,7 +226,7 @@ impl ReviewVisitor for FormComparison<'_> {
     #[inline]
     fn visit_text(&mut self, text: &str) {
         self.visit_count(text.len());
-        self.bytes(text.as_bytes());
+        self.compare_bytes(text.as_bytes());
     }
 }
 
@@ -234,7 +235,7 @@ const DIGITS_MAX: usize = usize::BITS.div_ceil(7) as usize;
 
 /// A number as a varint: digits of seven bits, the lowest first. All but the last have the eighth bit set, so that no
 /// number is a prefix of another.
-fn varint_digits(mut n: usize) -> ([u8; DIGITS_MAX], usize) {
+fn encode_varint(mut n: usize) -> ([u8; DIGITS_MAX], usize) {
     let mut digits = [0; DIGITS_MAX];
     let mut n_digits = 0;
     for digit in &mut digits {

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use foldhash::quality::RandomState;
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 
-use crate::decode::{ReviewStatus, decode};
+use crate::decode_response::{ReviewStatus, decode_response};
 use crate::error::CallError;
 use crate::http_error::retry_after_seconds;
 use crate::limits::RetryOptions;
@@ -16,7 +16,7 @@ use crate::observer::{AttemptResult, WebhookObserver};
 use crate::settings::ReviewVersion;
 use crate::transport::{HttpResponse, Transport, TransportError, TransportErrorKind};
 
-/// How often a request is sent again within one attempt because of a header `Retry-After`.
+/// The most times that a request is sent again within one attempt because of a header `Retry-After`.
 const RESENDS_MAX: u32 = 10;
 
 /// The time after the limit at which the caller cancels the transport. The transport enforces the limit itself and has
@@ -29,7 +29,7 @@ pub(crate) struct WebhookCaller {
     pub(crate) observer: Arc<dyn WebhookObserver>,
     pub(crate) version: ReviewVersion,
     pub(crate) timeout: Duration,
-    pub(crate) retry: RetryOptions,
+    pub(crate) retry_options: RetryOptions,
 }
 
 /// The result of a call.
@@ -43,21 +43,23 @@ pub(crate) struct CallResult {
 }
 
 /// The result of one attempt, with the HTTP status code.
-type AttemptOutcome = Result<(ReviewStatus, u16), CallError>;
+type AttemptAnswer = Result<(ReviewStatus, u16), CallError>;
 
 impl WebhookCaller {
-    /// Makes attempts until one succeeds, another one would not help, or the limit is reached.
+    /// Makes attempts until one succeeds, fails in a way that another attempt can not change, or is the last allowed.
     pub(crate) async fn call(&self, body: Bytes) -> CallResult {
         let started = Instant::now();
-        let mut wait = self.retry.wait;
+        let mut wait = self.retry_options.wait;
         let mut n_attempts = 0;
         loop {
             n_attempts += 1;
-            let (outcome, status) = match self.attempt(body.clone()).await {
-                Ok((review_status, status)) => (Ok(review_status), Some(status)),
-                Err(error) if error.is_retriable() && n_attempts < self.retry.attempts_max => {
-                    sleep(add_jitter(wait, self.retry.jitter)).await;
-                    wait = scale_duration(wait, self.retry.wait_factor);
+            let (outcome, status) = match self.make_attempt(body.clone()).await {
+                Ok((read_review_status, status)) => (Ok(read_review_status), Some(status)),
+                Err(error)
+                    if error.is_retriable() && n_attempts < self.retry_options.attempts_max =>
+                {
+                    sleep(add_jitter(wait, self.retry_options.jitter)).await;
+                    wait = scale_duration(wait, self.retry_options.wait_factor);
                     continue;
                 }
                 Err(error) => {
@@ -70,21 +72,24 @@ impl WebhookCaller {
     }
 
     /// Makes one attempt. It is counted even if it is cancelled.
-    async fn attempt(&self, body: Bytes) -> AttemptOutcome {
-        let timer =
-            AttemptTimer { observer: &*self.observer, began: Instant::now(), is_over: false };
-        let attempted = self.exchange(body).await;
+    async fn make_attempt(&self, body: Bytes) -> AttemptAnswer {
+        let timer = AttemptTimer {
+            observer: &*self.observer,
+            started_at: Instant::now(),
+            is_reported: false,
+        };
+        let attempted = self.send_with_resends(body).await;
         timer.stop(match &attempted {
             Ok(_) => AttemptResult::Success,
-            Err(error) => attempt_result_for(error),
+            Err(error) => attempt_result_of_error(error),
         });
         attempted
     }
 
     /// Posts the review, and again after the time in `Retry-After` if the response has that header.
-    async fn exchange(&self, body: Bytes) -> AttemptOutcome {
-        let began = Instant::now();
-        let deadline = began.checked_add(self.timeout).unwrap_or(began);
+    async fn send_with_resends(&self, body: Bytes) -> AttemptAnswer {
+        let started_at = Instant::now();
+        let deadline = started_at.checked_add(self.timeout).unwrap_or(started_at);
         let mut n_resends = 0;
         loop {
             let reply = self.send(body.clone(), deadline).await?;
@@ -95,7 +100,7 @@ impl WebhookCaller {
                     sleep_until(now.checked_add(wait).map_or(deadline, |end| end.min(deadline)))
                         .await;
                 }
-                _ => return Ok((decode(&reply, self.version)?, reply.status)),
+                _ => return Ok((decode_response(&reply, self.version)?, reply.status)),
             }
         }
     }
@@ -103,16 +108,16 @@ impl WebhookCaller {
     async fn send(&self, body: Bytes, deadline: Instant) -> Result<HttpResponse, TransportError> {
         let limit = deadline.saturating_duration_since(Instant::now());
         if limit.is_zero() {
-            return Err(self.deadline_exceeded());
+            return Err(self.deadline_error());
         }
         let last = deadline.checked_add(GRACE).unwrap_or(deadline);
         match timeout_at(last, self.transport.send(body, limit)).await {
             Ok(sent) => sent,
-            Err(_) => Err(self.deadline_exceeded()),
+            Err(_) => Err(self.deadline_error()),
         }
     }
 
-    fn deadline_exceeded(&self) -> TransportError {
+    fn deadline_error(&self) -> TransportError {
         let message = match self.transport.url() {
             "" => "context deadline exceeded".to_owned(),
             url => format!("Post {}: context deadline exceeded", go_compat::quote(url)),
@@ -122,11 +127,11 @@ impl WebhookCaller {
 }
 
 /// The label of a failed attempt.
-pub(crate) fn attempt_result_for(error: &CallError) -> AttemptResult {
+pub(crate) fn attempt_result_of_error(error: &CallError) -> AttemptResult {
     if error.is_timeout() { AttemptResult::Timeout } else { AttemptResult::Error }
 }
 
-/// The delay after which the service asks for the same request again.
+/// The delay after which the service wants to receive the same request again.
 fn requested_resend_delay(reply: &HttpResponse) -> Option<Duration> {
     if reply.status != 429 && reply.status < 500 {
         return None;
@@ -143,7 +148,7 @@ fn add_jitter(wait: Duration, jitter: f64) -> Duration {
     scale_duration(wait, 1.0 + jitter * part)
 }
 
-/// The wait times the factor; the wait itself if that is not a duration.
+/// Multiplies a wait by a factor. Returns the wait itself if the product is not a valid duration.
 fn scale_duration(wait: Duration, factor: f64) -> Duration {
     Duration::try_from_secs_f64(wait.as_secs_f64() * factor).unwrap_or(wait)
 }
@@ -151,23 +156,23 @@ fn scale_duration(wait: Duration, factor: f64) -> Duration {
 /// Counts an attempt when it ends or is dropped.
 struct AttemptTimer<'a> {
     observer: &'a dyn WebhookObserver,
-    began: Instant,
-    is_over: bool,
+    started_at: Instant,
+    is_reported: bool,
 }
 
 impl AttemptTimer<'_> {
     fn stop(mut self, result: AttemptResult) {
-        self.is_over = true;
-        self.observer.attempted(result, self.began.elapsed());
+        self.is_reported = true;
+        self.observer.on_attempt(result, self.started_at.elapsed());
     }
 }
 
 impl Drop for AttemptTimer<'_> {
     fn drop(&mut self) {
-        if !self.is_over {
+        if !self.is_reported {
             let is_fault = std::thread::panicking();
             let result = if is_fault { AttemptResult::Error } else { AttemptResult::Canceled };
-            self.observer.attempted(result, self.began.elapsed());
+            self.observer.on_attempt(result, self.started_at.elapsed());
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock};
 use cel::{CheckedExpression, CompileBudget, Environment, Issues, Type};
 
 use crate::condition_hints;
-use crate::conditions::MatchCondition;
+use crate::match_conditions::MatchCondition;
 use crate::review_spec::request_type;
 
 /// An expression can not be a match condition.
@@ -15,7 +15,7 @@ pub enum ConditionError {
     Invalid {
         /// The whole text, such as `compilation failed: ERROR: <input>:1:1: ...`.
         detail: String,
-        /// Each issue with its place inside the expression.
+        /// Each issue with its position inside the expression.
         issues: Vec<ConditionIssue>,
     },
     /// The expression compiles but no program can be made of it (a constant part fails).
@@ -28,11 +28,11 @@ pub enum ConditionError {
 /// One compiler issue inside an expression.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConditionIssue {
-    /// 1-based line of the expression.
+    /// The line within the expression, from 1.
     pub line: u32,
-    /// 1-based column in code points.
+    /// The column in code points, from 1.
     pub column: u32,
-    /// The compiler's message without position.
+    /// The message of the compiler, without the position.
     pub message: String,
     /// A suggestion for the author of the expression.
     pub hint: Option<String>,
@@ -42,32 +42,32 @@ pub struct ConditionIssue {
 pub(crate) static ENVIRONMENT: LazyLock<Environment> =
     LazyLock::new(|| Environment::kubernetes(vec![("request", request_type())]));
 
-/// The most text about the faults of one configuration, in bytes. The compiler repeats the line for each of a hundred
-/// issues, so that its messages can be a hundred times as long as the file.
+/// The most bytes of all error messages about one configuration. The compiler repeats the line for each of up to a
+/// hundred issues, so its messages can be a hundred times as long as the file.
 const DETAIL_BYTES_MAX: usize = 8 << 20;
 
-/// The length to which a message is truncated after that, in bytes.
+/// The most bytes of each message after that limit is reached.
 const SHORT_DETAIL_BYTES_MAX: usize = 1 << 10;
 
 /// Compiles the conditions of one configuration. Their total size and work are limited, because a file may contain
 /// thousands of large ones.
 #[derive(Debug)]
 pub struct ConditionCompiler {
-    budget: CompileBudget,
+    compile_budget: CompileBudget,
     detail_bytes_left: usize,
 }
 
 impl Default for ConditionCompiler {
     fn default() -> Self {
-        Self { budget: CompileBudget::default(), detail_bytes_left: DETAIL_BYTES_MAX }
+        Self { compile_budget: CompileBudget::default(), detail_bytes_left: DETAIL_BYTES_MAX }
     }
 }
 
 impl ConditionCompiler {
     /// Compiles one expression; it must be of type bool.
     pub fn compile(&mut self, expression: &str) -> Result<MatchCondition, ConditionError> {
-        let error = match ENVIRONMENT.check_within_budget(expression, &mut self.budget) {
-            Err(issues) => invalid_error(expression, &issues),
+        let error = match ENVIRONMENT.check_within_budget(expression, &mut self.compile_budget) {
+            Err(issues) => compile_error(expression, &issues),
             Ok(checked) if *checked.output_type() != Type::Bool => {
                 not_bool_error(expression, &checked)
             }
@@ -78,11 +78,11 @@ impl ConditionCompiler {
                 },
             },
         };
-        Err(self.limit_detail(error))
+        Err(self.limit_error_size(error))
     }
 
     /// Truncates the error if the errors together are too long.
-    fn limit_detail(&mut self, mut error: ConditionError) -> ConditionError {
+    fn limit_error_size(&mut self, mut error: ConditionError) -> ConditionError {
         let (detail, issues) = match &mut error {
             ConditionError::Invalid { detail, issues } => (detail, Some(issues)),
             ConditionError::Internal { detail } => (detail, None),
@@ -104,7 +104,7 @@ fn truncate_detail(text: &str) -> &str {
     field_errors::truncate(text, SHORT_DETAIL_BYTES_MAX)
 }
 
-fn invalid_error(expression: &str, issues: &Issues) -> ConditionError {
+fn compile_error(expression: &str, issues: &Issues) -> ConditionError {
     ConditionError::Invalid {
         detail: format!("compilation failed: {issues}"),
         issues: issues
@@ -122,7 +122,7 @@ fn invalid_error(expression: &str, issues: &Issues) -> ConditionError {
 fn not_bool_error(expression: &str, checked: &CheckedExpression<'_>) -> ConditionError {
     let found = checked.output_type().runtime_name();
     let detail = format!("must evaluate to bool but got {found}");
-    let hint = condition_hints::hint_for_type(expression, checked.output_type());
+    let hint = condition_hints::hint_for_output_type(expression, checked.output_type());
     let issue =
         ConditionIssue { line: 1, column: 1, message: truncate_detail(&detail).to_owned(), hint };
     ConditionError::Invalid { detail, issues: vec![issue] }

@@ -62,7 +62,7 @@ pub(crate) fn hint_for_issue(expression: &str, issue: &Issue) -> Option<String> 
 }
 
 /// A hint for an expression that is not of type bool.
-pub(crate) fn hint_for_type(expression: &str, ty: &Type) -> Option<String> {
+pub(crate) fn hint_for_output_type(expression: &str, ty: &Type) -> Option<String> {
     let expression = expression.trim();
     match ty {
         Type::String => Some(format!("compare it: `{expression} == '...'`")),
@@ -107,7 +107,7 @@ fn hint_for_undeclared_name(name: &str) -> Option<String> {
     Some(format!("did you mean `{near}`?"))
 }
 
-/// `request.user.groups`: the part before the dot has no fields.
+/// A hint for `request.user.groups`, where the value before the dot has no fields.
 fn hint_for_field_of_scalar(expression: &str, issue: &Issue, ty: &str) -> Option<String> {
     let line = expression.split('\n').nth(issue.line?.checked_sub(1)? as usize)?;
     let dot = line.char_indices().nth(issue.column.checked_sub(1)? as usize)?.0;

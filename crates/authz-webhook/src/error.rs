@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use authz::Unavailable;
+use authz::UnavailableCause;
 use concurrency_limit::Busy;
 
 use crate::observer::FailOpenCause;
@@ -25,13 +25,13 @@ pub enum CallError {
         /// The HTTP status code.
         status: u16,
         /// Whether another attempt may succeed.
-        retry: RetryAdvice,
+        retry_advice: RetryAdvice,
         /// Whether the service, or one behind it, reached a time limit.
         is_timeout: bool,
         /// The message, without secrets.
         message: Arc<str>,
     },
-    /// The webhook was not called, because the most calls are in flight.
+    /// The webhook was not called, because the limit on calls in flight is reached.
     #[error("webhook was not called: {0}")]
     Busy(Busy),
     /// The call ended without a result: this server has a bug, or it is shutting down.
@@ -53,7 +53,7 @@ impl CallError {
     pub(crate) fn is_retriable(&self) -> bool {
         match self {
             Self::Transport { kind, .. } => *kind == TransportErrorKind::Reset,
-            Self::Response { retry, .. } => *retry == RetryAdvice::Later,
+            Self::Response { retry_advice, .. } => *retry_advice == RetryAdvice::Later,
             Self::Busy(_) | Self::Lost => false,
         }
     }
@@ -70,8 +70,8 @@ impl CallError {
     /// The failure of the webhook, to which its failure policy applies.
     ///
     /// # Errors
-    /// [`Unavailable`] if this server failed and not the webhook.
-    pub fn fail_open_cause(&self) -> Result<FailOpenCause, Unavailable> {
+    /// [`UnavailableCause`] if this server failed and not the webhook.
+    pub fn fail_open_cause(&self) -> Result<FailOpenCause, UnavailableCause> {
         match self {
             Self::Transport { kind, .. } => match kind {
                 TransportErrorKind::Timeout => Ok(FailOpenCause::Timeout),
@@ -85,8 +85,8 @@ impl CallError {
             },
             Self::Response { status: 200..=206, .. } => Ok(FailOpenCause::BadAnswer),
             Self::Response { .. } => Ok(FailOpenCause::HttpStatus),
-            Self::Busy(_) => Err(Unavailable::TooManyCalls),
-            Self::Lost => Err(Unavailable::OutOfResources),
+            Self::Busy(_) => Err(UnavailableCause::TooManyCalls),
+            Self::Lost => Err(UnavailableCause::OutOfResources),
         }
     }
 

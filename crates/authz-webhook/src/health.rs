@@ -7,13 +7,13 @@ use std::time::SystemTime;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WebhookHealth {
     /// The number of calls in flight.
-    pub in_flight: usize,
+    pub n_in_flight: usize,
     /// The time when a call last succeeded.
-    pub last_success: Option<SystemTime>,
+    pub last_success_at: Option<SystemTime>,
     /// The last call that failed.
     pub last_failure: Option<LastFailure>,
     /// The number of cached answers.
-    pub cache_entries: usize,
+    pub n_cached_answers: usize,
     /// The memory that they take, in bytes.
     pub cache_bytes: usize,
 }
@@ -32,26 +32,28 @@ const MESSAGE_BYTES_MAX: usize = 2048;
 
 /// The time and the error of the last calls.
 #[derive(Debug, Default)]
-pub(crate) struct RecentCalls {
+pub(crate) struct LastResultRecorder {
     last_results: Mutex<LastCallResults>,
 }
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LastCallResults {
-    pub(crate) success: Option<SystemTime>,
-    pub(crate) failure: Option<LastFailure>,
+    pub(crate) last_success_at: Option<SystemTime>,
+    pub(crate) last_failure: Option<LastFailure>,
 }
 
-impl RecentCalls {
+impl LastResultRecorder {
     pub(crate) fn record_success(&self) {
         let now = SystemTime::now();
-        self.last_results.lock().unwrap_or_else(PoisonError::into_inner).success = Some(now);
+        self.last_results.lock().unwrap_or_else(PoisonError::into_inner).last_success_at =
+            Some(now);
     }
 
     pub(crate) fn record_failure(&self, message: &str) {
         let message = field_errors::truncate(message, MESSAGE_BYTES_MAX).to_owned();
         let failure = LastFailure { at: SystemTime::now(), message };
-        self.last_results.lock().unwrap_or_else(PoisonError::into_inner).failure = Some(failure);
+        self.last_results.lock().unwrap_or_else(PoisonError::into_inner).last_failure =
+            Some(failure);
     }
 
     pub(crate) fn last_results(&self) -> LastCallResults {

@@ -6,9 +6,9 @@
 
 use field_errors::truncate;
 
-use crate::decode::read_document_type;
+use crate::decode_response::read_document_type;
 use crate::error::{CallError, RetryAdvice};
-use crate::response_document::{self, Node};
+use crate::response_document::{self, DocumentValue};
 use crate::transport::HttpResponse;
 
 /// The longest message of a `Status` that is repeated, in bytes.
@@ -20,12 +20,12 @@ struct StatusFailure {
     code: i64,
     message: String,
     /// The delay that the service asks for, if the error has details.
-    delay_seconds: Option<i64>,
+    retry_delay_seconds: Option<i64>,
 }
 
 /// The error for a response with a status code that is not a success.
 pub(crate) fn error_from_response(reply: &HttpResponse, is_text: bool, body: &str) -> CallError {
-    let failure = parse_status(body);
+    let failure = parse_status_failure(body);
     call_error(reply.status, failure.unwrap_or_else(|| failure_for_status_code(reply, is_text)))
 }
 
@@ -35,18 +35,18 @@ pub(crate) fn invalid_content_type_error(status: u16, fault: &str) -> CallError 
         reason: "InternalError".to_owned(),
         code: 500,
         message: format!("Internal error occurred: {fault}"),
-        delay_seconds: None,
+        retry_delay_seconds: None,
     };
     call_error(status, failure)
 }
 
 fn call_error(status: u16, failure: StatusFailure) -> CallError {
-    let retry = if is_retriable(&failure) { RetryAdvice::Later } else { RetryAdvice::Never };
+    let retry_advice = if is_retriable(&failure) { RetryAdvice::Later } else { RetryAdvice::Never };
     let is_timeout = status == 504 || is_timeout(&failure);
-    CallError::Response { status, retry, is_timeout, message: failure.message.into() }
+    CallError::Response { status, retry_advice, is_timeout, message: failure.message.into() }
 }
 
-/// The integer in a header `RetryAdvice-After`, if it is one.
+/// The integer in the header `Retry-After`; `None` if it is not an integer.
 pub(crate) fn retry_after_seconds(reply: &HttpResponse) -> Option<i64> {
     reply.retry_after.as_deref()?.parse().ok()
 }
@@ -75,12 +75,12 @@ const KNOWN_REASONS: [&str; 19] = [
 ];
 
 fn is_retriable(failure: &StatusFailure) -> bool {
-    let is_known = KNOWN_REASONS.contains(&failure.reason.as_str());
+    let is_kubernetes_kind = KNOWN_REASONS.contains(&failure.reason.as_str());
     let asks_for_delay = failure
-        .delay_seconds
+        .retry_delay_seconds
         .is_some_and(|seconds| seconds > 0 || failure.reason == "ServerTimeout");
     failure.reason == "InternalError"
-        || (!is_known && failure.code == 500)
+        || (!is_kubernetes_kind && failure.code == 500)
         || is_timeout(failure)
         || failure.reason == "TooManyRequests"
         || failure.code == 429
@@ -88,12 +88,12 @@ fn is_retriable(failure: &StatusFailure) -> bool {
 }
 
 fn is_timeout(failure: &StatusFailure) -> bool {
-    let is_known = KNOWN_REASONS.contains(&failure.reason.as_str());
-    failure.reason == "Timeout" || (!is_known && failure.code == 504)
+    let is_kubernetes_kind = KNOWN_REASONS.contains(&failure.reason.as_str());
+    failure.reason == "Timeout" || (!is_kubernetes_kind && failure.code == 504)
 }
 
 /// The failure in a body that is a `Status` of version v1 or of no version, with status `Failure`.
-fn parse_status(body: &str) -> Option<StatusFailure> {
+fn parse_status_failure(body: &str) -> Option<StatusFailure> {
     if body.is_empty() {
         return None;
     }
@@ -109,23 +109,23 @@ fn parse_status(body: &str) -> Option<StatusFailure> {
         reason: String::new(),
         code: 0,
         message: String::new(),
-        delay_seconds: None,
+        retry_delay_seconds: None,
     };
     let mut status = String::new();
-    let Node::Object(members) = document else { return None };
+    let DocumentValue::Object(members) = document else { return None };
     for (name, value) in members {
         match (name.as_str(), value) {
-            (_, Node::Null) => {}
-            ("status", Node::Text(text)) => status = text,
-            ("message", Node::Text(text)) => {
+            (_, DocumentValue::Null) => {}
+            ("status", DocumentValue::Text(text)) => status = text,
+            ("message", DocumentValue::Text(text)) => {
                 truncate(&text, MESSAGE_BYTES_MAX).clone_into(&mut failure.message);
             }
-            ("reason", Node::Text(text)) => failure.reason = text,
-            ("code", Node::Number(Some(code))) if i32::try_from(code).is_ok() => {
+            ("reason", DocumentValue::Text(text)) => failure.reason = text,
+            ("code", DocumentValue::Number(Some(code))) if i32::try_from(code).is_ok() => {
                 failure.code = code;
             }
-            ("details", Node::Object(details)) => {
-                failure.delay_seconds = Some(delay_seconds(&details)?);
+            ("details", DocumentValue::Object(details)) => {
+                failure.retry_delay_seconds = Some(retry_delay_seconds(&details)?);
             }
             // With a member of another type the body is not a Status.
             ("status" | "message" | "reason" | "code" | "details", _) => return None,
@@ -135,14 +135,14 @@ fn parse_status(body: &str) -> Option<StatusFailure> {
     (status == "Failure").then_some(failure)
 }
 
-fn delay_seconds(details: &[(String, Node)]) -> Option<i64> {
+fn retry_delay_seconds(details: &[(String, DocumentValue)]) -> Option<i64> {
     let mut seconds = 0;
     for (name, value) in details {
         match (name.as_str(), value) {
-            ("retryAfterSeconds", Node::Number(number)) => {
+            ("retryAfterSeconds", DocumentValue::Number(number)) => {
                 seconds = number.filter(|number| i32::try_from(*number).is_ok())?;
             }
-            ("retryAfterSeconds", Node::Null) => {}
+            ("retryAfterSeconds", DocumentValue::Null) => {}
             ("retryAfterSeconds", _) => return None,
             (_, _) => {}
         }
@@ -203,8 +203,8 @@ fn failure_for_status_code(reply: &HttpResponse, is_text: bool) -> StatusFailure
         }
         _ => ("", code_alone()),
     };
-    let delay_seconds = Some(retry_after_seconds(reply).unwrap_or(0));
-    StatusFailure { reason: reason.to_owned(), code: i64::from(code), message, delay_seconds }
+    let retry_delay_seconds = Some(retry_after_seconds(reply).unwrap_or(0));
+    StatusFailure { reason: reason.to_owned(), code: i64::from(code), message, retry_delay_seconds }
 }
 
 #[cfg(test)]

@@ -29,13 +29,13 @@ pub(crate) struct InFlightCalls {
 
 /// One call in flight.
 ///
-/// INVARIANT: `n_waiting` is the number of its waiters, and changes only while the table is locked.
+/// INVARIANT: `n_waiters` is the number of its waiters, and changes only while the table is locked.
 pub(crate) struct InFlightCall {
-    n_waiting: AtomicUsize,
+    n_waiters: AtomicUsize,
     is_sent: AtomicBool,
-    receiver: CallResultReceiver,
+    result_receiver: CallResultReceiver,
     /// The task of the call. The check that begins the call sets it at once.
-    task: OnceLock<AbortHandle>,
+    abort_handle: OnceLock<AbortHandle>,
 }
 
 impl InFlightCall {
@@ -59,7 +59,7 @@ impl InFlightCalls {
 
     /// Joins the call in flight for this request, if there is one. If its answer will not be cached, only checks that
     /// come before it is sent may join: the policy of the webhook may have changed since.
-    pub(crate) fn join<'a>(
+    pub(crate) fn join_call<'a>(
         &'a self,
         table: &CallTable,
         key: &Arc<CacheKey>,
@@ -69,34 +69,34 @@ impl InFlightCalls {
         if !is_answer_cached && call.is_sent.load(Ordering::Relaxed) {
             return None;
         }
-        call.n_waiting.fetch_add(1, Ordering::Relaxed);
+        call.n_waiters.fetch_add(1, Ordering::Relaxed);
         Some(CallWaiter { in_flight_calls: self, key: Arc::clone(key), call: Arc::clone(call) })
     }
 
     /// Adds a call that is about to begin, with its first waiter.
-    pub(crate) fn add<'a>(
+    pub(crate) fn add_call<'a>(
         &'a self,
         table: &mut CallTable,
         key: Arc<CacheKey>,
-        receiver: CallResultReceiver,
+        result_receiver: CallResultReceiver,
     ) -> CallWaiter<'a> {
         let call = Arc::new(InFlightCall {
-            n_waiting: AtomicUsize::new(1),
+            n_waiters: AtomicUsize::new(1),
             is_sent: AtomicBool::new(false),
-            receiver,
-            task: OnceLock::new(),
+            result_receiver,
+            abort_handle: OnceLock::new(),
         });
         table.insert(Arc::clone(&key), Arc::clone(&call));
         CallWaiter { in_flight_calls: self, key, call }
     }
 
     /// Removes a call that has ended.
-    pub(crate) fn remove(&self, key: &Arc<CacheKey>, call: &Arc<InFlightCall>) {
-        remove_call(&mut self.lock(), key, call);
+    pub(crate) fn remove_call(&self, key: &Arc<CacheKey>, call: &Arc<InFlightCall>) {
+        remove_from_table(&mut self.lock(), key, call);
     }
 }
 
-fn remove_call(table: &mut CallTable, key: &Arc<CacheKey>, call: &Arc<InFlightCall>) {
+fn remove_from_table(table: &mut CallTable, key: &Arc<CacheKey>, call: &Arc<InFlightCall>) {
     if let Entry::Occupied(newest) = table.entry(Arc::clone(key))
         && Arc::ptr_eq(newest.get(), call)
     {
@@ -111,15 +111,15 @@ impl CallWaiter<'_> {
     }
 
     /// Sets the task of the call.
-    pub(crate) fn set_task(&self, task: AbortHandle) {
+    pub(crate) fn set_abort_handle(&self, abort_handle: AbortHandle) {
         // Only the check that began the call does this, once.
-        let _ = self.call.task.set(task);
+        let _ = self.call.abort_handle.set(abort_handle);
     }
 
     /// Waits until the call has ended.
     pub(crate) async fn wait_for_result(self) -> Result<Arc<CallResult>, CallError> {
-        let mut receiver = self.call.receiver.clone();
-        match receiver.wait_for(Option::is_some).await {
+        let mut result_receiver = self.call.result_receiver.clone();
+        match result_receiver.wait_for(Option::is_some).await {
             Ok(end) => end.clone().ok_or(CallError::Lost),
             // The task has ended without a result: it panicked, or the runtime is shutting down.
             Err(_) => Err(CallError::Lost),
@@ -131,15 +131,15 @@ impl Drop for CallWaiter<'_> {
     fn drop(&mut self) {
         let is_last = {
             let mut table = self.in_flight_calls.lock();
-            let is_last = self.call.n_waiting.fetch_sub(1, Ordering::Relaxed) == 1;
+            let is_last = self.call.n_waiters.fetch_sub(1, Ordering::Relaxed) == 1;
             if is_last {
-                remove_call(&mut table, &self.key, &self.call);
+                remove_from_table(&mut table, &self.key, &self.call);
             }
             is_last
         };
         // The table is unlocked before this, because the cleanup of the task locks it.
-        if let Some(task) = self.call.task.get().filter(|_| is_last) {
-            task.abort();
+        if let Some(abort_handle) = self.call.abort_handle.get().filter(|_| is_last) {
+            abort_handle.abort();
         }
     }
 }

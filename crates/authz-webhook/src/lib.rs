@@ -2,48 +2,51 @@
 //! answer.
 //!
 //! Owns: the settings of a webhook, match conditions and their evaluation, the SubjectAccessReview that is sent and
-//! read, the cache of answers, shared calls, retries, limits, and which failures the failure policy applies to.
+//! read, the cache of answers, shared calls, retries, limits, and the choice of failures to which the failure policy applies.
 //! Must not know: configuration files, HTTP libraries, addresses and credentials, the other
 //! authorizers.
 
+#![cfg_attr(not(test), deny(clippy::indexing_slicing))]
+
+mod answer_provider;
 mod block_yaml;
 mod cache;
 mod cache_key;
 mod call;
 mod compile_condition;
 mod condition_hints;
-mod conditions;
-mod decode;
-mod encode;
+mod decode_response;
+mod encode_review;
 mod error;
 mod health;
 mod http_error;
 mod in_flight_calls;
 mod limits;
+mod match_conditions;
 mod media_type;
 mod observer;
 mod response_document;
 mod review_spec;
-mod service;
 mod settings;
 mod trace_events;
 mod transport;
 mod webhook;
 
 pub use compile_condition::{ConditionCompiler, ConditionError, ConditionIssue};
-pub use conditions::{MatchCondition, MatchResult};
 pub use error::{CallError, RetryAdvice};
 pub use health::{LastFailure, WebhookHealth};
 pub use limits::{RetryOptions, WebhookLimits};
+pub use match_conditions::{EvaluationError, MatchCondition, MatchResult};
 pub use observer::{
-    AttemptResult, CacheEvent, FailOpenCause, MatchOutcome, NoObserver, Rejection, WebhookObserver,
+    AttemptResult, CacheEvent, CallRejection, FailOpenCause, MatchResultKind, NoObserver,
+    WebhookObserver,
 };
 pub use review_spec::{
-    Extra, IncludedSelectors, NonResourceAttributes, Requirement, Requirements, ResourceAttributes,
-    ReviewSpec, SelectorAttributes,
+    Extra, IncludedSelectors, NonResourceAttributes, ResourceAttributes, ReviewSpec,
+    SelectorAttributes, SelectorRequirement, SelectorRequirements,
 };
 pub use settings::{
-    AbsolutePath, Caching, Connection, FailurePolicy, MATCH_CONDITIONS_MAX, MatchConditions,
+    AbsolutePath, CacheSettings, Connection, FailurePolicy, MATCH_CONDITIONS_MAX, MatchConditions,
     ReviewVersion, Timeout, WebhookSettings,
 };
 pub use transport::{HttpResponse, ResponseFuture, Transport, TransportError, TransportErrorKind};

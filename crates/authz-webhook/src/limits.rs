@@ -8,12 +8,12 @@ use std::time::Duration;
 /// The limits of one webhook.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct WebhookLimits {
-    /// The most calls in flight, each with its retries; one user has at most half of them. Checks that share the call
-    /// of another one do not count. A check that needs one more call is not decided:
-    /// [`authz::Unavailable::TooManyCalls`].
+    /// The most calls in flight, each with its retries; one user has at most half of them. A check that shares the
+    /// call of another check does not count. A check that needs one more call is not decided:
+    /// [`authz::UnavailableCause::TooManyCalls`].
     pub in_flight_max: usize,
     /// The attempts of one call.
-    pub retry: RetryOptions,
+    pub retry_options: RetryOptions,
     /// The most cached answers.
     pub cache_entries_max: usize,
     /// The most memory of the cache in bytes, with its keys.
@@ -38,7 +38,7 @@ impl Default for WebhookLimits {
     fn default() -> Self {
         Self {
             in_flight_max: 1024,
-            retry: RetryOptions::default(),
+            retry_options: RetryOptions::default(),
             cache_entries_max: 8192,
             cache_bytes_max: 64 << 20,
         }
@@ -53,7 +53,7 @@ impl WebhookLimits {
 }
 
 impl Default for RetryOptions {
-    /// As Kubernetes: waits of 0.5, 0.75, 1.125 and 1.6875 seconds, and up to a fifth more.
+    /// The defaults of Kubernetes: waits of 0.5, 0.75, 1.125 and 1.6875 seconds, and up to a fifth more.
     fn default() -> Self {
         Self { attempts_max: 5, wait: Duration::from_millis(500), wait_factor: 1.5, jitter: 0.2 }
     }

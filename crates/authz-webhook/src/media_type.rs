@@ -81,7 +81,7 @@ fn split_token(text: &str) -> (&str, &str) {
     text.split_at(end)
 }
 
-/// Parses a quoted text; also returns the rest. A backslash escapes only special characters.
+/// Parses a quoted text and returns it with the rest. A backslash escapes only special characters.
 fn parse_quoted(text: &str) -> Option<(String, &str)> {
     let mut value = String::new();
     let mut chars = text.chars();

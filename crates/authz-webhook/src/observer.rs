@@ -11,7 +11,7 @@ pub enum AttemptResult {
     Success,
     /// A timeout, of this server or of a service behind the webhook.
     Timeout,
-    /// The last waiter has left.
+    /// The attempt was canceled, because no check waits for it.
     Canceled,
     /// Any failure other than a timeout or a cancellation.
     Error,
@@ -34,18 +34,18 @@ impl AttemptResult {
 
 /// The result of the match conditions of one check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum MatchOutcome {
-    /// All of them hold.
+pub enum MatchResultKind {
+    /// All conditions are true.
     Matched,
     /// One condition is false, so the webhook is skipped.
     Excluded,
-    /// One is false, and one before it could not be evaluated.
+    /// One condition is false, and one before it could not be evaluated.
     ExcludedAfterError,
-    /// None is false, and at least one could not be evaluated.
+    /// No condition is false, and at least one could not be evaluated.
     Failed,
 }
 
-impl MatchOutcome {
+impl MatchResultKind {
     /// Reports whether the webhook is skipped because a condition is false.
     pub const fn is_excluded(self) -> bool {
         matches!(self, Self::Excluded | Self::ExcludedAfterError)
@@ -94,14 +94,14 @@ impl CacheEvent {
 
 /// The limit because of which a webhook was not called. The request gets status code 429.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Rejection {
-    /// The most calls are in flight.
+pub enum CallRejection {
+    /// The limit on all calls in flight is reached.
     TooManyInFlight,
-    /// The most calls of one user are in flight for this user.
+    /// The limit on calls in flight for one user is reached.
     TooManyOfUser,
 }
 
-impl Rejection {
+impl CallRejection {
     /// All variants, in the order of the documentation.
     pub const ALL: [Self; 2] = [Self::TooManyInFlight, Self::TooManyOfUser];
 
@@ -114,7 +114,7 @@ impl Rejection {
     }
 }
 
-impl From<Busy> for Rejection {
+impl From<Busy> for CallRejection {
     fn from(busy: Busy) -> Self {
         match busy {
             Busy::Total { .. } => Self::TooManyInFlight,
@@ -172,35 +172,35 @@ impl FailOpenCause {
 /// nothing by default. They run on the path of requests and must neither block nor panic.
 pub trait WebhookObserver: Send + Sync {
     /// One attempt of a call ended.
-    fn attempted(&self, result: AttemptResult, duration: Duration) {
+    fn on_attempt(&self, result: AttemptResult, duration: Duration) {
         let _ = (result, duration);
     }
 
     /// A call ended without a well-formed answer, after all attempts. The text holds no secrets.
-    fn failed(&self, why: &str) {
+    fn on_call_failure(&self, why: &str) {
         let _ = why;
     }
 
     /// The failure policy turned a failure into no opinion. Without a result no call was made.
-    fn failed_open(&self, cause: FailOpenCause, result: Option<AttemptResult>) {
+    fn on_fail_open(&self, cause: FailOpenCause, result: Option<AttemptResult>) {
         let _ = (cause, result);
     }
 
     /// The match conditions of one check were evaluated. Not called if there are none.
-    fn matched(&self, duration: Duration, outcome: MatchOutcome) {
+    fn on_match(&self, duration: Duration, outcome: MatchResultKind) {
         let _ = (duration, outcome);
     }
 
     /// The cache had an event.
-    fn cache(&self, event: CacheEvent) {
+    fn on_cache_event(&self, event: CacheEvent) {
         let _ = event;
     }
 
     /// A check shares the call of another check of the same request.
-    fn joined(&self) {}
+    fn on_shared_call(&self) {}
 
     /// A limit kept the webhook from being called.
-    fn rejected(&self, why: Rejection) {
+    fn on_rejection(&self, why: CallRejection) {
         let _ = why;
     }
 }

@@ -11,7 +11,7 @@ use crate::block_yaml;
 
 /// A JSON value, without the parts that are not needed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Node {
+pub(crate) enum DocumentValue {
     Null,
     Bool(bool),
     /// A number; `None` if it is not an integer of 64 bits.
@@ -20,7 +20,7 @@ pub(crate) enum Node {
     /// The elements are not kept.
     List,
     /// Members of known names in the order of the document, repeated ones too.
-    Object(Vec<(String, Node)>),
+    Object(Vec<(String, DocumentValue)>),
 }
 
 /// The number of levels that are kept: `details.retryAfterSeconds` is the deepest member that is needed.
@@ -47,7 +47,7 @@ const KEPT_NAMES: [&str; 13] = [
 ///
 /// # Errors
 /// The message of Kubernetes, where it is known.
-pub(crate) fn parse(text: &str) -> Result<Node, DecodeError> {
+pub(crate) fn parse(text: &str) -> Result<DocumentValue, DecodeError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text); // A byte order mark is ignored.
     if text.trim_start().starts_with('{') { parse_json(text) } else { block_yaml::parse(text) }
 }
@@ -57,7 +57,7 @@ pub(crate) fn parse(text: &str) -> Result<Node, DecodeError> {
 #[error("{0}")]
 pub(crate) struct DecodeError(pub(crate) String);
 
-impl Node {
+impl DocumentValue {
     /// The name of this type in Go's messages.
     pub(crate) fn type_name(&self) -> &'static str {
         match self {
@@ -80,22 +80,22 @@ impl Node {
 }
 
 /// Reports whether a member is kept. As in Kubernetes, the case of `kind` and `apiVersion` does not matter.
-pub(crate) fn is_kept(name: &str, depth: usize) -> bool {
+pub(crate) fn is_needed_member(name: &str, depth: usize) -> bool {
     depth < DEPTH_MAX
         && (KEPT_NAMES.contains(&name)
             || name.eq_ignore_ascii_case("kind")
             || name.eq_ignore_ascii_case("apiVersion"))
 }
 
-fn parse_json(text: &str) -> Result<Node, DecodeError> {
+fn parse_json(text: &str) -> Result<DocumentValue, DecodeError> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
-    let node = NodeReader(0)
+    let node = DocumentReader(0)
         .deserialize(&mut deserializer)
         .map_err(|error| DecodeError(syntax_message(text, &error)))?;
     match deserializer.end() {
         Ok(()) => Ok(node),
         Err(error) => {
-            let found = char_at(text, &error);
+            let found = char_at_error(text, &error);
             Err(DecodeError(unknown_type_message(&format!(
                 "invalid character {found:?} after top-level value"
             ))))
@@ -107,7 +107,7 @@ fn syntax_message(text: &str, error: &serde_json::Error) -> String {
     if error.is_eof() {
         return unknown_type_message("unexpected end of JSON input");
     }
-    let found = char_at(text, error);
+    let found = char_at_error(text, error);
     unknown_type_message(&format!("invalid character {found:?} looking for beginning of value"))
 }
 
@@ -116,69 +116,69 @@ pub(crate) fn unknown_type_message(cause: &str) -> String {
     format!("couldn't get version/kind; json parse error: {cause}")
 }
 
-fn char_at(text: &str, error: &serde_json::Error) -> char {
+fn char_at_error(text: &str, error: &serde_json::Error) -> char {
     let line = text.split('\n').nth(error.line().saturating_sub(1)).unwrap_or_default();
     let at = line.floor_char_boundary(error.column().saturating_sub(1));
     line.get(at..).and_then(|rest| rest.chars().next()).unwrap_or('\n')
 }
 
 /// Reads a value at this depth.
-struct NodeReader(usize);
+struct DocumentReader(usize);
 
-impl<'de> DeserializeSeed<'de> for NodeReader {
-    type Value = Node;
+impl<'de> DeserializeSeed<'de> for DocumentReader {
+    type Value = DocumentValue;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Node, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<DocumentValue, D::Error> {
         deserializer.deserialize_any(self)
     }
 }
 
-impl<'de> Visitor<'de> for NodeReader {
-    type Value = Node;
+impl<'de> Visitor<'de> for DocumentReader {
+    type Value = DocumentValue;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a value")
     }
 
-    fn visit_unit<E: Error>(self) -> Result<Node, E> {
-        Ok(Node::Null)
+    fn visit_unit<E: Error>(self) -> Result<DocumentValue, E> {
+        Ok(DocumentValue::Null)
     }
 
-    fn visit_bool<E: Error>(self, truth: bool) -> Result<Node, E> {
-        Ok(Node::Bool(truth))
+    fn visit_bool<E: Error>(self, truth: bool) -> Result<DocumentValue, E> {
+        Ok(DocumentValue::Bool(truth))
     }
 
-    fn visit_i64<E: Error>(self, number: i64) -> Result<Node, E> {
-        Ok(Node::Number(Some(number)))
+    fn visit_i64<E: Error>(self, number: i64) -> Result<DocumentValue, E> {
+        Ok(DocumentValue::Number(Some(number)))
     }
 
-    fn visit_u64<E: Error>(self, number: u64) -> Result<Node, E> {
-        Ok(Node::Number(i64::try_from(number).ok()))
+    fn visit_u64<E: Error>(self, number: u64) -> Result<DocumentValue, E> {
+        Ok(DocumentValue::Number(i64::try_from(number).ok()))
     }
 
-    fn visit_f64<E: Error>(self, _: f64) -> Result<Node, E> {
-        Ok(Node::Number(None))
+    fn visit_f64<E: Error>(self, _: f64) -> Result<DocumentValue, E> {
+        Ok(DocumentValue::Number(None))
     }
 
-    fn visit_str<E: Error>(self, text: &str) -> Result<Node, E> {
-        Ok(Node::Text(text.to_owned()))
+    fn visit_str<E: Error>(self, text: &str) -> Result<DocumentValue, E> {
+        Ok(DocumentValue::Text(text.to_owned()))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Node, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<DocumentValue, A::Error> {
         while elements.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(Node::List)
+        Ok(DocumentValue::List)
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Node, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<DocumentValue, A::Error> {
         let mut members = Vec::new();
         while let Some(name) = map.next_key::<String>()? {
-            if is_kept(&name, self.0) {
+            if is_needed_member(&name, self.0) {
                 members.push((name, map.next_value_seed(Self(self.0 + 1))?));
             } else {
                 map.next_value::<IgnoredAny>()?;
             }
         }
-        Ok(Node::Object(members))
+        Ok(DocumentValue::Object(members))
     }
 }
 
@@ -186,19 +186,23 @@ impl<'de> Visitor<'de> for NodeReader {
 mod tests {
     use super::*;
 
-    fn text(text: &str) -> Node {
-        Node::Text(text.to_owned())
+    fn text(text: &str) -> DocumentValue {
+        DocumentValue::Text(text.to_owned())
     }
 
     #[test]
     fn known_members_are_kept_in_order() {
         let node =
             parse(r#" {"kind":"K","x":[1,{"kind":2}],"status":{"allowed":1,"allowed":null}}"#);
-        let status =
-            vec![("allowed".to_owned(), Node::Number(Some(1))), ("allowed".to_owned(), Node::Null)];
-        let members =
-            vec![("kind".to_owned(), text("K")), ("status".to_owned(), Node::Object(status))];
-        assert_eq!(node, Ok(Node::Object(members)));
+        let status = vec![
+            ("allowed".to_owned(), DocumentValue::Number(Some(1))),
+            ("allowed".to_owned(), DocumentValue::Null),
+        ];
+        let members = vec![
+            ("kind".to_owned(), text("K")),
+            ("status".to_owned(), DocumentValue::Object(status)),
+        ];
+        assert_eq!(node, Ok(DocumentValue::Object(members)));
     }
 
     /// Memory does not grow with what nobody looks at.
@@ -213,12 +217,12 @@ mod tests {
         }
         assert_eq!(depth, DEPTH_MAX);
         let wide = format!(r#"{{"a":{}1{}}}"#, "[".repeat(100_000), "]".repeat(100_000));
-        assert_eq!(parse(&wide), Ok(Node::Object(vec![])));
+        assert_eq!(parse(&wide), Ok(DocumentValue::Object(vec![])));
     }
 
     #[test]
     fn a_byte_order_mark_is_ignored() {
-        assert_eq!(parse("\u{feff}{}"), Ok(Node::Object(vec![])));
+        assert_eq!(parse("\u{feff}{}"), Ok(DocumentValue::Object(vec![])));
         assert_eq!(parse("\u{feff}status: {}"), parse("status: {}"));
     }
 

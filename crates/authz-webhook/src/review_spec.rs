@@ -43,17 +43,17 @@ pub enum SelectorAttributes<'a> {
     /// The text of the query; requests that the server builds never carry it.
     Raw(&'a str),
     /// The requirements that a review can express.
-    Requirements(Requirements<'a>),
+    Requirements(SelectorRequirements<'a>),
 }
 
 /// Requirements that all must hold.
 #[derive(Debug, Clone)]
-pub struct Requirements<'a>(pub Vec<Requirement<'a>>);
+pub struct SelectorRequirements<'a>(pub Vec<SelectorRequirement<'a>>);
 
 /// One requirement of a selector.
 #[derive(Debug, Clone)]
 #[expect(missing_docs, reason = "the fields are those of the review, by their own names")]
-pub struct Requirement<'a> {
+pub struct SelectorRequirement<'a> {
     pub key: &'a str,
     pub operator: &'a str,
     pub values: &'a [String],
@@ -95,8 +95,8 @@ impl<'a> ReviewSpec<'a> {
                     resource: target.resource,
                     subresource: target.subresource,
                     name: target.name,
-                    field_selector: expressible_requirements(field, field_requirement),
-                    label_selector: expressible_requirements(label, label_requirement),
+                    field_selector: expressible_requirements(field, convert_field_requirement),
+                    label_selector: expressible_requirements(label, convert_label_requirement),
                 };
                 (Some(resource), None)
             }
@@ -119,25 +119,25 @@ impl<'a> ReviewSpec<'a> {
 /// The requirements that a review can express; `None` without any. Omitting one makes the request wider, never narrower.
 fn expressible_requirements<'a, R>(
     all: &'a [R],
-    convert: fn(&'a R) -> Option<Requirement<'a>>,
+    convert: fn(&'a R) -> Option<SelectorRequirement<'a>>,
 ) -> Option<SelectorAttributes<'a>> {
     if all.is_empty() {
         return None;
     }
-    let usable: Vec<Requirement<'a>> = all.iter().filter_map(convert).collect();
-    (!usable.is_empty()).then_some(SelectorAttributes::Requirements(Requirements(usable)))
+    let usable: Vec<SelectorRequirement<'a>> = all.iter().filter_map(convert).collect();
+    (!usable.is_empty()).then_some(SelectorAttributes::Requirements(SelectorRequirements(usable)))
 }
 
-fn field_requirement(requirement: &FieldRequirement) -> Option<Requirement<'_>> {
-    Some(Requirement {
+fn convert_field_requirement(requirement: &FieldRequirement) -> Option<SelectorRequirement<'_>> {
+    Some(SelectorRequirement {
         key: &requirement.field,
         operator: requirement.operator.review_operator().name(),
         values: std::slice::from_ref(&requirement.value),
     })
 }
 
-fn label_requirement(requirement: &LabelRequirement) -> Option<Requirement<'_>> {
-    Some(Requirement {
+fn convert_label_requirement(requirement: &LabelRequirement) -> Option<SelectorRequirement<'_>> {
+    Some(SelectorRequirement {
         key: &requirement.key,
         operator: requirement.operator.review_operator()?.name(),
         values: &requirement.values,
@@ -203,7 +203,7 @@ impl RecordSource for ReviewSpec<'_> {
         }
     }
 
-    // These are what conditions ask for most, so they make no value.
+    // Conditions test these fields most often, so this makes no value.
     #[inline]
     fn has_field(&self, index: usize) -> bool {
         match index {
@@ -299,7 +299,7 @@ impl RecordSource for SelectorAttributes<'_> {
     }
 }
 
-impl RecordSource for Requirement<'_> {
+impl RecordSource for SelectorRequirement<'_> {
     fn field_names(&self) -> &'static [&'static str] {
         &["key", "operator", "values"]
     }
@@ -334,7 +334,7 @@ impl RecordSource for NonResourceAttributes<'_> {
     }
 }
 
-impl ListSource for Requirements<'_> {
+impl ListSource for SelectorRequirements<'_> {
     fn len(&self) -> usize {
         self.0.len()
     }
@@ -385,7 +385,7 @@ mod tests {
         }
         let request = request_type();
         let selector = SelectorAttributes::Raw("");
-        let requirement = Requirement { key: "", operator: "", values: &[] };
+        let requirement = SelectorRequirement { key: "", operator: "", values: &[] };
         let spec = ReviewSpec {
             resource: None,
             non_resource: None,

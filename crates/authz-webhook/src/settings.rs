@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use crate::conditions::MatchCondition;
+use crate::match_conditions::MatchCondition;
 
 /// The most match conditions of one webhook.
 pub const MATCH_CONDITIONS_MAX: usize = 64;
@@ -17,9 +17,9 @@ pub struct WebhookSettings {
     /// The time limit of one attempt.
     pub timeout: Timeout,
     /// The cache of answers that allow.
-    pub authorized_caching: Caching,
+    pub authorized_caching: CacheSettings,
     /// The cache of all other well-formed answers.
-    pub unauthorized_caching: Caching,
+    pub unauthorized_caching: CacheSettings,
     /// The version of SubjectAccessReview that is sent and expected.
     pub subject_access_review_version: ReviewVersion,
     /// The decision after a failure.
@@ -51,12 +51,12 @@ impl Timeout {
 
 /// The lifetime of cached answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Caching {
+pub struct CacheSettings {
     ttl: Duration,
     is_enabled: bool,
 }
 
-impl Caching {
+impl CacheSettings {
     /// Caches answers for `ttl` if enabled. A zero `ttl` caches nothing.
     ///
     /// The lifetime of a disabled cache has no effect; it is stored because the effective configuration shows it.
@@ -228,10 +228,10 @@ mod tests {
     #[test]
     fn only_an_enabled_cache_with_a_time_keeps_answers() {
         let minute = Duration::from_secs(60);
-        assert_eq!(Caching::new(minute, true).lifetime(), Some(minute));
-        assert_eq!(Caching::new(minute, false).lifetime(), None);
-        assert_eq!(Caching::new(minute, false).ttl(), minute);
-        assert_eq!(Caching::new(Duration::ZERO, true).lifetime(), None);
+        assert_eq!(CacheSettings::new(minute, true).lifetime(), Some(minute));
+        assert_eq!(CacheSettings::new(minute, false).lifetime(), None);
+        assert_eq!(CacheSettings::new(minute, false).ttl(), minute);
+        assert_eq!(CacheSettings::new(Duration::ZERO, true).lifetime(), None);
     }
 
     #[test]

@@ -1,12 +1,12 @@
 //! The trace events of a webhook: conditions with the values of their parts, cache hits and calls.
 
-use authz::{Event, Recorder};
+use authz::{Recorder, TraceEvent};
 use cel::{COST_LIMIT, ExplainedSubexpression, Map, SubexpressionResult, Value};
 
 use crate::call::CallResult;
 use crate::compile_condition::ENVIRONMENT;
-use crate::conditions::MatchCondition;
-use crate::observer::Rejection;
+use crate::match_conditions::{EvaluationError, MatchCondition};
+use crate::observer::CallRejection;
 use crate::review_spec::ReviewSpec;
 
 /// Records an event `condition`, and below it an event `value` for each part that was evaluated.
@@ -16,16 +16,17 @@ use crate::review_spec::ReviewSpec;
 pub(crate) fn record_condition(
     index: usize,
     condition: &MatchCondition,
-    outcome: &Result<bool, String>,
+    outcome: &Result<bool, EvaluationError>,
     request: &ReviewSpec<'_>,
     recorder: &mut Recorder<'_>,
 ) {
     let mut below = recorder.enter(|| {
-        let event =
-            Event::new("condition").with("index", index).with("expression", condition.expression());
+        let event = TraceEvent::new("condition")
+            .with_field("index", index)
+            .with_field("expression", condition.expression());
         match outcome {
-            Ok(holds) => event.with("outcome", *holds),
-            Err(error) => event.with("error", error.as_str()),
+            Ok(holds) => event.with_field("outcome", *holds),
+            Err(error) => event.with_field("error", error.to_string()),
         }
     });
     let variables = [Value::Map(Map::Record(request))];
@@ -36,7 +37,9 @@ pub(crate) fn record_condition(
     // The first part is the condition itself.
     record_parts(explanation.subexpressions.get(1..).unwrap_or_default(), &mut below);
     if explanation.n_omitted_subexpressions > 0 {
-        below.note(|| Event::new("value").with("leftOut", explanation.n_omitted_subexpressions));
+        below.record(|| {
+            TraceEvent::new("value").with_field("leftOut", explanation.n_omitted_subexpressions)
+        });
     }
 }
 
@@ -46,11 +49,11 @@ fn record_parts(mut parts: &[ExplainedSubexpression], recorder: &mut Recorder<'_
         let n_inside = rest.iter().take_while(|inner| inner.depth > part.depth).count();
         let (inside, after) = rest.split_at(n_inside);
         let mut below = recorder.enter(|| {
-            let event = Event::new("value").with("text", part.text.as_str());
+            let event = TraceEvent::new("value").with_field("text", part.text.as_str());
             match &part.result {
-                SubexpressionResult::Value(value) => event.with("value", value.as_str()),
-                SubexpressionResult::Error(error) => event.with("error", error.as_str()),
-                SubexpressionResult::Skipped => event.with("skipped", true),
+                SubexpressionResult::Value(value) => event.with_field("value", value.as_str()),
+                SubexpressionResult::Error(error) => event.with_field("error", error.as_str()),
+                SubexpressionResult::Skipped => event.with_field("skipped", true),
             }
         });
         record_parts(inside, &mut below);
@@ -60,36 +63,39 @@ fn record_parts(mut parts: &[ExplainedSubexpression], recorder: &mut Recorder<'_
 
 /// Records that a condition is false, so that the webhook is not called.
 pub(crate) fn record_skipped(recorder: &mut Recorder<'_>) {
-    recorder.note(|| Event::new("webhook").with("skipped", true));
+    recorder.record(|| TraceEvent::new("webhook").with_field("skipped", true));
 }
 
 /// Records that the cache had the answer.
 pub(crate) fn record_cache_hit(recorder: &mut Recorder<'_>) {
-    recorder.note(|| Event::new("webhook").with("cache", "hit"));
+    recorder.record(|| TraceEvent::new("webhook").with_field("cache", "hit"));
 }
 
 /// Records a call, which may be that of another check.
 pub(crate) fn record_call(end: &CallResult, is_joined: bool, recorder: &mut Recorder<'_>) {
-    recorder.note(|| {
+    recorder.record(|| {
         let duration = i64::try_from(end.duration.as_micros()).unwrap_or(i64::MAX);
-        let mut event = Event::new("webhook")
-            .with("cache", "miss")
-            .with("joined", is_joined)
-            .with("attempts", i64::from(end.n_attempts))
-            .with("tookMicros", duration);
+        let mut event = TraceEvent::new("webhook")
+            .with_field("cache", "miss")
+            .with_field("joined", is_joined)
+            .with_field("attempts", i64::from(end.n_attempts))
+            .with_field("tookMicros", duration);
         if let Some(status) = end.status {
-            event = event.with("status", i64::from(status));
+            event = event.with_field("status", i64::from(status));
         }
         match &end.outcome {
             Ok(_) => event,
-            Err(error) => event.with("error", error.to_string()),
+            Err(error) => event.with_field("error", error.to_string()),
         }
     });
 }
 
 /// Records why the webhook was not called.
-pub(crate) fn record_rejection(why: Rejection, recorder: &mut Recorder<'_>) {
-    recorder.note(|| {
-        Event::new("webhook").with("cache", "miss").with("called", false).with("why", why.name())
+pub(crate) fn record_rejection(why: CallRejection, recorder: &mut Recorder<'_>) {
+    recorder.record(|| {
+        TraceEvent::new("webhook")
+            .with_field("cache", "miss")
+            .with_field("called", false)
+            .with_field("why", why.name())
     });
 }

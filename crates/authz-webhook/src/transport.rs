@@ -3,7 +3,7 @@
 use std::pin::Pin;
 use std::time::Duration;
 
-use authz::Unavailable;
+use authz::UnavailableCause;
 use bytes::Bytes;
 
 /// The parts of an HTTP response that matter here. The body has been read to its end.
@@ -13,7 +13,7 @@ pub struct HttpResponse {
     pub status: u16,
     /// The header `Content-Type`, if there was one.
     pub content_type: Option<String>,
-    /// The header `RetryAdvice-After`, if there was one.
+    /// The header `Retry-After`, if there was one.
     pub retry_after: Option<String>,
     /// The body. The transport bounds its length; a longer one is [`TransportErrorKind::TooLarge`].
     pub body: Bytes,
@@ -35,7 +35,7 @@ pub enum TransportErrorKind {
     /// Any other failure of the peer, such as a connection that ends within the response.
     Other,
     /// This server failed, not the peer. No failure policy applies.
-    Local(Unavailable),
+    Local(UnavailableCause),
 }
 
 /// An HTTP exchange failed.

@@ -9,15 +9,15 @@ use authz::{
 };
 use tokio::time::Instant;
 
-use crate::call::attempt_result_for;
-use crate::conditions::MatchResult;
-use crate::decode::ReviewStatus;
+use crate::answer_provider::{AnswerProvider, AnswerSource};
+use crate::call::attempt_result_of_error;
+use crate::decode_response::ReviewStatus;
 use crate::error::CallError;
 use crate::health::WebhookHealth;
 use crate::limits::WebhookLimits;
-use crate::observer::{AttemptResult, FailOpenCause, MatchOutcome, WebhookObserver};
+use crate::match_conditions::MatchResult;
+use crate::observer::{AttemptResult, FailOpenCause, MatchResultKind, WebhookObserver};
 use crate::review_spec::{IncludedSelectors, ReviewSpec};
-use crate::service::{AnswerSource, Service};
 use crate::settings::{FailurePolicy, WebhookSettings};
 use crate::trace_events;
 use crate::transport::Transport;
@@ -29,14 +29,14 @@ use crate::transport::Transport;
 pub struct Webhook {
     name: Arc<str>,
     settings: WebhookSettings,
-    selectors: IncludedSelectors,
-    service: Arc<Service>,
+    included_selectors: IncludedSelectors,
+    answers: Arc<AnswerProvider>,
     observer: Arc<dyn WebhookObserver>,
 }
 
 /// The decision of an authorizer, and whether a webhook was skipped or failed open.
 #[derive(Debug, Clone)]
-#[must_use = "a decision that nobody looks at protects nothing"]
+#[must_use = "a decision must be enforced"]
 pub struct WebhookDecision {
     /// The decision about the request.
     pub decision: Decision,
@@ -61,9 +61,15 @@ impl Webhook {
         limits: WebhookLimits,
         observer: Arc<dyn WebhookObserver>,
     ) -> Self {
-        let service = Service::new(&settings, transport, limits, Arc::clone(&observer));
-        let selectors = settings.match_conditions.selectors();
-        Self { name: name.into(), settings, selectors, service: Arc::new(service), observer }
+        let answers = AnswerProvider::new(&settings, transport, limits, Arc::clone(&observer));
+        let included_selectors = settings.match_conditions.used_selectors();
+        Self {
+            name: name.into(),
+            settings,
+            included_selectors,
+            answers: Arc::new(answers),
+            observer,
+        }
     }
 
     /// Decides a request.
@@ -101,10 +107,10 @@ impl Webhook {
                 return self.apply_failure_policy(cause, None, EvaluationErrors::message(error));
             }
         }
-        let hash = self.service.hash(attributes);
-        if let Some(status) = self.service.cached_answer(attributes, hash, now) {
+        let hash = self.answers.hash(attributes);
+        if let Some(status) = self.answers.find_cached_answer(attributes, hash, now) {
             trace_events::record_cache_hit(&mut recorder);
-            return self.decide(&status).into();
+            return self.decide_by_answer(&status).into();
         }
         // Boxed, so that the future stays small on a cache hit.
         Box::pin(self.call_or_join(caller, attributes, hash, now, recorder)).await
@@ -123,13 +129,13 @@ impl Webhook {
     /// Webhooks can not list the rules of a user.
     pub fn rules_for(&self, user: &User, namespace: &str) -> Rules {
         let _ = (user, namespace);
-        Rules::unknown("webhook authorizer does not support user rule resolution")
+        Rules::unlistable("webhook authorizer does not support user rule resolution")
     }
 
     /// Webhooks can not list the subjects that they allow.
     pub fn allowed_subjects(&self, attributes: &Attributes<'_>) -> Subjects {
         let _ = attributes;
-        Subjects::unknown("webhook authorizer cannot enumerate subjects")
+        Subjects::unlistable("webhook authorizer cannot enumerate subjects")
     }
 
     /// The name in the chain.
@@ -149,7 +155,7 @@ impl Webhook {
 
     /// The state of its calls and of its cache.
     pub fn health(&self) -> WebhookHealth {
-        self.service.health()
+        self.answers.health()
     }
 
     /// Evaluates the match conditions; also returns the current time.
@@ -159,25 +165,25 @@ impl Webhook {
         attributes: &Attributes<'_>,
         recorder: &mut Recorder<'_>,
     ) -> (MatchResult, Instant) {
-        let began = Instant::now();
+        let started_at = Instant::now();
         let conditions = &self.settings.match_conditions;
         if conditions.as_slice().is_empty() {
-            return (MatchResult::Matched, began);
+            return (MatchResult::Matched, started_at);
         }
-        let request = ReviewSpec::new(attributes, self.selectors);
+        let request = ReviewSpec::new(attributes, self.included_selectors);
         let matching = conditions.evaluate_recorded(&request, recorder);
         let ended = Instant::now();
         let outcome = match &matching {
-            MatchResult::Matched => MatchOutcome::Matched,
-            MatchResult::Excluded { errors: false } => MatchOutcome::Excluded,
-            MatchResult::Excluded { errors: true } => MatchOutcome::ExcludedAfterError,
-            MatchResult::Failed(_) => MatchOutcome::Failed,
+            MatchResult::Matched => MatchResultKind::Matched,
+            MatchResult::Excluded { has_errors: false } => MatchResultKind::Excluded,
+            MatchResult::Excluded { has_errors: true } => MatchResultKind::ExcludedAfterError,
+            MatchResult::Failed(_) => MatchResultKind::Failed,
         };
-        self.observer.matched(ended - began, outcome);
+        self.observer.on_match(ended - started_at, outcome);
         (matching, ended)
     }
 
-    /// Gets an answer that is not cached.
+    /// Gets an answer that is not cached: from the call of another check, or from a new call.
     async fn call_or_join(
         &self,
         caller: &str,
@@ -186,38 +192,39 @@ impl Webhook {
         now: Instant,
         mut recorder: Recorder<'_>,
     ) -> WebhookDecision {
-        let (waiter, is_joined) = match self.service.join(caller, attributes, hash, now) {
-            AnswerSource::Cached(status) => {
-                self.observer.joined();
-                trace_events::record_cache_hit(&mut recorder);
-                return self.decide(&status).into();
-            }
-            AnswerSource::NewCall(waiter) => (waiter, false),
-            AnswerSource::SharedCall(waiter) => {
-                self.observer.joined();
-                (waiter, true)
-            }
-            AnswerSource::Rejected(error) => {
-                if let CallError::Busy(busy) = error {
-                    self.observer.rejected(busy.into());
-                    trace_events::record_rejection(busy.into(), &mut recorder);
+        let (waiter, is_joined) =
+            match self.answers.join_or_begin_call(caller, attributes, hash, now) {
+                AnswerSource::Cached(status) => {
+                    self.observer.on_shared_call();
+                    trace_events::record_cache_hit(&mut recorder);
+                    return self.decide_by_answer(&status).into();
                 }
-                return self.handle_failure(error);
-            }
-        };
+                AnswerSource::NewCall(waiter) => (waiter, false),
+                AnswerSource::SharedCall(waiter) => {
+                    self.observer.on_shared_call();
+                    (waiter, true)
+                }
+                AnswerSource::Rejected(error) => {
+                    if let CallError::Busy(busy) = error {
+                        self.observer.on_rejection(busy.into());
+                        trace_events::record_rejection(busy.into(), &mut recorder);
+                    }
+                    return self.decide_after_failure(error);
+                }
+            };
         let end = match waiter.wait_for_result().await {
             Ok(end) => end,
-            Err(error) => return self.handle_failure(error),
+            Err(error) => return self.decide_after_failure(error),
         };
         trace_events::record_call(&end, is_joined, &mut recorder);
         match &end.outcome {
-            Ok(status) => self.decide(status).into(),
-            Err(error) => self.handle_failure(error.clone()),
+            Ok(status) => self.decide_by_answer(status).into(),
+            Err(error) => self.decide_after_failure(error.clone()),
         }
     }
 
-    /// The decision that a well-formed answer states. An answer that both allows and denies is a denial.
-    fn decide(&self, status: &ReviewStatus) -> Decision {
+    /// Decides by a well-formed answer. An answer that both allows and denies is a denial.
+    fn decide_by_answer(&self, status: &ReviewStatus) -> Decision {
         let (verdict, error) = match (status.is_allowed, status.is_denied) {
             (true, false) => (Verdict::Allow, None),
             (false, true) => (Verdict::Deny, None),
@@ -234,15 +241,17 @@ impl Webhook {
         Reason::Webhook { name: Arc::clone(&self.name), text }
     }
 
-    /// The decision for a call that failed.
-    fn handle_failure(&self, error: CallError) -> WebhookDecision {
+    /// Decides after a call failed.
+    fn decide_after_failure(&self, error: CallError) -> WebhookDecision {
         match error.fail_open_cause() {
-            Ok(cause) => self.apply_failure_policy(cause, Some(attempt_result_for(&error)), error),
+            Ok(cause) => {
+                self.apply_failure_policy(cause, Some(attempt_result_of_error(&error)), error)
+            }
             Err(why) => Decision::unavailable(why).with_error(error).into(),
         }
     }
 
-    /// The decision of the failure policy, after the webhook failed.
+    /// Decides by the failure policy, after the webhook failed.
     fn apply_failure_policy(
         &self,
         cause: FailOpenCause,
@@ -251,7 +260,7 @@ impl Webhook {
     ) -> WebhookDecision {
         match self.settings.failure_policy {
             FailurePolicy::NoOpinion => {
-                self.observer.failed_open(cause, result);
+                self.observer.on_fail_open(cause, result);
                 let decision =
                     Decision::no_opinion(self.reason(SharedText::default())).with_error(error);
                 WebhookDecision { failed_open: Some(cause), ..decision.into() }

@@ -47,7 +47,7 @@ pub struct Resource<'a> {
     /// The field selector that narrows the request. Without requirements, `None`, or with an
     /// error, it does not narrow.
     pub field_selector: Option<&'a Selector<FieldRequirement>>,
-    /// The label selector that narrows the request; as for fields.
+    /// The label selector that narrows the request, by the same rules.
     pub label_selector: Option<&'a Selector<LabelRequirement>>,
 }
 
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_related_question_is_a_copy() {
+    fn the_attributes_of_a_related_request_are_a_copy() {
         let resource = Resource { path: "/p", resource: "pods", ..Resource::default() };
         let get = Attributes { user: None, verb: "get", target: Target::Resource(resource) };
         let create = Attributes { verb: "create", ..get };

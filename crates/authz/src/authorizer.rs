@@ -25,7 +25,7 @@ pub type DecisionFuture<'a> = Pin<Box<dyn Future<Output = Decision> + Send + 'a>
 /// - It does not panic.
 ///
 /// ```
-/// use authz::{DecisionFuture, Attributes, Authorizer, Decision, Event, Recorder};
+/// use authz::{DecisionFuture, Attributes, Authorizer, Decision, TraceEvent, Recorder};
 ///
 /// /// Refuses every write while the cluster is frozen.
 /// struct Freeze {
@@ -39,7 +39,7 @@ pub type DecisionFuture<'a> = Pin<Box<dyn Future<Output = Decision> + Send + 'a>
 ///         mut recorder: Recorder<'a>,
 ///     ) -> DecisionFuture<'a> {
 ///         Box::pin(async move {
-///             recorder.note(|| Event::new("freeze").with("isFrozen", self.is_frozen));
+///             recorder.record(|| TraceEvent::new("freeze").with_field("isFrozen", self.is_frozen));
 ///             if self.is_frozen && !attributes.is_read_only() {
 ///                 Decision::deny("the cluster is frozen")
 ///             } else {
@@ -52,7 +52,7 @@ pub type DecisionFuture<'a> = Pin<Box<dyn Future<Output = Decision> + Send + 'a>
 /// let plugin: Box<dyn Authorizer> = Box::new(Freeze { is_frozen: true });
 /// # use authz::{Target, Verdict};
 /// # let attributes = Attributes { user: None, verb: "post", target: Target::Path("/x") };
-/// # let mut answer = plugin.authorize(&attributes, Recorder::off());
+/// # let mut answer = plugin.authorize(&attributes, Recorder::disabled());
 /// # let mut context = std::task::Context::from_waker(std::task::Waker::noop());
 /// # let std::task::Poll::Ready(decision) = answer.as_mut().poll(&mut context) else { panic!() };
 /// # assert_eq!(decision.verdict, Verdict::Deny);
@@ -68,7 +68,7 @@ pub trait Authorizer: Send + Sync {
     /// Lists the rules of a user in a namespace, as far as possible, without I/O.
     fn rules_for(&self, user: &User, namespace: &str) -> Rules {
         let _ = (user, namespace);
-        Rules::unknown("authorizer does not support user rule resolution")
+        Rules::unlistable("authorizer does not support user rule resolution")
     }
 
     /// Lists the subjects that this authorizer allows, and those that it denies, without I/O. The user of the attributes is
@@ -78,6 +78,6 @@ pub trait Authorizer: Send + Sync {
     /// are wrong.
     fn allowed_subjects(&self, attributes: &Attributes<'_>) -> Subjects {
         let _ = attributes;
-        Subjects::unknown("authorizer cannot enumerate subjects")
+        Subjects::unlistable("authorizer cannot enumerate subjects")
     }
 }

@@ -20,12 +20,12 @@ pub enum Verdict {
     /// authorizer is consulted.
     ///
     /// INVARIANT: no failure policy turns this into another verdict. A policy applies to failures of the remote service.
-    Unavailable(Unavailable),
+    Unavailable(UnavailableCause),
 }
 
 /// Why this server could not consult an authorizer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Unavailable {
+pub enum UnavailableCause {
     /// A limit of this server is reached. The client may try again soon.
     TooManyCalls,
     /// This server is shutting down, has no descriptors, ports or memory left, or may not connect to the address of a
@@ -78,8 +78,8 @@ impl Decision {
     }
 
     /// This server could not consult an authorizer.
-    pub fn unavailable(why: Unavailable) -> Self {
-        Self { verdict: Verdict::Unavailable(why), ..Self::default() }
+    pub fn unavailable(cause: UnavailableCause) -> Self {
+        Self { verdict: Verdict::Unavailable(cause), ..Self::default() }
     }
 
     /// The same decision with an error.

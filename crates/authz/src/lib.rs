@@ -25,7 +25,7 @@ mod user;
 
 pub use attributes::{Attributes, Resource, Target};
 pub use authorizer::{Authorizer, DecisionFuture};
-pub use decision::{Decision, EvaluationErrors, Unavailable, Verdict};
+pub use decision::{Decision, EvaluationErrors, UnavailableCause, Verdict};
 pub use rbac_grant::{RbacBindings, RbacGrant, RbacSubject};
 pub use reason::{Abstention, NodeRule, Reason};
 pub use request::{
@@ -39,5 +39,5 @@ pub use selector::{
 };
 pub use shared_text::SharedText;
 pub use subjects::{DeniedSubjects, Subjects};
-pub use trace::{Event, Recorder, TRACE_ENTRIES_MAX, Trace, TraceEntry, Value};
+pub use trace::{Recorder, TRACE_ENTRIES_MAX, Trace, TraceEntry, TraceEvent, Value};
 pub use user::{User, user_limit_key};

@@ -50,8 +50,8 @@ pub enum Reason {
     RbacGrant {
         /// The bindings that contain the one that allows the request.
         bindings: Arc<dyn RbacBindings>,
-        /// Which of their grants it is.
-        number: usize,
+        /// The index of the grant, as [`RbacBindings::grant`] takes it.
+        grant_idx: usize,
     },
     /// A webhook answered, or its failure policy did.
     Webhook {
@@ -97,14 +97,14 @@ pub enum NodeRule {
 
 impl Reason {
     /// A reason with a constant text.
-    pub const fn fixed(text: &'static str) -> Self {
+    pub const fn from_static(text: &'static str) -> Self {
         Self::Text(SharedText::Static(text))
     }
 
     /// The binding, role and subject, if RBAC allowed the request.
     pub fn rbac_grant(&self) -> Option<RbacGrant<'_>> {
         match self {
-            Self::RbacGrant { bindings, number } => bindings.grant(*number),
+            Self::RbacGrant { bindings, grant_idx } => bindings.grant(*grant_idx),
             Self::Text(_)
             | Self::SystemMasters
             | Self::AlwaysAllow
@@ -119,7 +119,7 @@ impl Reason {
     }
 
     /// The reason with the name of the plugin that gave it. A reason that names its source stays as it is.
-    pub fn from_plugin(self, name: &Arc<str>) -> Self {
+    pub fn with_plugin_name(self, name: &Arc<str>) -> Self {
         match self {
             Self::Text(text) => Self::Plugin { name: Arc::clone(name), text },
             sourced => sourced,
@@ -144,13 +144,13 @@ impl Reason {
 
 impl Default for Reason {
     fn default() -> Self {
-        Self::fixed("")
+        Self::from_static("")
     }
 }
 
 impl From<&'static str> for Reason {
     fn from(text: &'static str) -> Self {
-        Self::fixed(text)
+        Self::from_static(text)
     }
 }
 
@@ -200,7 +200,7 @@ impl fmt::Display for Reason {
     }
 }
 
-/// The text, in quotes.
+/// Shows the text in quotes.
 impl fmt::Debug for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?}", self.to_string())
@@ -228,7 +228,7 @@ impl PartialEq for Reason {
 
 impl Eq for Reason {}
 
-/// The rest of a text that is compared with what is written. Comparing makes no second text.
+/// The rest of an expected text. Writing removes each written piece from it, so a comparison allocates nothing.
 struct ExpectedText<'a>(&'a str);
 
 impl Write for ExpectedText<'_> {

@@ -1,6 +1,6 @@
 //! Classifies an HTTP request line into attributes.
 
-mod classify;
+mod classify_path;
 mod list_options;
 
 use std::borrow::Cow;
@@ -11,8 +11,8 @@ use crate::attributes::{Attributes, Resource, Target};
 use crate::selector::{FieldRequirement, LabelRequirement, Selector};
 use crate::user::User;
 
-/// The longest request target that is looked at, in bytes. Kubernetes bounds the whole header by
-/// the same number.
+/// The longest request target that is parsed, in bytes. Kubernetes limits the whole header to the same
+/// number of bytes.
 pub const TARGET_BYTES_MAX: usize = 1 << 20;
 
 /// The classification of an HTTP request by its method and target, without headers and body.
@@ -25,14 +25,14 @@ pub struct RequestInfo {
     pub verb: Cow<'static, str>,
     /// The first segment of a path below an API prefix, `api` or `apis`; otherwise empty.
     pub api_prefix: &'static str,
-    /// The parts of a resource request; `None` for any other request.
+    /// The path_segments of a resource request; `None` for any other request.
     pub resource: Option<ResourceInfo>,
     /// The path had a form of the oldest API and was rewritten before it was classified.
     /// Kubernetes would read such a path literally.
     pub is_legacy_path: bool,
 }
 
-/// The parts of a resource request, from its path and query. Absent parts are empty.
+/// The path_segments of a resource request, from its path and query. Absent path_segments are empty.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ResourceInfo {
     /// The API group; empty for the core group.
@@ -49,7 +49,7 @@ pub struct ResourceInfo {
     /// The name of the object, from the path or from a selector for exactly one name.
     pub name: String,
     /// The segments after the resource, joined by slashes; `None` if the path ends there.
-    pub trail: Option<String>,
+    pub path_after_resource: Option<String>,
     /// The text of the field selector, if the verb has selectors.
     pub raw_field_selector: String,
     /// The text of the label selector, if the verb has selectors.
@@ -98,7 +98,7 @@ pub struct UnclassifiedRequest {
     /// The URL of the request, normalised.
     pub url: String,
     /// The classification up to the failure.
-    pub info: RequestInfo,
+    pub partial_info: RequestInfo,
 }
 
 impl RequestInfo {
@@ -117,8 +117,10 @@ impl RequestInfo {
         let url = parse_request_line(method, target)?;
         let path =
             String::from_utf8(url.path().to_owned()).map_err(|_| MalformedRequest::PathNotUtf8)?;
-        let info = classify::classify(method, path, url.raw_query())
-            .map_err(|info| Box::new(UnclassifiedRequest { url: url.to_string(), info: *info }))?;
+        let info =
+            classify_path::classify_request(method, path, url.raw_query()).map_err(|info| {
+                Box::new(UnclassifiedRequest { url: url.to_string(), partial_info: *info })
+            })?;
         Ok(info)
     }
 
@@ -145,12 +147,15 @@ impl RequestInfo {
 impl ResourceInfo {
     /// The segments of the path from the resource on: the resource, the name, the subresource,
     /// and whatever follows. Empty if the request was not classified.
-    pub fn parts(&self) -> impl Iterator<Item = &str> {
-        // A path never ends in an empty segment, so an empty resource without a trail is none.
-        let is_classified = !self.resource.is_empty() || self.trail.is_some();
+    pub fn path_segments(&self) -> impl Iterator<Item = &str> {
+        // A path never ends in an empty segment, so an empty resource without a path_after_resource is none.
+        let is_classified = !self.resource.is_empty() || self.path_after_resource.is_some();
         let resource = is_classified.then_some(self.resource.as_str());
-        let trail = self.trail.iter().flat_map(|trail| trail.split('/'));
-        resource.into_iter().chain(trail)
+        let path_after_resource = self
+            .path_after_resource
+            .iter()
+            .flat_map(|path_after_resource| path_after_resource.split('/'));
+        resource.into_iter().chain(path_after_resource)
     }
 }
 

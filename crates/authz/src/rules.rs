@@ -9,7 +9,7 @@ pub struct Rules {
     pub resource_rules: Vec<ResourceRule>,
     /// The rules about paths.
     pub non_resource_rules: Vec<NonResourceRule>,
-    /// The user may be allowed more than the lists contain.
+    /// Whether the user may be allowed more than the lists contain.
     pub is_incomplete: bool,
     /// The errors that occurred while the rules were collected.
     pub error: Option<EvaluationErrors>,
@@ -17,7 +17,7 @@ pub struct Rules {
 
 impl Rules {
     /// The result of an authorizer that can not list rules.
-    pub fn unknown(message: &str) -> Self {
+    pub fn unlistable(message: &str) -> Self {
         Self {
             is_incomplete: true,
             error: Some(EvaluationErrors::message(message)),

@@ -1,19 +1,19 @@
 //! Selectors: how a request narrows itself to some of the objects of a resource.
 //!
-//! Requirements are joined by "and", so leaving one out only widens the question. An authorizer may
-//! therefore ignore any of them, and a selector that does not parse does not narrow.
+//! All requirements of a selector must hold, so a request without one of them is wider. An authorizer may
+//! therefore ignore any requirement, and a selector that does not parse does not narrow the request.
 
-mod fields;
-mod labels;
+mod field_selector;
+mod label_selector;
 
-pub use fields::{FieldOperator, FieldRequirement, parse_field_selector};
-pub use labels::{LabelOperator, LabelRequirement, parse_label_selector};
+pub use field_selector::{FieldOperator, FieldRequirement, parse_field_selector};
+pub use label_selector::{LabelOperator, LabelRequirement, parse_label_selector};
 
 /// The most terms in a selector, counting requirements and the values of sets. A longer selector
 /// does not parse, so that the memory it takes is bounded by more than the length of the request.
 pub const SELECTOR_TERMS_MAX: usize = 10_000;
 
-/// Why a selector does not parse. Displays as Kubernetes' message.
+/// A selector does not parse. Displays as Kubernetes' message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct SelectorError {
@@ -31,21 +31,21 @@ impl SelectorError {
     }
 }
 
-/// A selector as far as it is understood.
+/// The requirements of a selector that were parsed, and the error about the others.
 ///
 /// Text that does not parse gives no requirements. A selector that was given as a list may have
 /// lost some of its requirements to an error and kept the others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Selector<R> {
-    /// The requirements that were understood.
+    /// The requirements that were parsed.
     pub requirements: Vec<R>,
     /// The error about the other requirements.
     pub error: Option<SelectorError>,
 }
 
 impl<R> Selector<R> {
-    /// The outcome of parsing, or `None` if it neither narrows nor failed.
-    pub fn from_parsed(parsed: Result<Vec<R>, SelectorError>) -> Option<Self> {
+    /// Makes a selector from the result of parsing. Returns `None` if there are neither requirements nor an error.
+    pub fn from_parse_result(parsed: Result<Vec<R>, SelectorError>) -> Option<Self> {
         match parsed {
             Ok(requirements) if requirements.is_empty() => None,
             Ok(requirements) => Some(Self { requirements, error: None }),

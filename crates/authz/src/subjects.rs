@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-/// The users and groups that an authorizer allows, each by itself.
+/// The users and groups that an authorizer allows. Each one is sufficient.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Subjects {
     /// The names of users.
@@ -13,7 +13,7 @@ pub struct Subjects {
     pub denied: DeniedSubjects,
     /// Facts that the lists do not express, one sentence each.
     pub notes: Vec<String>,
-    /// An authorizer can not list subjects, so there may be more or fewer; a note names it.
+    /// Whether an authorizer can not list its subjects, so that the lists may be wrong; a note names it.
     pub is_incomplete: bool,
 }
 
@@ -36,7 +36,7 @@ pub enum DeniedSubjects {
 
 impl Subjects {
     /// The result of an authorizer that can not list subjects.
-    pub fn unknown(note: &str) -> Self {
+    pub fn unlistable(note: &str) -> Self {
         Self { notes: vec![note.to_owned()], is_incomplete: true, ..Self::default() }
     }
 }

@@ -1,6 +1,6 @@
 //! The trace of a decision.
 //!
-//! A recorder that is off runs no code that describes events, so that traces do not slow down other decisions.
+//! A recorder that is disabled runs no code that describes events, so that traces do not slow down other decisions.
 
 use std::borrow::Cow;
 
@@ -24,7 +24,7 @@ pub struct TraceEntry {
     /// The number of events around this one.
     pub depth: usize,
     /// The recorded step of the authorizer.
-    pub event: Event,
+    pub event: TraceEvent,
 }
 
 /// One step of a decision: a kind and named values.
@@ -32,7 +32,7 @@ pub struct TraceEntry {
 /// Kinds are open, so that plugins can add their own. Common ones are `authorizer` (its own events lie below it),
 /// `condition`, `rule` and `verdict`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Event {
+pub struct TraceEvent {
     /// The kind of the event.
     pub kind: Cow<'static, str>,
     /// The named values, in the order in which they are shown.
@@ -63,7 +63,7 @@ impl Trace {
         self.n_dropped
     }
 
-    fn push(&mut self, depth: usize, event: impl FnOnce() -> Event) {
+    fn push(&mut self, depth: usize, event: impl FnOnce() -> TraceEvent) {
         if self.entries.len() < TRACE_ENTRIES_MAX {
             self.entries.push(TraceEntry { depth, event: event() });
         } else {
@@ -72,27 +72,31 @@ impl Trace {
     }
 }
 
-impl Event {
+impl TraceEvent {
     /// An event without values.
     pub fn new(kind: impl Into<Cow<'static, str>>) -> Self {
         Self { kind: kind.into(), fields: Vec::new() }
     }
 
     /// The event with one more value.
-    pub fn with(mut self, name: impl Into<Cow<'static, str>>, value: impl Into<Value>) -> Self {
+    pub fn with_field(
+        mut self,
+        name: impl Into<Cow<'static, str>>,
+        value: impl Into<Value>,
+    ) -> Self {
         self.fields.push((name.into(), value.into()));
         self
     }
 
     /// The event of kind `verdict`: the decision of an authorizer or of a chain. An empty reason and an absent error are
     /// omitted.
-    pub fn verdict(decision: &Decision) -> Self {
-        let mut event = Self::new("verdict").with("decision", decision.verdict.name());
+    pub fn from_decision(decision: &Decision) -> Self {
+        let mut event = Self::new("verdict").with_field("decision", decision.verdict.name());
         if !decision.reason.is_empty() {
-            event = event.with("reason", decision.reason.to_string());
+            event = event.with_field("reason", decision.reason.to_string());
         }
         if let Some(error) = &decision.error {
-            event = event.with("error", error.to_string());
+            event = event.with_field("error", error.to_string());
         }
         event
     }
@@ -134,20 +138,20 @@ impl From<Vec<String>> for Value {
     }
 }
 
-/// Where authorizers note what they do. Off unless somebody asked for an explanation.
+/// Records the steps of authorizers in a trace. It is disabled unless a client requests an explanation.
 ///
 /// ```
-/// use authz::{Event, Recorder, Trace};
+/// use authz::{TraceEvent, Recorder, Trace};
 ///
 /// fn decide(recorder: &mut Recorder<'_>) {
-///     let mut inner = recorder.enter(|| Event::new("authorizer").with("name", "rbac"));
-///     inner.note(|| Event::new("rule").with("role", "reader").with("matches", true));
+///     let mut inner = recorder.enter(|| TraceEvent::new("authorizer").with_field("name", "rbac"));
+///     inner.record(|| TraceEvent::new("rule").with_field("role", "reader").with_field("matches", true));
 /// }
 ///
-/// decide(&mut Recorder::off()); // Runs none of the closures.
+/// decide(&mut Recorder::disabled()); // Runs none of the closures.
 ///
 /// let mut trace = Trace::default();
-/// decide(&mut Recorder::on(&mut trace));
+/// decide(&mut Recorder::new(&mut trace));
 /// assert_eq!(trace.entries()[1].depth, 1);
 /// assert_eq!(trace.entries()[1].event.kind, "rule");
 /// ```
@@ -158,38 +162,38 @@ pub struct Recorder<'a> {
 }
 
 impl<'a> Recorder<'a> {
-    /// A recorder that ignores everything.
-    pub const fn off() -> Self {
+    /// A recorder that ignores every event.
+    pub const fn disabled() -> Self {
         Self { trace: None, depth: 0 }
     }
 
     /// A recorder that writes to `trace`.
-    pub const fn on(trace: &'a mut Trace) -> Self {
+    pub const fn new(trace: &'a mut Trace) -> Self {
         Self { trace: Some(trace), depth: 0 }
     }
 
-    /// Reports whether events are kept. Needed only where preparing an event takes more than its
-    /// closure can do.
-    pub const fn is_on(&self) -> bool {
+    /// Reports whether events are recorded. Callers need this only if they prepare an event outside of its
+    /// closure.
+    pub const fn is_enabled(&self) -> bool {
         self.trace.is_some()
     }
 
-    /// Notes an event. The closure runs only if the event is kept.
+    /// Records an event. The closure runs only if the event is recorded.
     #[inline]
-    pub fn note(&mut self, event: impl FnOnce() -> Event) {
+    pub fn record(&mut self, event: impl FnOnce() -> TraceEvent) {
         if let Some(trace) = self.trace.as_deref_mut() {
             trace.push(self.depth, event);
         }
     }
 
-    /// Notes an event, and returns a recorder for what happens as part of it.
+    /// Records an event, and returns a recorder for the events below it.
     #[inline]
-    pub fn enter(&mut self, event: impl FnOnce() -> Event) -> Recorder<'_> {
-        self.note(event);
+    pub fn enter(&mut self, event: impl FnOnce() -> TraceEvent) -> Recorder<'_> {
+        self.record(event);
         Recorder { depth: self.depth + 1, trace: self.trace.as_deref_mut() }
     }
 
-    /// A recorder for the same place, to hand to a callee that takes one by value.
+    /// A recorder at the same depth, for a callee that takes one by value.
     pub fn reborrow(&mut self) -> Recorder<'_> {
         Recorder { depth: self.depth, trace: self.trace.as_deref_mut() }
     }
@@ -201,25 +205,25 @@ mod tests {
     use crate::decision::EvaluationErrors;
 
     #[test]
-    fn a_recorder_that_is_off_runs_no_closure() {
-        let mut recorder = Recorder::off();
-        recorder.note(|| panic!("ran"));
+    fn a_disabled_recorder_runs_no_closure() {
+        let mut recorder = Recorder::disabled();
+        recorder.record(|| panic!("ran"));
         let mut inner = recorder.enter(|| panic!("ran"));
-        inner.note(|| panic!("ran"));
-        assert!(!inner.is_on());
+        inner.record(|| panic!("ran"));
+        assert!(!inner.is_enabled());
     }
 
     #[test]
     fn depths_follow_the_nesting() {
         let mut trace = Trace::default();
-        let mut recorder = Recorder::on(&mut trace);
-        recorder.note(|| Event::new("a"));
+        let mut recorder = Recorder::new(&mut trace);
+        recorder.record(|| TraceEvent::new("a"));
         {
-            let mut inner = recorder.enter(|| Event::new("b"));
-            inner.reborrow().note(|| Event::new("c"));
-            inner.enter(|| Event::new("d")).note(|| Event::new("e"));
+            let mut inner = recorder.enter(|| TraceEvent::new("b"));
+            inner.reborrow().record(|| TraceEvent::new("c"));
+            inner.enter(|| TraceEvent::new("d")).record(|| TraceEvent::new("e"));
         }
-        recorder.note(|| Event::new("f"));
+        recorder.record(|| TraceEvent::new("f"));
         let shape: Vec<_> =
             trace.entries().iter().map(|entry| (entry.depth, entry.event.kind.as_ref())).collect();
         assert_eq!(shape, [(0, "a"), (0, "b"), (1, "c"), (1, "d"), (2, "e"), (0, "f")]);
@@ -228,20 +232,21 @@ mod tests {
     #[test]
     fn a_full_trace_counts_what_it_drops() {
         let mut trace = Trace::default();
-        let mut recorder = Recorder::on(&mut trace);
+        let mut recorder = Recorder::new(&mut trace);
         for _ in 0..TRACE_ENTRIES_MAX {
-            recorder.note(|| Event::new("kept"));
+            recorder.record(|| TraceEvent::new("kept"));
         }
-        recorder.note(|| panic!("ran"));
+        recorder.record(|| panic!("ran"));
         assert_eq!((trace.entries().len(), trace.n_dropped()), (TRACE_ENTRIES_MAX, 1));
     }
 
     #[test]
     fn verdict_events_leave_out_what_is_empty() {
-        let bare = Event::verdict(&Decision::allow(""));
+        let bare = TraceEvent::from_decision(&Decision::allow(""));
         assert_eq!(bare.fields, [("decision".into(), Value::from("allow"))]);
-        let full =
-            Event::verdict(&Decision::deny("no").with_error(EvaluationErrors::message("broke")));
+        let full = TraceEvent::from_decision(
+            &Decision::deny("no").with_error(EvaluationErrors::message("broke")),
+        );
         let names: Vec<_> = full.fields.iter().map(|(name, _)| name.as_ref()).collect();
         assert_eq!(names, ["decision", "reason", "error"]);
     }

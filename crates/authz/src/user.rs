@@ -22,8 +22,8 @@ impl User {
     }
 }
 
-/// The key under which limits per user count a user. All service accounts of a namespace share one key, because a user who
-/// may create one may create many.
+/// The key by which limits per user count requests. All service accounts of a namespace share one key, because a user
+/// who may create one service account may create many.
 pub fn user_limit_key(user: &str) -> &str {
     let account = user.strip_prefix("system:serviceaccount:");
     let namespace = account.and_then(|account| account.split_once(':'));

@@ -79,7 +79,7 @@ pub(crate) fn run(
     // All answers share one buffer, because there may be a million of them.
     let mut line = Vec::new();
     questions.answer_each(stdin, out, err, &mut |question, out| {
-        let outcome = authorizer.authorize(&question.attributes(), Recorder::off());
+        let outcome = authorizer.authorize(&question.attributes(), Recorder::disabled());
         let answer = AccessAnswer::new(question, outcome);
         line.clear();
         answer.append_json_line(&mut line);

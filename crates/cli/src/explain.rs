@@ -145,7 +145,7 @@ fn explain_decision<'c>(
     question: &'c AccessQuestion<'c>,
 ) -> ExplainedDecision<'c> {
     let mut trace = Trace::default();
-    let outcome = authorizer.authorize(&question.attributes(), Recorder::on(&mut trace));
+    let outcome = authorizer.authorize(&question.attributes(), Recorder::new(&mut trace));
     let answer = AccessAnswer::new(question, outcome);
     let not_consulted = access_reviews::authorizers_not_consulted(authorizer.chain(), &trace);
     let is_denied = !answer.is_allowed() && !answer.is_undecided;

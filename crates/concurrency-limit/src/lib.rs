@@ -28,6 +28,8 @@
 //! Owns: the number of permits in use, for each user and in total.
 //! Must not know: what the permits are for, clocks, failure policies, status codes.
 
+#![cfg_attr(not(test), deny(clippy::indexing_slicing))]
+
 mod limit;
 
 pub use limit::{Busy, ConcurrencyLimit, Permit};

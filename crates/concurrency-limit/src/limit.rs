@@ -62,7 +62,7 @@ impl ConcurrencyLimit {
     }
 
     /// The number of permits in use.
-    pub fn n_in_flight(&self) -> usize {
+    pub fn n_permits_in_use(&self) -> usize {
         self.lock().n_permits
     }
 

@@ -92,7 +92,7 @@ pub enum Object {
     /// A role or a binding.
     Rbac(rbac::Object),
     /// An object that relates other objects to a node.
-    Node(node::Object),
+    Node(node::GraphObject),
 }
 
 impl Object {
@@ -100,11 +100,11 @@ impl Object {
     pub fn kind_name(&self) -> &'static str {
         match self {
             Self::Rbac(object) => object.kind().name(),
-            Self::Node(node::Object::Pod(_)) => "Pod",
-            Self::Node(node::Object::PersistentVolume(_)) => "PersistentVolume",
-            Self::Node(node::Object::VolumeAttachment(_)) => "VolumeAttachment",
-            Self::Node(node::Object::ResourceSlice(_)) => "ResourceSlice",
-            Self::Node(node::Object::PodCertificateRequest(_)) => "PodCertificateRequest",
+            Self::Node(node::GraphObject::Pod(_)) => "Pod",
+            Self::Node(node::GraphObject::PersistentVolume(_)) => "PersistentVolume",
+            Self::Node(node::GraphObject::VolumeAttachment(_)) => "VolumeAttachment",
+            Self::Node(node::GraphObject::ResourceSlice(_)) => "ResourceSlice",
+            Self::Node(node::GraphObject::PodCertificateRequest(_)) => "PodCertificateRequest",
         }
     }
 
@@ -112,12 +112,12 @@ impl Object {
     pub fn namespace(&self) -> &str {
         match self {
             Self::Rbac(object) => &object.metadata().namespace,
-            Self::Node(node::Object::Pod(pod)) => &pod.namespace,
-            Self::Node(node::Object::PersistentVolume(_)) => "",
+            Self::Node(node::GraphObject::Pod(pod)) => &pod.namespace,
+            Self::Node(node::GraphObject::PersistentVolume(_)) => "",
             Self::Node(
-                node::Object::VolumeAttachment(object)
-                | node::Object::ResourceSlice(object)
-                | node::Object::PodCertificateRequest(object),
+                node::GraphObject::VolumeAttachment(object)
+                | node::GraphObject::ResourceSlice(object)
+                | node::GraphObject::PodCertificateRequest(object),
             ) => &object.namespace,
         }
     }
@@ -126,12 +126,12 @@ impl Object {
     pub fn name(&self) -> &str {
         match self {
             Self::Rbac(object) => &object.metadata().name,
-            Self::Node(node::Object::Pod(pod)) => &pod.name,
-            Self::Node(node::Object::PersistentVolume(volume)) => &volume.name,
+            Self::Node(node::GraphObject::Pod(pod)) => &pod.name,
+            Self::Node(node::GraphObject::PersistentVolume(volume)) => &volume.name,
             Self::Node(
-                node::Object::VolumeAttachment(object)
-                | node::Object::ResourceSlice(object)
-                | node::Object::PodCertificateRequest(object),
+                node::GraphObject::VolumeAttachment(object)
+                | node::GraphObject::ResourceSlice(object)
+                | node::GraphObject::PodCertificateRequest(object),
             ) => &object.name,
         }
     }

@@ -8,7 +8,7 @@
 mod persistent_volume;
 mod pod;
 
-use authz_node::{NodeAssignment, Object};
+use authz_node::{GraphObject, NodeAssignment};
 use serde_json::Value;
 
 /// The kinds that the node authorizer uses: group, kind, and whether they are namespaced.
@@ -37,22 +37,22 @@ pub(crate) const NODE_KINDS: [(&str, &str, bool); 5] = [
 /// let want = NodeAssignment { name: "va".into(), node_name: "n".into(), ..NodeAssignment::default() };
 /// assert_eq!(manifests::parse_node_object(&object), Some(Object::VolumeAttachment(want)));
 /// ```
-pub fn parse_node_object(object: &Value) -> Option<Object> {
+pub fn parse_node_object(object: &Value) -> Option<GraphObject> {
     let api_version = object["apiVersion"].as_str()?;
     let group = api_version.split_once('/').map_or("", |(group, _)| group);
     match (group, object["kind"].as_str()?) {
-        ("", "Pod") => Some(Object::Pod(Box::new(pod::parse_pod(object)))),
+        ("", "Pod") => Some(GraphObject::Pod(Box::new(pod::parse_pod(object)))),
         ("", "PersistentVolume") => {
-            Some(Object::PersistentVolume(persistent_volume::parse_persistent_volume(object)))
+            Some(GraphObject::PersistentVolume(persistent_volume::parse_persistent_volume(object)))
         }
         ("storage.k8s.io", "VolumeAttachment") => {
-            Some(Object::VolumeAttachment(parse_assignment(object)))
+            Some(GraphObject::VolumeAttachment(parse_assignment(object)))
         }
         ("resource.k8s.io", "ResourceSlice") => {
-            Some(Object::ResourceSlice(parse_assignment(object)))
+            Some(GraphObject::ResourceSlice(parse_assignment(object)))
         }
         ("certificates.k8s.io", "PodCertificateRequest") => {
-            Some(Object::PodCertificateRequest(parse_assignment(object)))
+            Some(GraphObject::PodCertificateRequest(parse_assignment(object)))
         }
         _ => None,
     }

@@ -7,9 +7,7 @@
 //! Must not know: what keys and values mean.
 
 mod map;
-mod shared;
 mod slab;
 
 pub use map::{Iter, Map};
-pub use shared::{Shared, own, read_owners};
 pub use slab::Slab;

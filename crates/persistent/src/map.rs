@@ -55,7 +55,7 @@ enum Node<K, V> {
 
 #[derive(Clone)]
 struct Entry<K, V> {
-    /// Compared before the key, so that a lookup reads one key at most.
+    /// A lookup compares the hash before the key, so it reads at most one key.
     hash: u64,
     key: K,
     value: V,
@@ -92,11 +92,11 @@ impl<K: Hash + Eq, V> Map<K, V> {
         Q: Hash + Eq + ?Sized,
     {
         let hash = self.hash_builder.hash_one(key);
-        let entry = self.root.leaf_of(hash).iter().find(|entry| entry.is_for(hash, key));
+        let entry = self.root.find_leaf(hash).iter().find(|entry| entry.has_key(hash, key));
         entry.map(|entry| &entry.value)
     }
 
-    /// Looks up as many keys as there is room for in the result, in the order of keys.
+    /// Looks up the first `N` keys and returns their values in the order of the keys.
     ///
     /// In a map that is larger than the CPU caches this is quicker than one `get` after the other: it
     /// reads memory for all keys before it waits for the first.
@@ -110,14 +110,14 @@ impl<K: Hash + Eq, V> Map<K, V> {
         let mut leaves: [(u64, &[Entry<K, V>]); N] = [(0, &[]); N];
         for ((hash, leaf), key) in leaves.iter_mut().zip(keys) {
             *hash = self.hash_builder.hash_one(key.borrow());
-            *leaf = self.root.leaf_of(*hash);
+            *leaf = self.root.find_leaf(*hash);
         }
-        // Reads every second entry: something of most cache lines of each leaf.
+        // Reads every second entry, so that most cache lines of each leaf are loaded at once.
         let entries = leaves.iter().flat_map(|(_, leaf)| leaf.iter().step_by(2));
         black_box(entries.fold(0, |all, entry| all ^ entry.hash));
         let mut values = [None; N];
         for ((value, (hash, leaf)), key) in values.iter_mut().zip(leaves).zip(keys) {
-            let entry = leaf.iter().find(|entry| entry.is_for(hash, key.borrow()));
+            let entry = leaf.iter().find(|entry| entry.has_key(hash, key.borrow()));
             *value = entry.map(|entry| &entry.value);
         }
         values
@@ -134,7 +134,7 @@ impl<K: Hash + Eq, V> Map<K, V> {
 }
 
 impl<K: Hash + Eq + Clone, V: Clone> Map<K, V> {
-    /// Returns the value of a key to be changed, after copying what clones share of the way to it.
+    /// Returns the value of a key for a change. Copies the part of the path to it that clones share.
     pub fn get_mut<Q>(&mut self, key: &Q) -> Option<&mut V>
     where
         K: Borrow<Q>,
@@ -146,7 +146,7 @@ impl<K: Hash + Eq + Clone, V: Clone> Map<K, V> {
         self.root.get_mut(hash, hash, key)
     }
 
-    /// Returns the value of a key to be changed, after inserting one if there is none.
+    /// Returns the value of a key for a change. Inserts a value if there is none.
     pub fn get_or_insert_with(&mut self, key: K, make_value: impl FnOnce() -> V) -> &mut V {
         let Self { hash_builder, n_entries, root } = self;
         let hash = hash_builder.hash_one(&key);
@@ -182,7 +182,7 @@ impl<K: Hash + Eq + Clone, V: Clone> Map<K, V> {
 
 impl<K, V> Entry<K, V> {
     #[inline]
-    fn is_for<Q>(&self, hash: u64, key: &Q) -> bool
+    fn has_key<Q>(&self, hash: u64, key: &Q) -> bool
     where
         K: Borrow<Q>,
         Q: Eq + ?Sized,
@@ -194,7 +194,7 @@ impl<K, V> Entry<K, V> {
 impl<K, V> Node<K, V> {
     /// The entries of the leaf to which a hash leads.
     #[inline]
-    fn leaf_of(&self, hash: u64) -> &[Entry<K, V>] {
+    fn find_leaf(&self, hash: u64) -> &[Entry<K, V>] {
         let (mut node, mut digits) = (self, hash);
         loop {
             match node {
@@ -218,7 +218,7 @@ impl<K: Eq + Clone, V: Clone> Node<K, V> {
             }
             Self::Leaf(entries) => {
                 let entries = Arc::make_mut(entries).iter_mut();
-                let mut matching_entries = entries.filter(|entry| entry.is_for(hash, key));
+                let mut matching_entries = entries.filter(|entry| entry.has_key(hash, key));
                 matching_entries.next().map(|entry| &mut entry.value)
             }
         }
@@ -234,9 +234,9 @@ impl<K: Eq + Clone, V: Clone> Node<K, V> {
         if let Self::Leaf(entries) = self
             && entries.len() >= LEAF_ENTRIES_MAX
             && depth < DEPTH_MAX
-            && !entries.iter().any(|entry| entry.is_for(hash, &key))
+            && !entries.iter().any(|entry| entry.has_key(hash, &key))
         {
-            *self = Self::split(entries, depth);
+            *self = Self::split_leaf(entries, depth);
         }
         match self {
             Self::Branch(children) => {
@@ -244,7 +244,7 @@ impl<K: Eq + Clone, V: Clone> Node<K, V> {
                 child.get_or_insert_with(depth + 1, hash, key, make_value)
             }
             Self::Leaf(entries) => {
-                let existing_idx = entries.iter().position(|entry| entry.is_for(hash, &key));
+                let existing_idx = entries.iter().position(|entry| entry.has_key(hash, &key));
                 let idx = existing_idx.unwrap_or_else(|| {
                     let entry = Entry { hash, key, value: make_value() };
                     *entries = entries.iter().cloned().chain([entry]).collect();
@@ -264,14 +264,14 @@ impl<K: Eq + Clone, V: Clone> Node<K, V> {
             Self::Branch(children) => {
                 let child = &mut Arc::make_mut(children)[digit(digits)];
                 let removed_value = child.remove(hash, digits >> DIGIT_BITS, key);
-                if let Some(joined_entries) = Self::join(children) {
+                if let Some(joined_entries) = Self::try_join(children) {
                     *self = Self::Leaf(joined_entries);
                 }
                 removed_value
             }
             Self::Leaf(entries) => {
-                let removed_entry = entries.iter().find(|entry| entry.is_for(hash, key))?.clone();
-                let is_kept = |entry: &&Entry<K, V>| !entry.is_for(hash, key);
+                let removed_entry = entries.iter().find(|entry| entry.has_key(hash, key))?.clone();
+                let is_kept = |entry: &&Entry<K, V>| !entry.has_key(hash, key);
                 *entries = entries.iter().filter(is_kept).cloned().collect();
                 Some(removed_entry.value)
             }
@@ -279,7 +279,7 @@ impl<K: Eq + Clone, V: Clone> Node<K, V> {
     }
 
     /// Makes a branch of a leaf at this depth.
-    fn split(entries: &[Entry<K, V>], depth: u32) -> Self {
+    fn split_leaf(entries: &[Entry<K, V>], depth: u32) -> Self {
         let children = std::array::from_fn(|child| {
             let is_below =
                 |entry: &&Entry<K, V>| digit(entry.hash >> (depth * DIGIT_BITS)) == child;
@@ -289,7 +289,7 @@ impl<K: Eq + Clone, V: Clone> Node<K, V> {
     }
 
     /// The entries of a branch that is small enough to be a leaf.
-    fn join(children: &[Self; BRANCH_CHILDREN]) -> Option<Arc<[Entry<K, V>]>> {
+    fn try_join(children: &[Self; BRANCH_CHILDREN]) -> Option<Arc<[Entry<K, V>]>> {
         let mut n_entries = 0;
         for child in children {
             match child {
@@ -306,7 +306,7 @@ impl<K: Eq + Clone, V: Clone> Node<K, V> {
     }
 }
 
-/// The lowest digit.
+/// The lowest digit of a hash.
 #[inline]
 fn digit(digits: u64) -> usize {
     digits as usize % BRANCH_CHILDREN
@@ -477,7 +477,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clone_shares_all_but_the_way_to_a_change() {
+    fn a_clone_shares_all_but_the_path_to_a_change() {
         let mut map: Map<u32, Arc<u32>> = Map::default();
         (0..10_000).for_each(|key| drop(map.insert(key, Arc::new(key))));
         let before = map.clone();

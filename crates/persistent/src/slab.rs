@@ -6,7 +6,7 @@ use std::sync::Arc;
 const DIGIT_BITS: u32 = 6;
 /// The number of children of a node.
 const NODE_CHILDREN: usize = 1 << DIGIT_BITS;
-/// The least number of keys that are in circulation.
+/// The smallest number of keys that the slab hands out in turn.
 const KEYS_MIN: usize = NODE_CHILDREN;
 
 /// A collection that gives each value a small number as its key, and whose clones share memory.
@@ -83,22 +83,22 @@ impl<T: Clone> Slab<T> {
             self.root = Some(Node::Branch(Arc::new(children)));
             self.n_levels += 1;
         }
-        *Node::slot(&mut self.root, self.n_levels, key) = Some(value);
+        *Node::slot_mut(&mut self.root, self.n_levels, key) = Some(value);
         self.n_values += 1;
         key
     }
 
-    /// Returns the value of a key to be changed, after copying what clones share of the way to it.
+    /// Returns the value of a key for a change. Copies the part of the path to it that clones share.
     pub fn get_mut(&mut self, key: u32) -> Option<&mut T> {
         // A key that is not in use copies nothing.
         self.get(key)?;
-        Node::slot(&mut self.root, self.n_levels, key).as_mut()
+        Node::slot_mut(&mut self.root, self.n_levels, key).as_mut()
     }
 
     /// Removes a value and returns it.
     pub fn remove(&mut self, key: u32) -> Option<T> {
         self.get(key)?;
-        let removed_value = Node::slot(&mut self.root, self.n_levels, key).take()?;
+        let removed_value = Node::slot_mut(&mut self.root, self.n_levels, key).take()?;
         self.n_values -= 1;
         if self.n_values == 0 {
             *self = Self::default();
@@ -108,8 +108,8 @@ impl<T: Clone> Slab<T> {
 }
 
 impl<T: Clone> Node<T> {
-    /// The place of a key below a node that is made if there is none.
-    fn slot(node: &mut Option<Self>, level: u32, key: u32) -> &mut Option<T> {
+    /// Returns the slot of a key below a node. Makes the node if there is none.
+    fn slot_mut(node: &mut Option<Self>, level: u32, key: u32) -> &mut Option<T> {
         let node = node.get_or_insert_with(|| match level {
             0 => Self::Leaf(Arc::new([const { None }; NODE_CHILDREN])),
             _ => Self::Branch(Arc::new([const { None }; NODE_CHILDREN])),
@@ -117,7 +117,7 @@ impl<T: Clone> Node<T> {
         match node {
             Self::Leaf(values) => &mut Arc::make_mut(values)[digit(key, 0)],
             Self::Branch(children) => {
-                Self::slot(&mut Arc::make_mut(children)[digit(key, level)], level - 1, key)
+                Self::slot_mut(&mut Arc::make_mut(children)[digit(key, level)], level - 1, key)
             }
         }
     }

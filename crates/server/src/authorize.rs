@@ -112,7 +112,7 @@ pub(crate) async fn authorize(
     let begun = Instant::now();
     let record = {
         let attributes = info.attributes(Some(&user));
-        let outcome = cluster.chain.authorize(&attributes, Recorder::off()).await;
+        let outcome = cluster.chain.authorize(&attributes, Recorder::disabled()).await;
         AuthorizationRecord {
             skipped_webhooks: (!outcome.skipped.is_empty()).then(|| outcome.skipped.join(",")),
             failed_open_by: describe_failed_open(&outcome),
@@ -213,7 +213,7 @@ async fn authorize_other_request(
     let user = Arc::clone(ctx.authorized.user());
     let chain = current_chain(ctx);
     let attributes = info.attributes(Some(&user));
-    let decision = chain.authorize(&attributes, Recorder::off()).await.decision;
+    let decision = chain.authorize(&attributes, Recorder::disabled()).await.decision;
     match decision.verdict {
         Verdict::Allow => {
             Ok(Ok(Authorized::new(user, info, Arc::clone(ctx.authorized.snapshot()))))

@@ -2,7 +2,7 @@
 //! exist, and the service `default/kubernetes`.
 
 use api_object::{Status, Tree};
-use authz_rbac::{Change, Extras};
+use authz_rbac::{ExtrasPolicy, PolicyChange};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
@@ -105,13 +105,14 @@ pub(crate) async fn bootstrap(server: &Arc<ServerState>) -> Result<bool, Bootstr
 }
 
 /// The changes that make the stored roles and bindings contain the default policy.
-fn bootstrap_policy_changes(server: &ServerState) -> Result<Vec<Change>, BootstrapError> {
+fn bootstrap_policy_changes(server: &ServerState) -> Result<Vec<PolicyChange>, BootstrapError> {
     let policy = manifests::rbac::bootstrap_policy().map_err(BootstrapError::Policy)?;
     let mut snapshot = server.snapshot_cache.snapshot().rbac.as_ref().clone();
-    let changes = authz_rbac::bootstrap(&mut snapshot, &policy, Extras::Keep);
+    let changes =
+        authz_rbac::reconcile_bootstrap_policy(&mut snapshot, &policy, ExtrasPolicy::Keep);
     // A role may be in the list twice, the second time with aggregated rules. Writes run concurrently, so
     // only the last change of each object is kept.
-    let mut last: Vec<Change> = Vec::new();
+    let mut last: Vec<PolicyChange> = Vec::new();
     for change in changes {
         last.retain(|other| changed_policy_object(other) != changed_policy_object(&change));
         last.push(change);
@@ -119,19 +120,22 @@ fn bootstrap_policy_changes(server: &ServerState) -> Result<Vec<Change>, Bootstr
     Ok(last)
 }
 
-async fn apply_policy_change(server: &ServerState, change: Change) -> Result<(), BootstrapError> {
+async fn apply_policy_change(
+    server: &ServerState,
+    change: PolicyChange,
+) -> Result<(), BootstrapError> {
     let (resource, namespace, name) = changed_policy_object(&change);
     let object_ref = ObjectRef::new((authz_rbac::GROUP, "v1", resource), namespace, name);
     let failed = |message: String| BootstrapError::Write { name: name.to_owned(), message };
     let refused = |status: Status| bootstrap_write_error(name, status);
     let object = match &change {
-        Change::PutRole(role) => manifests::rbac::Object::Role(role.clone()),
-        Change::PutBinding(binding) | Change::RecreateBinding(binding) => {
+        PolicyChange::PutRole(role) => manifests::rbac::Object::Role(role.clone()),
+        PolicyChange::PutBinding(binding) | PolicyChange::RecreateBinding(binding) => {
             manifests::rbac::Object::Binding(binding.clone())
         }
     };
     let encoded = manifests::rbac::encode(&object).map_err(|error| failed(error.to_string()))?;
-    if matches!(change, Change::RecreateBinding(_))
+    if matches!(change, PolicyChange::RecreateBinding(_))
         && let Err(status) =
             server.loopback_delete(object_ref, &api_object::DeleteOptions::default()).await
         && status.code != 404
@@ -147,10 +151,10 @@ async fn apply_policy_change(server: &ServerState, change: Change) -> Result<(),
 }
 
 /// The resource, the namespace and the name of the object that a change writes.
-fn changed_policy_object(change: &Change) -> (&'static str, &str, &str) {
+fn changed_policy_object(change: &PolicyChange) -> (&'static str, &str, &str) {
     let (metadata, in_cluster, in_namespace) = match change {
-        Change::PutRole(role) => (&role.metadata, "clusterroles", "roles"),
-        Change::PutBinding(binding) | Change::RecreateBinding(binding) => {
+        PolicyChange::PutRole(role) => (&role.metadata, "clusterroles", "roles"),
+        PolicyChange::PutBinding(binding) | PolicyChange::RecreateBinding(binding) => {
             (&binding.metadata, "clusterrolebindings", "rolebindings")
         }
     };

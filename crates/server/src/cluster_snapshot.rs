@@ -144,7 +144,7 @@ impl ClusterSnapshot {
     ) -> Result<Arc<Chain>, ConfigurationError> {
         let members = authorizer_slots
             .iter()
-            .map(|slot| (slot.member(&self.rbac, &self.node), slot.observer.clone()));
+            .map(|slot| (slot.to_member(&self.rbac, &self.node), slot.observer.clone()));
         Chain::with_observers(members).map(Arc::new)
     }
 

@@ -42,7 +42,7 @@ pub(crate) async fn should_send_trace(headers: &HeaderMap, authorized: &Authoriz
     let attributes =
         Attributes { user: Some(authorized.user()), verb: "get", target: Target::Path(TRACE_PATH) };
     let chain = &authorized.snapshot().chain;
-    let outcome = chain.authorize(&attributes, authz::Recorder::off()).await;
+    let outcome = chain.authorize(&attributes, authz::Recorder::disabled()).await;
     outcome.decision.verdict == authz::Verdict::Allow
 }
 

@@ -64,7 +64,7 @@ impl<'a> ObjectRef<'a> {
                 resource: self.resource.to_owned(),
                 subresource: self.subresource.to_owned(),
                 name: self.name.to_owned(),
-                trail,
+                path_after_resource: trail,
                 ..ResourceInfo::default()
             }),
             is_legacy_path: false,

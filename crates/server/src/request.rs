@@ -374,7 +374,7 @@ impl AuthorizedRequest<'_> {
             &info.api_version,
             &info.resource,
         )?;
-        let is_whole = info.subresource.is_empty() && info.trail.is_none();
+        let is_whole = info.subresource.is_empty() && info.path_after_resource.is_none();
         (kind == access_reviews::ReviewKind::LegacyResourceAccessReview && is_whole).then_some(kind)
     }
 

@@ -8,7 +8,7 @@ use admission_hooks::{AnnotationLevel, SessionReport};
 use api_object::{Status, Tree};
 use audit::{Event, ReceivedRequest, Stage};
 use authn::{ImpersonationMode, Unauthenticated};
-use authz::{Decision, RequestInfo, Unavailable, User};
+use authz::{Decision, RequestInfo, UnavailableCause, User};
 use http::request::Parts;
 use jiff::Timestamp;
 use serde_json::Value;
@@ -170,7 +170,7 @@ impl RequestRecord {
 
     /// Records that the chain did not decide in time.
     pub(crate) fn record_undecided(&mut self, server: &ServerState, waited: Duration) {
-        let late = Decision::unavailable(Unavailable::DeadlineExceeded);
+        let late = Decision::unavailable(UnavailableCause::DeadlineExceeded);
         server.authorization_metrics.record_decision(&late, waited);
     }
 

@@ -52,7 +52,7 @@ pub(crate) async fn answer_access_review(
         && let Some(review) = access_reviews::SubjectAccessReview::parse(&bytes)
     {
         let caller = &authorized.user().name;
-        let outcome = chain.authorize_for(caller, &review.attributes(), Recorder::off()).await;
+        let outcome = chain.authorize_for(caller, &review.attributes(), Recorder::disabled()).await;
         access_reviews::check_decided(&outcome.decision).map_err(IntoStatus::into_status)?;
         let mut json = Vec::with_capacity(bytes.len() + 160);
         review.write_response(&outcome.decision, &mut json);

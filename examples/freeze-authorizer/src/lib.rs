@@ -10,8 +10,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use authz::{
-    Attributes, Authorizer, Decision, DecisionFuture, DeniedSubjects, Event, Recorder, Rules,
-    Subjects, User,
+    Attributes, Authorizer, Decision, DecisionFuture, DeniedSubjects, Recorder, Rules, Subjects,
+    TraceEvent, User,
 };
 
 /// Denies writes while it is on, and otherwise leaves the decision to the next authorizer.
@@ -39,7 +39,7 @@ impl Authorizer for Freeze {
     ) -> DecisionFuture<'a> {
         Box::pin(async move {
             let refuses = self.refuses(attributes);
-            recorder.note(|| Event::new("freeze").with("refuses", refuses));
+            recorder.record(|| TraceEvent::new("freeze").with_field("refuses", refuses));
             if refuses { Decision::deny("the cluster is frozen") } else { Decision::no_opinion("") }
         })
     }
@@ -74,7 +74,7 @@ mod tests {
         let groups = groups.iter().map(|group| (*group).to_owned()).collect();
         let user = User { name: "ana".to_owned(), groups, ..User::default() };
         let attributes = Attributes { user: Some(&user), verb, target: Target::Path("/x") };
-        let future = std::pin::pin!(chain.authorize(&attributes, Recorder::off()));
+        let future = std::pin::pin!(chain.authorize(&attributes, Recorder::disabled()));
         match future.poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(outcome) => (outcome.decision.verdict, outcome.decision.reason.to_string()),
             Poll::Pending => panic!("waits"),

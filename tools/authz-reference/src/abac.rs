@@ -1,21 +1,21 @@
-//! ABAC: every policy, one after the other.
+//! The reference ABAC authorizer: it tries every policy in file order.
 
 use authz::{Attributes, Decision, Target, User};
 use authz_abac::Policy;
 
-/// The policies of a file.
+/// All policies of a file.
 #[derive(Debug, Clone, Default)]
-pub struct Abac {
+pub struct ReferenceAbac {
     policies: Vec<Policy>,
 }
 
-impl Abac {
-    /// Policies in file order.
+impl ReferenceAbac {
+    /// Makes the authorizer from policies in file order.
     pub fn new(policies: Vec<Policy>) -> Self {
         Self { policies }
     }
 
-    /// Answers a request.
+    /// Decides a request by the first policy that grants it.
     pub fn authorize(&self, attributes: &Attributes<'_>) -> Decision {
         match self.deciding_line(attributes) {
             Some(_) => Decision::allow(""),
@@ -26,22 +26,23 @@ impl Abac {
     /// The line of the first policy that matches.
     pub fn deciding_line(&self, attributes: &Attributes<'_>) -> Option<usize> {
         let user = attributes.user?;
-        let is_it = |policy: &&Policy| is_for(policy, user) && grants(policy, attributes);
-        self.policies.iter().find(is_it).map(Policy::line)
+        let is_match =
+            |policy: &&Policy| matches_subject(policy, user) && grants(policy, attributes);
+        self.policies.iter().find(is_match).map(Policy::line)
     }
 
-    /// The policies that are for the user.
-    pub fn policies_of(&self, user: &User) -> impl Iterator<Item = &Policy> {
-        self.policies.iter().filter(|policy| is_for(policy, user))
+    /// The policies whose subject the user is.
+    pub fn policies_for_user(&self, user: &User) -> impl Iterator<Item = &Policy> {
+        self.policies.iter().filter(|policy| matches_subject(policy, user))
     }
 
-    /// The policies that grant the request to whom they are for.
+    /// The policies that grant the request to their subjects.
     pub fn policies_granting(&self, attributes: &Attributes<'_>) -> impl Iterator<Item = &Policy> {
         self.policies.iter().filter(|policy| grants(policy, attributes))
     }
 }
 
-fn is_for(policy: &Policy, user: &User) -> bool {
+fn matches_subject(policy: &Policy, user: &User) -> bool {
     let spec = policy.spec();
     if spec.user.is_empty() && spec.group.is_empty() {
         return false;
@@ -57,10 +58,10 @@ fn grants(policy: &Policy, attributes: &Attributes<'_>) -> bool {
         return false;
     }
     match &attributes.target {
-        Target::Resource(wanted) => [
-            (&spec.namespace, wanted.namespace),
-            (&spec.resource, wanted.resource),
-            (&spec.api_group, wanted.api_group),
+        Target::Resource(requested) => [
+            (&spec.namespace, requested.namespace),
+            (&spec.resource, requested.resource),
+            (&spec.api_group, requested.api_group),
         ]
         .iter()
         .all(|(part, value)| *part == "*" || part == value),
@@ -74,13 +75,14 @@ fn grants(policy: &Policy, attributes: &Attributes<'_>) -> bool {
 mod tests {
     use super::*;
     use authz::{Resource, Verdict};
-    use authz_abac::Spec;
+    use authz_abac::PolicySpec;
 
     #[test]
     fn the_first_line_that_is_for_the_user_and_grants_the_request_decides() {
-        let read = Spec { user: "ana".into(), is_readonly: true, ..Spec::default() };
-        let dev = Spec { group: "dev".into(), resource: "pods".into(), ..Spec::default() };
-        let abac = Abac::new(vec![Policy::v0(2, read), Policy::v0(5, dev)]);
+        let read = PolicySpec { user: "ana".into(), is_readonly: true, ..PolicySpec::default() };
+        let dev =
+            PolicySpec { group: "dev".into(), resource: "pods".into(), ..PolicySpec::default() };
+        let abac = ReferenceAbac::new(vec![Policy::from_v0(2, read), Policy::from_v0(5, dev)]);
         let user = |name: &str, group: &str| User {
             name: name.to_owned(),
             groups: vec![group.to_owned()],
@@ -95,9 +97,9 @@ mod tests {
             (user("ana", ""), "get", Target::Path("/version"), Some(2)),
             (user("bob", "dev"), "get", Target::Path("/version"), None),
         ] {
-            let asked = Attributes { user: Some(&user), verb, target };
-            assert_eq!(abac.deciding_line(&asked), want, "{asked:?}");
-            assert_eq!(abac.authorize(&asked).verdict == Verdict::Allow, want.is_some());
+            let request = Attributes { user: Some(&user), verb, target };
+            assert_eq!(abac.deciding_line(&request), want, "{request:?}");
+            assert_eq!(abac.authorize(&request).verdict == Verdict::Allow, want.is_some());
         }
         let nobody = Attributes { user: None, verb: "get", target: pods };
         assert_eq!(abac.deciding_line(&nobody), None);

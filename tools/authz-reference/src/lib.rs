@@ -1,12 +1,10 @@
-//! The built-in authorizers as a reader of the rules would write them: every object is looked at for
-//! every question.
+//! Reference implementations of the built-in authorizers. They read every object for every request.
 //!
-//! They are what the indexed authorizers are compared with, in tests for their answers and in the
-//! benchmark for their answers and their time. So they share with them the objects that policy is
-//! made of and nothing else, and where a loop is plainer than a look-up, it is a loop. Nothing that
-//! serves requests may use them.
+//! Tests compare the decisions of the indexed authorizers with these, and the benchmark also compares the
+//! time. The two implementations share the policy objects and nothing else, and a plain loop is preferred to
+//! a lookup. No program that serves requests may use this crate.
 //!
-//! Owns: linear ABAC, RBAC and Node, and what one set of rules grants beyond another.
+//! Owns: linear ABAC, RBAC and Node, and the comparison of two sets of rules.
 //! Must not know: how an index finds its answers, JSON, clocks.
 
 mod abac;
@@ -16,7 +14,7 @@ mod node_object;
 mod rbac;
 mod rule;
 
-pub use abac::Abac;
-pub use coverage::uncovered;
-pub use node::Node;
-pub use rbac::Rbac;
+pub use abac::ReferenceAbac;
+pub use coverage::uncovered_rules;
+pub use node::ReferenceNode;
+pub use rbac::ReferenceRbac;

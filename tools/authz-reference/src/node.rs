@@ -1,57 +1,61 @@
-//! Node: the table of what nodes may do, and every object for what is decided by relation.
+//! The reference Node authorizer: a table of the requests that nodes may make. A request that depends on
+//! related objects reads every object.
 
 use authz::{Attributes, Decision, FieldOperator, Resource, Target};
-use authz_node::{FeatureGates, NodeRules, Object};
+use authz_node::{FeatureGates, GraphObject, NodeRules};
 
 use crate::node_object::Objects;
 use crate::rule;
 
-/// The objects of a cluster, and what holds for every node.
+/// The objects of a cluster, the rules for every node, and the feature gates.
 #[derive(Debug, Clone, Default)]
-pub struct Node {
+pub struct ReferenceNode {
     objects: Objects,
     rules: NodeRules,
-    gates: FeatureGates,
+    feature_gates: FeatureGates,
 }
 
-/// Allowed, or the reason why not.
-type Answer = Result<(), String>;
+/// Success if the request is allowed.
+type NodeAnswer = Result<(), RefusalReason>;
+
+/// The reason why a node is not allowed a request, in Kubernetes' words.
+struct RefusalReason(String);
 
 /// A request of a node.
-struct Asked<'a> {
+struct NodeRequest<'a> {
     node: &'a str,
     verb: &'a str,
     resource: &'a Resource<'a>,
 }
 
-impl Node {
-    /// A cluster of these objects, of which no two are of one kind and name; the rules that hold for
-    /// every node, and which features are on.
-    pub fn new(objects: Vec<Object>, rules: NodeRules, gates: FeatureGates) -> Self {
-        Self { objects: Objects::new(objects), rules, gates }
+impl ReferenceNode {
+    /// Makes the authorizer of a cluster with these objects, rules for every node, and feature gates. No two
+    /// objects may have the same kind and name.
+    pub fn new(objects: Vec<GraphObject>, rules: NodeRules, feature_gates: FeatureGates) -> Self {
+        Self { objects: Objects::new(objects), rules, feature_gates }
     }
 
-    /// Takes in an object that is new.
-    pub fn add(&mut self, object: &Object) {
+    /// Adds an object, or replaces the one of its kind and name.
+    pub fn add(&mut self, object: &GraphObject) {
         self.objects.add(object);
     }
 
-    /// Takes in a change of an object.
-    pub fn update(&mut self, old: &Object, new: &Object) {
+    /// Replaces an object with its new version.
+    pub fn update(&mut self, old: &GraphObject, new: &GraphObject) {
         self.objects.update(old, new);
     }
 
-    /// Forgets an object that is gone.
-    pub fn delete(&mut self, object: &Object) {
+    /// Removes the object of this kind and name.
+    pub fn delete(&mut self, object: &GraphObject) {
         self.objects.delete(object);
     }
 
-    /// The objects that count.
-    pub fn objects(&self) -> &[Object] {
+    /// The objects that may relate to a node.
+    pub fn objects(&self) -> &[GraphObject] {
         self.objects.as_slice()
     }
 
-    /// Answers a request.
+    /// Decides a request of a node.
     pub fn authorize(&self, attributes: &Attributes<'_>) -> Decision {
         let Some(user) = attributes.user else { return Decision::no_opinion("") };
         let node = match user.name.strip_prefix("system:node:") {
@@ -68,116 +72,125 @@ impl Node {
                 let allows = self.rules.non_resource_rules.iter().any(|own| {
                     rule::has(&own.verbs, verb) && rule::has_path(&own.non_resource_urls, path)
                 });
-                ensure(allows, "")
+                require(allows, "")
             }
-            Target::Resource(resource) => self.answer(&Asked { node, verb, resource }),
+            Target::Resource(resource) => {
+                self.decide_resource(&NodeRequest { node, verb, resource })
+            }
         };
         match answer {
             Ok(()) => Decision::allow(""),
-            Err(reason) => Decision::no_opinion(reason),
+            Err(RefusalReason(reason)) => Decision::no_opinion(reason),
         }
     }
 
-    fn answer(&self, asked: &Asked<'_>) -> Answer {
-        match (asked.resource.api_group, asked.resource.resource) {
-            ("", "secrets" | "configmaps") => self.readable(asked),
-            ("", "persistentvolumeclaims") if asked.resource.subresource == "status" => {
-                ensure(
-                    ["update", "patch"].contains(&asked.verb),
+    fn decide_resource(&self, request: &NodeRequest<'_>) -> NodeAnswer {
+        match (request.resource.api_group, request.resource.resource) {
+            ("", "secrets" | "configmaps") => self.check_namespaced_read(request),
+            ("", "persistentvolumeclaims") if request.resource.subresource == "status" => {
+                require(
+                    ["update", "patch"].contains(&request.verb),
                     "can only get/update/patch this type",
                 )?;
-                self.related(asked)
+                self.check_related(request)
             }
             ("", "persistentvolumeclaims" | "persistentvolumes")
             | ("resource.k8s.io", "resourceclaims")
             | ("storage.k8s.io", "volumeattachments") => {
-                ensure(asked.verb == "get", "can only get individual resources of this type")?;
-                ensure(asked.resource.subresource.is_empty(), "cannot get subresource")?;
-                self.related(asked)
+                require(request.verb == "get", "can only get individual resources of this type")?;
+                require(request.resource.subresource.is_empty(), "cannot get subresource")?;
+                self.check_related(request)
             }
-            ("", "serviceaccounts") => self.service_account(asked),
-            ("coordination.k8s.io", "leases") => lease(asked),
-            ("storage.k8s.io", "csinodes") => self.csi_node(asked),
-            ("resource.k8s.io", "resourceslices") => self.resource_slice(asked),
-            ("", "nodes") => node(asked),
-            ("", "pods") => self.pod(asked),
-            ("certificates.k8s.io", "podcertificaterequests") => self.certificate_request(asked),
-            _ => ensure(
+            ("", "serviceaccounts") => self.check_service_account(request),
+            ("coordination.k8s.io", "leases") => check_lease(request),
+            ("storage.k8s.io", "csinodes") => self.check_csi_node(request),
+            ("resource.k8s.io", "resourceslices") => self.check_resource_slice(request),
+            ("", "nodes") => check_node(request),
+            ("", "pods") => self.check_pod(request),
+            ("certificates.k8s.io", "podcertificaterequests") => {
+                self.check_certificate_request(request)
+            }
+            _ => require(
                 self.rules.resource_rules.iter().any(|own| {
-                    rule::has(&own.verbs, asked.verb)
-                        && rule::has(&own.api_groups, asked.resource.api_group)
-                        && rule::has_resource(&own.resources, asked.resource)
-                        && rule::has_name(&own.resource_names, asked.resource.name)
+                    rule::has(&own.verbs, request.verb)
+                        && rule::has(&own.api_groups, request.resource.api_group)
+                        && rule::has_resource(&own.resources, request.resource)
+                        && rule::has_name(&own.resource_names, request.resource.name)
                 }),
                 "",
             ),
         }
     }
 
-    fn readable(&self, asked: &Asked<'_>) -> Answer {
-        let is_read = ["get", "list", "watch"].contains(&asked.verb);
-        ensure(is_read, "can only read resources of this type")?;
-        ensure(asked.resource.subresource.is_empty(), "cannot read subresource")?;
-        let has_namespace = !asked.resource.namespace.is_empty();
-        ensure(has_namespace, "can only read namespaced object of this type")?;
-        self.related(asked)
+    fn check_namespaced_read(&self, request: &NodeRequest<'_>) -> NodeAnswer {
+        let is_read = ["get", "list", "watch"].contains(&request.verb);
+        require(is_read, "can only read resources of this type")?;
+        require(request.resource.subresource.is_empty(), "cannot read subresource")?;
+        let has_namespace = !request.resource.namespace.is_empty();
+        require(has_namespace, "can only read namespaced object of this type")?;
+        self.check_related(request)
     }
 
-    fn related(&self, asked: &Asked<'_>) -> Answer {
-        let Resource { resource, namespace, name, .. } = asked.resource;
-        ensure(!name.is_empty(), "No Object name found")?;
-        let node = asked.node;
+    fn check_related(&self, request: &NodeRequest<'_>) -> NodeAnswer {
+        let Resource { resource, namespace, name, .. } = request.resource;
+        require(!name.is_empty(), "No Object name found")?;
+        let node = request.node;
         let reason = || format!("no relationship found between node '{node}' and this object");
-        if self.objects.lead(resource, namespace, name, node) { Ok(()) } else { Err(reason()) }
-    }
-
-    fn service_account(&self, asked: &Asked<'_>) -> Answer {
-        if asked.verb == "get" && asked.resource.subresource.is_empty() {
-            let FeatureGates { service_account_token_for_credential_providers: a, .. } = self.gates;
-            let is_on = a || self.gates.pod_certificate_request;
-            ensure(is_on, "not allowed to get service accounts")?;
-            return self.readable(asked);
+        if self.objects.is_related(resource, namespace, name, node) {
+            Ok(())
+        } else {
+            Err(RefusalReason(reason()))
         }
-        let is_create = asked.verb == "create" && !asked.resource.name.is_empty();
-        ensure(is_create, "can only create tokens for individual service accounts")?;
-        let is_token = asked.resource.subresource == "token";
-        ensure(is_token, "can only create token subresource of serviceaccount")?;
-        self.related(asked)
     }
 
-    fn csi_node(&self, asked: &Asked<'_>) -> Answer {
-        match asked.resource.subresource {
-            "" => ensure(
-                ["get", "create", "update", "patch", "delete"].contains(&asked.verb),
+    fn check_service_account(&self, request: &NodeRequest<'_>) -> NodeAnswer {
+        if request.verb == "get" && request.resource.subresource.is_empty() {
+            let FeatureGates { service_account_token_for_credential_providers: a, .. } =
+                self.feature_gates;
+            let is_on = a || self.feature_gates.pod_certificate_request;
+            require(is_on, "not allowed to get service accounts")?;
+            return self.check_namespaced_read(request);
+        }
+        let is_create = request.verb == "create" && !request.resource.name.is_empty();
+        require(is_create, "can only create tokens for individual service accounts")?;
+        let is_token = request.resource.subresource == "token";
+        require(is_token, "can only create token subresource of serviceaccount")?;
+        self.check_related(request)
+    }
+
+    fn check_csi_node(&self, request: &NodeRequest<'_>) -> NodeAnswer {
+        match request.resource.subresource {
+            "" => require(
+                ["get", "create", "update", "patch", "delete"].contains(&request.verb),
                 "can only get, create, update, patch, or delete a CSINode",
             )?,
             "status" => {
-                let is_on = self.gates.csi_volume_health;
-                ensure(is_on, "CSINode status access requires CSIVolumeHealth feature")?;
-                ensure(
-                    ["get", "update", "patch"].contains(&asked.verb),
+                let is_on = self.feature_gates.csi_volume_health;
+                require(is_on, "CSINode status access requires CSIVolumeHealth feature")?;
+                require(
+                    ["get", "update", "patch"].contains(&request.verb),
                     "can only get, update, or patch CSINode status",
                 )?;
             }
-            _ => ensure(false, "cannot authorize CSINode subresources")?,
+            _ => require(false, "cannot authorize CSINode subresources")?,
         }
-        ensure(
-            asked.verb == "create" || asked.resource.name == asked.node,
+        require(
+            request.verb == "create" || request.resource.name == request.node,
             "can only access CSINode with the same name as the requesting node",
         )
     }
 
-    fn resource_slice(&self, asked: &Asked<'_>) -> Answer {
-        let has_none = asked.resource.subresource.is_empty();
-        ensure(has_none, "cannot authorize ResourceSlice subresources")?;
-        match asked.verb {
+    fn check_resource_slice(&self, request: &NodeRequest<'_>) -> NodeAnswer {
+        let has_none = request.resource.subresource.is_empty();
+        require(has_none, "cannot authorize ResourceSlice subresources")?;
+        match request.verb {
             "create" => Ok(()),
-            "get" | "update" | "patch" | "delete" => self.related(asked),
-            "list" | "watch" | "deletecollection" => ensure(
-                selects(asked),
+            "get" | "update" | "patch" | "delete" => self.check_related(request),
+            "list" | "watch" | "deletecollection" => require(
+                selects_own_node(request),
                 "can only list/watch/deletecollection resourceslices with nodeName field selector",
             ),
-            _ => ensure(
+            _ => require(
                 false,
                 "only the following verbs are allowed for a ResourceSlice: \
                  get, watch, list, create, update, patch, delete, deletecollection",
@@ -185,90 +198,94 @@ impl Node {
         }
     }
 
-    fn pod(&self, asked: &Asked<'_>) -> Answer {
-        match (asked.resource.subresource, asked.verb) {
-            ("", "get") => self.related(asked),
-            ("", "list" | "watch") if selects(asked) => Ok(()),
-            ("", "list" | "watch") if !asked.resource.name.is_empty() => self.related(asked),
+    fn check_pod(&self, request: &NodeRequest<'_>) -> NodeAnswer {
+        match (request.resource.subresource, request.verb) {
+            ("", "get") => self.check_related(request),
+            ("", "list" | "watch") if selects_own_node(request) => Ok(()),
+            ("", "list" | "watch") if !request.resource.name.is_empty() => {
+                self.check_related(request)
+            }
             ("", "list" | "watch") => {
-                ensure(false, "can only list/watch pods with spec.nodeName field selector")
+                require(false, "can only list/watch pods with spec.nodeName field selector")
             }
             ("", "create" | "delete") | ("status", "update" | "patch") | ("eviction", "create") => {
                 Ok(())
             }
-            _ => ensure(false, ""),
+            _ => require(false, ""),
         }
     }
 
-    fn certificate_request(&self, asked: &Asked<'_>) -> Answer {
-        ensure(self.gates.pod_certificate_request, "")?;
-        ensure(
-            asked.resource.subresource.is_empty(),
+    fn check_certificate_request(&self, request: &NodeRequest<'_>) -> NodeAnswer {
+        require(self.feature_gates.pod_certificate_request, "")?;
+        require(
+            request.resource.subresource.is_empty(),
             "nodes may not access the status subresource of PodCertificateRequests",
         )?;
-        match asked.verb {
+        match request.verb {
             "create" => Ok(()),
-            "get" => self.related(asked),
-            "list" | "watch" => ensure(
-                selects(asked),
+            "get" => self.check_related(request),
+            "list" | "watch" => require(
+                selects_own_node(request),
                 "can only list/watch podcertificaterequests with nodeName field selector",
             ),
-            verb => Err(format!("nodes may not {verb} podcertificaterequests")),
+            verb => Err(RefusalReason(format!("nodes may not {verb} podcertificaterequests"))),
         }
     }
 }
 
-fn lease(asked: &Asked<'_>) -> Answer {
-    ensure(
-        ["get", "create", "update", "patch", "delete"].contains(&asked.verb),
+fn check_lease(request: &NodeRequest<'_>) -> NodeAnswer {
+    require(
+        ["get", "create", "update", "patch", "delete"].contains(&request.verb),
         "can only get, create, update, patch, or delete a node lease",
     )?;
-    ensure(
-        asked.resource.namespace == "kube-node-lease",
+    require(
+        request.resource.namespace == "kube-node-lease",
         "can only access leases in the \"kube-node-lease\" system namespace",
     )?;
-    ensure(
-        asked.verb == "create" || asked.resource.name == asked.node,
+    require(
+        request.verb == "create" || request.resource.name == request.node,
         "can only access node lease with the same name as the requesting node",
     )
 }
 
-fn node(asked: &Asked<'_>) -> Answer {
-    let (node, name) = (asked.node, asked.resource.name);
-    match (asked.resource.subresource, asked.verb) {
+fn check_node(request: &NodeRequest<'_>) -> NodeAnswer {
+    let (node, name) = (request.node, request.resource.name);
+    match (request.resource.subresource, request.verb) {
         ("", "create" | "update" | "patch") | ("status", "update" | "patch") => Ok(()),
         ("", "get" | "list" | "watch") if name == node => Ok(()),
         ("", "get" | "list" | "watch") if name.is_empty() => {
-            Err(format!("node '{node}' cannot read all nodes, only its own Node object"))
+            let reason = format!("node '{node}' cannot read all nodes, only its own Node object");
+            Err(RefusalReason(reason))
         }
         ("", "get" | "list" | "watch") => {
-            Err(format!("node '{node}' cannot read '{name}', only its own Node object"))
+            let reason = format!("node '{node}' cannot read '{name}', only its own Node object");
+            Err(RefusalReason(reason))
         }
-        _ => ensure(false, ""),
+        _ => require(false, ""),
     }
 }
 
-/// Reports whether the request selects the objects of the node.
-fn selects(asked: &Asked<'_>) -> bool {
-    asked.resource.field_requirements().iter().any(|requirement| {
+/// Reports whether the field selector of the request selects the objects of the node.
+fn selects_own_node(request: &NodeRequest<'_>) -> bool {
+    request.resource.field_requirements().iter().any(|requirement| {
         requirement.field == "spec.nodeName"
             && requirement.operator == FieldOperator::Equals
-            && requirement.value == asked.node
+            && requirement.value == request.node
     })
 }
 
-fn ensure(holds: bool, reason: &str) -> Answer {
-    if holds { Ok(()) } else { Err(reason.to_owned()) }
+fn require(holds: bool, reason: &str) -> NodeAnswer {
+    if holds { Ok(()) } else { Err(RefusalReason(reason.to_owned())) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use authz::{User, Verdict};
-    use authz_node::{PersistentVolume, Pod, SecretReference, VolumeClaim};
+    use authz_node::{ClaimReference, PersistentVolume, Pod, SecretReference};
 
     #[test]
-    fn a_secret_leads_to_a_node_by_a_pod_or_by_a_volume_of_a_pod() {
+    fn a_secret_is_related_to_a_node_through_a_pod_or_a_volume_of_a_pod() {
         let pod = Pod {
             namespace: "web".into(),
             name: "p".into(),
@@ -280,22 +297,22 @@ mod tests {
         let unbound = Pod { name: "q".into(), node_name: String::new(), ..pod.clone() };
         let volume = PersistentVolume {
             name: "v".into(),
-            claim: Some(VolumeClaim { namespace: "web".into(), name: "data".into() }),
+            claim: Some(ClaimReference { namespace: "web".into(), name: "data".into() }),
             secrets: vec![SecretReference { namespace: None, name: "mount".into() }],
         };
         let objects = vec![
-            Object::Pod(Box::new(pod)),
-            Object::Pod(Box::new(unbound)),
-            Object::PersistentVolume(volume),
+            GraphObject::Pod(Box::new(pod)),
+            GraphObject::Pod(Box::new(unbound)),
+            GraphObject::PersistentVolume(volume),
         ];
-        let oracle = Node::new(objects, NodeRules::default(), FeatureGates::default());
-        assert_eq!(oracle.objects().len(), 2);
+        let reference = ReferenceNode::new(objects, NodeRules::default(), FeatureGates::default());
+        assert_eq!(reference.objects().len(), 2);
         let verdict = |node: &str, resource: &str, namespace: &str, name: &str| {
             let groups = vec!["system:nodes".to_owned()];
             let user = User { name: format!("system:node:{node}"), groups, ..User::default() };
             let resource = Resource { resource, namespace, name, ..Resource::default() };
             let target = Target::Resource(resource);
-            oracle.authorize(&Attributes { user: Some(&user), verb: "get", target }).verdict
+            reference.authorize(&Attributes { user: Some(&user), verb: "get", target }).verdict
         };
         for (resource, namespace, name, want) in [
             ("secrets", "web", "own", Verdict::Allow),

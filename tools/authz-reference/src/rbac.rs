@@ -1,4 +1,4 @@
-//! RBAC: every binding, and for those that name the user every role.
+//! The reference RBAC authorizer: it reads every binding, and the role of each binding that names the user.
 
 use authz::{Attributes, Decision, Subjects, Target, User};
 use authz_rbac::{Binding, PolicyRule, Role, Subject};
@@ -7,15 +7,15 @@ use crate::rule;
 
 /// All roles and bindings.
 ///
-/// INVARIANT: bindings are sorted by namespace, that of the cluster first, and by name.
+/// INVARIANT: bindings are sorted by namespace and name; ClusterRoleBindings, whose namespace is empty, come first.
 #[derive(Debug, Clone, Default)]
-pub struct Rbac {
+pub struct ReferenceRbac {
     roles: Vec<Role>,
     bindings: Vec<Binding>,
 }
 
-impl Rbac {
-    /// Roles and bindings in any order, at most one of a kind, namespace and name.
+impl ReferenceRbac {
+    /// Makes the authorizer from roles and bindings in any order, at most one of a kind, namespace and name.
     pub fn new(roles: Vec<Role>, mut bindings: Vec<Binding>) -> Self {
         sort(&mut bindings);
         Self { roles, bindings }
@@ -27,7 +27,7 @@ impl Rbac {
         self.roles.push(role);
     }
 
-    /// Takes out a role; an empty namespace means a ClusterRole.
+    /// Removes a role; an empty namespace means a ClusterRole.
     pub fn remove_role(&mut self, namespace: &str, name: &str) {
         self.roles.retain(|it| (&*it.metadata.namespace, &*it.metadata.name) != (namespace, name));
     }
@@ -39,26 +39,26 @@ impl Rbac {
         sort(&mut self.bindings);
     }
 
-    /// Takes out a binding; an empty namespace means a ClusterRoleBinding.
+    /// Removes a binding; an empty namespace means a ClusterRoleBinding.
     pub fn remove_binding(&mut self, namespace: &str, name: &str) {
         self.bindings
             .retain(|it| (&*it.metadata.namespace, &*it.metadata.name) != (namespace, name));
     }
 
-    /// Answers a request.
+    /// Decides a request by the first binding that grants it.
     pub fn authorize(&self, attributes: &Attributes<'_>) -> Decision {
         let Some(user) = attributes.user else { return Decision::no_opinion("") };
         let mut errors: Vec<String> = Vec::new();
-        for binding in self.visited(namespace_of(attributes)) {
+        for binding in self.bindings_in_scope(namespace_of(attributes)) {
             let Some(subject) = first_subject(binding, user) else { continue };
-            match self.rules(binding) {
+            match self.rules_of_role(binding) {
                 Ok(rules) if rules.iter().any(|rule| allows(rule, attributes)) => {
                     let source = describe(binding, subject);
                     return Decision::allow(format!("RBAC: allowed by {source}"));
                 }
                 Ok(_) => {}
-                Err(error) if errors.contains(&error) => {}
-                Err(error) => errors.push(error),
+                Err(MissingRole(error)) if errors.contains(&error) => {}
+                Err(MissingRole(error)) => errors.push(error),
             }
         }
         match errors.as_slice() {
@@ -68,25 +68,25 @@ impl Rbac {
         }
     }
 
-    /// The rules that a user holds in a namespace, in the order in which they are visited.
+    /// The rules that a user holds in a namespace, in the order of their bindings.
     pub fn rules_for(&self, user: &User, namespace: &str) -> Vec<&PolicyRule> {
-        self.visited(namespace)
+        self.bindings_in_scope(namespace)
             .filter(|binding| first_subject(binding, user).is_some())
-            .flat_map(|binding| self.rules(binding).unwrap_or_default())
+            .flat_map(|binding| self.rules_of_role(binding).unwrap_or_default())
             .collect()
     }
 
-    /// The users and groups who are granted the request; the user of the attributes is ignored.
+    /// The users and groups that are granted the request. The user of the attributes is ignored.
     pub fn who_can(&self, attributes: &Attributes<'_>) -> Subjects {
         let mut found = Subjects::default();
         found.groups.insert("system:masters".to_owned());
-        for binding in self.visited(namespace_of(attributes)) {
-            let rules = self.rules(binding).unwrap_or_default();
+        for binding in self.bindings_in_scope(namespace_of(attributes)) {
+            let rules = self.rules_of_role(binding).unwrap_or_default();
             if !rules.iter().any(|rule| allows(rule, attributes)) {
                 continue;
             }
             for subject in &binding.subjects {
-                let namespace = account_namespace(subject, binding);
+                let namespace = service_account_namespace(subject, binding);
                 match subject.kind.as_str() {
                     "User" => found.users.insert(subject.name.clone()),
                     "Group" => found.groups.insert(subject.name.clone()),
@@ -100,31 +100,39 @@ impl Rbac {
         found
     }
 
-    /// The bindings of the cluster, then those of the namespace.
-    fn visited(&self, namespace: &str) -> impl Iterator<Item = &Binding> {
+    /// The ClusterRoleBindings, then the RoleBindings of the namespace.
+    fn bindings_in_scope(&self, namespace: &str) -> impl Iterator<Item = &Binding> {
         self.bindings.iter().filter(move |it| {
             it.metadata.namespace.is_empty() || it.metadata.namespace == namespace
         })
     }
 
-    fn rules(&self, binding: &Binding) -> Result<&[PolicyRule], String> {
+    fn rules_of_role(&self, binding: &Binding) -> Result<&[PolicyRule], MissingRole> {
         let (kind, name) = (binding.role_ref.kind.as_str(), &binding.role_ref.name);
         let find = |namespace: &str| {
-            let is_it =
+            let is_match =
                 |role: &&Role| role.metadata.namespace == namespace && role.metadata.name == *name;
-            self.roles.iter().find(is_it).map(|role| role.rules.as_slice())
+            self.roles.iter().find(is_match).map(|role| role.rules.as_slice())
         };
         let not_found = |kind: &str| {
-            format!("{kind}.rbac.authorization.k8s.io {} not found", go_compat::quote(name))
+            let name = go_compat::quote(name);
+            MissingRole(format!("{kind}.rbac.authorization.k8s.io {name} not found"))
         };
         match (kind, binding.metadata.namespace.as_str()) {
             ("ClusterRole", _) => find("").ok_or_else(|| not_found("clusterrole")),
             ("Role", "") => Err(not_found("role")),
             ("Role", namespace) => find(namespace).ok_or_else(|| not_found("role")),
-            _ => Err(format!("unsupported role reference kind: {}", go_compat::quote(kind))),
+            _ => {
+                let kind = go_compat::quote(kind);
+                Err(MissingRole(format!("unsupported role reference kind: {kind}")))
+            }
         }
     }
 }
+
+/// The role of a binding does not exist, in Kubernetes' words.
+#[derive(Debug)]
+struct MissingRole(String);
 
 fn sort(bindings: &mut [Binding]) {
     bindings.sort_by(|a, b| {
@@ -145,7 +153,7 @@ fn first_subject<'a>(binding: &'a Binding, user: &User) -> Option<&'a Subject> {
         "User" => subject.name == user.name,
         "Group" => user.groups.contains(&subject.name),
         "ServiceAccount" => {
-            let namespace = account_namespace(subject, binding);
+            let namespace = service_account_namespace(subject, binding);
             let rest = user.name.strip_prefix("system:serviceaccount:");
             let rest = rest.and_then(|rest| rest.strip_prefix(namespace)?.strip_prefix(':'));
             !namespace.is_empty() && rest == Some(&subject.name)
@@ -154,7 +162,7 @@ fn first_subject<'a>(binding: &'a Binding, user: &User) -> Option<&'a Subject> {
     })
 }
 
-fn account_namespace<'a>(subject: &'a Subject, binding: &'a Binding) -> &'a str {
+fn service_account_namespace<'a>(subject: &'a Subject, binding: &'a Binding) -> &'a str {
     if subject.namespace.is_empty() { &binding.metadata.namespace } else { &subject.namespace }
 }
 
@@ -162,10 +170,10 @@ fn allows(rule: &PolicyRule, attributes: &Attributes<'_>) -> bool {
     rule::has(&rule.verbs, attributes.verb)
         && match &attributes.target {
             Target::Path(path) => rule::has_path(&rule.non_resource_urls, path),
-            Target::Resource(wanted) => {
-                rule::has(&rule.api_groups, wanted.api_group)
-                    && rule::has_resource(&rule.resources, wanted)
-                    && rule::has_name(&rule.resource_names, wanted.name)
+            Target::Resource(requested) => {
+                rule::has(&rule.api_groups, requested.api_group)
+                    && rule::has_resource(&rule.resources, requested)
+                    && rule::has_name(&rule.resource_names, requested.name)
             }
         }
 }
@@ -177,7 +185,9 @@ fn describe(binding: &Binding, subject: &Subject) -> String {
         namespace => format!("RoleBinding {}", go_compat::quote(&format!("{name}/{namespace}"))),
     };
     let subject_name = match subject.kind.as_str() {
-        "ServiceAccount" => format!("{}/{}", subject.name, account_namespace(subject, binding)),
+        "ServiceAccount" => {
+            format!("{}/{}", subject.name, service_account_namespace(subject, binding))
+        }
         _ => subject.name.clone(),
     };
     let (kind, role) = (&binding.role_ref.kind, go_compat::quote(&binding.role_ref.name));
@@ -213,7 +223,7 @@ mod tests {
             },
             subjects: vec![Subject::group("dev"), Subject::service_account("", "ci")],
         };
-        let rbac = Rbac::new(vec![role], vec![binding]);
+        let rbac = ReferenceRbac::new(vec![role], vec![binding]);
         let dev = User { name: "ana".into(), groups: vec!["dev".into()], ..User::default() };
         let account = User { name: "system:serviceaccount:web:ci".into(), ..User::default() };
         let other = User { name: "system:serviceaccount:webci:".into(), ..User::default() };
@@ -228,8 +238,8 @@ mod tests {
         ] {
             let resource = Resource { namespace, resource, subresource, ..Resource::default() };
             let target = Target::Resource(resource);
-            let asked = Attributes { user: Some(user), verb: "get", target };
-            assert_eq!(rbac.authorize(&asked).verdict == Verdict::Allow, want, "{asked:?}");
+            let request = Attributes { user: Some(user), verb: "get", target };
+            assert_eq!(rbac.authorize(&request).verdict == Verdict::Allow, want, "{request:?}");
         }
     }
 }

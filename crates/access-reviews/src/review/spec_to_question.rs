@@ -132,7 +132,7 @@ fn convert_selector<R>(
     convert: fn(&SelectorRequirement<'_>) -> Result<R, SelectorError>,
 ) -> Option<Selector<R>> {
     if given.requirements.is_empty() {
-        return Selector::from_parsed(parse(given.raw_selector));
+        return Selector::from_parse_result(parse(given.raw_selector));
     }
     let mut messages = Vec::new();
     let mut requirements = Vec::with_capacity(given.requirements.len());

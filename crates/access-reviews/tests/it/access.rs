@@ -314,7 +314,7 @@ fn what_is_left_out_of_selectors_is_told() {
 /// What this server failed to ask has no answer, although an authorizer after it allows everything.
 #[test]
 fn what_is_not_decided_is_an_error() {
-    let busy = Decision::unavailable(authz::Unavailable::TooManyCalls);
+    let busy = Decision::unavailable(authz::UnavailableCause::TooManyCalls);
     let chain = chain(vec![fixed("a", busy), Member::AlwaysAllow]);
     let ana = user("ana", &[]);
     for kind in [

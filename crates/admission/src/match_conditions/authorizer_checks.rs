@@ -25,8 +25,8 @@ impl PendingAuthorizerCheck {
                 (&*target.field_selector, &*target.label_selector)
             }
         };
-        let field_selector = Selector::from_parsed(parse_field_selector(fields));
-        let label_selector = Selector::from_parsed(parse_label_selector(labels));
+        let field_selector = Selector::from_parse_result(parse_field_selector(fields));
+        let label_selector = Selector::from_parse_result(parse_label_selector(labels));
         Self { cel_check, service_account, field_selector, label_selector }
     }
 

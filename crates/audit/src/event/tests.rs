@@ -1,4 +1,4 @@
-use authz::{EvaluationErrors, Resource, Target, Unavailable};
+use authz::{EvaluationErrors, Resource, Target, UnavailableCause};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -104,7 +104,7 @@ fn a_denial() {
 fn decisions_become_annotations() {
     let failed = |decision: Decision| decision.with_error(EvaluationErrors::message("e"));
     let both = |decision: &str, reason: &str| json!({"authorization.k8s.io/decision": decision, "authorization.k8s.io/reason": reason});
-    let unavailable = || Decision::unavailable(Unavailable::TooManyCalls);
+    let unavailable = || Decision::unavailable(UnavailableCause::TooManyCalls);
     for (decision, want) in [
         (Decision::allow("RBAC: allowed"), both("allow", "RBAC: allowed")),
         (failed(Decision::allow("")), both("allow", "")),

@@ -169,7 +169,7 @@ impl<'a> PermissionChecks<'a> {
     /// Runs one authorization check. An allow counts even if another authorizer failed.
     async fn check_allowed(&self, attributes: &Attributes<'_>) -> Result<(), CheckError> {
         let attributes = Attributes { user: Some(&self.requestor), ..*attributes };
-        let decision = self.authorizer.authorize(&attributes, Recorder::off()).await;
+        let decision = self.authorizer.authorize(&attributes, Recorder::disabled()).await;
         match decision.verdict {
             Verdict::Allow => Ok(()),
             Verdict::Unavailable(why) => Err(CheckError::Undecided(why)),

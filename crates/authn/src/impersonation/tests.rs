@@ -25,7 +25,7 @@ impl Authorizer for Rules<'_> {
         self.asked.lock().unwrap().push(question);
         let failure = authz::EvaluationErrors::message("something failed");
         let decision = if self.allowed.contains(&"busy") {
-            Decision::unavailable(authz::Unavailable::TooManyCalls)
+            Decision::unavailable(authz::UnavailableCause::TooManyCalls)
         } else if is_allowed {
             Decision::allow("").with_error(failure)
         } else {

@@ -2,9 +2,9 @@ use authz::{Resource, Target};
 use proptest::prelude::*;
 
 use super::*;
-use crate::policy::Spec;
+use crate::policy::PolicySpec;
 
-/// Each prefix begins with all before it.
+/// Path prefixes, each of which begins with all earlier ones.
 fn nested_prefix(depth: usize) -> String {
     "/a".repeat(depth) + "*"
 }
@@ -17,7 +17,7 @@ fn policy() -> impl Strategy<Value = Policy> {
         prop_oneof![Just(String::new()), Just("/a".into()), (0..14_usize).prop_map(nested_prefix)];
     (user, group, any::<bool>(), part(), part(), part(), path).prop_map(
         |(user, group, is_readonly, api_group, resource, namespace, non_resource_path)| {
-            let spec = Spec {
+            let spec = PolicySpec {
                 user,
                 group,
                 is_readonly,
@@ -26,7 +26,7 @@ fn policy() -> impl Strategy<Value = Policy> {
                 namespace,
                 non_resource_path,
             };
-            Policy::v1beta1(1, spec)
+            Policy::from_v1beta1(1, spec)
         },
     )
 }
@@ -76,8 +76,9 @@ fn a_target_may_have_any_number_of_subjects() {
         let policies: Vec<Policy> = (0..n_subjects)
             .map(|number| {
                 let user = format!("u{number}");
-                let spec = Spec { user, non_resource_path: "/p".into(), ..Spec::default() };
-                Policy::v1beta1(number, spec)
+                let spec =
+                    PolicySpec { user, non_resource_path: "/p".into(), ..PolicySpec::default() };
+                Policy::from_v1beta1(number, spec)
             })
             .collect();
         let index = Index::new(&policies);

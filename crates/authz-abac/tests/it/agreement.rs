@@ -1,4 +1,4 @@
-//! The index and the naive implementation decide alike.
+//! The index and the reference implementation decide alike.
 
 use std::collections::BTreeSet;
 
@@ -6,8 +6,8 @@ use authz::{
     Attributes, NonResourceRule, Recorder, Resource, ResourceRule, Target, Trace, User, Value,
     Verdict,
 };
-use authz_abac::{Policy, Snapshot, Spec};
-use authz_reference::Abac;
+use authz_abac::{Policy, PolicySpec, Snapshot};
+use authz_reference::ReferenceAbac;
 use proptest::prelude::*;
 use proptest::sample::select;
 
@@ -25,7 +25,7 @@ fn policy() -> impl Strategy<Value = Policy> {
     let target = (select(API_GROUPS), select(RESOURCES), select(NAMESPACES), select(PATHS));
     (subject, target, any::<bool>(), prop::bool::weighted(0.3)).prop_map(
         |((user, group), (api_group, resource, namespace, path), is_readonly, is_v0)| {
-            let spec = Spec {
+            let spec = PolicySpec {
                 user: user.to_owned(),
                 group: group.to_owned(),
                 is_readonly,
@@ -34,7 +34,7 @@ fn policy() -> impl Strategy<Value = Policy> {
                 namespace: namespace.to_owned(),
                 non_resource_path: path.to_owned(),
             };
-            if is_v0 { Policy::v0(0, spec) } else { Policy::v1beta1(0, spec) }
+            if is_v0 { Policy::from_v0(0, spec) } else { Policy::from_v1beta1(0, spec) }
         },
     )
 }
@@ -44,7 +44,7 @@ fn file() -> impl Strategy<Value = Vec<Policy>> {
     prop::collection::vec(policy(), 0..24).prop_map(|policies| {
         let renumber = |(policy, line): (Policy, usize)| {
             // A converted policy converts to itself as v1beta1.
-            Policy::v1beta1(line, policy.spec().clone())
+            Policy::from_v1beta1(line, policy.spec().clone())
         };
         policies.into_iter().zip((3..).step_by(2)).map(renumber).collect()
     })
@@ -107,14 +107,14 @@ proptest! {
     #[test]
     fn decisions_agree(file in file()) {
         let policies = Snapshot::new(file.clone()).unwrap();
-        let reference = Abac::new(file);
+        let reference = ReferenceAbac::new(file);
         let (users, targets) = (users(), targets());
         for user in &users {
             for verb in ["get", "create", "head"] {
                 for target in &targets {
                     let attributes = Attributes { user: user.as_ref(), verb, target: *target };
                     let want = reference.authorize(&attributes);
-                    let got = policies.authorize(&attributes, Recorder::off());
+                    let got = policies.authorize(&attributes, Recorder::disabled());
                     prop_assert_eq!(
                         (got.verdict, got.reason),
                         (want.verdict, want.reason),
@@ -131,13 +131,13 @@ proptest! {
     #[test]
     fn explanations_agree(file in file(), at in 0..58usize, verb in select(&["get", "create"][..])) {
         let policies = Snapshot::new(file.clone()).unwrap();
-        let reference = Abac::new(file);
+        let reference = ReferenceAbac::new(file);
         let targets = targets();
         for user in &users() {
             let attributes = Attributes { user: user.as_ref(), verb, target: targets[at] };
             let mut trace = Trace::default();
-            let explained = policies.authorize(&attributes, Recorder::on(&mut trace));
-            let decided = policies.authorize(&attributes, Recorder::off());
+            let explained = policies.authorize(&attributes, Recorder::new(&mut trace));
+            let decided = policies.authorize(&attributes, Recorder::disabled());
             prop_assert_eq!(explained.verdict, decided.verdict);
             let want = reference.deciding_line(&attributes);
             let want = want.map(|line| i64::try_from(line).unwrap());
@@ -151,12 +151,12 @@ proptest! {
     #[test]
     fn rules_agree(file in file(), namespace in select(NAMESPACES)) {
         let policies = Snapshot::new(file.clone()).unwrap();
-        let reference = Abac::new(file);
+        let reference = ReferenceAbac::new(file);
         for user in users().iter().flatten() {
             let got = policies.rules_for(user, namespace);
             let mut resource_rules = Vec::new();
             let mut non_resource_rules = Vec::new();
-            for policy in reference.policies_of(user) {
+            for policy in reference.policies_for_user(user) {
                 let spec = policy.spec().clone();
                 let verbs: Vec<String> = if spec.is_readonly {
                     ["get", "list", "watch"].map(str::to_owned).into()
@@ -187,7 +187,7 @@ proptest! {
     #[test]
     fn subjects_are_those_who_are_allowed(file in file(), at in 0..58usize) {
         let policies = Snapshot::new(file.clone()).unwrap();
-        let reference = Abac::new(file);
+        let reference = ReferenceAbac::new(file);
         let target = targets()[at];
         let asked = Attributes { user: None, verb: "get", target };
         let subjects = policies.allowed_subjects(&asked);
@@ -195,7 +195,7 @@ proptest! {
             let groups = groups.iter().map(|group| (*group).to_owned()).collect();
             let user = User { name: name.to_owned(), groups, ..User::default() };
             let decision =
-                policies.authorize(&Attributes { user: Some(&user), ..asked }, Recorder::off());
+                policies.authorize(&Attributes { user: Some(&user), ..asked }, Recorder::disabled());
             decision.verdict == Verdict::Allow
         };
         for group in GROUPS.iter().filter(|group| !group.is_empty()) {

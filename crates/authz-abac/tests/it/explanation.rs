@@ -1,17 +1,24 @@
 //! The events that an explained decision records.
 
 use authz::{Attributes, Recorder, Resource, Target, Trace, User, Value};
-use authz_abac::{NEAR_MISSES_MAX, Policy, Snapshot, Spec};
+use authz_abac::{NEAR_MISSES_MAX, Policy, PolicySpec, Snapshot};
 
-/// Policies with lines from 1; each is user, group, namespace, resource, API group, path.
+/// Makes policies with lines from 1. Each row is user, group, namespace, resource, API group, path.
 fn policies(lines: &[(bool, [&str; 6])]) -> Snapshot {
     let policies = lines.iter().zip(1..).map(|((is_readonly, parts), line)| {
         let [user, group, namespace, resource, api_group, path] = parts.map(str::to_owned);
         let is_readonly = *is_readonly;
         let non_resource_path = path;
-        let spec =
-            Spec { user, group, is_readonly, api_group, resource, namespace, non_resource_path };
-        Policy::v1beta1(line, spec)
+        let spec = PolicySpec {
+            user,
+            group,
+            is_readonly,
+            api_group,
+            resource,
+            namespace,
+            non_resource_path,
+        };
+        Policy::from_v1beta1(line, spec)
     });
     Snapshot::new(policies.collect()).unwrap()
 }
@@ -25,11 +32,11 @@ fn pods(namespace: &str) -> Target<'_> {
     Target::Resource(Resource { namespace, resource: "pods", ..Resource::default() })
 }
 
-/// The noted lines, each with what it lacks, or with nothing if it matches.
+/// The recorded lines, each with the part that it lacks; the part is empty if the policy matches.
 fn explain(policies: &Snapshot, user: &User, verb: &str, target: Target<'_>) -> Vec<(i64, String)> {
     let mut trace = Trace::default();
     let attributes = Attributes { user: Some(user), verb, target };
-    let decision = policies.authorize(&attributes, Recorder::on(&mut trace));
+    let decision = policies.authorize(&attributes, Recorder::new(&mut trace));
     let noted = trace.entries().iter().map(|entry| {
         assert_eq!(entry.event.kind, "rule");
         let field = |name: &str| {
@@ -60,7 +67,7 @@ fn the_first_line_that_matches_is_noted_whole() {
     let mut trace = Trace::default();
     let ana = user("ana", &["dev"]);
     let attributes = Attributes { user: Some(&ana), verb: "create", target: pods("web") };
-    let _ = policies.authorize(&attributes, Recorder::on(&mut trace));
+    let _ = policies.authorize(&attributes, Recorder::new(&mut trace));
     let [entry] = trace.entries() else { panic!("{trace:?}") };
     let fields: Vec<_> =
         entry.event.fields.iter().map(|(name, value)| (name.as_ref(), value.clone())).collect();
@@ -133,7 +140,7 @@ fn nobody_has_no_near_misses() {
     let policies = policies(&[(false, ["ana", "", "web", "pods", "", ""])]);
     let mut trace = Trace::default();
     let attributes = Attributes { user: None, verb: "get", target: pods("web") };
-    let decision = policies.authorize(&attributes, Recorder::on(&mut trace));
+    let decision = policies.authorize(&attributes, Recorder::new(&mut trace));
     assert_eq!(decision.verdict, authz::Verdict::NoOpinion);
     assert!(trace.entries().is_empty());
 }

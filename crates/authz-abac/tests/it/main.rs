@@ -1,5 +1,7 @@
-//! Decisions, explanations and listings of ABAC, against a naive implementation and by hand.
+//! Decisions, explanations and listings of ABAC, compared with the reference implementation and with tables.
 
 mod agreement;
+#[cfg(test)]
+mod decisions;
 #[cfg(test)]
 mod explanation;

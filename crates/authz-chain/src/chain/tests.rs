@@ -3,13 +3,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Waker};
 
 use authz::{
-    Authorizer, DecisionFuture, NonResourceRule, ResourceRule, Target, Trace, Unavailable,
+    Authorizer, DecisionFuture, NonResourceRule, ResourceRule, Target, Trace, UnavailableCause,
 };
 
 use super::*;
 use crate::authorizer_name::AuthorizerName;
 
-/// An authorizer that answers as it is told, and counts how often.
+/// An authorizer that returns a fixed answer and counts its calls.
 #[derive(Debug)]
 struct Scripted {
     decision: Decision,
@@ -29,8 +29,8 @@ impl Authorizer for Scripted {
     }
 }
 
-/// Reads `name: N "reason" ! error`, with `A`, `D`, `N` or `U` for the answer; reason and error may be
-/// left out.
+/// Parses `name: N "reason" ! error`, with `A`, `D`, `N` or `U` for the verdict. The reason and the error are
+/// optional.
 fn scripted(text: &str) -> (Member, Arc<Scripted>) {
     let (name, rest) = text.split_once(": ").unwrap();
     let (rest, error) = match rest.split_once(" ! ") {
@@ -43,7 +43,7 @@ fn scripted(text: &str) -> (Member, Arc<Scripted>) {
         "A" => Decision::allow(reason),
         "D" => Decision::deny(reason),
         "N" => Decision::no_opinion(reason),
-        "U" => Decision::unavailable(Unavailable::TooManyCalls),
+        "U" => Decision::unavailable(UnavailableCause::TooManyCalls),
         other => panic!("no answer: {other}"),
     };
     let authorizer = Arc::new(Scripted {
@@ -68,23 +68,23 @@ fn user(groups: &[&str]) -> User {
     User { name: "bob".to_owned(), groups, ..User::default() }
 }
 
-/// The answer as `verdict|reason|error|decided by`, with nothing for what is absent.
+/// The decision as `verdict|reason|error|decided by`; an absent part is empty.
 fn ask(members: Vec<Member>, user: Option<&User>) -> String {
     let chain = Chain::new(members).unwrap();
     let attributes = Attributes { user, verb: "get", target: Target::Path("/x") };
-    let outcome = finish(chain.authorize(&attributes, Recorder::off()));
+    let outcome = finish(chain.authorize(&attributes, Recorder::disabled()));
     let mut trace = Trace::default();
-    let explained = finish(chain.authorize(&attributes, Recorder::on(&mut trace)));
+    let explained = finish(chain.authorize(&attributes, Recorder::new(&mut trace)));
     let show = |outcome: &ChainDecision<'_>| {
         let Decision { verdict, reason, error } = &outcome.decision;
         let error = error.as_ref().map(ToString::to_string).unwrap_or_default();
         format!("{}|{reason}|{error}|{}", verdict.name(), outcome.decided_by.unwrap_or_default())
     };
     assert_eq!(show(&outcome), show(&explained));
-    // The last verdict of the trace is the one that counted.
+    // The last verdict of the trace is that of the deciding authorizer.
     let last = trace.entries().last().unwrap();
     if explained.decided_by.is_some() {
-        assert_eq!(last.event, Event::verdict(&explained.decision));
+        assert_eq!(last.event, TraceEvent::from_decision(&explained.decision));
     }
     show(&outcome)
 }
@@ -110,7 +110,7 @@ fn the_first_to_decide_ends_the_walk() {
     ] {
         let (members, scripts): (Vec<_>, Vec<_>) = texts.iter().map(|text| scripted(text)).unzip();
         assert_eq!(ask(members, Some(&user(&["g"]))), want, "{texts:?}");
-        // Each was asked twice: to decide, and to explain.
+        // Each authorizer was called twice: to decide, and to explain.
         let asked: Vec<usize> =
             scripts.iter().map(|script| script.n_calls.load(Ordering::Relaxed) / 2).collect();
         assert_eq!(asked, calls, "{texts:?}");
@@ -160,7 +160,7 @@ fn the_node_authorizer_is_asked_in_its_place() {
     let target = Target::Resource(resource);
     let attributes = Attributes { user: Some(&node), verb: "get", target };
     let mut trace = Trace::default();
-    let outcome = finish(chain.authorize(&attributes, Recorder::on(&mut trace)));
+    let outcome = finish(chain.authorize(&attributes, Recorder::new(&mut trace)));
     assert_eq!(outcome.decided_by, Some("node"));
     let shape: Vec<(usize, &str)> =
         trace.entries().iter().map(|entry| (entry.depth, entry.event.kind.as_ref())).collect();

@@ -1,6 +1,6 @@
-//! Deciding and explaining take the same way.
+//! An explained decision equals the decision without an explanation.
 
-use authz::{Decision, Event, Recorder, Trace};
+use authz::{Decision, Recorder, Trace, TraceEvent};
 use authz_chain::ChainDecision;
 use proptest::prelude::*;
 
@@ -23,16 +23,16 @@ proptest! {
     ) {
         for (user, question) in &asked {
             let attributes = question.attributes(Some(user));
-            let decided = finish(chain.authorize(&attributes, Recorder::off()));
+            let decided = finish(chain.authorize(&attributes, Recorder::disabled()));
             let mut trace = Trace::default();
-            let explained = finish(chain.authorize(&attributes, Recorder::on(&mut trace)));
+            let explained = finish(chain.authorize(&attributes, Recorder::new(&mut trace)));
             prop_assert_eq!(show(&decided), show(&explained));
             let authorizers = trace.entries().iter().filter(|entry| entry.depth == 0);
             let n_asked = authorizers.count();
             match decided.decided_by {
                 Some(name) => {
                     let last = &trace.entries().last().unwrap().event;
-                    prop_assert_eq!(last, &Event::verdict(&decided.decision));
+                    prop_assert_eq!(last, &TraceEvent::from_decision(&decided.decision));
                     let position = chain.members().position(|it| it.name() == name);
                     prop_assert_eq!(n_asked, position.map_or(1, |position| position + 2));
                 }

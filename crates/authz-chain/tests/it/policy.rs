@@ -1,4 +1,4 @@
-//! Random policy over few names, so that much of it matters to a random request.
+//! Random policies over few names, so that many rules match a random request.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ const VERBS: [&str; 3] = ["get", "list", "create"];
 const NAMES: [&str; 3] = ["", "x", "n"];
 const PATHS: [&str; 3] = ["/healthz", "/logs/a", ""];
 
-/// What is asked, without who asks.
+/// A request without its user.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Question {
     verb: &'static str,
@@ -66,7 +66,7 @@ pub(crate) fn question() -> impl Strategy<Value = Question> {
     })
 }
 
-/// An authorizer that answers by lists of names.
+/// An authorizer that decides by lists of names.
 #[derive(Debug, Clone)]
 struct Lists {
     allowed: Subjects,
@@ -124,8 +124,8 @@ fn lists() -> impl Strategy<Value = Member> {
     })
 }
 
-/// Lines for a user or for a group. Those for a user who is in a group are left out: the listing
-/// can only note them.
+/// Policies for a user or for a group, but not for a user as a member of a group: the listing can only add a
+/// note about those.
 fn abac() -> impl Strategy<Value = Member> {
     let subject = prop_oneof![
         select(&USERS[..]).prop_map(|user| (user, "")),
@@ -136,7 +136,7 @@ fn abac() -> impl Strategy<Value = Member> {
     let place = (select(&["", "*", "a"][..]), select(&["", "*", "/logs/*", "/healthz"][..]));
     let line = (any::<bool>(), subject, target, place).prop_map(
         |(is_v0, (user, group), (is_readonly, resource), (namespace, path))| {
-            let spec = authz_abac::Spec {
+            let spec = authz_abac::PolicySpec {
                 user: user.to_owned(),
                 group: group.to_owned(),
                 is_readonly,
@@ -146,8 +146,8 @@ fn abac() -> impl Strategy<Value = Member> {
                 non_resource_path: path.to_owned(),
             };
             match is_v0 {
-                true => authz_abac::Policy::v0(1, spec),
-                false => authz_abac::Policy::v1beta1(1, spec),
+                true => authz_abac::Policy::from_v0(1, spec),
+                false => authz_abac::Policy::from_v1beta1(1, spec),
             }
         },
     );
@@ -218,7 +218,7 @@ fn node() -> impl Strategy<Value = Member> {
     prop::collection::vec(pod, 0..3).prop_map(|pods| {
         let mut policy = authz_node::Snapshot::default();
         for (at, (namespace, node, secrets)) in pods.into_iter().enumerate() {
-            policy.graph.add(&authz_node::Object::Pod(Box::new(authz_node::Pod {
+            policy.graph.add(&authz_node::GraphObject::Pod(Box::new(authz_node::Pod {
                 namespace: namespace.to_owned(),
                 name: format!("p{at}"),
                 node_name: node.to_owned(),
@@ -230,7 +230,7 @@ fn node() -> impl Strategy<Value = Member> {
     })
 }
 
-/// Some of the authorizers, in any order.
+/// A chain of some authorizers, in any order.
 pub(crate) fn chain() -> impl Strategy<Value = Chain> {
     let always = prop_oneof![9 => Just(Member::AlwaysDeny), 1 => Just(Member::AlwaysAllow)];
     let all = (abac(), rbac(), node(), lists(), always)
@@ -242,8 +242,8 @@ pub(crate) fn chain() -> impl Strategy<Value = Chain> {
     })
 }
 
-/// A user as authentication makes them: in one of the two groups that everybody is in, and in that
-/// of nodes.
+/// A user as authentication makes it: in `system:authenticated` or `system:unauthenticated`, and in the group
+/// of nodes if the name is that of a node.
 pub(crate) fn asker() -> impl Strategy<Value = User> {
     let groups = subsequence(&GROUPS[..2], 0..=2);
     let everybody = select(&["system:authenticated", "system:unauthenticated"][..]);

@@ -1,4 +1,4 @@
-//! Who is listed, against who is allowed.
+//! The subjects that a chain lists are those that it allows.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use authz::{
     Attributes, Authorizer, Decision, DecisionFuture, DeniedSubjects, Recorder, Resource, Subjects,
     Target, User, Verdict,
 };
-use authz_abac::{Policy, Spec};
+use authz_abac::{Policy, PolicySpec};
 use authz_chain::{AuthorizerName, Chain, Member};
 use authz_rbac::{Binding, Metadata, PolicyRule, Role, RoleRef, Snapshot, Subject};
 use proptest::prelude::*;
@@ -28,24 +28,24 @@ proptest! {
         for question in &questions {
             let listed = chain.who_can(&question.attributes(None));
             let by_name = listed.users.iter().map(|name| user(name, &groups_of(name)));
-            // The group of nodes stands for those of its members that are nodes.
+            // The group of nodes stands only for members that are nodes.
             let groups = listed.groups.iter().filter(|group| *group != "system:nodes");
             let by_group = groups.map(|group| user("nobody", &[group]));
             for asker in by_name.chain(by_group) {
                 let outcome =
-                    finish(chain.authorize(&question.attributes(Some(&asker)), Recorder::off()));
+                    finish(chain.authorize(&question.attributes(Some(&asker)), Recorder::disabled()));
                 let verdict = outcome.decision.verdict;
                 prop_assert_eq!(verdict, Verdict::Allow, "{:?} {:?} {:?}", asker, listed, chain);
             }
             for asker in &askers {
                 let attributes = question.attributes(Some(asker));
-                let outcome = finish(chain.authorize(&attributes, Recorder::off()));
+                let outcome = finish(chain.authorize(&attributes, Recorder::disabled()));
                 let is_allowed = outcome.decision.verdict == Verdict::Allow;
                 let is_listed = listed.users.contains(&asker.name)
                     || asker.groups.iter().any(|group| listed.groups.contains(group));
                 let context = format!("{asker:?} {question:?} {listed:?} {chain:?}");
                 if is_denied_in_part(asker, &listed) {
-                    // SubjectList by a group or by a name, and denied by the other: a note says so.
+                    // The user is listed by a group or by name and denied by the other one: a note says so.
                     prop_assert!(!is_allowed || is_listed, "{}", context);
                 } else {
                     prop_assert_eq!(is_allowed, is_listed, "{}", context);
@@ -55,7 +55,7 @@ proptest! {
     }
 }
 
-/// The groups that a user of this name has in any case.
+/// The groups that every user of this name has.
 fn groups_of(name: &str) -> Vec<&'static str> {
     let is_node = name.starts_with("system:node:");
     if is_node {
@@ -79,7 +79,7 @@ fn list_in_default<'a>(verb: &'a str, resource: &'a str) -> Attributes<'a> {
     Attributes { user: None, verb, target: Target::Resource(resource) }
 }
 
-/// `users|groups|notes`, each joined by commas.
+/// Formats the subjects as `users|groups|notes`, each joined by commas.
 fn show(subjects: &Subjects) -> String {
     let users: Vec<&str> = subjects.users.iter().map(String::as_str).collect();
     let groups: Vec<&str> = subjects.groups.iter().map(String::as_str).collect();
@@ -90,18 +90,18 @@ fn who_can(members: Vec<Member>, asked: &Attributes<'_>) -> String {
     show(&Chain::new(members).unwrap().who_can(asked))
 }
 
-fn abac(lines: &[Spec]) -> Member {
-    let lines = lines.iter().zip(1..).map(|(spec, line)| Policy::v0(line, spec.clone()));
+fn abac(lines: &[PolicySpec]) -> Member {
+    let lines = lines.iter().zip(1..).map(|(spec, line)| Policy::from_v0(line, spec.clone()));
     Member::Abac(Arc::new(authz_abac::Snapshot::new(lines.collect()).unwrap()))
 }
 
-fn spec(user: &str, group: &str, resource: &str, is_readonly: bool) -> Spec {
-    Spec {
+fn spec(user: &str, group: &str, resource: &str, is_readonly: bool) -> PolicySpec {
+    PolicySpec {
         user: user.to_owned(),
         group: group.to_owned(),
         resource: resource.to_owned(),
         is_readonly,
-        ..Spec::default()
+        ..PolicySpec::default()
     }
 }
 
@@ -213,7 +213,7 @@ fn nodes_are_listed_by_what_leads_to_them() {
     };
     let mut policy =
         authz_node::Snapshot { node_rules: Arc::new(rules), ..authz_node::Snapshot::default() };
-    policy.graph.add(&authz_node::Object::Pod(Box::new(authz_node::Pod {
+    policy.graph.add(&authz_node::GraphObject::Pod(Box::new(authz_node::Pod {
         namespace: "ns0".into(),
         name: "pod0".into(),
         node_name: "node0".into(),
@@ -229,7 +229,7 @@ fn nodes_are_listed_by_what_leads_to_them() {
     assert_eq!(who_can(members(), &services), "|system:masters,system:nodes|");
 }
 
-/// Answers nothing, and says so in its own words or in none.
+/// An authorizer that can not list subjects, with or without a note of its own.
 struct Remote {
     subjects: Option<Subjects>,
 }
@@ -240,7 +240,7 @@ impl Authorizer for Remote {
     }
 
     fn allowed_subjects(&self, _: &Attributes<'_>) -> Subjects {
-        let unknown = || Subjects::unknown("webhook authorizer cannot enumerate subjects");
+        let unknown = || Subjects::unlistable("webhook authorizer cannot enumerate subjects");
         self.subjects.clone().unwrap_or_else(unknown)
     }
 }
@@ -259,7 +259,7 @@ fn an_authorizer_that_can_not_list_is_named() {
     assert!(subjects.is_incomplete);
 }
 
-/// L31: what is denied earlier in the chain is not listed later.
+/// L31: a subject that an earlier authorizer denies is not listed by a later one.
 #[test]
 fn denials_count_for_those_who_come_later() {
     let asked = list_in_default("list", "replicationcontrollers");

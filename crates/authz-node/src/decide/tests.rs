@@ -1,10 +1,14 @@
 //! A cluster of two nodes, and the requests that a node is allowed and not allowed.
 
-use authz::{Event, ResourceRule, Selector, Target, Trace, Value, Verdict, parse_field_selector};
+use authz::{
+    ResourceRule, Selector, Target, Trace, TraceEvent, Value, Verdict, parse_field_selector,
+};
 
 use super::*;
 use crate::graph::Graph;
-use crate::object::{NodeAssignment, Object, PersistentVolume, Pod, SecretReference, VolumeClaim};
+use crate::object::{
+    ClaimReference, GraphObject, NodeAssignment, PersistentVolume, Pod, SecretReference,
+};
 use crate::policy::{FeatureGates, NodeRules};
 
 const ALLOW: Result<(), &str> = Ok(());
@@ -36,7 +40,7 @@ fn pod(n: usize) -> Pod {
 fn volume(n: usize) -> PersistentVolume {
     PersistentVolume {
         name: format!("pv{n}"),
-        claim: Some(VolumeClaim { namespace: "ns0".to_owned(), name: format!("v{n}") }),
+        claim: Some(ClaimReference { namespace: "ns0".to_owned(), name: format!("v{n}") }),
         secrets: vec![SecretReference { namespace: None, name: format!("ps{n}") }],
     }
 }
@@ -59,11 +63,11 @@ fn cluster() -> Snapshot {
     for n in 0..2 {
         let node = format!("node{n}");
         for object in [
-            Object::Pod(Box::new(pod(n))),
-            Object::PersistentVolume(volume(n)),
-            Object::VolumeAttachment(assignment("", format!("va{n}"), &node)),
-            Object::ResourceSlice(assignment("", format!("sl{n}"), &node)),
-            Object::PodCertificateRequest(assignment("ns0", format!("pcr{n}"), &node)),
+            GraphObject::Pod(Box::new(pod(n))),
+            GraphObject::PersistentVolume(volume(n)),
+            GraphObject::VolumeAttachment(assignment("", format!("va{n}"), &node)),
+            GraphObject::ResourceSlice(assignment("", format!("sl{n}"), &node)),
+            GraphObject::PodCertificateRequest(assignment("ns0", format!("pcr{n}"), &node)),
         ] {
             snapshot.graph.add(&object);
         }
@@ -85,7 +89,7 @@ fn decide(snapshot: &Snapshot, node: &str, request: &str) -> Decision {
     let (resource, subresource) = resource.split_once('/').unwrap_or((resource, ""));
     let (resource, api_group) = resource.split_once('.').unwrap_or((resource, ""));
     let (namespace, name) = place.split_once('/').unwrap_or(("", place));
-    let selector = Selector::from_parsed(parse_field_selector(selector));
+    let selector = Selector::from_parse_result(parse_field_selector(selector));
     let target = Target::Resource(Resource {
         api_group,
         namespace,
@@ -96,7 +100,7 @@ fn decide(snapshot: &Snapshot, node: &str, request: &str) -> Decision {
         ..Resource::default()
     });
     let attributes = Attributes { user: Some(&user), verb, target };
-    snapshot.authorize(&attributes, Recorder::off())
+    snapshot.authorize(&attributes, Recorder::disabled())
 }
 
 fn check(snapshot: &Snapshot, request: &str, want: Result<(), &str>) {
@@ -352,11 +356,11 @@ fn a_user_who_is_not_a_node_gets_no_opinion() {
     ] {
         let user = User { name: name.to_owned(), groups: texts(groups), ..User::default() };
         let attributes = Attributes { user: Some(&user), verb: "get", target };
-        let decision = snapshot.authorize(&attributes, Recorder::off());
+        let decision = snapshot.authorize(&attributes, Recorder::disabled());
         assert_eq!((decision.verdict, decision.reason), (Verdict::NoOpinion, want.into()));
     }
     let attributes = Attributes { user: None, verb: "get", target };
-    assert_eq!(snapshot.authorize(&attributes, Recorder::off()).reason, "");
+    assert_eq!(snapshot.authorize(&attributes, Recorder::disabled()).reason, "");
 }
 
 #[test]
@@ -381,7 +385,7 @@ fn an_update_removes_the_references_that_the_new_object_lacks() {
         (|new| new.secrets = texts(&["late"]), ALLOW, UNRELATED),
         (|new| new.secrets.clear(), UNRELATED, UNRELATED),
         (|new| new.secrets.push("late".to_owned()), ALLOW, ALLOW),
-        (|new| new.is_mirror = true, UNRELATED, UNRELATED),
+        (|new| new.is_mirror_pod = true, UNRELATED, UNRELATED),
         (|new| new.node_name = "elsewhere".to_owned(), UNRELATED, UNRELATED),
         (|new| new.node_name = String::new(), UNRELATED, UNRELATED),
     ] {
@@ -389,7 +393,7 @@ fn an_update_removes_the_references_that_the_new_object_lacks() {
         change(&mut new);
         let mut snapshot = cluster();
         let n_relations = snapshot.graph.n_relations();
-        let (old, new) = (Object::Pod(Box::new(old.clone())), Object::Pod(Box::new(new)));
+        let (old, new) = (GraphObject::Pod(Box::new(old.clone())), GraphObject::Pod(Box::new(new)));
         snapshot.graph.update(&old, &new);
         check(&snapshot, "get secrets ns0/late", late);
         check(&snapshot, "get secrets ns0/s0", former);
@@ -400,9 +404,9 @@ fn an_update_removes_the_references_that_the_new_object_lacks() {
         assert_eq!(snapshot.graph.n_relations(), n_relations);
     }
     for object in [
-        Object::VolumeAttachment as fn(NodeAssignment) -> Object,
-        Object::ResourceSlice,
-        Object::PodCertificateRequest,
+        GraphObject::VolumeAttachment as fn(NodeAssignment) -> GraphObject,
+        GraphObject::ResourceSlice,
+        GraphObject::PodCertificateRequest,
     ] {
         let mut graph = Graph::default();
         let bound = object(assignment("", "x".to_owned(), "node7"));
@@ -415,14 +419,16 @@ fn an_update_removes_the_references_that_the_new_object_lacks() {
 #[test]
 fn mirror_pods_and_unbound_volumes_relate_nothing() {
     let mut snapshot = Snapshot::default();
-    snapshot.graph.add(&Object::Pod(Box::new(Pod { is_mirror: true, ..pod(0) })));
+    snapshot.graph.add(&GraphObject::Pod(Box::new(Pod { is_mirror_pod: true, ..pod(0) })));
     check(&snapshot, "get pods ns0/p0", ALLOW);
     check(&snapshot, "get secrets ns0/s0", UNRELATED);
-    snapshot.graph.add(&Object::PersistentVolume(PersistentVolume { claim: None, ..volume(0) }));
+    snapshot
+        .graph
+        .add(&GraphObject::PersistentVolume(PersistentVolume { claim: None, ..volume(0) }));
     let Pod { namespace, name, node_name, .. } = pod(0);
     let without_references = Pod { namespace, name, node_name, ..Pod::default() };
     let mut graph = Graph::default();
-    graph.add(&Object::Pod(Box::new(without_references)));
+    graph.add(&GraphObject::Pod(Box::new(without_references)));
     assert_eq!(snapshot.graph.n_relations(), graph.n_relations());
 }
 
@@ -431,14 +437,14 @@ fn a_deleted_object_leaves_no_relations() {
     let node = "node7";
     for (object, other_kind) in [
         (
-            Object::VolumeAttachment(assignment("", "x".to_owned(), node)),
-            Object::ResourceSlice(assignment("", "x".to_owned(), node)),
+            GraphObject::VolumeAttachment(assignment("", "x".to_owned(), node)),
+            GraphObject::ResourceSlice(assignment("", "x".to_owned(), node)),
         ),
         (
-            Object::PodCertificateRequest(assignment("ns", "x".to_owned(), node)),
-            Object::PodCertificateRequest(assignment("x", "ns".to_owned(), node)),
+            GraphObject::PodCertificateRequest(assignment("ns", "x".to_owned(), node)),
+            GraphObject::PodCertificateRequest(assignment("x", "ns".to_owned(), node)),
         ),
-        (Object::Pod(Box::new(pod(0))), Object::PersistentVolume(volume(0))),
+        (GraphObject::Pod(Box::new(pod(0))), GraphObject::PersistentVolume(volume(0))),
     ] {
         let mut graph = Graph::default();
         graph.add(&object);
@@ -449,7 +455,7 @@ fn a_deleted_object_leaves_no_relations() {
         assert_eq!(graph.n_relations(), 0);
     }
     let mut graph = Graph::default();
-    graph.add(&Object::Pod(Box::new(Pod { node_name: String::new(), ..pod(0) })));
+    graph.add(&GraphObject::Pod(Box::new(Pod { node_name: String::new(), ..pod(0) })));
     assert_eq!(graph.n_relations(), 0);
 }
 
@@ -467,7 +473,7 @@ fn explanations_show_the_path_or_why_there_is_none() {
         let target = Target::Resource(resource);
         let mut trace = Trace::default();
         let attributes = Attributes { user: Some(&user), verb: "get", target };
-        let _ = snapshot.authorize(&attributes, Recorder::on(&mut trace));
+        let _ = snapshot.authorize(&attributes, Recorder::new(&mut trace));
         trace.entries().last().map(|entry| entry.event.clone())
     };
     let vertices = texts(&[
@@ -477,14 +483,14 @@ fn explanations_show_the_path_or_why_there_is_none() {
         "pod ns0/p0",
         "node node0",
     ]);
-    assert_eq!(explain("ps0"), Some(Event::new("path").with("vertices", vertices)));
+    assert_eq!(explain("ps0"), Some(TraceEvent::new("path").with_field("vertices", vertices)));
     let missing = |object: &str, is_known: bool, nodes: &[&str]| {
-        Event::new("noPath")
-            .with("object", format!("secret ns0/{object}"))
-            .with("isObjectKnown", is_known)
-            .with("isNodeKnown", true)
-            .with("nNodes", nodes.len())
-            .with("nodes", Value::List(texts(nodes)))
+        TraceEvent::new("noPath")
+            .with_field("object", format!("secret ns0/{object}"))
+            .with_field("isObjectKnown", is_known)
+            .with_field("isNodeKnown", true)
+            .with_field("nNodes", nodes.len())
+            .with_field("nodes", Value::List(texts(nodes)))
     };
     assert_eq!(explain("s1"), Some(missing("s1", true, &["node1"])));
     assert_eq!(explain("nope"), Some(missing("nope", false, &[])));

@@ -1,10 +1,10 @@
-//! Random histories of a small cluster: the graph and the naive implementation decide alike.
+//! Random histories of a small cluster: the graph and the reference implementation decide alike.
 
 use authz::{Attributes, Recorder, Resource, Target, Trace, User, Verdict};
 use authz_node::{
-    NodeAssignment, Object, PersistentVolume, Pod, SecretReference, Snapshot, VolumeClaim,
+    ClaimReference, GraphObject, NodeAssignment, PersistentVolume, Pod, SecretReference, Snapshot,
 };
-use authz_reference::Node;
+use authz_reference::ReferenceNode;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -27,8 +27,8 @@ const RESOURCES: [(&str, &str); 10] = [
 /// A change of the cluster. Putting an object updates it if the cluster has one of that name.
 #[derive(Debug, Clone)]
 enum Change {
-    Put(Object),
-    Delete(Object),
+    Put(GraphObject),
+    Delete(GraphObject),
     /// Clones the snapshot, which later changes must not affect.
     Clone,
 }
@@ -49,55 +49,58 @@ fn namespace() -> impl Strategy<Value = String> {
     one_of(&["ns1", "ns2"])
 }
 
-fn pod() -> impl Strategy<Value = Object> {
+fn pod() -> impl Strategy<Value = GraphObject> {
     let identity = (namespace(), one_of(&NAMES), node(), 0..8_u8);
     let names = || vec(name(), 0..3);
-    let references = (name(), names(), names(), names(), names());
+    let referenced_objects = (name(), names(), names(), names(), names());
     let extended = prop::option::of(name());
-    (identity, references, extended).prop_map(|(identity, references, extended_resource_claim)| {
-        let (namespace, name, node_name, mirror) = identity;
-        let (service_account_name, secrets, config_maps, claims, resource_claims) = references;
-        Object::Pod(Box::new(Pod {
-            namespace,
-            name,
-            node_name,
-            is_mirror: mirror == 0,
-            service_account_name,
-            secrets,
-            config_maps,
-            persistent_volume_claims: claims,
-            resource_claims,
-            extended_resource_claim,
-        }))
-    })
-}
-
-fn volume() -> impl Strategy<Value = Object> {
-    let claim =
-        (namespace(), one_of(&NAMES)).prop_map(|(namespace, name)| VolumeClaim { namespace, name });
-    let secret = (prop::option::of(one_of(&NAMESPACES)), name())
-        .prop_map(|(namespace, name)| SecretReference { namespace, name });
-    (one_of(&NAMES), prop::option::weighted(0.9, claim), vec(secret, 0..3)).prop_map(
-        |(name, claim, secrets)| {
-            Object::PersistentVolume(PersistentVolume { name, claim, secrets })
+    (identity, referenced_objects, extended).prop_map(
+        |(identity, referenced_objects, extended_resource_claim)| {
+            let (namespace, name, node_name, mirror) = identity;
+            let (service_account_name, secrets, config_maps, claims, resource_claims) =
+                referenced_objects;
+            GraphObject::Pod(Box::new(Pod {
+                namespace,
+                name,
+                node_name,
+                is_mirror_pod: mirror == 0,
+                service_account_name,
+                secrets,
+                config_maps,
+                persistent_volume_claims: claims,
+                resource_claims,
+                extended_resource_claim,
+            }))
         },
     )
 }
 
-fn assignment() -> impl Strategy<Value = Object> {
+fn volume() -> impl Strategy<Value = GraphObject> {
+    let claim = (namespace(), one_of(&NAMES))
+        .prop_map(|(namespace, name)| ClaimReference { namespace, name });
+    let secret = (prop::option::of(one_of(&NAMESPACES)), name())
+        .prop_map(|(namespace, name)| SecretReference { namespace, name });
+    (one_of(&NAMES), prop::option::weighted(0.9, claim), vec(secret, 0..3)).prop_map(
+        |(name, claim, secrets)| {
+            GraphObject::PersistentVolume(PersistentVolume { name, claim, secrets })
+        },
+    )
+}
+
+fn assignment() -> impl Strategy<Value = GraphObject> {
     (0..3_u8, namespace(), one_of(&NAMES), node()).prop_map(|(kind, namespace, name, node_name)| {
         match kind {
-            0 => Object::VolumeAttachment(NodeAssignment {
+            0 => GraphObject::VolumeAttachment(NodeAssignment {
                 name,
                 node_name,
                 ..NodeAssignment::default()
             }),
-            1 => Object::ResourceSlice(NodeAssignment {
+            1 => GraphObject::ResourceSlice(NodeAssignment {
                 name,
                 node_name,
                 ..NodeAssignment::default()
             }),
-            _ => Object::PodCertificateRequest(NodeAssignment { namespace, name, node_name }),
+            _ => GraphObject::PodCertificateRequest(NodeAssignment { namespace, name, node_name }),
         }
     })
 }
@@ -111,13 +114,15 @@ fn change() -> impl Strategy<Value = Change> {
     ]
 }
 
-fn same_name(a: &Object, b: &Object) -> bool {
+fn same_name(a: &GraphObject, b: &GraphObject) -> bool {
     match (a, b) {
-        (Object::Pod(a), Object::Pod(b)) => (&a.namespace, &a.name) == (&b.namespace, &b.name),
-        (Object::PersistentVolume(a), Object::PersistentVolume(b)) => a.name == b.name,
-        (Object::VolumeAttachment(a), Object::VolumeAttachment(b))
-        | (Object::ResourceSlice(a), Object::ResourceSlice(b))
-        | (Object::PodCertificateRequest(a), Object::PodCertificateRequest(b)) => {
+        (GraphObject::Pod(a), GraphObject::Pod(b)) => {
+            (&a.namespace, &a.name) == (&b.namespace, &b.name)
+        }
+        (GraphObject::PersistentVolume(a), GraphObject::PersistentVolume(b)) => a.name == b.name,
+        (GraphObject::VolumeAttachment(a), GraphObject::VolumeAttachment(b))
+        | (GraphObject::ResourceSlice(a), GraphObject::ResourceSlice(b))
+        | (GraphObject::PodCertificateRequest(a), GraphObject::PodCertificateRequest(b)) => {
             (&a.namespace, &a.name) == (&b.namespace, &b.name)
         }
         _ => false,
@@ -125,7 +130,7 @@ fn same_name(a: &Object, b: &Object) -> bool {
 }
 
 /// Compares verdict, reason, explanation and listed nodes of every request that depends on the graph.
-fn check(snapshot: &Snapshot, cluster: &Node) -> Result<(), TestCaseError> {
+fn check(snapshot: &Snapshot, cluster: &ReferenceNode) -> Result<(), TestCaseError> {
     let users = NODES.map(|node| User {
         name: format!("system:node:{node}"),
         groups: vec!["system:nodes".to_owned()],
@@ -140,7 +145,7 @@ fn check(snapshot: &Snapshot, cluster: &Node) -> Result<(), TestCaseError> {
             let subjects = snapshot.allowed_subjects(&attributes);
             for user in &users {
                 let attributes = Attributes { user: Some(user), ..attributes };
-                let got = snapshot.authorize(&attributes, Recorder::off());
+                let got = snapshot.authorize(&attributes, Recorder::disabled());
                 let want = cluster.authorize(&attributes);
                 prop_assert_eq!(
                     (got.verdict, &got.reason),
@@ -151,7 +156,7 @@ fn check(snapshot: &Snapshot, cluster: &Node) -> Result<(), TestCaseError> {
                 let is_listed = subjects.users.contains(&user.name);
                 prop_assert_eq!(is_listed, got.verdict == Verdict::Allow);
                 let mut trace = Trace::default();
-                let explained = snapshot.authorize(&attributes, Recorder::on(&mut trace));
+                let explained = snapshot.authorize(&attributes, Recorder::new(&mut trace));
                 prop_assert_eq!((explained.verdict, explained.reason), (got.verdict, got.reason));
                 let has_path = trace.entries().iter().any(|entry| entry.event.kind == "path");
                 prop_assert_eq!(has_path, got.verdict == Verdict::Allow);
@@ -166,8 +171,8 @@ proptest! {
 
     #[test]
     fn the_graph_agrees_with_looking_at_every_object(changes in vec(change(), 1..40)) {
-        let (mut snapshot, mut cluster) = (Snapshot::default(), Node::default());
-        let mut seen: Vec<Object> = Vec::new();
+        let (mut snapshot, mut cluster) = (Snapshot::default(), ReferenceNode::default());
+        let mut seen: Vec<GraphObject> = Vec::new();
         let mut earlier = (snapshot.clone(), cluster.clone());
         for change in &changes {
             match change {

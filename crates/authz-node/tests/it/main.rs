@@ -1,4 +1,4 @@
-//! The graph against a naive reading of the objects, and the table of what nodes may do.
+//! The graph compared with the reference implementation, and the table of requests that nodes may make.
 
 #[cfg(test)]
 mod agreement;

@@ -6,8 +6,8 @@ use authz::{
     Attributes, FieldOperator, FieldRequirement, NonResourceRule, Recorder, Resource, ResourceRule,
     Selector, Target, User,
 };
-use authz_node::{FeatureGates, NodeAssignment, NodeRules, Object, Pod, Snapshot};
-use authz_reference::Node;
+use authz_node::{FeatureGates, GraphObject, NodeAssignment, NodeRules, Pod, Snapshot};
+use authz_reference::ReferenceNode;
 use proptest::prelude::*;
 use proptest::sample::select;
 
@@ -78,14 +78,14 @@ fn owned(texts: &[&str]) -> Vec<String> {
 
 /// The objects of node `n`: a pod that refers to one object of every kind, and one object of each kind that
 /// names its node. All have the name `a`.
-fn objects() -> Vec<Object> {
+fn objects() -> Vec<GraphObject> {
     let assignment = |namespace: &str| NodeAssignment {
         namespace: namespace.to_owned(),
         name: "a".to_owned(),
         node_name: "n".to_owned(),
     };
     vec![
-        Object::Pod(Box::new(Pod {
+        GraphObject::Pod(Box::new(Pod {
             namespace: "ns".to_owned(),
             name: "a".to_owned(),
             node_name: "n".to_owned(),
@@ -96,9 +96,9 @@ fn objects() -> Vec<Object> {
             resource_claims: owned(&["a"]),
             ..Pod::default()
         })),
-        Object::VolumeAttachment(assignment("")),
-        Object::ResourceSlice(assignment("")),
-        Object::PodCertificateRequest(assignment("ns")),
+        GraphObject::VolumeAttachment(assignment("")),
+        GraphObject::ResourceSlice(assignment("")),
+        GraphObject::PodCertificateRequest(assignment("ns")),
     ]
 }
 
@@ -142,7 +142,7 @@ proptest! {
     ) {
         let mut snapshot = Snapshot { feature_gates: gates, node_rules: Arc::new(rules()), ..Snapshot::default() };
         objects().iter().for_each(|object| snapshot.graph.add(object));
-        let reference = Node::new(objects(), rules(), gates);
+        let reference = ReferenceNode::new(objects(), rules(), gates);
         let groups = owned(if is_in_group { &["x", "system:nodes"] } else { &["x"] });
         let user = User { name: user.to_owned(), groups, ..User::default() };
         let target = match path {
@@ -158,7 +158,7 @@ proptest! {
             }),
         };
         let attributes = Attributes { user: Some(&user), verb, target };
-        let got = snapshot.authorize(&attributes, Recorder::off());
+        let got = snapshot.authorize(&attributes, Recorder::disabled());
         let want = reference.authorize(&attributes);
         prop_assert_eq!((got.verdict, got.reason), (want.verdict, want.reason), "{:?}", attributes);
         prop_assert!(got.error.is_none());

@@ -20,11 +20,11 @@ fn list(from: &'static [&'static str]) -> impl Strategy<Value = Vec<String>> {
 fn rule() -> impl Strategy<Value = PolicyRule> {
     let names = prop_oneof![3 => Just(Vec::new()), 1 => list(&["", "a", "b"])];
     let urls = prop_oneof![Just(Vec::new()), list(&URLS)];
-    let n_more = prop_oneof![4 => Just(0usize), 1 => Just(12)];
-    (list(&VERBS), list(&GROUPS), list(&RESOURCES), names, urls, n_more).prop_map(
-        |(verbs, mut api_groups, mut resources, resource_names, non_resource_urls, n_more)| {
-            api_groups.extend((0..n_more).map(|number| format!("group-{number}")));
-            resources.extend((0..n_more).map(|number| format!("resource-{number}")));
+    let n_unlisted = prop_oneof![4 => Just(0usize), 1 => Just(12)];
+    (list(&VERBS), list(&GROUPS), list(&RESOURCES), names, urls, n_unlisted).prop_map(
+        |(verbs, mut api_groups, mut resources, resource_names, non_resource_urls, n_unlisted)| {
+            api_groups.extend((0..n_unlisted).map(|number| format!("group-{number}")));
+            resources.extend((0..n_unlisted).map(|number| format!("resource-{number}")));
             PolicyRule { verbs, api_groups, resources, resource_names, non_resource_urls }
         },
     )
@@ -45,19 +45,19 @@ proptest! {
     fn a_compiled_role_allows_what_its_rules_allow(
         rules in prop::collection::vec(rule(), 0..6),
         requests in prop::collection::vec((select(&VERBS[..]), target()), 40),
-        collide in any::<bool>(),
+        all_names_collide in any::<bool>(),
     ) {
         let hash_builder = RandomState::default();
         let role = Arc::new(Role { rules, ..Role::default() });
         let mut compiled = CompiledRole::new(&hash_builder, Arc::clone(&role));
-        if collide {
+        if all_names_collide {
             compiled.entries.iter_mut().for_each(|entry| entry.target_hash = 7);
         }
         for (verb, target) in requests {
             let attributes = Attributes { user: None, verb, target };
             let mut request = CompiledRequest::new(&hash_builder, &attributes);
-            if collide {
-                request.hashes = [7; N_SHAPES];
+            if all_names_collide {
+                request.hashes = [7; N_TARGET_PATTERNS];
             }
             let want = role.rules.iter().any(|rule| rule.allows(&attributes));
             prop_assert_eq!(compiled.allows(&request), want);

@@ -59,7 +59,7 @@ fn exhaustive_reason(snapshot: &Snapshot, attributes: &Attributes<'_>, namespace
             let Some(subject_idx) = binding.subjects.iter().position(is_user) else { continue };
             match snapshot.role_of(binding) {
                 Ok(role) if role.rules.iter().any(|rule| rule.allows(attributes)) => {
-                    return Reason::RbacGrant { bindings: binding.clone(), number: subject_idx }
+                    return Reason::RbacGrant { bindings: binding.clone(), grant_idx: subject_idx }
                         .to_string();
                 }
                 Ok(_) => {}
@@ -109,7 +109,7 @@ proptest! {
 
     #[test]
     fn all_searches_agree(
-        collide in any::<bool>(),
+        all_names_collide in any::<bool>(),
         [roles, late_roles] in [roles(0..60), roles(0..20)],
         bindings in prop::collection::vec(
             (0..150usize, 0..3usize, 0..32usize, subjects()), 0..300),
@@ -119,7 +119,7 @@ proptest! {
     ) {
         let namespace = |place: usize| ["", "ns", "other"][place];
         let mut snapshot = Snapshot::default();
-        snapshot.subjects.collide = collide;
+        snapshot.subjects.all_names_collide = all_names_collide;
         for (name, place, rule) in roles {
             snapshot.put_role(role(name, namespace(place), rule));
         }
@@ -144,10 +144,10 @@ proptest! {
                 let target = Target::Resource(target);
                 let attributes = Attributes { user: Some(user), verb, target };
                 let want = exhaustive_reason(&snapshot, &attributes, "ns");
-                let indexed = snapshot.authorize(&attributes, Recorder::off());
+                let indexed = snapshot.authorize(&attributes, Recorder::disabled());
                 prop_assert_eq!(&indexed.reason.to_string(), &want);
                 let mut trace = Trace::default();
-                let explained = snapshot.authorize(&attributes, Recorder::on(&mut trace));
+                let explained = snapshot.authorize(&attributes, Recorder::new(&mut trace));
                 prop_assert_eq!(&explained.reason.to_string(), &want);
                 prop_assert_eq!(explained.verdict, indexed.verdict);
             }

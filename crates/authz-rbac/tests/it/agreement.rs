@@ -1,8 +1,8 @@
-//! Random policies, changed step by step, and random requests: index and oracle agree.
+//! Random policies, changed step by step, and random requests: the index and the reference agree.
 
 use authz::{Attributes, Recorder, Resource, Target, Trace, User, Verdict};
 use authz_rbac::{Binding, Metadata, PolicyRule, Role, RoleRef, Snapshot, Subject};
-use authz_reference::Rbac;
+use authz_reference::ReferenceRbac;
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
 
@@ -13,10 +13,10 @@ const GROUPS: [&str; 3] = ["", "apps", "*"];
 const RESOURCES: [&str; 7] = ["pods", "pods/log", "*/log", "pods/*", "jobs", "*", ""];
 const URLS: [&str; 6] = ["/api", "/api/*", "/api/**", "*", "/version", ""];
 
-/// Every so many requests are explained too, which takes longer than deciding.
+/// One of this many requests is also explained, which takes longer than deciding.
 const EXPLAINED_EACH: usize = 4;
 
-/// One step in the life of a policy.
+/// One change of a policy.
 #[derive(Debug, Clone)]
 enum Step {
     PutRole(Role),
@@ -131,7 +131,7 @@ fn attributes<'a>(user: Option<&'a User>, (verb, target): &'a Asked) -> Attribut
     Attributes { user, verb, target }
 }
 
-fn apply(snapshot: &mut Snapshot, oracle: &mut Rbac, step: Step) {
+fn apply(snapshot: &mut Snapshot, oracle: &mut ReferenceRbac, step: Step) {
     match step {
         Step::PutRole(role) => {
             snapshot.put_role(role.clone());
@@ -154,7 +154,7 @@ fn apply(snapshot: &mut Snapshot, oracle: &mut Rbac, step: Step) {
 
 fn check(
     snapshot: &Snapshot,
-    oracle: &Rbac,
+    oracle: &ReferenceRbac,
     users: &[User],
     requests: &[Asked],
 ) -> Result<(), TestCaseError> {
@@ -164,17 +164,17 @@ fn check(
         prop_assert_eq!((&allowed.users, &allowed.groups), (&want.users, &want.groups));
         for user in users {
             let asked = attributes(Some(user), asked);
-            let got = snapshot.authorize(&asked, Recorder::off());
+            let got = snapshot.authorize(&asked, Recorder::disabled());
             let want = oracle.authorize(&asked);
             prop_assert_eq!((got.verdict, &got.reason), (want.verdict, &want.reason));
             prop_assert!(got.error.is_none());
             if idx % EXPLAINED_EACH == 0 {
-                // Whoever listens changes nothing.
+                // A recorder does not change the decision.
                 let mut trace = Trace::default();
-                let explained = snapshot.authorize(&asked, Recorder::on(&mut trace));
+                let explained = snapshot.authorize(&asked, Recorder::new(&mut trace));
                 prop_assert_eq!((got.verdict, &got.reason), (explained.verdict, &explained.reason));
             }
-            // Who can is who is allowed.
+            // The listed subjects are those that are allowed.
             let is_listed = allowed.users.contains(&user.name)
                 || user.groups.iter().any(|group| allowed.groups.contains(group));
             prop_assert_eq!(is_listed, got.verdict == Verdict::Allow);
@@ -201,7 +201,7 @@ proptest! {
         users in prop::collection::vec(user(), 8..20),
         requests in prop::collection::vec(asked(), 20..40),
     ) {
-        let (mut snapshot, mut oracle) = (Snapshot::default(), Rbac::default());
+        let (mut snapshot, mut oracle) = (Snapshot::default(), ReferenceRbac::default());
         let middle = steps.len() / 2;
         let mut kept = None;
         for (idx, step) in steps.into_iter().enumerate() {

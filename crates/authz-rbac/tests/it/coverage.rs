@@ -1,6 +1,8 @@
-//! Random rules: what is computed with bits is what a comparison of every permission finds.
+//! Random rules: the comparison with bits finds the same permissions as a comparison of each permission.
 
-use authz_rbac::{CHECK_STEPS_MAX, HeldRules, PolicyRule, Refusal, confirm_held, uncovered_rules};
+use authz_rbac::{
+    CHECK_STEPS_MAX, EscalationRefusal, HeldRules, PolicyRule, check_rules_held, uncovered_rules,
+};
 use proptest::prelude::*;
 use proptest::sample::subsequence;
 
@@ -12,7 +14,7 @@ const RESOURCES: [&str; 8] = ["pods", "pods/log", "jobs/log", "*/log", "pods/*",
 const NAMES: [&str; 4] = ["a", "b", "*", ""];
 const URLS: [&str; 8] = ["/api", "/api/*", "/api/v1", "/api/**", "*", "/ap*", "/version", ""];
 
-/// Any order, and some entries twice.
+/// A list in any order, with some entries twice.
 fn list(from: &'static [&'static str]) -> impl Strategy<Value = Vec<String>> {
     let once = subsequence(from, 0..=from.len()).prop_shuffle();
     (once, any::<bool>()).prop_map(|(mut list, is_doubled)| {
@@ -64,10 +66,10 @@ proptest! {
     #[test]
     fn coverage_is_what_the_oracle_finds(
         owned in prop::collection::vec(rule(), 0..6),
-        // More than are looked at one by one.
+        // More rules than are compared one by one.
         wanted in prop_oneof![prop::collection::vec(rule(), 0..4), prop::collection::vec(rule(), 18..24)],
     ) {
-        prop_assert_eq!(uncovered_rules(&owned, &wanted), authz_reference::uncovered(&owned, &wanted));
+        prop_assert_eq!(uncovered_rules(&owned, &wanted), authz_reference::uncovered_rules(&owned, &wanted));
     }
 
     #[test]
@@ -75,16 +77,16 @@ proptest! {
         owned in prop::collection::vec(wide_rule(), 0..8),
         wanted in prop::collection::vec(wide_rule(), 1..3),
     ) {
-        let want = authz_reference::uncovered(&owned, &wanted);
+        let want = authz_reference::uncovered_rules(&owned, &wanted);
         prop_assert_eq!(&uncovered_rules(&owned, &wanted), &want);
-        let held = HeldRules { roles: vec![&owned, &owned], errors: Vec::new() };
-        match confirm_held(&user("bob", ""), held, &wanted, CHECK_STEPS_MAX) {
+        let held = HeldRules { roles: vec![&owned, &owned], role_lookup_errors: Vec::new() };
+        match check_rules_held(&user("bob", ""), held, &wanted, CHECK_STEPS_MAX) {
             Ok(()) => prop_assert!(want.is_empty()),
-            Err(Refusal::NotHeld(refusal)) => {
-                let n_missing = refusal.rules.len() as u64 + refusal.n_more;
+            Err(EscalationRefusal::NotHeld(refusal)) => {
+                let n_missing = refusal.rules.len() as u64 + refusal.n_unlisted;
                 prop_assert_eq!(n_missing, want.len() as u64);
                 let n_lines = refusal.to_string().lines().count();
-                prop_assert!(n_lines <= 1 + 100 + usize::from(refusal.n_more > 0));
+                prop_assert!(n_lines <= 1 + 100 + usize::from(refusal.n_unlisted > 0));
             }
             Err(other) => prop_assert!(false, "{other}"),
         }

@@ -1,4 +1,4 @@
-//! The rows of the specification about decisions, both sides of each.
+//! The rules of RBAC decisions: for each rule a request that it allows, and the nearest one that it does not.
 
 use authz::{Attributes, Recorder, Resource, Target, User};
 use authz_rbac::{Binding, Metadata, PolicyRule, Role, RoleRef, Snapshot, Subject};
@@ -53,7 +53,7 @@ pub(crate) fn user(name: &str, groups: &str) -> User {
     User { name: name.to_owned(), groups: list(groups), ..User::default() }
 }
 
-/// `get pods ns1`, `get pods` or `get /path`.
+/// Parses a request such as `get pods ns1`, `get pods` or `get /path`.
 pub(crate) fn attributes<'a>(user: &'a User, asked: &'a str) -> Attributes<'a> {
     let mut words = asked.split(' ');
     let mut word = || words.next().unwrap_or_default();
@@ -68,7 +68,7 @@ pub(crate) fn attributes<'a>(user: &'a User, asked: &'a str) -> Attributes<'a> {
 #[track_caller]
 fn check(snapshot: &Snapshot, user: &User, cases: &[(&str, &str, &str)]) {
     for (asked, verdict, reason) in cases {
-        let decision = snapshot.authorize(&attributes(user, asked), Recorder::off());
+        let decision = snapshot.authorize(&attributes(user, asked), Recorder::disabled());
         assert_eq!(decision.verdict.name(), *verdict, "{asked}");
         assert_eq!(decision.reason, *reason, "{asked}");
         assert!(decision.error.is_none());
@@ -102,7 +102,7 @@ fn a_service_account_is_found_by_its_user_name() {
     let account = [Subject::service_account("", "ci")];
     let bindings = vec![
         binding("ns1", "rb", ("Role", "r"), &account),
-        // Without a namespace it is nobody in a cluster-wide binding.
+        // In a ClusterRoleBinding, a service account without a namespace matches no user.
         binding("", "crb", ("ClusterRole", "c"), &account),
     ];
     let policy = snapshot(roles, bindings);
@@ -155,7 +155,7 @@ fn the_first_binding_by_name_and_its_first_subject_are_named() {
 #[test]
 fn bindings_of_the_cluster_come_before_those_of_the_namespace() {
     let roles = vec![role("", "r", vec![rule("get", "core", "pods")])];
-    // The user is found before the group, and `a` before `z`; neither matters.
+    // Neither the order of subjects nor the order of insertion matters.
     let bindings = vec![
         binding("ns1", "a", ("ClusterRole", "r"), &[Subject::user("ana")]),
         binding("", "z", ("ClusterRole", "r"), &[Subject::group("g")]),
@@ -173,7 +173,7 @@ fn nobody_is_granted_nothing() {
     check(&policy, &user("foobar", "g"), &[("get pods", "noOpinion", "")]);
     let anyone = user("foobar", "");
     let asked = Attributes { user: None, ..attributes(&anyone, "get pods") };
-    assert_eq!(policy.authorize(&asked, Recorder::off()).verdict.name(), "noOpinion");
+    assert_eq!(policy.authorize(&asked, Recorder::disabled()).verdict.name(), "noOpinion");
 }
 
 #[test]
@@ -190,7 +190,7 @@ fn who_can_lists_the_superusers_first_and_every_subject() {
     let anyone = user("x", "");
     let names = |asked: &str, superuser| -> String {
         let found = policy.who_can(&attributes(&anyone, asked), superuser);
-        assert_eq!(found.errors.len(), 1);
+        assert_eq!(found.role_lookup_errors.len(), 1);
         let names: Vec<_> = found.subjects.into_iter().map(|subject| subject.name).collect();
         names.join(" ")
     };

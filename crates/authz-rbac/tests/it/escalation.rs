@@ -1,8 +1,8 @@
-//! Who may write which roles and bindings.
+//! Escalation checks: which users may write which roles and bindings.
 
 use authz_rbac::{
-    AggregationRule, Binding, CHECK_STEPS_MAX, LabelSelector, Refusal, Role, Snapshot, Subject,
-    bind_target, escalate_target,
+    AggregationRule, Binding, CHECK_STEPS_MAX, EscalationRefusal, LabelSelector, Role, Snapshot,
+    Subject, bind_check_target, escalate_check_target,
 };
 
 use crate::decisions::{binding, role, rule, snapshot, url_rule, user};
@@ -28,11 +28,15 @@ fn a_role_needs_what_it_grants() {
     for (name, groups, want) in
         [("bob", "system:masters", true), ("alice", "", true), ("bob", "devs", false)]
     {
-        let is_ok = policy.confirm_role(&user(name, groups), &pods, None, CHECK_STEPS_MAX).is_ok();
+        let is_ok =
+            policy.check_role_write(&user(name, groups), &pods, None, CHECK_STEPS_MAX).is_ok();
         assert_eq!(is_ok, want, "{name}");
     }
-    // Nothing changes, so nothing is granted.
-    assert_eq!(policy.confirm_role(&user("bob", ""), &pods, Some(&pods), CHECK_STEPS_MAX), Ok(()));
+    // The update changes nothing, so it grants nothing.
+    assert_eq!(
+        policy.check_role_write(&user("bob", ""), &pods, Some(&pods), CHECK_STEPS_MAX),
+        Ok(())
+    );
 }
 
 #[test]
@@ -44,7 +48,7 @@ fn the_refusal_names_what_is_not_held() {
     ];
     let wanted = role("ns1", "r", rules);
     let bob = user("bob", "devs system:authenticated");
-    let refusal = policy().confirm_role(&bob, &wanted, None, CHECK_STEPS_MAX).unwrap_err();
+    let refusal = policy().check_role_write(&bob, &wanted, None, CHECK_STEPS_MAX).unwrap_err();
     assert_eq!(
         refusal.to_string(),
         concat!(
@@ -58,7 +62,7 @@ fn the_refusal_names_what_is_not_held() {
     let local = user("local", "");
     let wanted = role("job-ns", "r", vec![rule("get", "core", "pods")]);
     let message =
-        policy().confirm_role(&local, &wanted, None, CHECK_STEPS_MAX).unwrap_err().to_string();
+        policy().check_role_write(&local, &wanted, None, CHECK_STEPS_MAX).unwrap_err().to_string();
     let tail = r#"; resolution errors: [clusterrole.rbac.authorization.k8s.io "gone" not found]"#;
     assert!(message.ends_with(tail), "{message}");
 }
@@ -72,18 +76,21 @@ fn an_aggregated_role_needs_everything() {
     };
     let plain = Role { aggregation_rule: None, ..aggregated.clone() };
     let (policy, wide) = (policy(), user("wide", ""));
-    assert_eq!(policy.confirm_role(&wide, &plain, None, CHECK_STEPS_MAX), Ok(()));
+    assert_eq!(policy.check_role_write(&wide, &plain, None, CHECK_STEPS_MAX), Ok(()));
     assert_eq!(
-        policy.confirm_role(&wide, &aggregated, None, CHECK_STEPS_MAX),
-        Err(Refusal::Aggregation)
+        policy.check_role_write(&wide, &aggregated, None, CHECK_STEPS_MAX),
+        Err(EscalationRefusal::Aggregation)
     );
     assert_eq!(
-        policy.confirm_role(&wide, &plain, Some(&aggregated), CHECK_STEPS_MAX),
-        Err(Refusal::Aggregation)
+        policy.check_role_write(&wide, &plain, Some(&aggregated), CHECK_STEPS_MAX),
+        Err(EscalationRefusal::Aggregation)
     );
-    assert_eq!(policy.confirm_role(&user("alice", ""), &aggregated, None, CHECK_STEPS_MAX), Ok(()));
     assert_eq!(
-        Refusal::Aggregation.to_string(),
+        policy.check_role_write(&user("alice", ""), &aggregated, None, CHECK_STEPS_MAX),
+        Ok(())
+    );
+    assert_eq!(
+        EscalationRefusal::Aggregation.to_string(),
         "must have cluster-admin privileges to use the aggregationRule"
     );
 }
@@ -103,12 +110,12 @@ fn a_binding_needs_what_its_role_grants_where_it_is() {
         ("bob", "job-ns", false),
     ] {
         let answer =
-            policy.confirm_binding(&user(name, ""), &to_jobs(namespace), None, CHECK_STEPS_MAX);
+            policy.check_binding_write(&user(name, ""), &to_jobs(namespace), None, CHECK_STEPS_MAX);
         assert_eq!(answer.is_ok(), want, "{name} in {namespace}");
     }
     let same = to_jobs("other");
     assert_eq!(
-        policy.confirm_binding(&user("bob", ""), &same, Some(&same), CHECK_STEPS_MAX),
+        policy.check_binding_write(&user("bob", ""), &same, Some(&same), CHECK_STEPS_MAX),
         Ok(())
     );
 }
@@ -117,28 +124,29 @@ fn a_binding_needs_what_its_role_grants_where_it_is() {
 fn a_binding_to_a_missing_role_is_not_found() {
     let policy = policy();
     let missing = binding("", "new", ("ClusterRole", "x"), &[]);
-    let refusal =
-        policy.confirm_binding(&user("alice", ""), &missing, None, CHECK_STEPS_MAX).unwrap_err();
+    let refusal = policy
+        .check_binding_write(&user("alice", ""), &missing, None, CHECK_STEPS_MAX)
+        .unwrap_err();
     assert_eq!(refusal.to_string(), r#"clusterroles.rbac.authorization.k8s.io "x" not found"#);
     assert_eq!(
-        policy.confirm_binding(&user("bob", "system:masters"), &missing, None, CHECK_STEPS_MAX),
+        policy.check_binding_write(&user("bob", "system:masters"), &missing, None, CHECK_STEPS_MAX),
         Ok(())
     );
     let odd = binding("", "new", ("Odd", "x"), &[]);
     let refusal =
-        policy.confirm_binding(&user("alice", ""), &odd, None, CHECK_STEPS_MAX).unwrap_err();
+        policy.check_binding_write(&user("alice", ""), &odd, None, CHECK_STEPS_MAX).unwrap_err();
     assert_eq!(refusal.to_string(), r#"unsupported role reference kind: "Odd""#);
 }
 
 #[test]
 fn the_questions_to_the_chain() {
     let wanted = role("ns1", "r", Vec::new());
-    let escalate = escalate_target(&wanted, "");
+    let escalate = escalate_check_target(&wanted, "");
     assert_eq!((escalate.resource, escalate.name, escalate.namespace), ("roles", "", "ns1"));
     assert_eq!(escalate.api_version, "*");
-    assert_eq!(escalate_target(&role("", "r", Vec::new()), "r").resource, "clusterroles");
+    assert_eq!(escalate_check_target(&role("", "r", Vec::new()), "r").resource, "clusterroles");
     let wanted = binding("ns1", "b", ("ClusterRole", "r"), &[]);
-    let bind = bind_target(&wanted);
+    let bind = bind_check_target(&wanted);
     assert_eq!((bind.resource, bind.name, bind.namespace), ("clusterroles", "r", "ns1"));
     assert_eq!(bind.api_group, authz_rbac::GROUP);
 }

@@ -1,6 +1,6 @@
-//! What is noted for people who ask why.
+//! The events that an explained decision records.
 
-use authz::{Event, Recorder, Trace, Value};
+use authz::{Recorder, Trace, TraceEvent, Value};
 use authz_rbac::{Snapshot, Subject};
 
 use crate::decisions::{attributes, binding, role, rule, snapshot, user};
@@ -14,7 +14,7 @@ fn policy() -> Snapshot {
     snapshot(roles, bindings)
 }
 
-fn show(event: &Event) -> String {
+fn show(event: &TraceEvent) -> String {
     let mut shown = event.kind.to_string();
     for (name, value) in &event.fields {
         let value = match value {
@@ -32,7 +32,7 @@ fn show(event: &Event) -> String {
 fn check(name: &str, groups: &str, asked: &str, want: &[&str]) {
     let (policy, user) = (policy(), user(name, groups));
     let mut trace = Trace::default();
-    let _ = policy.authorize(&attributes(&user, asked), Recorder::on(&mut trace));
+    let _ = policy.authorize(&attributes(&user, asked), Recorder::new(&mut trace));
     let got: Vec<String> = trace.entries().iter().map(|entry| show(&entry.event)).collect();
     assert_eq!(got, want);
 }

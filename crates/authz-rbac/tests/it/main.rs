@@ -1,7 +1,9 @@
-//! Decisions of the index, beside those of the plainest implementation there could be.
+//! Decisions of the index, compared with those of the reference implementation.
 
 mod agreement;
 mod coverage;
+#[cfg(test)]
+mod decision_table;
 mod decisions;
 mod escalation;
 mod explain;

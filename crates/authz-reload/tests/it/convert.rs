@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use authz_chain::{Authorizer, AuthorizerType, Configuration};
+use authz_chain::{AuthorizerConfiguration, AuthorizerType, Configuration};
 use authz_reload::{
     AuthorizationModes, ConversionContext, ConvertedConfig, WebhookFlags, convert_flags_to_config,
 };
-use authz_webhook::Caching;
+use authz_webhook::CacheSettings;
 use config::authorization_config::{LoadOptions, assume_regular_file, load};
 use proptest::prelude::*;
 
@@ -21,13 +21,13 @@ fn loaded(yaml: &str) -> Configuration {
 /// The configuration with what no file can say and what has no effect made the same: the time of a
 /// cache that keeps nothing.
 fn comparable(configuration: &Configuration) -> Configuration {
-    let caching = |caching: &mut Caching| match caching.lifetime() {
+    let caching = |caching: &mut CacheSettings| match caching.lifetime() {
         Some(_) => {}
-        None => *caching = Caching::new(std::time::Duration::ZERO, false),
+        None => *caching = CacheSettings::new(std::time::Duration::ZERO, false),
     };
     let mut authorizers = configuration.authorizers().to_vec();
     for authorizer in &mut authorizers {
-        if let Authorizer::Webhook(webhook) = authorizer {
+        if let AuthorizerConfiguration::Webhook(webhook) = authorizer {
             caching(&mut webhook.settings.authorized_caching);
             caching(&mut webhook.settings.unauthorized_caching);
         }
@@ -116,7 +116,8 @@ fn several_hooks_need_a_file_each() {
     let flags = modes(&[AuthorizerType::Webhook], Some(webhook("/etc/hooks.yaml")));
     let ConvertedConfig { yaml, differences } = convert_flags_to_config(&flags, &context).unwrap();
     let configuration = loaded(&yaml);
-    let names: Vec<&str> = configuration.authorizers().iter().map(Authorizer::name).collect();
+    let names: Vec<&str> =
+        configuration.authorizers().iter().map(AuthorizerConfiguration::name).collect();
     assert_eq!(names, ["b.example", "a"]);
     let want = "/etc/hooks.yaml has 2 hooks, but kubeConfigFile takes a file with exactly one: \
         split it into /etc/hooks.b.example.yaml (b.example), /etc/hooks.a.yaml (a) before you start \

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use authz_chain::{Authorizer, AuthorizerType};
+use authz_chain::{AuthorizerConfiguration, AuthorizerType};
 use authz_reload::{
     AuthorizationModes, AuthorizationOptions, AuthorizationPlan, DEFAULT_MODES,
     FlagTranslationError, UPSTREAM_DEFAULT_MODES, plan_from_flags,
@@ -135,10 +135,11 @@ fn webhook_modes(change: impl FnOnce(&mut AuthorizationOptions)) -> Authorizatio
 
 fn settings(modes: &AuthorizationModes) -> WebhookSettings {
     let configuration = modes.to_configuration(Path::new("/srv"), None).unwrap();
-    let names: Vec<&str> = configuration.authorizers().iter().map(Authorizer::name).collect();
+    let names: Vec<&str> =
+        configuration.authorizers().iter().map(AuthorizerConfiguration::name).collect();
     assert_eq!(names, ["node", "default", "rbac"]);
     match &configuration.authorizers()[1] {
-        Authorizer::Webhook(webhook) => webhook.settings.clone(),
+        AuthorizerConfiguration::Webhook(webhook) => webhook.settings.clone(),
         other => panic!("{other:?}"),
     }
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use authz::{Unavailable, Verdict};
+use authz::{UnavailableCause, Verdict};
 use authz_chain::AuthorizerType;
 use authz_reload::{
     AuthorizationModes, AuthorizationPlan, CheckResult, DEFAULT_AUTHORIZED_TTL_NS, Generation,
@@ -109,7 +109,7 @@ async fn a19_endpoints_of_services_are_checked() {
     stage.write("hooks", &hook_file(&[("b", "some-service")]));
     for (file, allows_loopback, verdict) in [
         ("hooks", true, Verdict::Allow),
-        ("hooks", false, Verdict::Unavailable(Unavailable::OutOfResources)),
+        ("hooks", false, Verdict::Unavailable(UnavailableCause::OutOfResources)),
         ("w.kubeconfig", false, Verdict::Allow),
     ] {
         let mut builder = stage.builder();

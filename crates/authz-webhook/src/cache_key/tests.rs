@@ -5,11 +5,11 @@ use authz::{parse_field_selector, parse_label_selector};
 use proptest::prelude::*;
 
 use super::*;
-use crate::encode::encode_review;
+use crate::encode_review::encode_review;
 use crate::settings::ReviewVersion;
 
-/// Attributes that own what they say. Few values each, so that equal ones are frequent, and with
-/// texts that could run into each other.
+/// Attributes that own their texts. Each part has few values, so that equal attributes are frequent, and some
+/// texts could run into each other.
 #[derive(Debug, Clone)]
 struct Owned {
     user: Option<User>,
@@ -75,8 +75,8 @@ fn owned() -> impl Strategy<Value = Owned> {
         "a=b,c<2",
         "a,b",
     ]);
-    let fields = fields.prop_map(|text| Selector::from_parsed(parse_field_selector(text)));
-    let labels = labels.prop_map(|text| Selector::from_parsed(parse_label_selector(text)));
+    let fields = fields.prop_map(|text| Selector::from_parse_result(parse_field_selector(text)));
+    let labels = labels.prop_map(|text| Selector::from_parse_result(parse_label_selector(text)));
     (prop::option::of(user()), text(), prop::option::of(text()), parts, fields, labels).prop_map(
         |(user, verb, path, parts, fields, labels)| Owned {
             user,
@@ -89,7 +89,7 @@ fn owned() -> impl Strategy<Value = Owned> {
     )
 }
 
-/// Two attributes that differ in few places, or in none.
+/// Two attributes that differ in few parts, or in none.
 fn pair() -> impl Strategy<Value = (Owned, Owned)> {
     (owned(), owned(), 0..64_usize).prop_map(|(one, other, mask)| {
         let pick = |bit: usize| mask & (1 << bit) != 0;
@@ -108,7 +108,7 @@ fn pair() -> impl Strategy<Value = (Owned, Owned)> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(4000))]
 
-    /// Keys are equal if and only if the reviews are, to the byte.
+    /// Keys are equal if and only if the encoded reviews are equal.
     /// L30: no input is missing in the key, and none runs into another.
     #[test]
     fn keys_are_equal_as_reviews_are((one, other) in pair()) {
@@ -117,7 +117,7 @@ proptest! {
         let is_same = encode_review(&one, ReviewVersion::V1) == encode_review(&other, ReviewVersion::V1);
         let (one_hash, other_hash) = (hash(&one, &state), hash(&other, &state));
         let (one_key, other_key) = (CacheKey::new(&one, one_hash), CacheKey::new(&other, other_hash));
-        prop_assert_eq!(one_key.form == other_key.form, is_same);
+        prop_assert_eq!(one_key.canonical_form == other_key.canonical_form, is_same);
         prop_assert_eq!(one_key.matches(&other), is_same);
         prop_assert_eq!(other_key.matches(&one), is_same);
         prop_assert!(one_key.matches(&one));
@@ -127,7 +127,7 @@ proptest! {
     }
 }
 
-/// Texts of any length keep their borders.
+/// Texts of any length stay apart.
 #[test]
 fn lengths_are_told_apart() {
     let state = foldhash::quality::RandomState::default();
@@ -136,7 +136,7 @@ fn lengths_are_told_apart() {
         let asked = Attributes { user: None, verb: &long, target: Target::Path("x") };
         let key = CacheKey::new(&asked, hash(&asked, &state));
         assert!(key.matches(&asked), "{n}");
-        assert_eq!(key.n_bytes(), key.form.len());
+        assert_eq!(key.n_bytes(), key.canonical_form.len());
         let longer = format!("{long}x");
         let other = Attributes { user: None, verb: &longer, target: Target::Path("") };
         assert!(!key.matches(&other), "{n}");
@@ -148,7 +148,7 @@ fn numbers_do_not_begin_with_each_other() {
     let numbers: Vec<Vec<u8>> = [0, 1, 127, 128, 255, 16_383, 16_384, usize::MAX]
         .into_iter()
         .map(|n| {
-            let (digits, n_digits) = varint_digits(n);
+            let (digits, n_digits) = encode_varint(n);
             digits[..n_digits].to_vec()
         })
         .collect();
@@ -160,7 +160,7 @@ fn numbers_do_not_begin_with_each_other() {
     assert_eq!(numbers.last().map(Vec::len), Some(DIGITS_MAX));
 }
 
-/// A review says nothing of who has no name, so that nobody and an empty user are one.
+/// A review without a user equals the review of a user without attributes.
 #[test]
 fn nobody_is_an_empty_user() {
     let empty = User { extra: BTreeMap::new(), ..User::default() };

@@ -1,16 +1,16 @@
 use super::*;
 
-fn told(status: u16, body: &str) -> (String, RetryAdvice, bool) {
+fn describe(status: u16, body: &str) -> (String, RetryAdvice, bool) {
     let reply = HttpResponse { status, body: body.to_owned().into(), ..HttpResponse::default() };
     match error_from_response(&reply, true, body) {
-        CallError::Response { message, retry, is_timeout, .. } => {
-            (message.to_string(), retry, is_timeout)
+        CallError::Response { message, retry_advice, is_timeout, .. } => {
+            (message.to_string(), retry_advice, is_timeout)
         }
         other => panic!("{other:?}"),
     }
 }
 
-/// The messages of Kubernetes for a code alone, and whether it is retried.
+/// Kubernetes' message for each status code without a body, and whether the call is retried.
 #[test]
 fn codes() {
     use RetryAdvice::{Later, Never};
@@ -32,13 +32,13 @@ fn codes() {
         (504, "the server was unable to return a response in the time allotted, but may", Later),
         (999, "an error on the server (\"unknown\") has prevented the request from", Later),
     ] {
-        let (message, retried, is_timeout) = told(status, " said\n");
+        let (message, retried, is_timeout) = describe(status, " said\n");
         assert!(message.starts_with(want), "{status} {message}");
         assert_eq!((retried, is_timeout), (retry, status == 504), "{status}");
     }
 }
 
-/// L5: nothing of a body that is no `Status` is told, whatever it is, and little of a `Status`.
+/// L5: a message repeats no part of a body that is not a `Status`, and a limited part of a `Status`.
 #[test]
 fn bodies_are_not_repeated() {
     for status in (300..=599).chain([999]) {
@@ -56,14 +56,14 @@ fn bodies_are_not_repeated() {
 fn a_long_text_is_cut() {
     let long = format!("{}é", "x".repeat(MESSAGE_BYTES_MAX - 1));
     let body = format!(r#"{{"kind":"Status","status":"Failure","message":"{long}"}}"#);
-    assert_eq!(told(500, &body).0, "x".repeat(MESSAGE_BYTES_MAX - 1));
+    assert_eq!(describe(500, &body).0, "x".repeat(MESSAGE_BYTES_MAX - 1));
 }
 
 #[test]
 fn only_a_whole_status_counts() {
     let failing = r#"{"kind":"Status","status":"Failure","message":"m","reason":"Gone"}"#;
-    assert_eq!(told(500, failing).0, "m");
-    assert_eq!(told(500, "kind: Status\napiVersion: v1\nstatus: Failure\nmessage: m").0, "m");
+    assert_eq!(describe(500, failing).0, "m");
+    assert_eq!(describe(500, "kind: Status\napiVersion: v1\nstatus: Failure\nmessage: m").0, "m");
     for other in [
         r#"{"kind":"Status","status":"Success","message":"m"}"#,
         r#"{"kind":"Status","message":"m"}"#,
@@ -78,7 +78,7 @@ fn only_a_whole_status_counts() {
         r#"{"kind":"Status","status":"Failure","message":"m""#,
     ] {
         assert_eq!(
-            told(404, other).0,
+            describe(404, other).0,
             "the server could not find the requested resource",
             "{other}"
         );

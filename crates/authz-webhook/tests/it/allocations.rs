@@ -1,4 +1,4 @@
-//! What is known is answered without allocating.
+//! A cached answer is returned without an allocation.
 
 use std::collections::BTreeMap;
 use std::task::{Context, Poll, Waker};
@@ -18,9 +18,9 @@ fn user() -> User {
     }
 }
 
-/// Asks for what is known: that takes no time, so that one poll is enough.
+/// Checks a request whose answer is cached. The future is ready after one poll.
 fn ask_at_once(scene: &Scene, attributes: &Attributes<'_>) -> Decision {
-    let asking = std::pin::pin!(scene.webhook.authorize(attributes, Recorder::off()));
+    let asking = std::pin::pin!(scene.webhook.authorize(attributes, Recorder::disabled()));
     match asking.poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(answered) => answered.decision,
         Poll::Pending => panic!("it is not known"),
@@ -30,8 +30,8 @@ fn ask_at_once(scene: &Scene, attributes: &Attributes<'_>) -> Decision {
 #[tokio::test]
 async fn a_hit_allocates_nothing() {
     let user = user();
-    let fields = Selector::from_parsed(parse_field_selector("metadata.name=web"));
-    let labels = Selector::from_parsed(parse_label_selector("app in (a,b),!legacy"));
+    let fields = Selector::from_parse_result(parse_field_selector("metadata.name=web"));
+    let labels = Selector::from_parse_result(parse_label_selector("app in (a,b),!legacy"));
     let resource = Resource {
         api_group: "apps",
         api_version: "v1",

@@ -76,7 +76,7 @@ async fn a_failure_is_counted_and_the_policy_decides() {
     let decision = closed.ask_as("ana").await;
     assert_eq!((decision.verdict.name(), decision.error.is_some()), ("deny", true));
     assert_eq!(closed.tally.events(), ["cache miss", "attempt error"]);
-    // The policy has no say in what a well-formed answer means.
+    // The failure policy does not change the meaning of a well-formed answer.
     let closed = Scene::with(failing_closed(), WebhookLimits::default(), [says(NEITHER)]);
     assert_eq!(line(&closed.ask_as("ana").await), "noOpinion [who knows]");
 }

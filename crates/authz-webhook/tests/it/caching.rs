@@ -1,9 +1,9 @@
-//! Answers that are used again. Time is simulated.
+//! Cached answers. Time is simulated.
 
 use std::time::Duration;
 
 use authz::{Attributes, Resource, Target, User};
-use authz_webhook::{Caching, WebhookLimits, WebhookSettings};
+use authz_webhook::{CacheSettings, WebhookLimits, WebhookSettings};
 use tokio::time::advance;
 
 use crate::peer::{ALLOW, DENY, NEITHER, Scene, code, line, named, pods, says, settings};
@@ -32,7 +32,7 @@ async fn another_question_is_another_answer() {
         let _ = scene.ask(&pods(&user, "default")).await;
         assert_eq!(scene.peer.n_calls(), before + 1);
     }
-    // How the question was put on the request line is not part of it.
+    // The path of a resource request is not part of the key.
     let user = named("ana");
     let mut asked = pods(&user, "default");
     if let Target::Resource(resource) = &mut asked.target {
@@ -60,7 +60,7 @@ async fn each_kind_of_answer_has_its_time() {
     }
 }
 
-/// A use makes an answer last in a full cache, not in time.
+/// A use protects an answer from eviction, but does not extend its lifetime.
 #[tokio::test(start_paused = true)]
 async fn a_use_does_not_put_off_the_end() {
     let scene = Scene::new([says(ALLOW)]);
@@ -85,8 +85,8 @@ async fn failures_are_not_kept() {
 
 #[tokio::test(start_paused = true)]
 async fn a_side_that_is_switched_off_keeps_nothing() {
-    let off = Caching::new(Duration::from_secs(300), false);
-    let zero = Caching::new(Duration::ZERO, true);
+    let off = CacheSettings::new(Duration::from_secs(300), false);
+    let zero = CacheSettings::new(Duration::ZERO, true);
     for (caching, body) in [(off, ALLOW), (zero, ALLOW)] {
         let settings = WebhookSettings { authorized_caching: caching, ..settings() };
         let scene = Scene::with(settings, WebhookLimits::default(), [says(body), says(DENY)]);
@@ -120,7 +120,7 @@ async fn long_questions_are_asked_each_time() {
     let asked = Attributes { user: Some(&user), verb: &long, target };
     assert_eq!(n_calls_for_two(&asked).await, 2);
 
-    // Each part counts, and the path too.
+    // Each part of the request counts, the path included.
     let parts = |rest: &'static str, path: &'static str| Resource {
         path,
         api_group: "1234567",
@@ -155,13 +155,13 @@ async fn the_answer_that_is_unused_for_longest_gives_way() {
     for n in 0..=8192 {
         let _ = scene.ask_as(&format!("user{n}")).await;
     }
-    assert_eq!((scene.peer.n_calls(), scene.webhook.health().cache_entries), (8193, 8192));
+    assert_eq!((scene.peer.n_calls(), scene.webhook.health().n_cached_answers), (8193, 8192));
     assert_eq!(scene.tally.n("cache evicted"), 1);
     let _ = scene.ask_as("user1").await;
     assert_eq!(scene.peer.n_calls(), 8193, "the second is still known");
     let _ = scene.ask_as("user0").await;
     assert_eq!(scene.peer.n_calls(), 8194, "the first is not");
-    // It took the place of the third, since the second was just used.
+    // The new answer replaced the third one, because the second one was used last.
     let _ = scene.ask_as("user1").await;
     assert_eq!(scene.peer.n_calls(), 8194);
     let _ = scene.ask_as("user2").await;
@@ -177,9 +177,9 @@ async fn memory_is_bounded() {
         let _ = scene.ask_as(&format!("user{n}")).await;
         assert!(scene.webhook.health().cache_bytes <= 64 << 10);
     }
-    assert_eq!(scene.webhook.health().cache_entries, 6);
+    assert_eq!(scene.webhook.health().n_cached_answers, 6);
     let huge = format!(r#"{{"status":{{"allowed":true,"reason":"{}"}}}}"#, "r".repeat(70_000));
     let scene = Scene::with(settings(), guards, [says(&huge)]);
     let _ = scene.ask_as("ana").await;
-    assert_eq!((scene.tally.n("cache too_large"), scene.webhook.health().cache_entries), (1, 0));
+    assert_eq!((scene.tally.n("cache too_large"), scene.webhook.health().n_cached_answers), (1, 0));
 }

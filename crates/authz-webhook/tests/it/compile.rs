@@ -86,12 +86,12 @@ fn near_misses_have_hints() {
         let hints: Vec<&str> = issues.iter().filter_map(|issue| issue.hint.as_deref()).collect();
         assert!(hints.contains(&hint), "{expression}: {hints:?}\n{detail}");
     }
-    // Nothing is guessed where nothing is near.
+    // There is no hint if no known name is similar.
     let (_, issues) = refused("request.volume == ''");
     assert_eq!(issues[0].hint, None);
 }
 
-/// Conditions of one configuration count together.
+/// The limits apply to all conditions of one configuration together.
 #[test]
 fn conditions_that_find_no_room_are_refused_with_a_hint() {
     let mut compiler = ConditionCompiler::default();
@@ -105,7 +105,7 @@ fn conditions_that_find_no_room_are_refused_with_a_hint() {
     assert!(issue.message.contains("take too much memory together"), "{issue:?}");
     assert_eq!((issue.line, issue.column), (1, 46));
     assert!(issue.hint.as_deref().is_some_and(|hint| hint.contains("repeat counts")), "{issue:?}");
-    // Each of them fits by itself.
+    // Each condition alone is within the limit.
     assert!(MatchCondition::compile(&condition(190)).is_ok());
     assert!(compiler.compile("request.user.matches('^system:')").is_ok());
 
@@ -118,8 +118,7 @@ fn conditions_that_find_no_room_are_refused_with_a_hint() {
     assert!(issues[0].hint.is_some());
 }
 
-/// The compiler shows the line for each issue; a long line with many of them is told in full only
-/// so often.
+/// The compiler repeats the line for each issue, so the messages about long lines are truncated at a limit.
 #[test]
 fn what_is_said_about_conditions_is_bounded() {
     let mut compiler = ConditionCompiler::default();

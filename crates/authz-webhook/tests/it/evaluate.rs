@@ -23,13 +23,13 @@ fn named(name: &str) -> User {
     User { name: name.to_owned(), ..User::default() }
 }
 
-/// Request R: a resource request.
+/// A resource request with every attribute set.
 fn resource(user: &User) -> Attributes<'_> {
     let resource = Resource { namespace: "kittensandponies", ..Resource::default() };
     Attributes { user: Some(user), verb: "get", target: Target::Resource(resource) }
 }
 
-/// Requests B and Z: for a path.
+/// A request for a path.
 fn path(user: &User) -> Attributes<'_> {
     Attributes { user: Some(user), verb: "get", target: Target::Path("/") }
 }
@@ -37,11 +37,11 @@ fn path(user: &User) -> Attributes<'_> {
 fn evaluate(expressions: &[&str], attributes: &Attributes<'_>) -> MatchResult {
     let compiled = expressions.iter().map(|e| MatchCondition::compile(e).unwrap()).collect();
     let conditions = MatchConditions::V1(compiled);
-    conditions.evaluate(&ReviewSpec::new(attributes, conditions.selectors()))
+    conditions.evaluate(&ReviewSpec::new(attributes, conditions.used_selectors()))
 }
 
-fn excluded(errors: bool) -> MatchResult {
-    MatchResult::Excluded { errors }
+fn excluded(has_errors: bool) -> MatchResult {
+    MatchResult::Excluded { has_errors }
 }
 
 #[test]
@@ -129,15 +129,15 @@ fn label_selectors() {
     let expression = "request.?resourceAttributes.labelSelector.requirements.orValue([]).exists(r, \
                       r.key == 'baz' && r.operator == 'In' && ('qux' in r.values))";
     let user = alice();
-    let selector = Selector::from_parsed(parse_label_selector("baz=qux,n>1"));
+    let selector = Selector::from_parse_result(parse_label_selector("baz=qux,n>1"));
     let target = Resource { label_selector: selector.as_ref(), ..Resource::default() };
     let labelled = Attributes { target: Target::Resource(target), ..resource(&user) };
     assert_eq!(evaluate(&[expression], &labelled), MatchResult::Matched);
     assert_eq!(evaluate(&[expression], &path(&user)), excluded(false));
-    // `n>1` can not be said in a review.
+    // A review can not express `n>1`.
     let count = "request.resourceAttributes.labelSelector.requirements.size() == 1";
     assert_eq!(evaluate(&[count], &labelled), MatchResult::Matched);
-    // No condition of this list mentions the selector by name, so it is not made.
+    // No condition of this list uses the selector, so it is not built.
     let hidden = "!('labelSelector' in dyn(request.resourceAttributes))";
     assert_eq!(evaluate(&[hidden], &labelled), MatchResult::Matched);
 }
@@ -154,7 +154,7 @@ fn cost_is_limited() {
         }
         other => panic!("{other:?}"),
     }
-    // The limit is not an error that something could absorb.
+    // No operator can absorb the error about the cost limit.
     let absorbed = format!("{nested} || true");
     assert!(matches!(evaluate(&[&absorbed], &path(&user)), MatchResult::Failed(_)));
 }

@@ -58,7 +58,7 @@ async fn an_error_in_a_condition_is_for_the_policy() {
         let scene = scene(policy, &["request.user == 'alice2'", UNGUARDED], says(ALLOW));
         let decision = scene.ask(&path(&user)).await;
         assert_eq!(line(&decision), format!("{verdict} [] ! {error}"));
-        // Neither called nor counted as an evaluation that failed open; the cause is counted.
+        // The webhook is not called. The fail-open cause is counted without a call result.
         let events = ["conditions", "condition-error", "fail-open by match_condition"];
         let n_events = if policy == FailurePolicy::NoOpinion { 3 } else { 2 };
         assert_eq!(scene.tally.events(), events[..n_events]);
@@ -118,7 +118,7 @@ impl Chain {
         last
     }
 
-    /// Who was called, and how often.
+    /// The number of calls of each webhook.
     fn called(&self) -> Vec<(&'static str, usize)> {
         let calls = self.0.iter().map(|(name, scene)| (*name, scene.peer.n_calls()));
         calls.filter(|(_, n_calls)| *n_calls > 0).collect()
@@ -171,7 +171,8 @@ async fn several_webhooks_in_a_row() {
     assert_eq!((chain.n("excluded"), chain.n("condition-error")), (1, 1));
 
     let chain = Chain::new();
-    let selector = Selector::from_parsed(parse_label_selector("testselector in (a),allow=true"));
+    let selector =
+        Selector::from_parse_result(parse_label_selector("testselector in (a),allow=true"));
     let resource =
         Resource { resource: "pods", label_selector: selector.as_ref(), ..Resource::default() };
     let target = Target::Resource(resource);

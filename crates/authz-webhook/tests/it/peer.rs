@@ -1,4 +1,4 @@
-//! A webhook that does what a script says, and somebody who counts.
+//! A scripted webhook, and an observer that records events.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -6,31 +6,31 @@ use std::time::Duration;
 
 use authz::{Attributes, Decision, Recorder, Resource, Target, Trace, User};
 use authz_webhook::{
-    AbsolutePath, AttemptResult, CacheEvent, Caching, Connection, FailOpenCause, FailurePolicy,
-    HttpResponse, MatchCondition, MatchConditions, MatchOutcome, Rejection, ResponseFuture,
-    ReviewVersion, Timeout, Transport, TransportError, TransportErrorKind, Webhook,
+    AbsolutePath, AttemptResult, CacheEvent, CacheSettings, CallRejection, Connection,
+    FailOpenCause, FailurePolicy, HttpResponse, MatchCondition, MatchConditions, MatchResultKind,
+    ResponseFuture, ReviewVersion, Timeout, Transport, TransportError, TransportErrorKind, Webhook,
     WebhookDecision, WebhookLimits, WebhookObserver, WebhookSettings,
 };
 use bytes::Bytes;
 use serde_json::Value;
 use tokio::sync::Semaphore;
-use tokio::time::sleep;
+use tokio::time::timeout;
 
-/// What happens to one exchange.
+/// The scripted result of one exchange.
 #[derive(Clone)]
 pub(crate) enum Step {
     HttpResponse(HttpResponse),
     TransportError(TransportError),
-    /// Answers after a time, or runs out of it.
+    /// Answers after a time, or reaches the time limit.
     After(Duration, HttpResponse),
-    /// Never answers, and does not keep its limit either.
+    /// Never answers, and ignores the time limit.
     Hang,
-    /// Answers when it is told to.
+    /// Answers when the test notifies it.
     WhenTold(Arc<Semaphore>, HttpResponse),
     Panic,
 }
 
-/// Plays its steps in order; the last one again and again.
+/// Plays its steps in order, and repeats the last one.
 pub(crate) struct Peer {
     script: Mutex<VecDeque<Step>>,
     bodies: Mutex<Vec<Bytes>>,
@@ -46,7 +46,7 @@ impl Peer {
         self.bodies.lock().unwrap().len()
     }
 
-    /// What was sent, in order.
+    /// The bodies that were sent, in order.
     pub(crate) fn bodies(&self) -> Vec<Value> {
         let bodies = self.bodies.lock().unwrap();
         bodies.iter().map(|body| serde_json::from_slice(body).unwrap()).collect()
@@ -67,11 +67,11 @@ impl Transport for Peer {
                 Step::HttpResponse(reply) => Ok(reply),
                 Step::TransportError(fault) => Err(fault),
                 Step::After(delay, reply) if delay <= limit => {
-                    sleep(delay).await;
+                    wait(delay).await;
                     Ok(reply)
                 }
                 Step::After(..) => {
-                    sleep(limit).await;
+                    wait(limit).await;
                     Err(TransportError::new(
                         TransportErrorKind::Timeout,
                         "context deadline exceeded",
@@ -92,7 +92,12 @@ impl Transport for Peer {
     }
 }
 
-/// An answer with a code and a body.
+/// Waits on the clock of the runtime, which tests pause and which then advances without real time.
+async fn wait(duration: Duration) {
+    let _ = timeout(duration, std::future::pending::<()>()).await;
+}
+
+/// An answer with a status code and a body.
 pub(crate) fn reply(status: u16, body: &str) -> HttpResponse {
     let content_type = Some("application/json".to_owned());
     HttpResponse { status, content_type, retry_after: None, body: body.to_owned().into() }
@@ -125,14 +130,14 @@ pub(crate) const ALLOW: &str = r#"{"status":{"allowed":true,"reason":"yes"}}"#;
 pub(crate) const DENY: &str = r#"{"status":{"denied":true,"reason":"no"}}"#;
 pub(crate) const NEITHER: &str = r#"{"status":{"reason":"who knows"}}"#;
 
-/// Everything that was observed, in order.
+/// All observed events, in order.
 #[derive(Default)]
 pub(crate) struct Tally {
     events: Mutex<Vec<String>>,
 }
 
 impl Tally {
-    /// How often an event was observed.
+    /// Counts the occurrences of an event.
     pub(crate) fn n(&self, event: &str) -> usize {
         self.events.lock().unwrap().iter().filter(|other| *other == event).count()
     }
@@ -147,18 +152,18 @@ impl Tally {
 }
 
 impl WebhookObserver for Tally {
-    fn attempted(&self, result: AttemptResult, _: Duration) {
+    fn on_attempt(&self, result: AttemptResult, _: Duration) {
         self.push(format!("attempt {}", result.name()));
     }
 
-    fn failed_open(&self, cause: FailOpenCause, result: Option<AttemptResult>) {
+    fn on_fail_open(&self, cause: FailOpenCause, result: Option<AttemptResult>) {
         self.push(format!("fail-open by {}", cause.name()));
         if let Some(result) = result {
             self.push(format!("fail-open {}", result.name()));
         }
     }
 
-    fn matched(&self, _: Duration, outcome: MatchOutcome) {
+    fn on_match(&self, _: Duration, outcome: MatchResultKind) {
         self.push("conditions".to_owned());
         if outcome.is_excluded() {
             self.push("excluded".to_owned());
@@ -168,20 +173,20 @@ impl WebhookObserver for Tally {
         }
     }
 
-    fn cache(&self, event: CacheEvent) {
+    fn on_cache_event(&self, event: CacheEvent) {
         self.push(format!("cache {}", event.name()));
     }
 
-    fn joined(&self) {
+    fn on_shared_call(&self) {
         self.push("joined".to_owned());
     }
 
-    fn rejected(&self, why: Rejection) {
+    fn on_rejection(&self, why: CallRejection) {
         self.push(format!("rejected {}", why.name()));
     }
 }
 
-/// A webhook with everything around it.
+/// A webhook with its scripted peer and its observer.
 pub(crate) struct Scene {
     pub(crate) peer: Arc<Peer>,
     pub(crate) tally: Arc<Tally>,
@@ -206,10 +211,10 @@ impl Scene {
     }
 
     pub(crate) async fn ask(&self, attributes: &Attributes<'_>) -> Decision {
-        self.webhook.authorize(attributes, Recorder::off()).await.decision
+        self.webhook.authorize(attributes, Recorder::disabled()).await.decision
     }
 
-    /// Asks as a user who is not special.
+    /// Checks a request of a user without groups.
     pub(crate) async fn ask_as(&self, name: &str) -> Decision {
         let user = named(name);
         self.ask(&pods(&user, "default")).await
@@ -217,17 +222,17 @@ impl Scene {
 
     pub(crate) async fn explain(&self, attributes: &Attributes<'_>) -> (WebhookDecision, Trace) {
         let mut trace = Trace::default();
-        let answered = self.webhook.authorize(attributes, Recorder::on(&mut trace)).await;
+        let answered = self.webhook.authorize(attributes, Recorder::new(&mut trace)).await;
         (answered, trace)
     }
 }
 
-/// A webhook of which failures mean no opinion, with the times of a configuration file.
+/// The settings of a webhook with the failure policy `NoOpinion` and the default times of a configuration file.
 pub(crate) fn settings() -> WebhookSettings {
     WebhookSettings {
         timeout: Timeout::new(Duration::from_secs(3)).unwrap(),
-        authorized_caching: Caching::new(Duration::from_secs(300), true),
-        unauthorized_caching: Caching::new(Duration::from_secs(30), true),
+        authorized_caching: CacheSettings::new(Duration::from_secs(300), true),
+        unauthorized_caching: CacheSettings::new(Duration::from_secs(30), true),
         subject_access_review_version: ReviewVersion::V1,
         failure_policy: FailurePolicy::NoOpinion,
         connection: Connection::KubeConfigFile(AbsolutePath::new("/hook.yaml").unwrap()),

@@ -1,6 +1,6 @@
-//! What is noted about conditions, and that noting it changes nothing.
+//! The events that are recorded about conditions. Recording does not change the result.
 
-use authz::{Attributes, Event, Recorder, Resource, Target, Trace, User, Value};
+use authz::{Attributes, Recorder, Resource, Target, Trace, TraceEvent, User, Value};
 use authz_webhook::{MatchCondition, MatchConditions, MatchResult, ReviewSpec};
 
 fn conditions(expressions: &[&str]) -> MatchConditions {
@@ -9,18 +9,18 @@ fn conditions(expressions: &[&str]) -> MatchConditions {
 }
 
 fn recorded(conditions: &MatchConditions, attributes: &Attributes<'_>) -> (MatchResult, Trace) {
-    let request = ReviewSpec::new(attributes, conditions.selectors());
+    let request = ReviewSpec::new(attributes, conditions.used_selectors());
     let mut trace = Trace::default();
-    let matching = conditions.evaluate_recorded(&request, &mut Recorder::on(&mut trace));
+    let matching = conditions.evaluate_recorded(&request, &mut Recorder::new(&mut trace));
     assert_eq!(matching, conditions.evaluate(&request), "noting changes nothing");
     (matching, trace)
 }
 
-fn field<'e>(event: &'e Event, name: &str) -> Option<&'e Value> {
+fn field<'e>(event: &'e TraceEvent, name: &str) -> Option<&'e Value> {
     event.fields.iter().find(|(field, _)| field == name).map(|(_, value)| value)
 }
 
-/// The events as lines: the kind, and the particulars as `name=value`.
+/// The events as lines: the kind, and the fields as `name=value`.
 fn lines(trace: &Trace) -> Vec<String> {
     let line = |entry: &authz::TraceEntry| {
         let mut line = format!("{}{}", "  ".repeat(entry.depth), entry.event.kind);
@@ -59,7 +59,7 @@ fn conditions_are_noted_with_the_values_of_their_parts() {
         "request.uid == ''",
     ]);
     let (matching, trace) = recorded(&conditions, &pods(&user, "kube-system"));
-    assert_eq!(matching, MatchResult::Excluded { errors: false });
+    assert_eq!(matching, MatchResult::Excluded { has_errors: false });
     assert_eq!(
         lines(&trace),
         [
@@ -70,7 +70,7 @@ fn conditions_are_noted_with_the_values_of_their_parts() {
             "  value text=!('admins' in request.groups) value=true",
             "    value text='admins' in request.groups value=false",
             "      value text=request.groups value=[\"dev\"]",
-            // The first one that is false ends the matter.
+            // The first false condition ends the evaluation.
             "condition index=1 expression=request.user != 'ana' outcome=false",
             "  value text=request.user value=\"ana\"",
         ]
@@ -85,7 +85,7 @@ fn errors_and_operands_that_were_not_looked_at_are_noted() {
         "has(request.resourceAttributes) && request.resourceAttributes.verb == 'get'",
     ]);
     let (matching, trace) = recorded(&conditions, &path(&user));
-    assert_eq!(matching, MatchResult::Excluded { errors: true });
+    assert_eq!(matching, MatchResult::Excluded { has_errors: true });
     assert_eq!(
         lines(&trace),
         [
@@ -110,7 +110,7 @@ fn parts_that_are_left_out_are_counted() {
     assert!(matches!(field(&last.event, "leftOut"), Some(Value::Integer(1..))), "{last:?}");
 }
 
-/// A part that is the whole condition in all but name has the value of the condition.
+/// A part that equals the whole condition has the value of the condition.
 #[test]
 fn top_level_values_are_the_outcome() {
     const PARTS: [&str; 9] = [

@@ -1,4 +1,4 @@
-//! Attempts, waits and what is counted about them. Time is simulated.
+//! Attempts, waits and their metrics. Time is simulated.
 
 use std::time::Duration;
 
@@ -12,15 +12,15 @@ use crate::peer::{
     settings,
 };
 
-/// Waits of the nominal length.
+/// Retries without jitter, so that waits have exact lengths.
 fn steady() -> WebhookLimits {
     WebhookLimits {
-        retry: RetryOptions { jitter: 0.0, ..RetryOptions::default() },
+        retry_options: RetryOptions { jitter: 0.0, ..RetryOptions::default() },
         ..WebhookLimits::default()
     }
 }
 
-/// A webhook that never keeps an answer, so that every question is a call.
+/// A webhook that caches nothing, so that every check makes a call.
 async fn n_calls(script: impl IntoIterator<Item = Step>) -> (usize, String) {
     let scene = Scene::with(settings(), steady(), script);
     let decision = scene.ask_as("ana").await;
@@ -43,7 +43,7 @@ async fn codes_that_are_retried() {
     let (n, last) = n_calls([code(504), code(500), code(406), says(ALLOW)]).await;
     let last_code = "the server was unable to respond with a content type that the client supports";
     assert_eq!((n, last), (3, format!("noOpinion [] ! {last_code}")));
-    // A hint in a 4xx is for the next attempt.
+    // `Retry-After` in a 4xx response makes the caller retry.
     let hinted = [code_retry_after(404, "1"), says(ALLOW)];
     assert_eq!(n_calls(hinted).await, (2, "allow [yes]".to_owned()));
     assert_eq!(n_calls([code_retry_after(404, "0"), says(ALLOW)]).await.0, 1);
@@ -106,17 +106,17 @@ async fn a_reset_is_made_good() {
 async fn waits_grow_and_vary() {
     let nominal = Duration::from_millis(500 + 750) + Duration::from_micros(1_125_000 + 1_687_500);
     let scene = Scene::with(settings(), steady(), [code(500)]);
-    let began = Instant::now();
+    let started_at = Instant::now();
     let _ = scene.ask_as("ana").await;
-    let took = began.elapsed();
+    let took = started_at.elapsed();
     assert!(took >= nominal && took < nominal + Duration::from_millis(20), "{took:?}");
 
     let mut seen = Vec::new();
     for _ in 0..20 {
         let scene = Scene::new([code(500)]);
-        let began = Instant::now();
+        let started_at = Instant::now();
         let _ = scene.ask_as("ana").await;
-        let took = began.elapsed();
+        let took = started_at.elapsed();
         assert!(took >= nominal && took <= nominal.mul_f64(1.2) + Duration::from_millis(20));
         seen.push(took);
     }
@@ -132,12 +132,12 @@ async fn the_service_may_ask_for_the_same_again_within_an_attempt() {
         code_retry_after(503, "-1"),
         says(ALLOW),
     ]);
-    let began = Instant::now();
+    let started_at = Instant::now();
     assert_eq!(line(&scene.ask_as("ana").await), "allow [yes]");
     assert_eq!((scene.peer.n_calls(), scene.tally.n("attempt success")), (4, 1));
-    assert_eq!(began.elapsed().as_secs(), 1);
+    assert_eq!(started_at.elapsed().as_secs(), 1);
 
-    // At most ten times, and then the outer loop takes over: five attempts of eleven.
+    // Each of the five attempts sends the request once and again at most ten times.
     let scene = Scene::with(settings(), steady(), [code_retry_after(500, "0")]);
     let _ = scene.ask_as("ana").await;
     assert_eq!((scene.peer.n_calls(), scene.tally.n("attempt error")), (55, 5));
@@ -153,9 +153,9 @@ async fn an_attempt_has_no_more_than_its_time() {
         vec![code_retry_after(500, "9223372036854775807")],
     ] {
         let scene = Scene::with(failing_closed(), steady(), script);
-        let began = Instant::now();
+        let started_at = Instant::now();
         let decision = scene.ask_as("ana").await;
-        let took = began.elapsed();
+        let took = started_at.elapsed();
         assert!(took >= Duration::from_secs(3) && took < Duration::from_millis(3300), "{took:?}");
         let text = line(&decision);
         assert!(text.starts_with("deny [] ! ") && text.ends_with("context deadline exceeded"));

@@ -1,10 +1,10 @@
-//! Checks that ask the same at the same time (one call), and callers who give up.
+//! Concurrent checks of the same request share one call, and callers may stop waiting.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use authz::{Decision, Recorder};
-use authz_webhook::{Caching, WebhookLimits, WebhookSettings};
+use authz_webhook::{CacheSettings, WebhookLimits, WebhookSettings};
 use tokio::sync::Semaphore;
 use tokio::task::{JoinHandle, yield_now};
 
@@ -12,15 +12,15 @@ use crate::peer::{
     ALLOW, Scene, Step, code, failing_closed, line, named, pods, reply, says, settings,
 };
 
-/// Asks in a task of its own.
+/// Runs a check in a task of its own.
 fn asking(scene: &Scene, name: &str) -> JoinHandle<Decision> {
     let (webhook, user) = (Arc::clone(&scene.webhook), named(name));
     tokio::spawn(async move {
-        webhook.authorize(&pods(&user, "default"), Recorder::off()).await.decision
+        webhook.authorize(&pods(&user, "default"), Recorder::disabled()).await.decision
     })
 }
 
-/// Lets all tasks run until they wait for something.
+/// Lets all tasks run until they wait.
 async fn settle() {
     for _ in 0..1000 {
         yield_now().await;
@@ -38,18 +38,18 @@ async fn a_storm_makes_one_call() {
     let scene = Scene::new([step]);
     let storm: Vec<_> = (0..1000).map(|_| asking(&scene, "ana")).collect();
     settle().await;
-    assert_eq!(scene.webhook.health().in_flight, 1);
+    assert_eq!(scene.webhook.health().n_in_flight, 1);
     told.add_permits(1);
     for answer in storm {
         assert_eq!(line(&answer.await.unwrap()), "allow [yes]");
     }
     assert_eq!((scene.peer.n_calls(), scene.tally.n("joined")), (1, 999));
     assert_eq!(scene.tally.n("attempt success"), 1);
-    assert_eq!(scene.webhook.health().in_flight, 0);
+    assert_eq!(scene.webhook.health().n_in_flight, 0);
 }
 
-/// On several threads, with answers that come while others ask: nobody slips between the end of a
-/// call and its answer being known.
+/// On several threads, with answers that arrive while other checks begin: no check makes a second call between
+/// the end of a call and the caching of its answer.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_storm_makes_one_call_on_many_threads() {
     for round in 0..50 {
@@ -70,18 +70,20 @@ async fn waiters_share_failures_too() {
         let want = "noOpinion [] ! the server could not find the requested resource";
         assert_eq!(line(&answer.await.unwrap()), want);
     }
-    // Each of them failed open, by one call.
+    // Each check failed open, and all shared one call.
     assert_eq!((scene.peer.n_calls(), scene.tally.n("fail-open error")), (1, 10));
     let _ = scene.ask_as("ana").await;
     assert_eq!(scene.peer.n_calls(), 2, "a failure is not kept");
 }
 
-/// An answer that is not kept is for those who asked before the webhook was asked. What was sent may be
-/// answered by a policy that has changed since, so the next request makes a call of its own.
+/// If answers are not cached, only checks that begin before the request is sent share it. The policy of the
+/// webhook may change after that, so a later check makes a call of its own.
 #[tokio::test(start_paused = true)]
 async fn answers_that_are_not_kept_are_not_for_those_who_ask_later() {
-    let settings =
-        WebhookSettings { authorized_caching: Caching::new(Duration::ZERO, true), ..settings() };
+    let settings = WebhookSettings {
+        authorized_caching: CacheSettings::new(Duration::ZERO, true),
+        ..settings()
+    };
     let (told, step) = told();
     let scene = Scene::with(settings, WebhookLimits::default(), [step]);
     let mut storm: Vec<_> = (0..10).map(|_| asking(&scene, "ana")).collect();
@@ -89,19 +91,21 @@ async fn answers_that_are_not_kept_are_not_for_those_who_ask_later() {
     assert_eq!(scene.peer.n_calls(), 1, "nobody was asked before the last one had come");
     storm.push(asking(&scene, "ana"));
     settle().await;
-    assert_eq!((scene.peer.n_calls(), scene.webhook.health().in_flight), (2, 2));
+    assert_eq!((scene.peer.n_calls(), scene.webhook.health().n_in_flight), (2, 2));
     told.add_permits(10);
     for answer in storm {
         assert_eq!(line(&answer.await.unwrap()), "allow [yes]");
     }
-    assert_eq!((scene.peer.n_calls(), scene.webhook.health().in_flight), (2, 0));
+    assert_eq!((scene.peer.n_calls(), scene.webhook.health().n_in_flight), (2, 0));
 }
 
-/// Two calls for one question: each ends when those leave who wait for it.
+/// Two calls for one request: each call ends when its last waiter leaves.
 #[tokio::test(start_paused = true)]
 async fn calls_for_the_same_question_end_by_themselves() {
-    let settings =
-        WebhookSettings { authorized_caching: Caching::new(Duration::ZERO, true), ..settings() };
+    let settings = WebhookSettings {
+        authorized_caching: CacheSettings::new(Duration::ZERO, true),
+        ..settings()
+    };
     let (told, step) = told();
     let scene = Scene::with(settings, WebhookLimits::default(), [step]);
     let first = asking(&scene, "ana");
@@ -110,7 +114,7 @@ async fn calls_for_the_same_question_end_by_themselves() {
     settle().await;
     first.abort();
     settle().await;
-    assert_eq!((scene.webhook.health().in_flight, scene.tally.n("attempt canceled")), (1, 1));
+    assert_eq!((scene.webhook.health().n_in_flight, scene.tally.n("attempt canceled")), (1, 1));
     told.add_permits(1);
     assert_eq!(line(&second.await.unwrap()), "allow [yes]");
 }
@@ -121,7 +125,7 @@ async fn different_questions_are_different_calls() {
     let scene = Scene::new([step]);
     let answers = [asking(&scene, "ana"), asking(&scene, "bob")];
     settle().await;
-    assert_eq!((scene.peer.n_calls(), scene.webhook.health().in_flight), (2, 2));
+    assert_eq!((scene.peer.n_calls(), scene.webhook.health().n_in_flight), (2, 2));
     told.add_permits(2);
     for answer in answers {
         assert_eq!(line(&answer.await.unwrap()), "allow [yes]");
@@ -140,7 +144,7 @@ async fn a_call_goes_on_as_long_as_somebody_waits() {
     settle().await;
     first.abort();
     settle().await;
-    assert_eq!((scene.webhook.health().in_flight, scene.tally.n("attempt canceled")), (1, 0));
+    assert_eq!((scene.webhook.health().n_in_flight, scene.tally.n("attempt canceled")), (1, 0));
     told.add_permits(1);
     assert_eq!(line(&second.await.unwrap()), "allow [yes]");
     assert_eq!(scene.peer.n_calls(), 1);
@@ -156,7 +160,7 @@ async fn a_call_that_nobody_waits_for_ends() {
         asker.abort();
     }
     settle().await;
-    assert_eq!(scene.webhook.health().in_flight, 0);
+    assert_eq!(scene.webhook.health().n_in_flight, 0);
     let events = ["cache miss", "cache miss", "joined", "attempt canceled"];
     assert_eq!(scene.tally.events(), events, "canceled once, no fail-open");
     assert_eq!(line(&scene.ask_as("ana").await), "allow [yes]");
@@ -176,7 +180,7 @@ async fn giving_up_between_attempts_counts_nothing_more() {
     assert_eq!(scene.tally.events(), ["cache miss", "attempt error"]);
 }
 
-/// A check that is given up before it was ever polled asks nobody.
+/// A check that is dropped before its first poll makes no call.
 #[tokio::test(start_paused = true)]
 async fn giving_up_before_the_call_makes_none() {
     let scene = Scene::new([says(ALLOW)]);
@@ -196,12 +200,12 @@ async fn a_panic_in_a_call_leaves_nobody_waiting() {
         assert_eq!(line(&asker.await.unwrap()), want);
     }
     let health = scene.webhook.health();
-    assert_eq!((health.in_flight, scene.tally.n("attempt error")), (0, 1));
+    assert_eq!((health.n_in_flight, scene.tally.n("attempt error")), (0, 1));
     assert!(health.last_failure.is_some());
     assert_eq!(line(&scene.ask_as("ana").await), "allow [yes]");
 }
 
-/// A runtime that is going down drops what it is given; nobody is left hanging on a lock.
+/// A runtime that is shutting down drops new tasks at once; no check waits for a lock forever.
 #[test]
 fn a_runtime_that_is_gone_is_a_failure() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();

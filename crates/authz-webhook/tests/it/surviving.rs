@@ -1,10 +1,10 @@
-//! Whose failure it is: the failure policy applies to the webhook's, and never to this server's. Time is
+//! The failure policy applies to failures of the webhook, and never to failures of this server. Time is
 //! simulated.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use authz::{Decision, Recorder, Unavailable};
+use authz::{Decision, Recorder, UnavailableCause};
 use authz_webhook::{HttpResponse, TransportErrorKind, WebhookLimits};
 use tokio::sync::Semaphore;
 use tokio::task::{JoinHandle, yield_now};
@@ -13,12 +13,12 @@ use crate::peer::{
     ALLOW, DENY, Scene, Step, code, failing_closed, fault, line, named, pods, reply, says, settings,
 };
 
-/// Asks in a task of its own.
+/// Runs a check in a task of its own.
 fn asking(scene: &Scene, name: &str, namespace: &str) -> JoinHandle<Decision> {
     let (webhook, user, namespace) =
         (Arc::clone(&scene.webhook), named(name), namespace.to_owned());
     tokio::spawn(async move {
-        webhook.authorize(&pods(&user, &namespace), Recorder::off()).await.decision
+        webhook.authorize(&pods(&user, &namespace), Recorder::disabled()).await.decision
     })
 }
 
@@ -32,7 +32,7 @@ fn guards(in_flight_max: usize) -> WebhookLimits {
     WebhookLimits { in_flight_max, ..WebhookLimits::default() }
 }
 
-/// Both policies for everything that a webhook can do wrong, and the cause under which it is told.
+/// Both failure policies for every failure of a webhook, and the cause that is reported.
 #[tokio::test(start_paused = true)]
 async fn the_policy_applies_to_failures_of_the_webhook() {
     let too_late = Step::After(Duration::from_secs(60), HttpResponse::default());
@@ -69,13 +69,13 @@ async fn the_policy_applies_to_failures_of_the_webhook() {
 #[tokio::test(start_paused = true)]
 async fn no_policy_applies_to_failures_of_this_server() {
     let out_of_descriptors =
-        fault(TransportErrorKind::Local(Unavailable::OutOfResources), "too many files");
-    let throttled = fault(TransportErrorKind::Local(Unavailable::TooManyCalls), "throttled");
+        fault(TransportErrorKind::Local(UnavailableCause::OutOfResources), "too many files");
+    let throttled = fault(TransportErrorKind::Local(UnavailableCause::TooManyCalls), "throttled");
     for (step, in_flight_max, why) in [
-        (out_of_descriptors, 2, Unavailable::OutOfResources),
-        (throttled, 2, Unavailable::TooManyCalls),
-        (Step::Panic, 2, Unavailable::OutOfResources),
-        (says(ALLOW), 0, Unavailable::TooManyCalls),
+        (out_of_descriptors, 2, UnavailableCause::OutOfResources),
+        (throttled, 2, UnavailableCause::TooManyCalls),
+        (Step::Panic, 2, UnavailableCause::OutOfResources),
+        (says(ALLOW), 0, UnavailableCause::TooManyCalls),
     ] {
         for settings in [settings(), failing_closed()] {
             let scene = Scene::with(settings, guards(in_flight_max), [step.clone()]);
@@ -99,7 +99,7 @@ async fn calls_in_flight_are_limited() {
                 the limit; try again later";
     assert_eq!(line(&scene.ask_as("c").await), want);
     assert_eq!(scene.tally.n("rejected too_many_in_flight"), 1);
-    // Waiting for a call that is made anyway takes no permit.
+    // A check that shares a call takes no permit.
     let joined = asking(&scene, "a", "x");
     settle().await;
     told.add_permits(3);
@@ -109,15 +109,15 @@ async fn calls_in_flight_are_limited() {
     assert_eq!(line(&scene.ask_as("c").await), "allow [yes]", "a refusal is not kept");
 }
 
-/// Attack A3 in small: one user has all the calls in flight that one user may have, and the webhook
-/// still denies what it denies to others.
+/// Attack A3 in small: one user has as many calls in flight as one user may have, and the webhook still
+/// decides the requests of others.
 #[tokio::test(start_paused = true)]
 async fn one_user_has_at_most_half_of_the_calls_in_flight() {
     let slow = Step::After(Duration::from_secs(2), reply(200, DENY));
     let scene = Scene::with(settings(), guards(10), [slow]);
     let attacks: Vec<_> = (0..20).map(|n| asking(&scene, "eve", &format!("ns-{n}"))).collect();
     settle().await;
-    assert_eq!(scene.webhook.health().in_flight, 5);
+    assert_eq!(scene.webhook.health().n_in_flight, 5);
     assert_eq!(scene.tally.n("rejected too_many_in_flight_of_user"), 15);
     assert_eq!(line(&scene.ask_as("ana").await), "deny [no]");
     let mut verdicts = Vec::new();
@@ -138,12 +138,12 @@ async fn calls_count_for_the_caller() {
             tokio::spawn(async move {
                 let namespace = format!("ns-{n}");
                 let asked = pods(&subject, &namespace);
-                webhook.authorize_for("reviewer", &asked, Recorder::off()).await.decision
+                webhook.authorize_for("reviewer", &asked, Recorder::disabled()).await.decision
             })
         })
         .collect();
     settle().await;
-    assert_eq!(scene.webhook.health().in_flight, 2);
+    assert_eq!(scene.webhook.health().n_in_flight, 2);
     assert_eq!(line(&scene.ask_as("ana").await), "deny [no]");
     for review in reviews {
         let _ = review.await.unwrap();
@@ -174,12 +174,12 @@ async fn failures_leave_no_state_behind() {
 async fn health_tells_the_latest_ends() {
     let scene = Scene::new([says(ALLOW), code(404)]);
     let fresh = scene.webhook.health();
-    assert!(fresh.last_success.is_none() && fresh.last_failure.is_none());
+    assert!(fresh.last_success_at.is_none() && fresh.last_failure.is_none());
     let _ = scene.ask_as("ana").await;
     let _ = scene.ask_as("bob").await;
     let health = scene.webhook.health();
-    assert!(health.last_success.is_some());
+    assert!(health.last_success_at.is_some());
     let message = "the server could not find the requested resource";
     assert_eq!(health.last_failure.unwrap().message, message);
-    assert_eq!((health.cache_entries, health.in_flight), (1, 0));
+    assert_eq!((health.n_cached_answers, health.n_in_flight), (1, 0));
 }

@@ -1,7 +1,7 @@
 //! The recorded answers of Kubernetes for a webhook that stands alone, played without a network.
 //!
-//! The conformance suite plays all of them, over real connections. Here are those that need neither
-//! other authorizers nor a broken connection, at no cost in time: the clock is ours.
+//! The conformance suite plays all of them over real connections. This test plays those that need neither
+//! other authorizers nor a broken connection, with a simulated clock.
 
 use std::path::Path;
 use std::time::Duration;
@@ -10,8 +10,8 @@ use authz::{
     Attributes, Resource, Selector, Target, User, parse_field_selector, parse_label_selector,
 };
 use authz_webhook::{
-    Caching, FailurePolicy, HttpResponse, MatchConditions, ReviewVersion, Timeout, WebhookLimits,
-    WebhookSettings,
+    CacheSettings, FailurePolicy, HttpResponse, MatchConditions, ReviewVersion, Timeout,
+    WebhookLimits, WebhookSettings,
 };
 use serde_json::Value;
 
@@ -32,7 +32,7 @@ async fn webhooks_answer_as_recorded() {
     assert!(n_played > 100, "{n_played}");
 }
 
-/// The settings, if the chain is one webhook that only ever gives whole answers in time.
+/// The settings, if the chain is one webhook and all its answers are complete and in time.
 fn lone_webhook(vector: &Value) -> Option<WebhookSettings> {
     let [authorizer] = vector["config"]["authorizers"].as_array()?.as_slice() else { return None };
     let webhook = authorizer.get("webhook")?;
@@ -47,7 +47,7 @@ fn lone_webhook(vector: &Value) -> Option<WebhookSettings> {
         .unwrap_or_default();
     let caching = |ttl: &str, switch: &str, default: u64| {
         let ttl = duration(&webhook[ttl]).unwrap_or(Duration::from_secs(default));
-        Caching::new(ttl, webhook[switch].as_bool().unwrap_or(true))
+        CacheSettings::new(ttl, webhook[switch].as_bool().unwrap_or(true))
     };
     let version = webhook["subjectAccessReviewVersion"].as_str()?;
     let policy = webhook["failurePolicy"].as_str()?;
@@ -87,7 +87,7 @@ fn step(response: &Value) -> Step {
     };
     let retry_after = response["headers"]["Retry-After"].as_str().map(str::to_owned);
     let status = response["status"].as_u64().unwrap_or(200) as u16;
-    // A code without a body has none on the wire, whatever the script says.
+    // A response with this status code has no body on the wire, even if the script has one.
     let body = if status == 204 || status == 304 { String::new() } else { body };
     Step::HttpResponse(HttpResponse { status, content_type, retry_after, body: body.into() })
 }
@@ -117,7 +117,7 @@ async fn play(vector: &Value, settings: WebhookSettings) {
         }
         assert_eq!(decision.verdict.name(), expect["decision"].as_str().unwrap(), "{place}");
         if let Some(reason) = expect["reason"].as_str() {
-            // A chain of one puts the name before the reason of no opinion.
+            // A chain prefixes the reason of an abstention with the name of the authorizer.
             let name = &vector["config"]["authorizers"][0]["name"].as_str().unwrap();
             let own = reason.strip_prefix(&format!("{name}: ")).unwrap_or(reason);
             assert_eq!(decision.reason, *own, "{place}");
@@ -151,7 +151,7 @@ fn check_calls(expect: &Value, bodies: &[Value], place: &str) {
     }
 }
 
-/// The attributes of a step, owned.
+/// The attributes of a step, with owned texts.
 struct Question<'v> {
     given: &'v Value,
     user: Option<User>,
@@ -166,9 +166,9 @@ impl<'v> Question<'v> {
             given,
             user: given.get("user").filter(|user| !user.is_null()).map(user),
             field_selector: selector("fieldSelector")
-                .and_then(|text| Selector::from_parsed(parse_field_selector(text))),
+                .and_then(|text| Selector::from_parse_result(parse_field_selector(text))),
             label_selector: selector("labelSelector")
-                .and_then(|text| Selector::from_parsed(parse_label_selector(text))),
+                .and_then(|text| Selector::from_parse_result(parse_label_selector(text))),
         }
     }
 

@@ -99,11 +99,11 @@ async fn selectors(
 }
 
 fn fields(text: &str) -> Option<Selector<FieldRequirement>> {
-    Selector::from_parsed(parse_field_selector(text))
+    Selector::from_parse_result(parse_field_selector(text))
 }
 
 fn labels(text: &str) -> Option<Selector<LabelRequirement>> {
-    Selector::from_parsed(parse_label_selector(text))
+    Selector::from_parse_result(parse_label_selector(text))
 }
 
 fn requirement(key: &str, operator: &str, values: &[&str]) -> Value {

@@ -5,24 +5,24 @@ use crate::rbac_grant::RbacSubject;
 struct TwoSubjects;
 
 impl RbacBindings for TwoSubjects {
-    fn grant(&self, number: usize) -> Option<RbacGrant<'_>> {
+    fn grant(&self, grant_idx: usize) -> Option<RbacGrant<'_>> {
         let subjects = [
             RbacSubject { kind: "User", name: "ana \"a\"", namespace: "unused" },
             RbacSubject { kind: "ServiceAccount", name: "ci", namespace: "prod" },
         ];
         Some(RbacGrant {
-            binding_namespace: if number == 0 { "" } else { "prod" },
+            binding_namespace: if grant_idx == 0 { "" } else { "prod" },
             binding_name: "b",
             role_kind: "ClusterRole",
             role_name: "r",
-            subject: subjects.get(number).copied(),
+            subject: subjects.get(grant_idx).copied(),
             rule_idx: Some(3),
         })
     }
 }
 
-fn granted(number: usize) -> Reason {
-    Reason::RbacGrant { bindings: Arc::new(TwoSubjects), number }
+fn granted(grant_idx: usize) -> Reason {
+    Reason::RbacGrant { bindings: Arc::new(TwoSubjects), grant_idx }
 }
 
 fn name(name: &str) -> Arc<str> {
@@ -33,12 +33,12 @@ fn name(name: &str) -> Arc<str> {
 fn all_variants() -> Vec<(Reason, &'static str)> {
     let abstention = |authorizer, reason| Abstention { authorizer, reason };
     let abstentions = [
-        abstention("abac".into(), Reason::fixed("No policy matched.")),
-        abstention(name("hook").into(), Reason::fixed("no")),
+        abstention("abac".into(), Reason::from_static("No policy matched.")),
+        abstention(name("hook").into(), Reason::from_static("no")),
     ];
     vec![
         (Reason::default(), ""),
-        (Reason::fixed("a"), "a"),
+        (Reason::from_static("a"), "a"),
         (Reason::from("a".to_owned()), "a"),
         (Reason::SystemMasters, ""),
         (Reason::AlwaysAllow, ""),
@@ -58,7 +58,7 @@ fn all_variants() -> Vec<(Reason, &'static str)> {
             r#"RBAC: allowed by RoleBinding "b/prod" of ClusterRole "r" to ServiceAccount "ci/prod""#,
         ),
         (Reason::Webhook { name: name("hook"), text: "no".into() }, "no"),
-        (Reason::fixed("no").from_plugin(&name("plugin")), "no"),
+        (Reason::from_static("no").with_plugin_name(&name("plugin")), "no"),
         (Reason::Abstentions(abstentions.into()), "abac: No policy matched.\nhook: no"),
     ]
 }
@@ -96,9 +96,9 @@ fn the_grant_is_a_value() {
 
 #[test]
 fn a_plugin_keeps_the_source_that_it_names() {
-    let reason = Reason::AlwaysDeny.from_plugin(&name("plugin"));
+    let reason = Reason::AlwaysDeny.with_plugin_name(&name("plugin"));
     assert!(matches!(reason, Reason::AlwaysDeny));
-    let reason = Reason::default().from_plugin(&name("plugin"));
+    let reason = Reason::default().with_plugin_name(&name("plugin"));
     assert!(
         matches!(reason, Reason::Plugin { name, text } if &*name == "plugin" && text.is_empty())
     );

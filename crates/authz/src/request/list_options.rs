@@ -12,12 +12,12 @@ use crate::selector::{
 
 /// The list options of a query. The first value of a repeated key counts.
 pub(super) struct ListOptions<'q> {
-    watch: Option<&'q str>,
+    raw_watch: Option<&'q str>,
     raw_field_selector: &'q str,
     raw_label_selector: &'q str,
     field_selector: Result<Vec<FieldRequirement>, SelectorError>,
     label_selector: Result<Vec<LabelRequirement>, SelectorError>,
-    /// The options whose values have to be integers.
+    /// Whether the options that must be integers are integers.
     are_integers_valid: bool,
 }
 
@@ -29,7 +29,7 @@ impl<'q> ListOptions<'q> {
         let raw_field_selector = first("fieldSelector").unwrap_or_default();
         let raw_label_selector = first("labelSelector").unwrap_or_default();
         Self {
-            watch: first("watch"),
+            raw_watch: first("watch"),
             raw_field_selector,
             raw_label_selector,
             field_selector: parse_field_selector(raw_field_selector),
@@ -43,20 +43,19 @@ impl<'q> ListOptions<'q> {
         self.are_integers_valid && self.field_selector.is_ok() && self.label_selector.is_ok()
     }
 
-    /// Reports whether a watch is asked for: `watch` is there and says anything but `0` or `false`.
+    /// Reports whether the client requests a watch: `watch` is present and is neither `0` nor `false`.
     pub(super) fn is_watch(&self) -> bool {
-        self.watch.is_some_and(|value| value != "0" && !self.is_false_text(value))
+        self.raw_watch.is_some_and(|value| value != "0" && !self.is_false_text(value))
     }
 
-    /// Kubernetes folds case by Unicode, for which U+017F is an `s`, when it decodes the options,
-    /// but not when it looks again at options that did not decode.
+    /// Reports whether a text is `false` in any case. When Kubernetes decodes the options it folds case by
+    /// Unicode, so U+017F equals `s`. For options that do not decode it folds ASCII only.
     fn is_false_text(&self, value: &str) -> bool {
         value.eq_ignore_ascii_case("false")
             || self.is_valid() && value.replace('\u{17f}', "s").eq_ignore_ascii_case("false")
     }
 
-    /// The only name that the field selector lets through, if it is one that a path could have
-    /// named.
+    /// The only name that the field selector selects, if a path could contain that name.
     pub(super) fn exact_name(&self) -> Option<&str> {
         let requirements = self.field_selector.as_ref().ok().filter(|_| self.is_valid())?;
         let exact = requirements.iter().find(|requirement| {
@@ -65,12 +64,12 @@ impl<'q> ListOptions<'q> {
         Some(exact.value.as_str()).filter(|name| path_segment_faults(name).is_empty())
     }
 
-    /// Hands over the selectors. Each stands by itself: one that parses narrows the request even
-    /// if other options do not decode.
+    /// Moves the selectors to the resource. A selector that parses narrows the request even if other
+    /// options do not decode.
     pub(super) fn move_selectors_to(self, resource: &mut ResourceInfo) {
         resource.raw_field_selector = self.raw_field_selector.to_owned();
         resource.raw_label_selector = self.raw_label_selector.to_owned();
-        resource.field_selector = Selector::from_parsed(self.field_selector);
-        resource.label_selector = Selector::from_parsed(self.label_selector);
+        resource.field_selector = Selector::from_parse_result(self.field_selector);
+        resource.label_selector = Selector::from_parse_result(self.label_selector);
     }
 }

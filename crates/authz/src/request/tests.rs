@@ -89,10 +89,10 @@ fn an_unclassified_request_says_what_is_known() {
     else {
         panic!("classified");
     };
-    assert_eq!(error.info.verb, "patch");
-    let resource = error.info.resource.unwrap();
+    assert_eq!(error.partial_info.verb, "patch");
+    let resource = error.partial_info.resource.unwrap();
     assert_eq!((&*resource.api_group, &*resource.api_version), ("g", "v1"));
-    assert_eq!(resource.parts().count(), 0);
+    assert_eq!(resource.path_segments().count(), 0);
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn parts_begin_with_the_resource_and_keep_empty_segments() {
         ("/apis/g/v/watch/namespaces/n/r/a/b/c/d", vec!["r", "a", "b", "c", "d"]),
     ] {
         let resource = RequestInfo::new("GET", path).unwrap().resource.unwrap();
-        assert_eq!(resource.parts().collect::<Vec<_>>(), want);
+        assert_eq!(resource.path_segments().collect::<Vec<_>>(), want);
     }
 }
 
@@ -135,10 +135,10 @@ proptest! {
             prop_assert_eq!(attributes.path(), &info.path);
             match &info.resource {
                 Some(resource) => {
-                    let parts: Vec<&str> = resource.parts().collect();
-                    prop_assert_eq!(parts[0], &resource.resource);
-                    let trail = parts[1..].join("/");
-                    prop_assert!(info.path.trim_end_matches('/').ends_with(&trail));
+                    let path_segments: Vec<&str> = resource.path_segments().collect();
+                    prop_assert_eq!(path_segments[0], &resource.resource);
+                    let path_after_resource = path_segments[1..].join("/");
+                    prop_assert!(info.path.trim_end_matches('/').ends_with(&path_after_resource));
                 }
                 None => prop_assert_eq!(attributes.verb, "get"),
             }

@@ -201,9 +201,9 @@ fn selectors_at_the_limit_parse_and_one_past_it_do_not() {
 
 #[test]
 fn a_selector_without_requirements_is_none() {
-    assert_eq!(Selector::from_parsed(parse_field_selector(",")), None);
-    assert_eq!(Selector::from_parsed(parse_label_selector(" ")), None);
-    let broken = Selector::from_parsed(parse_label_selector(",")).unwrap();
+    assert_eq!(Selector::from_parse_result(parse_field_selector(",")), None);
+    assert_eq!(Selector::from_parse_result(parse_label_selector(" ")), None);
+    let broken = Selector::from_parse_result(parse_label_selector(",")).unwrap();
     assert!(broken.requirements.is_empty() && broken.error.is_some());
 }
 

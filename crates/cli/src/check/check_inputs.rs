@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::Read;
 use std::path::PathBuf;
 
-use authz_chain::{Authorizer, Configuration};
+use authz_chain::{AuthorizerConfiguration, Configuration};
 use authz_webhook::Connection;
 use config::FileKind;
 use config::authorization_config::{self, LoadError, LoadOptions};
@@ -118,7 +118,7 @@ fn check_configuration(
     match loaded.configuration {
         Ok(configuration) => {
             named.extend(webhook_kubeconfig_files(&configuration));
-            let names = configuration.authorizers().iter().map(Authorizer::name);
+            let names = configuration.authorizers().iter().map(AuthorizerConfiguration::name);
             let authorizers = names.map(str::to_owned).collect();
             let api_version = loaded.api_version;
             let summary = Some(ContentSummary::Configuration { api_version, authorizers });
@@ -134,16 +134,16 @@ fn check_configuration(
 
 /// Returns the paths of the connection files of all webhooks.
 fn webhook_kubeconfig_files(configuration: &Configuration) -> Vec<PathBuf> {
-    let file = |authorizer: &Authorizer| match authorizer {
-        Authorizer::Webhook(webhook) => match &webhook.settings.connection {
+    let file = |authorizer: &AuthorizerConfiguration| match authorizer {
+        AuthorizerConfiguration::Webhook(webhook) => match &webhook.settings.connection {
             Connection::KubeConfigFile(path) => Some(path.as_path().to_owned()),
             Connection::InClusterConfig => None,
         },
-        Authorizer::Abac
-        | Authorizer::AlwaysAllow
-        | Authorizer::AlwaysDeny
-        | Authorizer::Node
-        | Authorizer::Rbac => None,
+        AuthorizerConfiguration::Abac
+        | AuthorizerConfiguration::AlwaysAllow
+        | AuthorizerConfiguration::AlwaysDeny
+        | AuthorizerConfiguration::Node
+        | AuthorizerConfiguration::Rbac => None,
     };
     configuration.authorizers().iter().filter_map(file).collect()
 }

@@ -1,11 +1,11 @@
 //! Describes trace events as text lines.
 //!
-//! Events of the built-in authorizers have their own sentences. Event kinds are open, so all other events
+//! Events of the built-in authorizers have their own sentences. TraceEvent kinds are open, so all other events
 //! are printed with their kind and fields.
 
 use access_reviews::TraceNode;
 use access_reviews::review::{AccessQuestion, AccessTarget};
-use authz::{Event, Value};
+use authz::{TraceEvent, Value};
 
 use super::event_fields::{bool_field, integer_field, list_field, text_field};
 use super::terminal_style::LineMark;
@@ -73,7 +73,7 @@ pub(super) fn describe_authorizer<'n, 't>(
 }
 
 /// Describes any other event.
-pub(super) fn describe_event(event: &Event, question: &AccessQuestion<'_>) -> TreeLine {
+pub(super) fn describe_event(event: &TraceEvent, question: &AccessQuestion<'_>) -> TreeLine {
     let known = match event.kind.as_ref() {
         "binding" => Some(describe_binding_event(event)),
         "nearMiss" => describe_near_miss(event, question),
@@ -102,7 +102,7 @@ pub(super) fn describe_event(event: &Event, question: &AccessQuestion<'_>) -> Tr
 }
 
 /// Describes an event of an unknown kind: its kind and all its fields.
-fn describe_unknown_event(event: &Event) -> String {
+fn describe_unknown_event(event: &TraceEvent) -> String {
     let mut shown = event.kind.to_string();
     for (name, value) in &event.fields {
         let value = match value {
@@ -117,7 +117,7 @@ fn describe_unknown_event(event: &Event) -> String {
 }
 
 /// Describes a binding, such as `RoleBinding prod/readers of ClusterRole view to Group "dev"`.
-fn describe_binding(event: &Event) -> String {
+fn describe_binding(event: &TraceEvent) -> String {
     let name = text_field(event, "name").unwrap_or_default();
     let mut shown = match text_field(event, "namespace") {
         Some(namespace) => format!("RoleBinding {namespace}/{name}"),
@@ -132,7 +132,7 @@ fn describe_binding(event: &Event) -> String {
     shown
 }
 
-fn describe_binding_event(event: &Event) -> TreeLine {
+fn describe_binding_event(event: &TraceEvent) -> TreeLine {
     let binding = describe_binding(event);
     let allows = bool_field(event, "allows").unwrap_or_default();
     let shown = match (allows, text_field(event, "error"), text_field(event, "rule")) {
@@ -145,14 +145,14 @@ fn describe_binding_event(event: &Event) -> TreeLine {
 }
 
 /// Returns the number of a rule, counted from 1, as the start of a line.
-fn rule_number_prefix(event: &Event) -> String {
+fn rule_number_prefix(event: &TraceEvent) -> String {
     match integer_field(event, "ruleIndex") {
         Some(idx) => format!("rule {}: ", idx.saturating_add(1)),
         None => String::new(),
     }
 }
 
-fn describe_near_miss(event: &Event, question: &AccessQuestion<'_>) -> Option<TreeLine> {
+fn describe_near_miss(event: &TraceEvent, question: &AccessQuestion<'_>) -> Option<TreeLine> {
     let shown = match text_field(event, "lacks")? {
         "subject" => {
             let (what, own) = ["user", "group"]
@@ -203,7 +203,7 @@ fn join_first_entries(texts: &[String]) -> String {
 }
 
 /// Describes the value of a part of a match condition.
-fn describe_condition_part(event: &Event) -> Option<TreeLine> {
+fn describe_condition_part(event: &TraceEvent) -> Option<TreeLine> {
     if let Some(n) = integer_field(event, "leftOut") {
         return Some(TreeLine::new(LineMark::None, format!("{n} more parts")));
     }
@@ -217,7 +217,7 @@ fn describe_condition_part(event: &Event) -> Option<TreeLine> {
 }
 
 /// Describes a match condition. The lines below it show the values of its parts.
-fn describe_condition(event: &Event) -> Option<TreeLine> {
+fn describe_condition(event: &TraceEvent) -> Option<TreeLine> {
     let expression = text_field(event, "expression")?;
     Some(match (bool_field(event, "outcome"), text_field(event, "error")) {
         (Some(holds), _) => TreeLine::new(LineMark::None, format!("{expression} is {holds}")),
@@ -226,7 +226,7 @@ fn describe_condition(event: &Event) -> Option<TreeLine> {
     })
 }
 
-fn describe_policy_line(event: &Event) -> TreeLine {
+fn describe_policy_line(event: &TraceEvent) -> TreeLine {
     let line = integer_field(event, "line").unwrap_or_default();
     let mut parts = Vec::new();
     for name in ["user", "group", "namespace", "resource", "apiGroup", "nonResourcePath"] {
@@ -248,7 +248,7 @@ fn describe_policy_line(event: &Event) -> TreeLine {
     }
 }
 
-fn describe_node_rule(event: &Event) -> TreeLine {
+fn describe_node_rule(event: &TraceEvent) -> TreeLine {
     let verbs = list_field(event, "verbs").join(",");
     let what = match list_field(event, "resources") {
         [] => list_field(event, "nonResourceURLs").join(","),
@@ -264,7 +264,7 @@ fn describe_node_rule(event: &Event) -> TreeLine {
     }
 }
 
-fn describe_node(event: &Event) -> TreeLine {
+fn describe_node(event: &TraceEvent) -> TreeLine {
     let shown = match (text_field(event, "name"), text_field(event, "missing")) {
         (Some(name), _) => format!("is node {name}"),
         (None, Some(missing)) => {
@@ -276,7 +276,7 @@ fn describe_node(event: &Event) -> TreeLine {
     TreeLine::new(LineMark::None, shown)
 }
 
-fn describe_missing_path(event: &Event) -> TreeLine {
+fn describe_missing_path(event: &TraceEvent) -> TreeLine {
     let object = text_field(event, "object").unwrap_or_default();
     let mut shown = if bool_field(event, "isObjectKnown") == Some(true) {
         format!("nothing leads from {object} to this node")

@@ -153,7 +153,7 @@ fn show(answer: &AccessAnswer<'_>) -> String {
 proptest! {
     #[test]
     fn an_explanation_is_the_answer(authorizer in authorizer(), question in question()) {
-        let quiet = authorizer.authorize(&question.attributes(), Recorder::off());
+        let quiet = authorizer.authorize(&question.attributes(), Recorder::disabled());
         let quiet = AccessAnswer::new(&question, quiet);
         let explanation = explain_decision(&authorizer, &question);
         prop_assert_eq!(show(&quiet), show(&explanation.answer));
@@ -194,13 +194,13 @@ fn unknown_events_are_shown_as_they_are() {
             mut recorder: Recorder<'a>,
         ) -> authz::DecisionFuture<'a> {
             let event = || {
-                authz::Event::new("moon")
-                    .with("phase", "full")
-                    .with("isUp", true)
-                    .with("days", 3usize)
-                    .with("seen\u{1b}", vec!["here".to_owned(), "there\u{9b}".to_owned()])
+                authz::TraceEvent::new("moon")
+                    .with_field("phase", "full")
+                    .with_field("isUp", true)
+                    .with_field("days", 3usize)
+                    .with_field("seen\u{1b}", vec!["here".to_owned(), "there\u{9b}".to_owned()])
             };
-            recorder.enter(event).note(|| authz::Event::new("tide"));
+            recorder.enter(event).record(|| authz::TraceEvent::new("tide"));
             Box::pin(std::future::ready(authz::Decision::deny("not tonight")))
         }
     }

@@ -1,11 +1,11 @@
 //! Describes the trace events of webhooks as text.
 
-use authz::Event;
+use authz::TraceEvent;
 
 use super::event_fields::{bool_field, integer_field, text_field};
 
 /// Describes the call of a webhook. The verdict line contains the cause of a failure.
-pub(super) fn describe_call(event: &Event) -> Option<String> {
+pub(super) fn describe_call(event: &TraceEvent) -> Option<String> {
     if bool_field(event, "skipped") == Some(true) {
         return Some("not called, because a match condition is false".to_owned());
     }
@@ -42,7 +42,7 @@ pub(super) fn describe_call(event: &Event) -> Option<String> {
 }
 
 /// Describes the assumed answer of a webhook.
-pub(super) fn describe_assumed_answer(event: &Event) -> Option<String> {
+pub(super) fn describe_assumed_answer(event: &TraceEvent) -> Option<String> {
     let answer = text_field(event, "answer")?;
     Some(match text_field(event, "failurePolicy") {
         Some(policy) => format!("it is assumed to fail, and its failurePolicy is {policy}"),
@@ -54,25 +54,28 @@ pub(super) fn describe_assumed_answer(event: &Event) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn event(cache: &str) -> Event {
-        Event::new("webhook").with("cache", cache)
+    fn event(cache: &str) -> TraceEvent {
+        TraceEvent::new("webhook").with_field("cache", cache)
     }
 
     #[test]
     fn a_call_is_described_with_all_known_fields() {
-        let called = event("miss").with("joined", false).with("attempts", 1i64);
-        let called = called.with("tookMicros", 1_250i64);
-        let refused = |why: &str| event("miss").with("called", false).with("why", why);
+        let called = event("miss").with_field("joined", false).with_field("attempts", 1i64);
+        let called = called.with_field("tookMicros", 1_250i64);
+        let refused = |why: &str| event("miss").with_field("called", false).with_field("why", why);
         for (event, want) in [
             (event("hit"), "not called, because its answer is cached"),
             (
-                Event::new("webhook").with("skipped", true),
+                TraceEvent::new("webhook").with_field("skipped", true),
                 "not called, because a match condition is false",
             ),
-            (called.clone().with("status", 200i64), "called, took 1.25ms, HTTP status 200"),
-            (called.with("error", "no"), "called, took 1.25ms, failed; its failurePolicy decides"),
+            (called.clone().with_field("status", 200i64), "called, took 1.25ms, HTTP status 200"),
             (
-                event("miss").with("joined", true).with("attempts", 5i64),
+                called.with_field("error", "no"),
+                "called, took 1.25ms, failed; its failurePolicy decides",
+            ),
+            (
+                event("miss").with_field("joined", true).with_field("attempts", 5i64),
                 "joined the call of another request, 5 attempts",
             ),
             (
@@ -86,6 +89,6 @@ mod tests {
         ] {
             assert_eq!(describe_call(&event).as_deref(), Some(want));
         }
-        assert_eq!(describe_call(&Event::new("webhook")), None, "an unknown event");
+        assert_eq!(describe_call(&TraceEvent::new("webhook")), None, "an unknown event");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use authz_chain::{Authorizer, Configuration};
+use authz_chain::{AuthorizerConfiguration, Configuration};
 use authz_reload::{AuthorizationModes, AuthorizationPlan};
 use config::authorization_config;
 use config::authorization_config::{LoadOptions, assume_regular_file};
@@ -17,7 +17,7 @@ use crate::file_arguments::read_file_up_to;
 /// The authorizers in order, and the loaded ABAC policies.
 #[derive(Debug, Default)]
 pub(super) struct AuthorizerList {
-    pub(super) authorizers: Vec<Authorizer>,
+    pub(super) authorizers: Vec<AuthorizerConfiguration>,
     /// The policies of the ABAC authorizer; empty if the list has none.
     pub(super) abac_policies: abac::LoadedPolicies,
 }
@@ -54,7 +54,7 @@ impl AuthorizerList {
             Err(usage @ LoadFailure::Usage(_)) => return Err(usage),
         };
         let policy_file = flags.authorization_policy_file.as_ref();
-        let has_abac = authorizers.contains(&Authorizer::Abac);
+        let has_abac = authorizers.contains(&AuthorizerConfiguration::Abac);
         let abac_policies = match has_abac.then(|| load_abac_policies(policy_file)).transpose() {
             Ok(policies) => policies.unwrap_or_default(),
             Err(problem) => {

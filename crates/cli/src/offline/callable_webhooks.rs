@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use authz_chain::{Authorizer, AuthorizerType, Configuration};
+use authz_chain::{AuthorizerConfiguration, AuthorizerType, Configuration};
 use authz_reload::{
     AuthorizationModes, AuthorizationPlan, AuthorizerBuilder, ConfigOrigin, ConfigSource,
     Generation, NoObservers,
@@ -22,7 +22,7 @@ use super::load_failure::LoadFailure;
 /// The connection file of a webhook is missing or invalid.
 pub(super) fn build_callable_webhooks(
     plan: &AuthorizationPlan,
-    called: Vec<Authorizer>,
+    called: Vec<AuthorizerConfiguration>,
     directory: &Path,
 ) -> Result<BTreeMap<String, Arc<Webhook>>, LoadFailure> {
     if called.is_empty() {
@@ -56,7 +56,7 @@ pub(super) fn build_callable_webhooks(
 fn build_from_config_file(
     builder: &AuthorizerBuilder,
     path: &Path,
-    called: Vec<Authorizer>,
+    called: Vec<AuthorizerConfiguration>,
 ) -> Result<Generation, LoadFailure> {
     let configuration = Configuration::new(called).map_err(LoadFailure::from_message)?;
     let origin =

@@ -36,7 +36,7 @@ pub(crate) fn missing_group_hint(
 ) -> Option<String> {
     let user = add_authenticated_group(&question.user).filter(|_| !authorizer.calls_webhooks())?;
     let attributes = Attributes { user: Some(&user), ..question.attributes() };
-    let outcome = authorizer.authorize(&attributes, Recorder::off());
+    let outcome = authorizer.authorize(&attributes, Recorder::disabled());
     (outcome.decision.verdict == Verdict::Allow).then(|| {
         format!(
             "the request is allowed with the group {AUTHENTICATED}, which the question lacks and \

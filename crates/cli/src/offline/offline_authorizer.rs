@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use authz::{Attributes, Recorder};
-use authz_chain::{Authorizer, Chain, ChainDecision, Member, Webhook};
-use authz_rbac::{Extras, Snapshot};
+use authz_chain::{AuthorizerConfiguration, Chain, ChainDecision, Member, WebhookConfiguration};
+use authz_rbac::{ExtrasPolicy, Snapshot};
 use authz_reload::AuthorizationPlan;
 use manifests::abac;
 use manifests::rbac;
@@ -145,8 +145,8 @@ fn build_chain(
 ) -> Result<Chain, LoadFailure> {
     let AuthorizerList { authorizers, abac_policies } = order;
     check_assumed_webhook_names(&flags.webhook, &authorizers)?;
-    let is_called = |authorizer: &&Authorizer| {
-        let is_webhook = matches!(authorizer, Authorizer::Webhook(_));
+    let is_called = |authorizer: &&AuthorizerConfiguration| {
+        let is_webhook = matches!(authorizer, AuthorizerConfiguration::Webhook(_));
         let is_skipped = webhooks == WebhookMode::Skip;
         is_webhook && !is_skipped && assumed_answer(&flags.webhook, authorizer.name()).is_none()
     };
@@ -154,12 +154,12 @@ fn build_chain(
     let called = callable_webhooks::build_callable_webhooks(plan, called, directory)?;
     let built_in = build_built_in_members(flags, abac_policies, objects)?;
     let members = authorizers.iter().map(|authorizer| match authorizer {
-        Authorizer::Abac => built_in.abac.clone(),
-        Authorizer::AlwaysAllow => Member::AlwaysAllow,
-        Authorizer::AlwaysDeny => Member::AlwaysDeny,
-        Authorizer::Node => built_in.node.clone(),
-        Authorizer::Rbac => built_in.rbac.clone(),
-        Authorizer::Webhook(webhook) => match called.get(webhook.name.as_str()) {
+        AuthorizerConfiguration::Abac => built_in.abac.clone(),
+        AuthorizerConfiguration::AlwaysAllow => Member::AlwaysAllow,
+        AuthorizerConfiguration::AlwaysDeny => Member::AlwaysDeny,
+        AuthorizerConfiguration::Node => built_in.node.clone(),
+        AuthorizerConfiguration::Rbac => built_in.rbac.clone(),
+        AuthorizerConfiguration::Webhook(webhook) => match called.get(webhook.name.as_str()) {
             Some(webhook) => Member::Webhook(Arc::clone(webhook)),
             None => build_stand_in_member(webhook, &flags.webhook),
         },
@@ -194,7 +194,7 @@ fn build_built_in_members(
     }
     // A server adds missing default roles and bindings when it starts.
     if flags.bootstrap_policy {
-        authz_rbac::bootstrap(&mut snapshot, &defaults, Extras::Keep);
+        authz_rbac::reconcile_bootstrap_policy(&mut snapshot, &defaults, ExtrasPolicy::Keep);
     } else {
         snapshot.aggregate_roles();
     }
@@ -205,8 +205,8 @@ fn build_built_in_members(
     })
 }
 
-fn build_stand_in_member(webhook: &Webhook, assumptions: &[AssumedWebhookAnswer]) -> Member {
-    let Webhook { name, settings } = webhook;
+fn build_stand_in_member(webhook: &WebhookConfiguration, assumptions: &[AssumedWebhookAnswer]) -> Member {
+    let WebhookConfiguration { name, settings } = webhook;
     let assumed = assumed_answer(assumptions, name.as_str());
     let conditions = settings.match_conditions.clone();
     let stand_in = WebhookStandIn::new(name.as_str(), conditions, settings.failure_policy, assumed);
@@ -216,10 +216,11 @@ fn build_stand_in_member(webhook: &Webhook, assumptions: &[AssumedWebhookAnswer]
 /// Rejects `--webhook` for a name that no webhook has.
 fn check_assumed_webhook_names(
     assumptions: &[AssumedWebhookAnswer],
-    authorizers: &[Authorizer],
+    authorizers: &[AuthorizerConfiguration],
 ) -> Result<(), LoadFailure> {
-    let webhooks = authorizers.iter().filter(|own| matches!(own, Authorizer::Webhook(_)));
-    let webhooks: Vec<&str> = webhooks.map(Authorizer::name).collect();
+    let webhooks =
+        authorizers.iter().filter(|own| matches!(own, AuthorizerConfiguration::Webhook(_)));
+    let webhooks: Vec<&str> = webhooks.map(AuthorizerConfiguration::name).collect();
     let unknown: Vec<String> = assumptions
         .iter()
         .filter(|assumption| !webhooks.contains(&assumption.webhook_name.as_str()))

@@ -4,8 +4,8 @@
 use std::str::FromStr;
 
 use authz::{
-    Attributes, Authorizer, Decision, DecisionFuture, DeniedSubjects, EvaluationErrors, Event,
-    Recorder, Rules, Subjects, User, Verdict,
+    Attributes, Authorizer, Decision, DecisionFuture, DeniedSubjects, EvaluationErrors, Recorder,
+    Rules, Subjects, TraceEvent, User, Verdict,
 };
 use authz_webhook::{FailurePolicy, IncludedSelectors, MatchConditions, MatchResult, ReviewSpec};
 
@@ -76,7 +76,7 @@ impl WebhookStandIn {
         failure_policy: FailurePolicy,
         assumed_answer: Option<AssumedAnswer>,
     ) -> Self {
-        let selectors = match_conditions.selectors();
+        let selectors = match_conditions.used_selectors();
         Self { name: name.to_owned(), match_conditions, selectors, failure_policy, assumed_answer }
     }
 
@@ -85,19 +85,21 @@ impl WebhookStandIn {
         match self.match_conditions.evaluate_recorded(&request, recorder) {
             MatchResult::Excluded { .. } => Decision::no_opinion(""),
             MatchResult::Failed(error) => {
-                recorder
-                    .note(|| Event::new("failurePolicy").with("is", self.failure_policy.name()));
+                recorder.record(|| {
+                    TraceEvent::new("failurePolicy").with_field("is", self.failure_policy.name())
+                });
                 self.apply_failure_policy(EvaluationErrors::message(error))
             }
             MatchResult::Matched => match self.assumed_answer {
                 Some(AssumedAnswer::Verdict(verdict)) => {
-                    recorder.note(|| Event::new("assumed").with("answer", verdict.name()));
+                    recorder
+                        .record(|| TraceEvent::new("assumed").with_field("answer", verdict.name()));
                     Decision { verdict, ..Decision::default() }
                 }
                 Some(AssumedAnswer::Error) => {
-                    recorder.note(|| {
-                        let event = Event::new("assumed").with("answer", "error");
-                        event.with("failurePolicy", self.failure_policy.name())
+                    recorder.record(|| {
+                        let event = TraceEvent::new("assumed").with_field("answer", "error");
+                        event.with_field("failurePolicy", self.failure_policy.name())
                     });
                     let message = format!("webhook {:?} is assumed to fail", self.name);
                     self.apply_failure_policy(EvaluationErrors::message(message))
@@ -130,7 +132,7 @@ impl Authorizer for WebhookStandIn {
     }
 
     fn rules_for(&self, _: &User, _: &str) -> Rules {
-        Rules::unknown("webhook authorizer does not support user rule resolution")
+        Rules::unlistable("webhook authorizer does not support user rule resolution")
     }
 
     /// The subjects that match conditions exclude can not be listed, so an assumed answer applies only
@@ -153,7 +155,7 @@ impl Authorizer for WebhookStandIn {
             Some(Verdict::NoOpinion) => Subjects::default(),
             // No flag sets `Unavailable`.
             Some(Verdict::Unavailable(_)) | None => {
-                Subjects::unknown("webhook authorizer cannot enumerate subjects")
+                Subjects::unlistable("webhook authorizer cannot enumerate subjects")
             }
         }
     }
@@ -184,7 +186,7 @@ mod tests {
     fn decide(condition: &str, assumed: Option<AssumedAnswer>, policy: FailurePolicy) -> Decision {
         let stand_in = test_stand_in("w", &[condition], policy == FailurePolicy::Deny, assumed);
         let attributes = Attributes { user: None, verb: "get", target: Target::Path("/x") };
-        stand_in.decide(&attributes, &mut Recorder::off())
+        stand_in.decide(&attributes, &mut Recorder::disabled())
     }
 
     #[test]

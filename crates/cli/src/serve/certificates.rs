@@ -51,7 +51,7 @@ pub(super) fn bind_listener(
     log: Log,
 ) -> anyhow::Result<Listener> {
     let certificate = Arc::new(ReloadingCertificate::load(pki.serving_certificate.clone())?);
-    let tls = Arc::new(https_server::server_config(Arc::clone(&certificate))?);
+    let tls = Arc::new(https_server::tls_server_config(Arc::clone(&certificate))?);
     let listener = Listener::bind(address, tls)?;
     tokio::spawn(certificate.keep_reloading(RELOAD_INTERVAL, move |result| match result {
         Ok(()) => log.notice("serving certificate reloaded", &[]),

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use authz_chain::{AuthorizerType, DecisionObserver};
 use authz_reload::{AppliedConfig, AuthorizationObservers, ReloadStatus};
 use authz_webhook::{
-    AttemptResult, CacheEvent, FailOpenCause, MatchOutcome, Rejection, WebhookObserver,
+    AttemptResult, CacheEvent, CallRejection, FailOpenCause, MatchResultKind, WebhookObserver,
 };
 use metrics::AuthorizationMetrics;
 use server::Log;
@@ -48,33 +48,33 @@ struct WebhookLogObserver {
 }
 
 impl WebhookObserver for WebhookLogObserver {
-    fn attempted(&self, result: AttemptResult, took: Duration) {
-        self.metrics.attempted(result, took);
+    fn on_attempt(&self, result: AttemptResult, took: Duration) {
+        self.metrics.on_attempt(result, took);
     }
 
-    fn failed(&self, why: &str) {
-        self.metrics.failed(why);
+    fn on_call_failure(&self, why: &str) {
+        self.metrics.on_call_failure(why);
         self.log
             .warn("authorization webhook call failed", &[("webhook", &self.name), ("why", &why)]);
     }
 
-    fn failed_open(&self, cause: FailOpenCause, result: Option<AttemptResult>) {
-        self.metrics.failed_open(cause, result);
+    fn on_fail_open(&self, cause: FailOpenCause, result: Option<AttemptResult>) {
+        self.metrics.on_fail_open(cause, result);
     }
 
-    fn matched(&self, took: Duration, outcome: MatchOutcome) {
-        self.metrics.matched(took, outcome);
+    fn on_match(&self, took: Duration, outcome: MatchResultKind) {
+        self.metrics.on_match(took, outcome);
     }
 
-    fn cache(&self, event: CacheEvent) {
-        self.metrics.cache(event);
+    fn on_cache_event(&self, event: CacheEvent) {
+        self.metrics.on_cache_event(event);
     }
 
-    fn joined(&self) {
-        self.metrics.joined();
+    fn on_shared_call(&self) {
+        self.metrics.on_shared_call();
     }
 
-    fn rejected(&self, why: Rejection) {
-        self.metrics.rejected(why);
+    fn on_rejection(&self, why: CallRejection) {
+        self.metrics.on_rejection(why);
     }
 }

@@ -1,7 +1,7 @@
 //! A configuration as JSON, with its defaults filled in.
 
-use authz_chain::{Authorizer, Configuration};
-use authz_webhook::{Caching, Connection, MatchConditions, WebhookSettings};
+use authz_chain::{AuthorizerConfiguration, Configuration};
+use authz_webhook::{CacheSettings, Connection, MatchConditions, WebhookSettings};
 use serde_json::{Value, json};
 
 /// Converts a configuration to the form of version `v1`, without `kind` and `apiVersion`.
@@ -11,19 +11,19 @@ pub fn configuration_to_json(configuration: &Configuration) -> Value {
     json!({ "authorizers": authorizers })
 }
 
-fn authorizer_to_json(authorizer: &Authorizer) -> Value {
+fn authorizer_to_json(authorizer: &AuthorizerConfiguration) -> Value {
     let kind = authorizer.authorizer_type().name();
     match authorizer {
-        Authorizer::Webhook(webhook) => json!({
+        AuthorizerConfiguration::Webhook(webhook) => json!({
             "type": kind,
             "name": authorizer.name(),
             "webhook": webhook_to_json(&webhook.settings),
         }),
-        Authorizer::Abac
-        | Authorizer::AlwaysAllow
-        | Authorizer::AlwaysDeny
-        | Authorizer::Node
-        | Authorizer::Rbac => json!({ "type": kind, "name": authorizer.name() }),
+        AuthorizerConfiguration::Abac
+        | AuthorizerConfiguration::AlwaysAllow
+        | AuthorizerConfiguration::AlwaysDeny
+        | AuthorizerConfiguration::Node
+        | AuthorizerConfiguration::Rbac => json!({ "type": kind, "name": authorizer.name() }),
     }
 }
 
@@ -54,7 +54,7 @@ fn webhook_to_json(settings: &WebhookSettings) -> Value {
     })
 }
 
-fn format_ttl(caching: Caching) -> String {
+fn format_ttl(caching: CacheSettings) -> String {
     format_duration(caching.ttl())
 }
 

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use authz_chain::{Authorizer, AuthorizerName, AuthorizerType, Webhook};
+use authz_chain::{AuthorizerConfiguration, AuthorizerName, AuthorizerType, WebhookConfiguration};
 use authz_webhook::ConditionCompiler;
 use document::ValidationReport;
 use document::hint::did_you_mean;
@@ -31,7 +31,7 @@ pub(super) fn convert_authorizers(
     configuration: &unvalidated_config::Configuration,
     rules: &ValidationRules<'_>,
     report: &mut ValidationReport,
-) -> Vec<Authorizer> {
+) -> Vec<AuthorizerConfiguration> {
     let at = FieldPath::root("authorizers");
     if configuration.authorizers.is_empty() {
         let error = at.required("at least one authorization mode must be defined");
@@ -60,7 +60,7 @@ fn convert_authorizer<'w>(
     rules: &ValidationRules<'_>,
     seen: &mut SeenAuthorizers<'w>,
     report: &mut ValidationReport,
-) -> Option<Authorizer> {
+) -> Option<AuthorizerConfiguration> {
     let kind = entry.kind.value.as_str();
     let at_type = at.child("type");
     if kind.is_empty() {
@@ -87,14 +87,17 @@ fn convert_authorizer<'w>(
             return None;
         };
         let settings = convert_webhook(at, webhook, rules, &mut seen.compiler, report);
-        return Some(Authorizer::Webhook(Box::new(Webhook { name: name?, settings: settings? })));
+        return Some(AuthorizerConfiguration::Webhook(Box::new(WebhookConfiguration {
+            name: name?,
+            settings: settings?,
+        })));
     }
     if let Some(webhook) = &entry.webhook {
         let error =
             at.child("webhook").invalid("non-null", "may only be specified when type=Webhook");
         report.add_fault_at_span(error, webhook.span);
     }
-    Authorizer::built_in(kind?)
+    AuthorizerConfiguration::from_built_in_type(kind?)
 }
 
 /// The name must be present, unique, and a DNS-1123 subdomain.

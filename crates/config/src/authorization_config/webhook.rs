@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use authz_webhook::{
-    AbsolutePath, Caching, ConditionCompiler, ConditionError, ConditionIssue, Connection,
+    AbsolutePath, CacheSettings, ConditionCompiler, ConditionError, ConditionIssue, Connection,
     FailurePolicy, MATCH_CONDITIONS_MAX, MatchCondition, MatchConditions, ReviewVersion, Timeout,
     WebhookSettings,
 };
@@ -42,11 +42,11 @@ pub(super) fn convert_webhook(
         convert_conditions(&at.child("matchConditions"), webhook, rules, compiler, report)?;
     Some(WebhookSettings {
         timeout: timeout?,
-        authorized_caching: Caching::new(
+        authorized_caching: CacheSettings::new(
             authorized_ttl?,
             webhook.cache_authorized_requests.unwrap_or(true),
         ),
-        unauthorized_caching: Caching::new(
+        unauthorized_caching: CacheSettings::new(
             unauthorized_ttl?,
             webhook.cache_unauthorized_requests.unwrap_or(true),
         ),

@@ -1,6 +1,6 @@
 //! One line of a policy file.
 
-use authz_abac::{Policy, Spec};
+use authz_abac::{Policy, PolicySpec};
 use document::{Entry, Span, Value, hint, json};
 
 use super::load::LoadOptions;
@@ -92,10 +92,10 @@ pub(super) fn parse_policy_line(
     let mut unknown_fields = Vec::new();
     let policy = match version {
         PolicyLineVersion::V1beta1 => {
-            Policy::v1beta1(number, read_v1beta1_spec(entries, &mut unknown_fields)?)
+            Policy::from_v1beta1(number, read_v1beta1_spec(entries, &mut unknown_fields)?)
         }
         PolicyLineVersion::V0 | PolicyLineVersion::Unversioned => {
-            Policy::v0(number, read_v0_spec(entries, version, legacy_kind, &mut unknown_fields)?)
+            Policy::from_v0(number, read_v0_spec(entries, version, legacy_kind, &mut unknown_fields)?)
         }
     };
     if let Some(unknown) = unknown_fields.first_mut().filter(|_| options.is_strict) {
@@ -159,8 +159,8 @@ fn read_line_version(
 fn read_v1beta1_spec(
     entries: &[Entry],
     unknown: &mut Vec<UnknownField>,
-) -> Result<Spec, PolicyLineError> {
-    let mut spec = Spec::default();
+) -> Result<PolicySpec, PolicyLineError> {
+    let mut spec = PolicySpec::default();
     for entry in entries {
         match (entry.key.as_str(), &entry.value.value) {
             ("apiVersion" | "kind", _) | ("spec", Value::Null) => {}
@@ -185,7 +185,7 @@ fn read_v1beta1_spec(
 }
 
 /// Sets one field of a spec. Returns false if a spec has no field of this name.
-fn set_spec_field(spec: &mut Spec, entry: &Entry) -> Result<bool, PolicyLineError> {
+fn set_spec_field(spec: &mut PolicySpec, entry: &Entry) -> Result<bool, PolicyLineError> {
     let part = match entry.key.as_str() {
         "readonly" => {
             set_bool(&mut spec.is_readonly, entry)?;
@@ -212,8 +212,8 @@ fn read_v0_spec(
     version: PolicyLineVersion,
     legacy_kind: TextField<'_>,
     unknown: &mut Vec<UnknownField>,
-) -> Result<Spec, PolicyLineError> {
-    let mut spec = Spec::default();
+) -> Result<PolicySpec, PolicyLineError> {
+    let mut spec = PolicySpec::default();
     let mut ns = TextField::default();
     for entry in entries {
         match entry.key.as_str() {

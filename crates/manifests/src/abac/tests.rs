@@ -38,7 +38,7 @@ fn is_allowed(loaded: &LoadedPolicies, question: &str) -> bool {
         }
     };
     let attributes = Attributes { user: Some(&user), verb, target };
-    let decision = loaded.snapshot.authorize(&attributes, Recorder::off());
+    let decision = loaded.snapshot.authorize(&attributes, Recorder::disabled());
     assert!(decision.error.is_none());
     match decision.verdict {
         Verdict::Allow => {

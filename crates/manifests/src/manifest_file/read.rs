@@ -403,12 +403,12 @@ fn file_fault(message: String, span: Span) -> SpannedFault {
 /// Returns the name fields that an object lacks although the node authorizer needs them.
 fn missing_name_fields(object: &Object, is_namespaced: bool) -> Vec<&'static str> {
     let matters = match object {
-        Object::Node(node::Object::Pod(pod)) => !pod.node_name.is_empty(),
-        Object::Node(node::Object::PersistentVolume(volume)) => volume.claim.is_some(),
+        Object::Node(node::GraphObject::Pod(pod)) => !pod.node_name.is_empty(),
+        Object::Node(node::GraphObject::PersistentVolume(volume)) => volume.claim.is_some(),
         Object::Node(
-            node::Object::VolumeAttachment(object)
-            | node::Object::ResourceSlice(object)
-            | node::Object::PodCertificateRequest(object),
+            node::GraphObject::VolumeAttachment(object)
+            | node::GraphObject::ResourceSlice(object)
+            | node::GraphObject::PodCertificateRequest(object),
         ) => !object.node_name.is_empty(),
         Object::Rbac(_) => false,
     };

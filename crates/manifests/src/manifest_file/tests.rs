@@ -376,7 +376,7 @@ fn objects_of_nodes_are_taken_as_they_are() {
     let pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: p, namespace: team, namespace: team}\n\
                spec: {nodeName: node1, volumes: [{secret: {secretName: s}}], unknown: 1}\n";
     accepted(pod, &["Pod team/p"]);
-    let Object::Node(authz_node::Object::Pod(pod)) = &read_text(pod).objects[0].object else {
+    let Object::Node(authz_node::GraphObject::Pod(pod)) = &read_text(pod).objects[0].object else {
         panic!("a pod");
     };
     assert_eq!((pod.node_name.as_str(), pod.secrets.as_slice()), ("node1", &["s".to_owned()][..]));

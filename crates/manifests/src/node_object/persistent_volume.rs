@@ -1,6 +1,6 @@
 //! Persistent volumes and the secrets that a kubelet needs to mount them.
 
-use authz_node::{PersistentVolume, SecretReference, VolumeClaim};
+use authz_node::{ClaimReference, PersistentVolume, SecretReference};
 use serde_json::Value;
 
 use super::{first_object_member, text_or_empty};
@@ -18,7 +18,7 @@ pub(super) fn parse_persistent_volume(object: &Value) -> PersistentVolume {
     let claim = &spec["claimRef"];
     PersistentVolume {
         name: text_or_empty(&object["metadata"]["name"]),
-        claim: claim.is_object().then(|| VolumeClaim {
+        claim: claim.is_object().then(|| ClaimReference {
             namespace: text_or_empty(&claim["namespace"]),
             name: text_or_empty(&claim["name"]),
         }),

@@ -30,7 +30,7 @@ pub(super) fn parse_pod(object: &Value) -> Pod {
         namespace: text_or_empty(&metadata["namespace"]),
         name: text_or_empty(&metadata["name"]),
         node_name: text_or_empty(&spec["nodeName"]),
-        is_mirror: metadata["annotations"].get(MIRROR_ANNOTATION).is_some(),
+        is_mirror_pod: metadata["annotations"].get(MIRROR_ANNOTATION).is_some(),
         service_account_name: text_or_empty(&spec["serviceAccountName"]),
         secrets: array_items(&spec["imagePullSecrets"])
             .map(|own| text_or_empty(&own["name"]))

@@ -1,4 +1,4 @@
-use authz_node::{PersistentVolume, SecretReference, VolumeClaim};
+use authz_node::{ClaimReference, PersistentVolume, SecretReference};
 use serde_json::json;
 
 use super::*;
@@ -9,7 +9,7 @@ fn pod(spec: Value, status: Value) -> authz_node::Pod {
         "metadata": {"name": "p", "namespace": "ns", "uid": "u"},
     });
     match parse_node_object(&object) {
-        Some(Object::Pod(pod)) => *pod,
+        Some(GraphObject::Pod(pod)) => *pod,
         other => panic!("{other:?}"),
     }
 }
@@ -35,7 +35,7 @@ fn containers_of_every_sort_refer_to_secrets_and_config_maps() {
     assert_eq!(pod.secrets, ["pull", "s1", "sk1", "s2", "sk2", "s3", "sk3"]);
     assert_eq!(pod.config_maps, ["c1", "ck1", "c2", "ck2", "c3", "ck3"]);
     assert_eq!((pod.node_name.as_str(), pod.service_account_name.as_str()), ("n", "sa"));
-    assert!(!pod.is_mirror);
+    assert!(!pod.is_mirror_pod);
 }
 
 #[test]
@@ -101,7 +101,7 @@ fn the_annotation_marks_mirror_pods_whatever_its_value() {
         "apiVersion": "v1", "kind": "Pod",
         "metadata": {"annotations": {"kubernetes.io/config.mirror": ""}},
     });
-    assert!(matches!(parse_node_object(&object), Some(Object::Pod(pod)) if pod.is_mirror));
+    assert!(matches!(parse_node_object(&object), Some(GraphObject::Pod(pod)) if pod.is_mirror_pod));
 }
 
 #[test]
@@ -144,10 +144,10 @@ fn volumes_name_secrets_in_their_own_ways() {
         };
         let want = PersistentVolume {
             name: "pv".to_owned(),
-            claim: Some(VolumeClaim { namespace: "ns".to_owned(), name: "v".to_owned() }),
+            claim: Some(ClaimReference { namespace: "ns".to_owned(), name: "v".to_owned() }),
             secrets: want.iter().map(secret).collect(),
         };
-        assert_eq!(parse_node_object(&object), Some(Object::PersistentVolume(want)), "{kind}");
+        assert_eq!(parse_node_object(&object), Some(GraphObject::PersistentVolume(want)), "{kind}");
     }
 }
 
@@ -165,6 +165,6 @@ fn other_objects_teach_nothing() {
     let object = json!({"apiVersion": "v1", "kind": "Pod", "metadata": [], "spec": {
         "volumes": {"a": 1}, "containers": [1, {"env": "x", "envFrom": [null]}], "nodeName": 3,
     }});
-    let empty = Object::Pod(Box::default());
+    let empty = GraphObject::Pod(Box::default());
     assert_eq!(parse_node_object(&object), Some(empty));
 }

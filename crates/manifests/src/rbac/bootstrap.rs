@@ -1,6 +1,6 @@
 //! Decodes the default roles and bindings.
 
-use authz_rbac::{BOOTSTRAP_POLICY_JSON, BootstrapPolicy, resource_access_reviewer};
+use authz_rbac::{BOOTSTRAP_POLICY_JSON, BootstrapPolicy, resource_access_reviewer_role};
 use serde_json::Value;
 
 use super::decode::{DecodeError, Object, decode};
@@ -24,6 +24,6 @@ pub fn bootstrap_policy() -> Result<BootstrapPolicy, DecodeError> {
             Err(faults) => return Err(DecodeError::Malformed(serde::de::Error::custom(faults))),
         }
     }
-    policy.roles.push(resource_access_reviewer());
+    policy.roles.push(resource_access_reviewer_role());
     Ok(policy)
 }

@@ -1,7 +1,8 @@
 //! Each validation rule of the four kinds, with an accepted and a refused object.
 
 use authz_rbac::{
-    BOOTSTRAP_POLICY_JSON, BootstrapPolicy, Extras, Snapshot, bootstrap, resource_access_reviewer,
+    BOOTSTRAP_POLICY_JSON, BootstrapPolicy, ExtrasPolicy, Snapshot, reconcile_bootstrap_policy,
+    resource_access_reviewer_role,
 };
 use serde_json::{Value, json};
 
@@ -313,24 +314,27 @@ fn the_default_objects_are_valid_and_survive_a_round_trip() {
     assert_eq!(n_objects, 73 + 54 + 7 + 7);
     let policy = bootstrap_policy().unwrap();
     assert_eq!(policy.roles.len() + policy.bindings.len(), n_objects + 1);
-    let added = encode(&Object::Role(resource_access_reviewer())).unwrap();
+    let added = encode(&Object::Role(resource_access_reviewer_role())).unwrap();
     assert!(decode(&added).unwrap().into_valid().is_ok());
 }
 
 #[test]
 fn aggregation_makes_of_the_defaults_what_kubernetes_makes_of_them() {
     let mut policy = bootstrap_policy().unwrap();
-    policy.roles.retain(|role| *role != resource_access_reviewer());
+    policy.roles.retain(|role| *role != resource_access_reviewer_role());
     let mut snapshot = Snapshot::default();
-    let changes = bootstrap(&mut snapshot, &policy, Extras::Keep);
+    let changes = reconcile_bootstrap_policy(&mut snapshot, &policy, ExtrasPolicy::Keep);
     assert!(changes.len() >= policy.roles.len() + policy.bindings.len());
     for value in data()["aggregatedClusterRoles"].as_array().unwrap() {
         let name = value["metadata"]["name"].as_str().unwrap();
         let role = snapshot.role("", name).unwrap();
         assert_eq!(encode(&Object::Role(role.as_ref().clone())).unwrap(), *value, "{name}");
     }
-    assert!(bootstrap(&mut snapshot, &policy, Extras::Keep).is_empty());
-    assert!(bootstrap(&mut snapshot, &BootstrapPolicy::default(), Extras::Keep).is_empty());
+    assert!(reconcile_bootstrap_policy(&mut snapshot, &policy, ExtrasPolicy::Keep).is_empty());
+    assert!(
+        reconcile_bootstrap_policy(&mut snapshot, &BootstrapPolicy::default(), ExtrasPolicy::Keep)
+            .is_empty()
+    );
 }
 
 #[test]

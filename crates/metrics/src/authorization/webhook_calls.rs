@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use authz_chain::AuthorizerType;
-use authz_webhook::{AttemptResult, CacheEvent, FailOpenCause, MatchOutcome, Rejection};
+use authz_webhook::{AttemptResult, CacheEvent, CallRejection, FailOpenCause, MatchResultKind};
 use prometheus::proto::MetricFamily;
 
 use super::families;
@@ -99,20 +99,20 @@ struct InFlightRejectionCounters {
 }
 
 impl InFlightRejectionCounters {
-    fn counter_of(&self, reason: Rejection) -> &AtomicU64 {
+    fn counter_of(&self, reason: CallRejection) -> &AtomicU64 {
         match reason {
-            Rejection::TooManyInFlight => &self.n_too_many_in_flight,
-            Rejection::TooManyOfUser => &self.n_too_many_of_user,
+            CallRejection::TooManyInFlight => &self.n_too_many_in_flight,
+            CallRejection::TooManyOfUser => &self.n_too_many_of_user,
         }
     }
 }
 
 impl authz_webhook::WebhookObserver for WebhookCounters {
-    fn attempted(&self, result: AttemptResult, took: Duration) {
+    fn on_attempt(&self, result: AttemptResult, took: Duration) {
         self.call_durations.histogram_of(result).observe(&CALL_BUCKETS_NS, took);
     }
 
-    fn failed_open(&self, cause: FailOpenCause, result: Option<AttemptResult>) {
+    fn on_fail_open(&self, cause: FailOpenCause, result: Option<AttemptResult>) {
         match result {
             // Kubernetes does not count requests for which no call was made.
             None => {}
@@ -125,7 +125,7 @@ impl authz_webhook::WebhookObserver for WebhookCounters {
         by_cause.filter(|(own, _)| *own == cause).for_each(|(_, counter)| increment(counter));
     }
 
-    fn matched(&self, took: Duration, outcome: MatchOutcome) {
+    fn on_match(&self, took: Duration, outcome: MatchResultKind) {
         let counters = self.without_call_counters.stripe_of_this_thread();
         counters.condition_durations.observe(&CONDITION_BUCKETS_NS, took);
         if outcome.is_excluded() {
@@ -136,7 +136,7 @@ impl authz_webhook::WebhookObserver for WebhookCounters {
         }
     }
 
-    fn cache(&self, event: CacheEvent) {
+    fn on_cache_event(&self, event: CacheEvent) {
         increment(match event {
             CacheEvent::Hit => &self.without_call_counters.stripe_of_this_thread().n_cache_hits,
             CacheEvent::Miss => &self.cache_counters.n_misses,
@@ -147,11 +147,11 @@ impl authz_webhook::WebhookObserver for WebhookCounters {
         });
     }
 
-    fn joined(&self) {
+    fn on_shared_call(&self) {
         increment(&self.n_joined_calls);
     }
 
-    fn rejected(&self, reason: Rejection) {
+    fn on_rejection(&self, reason: CallRejection) {
         increment(self.rejection_counters.counter_of(reason));
     }
 }
@@ -270,16 +270,16 @@ impl WebhookFamilies {
         }
 
         self.joined_calls.push_counter(&[name], load_counter(&counters.n_joined_calls));
-        for reason in Rejection::ALL {
+        for reason in CallRejection::ALL {
             let counter = counters.rejection_counters.counter_of(reason);
             self.rejections.push_counter(&[name, reason.name()], load_counter(counter));
         }
     }
 
     fn push_health(&mut self, name: &str, health: &authz_webhook::WebhookHealth) {
-        self.cache_entries.push_gauge(&[name], health.cache_entries as f64);
+        self.cache_entries.push_gauge(&[name], health.n_cached_answers as f64);
         self.cache_bytes.push_gauge(&[name], health.cache_bytes as f64);
-        self.calls_in_flight.push_gauge(&[name], health.in_flight as f64);
+        self.calls_in_flight.push_gauge(&[name], health.n_in_flight as f64);
     }
 
     fn into_families(self) -> Vec<MetricFamily> {

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use api_object::{GroupResource, Status, Tree};
 use authz_rbac::{
-    CHECK_STEPS_MAX, QUICK_CHECK_STEPS_MAX, Refusal, Snapshot, bind_target, escalate_target,
+    CHECK_STEPS_MAX, EscalationRefusal, QUICK_CHECK_STEPS_MAX, Snapshot, bind_check_target,
+    escalate_check_target,
 };
 use field_errors::{FieldErrors, FieldPath};
 use manifests::rbac::Object;
@@ -40,9 +41,11 @@ pub(super) async fn check_escalation(
     let object = decode_rbac_object(ctx, new)?;
     let authorized = match &object {
         Object::Role(role) => {
-            authorize_target(ctx, "escalate", &escalate_target(role, ctx.name)).await?
+            authorize_target(ctx, "escalate", &escalate_check_target(role, ctx.name)).await?
         }
-        Object::Binding(binding) => authorize_target(ctx, "bind", &bind_target(binding)).await?,
+        Object::Binding(binding) => {
+            authorize_target(ctx, "bind", &bind_check_target(binding)).await?
+        }
     };
     if authorized.is_ok() {
         return Ok(EscalationProof(()));
@@ -56,7 +59,7 @@ pub(super) async fn check_escalation(
         }
     };
     let outcome = match check(QUICK_CHECK_STEPS_MAX) {
-        Err(Refusal::TooManySteps) => {
+        Err(EscalationRefusal::TooManySteps) => {
             let Ok(permit) =
                 ctx.server.escalation_checks.acquire(authz::user_limit_key(&user.name))
             else {
@@ -85,20 +88,20 @@ fn decode_rbac_object(ctx: &RequestContext<'_>, tree: &Tree) -> Result<Object, S
     })
 }
 
-fn escalation_refusal_status(ctx: &RequestContext<'_>, name: &str, refusal: Refusal) -> Status {
+fn escalation_refusal_status(ctx: &RequestContext<'_>, name: &str, refusal: EscalationRefusal) -> Status {
     match refusal {
-        Refusal::RoleNotFound { resource, name } => {
+        EscalationRefusal::RoleNotFound { resource, name } => {
             Status::not_found(&GroupResource::new(authz_rbac::GROUP, resource), &name)
         }
-        Refusal::UnsupportedKind(error) => Status::unexpected(error.to_string()),
-        Refusal::TooManyCombinations(_) | Refusal::TooManySteps => {
+        EscalationRefusal::UnsupportedKind(error) => Status::unexpected(error.to_string()),
+        EscalationRefusal::TooManyCombinations(_) | EscalationRefusal::TooManySteps => {
             let is_binding = ctx.resource.kind.ends_with("Binding");
             let at = FieldPath::root(if is_binding { "roleRef" } else { "rules" });
             let mut errors = FieldErrors::new();
             errors.push(at.forbidden(&refusal.to_string()));
             Status::invalid(&ctx.resource.group_kind(), name, &errors)
         }
-        Refusal::NotHeld(_) | Refusal::Aggregation => {
+        EscalationRefusal::NotHeld(_) | EscalationRefusal::Aggregation => {
             Status::forbidden(&ctx.resource.group_resource(), name, &refusal.to_string())
         }
     }
@@ -110,15 +113,15 @@ fn check_user_holds_grants(
     new: &Object,
     old: Option<&Object>,
     steps_max: u64,
-) -> Result<(), Refusal> {
+) -> Result<(), EscalationRefusal> {
     match (new, old) {
         (Object::Role(role), Some(Object::Role(old))) => {
-            rbac.confirm_role(user, role, Some(old), steps_max)
+            rbac.check_role_write(user, role, Some(old), steps_max)
         }
-        (Object::Role(role), _) => rbac.confirm_role(user, role, None, steps_max),
+        (Object::Role(role), _) => rbac.check_role_write(user, role, None, steps_max),
         (Object::Binding(binding), Some(Object::Binding(old))) => {
-            rbac.confirm_binding(user, binding, Some(old), steps_max)
+            rbac.check_binding_write(user, binding, Some(old), steps_max)
         }
-        (Object::Binding(binding), _) => rbac.confirm_binding(user, binding, None, steps_max),
+        (Object::Binding(binding), _) => rbac.check_binding_write(user, binding, None, steps_max),
     }
 }

@@ -125,7 +125,7 @@ async fn check_may_initialize(
         verb: "initialize",
         target: Target::Resource(target),
     };
-    let decision = current_chain(ctx).authorize(&attributes, Recorder::off()).await.decision;
+    let decision = current_chain(ctx).authorize(&attributes, Recorder::disabled()).await.decision;
     match (decision.verdict, decision.error) {
         (Verdict::Allow, _) => Ok(()),
         (Verdict::Unavailable(why), _) => Err(Status::undecided(why)),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use ::authz::Recorder;
 use anyhow::anyhow;
 use authz_abac::{Policy, Snapshot};
-use authz_reference::Abac;
+use authz_reference::ReferenceAbac;
 use document::Source;
 use manifests::abac::{LoadOptions, load};
 use serde_json::Value;
@@ -36,7 +36,7 @@ pub(crate) fn run(
     let counts = Counts::new(n_lines);
     let lines: Vec<Value> = (0..n_lines).map(|_| counts.line(&mut random)).collect();
     let loaded = read(&lines)?;
-    let oracle = Abac::new(loaded.clone());
+    let oracle = ReferenceAbac::new(loaded.clone());
     let policies = index(loaded.clone())?;
     let folder = format!("abac-{n_lines}");
     files.write(&folder, "policy", lines)?;
@@ -53,7 +53,7 @@ pub(crate) fn run(
         rows.push(contest.run(
             &pool,
             effort,
-            |attributes| policies.authorize(attributes, Recorder::off()),
+            |attributes| policies.authorize(attributes, Recorder::disabled()),
             |attributes| oracle.authorize(attributes),
         ));
         files.ask("abac", &contest.name(), &[&folder], &pool)?;
@@ -79,14 +79,14 @@ pub(crate) fn compare_small(number: usize) -> anyhow::Result<Agreement> {
     let counts = Counts::new(n_lines);
     let lines: Vec<Value> = (0..n_lines).map(|_| counts.line(&mut random)).collect();
     let loaded = read(&lines)?;
-    let oracle = Abac::new(loaded.clone());
+    let oracle = ReferenceAbac::new(loaded.clone());
     let policies = index(loaded)?;
     let pool = pool(counts, &policies, 5, SMALL_QUESTIONS, &mut random)?;
     let (agreement, _) = compare(
         &pool,
         Duration::MAX,
         Depth::VerdictAndReason,
-        |attributes| policies.authorize(attributes, Recorder::off()),
+        |attributes| policies.authorize(attributes, Recorder::disabled()),
         |attributes| oracle.authorize(attributes),
     );
     Ok(agreement)
@@ -122,6 +122,8 @@ fn pool(
         n_questions,
         random,
         |random, user, is_allowed| questions.propose(random, user, is_allowed),
-        |attributes| crate::authz::is_allowed(&policies.authorize(attributes, Recorder::off())),
+        |attributes| {
+            crate::authz::is_allowed(&policies.authorize(attributes, Recorder::disabled()))
+        },
     )
 }

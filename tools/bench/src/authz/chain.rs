@@ -6,7 +6,7 @@ use std::task::{Context, Poll, Waker};
 use ::authz::{Attributes, Decision, Recorder, User, Verdict};
 use anyhow::anyhow;
 use authz_chain::{Chain, Member};
-use authz_reference::Rbac;
+use authz_reference::ReferenceRbac;
 
 use crate::authz::agreement::Depth;
 use crate::authz::contest::{Contest, Row};
@@ -30,7 +30,7 @@ pub(crate) fn run(
     let mut random = Random::new(n_bindings as u64);
     let counts = Counts::new(n_bindings);
     let cluster = Cluster::generate(counts, &mut random)?;
-    let oracle = Rbac::new(cluster.roles.clone(), cluster.bindings.clone());
+    let oracle = ReferenceRbac::new(cluster.roles.clone(), cluster.bindings.clone());
     let snapshot = Arc::new(cluster.clone().snapshot());
     let members =
         vec![Member::Node(Arc::new(nodes.policy.clone())), Member::Rbac(Arc::clone(&snapshot))];
@@ -83,14 +83,14 @@ fn superusers(
 
 /// Built-in authorizers answer at once.
 fn decide(chain: &Chain, attributes: &Attributes<'_>) -> Decision {
-    let mut answer = std::pin::pin!(chain.authorize(attributes, Recorder::off()));
+    let mut answer = std::pin::pin!(chain.authorize(attributes, Recorder::disabled()));
     match answer.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(outcome) => outcome.decision,
         Poll::Pending => Decision::default(),
     }
 }
 
-fn naive(nodes: &Nodes, rbac: &Rbac, attributes: &Attributes<'_>) -> Decision {
+fn naive(nodes: &Nodes, rbac: &ReferenceRbac, attributes: &Attributes<'_>) -> Decision {
     if attributes.user.is_some_and(|user| user.groups.iter().any(|group| group == SUPERUSERS)) {
         return Decision::allow("");
     }

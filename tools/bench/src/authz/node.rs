@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use ::authz::{NonResourceRule, Recorder, ResourceRule};
 use anyhow::Context;
-use authz_node::{NodeRules, Object, Snapshot};
-use authz_reference::Node;
+use authz_node::{GraphObject, NodeRules, Snapshot};
+use authz_reference::ReferenceNode;
 
 use crate::authz::agreement::Depth;
 use crate::authz::contest::{Contest, Row};
@@ -25,9 +25,9 @@ pub(crate) const FOLDER: &str = "node";
 /// A cluster of nodes and pods, indexed and not.
 pub(crate) struct Cluster {
     n_nodes: usize,
-    objects: Vec<Object>,
+    objects: Vec<GraphObject>,
     pub(crate) policy: Snapshot,
-    pub(crate) oracle: Node,
+    pub(crate) oracle: ReferenceNode,
 }
 
 impl Cluster {
@@ -35,13 +35,13 @@ impl Cluster {
     pub(crate) fn generate(n_nodes: usize, files: &Files) -> anyhow::Result<Self> {
         let mut random = Random::new(n_nodes as u64);
         let documents = generate::objects(n_nodes, &mut random);
-        let objects: Option<Vec<Object>> =
+        let objects: Option<Vec<GraphObject>> =
             documents.iter().map(manifests::parse_node_object).collect();
         let objects = objects.context("an object of a kind that relates nothing")?;
         files.write(FOLDER, "objects", documents)?;
         let rules = rules()?;
         let policy = Snapshot { node_rules: Arc::new(rules.clone()), ..graph(&objects) };
-        let oracle = Node::new(objects.clone(), rules, policy.feature_gates);
+        let oracle = ReferenceNode::new(objects.clone(), rules, policy.feature_gates);
         Ok(Self { n_nodes, objects, policy, oracle })
     }
 
@@ -54,7 +54,7 @@ impl Cluster {
             &mut Random::new(1),
             |random, user, is_allowed| questions.propose(random, user, is_allowed),
             |attributes| {
-                crate::authz::is_allowed(&self.policy.authorize(attributes, Recorder::off()))
+                crate::authz::is_allowed(&self.policy.authorize(attributes, Recorder::disabled()))
             },
         )
     }
@@ -73,7 +73,7 @@ impl Cluster {
         let row = contest.run(
             &pool,
             effort,
-            |attributes| self.policy.authorize(attributes, Recorder::off()),
+            |attributes| self.policy.authorize(attributes, Recorder::disabled()),
             |attributes| self.oracle.authorize(attributes),
         );
         files.ask("node", &contest.name(), &[FOLDER], &pool)?;
@@ -98,7 +98,7 @@ impl Cluster {
     }
 }
 
-fn graph(objects: &[Object]) -> Snapshot {
+fn graph(objects: &[GraphObject]) -> Snapshot {
     let mut policy = Snapshot::default();
     objects.iter().for_each(|object| policy.graph.add(object));
     policy

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use ::authz::{Attributes, Recorder};
 use authz_rbac::{Binding, Snapshot};
-use authz_reference::Rbac;
+use authz_reference::ReferenceRbac;
 use serde_json::Value;
 
 use crate::authz::agreement::{Agreement, Depth, SMALL_QUESTIONS, compare};
@@ -37,7 +37,7 @@ pub(crate) fn run(
     let counts = Counts::new(n_bindings);
     let cluster = Cluster::generate(counts, &mut random)?;
     let snapshot = cluster.clone().snapshot();
-    let oracle = Rbac::new(cluster.roles.clone(), cluster.bindings.clone());
+    let oracle = ReferenceRbac::new(cluster.roles.clone(), cluster.bindings.clone());
     let folder = format!("rbac-{n_bindings}");
     files.write(&folder, "roles", roles_json(&cluster)?)?;
     files.write(&folder, "bindings", bindings_json(&cluster)?)?;
@@ -55,7 +55,7 @@ pub(crate) fn run(
         rows.push(contest.run(
             &pool,
             effort,
-            |attributes| snapshot.authorize(attributes, Recorder::off()),
+            |attributes| snapshot.authorize(attributes, Recorder::disabled()),
             |attributes| oracle.authorize(attributes),
         ));
         files.ask("rbac", &contest.name(), &[&folder], &pool)?;
@@ -71,13 +71,13 @@ pub(crate) fn compare_small(number: usize) -> anyhow::Result<Agreement> {
     let counts = Counts::new(20 + random.below(100));
     let cluster = Cluster::generate(counts, &mut random)?;
     let snapshot = cluster.clone().snapshot();
-    let oracle = Rbac::new(cluster.roles.clone(), cluster.bindings.clone());
+    let oracle = ReferenceRbac::new(cluster.roles.clone(), cluster.bindings.clone());
     let pool = pool(counts, &cluster, &snapshot, 5, SMALL_QUESTIONS, &mut random)?;
     let (agreement, _) = compare(
         &pool,
         Duration::MAX,
         Depth::VerdictAndReason,
-        |attributes| snapshot.authorize(attributes, Recorder::off()),
+        |attributes| snapshot.authorize(attributes, Recorder::disabled()),
         |attributes| oracle.authorize(attributes),
     );
     Ok(agreement)
@@ -101,7 +101,9 @@ pub(crate) fn pool(
         n_questions,
         random,
         |random, user, is_allowed| questions.propose(random, user, is_allowed),
-        |attributes| crate::authz::is_allowed(&snapshot.authorize(attributes, Recorder::off())),
+        |attributes| {
+            crate::authz::is_allowed(&snapshot.authorize(attributes, Recorder::disabled()))
+        },
     )
 }
 

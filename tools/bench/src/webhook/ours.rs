@@ -132,7 +132,7 @@ type Answer = (u64, bool);
 
 async fn ask(webhook: &Webhook, question: &Question) -> Answer {
     let start = Instant::now();
-    let answered = webhook.authorize(&question.attributes(), Recorder::off()).await;
+    let answered = webhook.authorize(&question.attributes(), Recorder::disabled()).await;
     (nanoseconds(start.elapsed()), answered.decision.verdict == question.want)
 }
 
@@ -161,7 +161,7 @@ fn ask_known(webhook: &Webhook, questions: &[Question]) -> Outcome {
             question.touch();
             let attributes = question.attributes();
             let start = Instant::now();
-            let verdict = at_once(webhook.authorize(black_box(&attributes), Recorder::off()))
+            let verdict = at_once(webhook.authorize(black_box(&attributes), Recorder::disabled()))
                 .map(|answered| answered.decision.verdict);
             let ns = nanoseconds(start.elapsed());
             *least = ns.saturating_sub(clock_ns).min(*least);
@@ -171,7 +171,7 @@ fn ask_known(webhook: &Webhook, questions: &[Question]) -> Outcome {
     let total = start.elapsed();
     let allocated = questions.iter().map(|question| {
         let attributes = question.attributes();
-        let ask = || drop(at_once(webhook.authorize(&attributes, Recorder::off())));
+        let ask = || drop(at_once(webhook.authorize(&attributes, Recorder::disabled())));
         allocated_bytes(ask)
     });
     let allocated = allocated.max().unwrap_or_default();

@@ -94,7 +94,7 @@ fn before_cause(policy: &str, line: Option<u64>) -> String {
 
 fn decide(loaded: &LoadedPolicies, check: &Value) -> Result<Value, String> {
     let question = Question::read(&check["attributes"])?;
-    let decision = loaded.snapshot.authorize(&question.attributes(), Recorder::off());
+    let decision = loaded.snapshot.authorize(&question.attributes(), Recorder::disabled());
     Ok(json!({ "decision": decision.verdict.name(), "reason": decision.reason.to_string() }))
 }
 

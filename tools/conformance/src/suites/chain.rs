@@ -40,7 +40,7 @@ pub(super) fn answer(vector: &Vector) -> Result<Answer, String> {
             let wait_ms = step["waitMillis"].as_u64().unwrap_or_default().min(WAIT_MS_MAX);
             tokio::time::sleep(Duration::from_millis(wait_ms)).await;
             let question = Question::read(&step["attributes"])?;
-            let outcome = chain.authorize(&question.attributes(), Recorder::off()).await;
+            let outcome = chain.authorize(&question.attributes(), Recorder::disabled()).await;
             let expected = &step["expect"];
             want.push(calls::with_exact_bodies(expected));
             got.push(shown(&outcome.decision, expected, peers.take_calls()));

@@ -1,6 +1,6 @@
 //! `match-conditions`: the CEL expressions that decide whether a webhook is asked.
 
-use authz_chain::Authorizer;
+use authz_chain::AuthorizerConfiguration;
 use authz_webhook::{MatchConditions, MatchResult};
 use config::authorization_config::LoadError;
 use serde_json::{Value, json};
@@ -68,7 +68,9 @@ fn compile(expressions: &[Value]) -> Result<MatchConditions, Vec<Value>> {
     let unexpected = |text: String| vec![json!({ "unexpected": text })];
     match load(&configuration.to_string()).configuration {
         Ok(configuration) => match configuration.authorizers() {
-            [Authorizer::Webhook(webhook)] => Ok(webhook.settings.match_conditions.clone()),
+            [AuthorizerConfiguration::Webhook(webhook)] => {
+                Ok(webhook.settings.match_conditions.clone())
+            }
             other => Err(unexpected(format!("{} authorizers", other.len()))),
         },
         Err(LoadError::Invalid(diagnostics)) => {
@@ -97,7 +99,7 @@ fn relative(mut fault: Value) -> Value {
 /// the value depends on the order in which Go happens to visit a map.
 fn evaluate(conditions: &MatchConditions, case: &Value) -> Result<Value, String> {
     let review = Review::read(&case["request"])?;
-    let view = review.view(conditions.selectors());
+    let view = review.view(conditions.used_selectors());
     let cost = match conditions.as_slice() {
         [only] if !case["cost"].is_null() => Some(only.evaluate(&view).1),
         _ => None,

@@ -3,7 +3,7 @@
 use std::sync::{Arc, LazyLock};
 
 use authz::{NonResourceRule, Recorder, ResourceRule};
-use authz_node::{NodeRules, Object, Snapshot};
+use authz_node::{GraphObject, NodeRules, Snapshot};
 use serde_json::{Value, json};
 
 use super::Answer;
@@ -34,7 +34,7 @@ pub(super) fn answer(vector: &Vector) -> Result<Answer, String> {
     let (mut want, mut got) = (Vec::new(), Vec::new());
     for check in vector.list("checks")? {
         let question = Question::read(&check["attributes"])?;
-        let decision = policy.authorize(&question.attributes(), Recorder::off());
+        let decision = policy.authorize(&question.attributes(), Recorder::disabled());
         want.push(json!({ "decision": check["decision"], "reason": check["reason"] }));
         got.push(
             json!({ "decision": decision.verdict.name(), "reason": decision.reason.to_string() }),
@@ -49,7 +49,7 @@ pub(super) fn exact_length(text: &str) -> usize {
 }
 
 /// Objects that are there, each beside what tells it from others of its kind.
-type Seen = Vec<((Value, Value, Value), Object)>;
+type Seen = Vec<((Value, Value, Value), GraphObject)>;
 
 fn apply(policy: &mut Snapshot, seen: &mut Seen, event: &Value) -> Result<(), String> {
     let raw = &event["object"];

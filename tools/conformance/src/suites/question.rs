@@ -23,11 +23,11 @@ impl<'v> Question<'v> {
         Ok(Self {
             attributes,
             user: user(&attributes["user"])?,
-            field_selector: Selector::from_parsed(parse_field_selector(text(
+            field_selector: Selector::from_parse_result(parse_field_selector(text(
                 attributes,
                 "fieldSelector",
             ))),
-            label_selector: Selector::from_parsed(parse_label_selector(text(
+            label_selector: Selector::from_parse_result(parse_label_selector(text(
                 attributes,
                 "labelSelector",
             ))),

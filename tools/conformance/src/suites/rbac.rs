@@ -5,7 +5,7 @@
 //! is that of the visit are compared as sorted lists.
 
 use authz::{Recorder, Rules};
-use authz_rbac::{Extras, Snapshot, bootstrap};
+use authz_rbac::{ExtrasPolicy, Snapshot, reconcile_bootstrap_policy};
 use manifests::rbac::{Object, bootstrap_policy, decode, encode_subject};
 use serde_json::{Value, json};
 
@@ -22,7 +22,7 @@ pub(super) fn answer(vector: &Vector) -> Result<Answer, String> {
 pub(super) fn answer_beside_defaults(vector: &Vector) -> Result<Answer, String> {
     let policy = bootstrap_policy().map_err(|error| error.to_string())?;
     let mut snapshot = Snapshot::default();
-    bootstrap(&mut snapshot, &policy, Extras::Keep);
+    reconcile_bootstrap_policy(&mut snapshot, &policy, ExtrasPolicy::Keep);
     answer_with(snapshot, vector)
 }
 
@@ -75,7 +75,7 @@ fn list<'v>(vector: &'v Vector, key: &str) -> &'v [Value] {
 /// What is wanted and what we decide.
 fn decision(snapshot: &Snapshot, check: &Value) -> Result<(Value, Value), String> {
     let question = Question::read(&check["attributes"])?;
-    let decision = snapshot.authorize(&question.attributes(), Recorder::off());
+    let decision = snapshot.authorize(&question.attributes(), Recorder::disabled());
     let (recorded, own) =
         (check["reason"].as_str().unwrap_or_default(), decision.reason.to_string());
     let others = check["alsoAcceptableReasons"].as_array().into_iter().flatten();
@@ -134,7 +134,7 @@ fn who_can(snapshot: &Snapshot, question: &Value) -> Result<Value, String> {
     let asked = Question::read(&question["attributes"])?;
     let found = snapshot.who_can(&asked.attributes(), None);
     let subjects: Result<Vec<Value>, _> = found.subjects.iter().map(encode_subject).collect();
-    let errors: Vec<String> = found.errors.iter().map(ToString::to_string).collect();
+    let errors: Vec<String> = found.role_lookup_errors.iter().map(ToString::to_string).collect();
     Ok(json!({
         "attributes": question["attributes"],
         "subjects": subjects.map_err(|error| error.to_string())?,

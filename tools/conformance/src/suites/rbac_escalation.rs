@@ -1,6 +1,6 @@
 //! `rbac-escalation`: may somebody who holds some rules grant others?
 
-use authz_rbac::{CHECK_STEPS_MAX, HeldRules, Refusal, confirm_held};
+use authz_rbac::{CHECK_STEPS_MAX, EscalationRefusal, HeldRules, check_rules_held};
 use manifests::rbac::{decode_rules, encode_rule};
 use serde_json::{Value, json};
 
@@ -14,10 +14,10 @@ pub(super) fn answer(vector: &Vector) -> Result<Answer, String> {
     };
     let asker = user(vector.member("user")?)?.unwrap_or_default();
     let (owned, wanted) = (rules("ownerRules")?, rules("requestedRules")?);
-    let held = HeldRules { roles: vec![&owned], errors: Vec::new() };
-    let got = match confirm_held(&asker, held, &wanted, CHECK_STEPS_MAX) {
+    let held = HeldRules { roles: vec![&owned], role_lookup_errors: Vec::new() };
+    let got = match check_rules_held(&asker, held, &wanted, CHECK_STEPS_MAX) {
         Ok(()) => json!({"covered": true}),
-        Err(Refusal::NotHeld(refusal)) => {
+        Err(EscalationRefusal::NotHeld(refusal)) => {
             let uncovered: Result<Vec<Value>, _> = refusal.rules.iter().map(encode_rule).collect();
             json!({
                 "covered": false,

@@ -29,7 +29,7 @@ pub(crate) fn answer_to(method: &str, target: &str) -> Value {
         Err(RequestError::Malformed(error)) => json!({ "httpError": error.to_string() }),
         Err(RequestError::Unclassified(error)) => json!({
             "requestInfoError": error.to_string(),
-            "requestInfo": request_info(&error.info),
+            "requestInfo": request_info(&error.partial_info),
         }),
     }
 }
@@ -48,7 +48,7 @@ fn request_info(info: &RequestInfo) -> Value {
         "resource": resource.resource,
         "subresource": resource.subresource,
         "name": resource.name,
-        "parts": resource.parts().collect::<Vec<_>>(),
+        "parts": resource.path_segments().collect::<Vec<_>>(),
         "fieldSelector": resource.raw_field_selector,
         "labelSelector": resource.raw_label_selector,
     })

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use authz_webhook::{
-    Extra, IncludedSelectors, NonResourceAttributes, Requirement, Requirements, ResourceAttributes,
-    ReviewSpec, SelectorAttributes,
+    Extra, IncludedSelectors, NonResourceAttributes, ResourceAttributes, ReviewSpec,
+    SelectorAttributes, SelectorRequirement, SelectorRequirements,
 };
 use serde_json::Value;
 
@@ -83,16 +83,16 @@ fn selector<'a>(
     if !raw.is_empty() {
         return Some(SelectorAttributes::Raw(raw));
     }
-    let requirements: Vec<Requirement<'a>> = requirements
+    let requirements: Vec<SelectorRequirement<'a>> = requirements
         .iter()
-        .map(|Borrowed { requirement, values }| Requirement {
+        .map(|Borrowed { requirement, values }| SelectorRequirement {
             key: text(requirement, "key"),
             operator: text(requirement, "operator"),
             values,
         })
         .collect();
     (!requirements.is_empty())
-        .then_some(SelectorAttributes::Requirements(Requirements(requirements)))
+        .then_some(SelectorAttributes::Requirements(SelectorRequirements(requirements)))
 }
 
 fn requirements(selector: &Value) -> Result<Vec<Borrowed<'_>>, String> {

@@ -249,7 +249,7 @@ fn evaluate_match_conditions<'a>(
             }
             Err(question) => {
                 let asked = question.attributes(attributes.user);
-                let decision = cluster.authorizer.authorize(&asked, Recorder::off()).decision;
+                let decision = cluster.authorizer.authorize(&asked, Recorder::disabled()).decision;
                 if is_webhook_not_called(decision.error.as_ref()) {
                     return Err(UndecidableConditions::AuthorizerWebhook);
                 }

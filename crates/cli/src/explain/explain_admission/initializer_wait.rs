@@ -120,7 +120,7 @@ fn wait_if_permitted<'a>(
             label_selector: None,
         }),
     };
-    let decision = cluster.authorizer.authorize(&asked, Recorder::off()).decision;
+    let decision = cluster.authorizer.authorize(&asked, Recorder::disabled()).decision;
     if is_webhook_not_called(decision.error.as_ref()) {
         let why = "metadata.initializers needs the permission `initialize`, and the authorizer \
                    would call a webhook";

@@ -5,7 +5,7 @@ use std::time::Duration;
 use authz::Verdict;
 use authz_chain::AuthorizerType;
 use authz_reload::AuthorizationObservers;
-use authz_webhook::{CacheEvent, MatchOutcome};
+use authz_webhook::{CacheEvent, MatchResultKind};
 use metrics::AuthorizationMetrics;
 use prometheus::Registry;
 
@@ -17,8 +17,8 @@ fn counting_a_decision_does_not_allocate() {
     let decision = authz::Decision::allow("");
     let took = Duration::from_nanos(300);
     let counted = allocation_counter::measure(|| {
-        webhook.matched(took, MatchOutcome::Matched);
-        webhook.cache(CacheEvent::Hit);
+        webhook.on_match(took, MatchResultKind::Matched);
+        webhook.on_cache_event(CacheEvent::Hit);
         member(Verdict::Allow, took);
         metrics.record_decision(&decision, took);
     });

@@ -7,9 +7,10 @@ use authz::{Decision, EvaluationErrors, Verdict};
 use authz_chain::AuthorizerType;
 use authz_reload::{AppliedConfig, AuthorizationObservers, ReloadStatus, sha256_hash};
 use authz_webhook::{
-    AbsolutePath, AttemptResult, CacheEvent, Caching, Connection, FailOpenCause, FailurePolicy,
-    MatchConditions, MatchOutcome, Rejection, ResponseFuture, ReviewVersion, Timeout, Transport,
-    TransportError, TransportErrorKind, Webhook, WebhookLimits, WebhookSettings,
+    AbsolutePath, AttemptResult, CacheEvent, CacheSettings, CallRejection, Connection,
+    FailOpenCause, FailurePolicy, MatchConditions, MatchResultKind, ResponseFuture, ReviewVersion,
+    Timeout, Transport, TransportError, TransportErrorKind, Webhook, WebhookLimits,
+    WebhookSettings,
 };
 use bytes::Bytes;
 use metrics::AuthorizationMetrics;
@@ -38,8 +39,8 @@ pub(crate) fn webhook(
 ) -> Arc<Webhook> {
     let settings = WebhookSettings {
         timeout: Timeout::new(Duration::from_secs(3)).unwrap(),
-        authorized_caching: Caching::new(Duration::from_secs(300), true),
-        unauthorized_caching: Caching::new(Duration::from_secs(30), true),
+        authorized_caching: CacheSettings::new(Duration::from_secs(300), true),
+        unauthorized_caching: CacheSettings::new(Duration::from_secs(30), true),
         subject_access_review_version: ReviewVersion::V1,
         failure_policy: FailurePolicy::NoOpinion,
         connection: Connection::KubeConfigFile(AbsolutePath::new("/hook.yaml").unwrap()),
@@ -71,7 +72,7 @@ pub(crate) fn happened() -> (Registry, Arc<AuthorizationMetrics>, Kept) {
 
     let observe = metrics.webhook_observer("guard");
     for result in AttemptResult::ALL {
-        observe.attempted(result, Duration::from_millis(7));
+        observe.on_attempt(result, Duration::from_millis(7));
     }
     for cause in FailOpenCause::ALL {
         let result = match cause {
@@ -79,19 +80,19 @@ pub(crate) fn happened() -> (Registry, Arc<AuthorizationMetrics>, Kept) {
             FailOpenCause::Timeout => Some(AttemptResult::Timeout),
             _ => Some(AttemptResult::Error),
         };
-        observe.failed_open(cause, result);
+        observe.on_fail_open(cause, result);
     }
     for outcome in [
-        MatchOutcome::Matched,
-        MatchOutcome::Excluded,
-        MatchOutcome::ExcludedAfterError,
-        MatchOutcome::Failed,
+        MatchResultKind::Matched,
+        MatchResultKind::Excluded,
+        MatchResultKind::ExcludedAfterError,
+        MatchResultKind::Failed,
     ] {
-        observe.matched(took, outcome);
+        observe.on_match(took, outcome);
     }
-    CacheEvent::ALL.into_iter().for_each(|event| observe.cache(event));
-    observe.joined();
-    Rejection::ALL.into_iter().for_each(|why| observe.rejected(why));
+    CacheEvent::ALL.into_iter().for_each(|event| observe.on_cache_event(event));
+    observe.on_shared_call();
+    CallRejection::ALL.into_iter().for_each(|why| observe.on_rejection(why));
     let serving = webhook("guard", Arc::clone(&observe));
     metrics.set_active_webhooks([&serving]);
 

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use authz::Verdict;
 use authz_chain::AuthorizerType;
 use authz_reload::{AppliedConfig, AuthorizationObservers, ReloadStatus, sha256_hash};
-use authz_webhook::{AttemptResult, CacheEvent, MatchOutcome};
+use authz_webhook::{AttemptResult, CacheEvent, MatchResultKind};
 use metrics::AuthorizationMetrics;
 use prometheus::{IntCounter, Registry};
 
@@ -104,7 +104,7 @@ fn a_hit_is_a_decision_and_no_call() {
     let (registry, metrics) = metrics("a", true);
     let member = metrics.authorizer_observer(AuthorizerType::Webhook, "guard").unwrap();
     let webhook = metrics.webhook_observer("guard");
-    webhook.cache(CacheEvent::Hit);
+    webhook.on_cache_event(CacheEvent::Hit);
     member(Verdict::Allow, TOOK);
     assert_eq!(samples(&registry, DECISIONS), ["decision=allowed,name=guard,type=Webhook 1"]);
     for family in ["webhook_evaluations_total", "webhook_duration_seconds"] {
@@ -119,14 +119,14 @@ fn a_hit_is_a_decision_and_no_call() {
 #[test]
 fn conditions_are_counted_once_a_check() {
     for (outcome, n_excluded, n_errors) in [
-        (MatchOutcome::Matched, 0, 0),
-        (MatchOutcome::Excluded, 1, 0),
-        (MatchOutcome::ExcludedAfterError, 1, 1),
-        (MatchOutcome::Failed, 0, 1),
+        (MatchResultKind::Matched, 0, 0),
+        (MatchResultKind::Excluded, 1, 0),
+        (MatchResultKind::ExcludedAfterError, 1, 1),
+        (MatchResultKind::Failed, 0, 1),
     ] {
         let (registry, metrics) = metrics("a", false);
         let webhook = metrics.webhook_observer("guard");
-        webhook.matched(TOOK, outcome);
+        webhook.on_match(TOOK, outcome);
         let number = |family: &str| {
             let family = format!("apiserver_authorization_match_condition_{family}");
             let exposed = look(&registry);
@@ -159,7 +159,7 @@ fn series_of_a_webhook_live_as_long_as_somebody_may_report_to_them() {
         metrics.webhook_observer("guard"),
     );
     old.0.as_ref().unwrap()(Verdict::Allow, TOOK);
-    old.1.attempted(AttemptResult::Success, TOOK);
+    old.1.on_attempt(AttemptResult::Success, TOOK);
 
     // A reload that changes the webhook: one series goes on.
     let new = (

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use authz::Unavailable;
+use authz::UnavailableCause;
 use authz_chain::{AuthorizerSlot, Member, SlotAuthorizer};
 use authz_webhook::{
-    Caching, Connection, FailurePolicy, MatchConditions, NoObserver, ResponseFuture, ReviewVersion,
-    Timeout, Transport, TransportError, TransportErrorKind, Webhook, WebhookLimits,
+    CacheSettings, Connection, FailurePolicy, MatchConditions, NoObserver, ResponseFuture,
+    ReviewVersion, Timeout, Transport, TransportError, TransportErrorKind, Webhook, WebhookLimits,
     WebhookSettings,
 };
 use bytes::Bytes;
@@ -47,7 +47,7 @@ async fn whose_failure_it_is() {
     check(["NoOpinion", "Deny"], &codes, async |cause, policy| match cause {
         "no descriptors" => {
             let fault = TransportError::new(
-                TransportErrorKind::Local(Unavailable::OutOfResources),
+                TransportErrorKind::Local(UnavailableCause::OutOfResources),
                 "too many open files",
             );
             with_transport(Broken::Fault(fault), policy).await
@@ -85,7 +85,7 @@ async fn with_peer(cause: &str, policy: &str) -> Answer {
         other => panic!("there is no scene for {other}"),
     };
     // Several attempts take time, and what comes of them is the same.
-    hooks.guards.retry.attempts_max = 1;
+    hooks.guards.retry_options.attempts_max = 1;
     let peer = match cause {
         "TLS" => {
             let peer = hooks.service(&Leaf::server(&["somebody.else"]), script);
@@ -146,8 +146,8 @@ impl Transport for Broken {
 async fn with_transport(broken: Broken, policy: &str) -> Answer {
     let settings = WebhookSettings {
         timeout: Timeout::new(Duration::from_secs(5)).unwrap(),
-        authorized_caching: Caching::new(Duration::ZERO, true),
-        unauthorized_caching: Caching::new(Duration::ZERO, true),
+        authorized_caching: CacheSettings::new(Duration::ZERO, true),
+        unauthorized_caching: CacheSettings::new(Duration::ZERO, true),
         subject_access_review_version: ReviewVersion::V1,
         failure_policy: FailurePolicy::from_name(policy).unwrap(),
         connection: Connection::InClusterConfig,
@@ -234,7 +234,7 @@ async fn failures_for_one_user_open_nothing_to_another() {
     ] {
         for policy in ["NoOpinion", "Deny"] {
             let mut hooks = Hooks::new();
-            hooks.guards.retry.attempts_max = 1;
+            hooks.guards.retry_options.attempts_max = 1;
             let _peer = hooks.peer("w", denies_but(said.clone(), "bad"));
             let webhook = json!({"failurePolicy": policy, "timeout": "2s"});
             let cluster = serve(&hooks, webhook).await;

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use ::authz::User;
-use authz_abac::{Policy, Spec};
+use authz_abac::{Policy, PolicySpec};
 use serde_json::{Map, Value, json};
 
 use crate::authz::question::{Asked, EVERYBODY};
@@ -71,12 +71,12 @@ impl Counts {
 pub(crate) struct Questions<'a> {
     counts: Counts,
     /// The lines of each user and of each group, which have no name in common.
-    held: HashMap<&'a str, Vec<&'a Spec>>,
+    held: HashMap<&'a str, Vec<&'a PolicySpec>>,
 }
 
 impl<'a> Questions<'a> {
     pub(crate) fn new(counts: Counts, policies: &'a [Policy]) -> Self {
-        let mut held: HashMap<&str, Vec<&Spec>> = HashMap::new();
+        let mut held: HashMap<&str, Vec<&PolicySpec>> = HashMap::new();
         for spec in policies.iter().map(Policy::spec) {
             let holder = if spec.user.is_empty() { &spec.group } else { &spec.user };
             // What everybody may do is not asked on purpose, or little else was asked.
@@ -93,13 +93,13 @@ impl<'a> Questions<'a> {
         user: &User,
         is_allowed: bool,
     ) -> Option<(String, Asked)> {
-        let any = Spec {
+        let any = PolicySpec {
             namespace: self.counts.namespace(random),
             resource: "*".to_owned(),
             api_group: "*".to_owned(),
-            ..Spec::default()
+            ..PolicySpec::default()
         };
-        let path = Spec { non_resource_path: random.word(&PATHS).to_owned(), ..any.clone() };
+        let path = PolicySpec { non_resource_path: random.word(&PATHS).to_owned(), ..any.clone() };
         let spec = if is_allowed {
             let names: Vec<&String> = std::iter::once(&user.name).chain(&user.groups).collect();
             let holder = random.pick(&names)?;

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use ::authz::User;
-use authz_node::{NODE_USER_PREFIX, NODES_GROUP, Object, Pod};
+use authz_node::{GraphObject, NODE_USER_PREFIX, NODES_GROUP, Pod};
 use serde_json::{Value, json};
 
 use crate::authz::question::{Asked, EVERYBODY};
@@ -85,9 +85,9 @@ pub(crate) struct Questions<'a> {
 }
 
 impl<'a> Questions<'a> {
-    pub(crate) fn new(objects: &'a [Object]) -> Self {
+    pub(crate) fn new(objects: &'a [GraphObject]) -> Self {
         let pods = objects.iter().filter_map(|object| match object {
-            Object::Pod(pod) => Some(pod.as_ref()),
+            GraphObject::Pod(pod) => Some(pod.as_ref()),
             _ => None,
         });
         let pods: Vec<&Pod> = pods.collect();
@@ -144,7 +144,11 @@ impl<'a> Questions<'a> {
     }
 
     /// Pods that are made anew on other nodes, each with what it was before.
-    pub(crate) fn changes(&self, random: &mut Random, n_changes: usize) -> Vec<(Object, Object)> {
+    pub(crate) fn changes(
+        &self,
+        random: &mut Random,
+        n_changes: usize,
+    ) -> Vec<(GraphObject, GraphObject)> {
         let mut changes = Vec::new();
         for at in random.distinct(n_changes, self.pods.len()) {
             let (Some(old), Some(other)) = (self.pods.get(at), random.pick(&self.pods)) else {
@@ -152,7 +156,7 @@ impl<'a> Questions<'a> {
             };
             let old = (*old).clone();
             let new = Pod { node_name: other.node_name.clone(), ..old.clone() };
-            changes.push((Object::Pod(Box::new(old)), Object::Pod(Box::new(new))));
+            changes.push((GraphObject::Pod(Box::new(old)), GraphObject::Pod(Box::new(new))));
         }
         changes
     }

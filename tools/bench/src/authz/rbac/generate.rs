@@ -9,7 +9,8 @@ use std::collections::HashMap;
 
 use ::authz::User;
 use authz_rbac::{
-    Binding, Extras, GROUP, Metadata, PolicyRule, Role, RoleRef, Snapshot, Subject, bootstrap,
+    Binding, ExtrasPolicy, GROUP, Metadata, PolicyRule, Role, RoleRef, Snapshot, Subject,
+    reconcile_bootstrap_policy,
 };
 
 use crate::authz::question::Asked;
@@ -228,7 +229,11 @@ impl<'a> Questions<'a> {
 /// The cluster roles that every cluster has, with what aggregation makes of them.
 fn default_roles() -> anyhow::Result<Vec<Role>> {
     let mut snapshot = Snapshot::default();
-    bootstrap(&mut snapshot, &manifests::rbac::bootstrap_policy()?, Extras::Keep);
+    reconcile_bootstrap_policy(
+        &mut snapshot,
+        &manifests::rbac::bootstrap_policy()?,
+        ExtrasPolicy::Keep,
+    );
     Ok(snapshot.cluster_roles().into_iter().map(|role| role.as_ref().clone()).collect())
 }
 

@@ -61,7 +61,7 @@ impl Place {
         });
         let generation = builder.build_first(&plan).map_err(|error| error.to_string())?;
         let member =
-            |slot: &AuthorizerSlot| (slot.member(&self.rbac, &self.node), slot.observer.clone());
+            |slot: &AuthorizerSlot| (slot.to_member(&self.rbac, &self.node), slot.observer.clone());
         Chain::with_observers(generation.slots.iter().map(member))
             .map_err(|error| error.to_string())
     }

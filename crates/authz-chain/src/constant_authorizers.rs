@@ -28,7 +28,7 @@ pub(crate) fn always_allow_subjects() -> Subjects {
     Subjects { groups: everybody.map(str::to_owned).into(), ..Subjects::default() }
 }
 
-/// Abstains. As in Kubernetes and in spite of its name, `AlwaysDeny` does not deny, so that a later authorizer may allow.
+/// The decision of `AlwaysDeny`: it abstains. As in Kubernetes, it does not deny, so a later authorizer may allow.
 pub(crate) fn always_deny() -> Decision {
     Decision::no_opinion(Reason::AlwaysDeny)
 }

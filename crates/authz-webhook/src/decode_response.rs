@@ -6,7 +6,7 @@ use field_errors::truncate;
 use crate::error::{CallError, RetryAdvice};
 use crate::http_error;
 use crate::media_type;
-use crate::response_document::{self, DecodeError, Node, unknown_type_message};
+use crate::response_document::{self, DecodeError, DocumentValue, unknown_type_message};
 use crate::settings::ReviewVersion;
 use crate::transport::HttpResponse;
 
@@ -31,7 +31,7 @@ pub(crate) struct ReviewStatus {
 /// 4. The document must be a review of the expected version, or must not state its type.
 /// 5. Unknown members are ignored; known members of another type are a failure. The last of repeated members counts;
 ///    repeated objects are merged.
-pub(crate) fn decode(
+pub(crate) fn decode_response(
     reply: &HttpResponse,
     version: ReviewVersion,
 ) -> Result<ReviewStatus, CallError> {
@@ -43,17 +43,16 @@ pub(crate) fn decode(
         let is_text = content_type.is_none() || media_type.starts_with("text/");
         return Err(http_error::error_from_response(reply, is_text, &body));
     }
-    decode_review(reply, content_type.unwrap_or("application/json"), &body, version).map_err(
-        |DecodeError(message)| CallError::Response {
+    decode_review_document(reply, content_type.unwrap_or("application/json"), &body, version)
+        .map_err(|DecodeError(message)| CallError::Response {
             status: reply.status,
-            retry: RetryAdvice::Never,
+            retry_advice: RetryAdvice::Never,
             is_timeout: false,
             message: message.into(),
-        },
-    )
+        })
 }
 
-fn decode_review(
+fn decode_review_document(
     reply: &HttpResponse,
     content_type: &str,
     body: &str,
@@ -68,7 +67,7 @@ fn decode_review(
     }
     let document = response_document::parse(body)?;
     check_type(&read_document_type(&document)?, version)?;
-    review_status(document, version)
+    read_review_status(document, version)
 }
 
 /// The type that a document states. Missing parts are empty.
@@ -79,8 +78,8 @@ pub(crate) struct DocumentType {
 }
 
 /// Reads `kind` and `apiVersion`. As in Kubernetes, case does not matter.
-pub(crate) fn read_document_type(document: &Node) -> Result<DocumentType, DecodeError> {
-    if !matches!(document, Node::Object(_) | Node::Null) {
+pub(crate) fn read_document_type(document: &DocumentValue) -> Result<DocumentType, DecodeError> {
+    if !matches!(document, DocumentValue::Object(_) | DocumentValue::Null) {
         let found = document.type_name();
         return Err(DecodeError(unknown_type_message(&format!(
             "json: cannot unmarshal {found} into Go value of type struct {{ APIVersion string \
@@ -97,10 +96,10 @@ pub(crate) fn read_document_type(document: &Node) -> Result<DocumentType, Decode
             continue;
         };
         match value {
-            Node::Text(text) => *place = text,
-            Node::Null => {}
+            DocumentValue::Text(text) => *place = text,
+            DocumentValue::Null => {}
             other => {
-                return Err(DecodeError(unknown_type_message(&mismatch(
+                return Err(DecodeError(unknown_type_message(&type_mismatch_message(
                     other,
                     &format!(".{field}"),
                     "string",
@@ -134,7 +133,7 @@ fn check_type(found: &DocumentType, expected: ReviewVersion) -> Result<(), Decod
     if kind == KIND && group == GROUP && version == expected.name() {
         return Ok(());
     }
-    if is_known(group, version, kind) {
+    if is_kubernetes_kind(group, version, kind) {
         let expected = expected.name();
         return Err(DecodeError(format!(
             "converting ({version}.{kind}) to ({expected}.{KIND}): unknown conversion"
@@ -152,7 +151,7 @@ fn check_type(found: &DocumentType, expected: ReviewVersion) -> Result<(), Decod
 /// Reports whether Kubernetes could decode such a document, and would then find no way to make a
 /// review of it. Both cases are failures; only the message differs, so the kinds that a webhook may
 /// plausibly send by mistake are enough.
-fn is_known(group: &str, version: &str, kind: &str) -> bool {
+fn is_kubernetes_kind(group: &str, version: &str, kind: &str) -> bool {
     match group {
         "" => version == "v1" && matches!(kind, "ConfigMap" | "Pod" | "Status"),
         GROUP => {
@@ -169,33 +168,40 @@ fn is_known(group: &str, version: &str, kind: &str) -> bool {
     }
 }
 
-fn review_status(document: Node, version: ReviewVersion) -> Result<ReviewStatus, DecodeError> {
+fn read_review_status(
+    document: DocumentValue,
+    version: ReviewVersion,
+) -> Result<ReviewStatus, DecodeError> {
     let (mut is_allowed, mut is_denied, mut reason) = (false, false, String::new());
-    let Node::Object(members) = document else { return Ok(status(false, false, reason)) };
+    let DocumentValue::Object(members) = document else {
+        return Ok(build_status(false, false, reason));
+    };
     for (name, value) in members {
         match (name.as_str(), value) {
-            (_, Node::Null) => {}
-            ("status", Node::Object(members)) => {
+            (_, DocumentValue::Null) => {}
+            ("status", DocumentValue::Object(members)) => {
                 for (name, value) in members {
                     let field = format!("SubjectAccessReviewStatus.status.{name}");
                     match (name.as_str(), value) {
-                        ("allowed", Node::Bool(truth)) => is_allowed = truth,
-                        ("denied", Node::Bool(truth)) => is_denied = truth,
-                        ("reason", Node::Text(text)) => reason = text,
-                        (_, Node::Null) | ("evaluationError", Node::Text(_)) => {}
+                        ("allowed", DocumentValue::Bool(truth)) => is_allowed = truth,
+                        ("denied", DocumentValue::Bool(truth)) => is_denied = truth,
+                        ("reason", DocumentValue::Text(text)) => reason = text,
+                        (_, DocumentValue::Null) | ("evaluationError", DocumentValue::Text(_)) => {}
                         ("allowed" | "denied", other) => {
-                            return Err(DecodeError(mismatch(&other, &field, "bool")));
+                            return Err(DecodeError(type_mismatch_message(&other, &field, "bool")));
                         }
                         ("reason" | "evaluationError", other) => {
-                            return Err(DecodeError(mismatch(&other, &field, "string")));
+                            return Err(DecodeError(type_mismatch_message(
+                                &other, &field, "string",
+                            )));
                         }
                         (_, _) => {}
                     }
                 }
             }
-            ("metadata" | "spec", Node::Object(_)) => {}
+            ("metadata" | "spec", DocumentValue::Object(_)) => {}
             ("metadata", other) => {
-                return Err(DecodeError(mismatch(
+                return Err(DecodeError(type_mismatch_message(
                     &other,
                     &format!("{KIND}.metadata"),
                     "v1.ObjectMeta",
@@ -203,24 +209,32 @@ fn review_status(document: Node, version: ReviewVersion) -> Result<ReviewStatus,
             }
             ("spec", other) => {
                 let expected = format!("{}.{KIND}Spec", version.name());
-                return Err(DecodeError(mismatch(&other, &format!("{KIND}.spec"), &expected)));
+                return Err(DecodeError(type_mismatch_message(
+                    &other,
+                    &format!("{KIND}.spec"),
+                    &expected,
+                )));
             }
             ("status", other) => {
                 let expected = format!("{}.{KIND}Status", version.name());
-                return Err(DecodeError(mismatch(&other, &format!("{KIND}.status"), &expected)));
+                return Err(DecodeError(type_mismatch_message(
+                    &other,
+                    &format!("{KIND}.status"),
+                    &expected,
+                )));
             }
             (_, _) => {}
         }
     }
-    Ok(status(is_allowed, is_denied, reason))
+    Ok(build_status(is_allowed, is_denied, reason))
 }
 
-fn status(is_allowed: bool, is_denied: bool, reason: String) -> ReviewStatus {
+fn build_status(is_allowed: bool, is_denied: bool, reason: String) -> ReviewStatus {
     let n_bytes = reason.len();
     ReviewStatus { is_allowed, is_denied, reason: reason.into(), n_bytes }
 }
 
-fn mismatch(found: &Node, field: &str, expected: &str) -> String {
+fn type_mismatch_message(found: &DocumentValue, field: &str, expected: &str) -> String {
     let found = found.type_name();
     format!("json: cannot unmarshal {found} into Go struct field {field} of type {expected}")
 }

@@ -1,12 +1,12 @@
 //! Label selectors: `app=web,tier in (front,back),!legacy`.
 
-mod lexer;
+mod label_lexer;
 
 use std::fmt;
 
 use field_errors::{FieldErrors, FieldPath, label_key_faults, label_value_faults};
 
-use self::lexer::{Lexer, Token};
+use self::label_lexer::{LabelLexer, LabelToken};
 use super::{ReviewOperator, SELECTOR_TERMS_MAX, SelectorError};
 
 /// One requirement of a label selector.
@@ -16,7 +16,7 @@ use super::{ReviewOperator, SELECTOR_TERMS_MAX, SelectorError};
 pub struct LabelRequirement {
     /// The key of the label.
     pub key: String,
-    /// How the label relates to the values. Operators of one meaning stay apart, as written.
+    /// How the label relates to the values. Operators of the same meaning are kept as they were written.
     pub operator: LabelOperator,
     /// The values, sorted and without repetition: none for [`LabelOperator::Exists`] and
     /// [`LabelOperator::DoesNotExist`], any number for sets, one for all others.
@@ -62,8 +62,8 @@ impl LabelOperator {
         }
     }
 
-    /// The operator in an access review. Comparisons have none there and are left out, which only
-    /// widens the question.
+    /// The operator in an access review. A review has no operators for
+    /// comparisons; leaving one out only widens the request.
     pub const fn review_operator(self) -> Option<ReviewOperator> {
         match self {
             Self::Equals | Self::DoubleEquals | Self::In => Some(ReviewOperator::In),
@@ -106,14 +106,14 @@ impl fmt::Display for LabelRequirement {
 /// assert_eq!(texts, ["app=web", "!legacy", "tier in (a,b)"]);
 /// ```
 pub fn parse_label_selector(selector: &str) -> Result<Vec<LabelRequirement>, SelectorError> {
-    let mut parser = LabelSelectorParser { lexer: Lexer::new(selector), n_terms: 0 };
+    let mut parser = LabelSelectorParser { lexer: LabelLexer::new(selector), n_terms: 0 };
     let mut requirements = parser.parse()?;
     requirements.sort_by(|a, b| a.key.cmp(&b.key));
     Ok(requirements)
 }
 
 struct LabelSelectorParser<'a> {
-    lexer: Lexer<'a>,
+    lexer: LabelLexer<'a>,
     /// Requirements and values seen so far; never more than [`SELECTOR_TERMS_MAX`].
     n_terms: usize,
 }
@@ -122,7 +122,7 @@ impl<'a> LabelSelectorParser<'a> {
     fn parse(&mut self) -> Result<Vec<LabelRequirement>, SelectorError> {
         let mut requirements = Vec::new();
         match self.lexer.peek() {
-            Token::End => return Ok(requirements),
+            LabelToken::End => return Ok(requirements),
             token if begins_requirement(token) => {}
             token => return Err(expected_token_error(token, "!, identifier, or 'end of string'")),
         }
@@ -132,8 +132,8 @@ impl<'a> LabelSelectorParser<'a> {
             })?;
             requirements.push(requirement);
             match self.lexer.next() {
-                Token::End => return Ok(requirements),
-                Token::Symbol(",") => {}
+                LabelToken::End => return Ok(requirements),
+                LabelToken::Symbol(",") => {}
                 token => return Err(expected_token_error(token, "',' or 'end of string'")),
             }
             let token = self.lexer.peek();
@@ -145,12 +145,12 @@ impl<'a> LabelSelectorParser<'a> {
 
     fn parse_requirement(&mut self) -> Result<LabelRequirement, SelectorError> {
         self.count_term()?;
-        let is_negated = self.lexer.peek() == Token::Symbol("!");
+        let is_negated = self.lexer.peek() == LabelToken::Symbol("!");
         if is_negated {
             self.lexer.next();
         }
         let key = match self.lexer.next() {
-            Token::Word(key) => key,
+            LabelToken::Word(key) => key,
             token => return Err(expected_token_error(token, "identifier")),
         };
         let faults = label_key_faults(key);
@@ -161,7 +161,7 @@ impl<'a> LabelSelectorParser<'a> {
         if is_negated {
             return build_requirement(key, LabelOperator::DoesNotExist, Vec::new());
         }
-        if matches!(self.lexer.peek(), Token::End | Token::Symbol(",")) {
+        if matches!(self.lexer.peek(), LabelToken::End | LabelToken::Symbol(",")) {
             return build_requirement(key, LabelOperator::Exists, Vec::new());
         }
         let operator = parse_operator(self.lexer.next())?;
@@ -174,11 +174,11 @@ impl<'a> LabelSelectorParser<'a> {
 
     /// Reads the value after a symbol; nothing there is the empty value.
     fn parse_single_value(&mut self) -> Result<&'a str, SelectorError> {
-        if matches!(self.lexer.peek(), Token::End | Token::Symbol(",")) {
+        if matches!(self.lexer.peek(), LabelToken::End | LabelToken::Symbol(",")) {
             return Ok("");
         }
         match self.lexer.next() {
-            Token::Word(value) => Ok(value),
+            LabelToken::Word(value) => Ok(value),
             token => Err(expected_token_error(token, "identifier")),
         }
     }
@@ -187,29 +187,29 @@ impl<'a> LabelSelectorParser<'a> {
     /// empty value, and so is nothing at all.
     fn parse_value_set(&mut self) -> Result<Vec<&'a str>, SelectorError> {
         match self.lexer.next() {
-            Token::Symbol("(") => {}
+            LabelToken::Symbol("(") => {}
             // Kubernetes leaves out the comma in this message.
             token => return Err(SelectorError::new(format!("found '{token}' expected: '('"))),
         }
         let mut values = Vec::new();
         match self.lexer.peek() {
-            Token::Word(_) | Token::Symbol(",") => {}
-            Token::Symbol(")") => values.push(""),
+            LabelToken::Word(_) | LabelToken::Symbol(",") => {}
+            LabelToken::Symbol(")") => values.push(""),
             token => return Err(expected_token_error(token, "',', ')' or identifier")),
         }
         loop {
             match self.lexer.next() {
-                Token::Symbol(")") => break,
-                Token::Word(value) => {
+                LabelToken::Symbol(")") => break,
+                LabelToken::Word(value) => {
                     self.count_term()?;
                     values.push(value);
                     let token = self.lexer.peek();
-                    if !matches!(token, Token::Symbol("," | ")")) {
+                    if !matches!(token, LabelToken::Symbol("," | ")")) {
                         return Err(expected_token_error(token, "',' or ')'"));
                     }
                 }
-                Token::Symbol(",") => {
-                    let ends_item = matches!(self.lexer.peek(), Token::Symbol("," | ")"));
+                LabelToken::Symbol(",") => {
+                    let ends_item = matches!(self.lexer.peek(), LabelToken::Symbol("," | ")"));
                     if values.is_empty() || ends_item {
                         self.count_term()?;
                         values.push("");
@@ -232,19 +232,19 @@ impl<'a> LabelSelectorParser<'a> {
     }
 }
 
-fn begins_requirement(token: Token<'_>) -> bool {
-    matches!(token, Token::Word(_) | Token::Symbol("!"))
+fn begins_requirement(token: LabelToken<'_>) -> bool {
+    matches!(token, LabelToken::Word(_) | LabelToken::Symbol("!"))
 }
 
-fn parse_operator(token: Token<'_>) -> Result<LabelOperator, SelectorError> {
+fn parse_operator(token: LabelToken<'_>) -> Result<LabelOperator, SelectorError> {
     match token {
-        Token::Symbol("=") => Ok(LabelOperator::Equals),
-        Token::Symbol("==") => Ok(LabelOperator::DoubleEquals),
-        Token::Symbol("!=") => Ok(LabelOperator::NotEquals),
-        Token::Symbol(">") => Ok(LabelOperator::GreaterThan),
-        Token::Symbol("<") => Ok(LabelOperator::LessThan),
-        Token::Word("in") => Ok(LabelOperator::In),
-        Token::Word("notin") => Ok(LabelOperator::NotIn),
+        LabelToken::Symbol("=") => Ok(LabelOperator::Equals),
+        LabelToken::Symbol("==") => Ok(LabelOperator::DoubleEquals),
+        LabelToken::Symbol("!=") => Ok(LabelOperator::NotEquals),
+        LabelToken::Symbol(">") => Ok(LabelOperator::GreaterThan),
+        LabelToken::Symbol("<") => Ok(LabelOperator::LessThan),
+        LabelToken::Word("in") => Ok(LabelOperator::In),
+        LabelToken::Word("notin") => Ok(LabelOperator::NotIn),
         token => Err(expected_token_error(token, "in, notin, =, ==, !=, gt, lt")),
     }
 }
@@ -276,6 +276,6 @@ fn build_requirement(
     Ok(LabelRequirement { key: key.to_owned(), operator, values })
 }
 
-fn expected_token_error(found: Token<'_>, what: &str) -> SelectorError {
+fn expected_token_error(found: LabelToken<'_>, what: &str) -> SelectorError {
     SelectorError::new(format!("found '{found}', expected: {what}"))
 }

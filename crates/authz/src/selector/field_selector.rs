@@ -10,7 +10,7 @@ use super::{ReviewOperator, SELECTOR_TERMS_MAX, SelectorError};
 /// Displays as the term it was parsed from, with `=` for `==`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldRequirement {
-    /// The path of the field. Any text, since which fields exist depends on the resource.
+    /// The path of the field. It may be any text, because each resource has its own fields.
     pub field: String,
     /// How field and value relate.
     pub operator: FieldOperator,
@@ -49,7 +49,7 @@ impl fmt::Display for FieldRequirement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}{}", self.field, self.operator.symbol())?;
         for c in self.value.chars() {
-            if is_special(c) {
+            if needs_escape(c) {
                 f.write_str("\\")?;
             }
             write!(f, "{c}")?;
@@ -75,7 +75,7 @@ impl fmt::Display for FieldRequirement {
 /// assert_eq!(texts, ["a=1", "b!=2"]);
 /// ```
 pub fn parse_field_selector(selector: &str) -> Result<Vec<FieldRequirement>, SelectorError> {
-    let mut terms = TermIterator { rest: Some(selector) }.filter(|term| !term.is_empty());
+    let mut terms = FieldTerms { rest: Some(selector) }.filter(|term| !term.is_empty());
     let mut sorted: Vec<&str> = terms.by_ref().take(SELECTOR_TERMS_MAX).collect();
     if terms.next().is_some() {
         return Err(SelectorError::too_many_terms());
@@ -96,11 +96,11 @@ pub fn parse_field_selector(selector: &str) -> Result<Vec<FieldRequirement>, Sel
 }
 
 /// The terms of a selector, cut at commas that are not escaped.
-struct TermIterator<'a> {
+struct FieldTerms<'a> {
     rest: Option<&'a str>,
 }
 
-impl<'a> Iterator for TermIterator<'a> {
+impl<'a> Iterator for FieldTerms<'a> {
     type Item = &'a str;
 
     fn next(&mut self) -> Option<&'a str> {
@@ -139,12 +139,12 @@ fn split_term(term: &str) -> Option<(&str, FieldOperator, &str)> {
     })
 }
 
-fn is_special(c: char) -> bool {
+fn needs_escape(c: char) -> bool {
     matches!(c, '\\' | ',' | '=')
 }
 
 fn unescape(value: &str) -> Result<Cow<'_, str>, SelectorError> {
-    if !value.contains(is_special) {
+    if !value.contains(needs_escape) {
         return Ok(Cow::Borrowed(value));
     }
     let refused = |what: String| SelectorError::new(format!("invalid field selector: {what}"));
@@ -153,7 +153,7 @@ fn unescape(value: &str) -> Result<Cow<'_, str>, SelectorError> {
     while let Some(c) = chars.next() {
         match c {
             '\\' => match chars.next() {
-                Some(escaped) if is_special(escaped) => out.push(escaped),
+                Some(escaped) if needs_escape(escaped) => out.push(escaped),
                 Some(other) => return Err(refused(format!("invalid escape sequence: \\{other}"))),
                 None => return Err(refused("invalid escape sequence: \\".to_owned())),
             },

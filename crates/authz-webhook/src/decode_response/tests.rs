@@ -1,9 +1,10 @@
 use super::*;
 
-fn decoded(status: u16, body: &[u8]) -> Result<String, String> {
+/// Decodes a response: the status as text, or the message of the error.
+fn decoded(status: u16, body: &[u8]) -> Result<String, Box<str>> {
     let body = bytes::Bytes::copy_from_slice(body);
     let reply = HttpResponse { status, body, ..HttpResponse::default() };
-    match decode(&reply, ReviewVersion::V1) {
+    match decode_response(&reply, ReviewVersion::V1) {
         Ok(status) => {
             let ReviewStatus { is_allowed, is_denied, reason, n_bytes } = status;
             assert_eq!(n_bytes, reason.to_string().len());
@@ -11,12 +12,12 @@ fn decoded(status: u16, body: &[u8]) -> Result<String, String> {
         }
         Err(error) => {
             assert!(!error.is_retriable() || status != 200);
-            Err(error.to_string())
+            Err(error.to_string().into())
         }
     }
 }
 
-/// Leniency, and where it ends.
+/// Documents that are accepted, and the nearest ones that are not.
 #[test]
 fn documents() {
     for (body, want) in [
@@ -37,7 +38,7 @@ fn documents() {
     ] {
         assert_eq!(decoded(200, body.as_bytes()), Ok(want.to_owned()), "{body}");
     }
-    // Bytes that are no text stand for themselves, as far as they can.
+    // Bytes that are not UTF-8 are replaced.
     let lossy = decoded(200, b"{\"status\":{\"reason\":\"\xff\"}}");
     assert_eq!(lossy, Ok("false false \u{fffd}".to_owned()));
 }
@@ -96,7 +97,7 @@ fn documents_that_are_no_reviews() {
                 .to_owned(),
         ),
     ] {
-        assert_eq!(decoded(200, body.as_bytes()), Err(want), "{body}");
+        assert_eq!(decoded(200, body.as_bytes()), Err(want.into()), "{body}");
     }
 }
 
@@ -108,7 +109,7 @@ fn only_some_codes_are_successes() {
         let want = format!(
             "0-length response with status code: {status} and content type: application/json"
         );
-        assert_eq!(decoded(status, b""), Err(want));
+        assert_eq!(decoded(status, b""), Err(want.into()));
     }
     for status in [0, 100, 199, 207, 226, 300, 304, 307, 400, 500, 599, u16::MAX] {
         assert!(decoded(status, br#"{"status":{"allowed":true}}"#).is_err(), "{status}");

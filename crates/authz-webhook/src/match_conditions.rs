@@ -17,15 +17,23 @@ pub struct MatchCondition {
     program: Arc<Program>,
 }
 
+/// A match condition could not be evaluated. Displays as Kubernetes' message.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("cel evaluation error: expression '{expression}' resulted in error: {cause}")]
+pub struct EvaluationError {
+    expression: Arc<str>,
+    cause: EvalError,
+}
+
 /// The result of the match conditions of a webhook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MatchResult {
     /// All conditions are true, so the webhook is called.
     Matched,
-    /// A condition is false; `errors` says whether one before it could not be evaluated.
+    /// A condition is false, so the webhook is not called.
     Excluded {
-        /// Whether some condition failed before the false one was found.
-        errors: bool,
+        /// Whether a condition before the false one could not be evaluated.
+        has_errors: bool,
     },
     /// No condition is false, and at least one could not be evaluated. The failure policy decides.
     Failed(String),
@@ -47,14 +55,14 @@ impl MatchCondition {
     }
 
     /// Evaluates the condition alone; returns the outcome and its cost.
-    pub fn evaluate(&self, request: &ReviewSpec<'_>) -> (Result<bool, String>, u64) {
+    pub fn evaluate(&self, request: &ReviewSpec<'_>) -> (Result<bool, EvaluationError>, u64) {
         let variables = [Value::Map(Map::Record(request))];
         let (outcome, cost) = self.program.evaluate_bool(&variables, COST_LIMIT);
-        (outcome.map_err(|cause| self.error_message(&cause)), cost)
+        (outcome.map_err(|cause| self.evaluation_error(cause)), cost)
     }
 
     #[inline]
-    fn holds(&self, request: &ReviewSpec<'_>) -> Result<bool, String> {
+    fn holds(&self, request: &ReviewSpec<'_>) -> Result<bool, EvaluationError> {
         match self.program.evaluate_bool_fast(&[request], COST_LIMIT) {
             Some((outcome, _)) => Ok(outcome),
             None => self.evaluate(request).0,
@@ -62,15 +70,14 @@ impl MatchCondition {
     }
 
     #[cold]
-    fn error_message(&self, cause: &EvalError) -> String {
-        let expression = &self.expression;
-        format!("cel evaluation error: expression '{expression}' resulted in error: {cause}")
+    fn evaluation_error(&self, cause: EvalError) -> EvaluationError {
+        EvaluationError { expression: Arc::clone(&self.expression), cause }
     }
 }
 
 impl MatchConditions {
     /// The selectors that a condition uses; the others are not built.
-    pub fn selectors(&self) -> IncludedSelectors {
+    pub fn used_selectors(&self) -> IncludedSelectors {
         let selects = |field: &str| {
             self.as_slice().iter().any(|condition| condition.program.selects_field(field))
         };
@@ -81,7 +88,7 @@ impl MatchConditions {
     /// 1. The first one that is false ends the evaluation: the webhook is not called.
     /// 2. An error does not end the evaluation, and counts only if no condition is false.
     pub fn evaluate(&self, request: &ReviewSpec<'_>) -> MatchResult {
-        self.evaluate_each(|_, condition| condition.holds(request))
+        self.evaluate_all(|_, condition| condition.holds(request))
     }
 
     /// As [`evaluate`](Self::evaluate), and records an event `condition` for each evaluated condition, with events `value`
@@ -91,10 +98,10 @@ impl MatchConditions {
         request: &ReviewSpec<'_>,
         recorder: &mut Recorder<'_>,
     ) -> MatchResult {
-        if !recorder.is_on() {
+        if !recorder.is_enabled() {
             return self.evaluate(request);
         }
-        self.evaluate_each(|index, condition| {
+        self.evaluate_all(|index, condition| {
             let outcome = condition.holds(request);
             record_condition(index, condition, &outcome, request, recorder);
             outcome
@@ -102,16 +109,16 @@ impl MatchConditions {
     }
 
     #[inline]
-    fn evaluate_each(
+    fn evaluate_all(
         &self,
-        mut holds: impl FnMut(usize, &MatchCondition) -> Result<bool, String>,
+        mut holds: impl FnMut(usize, &MatchCondition) -> Result<bool, EvaluationError>,
     ) -> MatchResult {
         let mut errors = Vec::new();
         for (index, condition) in self.as_slice().iter().enumerate() {
             match holds(index, condition) {
                 Ok(true) => {}
-                Ok(false) => return MatchResult::Excluded { errors: !errors.is_empty() },
-                Err(error) => errors.push(error),
+                Ok(false) => return MatchResult::Excluded { has_errors: !errors.is_empty() },
+                Err(error) => errors.push(error.to_string()),
             }
         }
         if errors.is_empty() {

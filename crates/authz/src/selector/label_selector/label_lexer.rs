@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-/// A word, a symbol, or the end. Displays as it is written.
+/// A word, a symbol, or the end of the selector. Displays as it is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Token<'a> {
+pub(super) enum LabelToken<'a> {
     /// A key, a value, or the operator `in` or `notin`, depending on where it stands.
     Word(&'a str),
     /// One of `= == ! != ( ) , < >`.
@@ -13,7 +13,7 @@ pub(super) enum Token<'a> {
     End,
 }
 
-impl fmt::Display for Token<'_> {
+impl fmt::Display for LabelToken<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Word(text) | Self::Symbol(text) => f.write_str(text),
@@ -26,45 +26,45 @@ impl fmt::Display for Token<'_> {
 ///
 /// NUL is the end mark of Kubernetes' lexer: where a token could begin it ends the selector, and
 /// right behind a token it is skipped.
-pub(super) struct Lexer<'a> {
+pub(super) struct LabelLexer<'a> {
     rest: &'a str,
-    peeked: Option<Token<'a>>,
+    peeked_token: Option<LabelToken<'a>>,
 }
 
-impl<'a> Lexer<'a> {
+impl<'a> LabelLexer<'a> {
     pub(super) fn new(selector: &'a str) -> Self {
-        Self { rest: selector, peeked: None }
+        Self { rest: selector, peeked_token: None }
     }
 
-    pub(super) fn peek(&mut self) -> Token<'a> {
-        let token = self.peeked.unwrap_or_else(|| self.scan());
-        self.peeked = Some(token);
+    pub(super) fn peek(&mut self) -> LabelToken<'a> {
+        let token = self.peeked_token.unwrap_or_else(|| self.scan_token());
+        self.peeked_token = Some(token);
         token
     }
 
-    pub(super) fn next(&mut self) -> Token<'a> {
-        self.peeked.take().unwrap_or_else(|| self.scan())
+    pub(super) fn next(&mut self) -> LabelToken<'a> {
+        self.peeked_token.take().unwrap_or_else(|| self.scan_token())
     }
 
-    fn scan(&mut self) -> Token<'a> {
+    fn scan_token(&mut self) -> LabelToken<'a> {
         let text = self.rest.trim_start_matches(is_blank);
         let (token, n_bytes) = match text.as_bytes() {
             [] | [b'\0', ..] => {
                 self.rest = "";
-                return Token::End;
+                return LabelToken::End;
             }
-            [b'=', b'=', ..] => (Token::Symbol("=="), 2),
-            [b'!', b'=', ..] => (Token::Symbol("!="), 2),
-            [b'=', ..] => (Token::Symbol("="), 1),
-            [b'!', ..] => (Token::Symbol("!"), 1),
-            [b'(', ..] => (Token::Symbol("("), 1),
-            [b')', ..] => (Token::Symbol(")"), 1),
-            [b',', ..] => (Token::Symbol(","), 1),
-            [b'<', ..] => (Token::Symbol("<"), 1),
-            [b'>', ..] => (Token::Symbol(">"), 1),
+            [b'=', b'=', ..] => (LabelToken::Symbol("=="), 2),
+            [b'!', b'=', ..] => (LabelToken::Symbol("!="), 2),
+            [b'=', ..] => (LabelToken::Symbol("="), 1),
+            [b'!', ..] => (LabelToken::Symbol("!"), 1),
+            [b'(', ..] => (LabelToken::Symbol("("), 1),
+            [b')', ..] => (LabelToken::Symbol(")"), 1),
+            [b',', ..] => (LabelToken::Symbol(","), 1),
+            [b'<', ..] => (LabelToken::Symbol("<"), 1),
+            [b'>', ..] => (LabelToken::Symbol(">"), 1),
             _ => {
                 let end = text.find(ends_word).unwrap_or(text.len());
-                (Token::Word(&text[..end]), end)
+                (LabelToken::Word(&text[..end]), end)
             }
         };
         let rest = &text[n_bytes..];

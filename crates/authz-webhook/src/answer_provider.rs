@@ -1,4 +1,4 @@
-//! The service behind a webhook: its cached answers, the calls in flight, and the limits on calls.
+//! Provides the answers of one webhook: from the cache, from a call in flight, or from a new call.
 
 use std::sync::Arc;
 
@@ -8,68 +8,68 @@ use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::cache::{Cache, CacheLookup, StoreResult};
+use crate::cache::{AnswerCache, CacheLookup, CacheStoreResult};
 use crate::cache_key::CacheKey;
 use crate::call::{CallResult, WebhookCaller};
-use crate::decode::ReviewStatus;
-use crate::encode::encode_review;
+use crate::decode_response::ReviewStatus;
+use crate::encode_review::encode_review;
 use crate::error::CallError;
-use crate::health::{RecentCalls, WebhookHealth};
+use crate::health::{LastResultRecorder, WebhookHealth};
 use crate::in_flight_calls::{CallWaiter, InFlightCall, InFlightCalls};
 use crate::limits::WebhookLimits;
 use crate::observer::{CacheEvent, WebhookObserver};
-use crate::settings::{Caching, WebhookSettings};
+use crate::settings::{CacheSettings, WebhookSettings};
 use crate::transport::Transport;
 
 /// Answers to requests of this length in bytes, or longer, are not cached. Kubernetes has the same limit.
 const CACHEABLE_BYTES_MAX: usize = 10_000;
 
-/// The state that the calls of one webhook share. A call may outlive the webhook.
-pub(crate) struct Service {
-    caller: WebhookCaller,
-    cache: Cache,
-    authorized_caching: Caching,
-    unauthorized_caching: Caching,
+/// The cache, the calls in flight and the limits of one webhook. A call may outlive the webhook.
+pub(crate) struct AnswerProvider {
+    webhook_caller: WebhookCaller,
+    cache: AnswerCache,
+    authorized_caching: CacheSettings,
+    unauthorized_caching: CacheSettings,
     in_flight_calls: InFlightCalls,
-    limit: Arc<ConcurrencyLimit>,
-    recent_calls: RecentCalls,
+    call_limit: Arc<ConcurrencyLimit>,
+    last_results: LastResultRecorder,
     observer: Arc<dyn WebhookObserver>,
 }
 
 /// The source of the answer to one check.
 pub(crate) enum AnswerSource<'a> {
-    /// The cache, which another check has filled meanwhile.
+    /// The cache, because another check has stored the answer meanwhile.
     Cached(ReviewStatus),
     /// A call that begins now.
     NewCall(CallWaiter<'a>),
     /// The call of another check for the same request.
     SharedCall(CallWaiter<'a>),
-    /// None: the webhook may not be called now.
+    /// No source: the webhook may not be called now.
     Rejected(CallError),
 }
 
-impl Service {
+impl AnswerProvider {
     pub(crate) fn new(
         settings: &WebhookSettings,
         transport: Arc<dyn Transport>,
         limits: WebhookLimits,
         observer: Arc<dyn WebhookObserver>,
     ) -> Self {
-        let caller = WebhookCaller {
+        let webhook_caller = WebhookCaller {
             transport,
             observer: Arc::clone(&observer),
             version: settings.subject_access_review_version,
             timeout: settings.timeout.get(),
-            retry: limits.retry,
+            retry_options: limits.retry_options,
         };
         Self {
-            caller,
-            cache: Cache::new(limits.cache_entries_max, limits.cache_bytes_max),
+            webhook_caller,
+            cache: AnswerCache::new(limits.cache_entries_max, limits.cache_bytes_max),
             authorized_caching: settings.authorized_caching,
             unauthorized_caching: settings.unauthorized_caching,
             in_flight_calls: InFlightCalls::default(),
-            limit: Arc::new(ConcurrencyLimit::new(limits.in_flight_max)),
-            recent_calls: RecentCalls::default(),
+            call_limit: Arc::new(ConcurrencyLimit::new(limits.in_flight_max)),
+            last_results: LastResultRecorder::default(),
             observer,
         }
     }
@@ -82,7 +82,7 @@ impl Service {
 
     /// The cached answer, if it has not expired.
     #[inline]
-    pub(crate) fn cached_answer(
+    pub(crate) fn find_cached_answer(
         &self,
         attributes: &Attributes<'_>,
         hash: u64,
@@ -90,24 +90,24 @@ impl Service {
     ) -> Option<ReviewStatus> {
         match self.cache.get(attributes, hash, now) {
             CacheLookup::Hit(status) => {
-                self.observer.cache(CacheEvent::Hit);
+                self.observer.on_cache_event(CacheEvent::Hit);
                 return Some(status);
             }
             CacheLookup::Miss => {}
-            CacheLookup::Expired => self.observer.cache(CacheEvent::Expired),
+            CacheLookup::Expired => self.observer.on_cache_event(CacheEvent::Expired),
         }
-        self.observer.cache(CacheEvent::Miss);
+        self.observer.on_cache_event(CacheEvent::Miss);
         None
     }
 
     pub(crate) fn health(&self) -> WebhookHealth {
-        let last = self.recent_calls.last_results();
+        let last = self.last_results.last_results();
         let size = self.cache.size();
         WebhookHealth {
-            in_flight: self.limit.n_in_flight(),
-            last_success: last.success,
-            last_failure: last.failure,
-            cache_entries: size.n_entries,
+            n_in_flight: self.call_limit.n_permits_in_use(),
+            last_success_at: last.last_success_at,
+            last_failure: last.last_failure,
+            n_cached_answers: size.n_entries,
             cache_bytes: size.n_bytes,
         }
     }
@@ -115,8 +115,8 @@ impl Service {
     /// Joins the call in flight for the same request, or begins one on behalf of `caller`.
     ///
     /// INVARIANT: a call caches its answer before it is removed from the table. So while the table is locked, a
-    /// request has a call in flight, or a cached answer, or neither was ever there.
-    pub(crate) fn join<'a>(
+    /// request whose call has ended finds the cached answer.
+    pub(crate) fn join_or_begin_call<'a>(
         self: &'a Arc<Self>,
         caller: &str,
         attributes: &Attributes<'_>,
@@ -127,7 +127,7 @@ impl Service {
         let is_cacheable = is_cacheable(attributes);
         let mut table = self.in_flight_calls.lock();
         if let Some(waiter) =
-            self.in_flight_calls.join(&table, &key, is_cacheable && self.caches_every_answer())
+            self.in_flight_calls.join_call(&table, &key, is_cacheable && self.caches_every_answer())
         {
             return AnswerSource::SharedCall(waiter);
         }
@@ -137,28 +137,28 @@ impl Service {
         let Ok(runtime) = Handle::try_current() else {
             return AnswerSource::Rejected(CallError::Lost);
         };
-        let permit = match self.limit.acquire(authz::user_limit_key(caller)) {
+        let permit = match self.call_limit.acquire(authz::user_limit_key(caller)) {
             Ok(permit) => permit,
             Err(busy) => return AnswerSource::Rejected(CallError::Busy(busy)),
         };
-        let (sender, receiver) = watch::channel(None);
-        let waiter = self.in_flight_calls.add(&mut table, Arc::clone(&key), receiver);
+        let (result_sender, receiver) = watch::channel(None);
+        let waiter = self.in_flight_calls.add_call(&mut table, Arc::clone(&key), receiver);
         // The table has to be unlocked here: a runtime that is shutting down drops the task at once, and
         // the cleanup of the call locks the table.
         drop(table);
-        let (service, call) = (Arc::clone(self), Arc::clone(waiter.call()));
-        let cleanup = CallCleanup { service, _permit: permit, key, call, sender };
-        let body = encode_review(attributes, self.caller.version);
+        let (provider, call) = (Arc::clone(self), Arc::clone(waiter.call()));
+        let cleanup = CallCleanup { provider, _permit: permit, key, call, result_sender };
+        let body = encode_review(attributes, self.webhook_caller.version);
         let task = runtime.spawn(async move {
             cleanup.call.mark_sent();
-            let end = cleanup.service.caller.call(body).await;
-            cleanup.finish(end, is_cacheable);
+            let end = cleanup.provider.webhook_caller.call(body).await;
+            cleanup.publish_result(end, is_cacheable);
         });
-        waiter.set_task(task.abort_handle());
+        waiter.set_abort_handle(task.abort_handle());
         AnswerSource::NewCall(waiter)
     }
 
-    /// Reports whether answers are cached whether they allow or not.
+    /// Reports whether both kinds of answers are cached: those that allow and all others.
     fn caches_every_answer(&self) -> bool {
         self.authorized_caching.lifetime().is_some()
             && self.unauthorized_caching.lifetime().is_some()
@@ -169,23 +169,23 @@ impl Service {
         let caching =
             if status.is_allowed { self.authorized_caching } else { self.unauthorized_caching };
         let now = Instant::now();
-        let Some(expires) = caching.lifetime().and_then(|lifetime| now.checked_add(lifetime))
+        let Some(expires_at) = caching.lifetime().and_then(|lifetime| now.checked_add(lifetime))
         else {
             return;
         };
         let storing = if is_cacheable {
-            self.cache.store(Arc::clone(key), status.clone(), expires)
+            self.cache.insert(Arc::clone(key), status.clone(), expires_at)
         } else {
-            StoreResult::TooLarge
+            CacheStoreResult::TooLarge
         };
         match storing {
-            StoreResult::Stored { n_evicted } => {
-                self.observer.cache(CacheEvent::Stored);
+            CacheStoreResult::Stored { n_evicted } => {
+                self.observer.on_cache_event(CacheEvent::Stored);
                 for _ in 0..n_evicted {
-                    self.observer.cache(CacheEvent::Evicted);
+                    self.observer.on_cache_event(CacheEvent::Evicted);
                 }
             }
-            StoreResult::TooLarge => self.observer.cache(CacheEvent::TooLarge),
+            CacheStoreResult::TooLarge => self.observer.on_cache_event(CacheEvent::TooLarge),
         }
     }
 }
@@ -207,40 +207,40 @@ fn is_cacheable(attributes: &Attributes<'_>) -> bool {
 /// Ends a call: with a result, after a panic, or when its last waiter has left. Dropping it removes the call from the
 /// table.
 struct CallCleanup {
-    service: Arc<Service>,
+    provider: Arc<AnswerProvider>,
     _permit: Permit,
     key: Arc<CacheKey>,
     call: Arc<InFlightCall>,
-    sender: watch::Sender<Option<Arc<CallResult>>>,
+    result_sender: watch::Sender<Option<Arc<CallResult>>>,
 }
 
 impl CallCleanup {
-    /// Caches and sends the result. The order matters: see the invariant of [`Service::join`].
-    fn finish(self, end: CallResult, is_cacheable: bool) {
-        let service = &self.service;
+    /// Caches and sends the result. The order matters: see the invariant of [`AnswerProvider::join_or_begin_call`].
+    fn publish_result(self, end: CallResult, is_cacheable: bool) {
+        let provider = &self.provider;
         match &end.outcome {
             Ok(status) => {
-                service.cache_answer(&self.key, status, is_cacheable);
-                service.recent_calls.record_success();
+                provider.cache_answer(&self.key, status, is_cacheable);
+                provider.last_results.record_success();
             }
             Err(error) => {
                 let why = error.to_string();
-                service.observer.failed(&why);
-                service.recent_calls.record_failure(&why);
+                provider.observer.on_call_failure(&why);
+                provider.last_results.record_failure(&why);
             }
         }
-        let sender = self.sender.clone();
+        let result_sender = self.result_sender.clone();
         drop(self);
-        // It fails if no waiter is left, which does not matter.
-        let _ = sender.send(Some(Arc::new(end)));
+        // Sending fails only if no waiter is left, and then no check needs the result.
+        let _ = result_sender.send(Some(Arc::new(end)));
     }
 }
 
 impl Drop for CallCleanup {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.service.recent_calls.record_failure(&CallError::Lost.to_string());
+            self.provider.last_results.record_failure(&CallError::Lost.to_string());
         }
-        self.service.in_flight_calls.remove(&self.key, &self.call);
+        self.provider.in_flight_calls.remove_call(&self.key, &self.call);
     }
 }

@@ -1,4 +1,4 @@
-//! The meaning of a request path.
+//! Classifies the path of a request: the verb, the resource and its parts.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use super::{RequestInfo, ResourceInfo};
 
 /// The most segments that have a meaning of their own:
 /// `apis/{group}/{version}/watch/namespaces/{namespace}/{resource}/{name}/{subresource}`. One more
-/// takes whatever follows, so that a long path costs no more than a short one.
+/// holds the rest of the path, so that a long path costs no more than a short one.
 const SEGMENTS_MAX: usize = 9 + 1;
 
 /// Classifies a request.
@@ -19,16 +19,16 @@ const SEGMENTS_MAX: usize = 9 + 1;
 ///    comes from the method.
 /// 4. `namespaces/{name}` is taken off as the namespace if something other than a subresource of
 ///    the namespace itself follows.
-/// 5. What remains is the resource, the name, and the subresource, except that what `proxy` is
-///    asked to reach has none.
-/// 6. Requests without a name are refined by the query: see [`refine`].
+/// 5. The remaining segments are the resource, the name and the subresource. A request with the verb
+///    `proxy` has no subresource.
+/// 6. The query refines requests without a name: see [`refine_by_query`].
 ///
 /// Step 0, legacy paths: `/api/{version}/ns/{namespace}/{x}` reads `ns` as `namespaces`, and the
 /// old spellings of `resourceaccessreviews` below `/api` are that resource.
 ///
 /// # Errors
-/// Returns what is known so far if nothing follows the verb in step 3.
-pub(super) fn classify(
+/// Returns the classification so far if nothing follows the verb in step 3.
+pub(super) fn classify_request(
     method: &str,
     path: String,
     raw_query: &str,
@@ -89,7 +89,7 @@ fn classify_segments(
         ["watch", rest @ ..] => (Some("watch"), rest),
         _ => (None, rest),
     };
-    let [resource_name, trail @ ..] = take_namespace(rest, resource) else {
+    let [resource_name, path_after_resource @ ..] = take_namespace(rest, resource) else {
         return Err(IncompletePath);
     };
     info.verb = Cow::Borrowed(path_verb.unwrap_or_else(|| verb_for_method(method)));
@@ -99,7 +99,7 @@ fn classify_segments(
     } else {
         (*resource_name).to_owned()
     };
-    set_name_and_subresource(resource, trail, path_verb == Some("proxy"));
+    set_name_and_subresource(resource, path_after_resource, path_verb == Some("proxy"));
     if path_verb.is_none() {
         refine_by_query(&mut info.verb, resource, raw_query);
     }
@@ -117,7 +117,7 @@ fn verb_for_method(method: &str) -> &'static str {
     }
 }
 
-/// Takes the namespace off the front, unless the namespace itself is what is asked for.
+/// Sets the namespace and removes its segments, unless the request is for the namespace itself.
 fn take_namespace<'a, 'b>(rest: &'a [&'b str], resource: &mut ResourceInfo) -> &'a [&'b str] {
     match rest {
         ["namespaces", namespace, inner @ ..] => {
@@ -135,23 +135,27 @@ fn is_legacy_review(segment: &str) -> bool {
     matches!(segment, "resourceAccessReviews" | "resourceAccessReview" | "resourceaccessreview")
 }
 
-fn set_name_and_subresource(resource: &mut ResourceInfo, trail: &[&str], is_proxy: bool) {
-    let [name, after_name @ ..] = trail else { return };
+fn set_name_and_subresource(
+    resource: &mut ResourceInfo,
+    path_after_resource: &[&str],
+    is_proxy: bool,
+) {
+    let [name, after_name @ ..] = path_after_resource else { return };
     resource.name = (*name).to_owned();
     if !is_proxy {
         resource.subresource = after_name.first().copied().unwrap_or_default().to_owned();
     }
-    resource.trail = Some(trail.join("/"));
+    resource.path_after_resource = Some(path_after_resource.join("/"));
 }
 
 /// Refines the verb of a request without a name, and reads its selectors.
 ///
 /// - `get` is `watch` or `list` by the list options in the query. If those ask for exactly one
 ///   name by field selector, and an object could have that name, it is the name of the request.
-///   Options that do not decode give neither name nor error: the handler will refuse them, after
-///   authorization as a plain list or watch.
+///   Options that do not decode give neither a name nor an error: the request is authorized as a plain
+///   list or watch, and the handler refuses the options later.
 /// - `delete` is `deletecollection`.
-/// - `list`, `watch` and `deletecollection` carry their selectors, each by itself.
+/// - `list`, `watch` and `deletecollection` keep each selector that parses.
 fn refine_by_query(verb: &mut Cow<'static, str>, resource: &mut ResourceInfo, raw_query: &str) {
     let is_list = match verb.as_ref() {
         _ if !resource.name.is_empty() => return,
