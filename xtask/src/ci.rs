@@ -6,8 +6,11 @@ use crate::{lints, test};
 
 /// Runs the checks of `cargo xtask test`, and those of the documentation and of the dependencies.
 pub(crate) fn run() -> anyhow::Result<ExitCode> {
+    // A missing program is reported now and not after minutes of clippy.
+    lints::require_cargo_deny()?;
     test::run_with(|phases| {
         phases.run("cargo-deny", lints::check_dependencies)?;
+        phases.run("advisories", lints::check_advisories)?;
         phases.run("rustdoc", lints::check_documentation)
     })
 }

@@ -1,6 +1,6 @@
 //! The checks of rustfmt, clippy, rustdoc and cargo-deny.
 
-use anyhow::ensure;
+use anyhow::{Context, ensure};
 
 use crate::process;
 
@@ -34,11 +34,25 @@ pub(crate) fn check_documentation() -> anyhow::Result<()> {
     process::run(command.env("RUSTDOCFLAGS", "-D warnings"))
 }
 
-/// Checks licences, advisories, duplicates and sources of the dependencies against `deny.toml`.
-pub(crate) fn check_dependencies() -> anyhow::Result<()> {
+/// Fails if cargo-deny is not installed.
+pub(crate) fn require_cargo_deny() -> anyhow::Result<()> {
     ensure!(
         process::succeeds(&mut process::command("cargo", &["deny", "--version"])),
         "cargo-deny is not installed: run `cargo install --locked cargo-deny`"
     );
-    process::run(&mut process::command("cargo", &["deny", "--workspace", "check"]))
+    Ok(())
+}
+
+/// Checks licences, duplicates and sources of the dependencies against `deny.toml`.
+pub(crate) fn check_dependencies() -> anyhow::Result<()> {
+    let arguments = ["deny", "--workspace", "check", "bans", "licenses", "sources"];
+    process::run(&mut process::command("cargo", &arguments))
+}
+
+/// Checks the dependencies against the published advisories.
+pub(crate) fn check_advisories() -> anyhow::Result<()> {
+    let arguments = ["deny", "--workspace", "check", "advisories"];
+    process::run(&mut process::command("cargo", &arguments)).context(
+        "either an advisory is about a dependency, or github.com, which has them, is not reachable",
+    )
 }

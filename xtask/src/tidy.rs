@@ -8,9 +8,11 @@ mod attack_rows;
 mod banned_code;
 mod crate_docs;
 mod dialing;
+mod document_paths;
 mod executed_actions;
 mod file_sizes;
 mod http_crates;
+mod layers;
 mod machine_paths;
 mod manifests;
 mod module_names;
@@ -106,6 +108,7 @@ fn check(root: &Path, files: &[tree::File]) -> anyhow::Result<Vec<Finding>> {
         crate_docs::check(files, &packages),
         arrows::check(&packages, arrows::TABLE),
         arrows::check_used(files, &packages),
+        layers::check(files, &packages),
         http_crates::check(&packages),
         manifests::check(files, &packages),
         module_names::check(files),
@@ -115,6 +118,7 @@ fn check(root: &Path, files: &[tree::File]) -> anyhow::Result<Vec<Finding>> {
         executed_actions::check(files),
         dialing::check(files),
         attack_rows::check(files),
+        document_paths::check(files),
         machine_paths::check(files),
         serde_derives::check(files),
         ratchets::check(files),
