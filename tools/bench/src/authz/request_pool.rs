@@ -1,4 +1,4 @@
-//! Questions, and those who ask them.
+//! Generates requests and the users who make them.
 
 use std::hint::black_box;
 
@@ -7,23 +7,24 @@ use serde_json::{Value, json};
 
 use crate::authz::random::Random;
 
-/// The group that everybody is in.
-pub(crate) const EVERYBODY: &str = "system:authenticated";
+/// The group that contains every user.
+pub(crate) const ALL_USERS_GROUP: &str = "system:authenticated";
 
-/// How often a question of a wanted answer is sought before the data is said to have none.
+/// How many requests are generated in search of one with the wanted decision, before the data is considered
+/// to have none.
 const TRIES_MAX: usize = 100_000;
 
-/// One question, and how it is answered.
-pub(crate) struct Question {
-    /// A place in the list of askers.
-    pub(crate) asker: usize,
+/// One request and its expected decision.
+pub(crate) struct GeneratedRequest {
+    /// The index of the user in the list of users.
+    pub(crate) user_idx: usize,
     pub(crate) verb: String,
-    pub(crate) asked: Asked,
+    pub(crate) target: RequestTarget,
     pub(crate) is_allowed: bool,
 }
 
-/// What is asked for.
-pub(crate) enum Asked {
+/// The resource or the path of a request.
+pub(crate) enum RequestTarget {
     Resource {
         namespace: String,
         api_group: String,
@@ -34,17 +35,17 @@ pub(crate) enum Asked {
     Path(String),
 }
 
-/// Many questions in random order.
-pub(crate) struct Pool {
-    pub(crate) askers: Vec<User>,
-    pub(crate) questions: Vec<Question>,
+/// Many requests in random order.
+pub(crate) struct RequestPool {
+    pub(crate) users: Vec<User>,
+    pub(crate) requests: Vec<GeneratedRequest>,
 }
 
-impl Question {
+impl GeneratedRequest {
     fn attributes<'a>(&'a self, user: Option<&'a User>) -> Attributes<'a> {
-        let target = match &self.asked {
-            Asked::Path(path) => Target::Path(path),
-            Asked::Resource { namespace, api_group, resource, subresource, name } => {
+        let target = match &self.target {
+            RequestTarget::Path(path) => Target::Path(path),
+            RequestTarget::Resource { namespace, api_group, resource, subresource, name } => {
                 Target::Resource(Resource {
                     namespace,
                     api_group,
@@ -59,83 +60,86 @@ impl Question {
     }
 
     fn to_json(&self) -> Value {
-        let Self { asker, verb, is_allowed, .. } = self;
-        match &self.asked {
-            Asked::Path(path) => {
-                json!({"asker": asker, "verb": verb, "path": path, "allow": is_allowed})
+        let Self { user_idx, verb, is_allowed, .. } = self;
+        match &self.target {
+            RequestTarget::Path(path) => {
+                json!({"asker": user_idx, "verb": verb, "path": path, "allow": is_allowed})
             }
-            Asked::Resource { namespace, api_group, resource, subresource, name } => json!({
-                "asker": asker, "verb": verb, "namespace": namespace, "apiGroup": api_group,
-                "resource": resource, "subresource": subresource, "name": name,
-                "allow": is_allowed,
-            }),
+            RequestTarget::Resource { namespace, api_group, resource, subresource, name } => {
+                json!({
+                    "asker": user_idx, "verb": verb, "namespace": namespace, "apiGroup": api_group,
+                    "resource": resource, "subresource": subresource, "name": name,
+                    "allow": is_allowed,
+                })
+            }
         }
     }
 }
 
-impl Pool {
-    /// Questions of these askers, of which every second one is allowed.
+impl RequestPool {
+    /// Generates requests of these users; every second one is allowed.
     ///
-    /// `propose` makes up a question of an asker that is likely to be allowed, or likely not, and
-    /// may give up; `decide` tells whether it is.
+    /// `propose` generates a request of a user that is likely to be allowed, or likely to be denied, or
+    /// returns `None`. `decide` returns whether the request is allowed.
     ///
     /// # Errors
-    /// Fails if no question of the wanted answer turns up.
-    pub(crate) fn balanced(
-        askers: Vec<User>,
-        n_questions: usize,
+    /// No request with the wanted decision is found.
+    pub(crate) fn generate_balanced(
+        users: Vec<User>,
+        n_requests: usize,
         random: &mut Random,
-        mut propose: impl FnMut(&mut Random, &User, bool) -> Option<(String, Asked)>,
+        mut propose: impl FnMut(&mut Random, &User, bool) -> Option<(String, RequestTarget)>,
         decide: impl Fn(&Attributes<'_>) -> bool,
     ) -> anyhow::Result<Self> {
-        let mut questions = Vec::with_capacity(n_questions);
+        let mut requests = Vec::with_capacity(n_requests);
         let mut n_tries = 0;
-        while questions.len() < n_questions {
+        while requests.len() < n_requests {
             n_tries += 1;
-            let is_allowed = questions.len() % 2 == 0;
+            let is_allowed = requests.len() % 2 == 0;
             anyhow::ensure!(n_tries < TRIES_MAX, "no question that is allowed: {is_allowed}");
-            let asker = random.below(askers.len());
-            let Some(user) = askers.get(asker) else { continue };
-            let Some((verb, asked)) = propose(random, user, is_allowed) else { continue };
-            let question = Question { asker, verb, asked, is_allowed };
-            if decide(&question.attributes(Some(user))) == is_allowed {
-                questions.push(question);
+            let user_idx = random.below(users.len());
+            let Some(user) = users.get(user_idx) else { continue };
+            let Some((verb, target)) = propose(random, user, is_allowed) else { continue };
+            let request = GeneratedRequest { user_idx, verb, target, is_allowed };
+            if decide(&request.attributes(Some(user))) == is_allowed {
+                requests.push(request);
                 n_tries = 0;
             }
         }
-        random.shuffle(&mut questions);
-        Ok(Self { askers, questions })
+        random.shuffle(&mut requests);
+        Ok(Self { users, requests })
     }
 
-    /// What is asked, and whether it is allowed, in order.
+    /// The attributes of each request in order, and whether it is allowed.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Attributes<'_>, bool)> {
-        self.questions.iter().map(|question| {
-            (question.attributes(self.askers.get(question.asker)), question.is_allowed)
+        self.requests.iter().map(|request| {
+            (request.attributes(self.users.get(request.user_idx)), request.is_allowed)
         })
     }
 
-    /// Takes in some questions of another pool, with their askers.
-    pub(crate) fn absorb(&mut self, other: Self, n_questions: usize) {
-        let offset = self.askers.len();
-        self.askers.extend(other.askers);
-        let more = other.questions.into_iter().take(n_questions);
-        self.questions.extend(more.map(|own| Question { asker: own.asker + offset, ..own }));
+    /// Adds some requests of another pool, with their users.
+    pub(crate) fn add_from(&mut self, other: Self, n_requests: usize) {
+        let offset = self.users.len();
+        self.users.extend(other.users);
+        let more = other.requests.into_iter().take(n_requests);
+        self.requests
+            .extend(more.map(|own| GeneratedRequest { user_idx: own.user_idx + offset, ..own }));
     }
 
-    /// One JSON object per asker.
-    pub(crate) fn askers_json(&self) -> impl Iterator<Item = Value> {
-        self.askers.iter().map(|user| json!({"name": user.name, "groups": user.groups}))
+    /// One JSON object for each user.
+    pub(crate) fn users_json(&self) -> impl Iterator<Item = Value> {
+        self.users.iter().map(|user| json!({"name": user.name, "groups": user.groups}))
     }
 
-    /// One JSON object per question.
-    pub(crate) fn questions_json(&self) -> impl Iterator<Item = Value> {
-        self.questions.iter().map(Question::to_json)
+    /// One JSON object for each request.
+    pub(crate) fn requests_json(&self) -> impl Iterator<Item = Value> {
+        self.requests.iter().map(GeneratedRequest::to_json)
     }
 }
 
-/// Reads the whole question, so that it is in the cache when it is asked. A server has just read a
-/// request when it decides about it; what it decides from it has not.
-pub(crate) fn touch(attributes: &Attributes<'_>) {
+/// Reads the whole request, so that it is in the processor cache before the decision. A server has just read
+/// its request too, but not the policy.
+pub(crate) fn preload(attributes: &Attributes<'_>) {
     let sum = |text: &str| text.bytes().map(usize::from).sum::<usize>();
     let user = attributes.user.map_or(0, |user| {
         sum(&user.name) + user.groups.iter().map(|group| sum(group)).sum::<usize>()
@@ -152,23 +156,22 @@ pub(crate) fn touch(attributes: &Attributes<'_>) {
     black_box(user + target + sum(attributes.verb));
 }
 
-/// Askers of these names, each in `n_groups` groups: the one of everybody, and others that are drawn
-/// by number.
-pub(crate) fn askers(
+/// Users with these names, each in `n_groups` groups: the group of every user, and others by random numbers.
+pub(crate) fn generate_users(
     names: impl Iterator<Item = String>,
     n_groups: usize,
     n_known_groups: usize,
     random: &mut Random,
 ) -> Vec<User> {
     let n_drawn = n_groups.saturating_sub(1);
-    // Where fewer groups are known than are drawn, some are in no policy.
+    // If there are fewer known groups than a user needs, some groups are in no policy.
     let limit = n_known_groups.max(n_drawn + n_drawn / 4);
     names
         .map(|name| {
             let drawn = random.distinct(n_drawn, limit);
             let mut groups: Vec<String> =
                 drawn.into_iter().map(crate::authz::vocabulary::group).collect();
-            groups.push(EVERYBODY.to_owned());
+            groups.push(ALL_USERS_GROUP.to_owned());
             User { name, groups, ..User::default() }
         })
         .collect()
@@ -178,33 +181,35 @@ pub(crate) fn askers(
 mod tests {
     use super::*;
 
-    fn propose(random: &mut Random, user: &User, _: bool) -> Option<(String, Asked)> {
+    fn propose(random: &mut Random, user: &User, _: bool) -> Option<(String, RequestTarget)> {
         let path = format!("/{}", random.below(100));
-        (user.name != "silent").then(|| ("get".to_owned(), Asked::Path(path)))
+        (user.name != "silent").then(|| ("get".to_owned(), RequestTarget::Path(path)))
     }
 
     #[test]
     fn every_second_question_is_allowed_and_the_others_are_not() {
         let mut random = Random::new(1);
         let names = ["ana", "silent", "bob"].map(str::to_owned).into_iter();
-        let askers = askers(names, 3, 1, &mut random);
-        assert_eq!(askers[0].groups.len(), 3);
+        let users = generate_users(names, 3, 1, &mut random);
+        assert_eq!(users[0].groups.len(), 3);
         let is_short = |attributes: &Attributes<'_>| attributes.path().len() == 2;
-        let pool = Pool::balanced(askers, 10, &mut random, propose, is_short).unwrap();
-        assert_eq!(pool.questions.len(), 10);
+        let pool =
+            RequestPool::generate_balanced(users, 10, &mut random, propose, is_short).unwrap();
+        assert_eq!(pool.requests.len(), 10);
         assert_eq!(pool.iter().filter(|(_, is_allowed)| *is_allowed).count(), 5);
         for (attributes, is_allowed) in pool.iter() {
             assert_eq!(is_short(&attributes), is_allowed);
             assert_ne!(attributes.user.map(|user| user.name.as_str()), Some("silent"));
         }
-        assert_eq!(pool.questions_json().count(), 10);
+        assert_eq!(pool.requests_json().count(), 10);
     }
 
     #[test]
     fn an_answer_that_nobody_gets_is_an_error() {
         let mut random = Random::new(1);
-        let askers = askers(["ana".to_owned()].into_iter(), 1, 0, &mut random);
-        let error = Pool::balanced(askers, 2, &mut random, propose, |_| true).err().unwrap();
+        let users = generate_users(["ana".to_owned()].into_iter(), 1, 0, &mut random);
+        let error =
+            RequestPool::generate_balanced(users, 2, &mut random, propose, |_| true).err().unwrap();
         assert_eq!(error.to_string(), "no question that is allowed: false");
     }
 }

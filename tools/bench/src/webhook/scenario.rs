@@ -1,31 +1,31 @@
-//! What is measured, and how much of it.
+//! The scenarios of the benchmark, and the amounts of work of each.
 
 use std::sync::Arc;
 
 use authz::Verdict;
 
-use crate::webhook::question::Question;
-use crate::webhook::site::Hook;
+use crate::webhook::environment::TargetWebhook;
+use crate::webhook::review_request::ReviewRequest;
 
 /// One kind of question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Contest {
-    /// The answer is remembered; the same few questions come again and again.
+pub(crate) enum Scenario {
+    /// The answers are cached; the same few requests repeat.
     CachedFew,
-    /// The answer is remembered among many others, and has long been out of the processor's sight.
+    /// The answers are cached among many others, and are no longer in the processor cache.
     CachedMany,
-    /// The service is called, one question after the other.
+    /// Each request calls the service, one after the other.
     Calls,
-    /// The service is called by many at a time.
+    /// Each request calls the service, many at a time.
     CallsAtOnce,
-    /// One question by very many at the same moment, none of whom knows the answer.
+    /// Very many equal requests come at the same moment, and no answer is cached.
     Storm,
-    /// Nobody listens.
+    /// Nothing listens at the address of the webhook.
     Dead,
 }
 
-impl Contest {
-    /// In the order of the report.
+impl Scenario {
+    /// All scenarios in the order of the report.
     pub(crate) const ALL: [Self; 6] = [
         Self::CachedFew,
         Self::CachedMany,
@@ -35,7 +35,7 @@ impl Contest {
         Self::Storm,
     ];
 
-    /// What the table calls it.
+    /// The name of the scenario in the table.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::CachedFew => "cached, few questions",
@@ -47,12 +47,12 @@ impl Contest {
         }
     }
 
-    /// Whether no answer takes a call.
+    /// Whether every answer comes from the cache.
     pub(crate) fn is_cached(self) -> bool {
         matches!(self, Self::CachedFew | Self::CachedMany)
     }
 
-    /// What the Go program calls it.
+    /// The name of the scenario in the Go program.
     pub(crate) fn kind(self) -> &'static str {
         match self {
             Self::CachedFew | Self::CachedMany => "cached",
@@ -62,65 +62,67 @@ impl Contest {
         }
     }
 
-    /// Which service is asked.
-    pub(crate) fn hook(self) -> Hook {
+    /// The webhook that the scenario calls.
+    pub(crate) fn hook(self) -> TargetWebhook {
         match self {
-            Self::CachedFew | Self::CachedMany | Self::Calls | Self::CallsAtOnce => Hook::Fast,
-            Self::Storm => Hook::Slow,
-            Self::Dead => Hook::Dead,
+            Self::CachedFew | Self::CachedMany | Self::Calls | Self::CallsAtOnce => {
+                TargetWebhook::Fast
+            }
+            Self::Storm => TargetWebhook::Slow,
+            Self::Dead => TargetWebhook::Dead,
         }
     }
 }
 
-/// One contest in one round.
-pub(crate) struct Asked {
-    pub(crate) contest: Contest,
-    pub(crate) questions: Arc<[Question]>,
-    /// How many of them come before the clock counts.
+/// One scenario in one round.
+pub(crate) struct ScenarioRun {
+    pub(crate) scenario: Scenario,
+    pub(crate) requests: Arc<[ReviewRequest]>,
+    /// The number of requests before measuring begins.
     pub(crate) n_warm_up: usize,
-    /// How many ask at a time.
-    pub(crate) n_askers: usize,
+    /// The number of concurrent requests.
+    pub(crate) n_concurrent: usize,
 }
 
-/// How much to measure.
+/// The amounts of work of one run.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Effort {
     pub(crate) n_rounds: usize,
-    /// Questions with remembered answers; fewer than a cache has room for.
+    /// The number of requests with cached answers, which is less than the capacity of a cache.
     pub(crate) n_cached: usize,
-    /// How many of them differ if they are few.
+    /// The number of different requests in the scenario with few.
     pub(crate) n_few: usize,
-    /// Questions that are called for, and as many again at the most to warm up.
+    /// The number of measured calls; at most as many calls come before as warm-up.
     pub(crate) n_calls: usize,
-    /// Those who ask the same at once.
-    pub(crate) n_storm: usize,
+    /// The number of equal requests at the same moment.
+    pub(crate) n_equal_requests: usize,
 }
 
 impl Effort {
-    /// For a table.
+    /// The amounts for the published table.
     pub(crate) const FULL: Self =
-        Self { n_rounds: 5, n_cached: 4096, n_few: 64, n_calls: 2000, n_storm: 1000 };
-    /// For a test that the benchmark still runs.
+        Self { n_rounds: 5, n_cached: 4096, n_few: 64, n_calls: 2000, n_equal_requests: 1000 };
+    /// The amounts for a test that the benchmark still runs.
     pub(crate) const QUICK: Self =
-        Self { n_rounds: 1, n_cached: 64, n_few: 8, n_calls: 32, n_storm: 200 };
+        Self { n_rounds: 1, n_cached: 64, n_few: 8, n_calls: 32, n_equal_requests: 200 };
 
-    /// A contest, with questions that no round before had.
-    pub(crate) fn asked(self, contest: Contest, round: usize) -> Asked {
+    /// A scenario with requests that no earlier round had.
+    pub(crate) fn scenario_run(self, scenario: Scenario, round: usize) -> ScenarioRun {
         let n_calls = self.n_calls;
-        let (n_questions, n_warm_up, n_askers) = match contest {
-            Contest::CachedFew | Contest::CachedMany => (self.n_cached, 0, 16),
-            Contest::Calls | Contest::Dead => (n_calls, n_calls / 10, 1),
-            Contest::CallsAtOnce => (2 * n_calls, n_calls / 10, 16),
-            Contest::Storm => (1, 0, self.n_storm),
+        let (n_requests, n_warm_up, n_concurrent) = match scenario {
+            Scenario::CachedFew | Scenario::CachedMany => (self.n_cached, 0, 16),
+            Scenario::Calls | Scenario::Dead => (n_calls, n_calls / 10, 1),
+            Scenario::CallsAtOnce => (2 * n_calls, n_calls / 10, 16),
+            Scenario::Storm => (1, 0, self.n_equal_requests),
         };
         let n_different =
-            if contest == Contest::CachedFew { self.n_few.max(1) } else { n_questions };
-        let numbers = (0..n_questions).map(|number| number % n_different);
-        let mut questions: Vec<Question> =
-            numbers.map(|number| Question::make(round, number)).collect();
-        if contest == Contest::Dead {
-            questions.iter_mut().for_each(|question| question.want = Verdict::NoOpinion);
+            if scenario == Scenario::CachedFew { self.n_few.max(1) } else { n_requests };
+        let numbers = (0..n_requests).map(|number| number % n_different);
+        let mut requests: Vec<ReviewRequest> =
+            numbers.map(|number| ReviewRequest::make(round, number)).collect();
+        if scenario == Scenario::Dead {
+            requests.iter_mut().for_each(|review_request| review_request.want = Verdict::NoOpinion);
         }
-        Asked { contest, questions: questions.into(), n_warm_up, n_askers }
+        ScenarioRun { scenario, requests: requests.into(), n_warm_up, n_concurrent }
     }
 }
