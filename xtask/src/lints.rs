@@ -4,7 +4,7 @@ use anyhow::{Context, ensure};
 
 use crate::process;
 
-/// Workspaces besides the main one, each of which holds Rust code of ours.
+/// The workspaces besides the main one that contain Rust code.
 const OTHER_WORKSPACES: [&str; 4] = [
     "peers/cel-rust/Cargo.toml",
     "peers/kube-rs/Cargo.toml",
@@ -25,6 +25,13 @@ pub(crate) fn check_format() -> anyhow::Result<()> {
 /// Runs clippy on every target of the workspace.
 pub(crate) fn check_clippy() -> anyhow::Result<()> {
     let arguments = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
+    process::run(&mut process::command("cargo", &arguments))
+}
+
+/// Compiles the fuzz targets, which are a workspace of their own. Running them needs a nightly compiler; compiling does not.
+pub(crate) fn check_fuzz_targets() -> anyhow::Result<()> {
+    let arguments =
+        ["check", "--manifest-path", "fuzz/Cargo.toml", "--target-dir", "target", "--bins"];
     process::run(&mut process::command("cargo", &arguments))
 }
 

@@ -3,7 +3,7 @@
 use super::Finding;
 use super::tree::File;
 
-/// The places of the server that execute: folders end in a slash.
+/// The files and folders of the server that execute requests; folders end with a slash.
 const EXECUTING: [&str; 8] = [
     "crates/server/src/rest/",
     "crates/server/src/admission/",
@@ -15,11 +15,11 @@ const EXECUTING: [&str; 8] = [
     "crates/server/src/review.rs",
 ];
 
-/// Words by which an HTTP method is read.
+/// Words that read an HTTP method.
 const METHOD: [&str; 2] = ["Method", "parts.method"];
 
-/// Looks for HTTP methods where requests are executed, and for entries of the list that match no file any more: a
-/// folder that was renamed must not leave the rule.
+/// Finds HTTP methods in code that executes requests. An entry of the list that matches no file is an error
+/// too, so that a renamed folder does not escape the rule.
 pub(super) fn check(files: &[File]) -> Vec<Finding> {
     let executing = files.iter().filter(|file| EXECUTING.iter().any(|own| covers(own, &file.path)));
     let missing = EXECUTING.iter().filter(|own| !files.iter().any(|file| covers(own, &file.path)));
