@@ -18,7 +18,7 @@ const PAUSE: Duration = Duration::from_millis(500);
 /// How often the controller retries one pod in a row after conflicts.
 const TRIES_MAX: usize = 16;
 
-/// A running initializer.
+/// An initializer and the client of its server.
 pub(crate) struct Controller {
     pub(crate) client: Client,
     pub(crate) initializer: Initializer,

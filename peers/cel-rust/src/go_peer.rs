@@ -51,7 +51,9 @@ pub fn run(cases: &[Case], quick: bool) -> Result<Vec<GoMeasured>, Box<dyn Error
     let text = String::from_utf8_lossy(&output.stdout);
     let measured: Vec<GoMeasured> = text.lines().filter_map(parse).collect();
     if measured.len() != cases.len() {
-        return Err(format!("the Go program answered {} of {} cases", measured.len(), cases.len()).into());
+        return Err(
+            format!("the Go program answered {} of {} cases", measured.len(), cases.len()).into()
+        );
     }
     Ok(measured)
 }

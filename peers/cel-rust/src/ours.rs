@@ -1,7 +1,7 @@
 //! Measures our engine, called as the webhook authorizer calls it.
 
-use std::error::Error;
 use std::collections::BTreeMap;
+use std::error::Error;
 use std::hint::black_box;
 
 use authz_webhook::{

@@ -1,7 +1,7 @@
 //! Measures the published `cel` crate, with values that are made beforehand.
 
-use std::error::Error;
 use std::collections::HashMap;
+use std::error::Error;
 use std::sync::Arc;
 
 use peer::objects::{Key, Map};
@@ -16,8 +16,7 @@ pub fn run(case: &Case, effort: Effort) -> Result<Measured, Box<dyn Error>> {
         .expressions
         .iter()
         .map(|expression| Program::compile(expression))
-        .collect::<Result<Vec<_>, _>>()
-        ?;
+        .collect::<Result<Vec<_>, _>>()?;
     let mut context = Context::default();
     context.add_variable_from_value("request", convert(&cases::request()));
     let evaluate = || {

@@ -7,9 +7,9 @@ use serde_json::Value;
 pub struct Difference {
     /// The path of the value, such as `errors[0].field`.
     pub path: String,
-    /// The value of Kubernetes.
+    /// The value of the recorded answer.
     pub want: Value,
-    /// Our value.
+    /// The value of our answer.
     pub got: Value,
 }
 

@@ -105,7 +105,7 @@ impl Answer {
         Self { body, ..self }
     }
 
-    /// Delays the answer.
+    /// Delays the answer by this time.
     pub fn delay(self, delay: Duration) -> Self {
         Self { delay, ..self }
     }

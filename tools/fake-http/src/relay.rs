@@ -27,11 +27,11 @@ pub struct Relay {
 /// The protocol of a proxy.
 #[derive(Debug, Clone)]
 pub enum RelayKind {
-    /// HTTP: `CONNECT`, or requests with absolute URLs.
+    /// HTTP proxy: `CONNECT`, or requests with absolute URLs.
     Http,
-    /// HTTP over TLS.
+    /// HTTP proxy that is reached over TLS.
     Https(Box<ServerTls>),
-    /// SOCKS version 5.
+    /// Proxy with SOCKS version 5.
     Socks5,
 }
 

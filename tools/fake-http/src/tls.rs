@@ -36,7 +36,7 @@ impl ServerTls {
         Self { clients: Some(authority_pem.to_owned()), ..self }
     }
 
-    /// Offers HTTP/2 too.
+    /// Offers HTTP/2 in addition to HTTP/1.1.
     pub fn offer_http2(self) -> Self {
         Self { has_http2: true, ..self }
     }

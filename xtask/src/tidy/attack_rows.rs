@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     const FILE: &str = "\
-/// L1: it holds.
+/// L1: the rule holds.
 #[tokio::test(flavor = \"multi_thread\")]
 async fn holds() {}
 
