@@ -1,5 +1,5 @@
-//! Any bytes load as a policy file or are refused with a position inside of them, and whatever is
-//! loaded strictly is loaded leniently too.
+//! Any bytes load as a policy file or are refused with a position inside of them. Whatever loads strictly
+//! also loads leniently.
 
 #![no_main]
 

@@ -1,4 +1,5 @@
-//! Any text is an expression or is refused, with places inside of it and always in the same words.
+//! Any text is an expression or is refused. The positions of errors are inside of the text, and the messages
+//! are always the same.
 
 #![no_main]
 

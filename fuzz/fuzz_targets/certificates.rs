@@ -1,5 +1,5 @@
-//! Any bytes are a certificate or are refused, and whatever is presented, nothing but what is trusted
-//! vouches for it.
+//! Any bytes are a certificate or are refused. A presented certificate is accepted only if a trusted one
+//! signed it.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Over any policy: explaining agrees with deciding, and who is listed is who is allowed.
+//! For any policy, explanations agree with decisions, and the listed subjects are those that are allowed.
 
 #![no_main]
 

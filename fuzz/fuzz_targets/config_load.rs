@@ -1,5 +1,5 @@
-//! Any bytes load or are refused with positions inside of them, and what was loaded can be written
-//! down and loaded again.
+//! Any bytes load or are refused with positions inside of them. A loaded configuration can be written and
+//! loaded again.
 
 #![no_main]
 

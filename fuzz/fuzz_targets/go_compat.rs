@@ -1,4 +1,4 @@
-//! The text forms of Go: what is written can be read again, and reading never panics.
+//! Text forms of Go: a written value can be read again, and reading never panics.
 
 #![no_main]
 

@@ -1,5 +1,5 @@
-//! Any bytes load as hooks or are refused with positions inside of them, and what was loaded keeps the
-//! promises of the format.
+//! Any bytes load as hooks or are refused with positions inside of them. Loaded hooks satisfy the rules of
+//! the format.
 
 #![no_main]
 

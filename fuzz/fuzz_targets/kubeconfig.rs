@@ -1,4 +1,4 @@
-//! Any bytes are a kubeconfig or a file of hooks, or are refused with positions inside of them.
+//! Any bytes are a kubeconfig or a hook file, or are refused with positions inside of them.
 
 #![no_main]
 

@@ -1,5 +1,5 @@
-//! Any bytes are read as manifests or refused with positions inside of them, and roles and bindings
-//! that were read can be written down and read again.
+//! Any bytes are read as manifests or are refused with positions inside of them. Roles and bindings can be
+//! written and read again.
 
 #![no_main]
 

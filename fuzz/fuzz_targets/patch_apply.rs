@@ -1,5 +1,5 @@
-//! Any patch changes an object or is refused, in each of the three languages, and no directive of a
-//! strategic merge patch is left behind.
+//! Any patch of the three types changes an object or is refused. No directive of a strategic merge patch
+//! stays in the object.
 
 #![no_main]
 

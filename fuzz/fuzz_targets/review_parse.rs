@@ -1,4 +1,5 @@
-//! Any body of a SubjectAccessReview is read on the quick way as on the long one, or left to it.
+//! The fast path reads any body of a SubjectAccessReview as the full parser does, or leaves it to that
+//! parser.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Selectors parse or are refused, and what was parsed can be written down and parsed again.
+//! Selectors parse or are refused. A parsed selector can be written and parsed again.
 
 #![no_main]
 

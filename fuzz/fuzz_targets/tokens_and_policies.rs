@@ -7,7 +7,7 @@ use authn::{FrontProxyHeaders, SigningKey, TokenFile, VerifyingKey};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
-    let _ = audit::Policy::read(bytes);
+    let _ = audit::Policy::parse(bytes);
     if let Ok(tree) = serde_json::from_slice::<api_object::Tree>(bytes) {
         let _ = Definition::read(&tree);
         let (registry, _) = Registry::with_definitions(&[&tree]);

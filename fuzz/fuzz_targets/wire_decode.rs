@@ -1,5 +1,5 @@
-//! Any body in any form is decoded or refused, and what was decoded can be stored, shown and read
-//! again. Any `Accept` is answered or refused.
+//! Any body in any format is decoded or refused. A decoded object can be stored, shown and read again. Any
+//! `Accept` header is negotiated or refused.
 
 #![no_main]
 

@@ -1,17 +1,17 @@
-//! Benchmarks by name.
+//! Lists the benchmarks and runs one by name.
 
 use anyhow::bail;
 
 use crate::process;
 
-/// Name of a benchmark, the promise it measures, and the arguments of cargo that run it.
+/// The name of a benchmark, the promise that it measures, and the cargo arguments that run it.
 struct Bench {
     name: &'static str,
     about: &'static str,
     cargo: &'static [&'static str],
 }
 
-/// All benchmarks. A new one is one row.
+/// All benchmarks, one row each.
 const BENCHES: &[Bench] = &[
     Bench {
         name: "admission",
@@ -47,7 +47,7 @@ const BENCHES: &[Bench] = &[
     },
 ];
 
-/// Runs the named benchmark, or lists them all. What follows the name is for the benchmark.
+/// Runs the named benchmark, or lists all. The benchmark gets the arguments after its name.
 pub(crate) fn run(args: &[&str]) -> anyhow::Result<()> {
     match args {
         [] => {

@@ -8,8 +8,7 @@ use serde_json::Value;
 
 use crate::process;
 
-/// Hands all arguments to the runner and passes its exit code on: 0 agreed, 1 differences,
-/// 2 unusable input.
+/// Passes all arguments to the runner and returns its exit code: 0 agreed, 1 differences, 2 unusable input.
 pub(crate) fn run(args: &[&str]) -> anyhow::Result<ExitCode> {
     let mut command = if needs_program(args) {
         replay_command()?
@@ -17,15 +16,15 @@ pub(crate) fn run(args: &[&str]) -> anyhow::Result<ExitCode> {
         let run = ["run", "--quiet", "--package", "conformance", "--bin", "conformance", "--"];
         process::command("cargo", &run)
     };
-    // A relative path is meant from where the person stands, not from the root.
+    // A relative path is relative to the current directory of the user, not to the root.
     command.args(with_absolute_paths(args, &std::env::current_dir()?));
     let status = process::run_for_status(&mut command)?;
-    // A runner ended by a signal has no code; that is a failure like any other.
+    // A runner that a signal ended has no exit code; that is a failure.
     let code = status.code().and_then(|code| u8::try_from(code).ok());
     Ok(code.map_or(ExitCode::FAILURE, ExitCode::from))
 }
 
-/// Whether the runner will start servers: it replays HTTP scenarios, and not against another one.
+/// Whether the runner starts servers: it replays HTTP scenarios, and no running server is given.
 fn needs_program(args: &[&str]) -> bool {
     let has = |flag: &str| {
         args.iter().any(|arg| {
@@ -38,7 +37,7 @@ fn needs_program(args: &[&str]) -> bool {
     is_http && !has("--server") && !has("--program")
 }
 
-/// Compiles the runner and the server together, so that scenarios never meet an older server.
+/// Compiles the runner and the server together, so that scenarios never run against an older server.
 fn replay_command() -> anyhow::Result<Command> {
     let build = ["build", "--package", "conformance", "--package", "cli", "--bins"];
     let mut command = process::command("cargo", &build);
@@ -57,7 +56,7 @@ fn replay_command() -> anyhow::Result<Command> {
     Ok(command)
 }
 
-/// The program of this name, if this message of cargo tells where it is.
+/// The path of the program with this name, if this message of cargo contains it.
 fn executable(message: &str, name: &str) -> Option<PathBuf> {
     let message: Value = serde_json::from_str(message).ok()?;
     let path = message.get("executable")?.as_str()?;

@@ -4,11 +4,11 @@ use anyhow::bail;
 
 use crate::process;
 
-/// The fixtures, and where the test reads which one to write.
+/// The folder of the fixtures, and the variable from which the test reads the name of a new one.
 const FOLDER: &str = "crates/server/tests/data";
 const VARIABLE: &str = "PORTCULLIS_FIXTURE";
 
-/// Runs the test that writes and serves a data directory, and keeps what it wrote.
+/// Runs the test that writes and serves a data directory, and keeps the directory.
 pub(crate) fn run(args: &[&str]) -> anyhow::Result<()> {
     let name = name(args)?;
     let folder = process::workspace_root().join(FOLDER).join(name);
@@ -22,7 +22,7 @@ pub(crate) fn run(args: &[&str]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The name of a fixture is one segment of a path.
+/// Reads the name of a fixture, which is one segment of a path.
 fn name<'a>(args: &[&'a str]) -> anyhow::Result<&'a str> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.');
     match args {

@@ -7,14 +7,13 @@ use anyhow::{Context, bail, ensure};
 
 use crate::process;
 
-/// How long each target runs unless told otherwise: long enough to find a shallow fault.
+/// The default time for each target: long enough to find a shallow fault.
 const DEFAULT_TIME: Duration = Duration::from_secs(60);
 
-/// How long one input may take: nothing that fits into a request or a file should take a second,
-/// but the instrumented build is slow.
+/// The time limit of one input. No request or file should take a second, but the instrumented build is slow.
 const INPUT_TIME_MAX: Duration = Duration::from_secs(10);
 
-/// How much memory a target may take. Much of it is the sanitizer's.
+/// The memory limit of a target. The sanitizer uses much of it.
 const MEMORY_MIB_MAX: u32 = 2048;
 
 #[derive(Debug, PartialEq, Eq)]
@@ -23,8 +22,8 @@ struct Options {
     time: Duration,
 }
 
-/// Fuzzes one target or all. Fails when a fault is found, and when the tools are missing: fuzzing
-/// that silently did not happen looks like fuzzing that found nothing.
+/// Fuzzes one target or all targets. It fails if a fault is found and if the tools are missing, because
+/// fuzzing that did not run looks like fuzzing that found nothing.
 pub(crate) fn run(args: &[&str]) -> anyhow::Result<()> {
     let options = parse(args)?;
     ensure!(
@@ -56,7 +55,7 @@ fn parse(args: &[&str]) -> anyhow::Result<Options> {
             [] => return Ok(options),
             ["--seconds", n, rest @ ..] => {
                 let seconds = n.parse().with_context(|| format!("`{n}` is not a number"))?;
-                // libFuzzer takes zero for "without end".
+                // For libFuzzer zero means without end.
                 ensure!(seconds > 0, "`--seconds` must be at least 1");
                 options.time = Duration::from_secs(seconds);
                 rest
@@ -71,7 +70,7 @@ fn parse(args: &[&str]) -> anyhow::Result<Options> {
     }
 }
 
-/// The targets, as cargo-fuzz lists them.
+/// The targets that cargo-fuzz lists.
 fn targets() -> anyhow::Result<Vec<String>> {
     let output = cargo_nightly(&["fuzz", "list"]).output().context("cannot list fuzz targets")?;
     ensure!(
@@ -85,7 +84,7 @@ fn targets() -> anyhow::Result<Vec<String>> {
     Ok(names)
 }
 
-/// One target. New inputs go to a scratch corpus, so the small one in the repository stays small.
+/// Fuzzes one target. New inputs go to a scratch corpus, so the corpus in the repository stays small.
 fn fuzz(target: &str, time: Duration) -> anyhow::Result<()> {
     let root = process::workspace_root();
     let scratch = root.join("fuzz/target/corpus").join(target);
@@ -105,8 +104,8 @@ fn fuzz(target: &str, time: Duration) -> anyhow::Result<()> {
     .with_context(|| format!("fuzz target `{target}` found a fault or could not run"))
 }
 
-/// `cargo xtask` runs under the toolchain of the workspace, and says so to its children in these
-/// variables; they would win over `+nightly`.
+/// A nightly cargo command. `cargo xtask` runs with the toolchain of the workspace and sets these variables
+/// for its children; they would override `+nightly`.
 fn cargo_nightly(args: &[&str]) -> Command {
     let mut command = process::command("cargo", &["+nightly"]);
     command.args(args).env_remove("RUSTUP_TOOLCHAIN").env_remove("CARGO");

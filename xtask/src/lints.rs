@@ -1,10 +1,10 @@
 //! The checks of rustfmt, clippy, rustdoc and cargo-deny.
 
-use anyhow::ensure;
+use anyhow::{Context, ensure};
 
 use crate::process;
 
-/// Workspaces besides the main one, each of which holds Rust code of ours.
+/// The workspaces besides the main one that contain Rust code.
 const OTHER_WORKSPACES: [&str; 4] = [
     "peers/cel-rust/Cargo.toml",
     "peers/kube-rs/Cargo.toml",
@@ -28,17 +28,38 @@ pub(crate) fn check_clippy() -> anyhow::Result<()> {
     process::run(&mut process::command("cargo", &arguments))
 }
 
+/// Compiles the fuzz targets, which are a workspace of their own. Running them needs a nightly compiler; compiling does not.
+pub(crate) fn check_fuzz_targets() -> anyhow::Result<()> {
+    let arguments =
+        ["check", "--manifest-path", "fuzz/Cargo.toml", "--target-dir", "target", "--bins"];
+    process::run(&mut process::command("cargo", &arguments))
+}
+
 /// Builds the documentation of the workspace; a broken link is an error.
 pub(crate) fn check_documentation() -> anyhow::Result<()> {
     let mut command = process::command("cargo", &["doc", "--workspace", "--no-deps"]);
     process::run(command.env("RUSTDOCFLAGS", "-D warnings"))
 }
 
-/// Checks licences, advisories, duplicates and sources of the dependencies against `deny.toml`.
-pub(crate) fn check_dependencies() -> anyhow::Result<()> {
+/// Fails if cargo-deny is not installed.
+pub(crate) fn require_cargo_deny() -> anyhow::Result<()> {
     ensure!(
         process::succeeds(&mut process::command("cargo", &["deny", "--version"])),
         "cargo-deny is not installed: run `cargo install --locked cargo-deny`"
     );
-    process::run(&mut process::command("cargo", &["deny", "--workspace", "check"]))
+    Ok(())
+}
+
+/// Checks licences, duplicates and sources of the dependencies against `deny.toml`.
+pub(crate) fn check_dependencies() -> anyhow::Result<()> {
+    let arguments = ["deny", "--workspace", "check", "bans", "licenses", "sources"];
+    process::run(&mut process::command("cargo", &arguments))
+}
+
+/// Checks the dependencies against the published advisories.
+pub(crate) fn check_advisories() -> anyhow::Result<()> {
+    let arguments = ["deny", "--workspace", "check", "advisories"];
+    process::run(&mut process::command("cargo", &arguments)).context(
+        "either an advisory is about a dependency, or github.com, which has them, is not reachable",
+    )
 }

@@ -9,9 +9,9 @@ mod conformance;
 mod fixture;
 mod fuzz;
 mod lints;
-mod long;
 mod phases;
 mod process;
+mod repeated_tests;
 mod setup;
 mod test;
 mod tidy;
@@ -62,10 +62,10 @@ fn run(args: &[&str]) -> anyhow::Result<ExitCode> {
         ["tidy", "--update-ratchets"] => tidy::update_ratchets()?,
         ["conformance", rest @ ..] => return conformance::run(rest),
         ["fixture", rest @ ..] => fixture::run(rest)?,
-        ["crash", rest @ ..] => long::CRASH.run(rest)?,
-        ["race", rest @ ..] => long::RACE.run(rest)?,
-        ["abort", rest @ ..] => long::ABORT.run(rest)?,
-        ["reload", rest @ ..] => long::RELOAD.run(rest)?,
+        ["crash", rest @ ..] => repeated_tests::CRASH.run(rest)?,
+        ["race", rest @ ..] => repeated_tests::RACE.run(rest)?,
+        ["abort", rest @ ..] => repeated_tests::ABORT.run(rest)?,
+        ["reload", rest @ ..] => repeated_tests::RELOAD.run(rest)?,
         ["bench", rest @ ..] => bench::run(rest)?,
         ["fuzz", rest @ ..] => fuzz::run(rest)?,
         [chore @ ("setup" | "test" | "ci" | "tidy"), argument, ..] => {

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::time::{Duration, Instant};
 
-/// A run of all phases that takes longer than this prints a warning: nobody waits longer for a
-/// check before a commit.
+/// The time limit for all phases, above which a warning is printed: nobody waits longer for a check before a
+/// commit.
 const TOTAL_MAX: Duration = Duration::from_secs(45 * 60);
 
 /// The phases that have run so far, in order.

@@ -1,4 +1,4 @@
-//! Child processes, always started from the root of the workspace.
+//! Starts child processes from the root of the workspace.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -6,25 +6,25 @@ use std::process::{Command, ExitStatus, Stdio};
 
 use anyhow::{Context, bail};
 
-/// The root of the workspace: the folder above this crate's own. Cargo tells where that is when it
-/// runs the program, which may have been built from another copy of the repository into the same
-/// target folder.
+/// The root of the workspace: the folder above this crate. Cargo passes the folder of this crate when it
+/// runs the program, which may have been built from another copy of the repository into the same target
+/// folder.
 pub(crate) fn workspace_root() -> PathBuf {
     let told = std::env::var_os("CARGO_MANIFEST_DIR");
     let here = told.map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
     here.parent().map(Path::to_path_buf).unwrap_or(here)
 }
 
-/// A command that will run in the root of the workspace.
+/// A command that runs in the root of the workspace.
 pub(crate) fn command(program: impl AsRef<OsStr>, args: &[&str]) -> Command {
     let mut command = Command::new(program);
     command.args(args).current_dir(workspace_root());
     command
 }
 
-/// Prints a command line and runs it; anything but success is an error.
+/// Prints a command line and runs it. Every exit code except 0 is an error.
 pub(crate) fn run(command: &mut Command) -> anyhow::Result<()> {
-    let line = shown(command);
+    let line = command_line(command);
     let status = run_for_status(command)?;
     if !status.success() {
         bail!("`{line}` failed ({status})");
@@ -32,21 +32,21 @@ pub(crate) fn run(command: &mut Command) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Prints a command line, runs it and returns how it ended.
+/// Prints a command line, runs it and returns its exit status.
 pub(crate) fn run_for_status(command: &mut Command) -> anyhow::Result<ExitStatus> {
-    let line = shown(command);
+    let line = command_line(command);
     eprintln!("$ {line}");
     command.status().with_context(|| format!("cannot start `{line}`"))
 }
 
-/// Runs a command silently and tells whether it could be started and succeeded.
+/// Runs a command without output and returns whether it started and succeeded.
 pub(crate) fn succeeds(command: &mut Command) -> bool {
     let quiet = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     quiet.status().is_ok_and(|status| status.success())
 }
 
-/// The command line as a person would type it.
-pub(crate) fn shown(command: &Command) -> String {
+/// The command line as a user would type it.
+pub(crate) fn command_line(command: &Command) -> String {
     std::iter::once(command.get_program())
         .chain(command.get_args())
         .map(OsStr::to_string_lossy)

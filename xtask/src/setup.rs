@@ -1,72 +1,76 @@
-//! What the tests need besides a Rust toolchain, and how to get it.
+//! Installs the programs that the tests need besides a Rust toolchain.
 
 use anyhow::{Context, ensure};
 
 use crate::process;
 
-/// Something a chore calls, a probe that succeeds when it is there, and the command that brings it.
-struct Need {
+/// A program that a chore needs: a probe that succeeds if it is installed, and the command that installs it.
+struct RequiredProgram {
     name: &'static str,
     probe: &'static [&'static str],
     install: &'static [&'static str],
 }
 
-/// Everything that `cargo xtask test` uses today. A test that needs a system package adds its row
-/// here, with `apt-get install --yes PACKAGE` as the command; nothing is listed in advance.
-const NEEDS: &[Need] = &[
-    Need {
+/// The programs that `cargo xtask test` uses. A test that needs another system package adds its row here,
+/// with `apt-get install --yes PACKAGE` as the command.
+const REQUIRED_PROGRAMS: &[RequiredProgram] = &[
+    RequiredProgram {
         name: "rustfmt",
         probe: &["cargo", "fmt", "--version"],
         install: &["rustup", "component", "add", "rustfmt"],
     },
-    Need {
+    RequiredProgram {
         name: "clippy",
         probe: &["cargo", "clippy", "--version"],
         install: &["rustup", "component", "add", "clippy"],
     },
-    Need { name: "etcd", probe: &["etcd", "--version"], install: &["sh", "-c", INSTALL_ETCD] },
-    Need {
+    RequiredProgram {
+        name: "etcd",
+        probe: &["etcd", "--version"],
+        install: &["sh", "-c", INSTALL_ETCD],
+    },
+    RequiredProgram {
         name: "kubectl",
         probe: &["sh", "-c", "kubectl auth --help | grep --quiet whoami"],
         install: &["sh", "-c", INSTALL_KUBECTL],
     },
-    Need {
+    RequiredProgram {
         name: "openssl",
         probe: &["openssl", "version"],
         install: &["sh", "-c", INSTALL_OPENSSL],
     },
-    Need {
+    RequiredProgram {
         name: "the client of Python",
         probe: &["sh", "-c", PROBE_PYTHON],
         install: &["sh", "-c", INSTALL_PYTHON],
     },
 ];
 
-/// The tests start members of their own, so the service that comes with the package is not wanted.
+/// The tests start their own members, so the service of the package is not started.
 const INSTALL_ETCD: &str = "apt-get update; apt-get install --yes --no-install-recommends etcd-server \
     && { ! command -v systemctl || systemctl disable --now etcd || true; }";
 
-/// The vendors' package and Debian's have different names. Old ones do not know `auth whoami`.
+/// The packages of the vendor and of Debian have different names. Old versions do not have `auth whoami`.
 const INSTALL_KUBECTL: &str = "apt-get update; \
     apt-get install --yes --no-install-recommends kubectl \
     || apt-get install --yes --no-install-recommends kubernetes-client";
 
-/// Stories about admission make certificates as their reader would.
+/// The stories about admission make certificates with openssl.
 const INSTALL_OPENSSL: &str =
     "apt-get update; apt-get install --yes --no-install-recommends openssl";
 
-/// The first Python in PATH may be one without packages of the system.
+/// The first Python in PATH may lack the system packages.
 const PROBE_PYTHON: &str =
     "python3 -c 'import kubernetes' || /usr/bin/python3 -c 'import kubernetes'";
 const INSTALL_PYTHON: &str =
     "apt-get update; apt-get install --yes --no-install-recommends python3-kubernetes";
 
-/// Installs what is missing, saying so; does nothing when all is there.
+/// Installs the missing programs and prints their names.
 pub(crate) fn run() -> anyhow::Result<()> {
-    NEEDS.iter().try_for_each(satisfy)
+    REQUIRED_PROGRAMS.iter().try_for_each(satisfy)
 }
 
-fn satisfy(need: &Need) -> anyhow::Result<()> {
+fn satisfy(need: &RequiredProgram) -> anyhow::Result<()> {
     let name = need.name;
     if is_present(need) {
         return Ok(());
@@ -78,14 +82,14 @@ fn satisfy(need: &Need) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn is_present(need: &Need) -> bool {
+fn is_present(need: &RequiredProgram) -> bool {
     process::succeeds(&mut command(need.probe))
 }
 
 fn command(line: &[&str]) -> std::process::Command {
     match line {
         [program, args @ ..] => process::command(program, args),
-        // An empty line has no program; starting one without a name fails, which is the answer.
+        // An empty line names no program. Starting it fails, which reports the error.
         [] => process::command("", &[]),
     }
 }
@@ -96,7 +100,7 @@ mod tests {
 
     #[test]
     fn what_is_present_is_not_installed_again() {
-        let need = Need {
+        let need = RequiredProgram {
             name: "cargo",
             probe: &["cargo", "--version"],
             install: &["no-such-program-anywhere"],
@@ -107,12 +111,13 @@ mod tests {
     #[test]
     fn a_failing_installation_and_one_that_changes_nothing_are_errors() {
         let probe: &[&str] = &["no-such-program-anywhere"];
-        let failing = Need { name: "thing", probe, install: &["cargo", "--no-such-flag"] };
+        let failing =
+            RequiredProgram { name: "thing", probe, install: &["cargo", "--no-such-flag"] };
         assert_eq!(
             satisfy(&failing).unwrap_err().to_string(),
             "thing is missing and could not be installed"
         );
-        let useless = Need { name: "thing", probe, install: &["cargo", "--version"] };
+        let useless = RequiredProgram { name: "thing", probe, install: &["cargo", "--version"] };
         assert_eq!(
             satisfy(&useless).unwrap_err().to_string(),
             "thing was installed but still does not run"

@@ -8,7 +8,7 @@ use anyhow::Context;
 use crate::phases::Phases;
 use crate::{lints, process, setup, tidy};
 
-/// Counts of one or more test binaries.
+/// The counts of one or more test programs.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Totals {
     passed: u64,
@@ -23,9 +23,9 @@ struct Run {
     arguments: &'static [&'static str],
 }
 
-/// The tests of the workspace, and of the packages that are workspaces of their own: one depends on a
-/// package that has the name of one of ours, the others on more packages than the product. Those share
-/// a target folder.
+/// The tests of the workspace and of the packages that are separate workspaces: one depends on a package
+/// with the name of one of ours, the others have more dependencies than the product. These share a target
+/// folder.
 const RUNS: &[Run] = &[
     Run { phase: "tests", arguments: &["test", "--workspace", "--no-fail-fast"] },
     Run {
@@ -63,8 +63,8 @@ const RUNS: &[Run] = &[
     },
 ];
 
-/// Installs missing tools, checks the source, and runs all tests to the end. The table of phases comes
-/// before the last line, which is `N passed, M failed`.
+/// Installs missing programs, checks the source, and runs all tests. It prints the table of phases before
+/// the last line, which is `N passed, M failed`.
 pub(crate) fn run() -> anyhow::Result<ExitCode> {
     run_with(|_| Ok(()))
 }
@@ -79,12 +79,12 @@ pub(crate) fn run_with(
     let phases = &mut Phases::default();
     let result = check_source(phases).and_then(|()| more(phases)).and_then(|()| run_tests(phases));
     phases.print();
-    let (totals, fault) = result?;
-    if let Some(fault) = &fault {
-        eprintln!("error: {fault}");
+    let (totals, failure) = result?;
+    if let Some(failure) = &failure {
+        eprintln!("error: {failure}");
     }
     println!("{} passed, {} failed", totals.passed, totals.failed);
-    Ok(if fault.is_none() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if failure.is_none() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn check_source(phases: &mut Phases) -> anyhow::Result<()> {
@@ -94,7 +94,7 @@ fn check_source(phases: &mut Phases) -> anyhow::Result<()> {
     phases.run("clippy", lints::check_clippy)
 }
 
-/// Runs all tests, whether or not some of them fail, and returns the totals and what is wrong with them.
+/// Runs all tests even if some fail, and returns the totals and the reason for a failure.
 fn run_tests(phases: &mut Phases) -> anyhow::Result<(Totals, Option<String>)> {
     let mut totals = Totals::default();
     let mut is_success = true;
@@ -103,14 +103,14 @@ fn run_tests(phases: &mut Phases) -> anyhow::Result<(Totals, Option<String>)> {
         totals.add(&more);
         is_success &= succeeds;
     }
-    let fault = fault(&totals, is_success);
-    Ok((totals, fault))
+    let failure = failure_reason(&totals, is_success);
+    Ok((totals, failure))
 }
 
-/// The results of the tests that cargo ran, and whether cargo succeeded.
+/// Runs cargo and returns the test results and whether cargo succeeded.
 fn run_cargo(arguments: &[&str]) -> anyhow::Result<(Totals, bool)> {
     let mut command = process::command("cargo", arguments);
-    let line = process::shown(&command);
+    let line = process::command_line(&command);
     eprintln!("$ {line}");
     let mut child =
         command.stdout(Stdio::piped()).spawn().with_context(|| format!("cannot start `{line}`"))?;
@@ -129,8 +129,9 @@ impl Totals {
     }
 }
 
-/// Why the tests prove nothing, if so: one failed or did not compile, one did not run, none ran.
-fn fault(totals: &Totals, is_success: bool) -> Option<String> {
+/// The reason why the run is a failure: a test failed or did not compile, a test was ignored, or no test
+/// ran.
+fn failure_reason(totals: &Totals, is_success: bool) -> Option<String> {
     match totals {
         Totals { failed: 1.., .. } => Some("tests failed".to_owned()),
         _ if !is_success => Some("a test does not compile or ended early".to_owned()),
@@ -140,9 +141,9 @@ fn fault(totals: &Totals, is_success: bool) -> Option<String> {
     }
 }
 
-/// Copies the output of cargo as it comes and adds up the result lines in it.
+/// Copies the output of cargo and adds up its result lines.
 ///
-/// Bytes are copied as they are: a test may print what is not UTF-8.
+/// It copies bytes unchanged, because a test may print text that is not UTF-8.
 fn pass_through(mut from: impl BufRead, to: &mut impl Write) -> std::io::Result<Totals> {
     let mut totals = Totals::default();
     let mut line = Vec::new();
@@ -157,7 +158,7 @@ fn pass_through(mut from: impl BufRead, to: &mut impl Write) -> std::io::Result<
     Ok(totals)
 }
 
-/// Reads `test result: ok. 3 passed; 0 failed; 1 ignored; ...`.
+/// Parses `test result: ok. 3 passed; 0 failed; 1 ignored; ...`.
 fn result_line(line: &str) -> Option<Totals> {
     let (_verdict, counts) = line.strip_prefix("test result: ")?.split_once(". ")?;
     let mut totals = Totals::default();
@@ -204,14 +205,14 @@ test result: FAILED. 10 passed; 3 failed; 1 ignored; 0 measured; 0 filtered out;
     #[test]
     fn only_tests_that_all_ran_and_passed_are_a_success() {
         let totals = |passed, failed, ignored| Totals { passed, failed, ignored };
-        assert_eq!(fault(&totals(1, 0, 0), true), None);
+        assert_eq!(failure_reason(&totals(1, 0, 0), true), None);
         for (totals, is_success) in [
             (totals(1, 1, 0), true),
             (totals(1, 0, 0), false),
             (totals(1, 0, 1), true),
             (totals(0, 0, 0), true),
         ] {
-            assert!(fault(&totals, is_success).is_some(), "{totals:?}");
+            assert!(failure_reason(&totals, is_success).is_some(), "{totals:?}");
         }
     }
 

@@ -1,16 +1,18 @@
 //! Rules of the source tree that neither the compiler nor clippy checks.
 //!
-//! Each rule is a function from plain values to findings, in a file of its own, with a test that
-//! shows it can fail. The whole runs as `cargo xtask tidy` and as a test of this crate.
+//! Each rule is a function from plain values to findings, in its own file, with a test that shows that it
+//! can fail. All rules run as `cargo xtask tidy` and as a test of this crate.
 
 mod arrows;
 mod attack_rows;
 mod banned_code;
 mod crate_docs;
 mod dialing;
+mod document_paths;
 mod executed_actions;
 mod file_sizes;
 mod http_crates;
+mod layers;
 mod machine_paths;
 mod manifests;
 mod module_names;
@@ -28,7 +30,7 @@ use anyhow::{Context, bail};
 
 use crate::process;
 
-/// Whether a finding stops a change.
+/// Whether a finding fails the check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Severity {
     Warning,
@@ -39,9 +41,9 @@ enum Severity {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Finding {
     severity: Severity,
-    /// The file, relative to the root, or the crate.
+    /// The path of the file relative to the root, or the name of the crate.
     place: String,
-    /// 1-based; absent when the whole file or crate is meant.
+    /// The line from 1; `None` for the whole file or crate.
     line: Option<usize>,
     message: String,
 }
@@ -75,7 +77,7 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Writes the counts that have fallen into the list of ratchets.
+/// Writes counts that have fallen into the list of ratchets.
 pub(crate) fn update_ratchets() -> anyhow::Result<()> {
     let root = process::workspace_root();
     let list = ratchets::updated_list(&tree::read(&root)?)?;
@@ -83,7 +85,7 @@ pub(crate) fn update_ratchets() -> anyhow::Result<()> {
         .with_context(|| format!("cannot write `{}`", ratchets::LIST))
 }
 
-/// Prints the counts and all findings; an error among them is a failure.
+/// Prints the counts and all findings. It fails if a finding is an error.
 pub(crate) fn run() -> anyhow::Result<()> {
     let root = process::workspace_root();
     let files = tree::read(&root)?;
@@ -101,11 +103,12 @@ pub(crate) fn run() -> anyhow::Result<()> {
 
 /// Applies every rule to the files of the tree under `root`.
 fn check(root: &Path, files: &[tree::File]) -> anyhow::Result<Vec<Finding>> {
-    let packages = packages::of_workspace(root)?;
+    let packages = packages::read_workspace(root)?;
     Ok([
         crate_docs::check(files, &packages),
         arrows::check(&packages, arrows::TABLE),
         arrows::check_used(files, &packages),
+        layers::check(files, &packages),
         http_crates::check(&packages),
         manifests::check(files, &packages),
         module_names::check(files),
@@ -115,6 +118,7 @@ fn check(root: &Path, files: &[tree::File]) -> anyhow::Result<Vec<Finding>> {
         executed_actions::check(files),
         dialing::check(files),
         attack_rows::check(files),
+        document_paths::check(files),
         machine_paths::check(files),
         serde_derives::check(files),
         ratchets::check(files),

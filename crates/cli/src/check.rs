@@ -114,8 +114,12 @@ pub(crate) struct Args {
     )]
     bootstrap_policy: bool,
 
-    /// File name to report for standard input, for editors that check a buffer [default: <stdin>]
-    #[arg(long, value_name = "PATH")]
+    /// The file name that is reported for standard input. The help names the default, which is no link.
+    #[arg(
+        long,
+        value_name = "PATH",
+        help = "File name to report for standard input, for editors that check a buffer [default: <stdin>]"
+    )]
     stdin_filename: Option<PathBuf>,
 }
 

@@ -1,24 +1,24 @@
-//! What becomes of a pod: functions of the pod alone.
+//! Decides on a pod, by functions of the pod alone.
 
 use serde_json::{Value, json};
 
-/// The label that every pod has in the end.
+/// The label that every pod gets.
 const LABEL: &str = "team";
-/// Its value where nobody gave one.
+/// The value of the label for pods without one.
 const NOBODY: &str = "unassigned";
 
-/// What a webhook can say.
+/// The answer of the webhook to a review.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Answer {
-    /// Why the request is denied, if it is.
+    /// The reason of a denial; `None` allows the request.
     pub(crate) denial: Option<String>,
-    /// What the user is told, whether the request is denied or not.
+    /// The warnings for the user, whether the request is denied or not.
     pub(crate) warnings: Vec<String>,
-    /// A JSON Patch; empty if the object is to stay as it is.
+    /// A JSON Patch; empty if the object stays unchanged.
     pub(crate) patch: Vec<Value>,
 }
 
-/// Gives a pod the label if it has none.
+/// Adds the label to a pod that has none.
 pub(crate) fn mutate(pod: &Value) -> Answer {
     let operation = match pod.pointer("/metadata/labels") {
         None | Some(Value::Null) => {
@@ -32,8 +32,7 @@ pub(crate) fn mutate(pod: &Value) -> Answer {
     Answer { patch: vec![operation], ..Answer::default() }
 }
 
-/// Denies images that come from elsewhere than the registry, and warns of those that may change
-/// without notice.
+/// Denies images that are not from the registry, and warns about images with a tag that may change.
 pub(crate) fn validate(pod: &Value, registry: &str) -> Answer {
     let images: Vec<&str> = images(pod).collect();
     let is_from = |image: &&str| {
@@ -56,7 +55,7 @@ fn images(pod: &Value) -> impl Iterator<Item = &str> {
     containers.filter_map(|container| container["image"].as_str())
 }
 
-/// Whether an image has the tag `latest`, which is meant where neither a tag nor a digest is given.
+/// Whether an image has the tag `latest`, which is the default without tag and digest.
 fn is_latest(image: &str) -> bool {
     // A colon before the last slash belongs to the port of the registry.
     let name = image.rsplit('/').next().unwrap_or_default();

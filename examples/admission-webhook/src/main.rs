@@ -1,8 +1,8 @@
-//! An admission webhook: `/mutate` gives pods a label, `/validate` knows where images may come from.
+//! An admission webhook: `/mutate` adds a label to pods, `/validate` checks the registry of their images.
 //!
-//! It takes `CERTIFICATE KEY ADDRESS REGISTRY` from the command line, PEM files and where to listen,
-//! and says on standard output where it serves and what it answers. Portcullis and kube-apiserver call
-//! it alike.
+//! It takes `CERTIFICATE KEY ADDRESS REGISTRY` from the command line: two PEM files, the address to listen
+//! on and the permitted registry. It prints its address and its answers to standard output. Portcullis and
+//! kube-apiserver can both call it.
 //!
 //! Owns: the decisions, the wire form of a review as far as they need it, TLS.
 //! Must not know: Portcullis, and who registers it.

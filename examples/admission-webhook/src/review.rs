@@ -1,4 +1,4 @@
-//! Questions and answers: `AdmissionReview` in the version `v1` and in the old `v1alpha1`.
+//! Reads and writes `AdmissionReview` of the versions `v1` and `v1alpha1`.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -6,29 +6,29 @@ use serde_json::{Value, json};
 
 use crate::decide::Answer;
 
-/// What is asked.
+/// The request of a review.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Question {
+pub(crate) struct ReviewRequest {
     version: Version,
-    /// What is done: `CREATE`, for example.
+    /// The operation, such as `CREATE`.
     operation: String,
     namespace: String,
     name: String,
-    /// The object; null if it is to be deleted.
+    /// The object; null for a delete.
     pub(crate) object: Value,
 }
 
-/// The form in which a question came and its answer is expected.
+/// The version of a review, which its answer has too.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Version {
-    /// With `spec` and `status`, for hooks of an `ExternalAdmissionHookConfiguration`.
+    /// The version with `spec` and `status`, for hooks of an `ExternalAdmissionHookConfiguration`.
     V1alpha1,
-    /// With `request` and `response`, which carry the same identifier.
+    /// The version with `request` and `response`, which have the same uid.
     V1 { uid: String },
 }
 
-/// The question in a review, if it is one of a version that is known.
-pub(crate) fn read(body: &[u8]) -> Option<Question> {
+/// Reads the request of a review; `None` if the version is unknown.
+pub(crate) fn read(body: &[u8]) -> Option<ReviewRequest> {
     let mut review: Value = serde_json::from_slice(body).ok()?;
     let (version, part) = match review["apiVersion"].as_str()? {
         "admission.k8s.io/v1" => {
@@ -41,18 +41,18 @@ pub(crate) fn read(body: &[u8]) -> Option<Question> {
     let object = asked.get_mut("object").map(Value::take).unwrap_or_default();
     let text = |field: &str| asked[field].as_str().unwrap_or_default().to_owned();
     let (operation, namespace, name) = (text("operation"), text("namespace"), text("name"));
-    Some(Question { version, operation, namespace, name, object })
+    Some(ReviewRequest { version, operation, namespace, name, object })
 }
 
-/// The review that answers.
-pub(crate) fn write(question: &Question, answer: &Answer) -> Value {
+/// The review with the answer.
+pub(crate) fn write(request: &ReviewRequest, answer: &Answer) -> Value {
     let mut result = json!({"allowed": answer.denial.is_none()});
     if let Some(why) = &answer.denial {
         result["status"] =
             json!({"status": "Failure", "message": why, "reason": "Forbidden", "code": 403});
     }
-    let (version, part) = match &question.version {
-        // Neither patches nor warnings exist there.
+    let (version, part) = match &request.version {
+        // This version has neither patches nor warnings.
         Version::V1alpha1 => ("admission.k8s.io/v1alpha1", "status"),
         Version::V1 { uid } => {
             result["uid"] = json!(uid);
@@ -68,10 +68,10 @@ pub(crate) fn write(question: &Question, answer: &Answer) -> Value {
     json!({"apiVersion": version, "kind": "AdmissionReview", part: result})
 }
 
-/// A line for people.
-pub(crate) fn line(path: &str, question: &Question, answer: &Answer) -> String {
-    let Question { operation, namespace, name, .. } = question;
-    let version = match question.version {
+/// The line that the program prints for a review.
+pub(crate) fn line(path: &str, request: &ReviewRequest, answer: &Answer) -> String {
+    let ReviewRequest { operation, namespace, name, .. } = request;
+    let version = match request.version {
         Version::V1alpha1 => "v1alpha1",
         Version::V1 { .. } => "v1",
     };
@@ -87,12 +87,12 @@ pub(crate) fn line(path: &str, question: &Question, answer: &Answer) -> String {
 mod tests {
     use super::*;
 
-    fn question(review: &Value) -> Question {
+    fn request(review: &Value) -> ReviewRequest {
         read(review.to_string().as_bytes()).unwrap()
     }
 
-    fn v1() -> Question {
-        question(&json!({
+    fn v1() -> ReviewRequest {
+        request(&json!({
             "apiVersion": "admission.k8s.io/v1",
             "request": {
                 "uid": "u", "operation": "CREATE", "namespace": "n", "name": "web", "object": {"a": 1},
@@ -100,8 +100,8 @@ mod tests {
         }))
     }
 
-    fn v1alpha1() -> Question {
-        question(&json!({
+    fn v1alpha1() -> ReviewRequest {
+        request(&json!({
             "apiVersion": "admission.k8s.io/v1alpha1",
             "spec": {"operation": "DELETE", "object": null},
         }))

@@ -1,4 +1,4 @@
-//! The decisions as an HTTPS service.
+//! Serves the decisions over HTTPS.
 
 use std::convert::Infallible;
 use std::error::Error;
@@ -23,10 +23,11 @@ use tokio_rustls::TlsAcceptor;
 use crate::decide;
 use crate::review;
 
-/// No review is longer: it holds an object twice at most, and objects have 3 MiB at most.
+/// The longest review that is read: a review contains an object at most twice, and an object has at most 3
+/// MiB.
 const BODY_BYTES_MAX: usize = 8 << 20;
 
-/// Where it listens, who it is there, and what it wants.
+/// The address, the certificate and the permitted registry of the service.
 #[derive(Debug)]
 pub(crate) struct Service {
     pub(crate) certificate: PathBuf,
@@ -55,7 +56,7 @@ impl Service {
             tokio::spawn(async move {
                 let Ok(stream) = acceptor.accept(stream).await else { return };
                 let service = service_fn(move |request| answer(request, Arc::clone(&registry)));
-                // A caller that goes away is no concern of ours.
+                // A client may disconnect at any time.
                 let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
             });
         }
@@ -68,17 +69,17 @@ async fn answer(
 ) -> Result<Response<Full<Bytes>>, Infallible> {
     let path = request.uri().path().to_owned();
     let body = Limited::new(request.into_body(), BODY_BYTES_MAX).collect().await;
-    let question = body.ok().and_then(|body| review::read(&body.to_bytes()));
-    let Some(question) = question else {
+    let request = body.ok().and_then(|body| review::read(&body.to_bytes()));
+    let Some(request) = request else {
         return Ok(refused(StatusCode::BAD_REQUEST, "want a review of admission.k8s.io\n"));
     };
     let answer = match path.as_str() {
-        "/mutate" => decide::mutate(&question.object),
-        "/validate" => decide::validate(&question.object, &registry),
+        "/mutate" => decide::mutate(&request.object),
+        "/validate" => decide::validate(&request.object, &registry),
         _ => return Ok(refused(StatusCode::NOT_FOUND, "try /mutate or /validate\n")),
     };
-    say(&review::line(&path, &question, &answer));
-    let body = review::write(&question, &answer).to_string();
+    say(&review::line(&path, &request, &answer));
+    let body = review::write(&request, &answer).to_string();
     Ok(Response::new(Full::new(body.into())))
 }
 
@@ -88,8 +89,8 @@ fn refused(status: StatusCode, why: &'static str) -> Response<Full<Bytes>> {
     refused
 }
 
-/// A line is written in one piece, since scripts count them.
+/// Prints a line at once, because scripts count lines.
 fn say(line: &str) {
-    // Who does not want to read it is answered all the same.
+    // The service continues if nobody reads its output.
     let _ = writeln!(std::io::stdout().lock(), "{line}");
 }

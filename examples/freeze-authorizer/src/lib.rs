@@ -1,11 +1,11 @@
-//! An authorizer written by others: it refuses every write while the cluster is frozen.
+//! A third-party authorizer that denies every write while the cluster is frozen.
 //!
-//! A plugin needs the crate `authz` and nothing else of Portcullis. It implements
-//! [`Authorizer`] and joins a chain as `Member::Plugin`, under a name that reasons
-//! begin with. Put before the others it can overrule them, because the first to deny decides.
+//! A plugin depends on the crate `authz` and on no other crate of Portcullis. It implements [`Authorizer`]
+//! and is added to a chain as `Member::Plugin`, with a name that its reasons begin with. The first
+//! authorizer that denies decides, so a plugin at the front overrules the others.
 //!
-//! Owns: the switch, and what it means.
-//! Must not know: the other authorizers, where in the chain it stands.
+//! Owns: the switch and its meaning.
+//! Must not know: the other authorizers, its position in the chain.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -14,14 +14,14 @@ use authz::{
     TraceEvent, User,
 };
 
-/// Denies writes while it is on, and otherwise leaves the decision to the next authorizer.
+/// Denies writes while it is on. Otherwise the next authorizer decides.
 #[derive(Debug, Default)]
 pub struct Freeze {
     is_on: AtomicBool,
 }
 
 impl Freeze {
-    /// Freezes the cluster or thaws it. Requests that are asked about later see the change.
+    /// Freezes or unfreezes the cluster. The change affects later requests.
     pub fn set(&self, is_on: bool) {
         self.is_on.store(is_on, Ordering::Relaxed);
     }
@@ -44,12 +44,12 @@ impl Authorizer for Freeze {
         })
     }
 
-    /// It allows nothing, so there is nothing to list.
+    /// The authorizer allows nothing, so the list is empty.
     fn rules_for(&self, _user: &User, _namespace: &str) -> Rules {
         Rules::default()
     }
 
-    /// It allows nobody, and denies all or none.
+    /// The authorizer allows nobody, and denies all subjects or none.
     fn allowed_subjects(&self, attributes: &Attributes<'_>) -> Subjects {
         let denied = match self.refuses(attributes) {
             true => DeniedSubjects::Everybody,
@@ -69,7 +69,7 @@ mod tests {
 
     use super::*;
 
-    /// The chain never waits here, so one look at its answer is enough.
+    /// Decides a request. The chain never waits here, so one poll is enough.
     fn ask(chain: &Chain, groups: &[&str], verb: &str) -> (Verdict, String) {
         let groups = groups.iter().map(|group| (*group).to_owned()).collect();
         let user = User { name: "ana".to_owned(), groups, ..User::default() };

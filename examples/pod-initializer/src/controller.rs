@@ -1,4 +1,5 @@
-//! The protocol of an initializer: see every pod, change those that wait, tell why if that fails.
+//! The protocol of an initializer: it watches every pod, changes pods that wait for it, and reports
+//! failures.
 
 use std::io::Write;
 use std::pin::pin;
@@ -12,30 +13,30 @@ use serde_json::{Value, json};
 
 use crate::step::{Initializer, Step};
 
-/// How long to wait before a server that failed is asked again.
+/// The pause before a request to a server that failed is repeated.
 const PAUSE: Duration = Duration::from_millis(500);
-/// How often one pod is tried in a row while others change it.
+/// How often the controller retries one pod in a row after conflicts.
 const TRIES_MAX: usize = 16;
 
-/// An initializer at work.
+/// An initializer and the client of its server.
 pub(crate) struct Controller {
     pub(crate) client: Client,
     pub(crate) initializer: Initializer,
 }
 
-/// How a request went that stores a pod.
+/// The result of a request that stores a pod.
 enum Stored {
     Done,
-    /// Somebody else changed the pod in between.
+    /// Another client changed the pod in between.
     Conflict,
-    /// There is no such pod any more.
+    /// The pod does not exist any more.
     Gone,
-    /// The server does not want the pod like this.
+    /// The server refuses the changed pod.
     Rejected(String),
 }
 
 impl Controller {
-    /// Works until the program is stopped. A server that fails or is away is tried again.
+    /// Runs until the program is stopped, and retries if the server fails or is unavailable.
     pub(crate) async fn run(&self) {
         self.say("waiting for pods");
         loop {
@@ -46,15 +47,14 @@ impl Controller {
         }
     }
 
-    /// Acts on the pods that exist, and then on those that come or change, until the server ends the
-    /// watch.
+    /// Acts on the existing pods, and then on new and changed pods, until the server ends the watch.
     async fn follow(&self) -> Result<(), kube::Error> {
-        // Without the parameter the server hides exactly the pods that matter here.
+        // Without this parameter the server hides the pods that wait.
         let all = "/api/v1/pods?includeUninitialized=true";
         let list: Value = self.client.request(get(all)?).await?;
         let mut trouble = Ok(());
         for pod in list["items"].as_array().into_iter().flatten() {
-            // Trouble with one pod is no reason to let the others wait.
+            // A failure of one pod must not delay the others.
             trouble = self.initialize(pod.clone()).await.and(trouble);
         }
         trouble?;
@@ -71,12 +71,11 @@ impl Controller {
         Ok(())
     }
 
-    /// Does this initializer's part for one pod, if it is its turn.
+    /// Initializes one pod if it is the turn of this initializer.
     ///
-    /// 1. The change of the pod and the removal of the entry are one update, so nobody sees one
-    ///    without the other.
-    /// 2. If another initializer was faster, the pod is read and looked at anew.
-    /// 3. If there is no way, the result says why, and the server gives up the pod.
+    /// 1. One update changes the pod and removes the entry, so nobody sees one without the other.
+    /// 2. If another client changed the pod, the controller reads it and tries again.
+    /// 3. If the pod cannot be initialized, the controller sets the result, and the server fails the create.
     async fn initialize(&self, mut pod: Value) -> Result<(), kube::Error> {
         let path = path(&pod);
         for _ in 0..TRIES_MAX {
@@ -114,10 +113,11 @@ impl Controller {
         Ok(())
     }
 
-    /// Stores a pod in the place of the one that was read: its `resourceVersion` sees to that.
+    /// Replaces the stored pod. The `resourceVersion` in the pod makes the update fail if the stored pod has
+    /// changed.
     async fn store(&self, path: &str, pod: &Value) -> Result<Stored, kube::Error> {
         let mut pod = pod.clone();
-        // Items of a list do not say what they are.
+        // Items of a list have no kind and no version.
         pod["apiVersion"] = json!("v1");
         pod["kind"] = json!("Pod");
         let request = Request::put(path)
@@ -128,8 +128,8 @@ impl Controller {
             Ok(_) => Ok(Stored::Done),
             Err(kube::Error::Api(status)) if status.code == 409 => Ok(Stored::Conflict),
             Err(kube::Error::Api(status)) if status.code == 404 => Ok(Stored::Gone),
-            // Whatever else is the fault of the pod. A server that fails or has too much to do may take
-            // the same pod later.
+            // All other client errors are a fault of the pod. A server that fails or is overloaded may
+            // accept the same pod later.
             Err(kube::Error::Api(status)) if status.code < 500 && status.code != 429 => {
                 Ok(Stored::Rejected(status.message))
             }
@@ -137,9 +137,9 @@ impl Controller {
         }
     }
 
-    /// A line is written in one piece, since scripts count them.
+    /// Prints a line at once, because scripts count lines.
     fn say(&self, what: &str) {
-        // Who does not want to read it is served all the same.
+        // The controller continues if nobody reads its output.
         let _ = writeln!(std::io::stdout().lock(), "{}: {what}", self.initializer.name);
     }
 }
@@ -148,7 +148,7 @@ fn get(path: &str) -> Result<Request<Vec<u8>>, kube::Error> {
     Request::get(path).body(Vec::new()).map_err(kube::Error::HttpError)
 }
 
-/// What went wrong, without what else the server tells a program.
+/// The message of an error, without the details for programs.
 fn words(error: &kube::Error) -> String {
     match error {
         kube::Error::Api(status) => status.message.clone(),
@@ -166,7 +166,7 @@ fn title(pod: &Value) -> String {
     format!("{}/{}", text("namespace"), text("name"))
 }
 
-/// A pod with the result by which its creator learns that it will not be.
+/// A copy of the pod with a failed result, which the server returns to its creator.
 fn failed(pod: &Value, why: &str) -> Value {
     let mut pod = pod.clone();
     pod["metadata"]["initializers"]["result"] =

@@ -1,11 +1,11 @@
-//! An initializer: gives pods a container before anybody else sees them.
+//! An initializer that adds a container to pods before other clients see them.
 //!
 //! It takes `--name INITIALIZER --container NAME=IMAGE` from the command line, finds the server by
-//! `KUBECONFIG`, and says on standard output what it does. It acts on the pods that wait for the
-//! initializer of its name, and only when it is its turn.
+//! `KUBECONFIG`, and prints its actions to standard output. It acts on pods that wait for the initializer of
+//! this name, when it is the turn of that initializer.
 //!
-//! Owns: the protocol of an initializer, and what it does to a pod.
-//! Must not know: Portcullis, other than by its API.
+//! Owns: the protocol of an initializer, and the change of a pod.
+//! Must not know: Portcullis, except its API.
 
 mod controller;
 mod step;
@@ -40,7 +40,7 @@ fn run() -> Result<(), Box<dyn Error>> {
     })
 }
 
-/// What the command line asks for, if it is complete and nothing else is in it.
+/// Parses the command line; `None` if it is incomplete or has other arguments.
 fn parse(mut args: impl Iterator<Item = String>) -> Option<Initializer> {
     let (mut name, mut container) = (None, None);
     while let Some(flag) = args.next() {

@@ -1,38 +1,58 @@
-//! What an initializer makes of a pod: a function of the pod alone.
+//! Decides what an initializer does with a pod, as a function of the pod alone.
 //!
-//! `metadata.initializers` is not in the types that kube-rs offers, so pods are JSON here.
+//! The types of kube-rs do not have `metadata.initializers`, so pods are JSON here.
+
+use std::fmt;
 
 use serde_json::{Value, json};
 
-/// Who acts, and how.
+/// The name of an initializer and the container that it adds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Initializer {
     /// The name in the configuration and in the pending lists of pods.
     pub(crate) name: String,
-    /// What every pod gets.
+    /// The container that every pod gets.
     pub(crate) container: Container,
 }
 
-/// A container.
+/// The name and the image of a container.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Container {
     pub(crate) name: String,
     pub(crate) image: String,
 }
 
-/// What is to be done about a pod.
+/// The next action on a pod.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Step {
-    /// Nothing: it does not wait for this initializer, or for another one first.
+    /// Nothing: the pod does not wait for this initializer, or waits for another one first.
     Wait,
-    /// To store it like this: changed, and without the entry of this initializer.
+    /// Store this pod: it has the container, and no entry of this initializer.
     Change(Value),
-    /// To fail it for this reason; whoever creates it is told.
+    /// Fail the pod for this reason, which the server returns to its creator.
     Refuse(String),
 }
 
+/// Why the container cannot be added to a pod.
+#[derive(Debug)]
+enum ContainerConflict {
+    NoContainers,
+    OtherImage { name: String, image: String },
+}
+
+impl fmt::Display for ContainerConflict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoContainers => f.write_str("the pod has no containers"),
+            Self::OtherImage { name, image } => {
+                write!(f, "the container {name} has another image than {image}")
+            }
+        }
+    }
+}
+
 impl Initializer {
-    /// What is to be done about a pod as it is now.
+    /// Decides the next action on a pod.
     pub(crate) fn step(&self, pod: &Value) -> Step {
         let initializers = &pod["metadata"]["initializers"];
         let pending = initializers["pending"].as_array().map_or(&[][..], Vec::as_slice);
@@ -45,7 +65,7 @@ impl Initializer {
         }
         let mut pod = pod.clone();
         if let Err(why) = self.container.add_to(&mut pod) {
-            return Step::Refuse(why);
+            return Step::Refuse(why.to_string());
         }
         remove_entry(&mut pod, place);
         Step::Change(pod)
@@ -53,28 +73,31 @@ impl Initializer {
 }
 
 impl Container {
-    /// Adds it to a pod that does not have it yet.
-    fn add_to(&self, pod: &mut Value) -> Result<(), String> {
+    /// Adds the container to a pod that does not have it yet.
+    fn add_to(&self, pod: &mut Value) -> Result<(), ContainerConflict> {
         let Self { name, image } = self;
         let containers = pod.pointer_mut("/spec/containers").and_then(Value::as_array_mut);
-        let containers = containers.ok_or("the pod has no containers")?;
+        let containers = containers.ok_or(ContainerConflict::NoContainers)?;
         match containers.iter().find(|own| own["name"] == **name) {
             None => containers.push(json!({"name": name, "image": image})),
             Some(own) if own["image"] == **image => {}
-            Some(_) => return Err(format!("the container {name} has another image than {image}")),
+            Some(_) => {
+                let (name, image) = (name.clone(), image.clone());
+                return Err(ContainerConflict::OtherImage { name, image });
+            }
         }
         Ok(())
     }
 }
 
-/// Whether it is the turn of an entry. One that says whom it comes after waits for those and for
-/// nobody else; others are done in the order of the list.
+/// Whether it is the turn of an entry. An entry with an `after` list waits only for the initializers in that
+/// list. Other entries are processed in the order of the pending list.
 fn is_runnable(pending: &[Value], place: usize) -> bool {
     let Some(after) = pending[place]["after"].as_array() else { return place == 0 };
     !after.iter().any(|name| pending.iter().any(|entry| entry["name"] == *name))
 }
 
-/// A pod whose list is empty is initialized, and says nothing about it any more.
+/// Removes an entry. If the list becomes empty, the pod is initialized, and the member is removed too.
 fn remove_entry(pod: &mut Value, place: usize) {
     let pending = pod.pointer_mut("/metadata/initializers/pending").and_then(Value::as_array_mut);
     let is_empty = pending.is_some_and(|pending| {
@@ -149,7 +172,7 @@ mod tests {
             panic!()
         };
         assert_eq!(changed["metadata"]["initializers"], json!({"pending": [other]}));
-        // A pod that has the container already stays as it is otherwise.
+        // A pod that already has the container stays otherwise unchanged.
         let mut again = last;
         again["spec"]["containers"] = json!(both);
         let Step::Change(changed) = initializer().step(&again) else { panic!() };

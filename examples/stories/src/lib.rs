@@ -1,15 +1,14 @@
-//! What the webhook programs of the stories share: serving one decision over HTTPS.
+//! The shared part of the webhook programs of the stories: it serves one decision function over HTTPS.
 //!
-//! A webhook is a function from a question to an answer. [`run`] makes a service of it: it takes
-//! `NAME FOLDER` from the command line, makes itself a certificate, and leaves the kubeconfig that
-//! a server needs to call it as `FOLDER/NAME.kubeconfig`. Each question is told in a line on
-//! standard output.
+//! A webhook is a function from the `spec` of a review to a decision. [`run`] serves it: it takes `NAME
+//! FOLDER` from the command line, creates a certificate, and writes the kubeconfig for servers to
+//! `FOLDER/NAME.kubeconfig`. It prints each review on one line of standard output.
 //!
 //! Owns: the wire form of a review as far as a webhook needs it, TLS, the command line.
-//! Must not know: Portcullis. These programs work with kube-apiserver just as well.
+//! Must not know: Portcullis. These programs work with kube-apiserver too.
 
 mod review;
 mod service;
 
-pub use review::{Answer, Question, ResourceQuestion};
+pub use review::{Decision, ResourceAttributes, ReviewSpec};
 pub use service::run;

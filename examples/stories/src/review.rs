@@ -1,80 +1,80 @@
-//! Questions and answers: the parts of a `SubjectAccessReview` that webhooks look at.
+//! The parts of a `SubjectAccessReview` that the webhooks use.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// Who wants to do what.
+/// The request that a review is about.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub struct Question {
+pub struct ReviewSpec {
     /// The name of the user.
     pub user: String,
     /// The groups of the user; version v1beta1 calls them `group`.
     #[serde(alias = "group")]
     pub groups: Vec<String>,
-    /// What it is done to; absent if it is a path.
-    pub resource_attributes: Option<ResourceQuestion>,
+    /// The resource of the request; absent if the request is for a path.
+    pub resource_attributes: Option<ResourceAttributes>,
 }
 
-/// What is done to what.
+/// The verb and the resource of a request.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
-pub struct ResourceQuestion {
-    /// What is done.
+pub struct ResourceAttributes {
+    /// The verb of the request, such as `get`.
     pub verb: String,
-    /// The API group; empty for the first one.
+    /// The API group; empty for the core group.
     pub group: String,
-    /// The kind of object, in the plural.
+    /// The resource in the plural, such as `pods`.
     pub resource: String,
-    /// Where it is; empty for the whole cluster.
+    /// The namespace; empty for the whole cluster.
     pub namespace: String,
-    /// Its name; empty for all of them.
+    /// The name of the object; empty for all objects.
     pub name: String,
 }
 
-/// What a webhook thinks of it.
+/// The decision of a webhook.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Answer {
-    /// Yes, and nobody else is asked.
+pub enum Decision {
+    /// The request is allowed, and later authorizers are not consulted.
     Allow(String),
-    /// No, and nobody else is asked.
+    /// The request is denied, and later authorizers are not consulted.
     Deny(String),
-    /// Somebody else may decide.
+    /// The next authorizer decides.
     NoOpinion,
 }
 
-impl Question {
+impl ReviewSpec {
     /// Whether the user is in a group.
-    pub fn is_in(&self, group: &str) -> bool {
+    pub fn is_in_group(&self, group: &str) -> bool {
         self.groups.iter().any(|own| own == group)
     }
 }
 
-/// The version of a review and the question in it.
-pub(crate) fn read(body: &[u8]) -> Result<(String, Question), serde_json::Error> {
+/// Reads the version and the `spec` of a review.
+pub(crate) fn read(body: &[u8]) -> Result<(String, ReviewSpec), serde_json::Error> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Review {
         api_version: String,
-        spec: Question,
+        spec: ReviewSpec,
     }
     let review: Review = serde_json::from_slice(body)?;
     Ok((review.api_version, review.spec))
 }
 
-/// The review that answers, in the version that was asked in.
-pub(crate) fn write(api_version: &str, answer: &Answer) -> Value {
+/// The review with its status, in the version of the request.
+pub(crate) fn write(api_version: &str, answer: &Decision) -> Value {
     let status = match answer {
-        Answer::Allow(reason) => json!({"allowed": true, "reason": reason}),
-        Answer::Deny(reason) => json!({"allowed": false, "denied": true, "reason": reason}),
-        Answer::NoOpinion => json!({"allowed": false}),
+        Decision::Allow(reason) => json!({"allowed": true, "reason": reason}),
+        Decision::Deny(reason) => json!({"allowed": false, "denied": true, "reason": reason}),
+        Decision::NoOpinion => json!({"allowed": false}),
     };
     json!({"apiVersion": api_version, "kind": "SubjectAccessReview", "status": status})
 }
 
-/// A line for people.
-pub(crate) fn line(api_version: &str, question: &Question, answer: &Answer) -> String {
-    let asked = match &question.resource_attributes {
+/// The line that the program prints for a review.
+pub(crate) fn line(api_version: &str, spec: &ReviewSpec, answer: &Decision) -> String {
+    let asked = match &spec.resource_attributes {
         None => "a path".to_owned(),
         Some(own) => {
             let group = if own.group.is_empty() { "" } else { "." };
@@ -87,9 +87,9 @@ pub(crate) fn line(api_version: &str, question: &Question, answer: &Answer) -> S
         }
     };
     let answer = match answer {
-        Answer::Allow(_) => "allow",
-        Answer::Deny(_) => "deny",
-        Answer::NoOpinion => "no opinion",
+        Decision::Allow(_) => "allow",
+        Decision::Deny(_) => "deny",
+        Decision::NoOpinion => "no opinion",
     };
-    format!("{api_version}: {}: {asked}: {answer}", question.user)
+    format!("{api_version}: {}: {asked}: {answer}", spec.user)
 }

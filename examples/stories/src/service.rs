@@ -1,4 +1,4 @@
-//! One decision as an HTTPS service.
+//! Serves one decision function over HTTPS.
 
 use std::convert::Infallible;
 use std::error::Error;
@@ -18,16 +18,16 @@ use rustls_pki_types::PrivateKeyDer;
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
-use crate::review::{self, Answer, Question};
+use crate::review::{self, Decision, ReviewSpec};
 
-/// No review is longer.
+/// The longest review that is read.
 const BODY_BYTES_MAX: usize = 1 << 20;
 
-/// Serves the decision on a free port of this machine until the program is stopped.
+/// Serves the decision function on a free port until the program is stopped.
 ///
 /// # Errors
-/// The command line is not `NAME FOLDER`, or the folder can not be written to.
-pub fn run(decide: fn(&Question) -> Answer) -> Result<(), Box<dyn Error>> {
+/// The command line is not `NAME FOLDER`, or the folder cannot be written to.
+pub fn run(decide: fn(&ReviewSpec) -> Decision) -> Result<(), Box<dyn Error>> {
     let mut args = std::env::args().skip(1);
     let (Some(name), Some(folder)) = (args.next(), args.next()) else {
         return Err("usage: NAME FOLDER".into());
@@ -39,7 +39,7 @@ pub fn run(decide: fn(&Question) -> Answer) -> Result<(), Box<dyn Error>> {
 async fn serve(
     name: &str,
     folder: &Path,
-    decide: fn(&Question) -> Answer,
+    decide: fn(&ReviewSpec) -> Decision,
 ) -> Result<(), Box<dyn Error>> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()])?;
@@ -57,13 +57,13 @@ async fn serve(
         tokio::spawn(async move {
             let Ok(stream) = acceptor.accept(stream).await else { return };
             let service = service_fn(move |request| answer(request, decide));
-            // A caller that goes away is no concern of ours.
+            // A client may disconnect at any time.
             let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
         });
     }
 }
 
-/// What a server needs to call this service. It appears complete, or not at all.
+/// Writes the kubeconfig of this service. A rename makes the file appear complete or not at all.
 fn write_kubeconfig(
     name: &str,
     folder: &Path,
@@ -87,18 +87,18 @@ fn write_kubeconfig(
 
 async fn answer(
     request: Request<Incoming>,
-    decide: fn(&Question) -> Answer,
+    decide: fn(&ReviewSpec) -> Decision,
 ) -> Result<Response<Full<Bytes>>, Infallible> {
     let body = Limited::new(request.into_body(), BODY_BYTES_MAX).collect().await;
     let review = body.ok().and_then(|body| review::read(&body.to_bytes()).ok());
-    let Some((api_version, question)) = review else {
+    let Some((api_version, spec)) = review else {
         let mut refused = Response::new(Full::new(Bytes::from_static(b"want a review\n")));
         *refused.status_mut() = StatusCode::BAD_REQUEST;
         return Ok(refused);
     };
-    let answer = decide(&question);
-    let line = review::line(&api_version, &question, &answer);
-    // The line is written in one piece, since scripts count them.
+    let answer = decide(&spec);
+    let line = review::line(&api_version, &spec, &answer);
+    // The line is written at once, because scripts count lines.
     let _ = writeln!(std::io::stdout().lock(), "{line}");
     let body = review::write(&api_version, &answer).to_string();
     Ok(Response::new(Full::new(body.into())))

@@ -1,15 +1,16 @@
-//! What is measured: one request and the conditions asked about it.
+//! The measured cases: one request, and the conditions that are evaluated on it.
 
 use serde_json::{Value, json};
 
-/// The conditions of one webhook.
+/// The conditions of one webhook, as one case of the benchmark.
 pub struct Case {
     pub name: &'static str,
     pub about: &'static str,
     pub expressions: &'static [&'static str],
 }
 
-/// The request: five groups, two extra keys. `c` and `d` scan to the end, `f` hits the last group.
+/// The request has five groups and two extra keys. Cases `c` and `d` read all groups, and case `f` matches
+/// the last group.
 pub fn request() -> Value {
     json!({
         "resourceAttributes": {
@@ -23,7 +24,7 @@ pub fn request() -> Value {
     })
 }
 
-/// The cases, in the order of the table.
+/// All cases in the order of the table.
 pub fn all() -> Vec<Case> {
     vec![
         Case {
@@ -70,7 +71,7 @@ pub fn all() -> Vec<Case> {
     ]
 }
 
-/// A configuration with the most conditions that a webhook may have.
+/// A configuration with the largest number of conditions that a webhook may have.
 pub fn largest_configuration() -> String {
     let mut text = String::from(
         "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthorizationConfiguration\nauthorizers:\n\

@@ -1,5 +1,6 @@
-//! cel-go as kube-apiserver runs it, measured by a program of the Go module beside this package.
+//! Measures cel-go as kube-apiserver runs it, by a program of the Go module beside this package.
 
+use std::error::Error;
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -8,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::cases::{self, Case};
 
-/// What the Go program says about one case.
+/// The measurements of the Go program for one case.
 #[derive(Clone, Copy, Debug)]
 pub struct GoMeasured {
     pub matcher_min_ns: f64,
@@ -17,10 +18,13 @@ pub struct GoMeasured {
     pub program_median_ns: f64,
 }
 
-/// Measures all cases, or says why that is not possible here.
-pub fn run(cases: &[Case], quick: bool) -> Result<Vec<GoMeasured>, String> {
+/// Measures all cases.
+///
+/// # Errors
+/// The Go program cannot be run here; the report prints the reason.
+pub fn run(cases: &[Case], quick: bool) -> Result<Vec<GoMeasured>, Box<dyn Error>> {
     if quick {
-        return Err("the quick mode leaves it out".to_owned());
+        return Err("the quick mode leaves it out".into());
     }
     let module = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let input = json!({
@@ -38,16 +42,18 @@ pub fn run(cases: &[Case], quick: bool) -> Result<Vec<GoMeasured>, String> {
         .spawn()
         .map_err(|error| format!("no Go toolchain: {error}"))?;
     if let Some(mut stdin) = child.stdin.take() {
-        stdin.write_all(input.to_string().as_bytes()).map_err(|error| error.to_string())?;
+        stdin.write_all(input.to_string().as_bytes())?;
     }
-    let output = child.wait_with_output().map_err(|error| error.to_string())?;
+    let output = child.wait_with_output()?;
     if !output.status.success() {
-        return Err("the Go program failed (is the module proxy within reach?)".to_owned());
+        return Err("the Go program failed (is the module proxy within reach?)".into());
     }
     let text = String::from_utf8_lossy(&output.stdout);
     let measured: Vec<GoMeasured> = text.lines().filter_map(parse).collect();
     if measured.len() != cases.len() {
-        return Err(format!("the Go program answered {} of {} cases", measured.len(), cases.len()));
+        return Err(
+            format!("the Go program answered {} of {} cases", measured.len(), cases.len()).into()
+        );
     }
     Ok(measured)
 }

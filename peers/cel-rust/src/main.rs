@@ -1,8 +1,8 @@
-//! `cargo xtask bench cel`: our expression engine beside its peers, in one run.
+//! `cargo xtask bench cel`: compares our expression engine with its peers in one run.
 //!
-//! Three engines evaluate the same conditions on the same request: ours, the published `cel`
-//! crate with its values made beforehand (its best case), and, where a Go toolchain is present,
-//! cel-go through the matcher of k8s.io/apiserver, which is what kube-apiserver does per request.
+//! Three engines evaluate the same conditions on the same request: ours; the published `cel` crate with
+//! values that are made beforehand, which is its best case; and, with a Go toolchain, cel-go through the
+//! matcher of k8s.io/apiserver, as kube-apiserver runs it for each request.
 
 mod cases;
 mod go_peer;

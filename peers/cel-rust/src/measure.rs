@@ -1,4 +1,4 @@
-//! Timing: many samples of many iterations; the least and the median are kept.
+//! Times operations: many samples of many iterations, of which the minimum and the median are kept.
 //!
 //! The clock is that of the thread, so that other programs on the machine do not count.
 
@@ -6,7 +6,7 @@ use std::hint::black_box;
 
 use cpu_time::ThreadTime;
 
-/// How long to measure.
+/// The number and the length of samples.
 #[derive(Clone, Copy)]
 pub struct Effort {
     samples: usize,
@@ -14,9 +14,9 @@ pub struct Effort {
 }
 
 impl Effort {
-    /// For a table.
+    /// The effort for the published table.
     pub const FULL: Self = Self { samples: 41, sample_ns: 5_000_000 };
-    /// For a test that the benchmark still runs.
+    /// The effort for a test that the benchmark still runs.
     pub const QUICK: Self = Self { samples: 3, sample_ns: 50_000 };
 }
 
@@ -28,7 +28,7 @@ pub struct Measured {
     pub allocations: u64,
 }
 
-/// Measures one operation.
+/// Measures one operation and its allocations.
 pub fn measure<T>(effort: Effort, mut operation: impl FnMut() -> T) -> Measured {
     let allocations = allocation_counter::measure(|| {
         black_box(operation());

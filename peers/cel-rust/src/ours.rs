@@ -1,6 +1,7 @@
-//! Our engine, called as the webhook authorizer calls it.
+//! Measures our engine, called as the webhook authorizer calls it.
 
 use std::collections::BTreeMap;
+use std::error::Error;
 use std::hint::black_box;
 
 use authz_webhook::{
@@ -13,9 +14,9 @@ use serde_json::Value;
 use crate::cases::{self, Case};
 use crate::measure::{Effort, Measured, measure};
 
-/// One evaluation of all conditions. The view of the request is made beforehand, as the review is
-/// for the peers.
-pub fn run(case: &Case, effort: Effort) -> Result<Measured, String> {
+/// Measures one evaluation of all conditions. The specification is made beforehand, like the values of the
+/// peers.
+pub fn run(case: &Case, effort: Effort) -> Result<Measured, Box<dyn Error>> {
     let compiled = case
         .expressions
         .iter()
@@ -35,7 +36,7 @@ pub fn run(case: &Case, effort: Effort) -> Result<Measured, String> {
     let evaluate = || conditions.evaluate(black_box(&view));
     match evaluate() {
         MatchResult::Matched => Ok(measure(effort, evaluate)),
-        other => Err(format!("our engine says {other:?}")),
+        other => Err(format!("our engine says {other:?}").into()),
     }
 }
 
@@ -68,8 +69,8 @@ fn strings(list: &Value) -> Vec<String> {
     items.filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-/// Loading, checking and compiling a configuration with 64 conditions.
-pub fn load_configuration(effort: Effort) -> Result<Measured, String> {
+/// Measures loading, checking and compiling a configuration with 64 conditions.
+pub fn load_configuration(effort: Effort) -> Result<Measured, Box<dyn Error>> {
     let text = cases::largest_configuration();
     let options = LoadOptions {
         role: ServerRole::Main,
@@ -78,7 +79,7 @@ pub fn load_configuration(effort: Effort) -> Result<Measured, String> {
     };
     let source = Source { name: "bench.yaml", bytes: text.as_bytes() };
     if let Err(error) = load(&source, &options).configuration {
-        return Err(format!("the configuration does not load: {error}"));
+        return Err(format!("the configuration does not load: {error}").into());
     }
     Ok(measure(effort, || load(&source, &options)))
 }

@@ -1,6 +1,7 @@
-//! The published `cel` crate, with the request converted beforehand.
+//! Measures the published `cel` crate, with values that are made beforehand.
 
 use std::collections::HashMap;
+use std::error::Error;
 use std::sync::Arc;
 
 use peer::objects::{Key, Map};
@@ -9,21 +10,20 @@ use peer::{Context, Program, Value};
 use crate::cases::{self, Case};
 use crate::measure::{Effort, Measured, measure};
 
-/// One evaluation of all conditions.
-pub fn run(case: &Case, effort: Effort) -> Result<Measured, String> {
+/// Measures one evaluation of all conditions.
+pub fn run(case: &Case, effort: Effort) -> Result<Measured, Box<dyn Error>> {
     let programs = case
         .expressions
         .iter()
         .map(|expression| Program::compile(expression))
-        .collect::<Result<Vec<_>, _>>()
-        .map_err(|error| error.to_string())?;
+        .collect::<Result<Vec<_>, _>>()?;
     let mut context = Context::default();
     context.add_variable_from_value("request", convert(&cases::request()));
     let evaluate = || {
         programs.iter().all(|program| matches!(program.execute(&context), Ok(Value::Bool(true))))
     };
     if !evaluate() {
-        return Err("the cel crate does not find it true".to_owned());
+        return Err("the cel crate does not find it true".into());
     }
     Ok(measure(effort, evaluate))
 }

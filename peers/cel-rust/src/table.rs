@@ -1,11 +1,11 @@
-//! The table that goes into docs/performance.md.
+//! Renders the table for docs/performance.md.
 
 use std::fmt::Write;
 
 use crate::go_peer::GoMeasured;
 use crate::measure::Measured;
 
-/// One case and what each engine needed.
+/// One case and the measurements of each engine.
 pub struct Row {
     pub name: &'static str,
     pub about: &'static str,
@@ -14,7 +14,7 @@ pub struct Row {
     pub go: Option<GoMeasured>,
 }
 
-/// Nanoseconds per evaluation, `min / median (allocations)`, and ratios of medians.
+/// Renders nanoseconds per evaluation as `min / median (allocations)`, and ratios of medians.
 pub fn render(rows: &[Row]) -> String {
     let mut text = String::from(
         "| case | what | ours ns | `cel` crate ns | cel-go matcher ns | cel-go program ns | \
@@ -32,7 +32,7 @@ pub fn render(rows: &[Row]) -> String {
             ),
             None => ("-".to_owned(), "-".to_owned(), "-".to_owned()),
         };
-        // Writing to a string can not fail.
+        // Writing to a `String` never fails.
         let _ = writeln!(
             text,
             "| {} | `{}` | {} | {} | {go} | {program} | {:.0} | {go_ratio} |",
@@ -46,7 +46,7 @@ pub fn render(rows: &[Row]) -> String {
     text
 }
 
-/// The time to load the largest configuration.
+/// Renders the time to load the largest configuration.
 pub fn render_load(time: &Measured) -> String {
     format!(
         "\nA configuration with 64 match conditions is decoded, checked and compiled in \

@@ -1,4 +1,4 @@
-//! kube-rs as a client of the server; everything is in the tests.
+//! kube-rs as a client of the server. The package consists of tests.
 //!
-//! Owns: nothing but tests.
-//! Must not know: anything of the product but its program and its API.
+//! Owns: tests of the server with kube-rs.
+//! Must not know: anything of the product except its program and its API.

@@ -1,8 +1,9 @@
-//! `cargo xtask bench admission`: what dynamic admission costs a create.
+//! `cargo xtask bench admission`: what dynamic admission adds to the time of a create.
 //!
-//! Four servers take turns: on the embedded store and on a member of etcd, each with the barrier and,
-//! to compare with, reading the configuration once a second, which costs a request nothing. On one of
-//! them hooks are registered, asked and removed. Matching is measured by itself, beside Kubernetes' own.
+//! Four servers take turns: two on the embedded store and two on an etcd member. Of each pair one uses the
+//! freshness barrier; the other polls the configuration once a second, which adds nothing to a request. On
+//! one server the benchmark registers, calls and removes hooks. It measures matching separately, and
+//! compares it with the matcher of Kubernetes.
 
 mod hooks;
 mod matching;
@@ -14,26 +15,26 @@ use std::time::Duration;
 use anyhow::Context;
 use etcd_testing::Member;
 
-use self::hooks::{HookSite, Phase};
-use self::report::{Overhead, Passed, Report};
-use crate::Measured;
+use self::hooks::{FakeHooks, Phase};
+use self::report::{HookedCreates, Overhead, Report};
+use crate::BenchResult;
 use crate::arguments::Arguments;
 use crate::server::case::Case;
 use crate::server::client_runtime;
-use crate::server::load::{self, Effort, Outcome};
+use crate::server::load::{self, Effort, LoadResult};
+use crate::server::measured_server::MeasuredServer;
 use crate::server::program::{self, Profile};
-use crate::server::site::Site;
 
-/// What is measured.
+/// The settings of one run: full, or quick for a test.
 struct Plan {
     profile: Profile,
     effort: Effort,
     n_rounds: usize,
 }
 
-/// How long a hook thinks, where it thinks. A tenth of what clients wait for without noticing.
-const THINKING: Duration = Duration::from_millis(10);
-/// How many hooks are registered for other resources.
+/// The delay of hooks that do not answer at once. A tenth of the delay that people do not notice.
+const HOOK_DELAY: Duration = Duration::from_millis(10);
+/// The number of hooks that are registered for other resources.
 const N_OTHERS: usize = 1_000;
 
 impl Plan {
@@ -57,17 +58,21 @@ impl Plan {
         n_rounds: 1,
     };
 
-    async fn overhead(&self, name: &'static str, sites: &mut [Site]) -> anyhow::Result<Overhead> {
+    async fn overhead(
+        &self,
+        name: &'static str,
+        servers: &mut [MeasuredServer],
+    ) -> anyhow::Result<Overhead> {
         let mut overhead = Overhead { store: name, barrier: Vec::new(), none: Vec::new() };
         for round in 0..self.n_rounds {
-            // Which one is first changes, so that neither gains by it.
+            // The order of the two servers alternates, so that neither has an advantage.
             let order = if round % 2 == 0 { [0, 1] } else { [1, 0] };
             for idx in order {
-                let Some(site) = sites.get_mut(idx) else { continue };
-                let outcome = load::run(site, Case::Create, self.effort).await?;
+                let Some(measured_server) = servers.get_mut(idx) else { continue };
+                let result = load::run(measured_server, Case::Create, self.effort).await?;
                 match idx {
-                    0 => overhead.barrier.push(outcome),
-                    _ => overhead.none.push(outcome),
+                    0 => overhead.barrier.push(result),
+                    _ => overhead.none.push(result),
                 }
             }
             eprintln!("round {} of {}: {name}", round + 1, self.n_rounds);
@@ -75,66 +80,77 @@ impl Plan {
         Ok(overhead)
     }
 
-    async fn pass(&self, site: &mut Site, name: &str, effort: Effort) -> anyhow::Result<Passed> {
-        let mut outcomes: Vec<Outcome> = Vec::new();
+    async fn measure_creates(
+        &self,
+        measured_server: &mut MeasuredServer,
+        name: &str,
+        effort: Effort,
+    ) -> anyhow::Result<HookedCreates> {
+        let mut results: Vec<LoadResult> = Vec::new();
         for _ in 0..self.n_rounds.div_ceil(2) {
-            outcomes.push(load::run(site, Case::Create, effort).await?);
+            results.push(load::run(measured_server, Case::Create, effort).await?);
         }
         eprintln!("measured: {name}");
-        Ok(Passed { name: name.to_owned(), n_connections: effort.n_connections, outcomes })
+        Ok(HookedCreates { name: name.to_owned(), n_connections: effort.n_connections, results })
     }
 
-    /// Creates through hooks on one server.
-    async fn passes(&self, site: &mut Site) -> anyhow::Result<Vec<Passed>> {
+    /// Measures creates that pass hooks, on one server.
+    async fn measure_hooked_creates(
+        &self,
+        measured_server: &mut MeasuredServer,
+    ) -> anyhow::Result<Vec<HookedCreates>> {
         let alone = Effort { n_connections: 1, ..self.effort };
-        let hooks = HookSite::start()?;
-        let mut passed = vec![self.pass(site, "no hook", self.effort).await?];
-        passed.push(self.pass(site, "no hook", alone).await?);
-        hooks.register_others(&site.client, N_OTHERS).await?;
+        let hooks = FakeHooks::start()?;
+        let mut passed = vec![self.measure_creates(measured_server, "no hook", self.effort).await?];
+        passed.push(self.measure_creates(measured_server, "no hook", alone).await?);
+        hooks.register_others(&measured_server.client, N_OTHERS).await?;
         let name = format!("no hook that matches, {N_OTHERS} others");
-        passed.push(self.pass(site, &name, self.effort).await?);
-        hooks.remove_others(&site.client).await?;
+        passed.push(self.measure_creates(measured_server, &name, self.effort).await?);
+        hooks.remove_others(&measured_server.client).await?;
         for (phase, n_hooks) in [
             (Phase::Validating, 1),
             (Phase::Validating, 10),
             (Phase::Mutating, 1),
             (Phase::Mutating, 10),
         ] {
-            hooks.register(&site.client, phase, n_hooks, None).await?;
+            hooks.register(&measured_server.client, phase, n_hooks, None).await?;
             let name = format!("{n_hooks} {}", phase.name());
-            passed.push(self.pass(site, &name, self.effort).await?);
-            passed.push(self.pass(site, &name, alone).await?);
-            hooks.remove(&site.client, phase).await?;
+            passed.push(self.measure_creates(measured_server, &name, self.effort).await?);
+            passed.push(self.measure_creates(measured_server, &name, alone).await?);
+            hooks.remove(&measured_server.client, phase).await?;
         }
         for n_hooks in [1, 10] {
-            hooks.register(&site.client, Phase::Validating, n_hooks, Some(THINKING)).await?;
-            let millis = THINKING.as_millis();
+            hooks
+                .register(&measured_server.client, Phase::Validating, n_hooks, Some(HOOK_DELAY))
+                .await?;
+            let millis = HOOK_DELAY.as_millis();
             let name = format!("{n_hooks} validating, each thinks for {millis} ms");
-            passed.push(self.pass(site, &name, alone).await?);
-            hooks.remove(&site.client, Phase::Validating).await?;
+            passed.push(self.measure_creates(measured_server, &name, alone).await?);
+            hooks.remove(&measured_server.client, Phase::Validating).await?;
         }
         Ok(passed)
     }
 }
 
-async fn pair(program: &Path, flags: &[String]) -> anyhow::Result<Vec<Site>> {
-    let mut sites = Vec::new();
+async fn start_pair(program: &Path, flags: &[String]) -> anyhow::Result<Vec<MeasuredServer>> {
+    let mut servers = Vec::new();
     for mode in ["barrier", "poll"] {
         let prefix = format!("--etcd-prefix=/{mode}");
         let own = [format!("--admission-sync-mode={mode}"), prefix];
         let flags: Vec<String> = flags.iter().cloned().chain(own).collect();
-        sites.push(Site::start(program, &flags).await.with_context(|| flags.join(" "))?);
+        servers
+            .push(MeasuredServer::start(program, &flags).await.with_context(|| flags.join(" "))?);
     }
-    Ok(sites)
+    Ok(servers)
 }
 
 /// Runs the benchmark.
 ///
 /// # Errors
 /// A server does not start, or an answer is wrong.
-pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Measured> {
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<BenchResult> {
     let text = client_runtime()?.block_on(measure(arguments))?;
-    Ok(Measured { text, n_wrong: 0 })
+    Ok(BenchResult { text, n_wrong: 0 })
 }
 
 async fn measure(arguments: &Arguments) -> anyhow::Result<String> {
@@ -144,23 +160,23 @@ async fn measure(arguments: &Arguments) -> anyhow::Result<String> {
         None => program::find(plan.profile)?,
     };
     let matching = matching::run(arguments.is_quick)?;
-    let mut embedded = pair(&program, &[]).await?;
-    // Before anything else, for both stores are to hold the same.
+    let mut embedded = start_pair(&program, &[]).await?;
+    // This runs first, because both stores must hold the same objects.
     let mut overheads = vec![plan.overhead("embedded", &mut embedded).await?];
     let passed = match embedded.first_mut() {
-        Some(site) => plan.passes(site).await?,
+        Some(measured_server) => plan.measure_hooked_creates(measured_server).await?,
         None => Vec::new(),
     };
-    for site in embedded {
-        site.stop();
+    for measured_server in embedded {
+        measured_server.stop();
     }
     let member = Member::alone();
     member.wait_until_healthy();
     let flags = ["--store=etcd".to_owned(), format!("--etcd-servers={}", member.url)];
-    let mut etcd = pair(&program, &flags).await?;
+    let mut etcd = start_pair(&program, &flags).await?;
     overheads.push(plan.overhead("etcd", &mut etcd).await?);
-    for site in etcd {
-        site.stop();
+    for measured_server in etcd {
+        measured_server.stop();
     }
     Ok(Report { matching, passed, overheads }.render())
 }

@@ -1,10 +1,10 @@
-//! The arguments of a benchmark.
+//! The command-line arguments of a benchmark.
 
 use std::path::PathBuf;
 
 use anyhow::{Context, bail, ensure};
 
-/// The flags that every benchmark takes, and those that need a server.
+/// The flags of every benchmark, and those of benchmarks that start a server.
 const COMMON: [&str; 2] = ["--quick", "--write"];
 const OF_SERVER: [&str; 2] = ["--only", "--program"];
 
@@ -13,9 +13,9 @@ const OF_SERVER: [&str; 2] = ["--only", "--program"];
 pub(crate) struct Arguments {
     /// Few repetitions, for a test that the benchmark still runs.
     pub(crate) is_quick: bool,
-    /// A part of the names of the cases that are measured.
+    /// The benchmark measures only cases whose name contains this text.
     pub(crate) only: String,
-    /// The server, if it is not to be built.
+    /// The server program; `None` builds it.
     pub(crate) program: Option<PathBuf>,
     /// The Markdown document whose tables are replaced.
     pub(crate) document: Option<PathBuf>,

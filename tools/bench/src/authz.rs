@@ -1,16 +1,16 @@
-//! `cargo xtask bench authz`: the authorizers with large policies, beside a naive implementation and
-//! beside Kubernetes' own.
+//! `cargo xtask bench authz`: measures the authorizers with large policies, and compares them with a naive
+//! implementation and with Kubernetes.
 
 mod abac;
 mod agreement;
 mod chain;
-mod contest;
+mod comparison;
 mod measure;
 mod node;
-mod question;
 mod random;
 mod rbac;
 mod report;
+mod request_pool;
 mod targets;
 mod upstream;
 mod vocabulary;
@@ -25,15 +25,15 @@ use report::Report;
 use upstream::Files;
 
 use crate::arguments::Arguments;
-use crate::{Measured, targets as promises};
+use crate::{BenchResult, targets as promises};
 
-/// What is measured.
+/// The policy sizes and the effort of one run.
 struct Plan {
     effort: Effort,
     rbac: &'static [usize],
     abac: &'static [usize],
     n_nodes: usize,
-    /// Bindings of the chain; one of the sizes of RBAC.
+    /// The number of bindings of the chain, which is one of the sizes of RBAC.
     chain: usize,
     files: Files,
 }
@@ -94,19 +94,19 @@ impl Plan {
         match files.run()? {
             Ok(mut answers) => {
                 for row in &mut report.rows {
-                    row.upstream = answers.remove(&row.contest.name());
+                    row.upstream = answers.remove(&row.comparison.name());
                 }
                 progress.done("upstream");
             }
             Err(reason) => report.upstream_absence = Some(format!("{reason:#}")),
         }
-        report.rows.sort_by_key(|row| (row.contest.authorizer, row.contest.size));
+        report.rows.sort_by_key(|row| (row.comparison.authorizer, row.comparison.size));
         report.indexes.sort_by_key(|row| (row.authorizer, row.size));
         Ok(report)
     }
 }
 
-/// Tells whoever waits how far the benchmark is.
+/// Prints progress to standard error.
 struct Progress {
     start: Instant,
 }
@@ -118,7 +118,7 @@ impl Progress {
     }
 }
 
-/// Whether the decision allows.
+/// Whether the decision allows the request.
 fn is_allowed(decision: &Decision) -> bool {
     decision.verdict == Verdict::Allow
 }
@@ -126,15 +126,15 @@ fn is_allowed(decision: &Decision) -> bool {
 /// Runs the benchmark.
 ///
 /// # Errors
-/// A policy does not compile, or Kubernetes' own authorizers can be asked and do not answer.
-pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Measured> {
+/// A policy does not compile, or the Go program of Kubernetes' authorizers starts and fails.
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<BenchResult> {
     let plan = if arguments.is_quick { Plan::quick() } else { Plan::full()? };
     let report = plan.run()?;
     for line in &report.disagreements() {
         eprintln!("DISAGREEMENT: {line}");
     }
     let text = format!("{}\n{}", report.render(), promises::render(&targets::check(&report)));
-    let n_wrong = report.oracle_agreement().1
+    let n_wrong = report.reference_agreement().1
         + report.upstream_agreement().map_or(0, |(_, differing)| differing);
-    Ok(Measured { text, n_wrong })
+    Ok(BenchResult { text, n_wrong })
 }

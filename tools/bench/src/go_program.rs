@@ -1,22 +1,22 @@
-//! Programs in Go that measure Kubernetes' own code on the same input.
+//! Builds and runs Go programs that measure the code of Kubernetes on the same input.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, ensure};
 
-/// The reason for which the quick mode does not measure Kubernetes.
+/// The reason in the report why the quick mode does not measure Kubernetes.
 pub(crate) const LEFT_OUT: &str = "the quick mode leaves it out";
 
-/// A folder of Go code under `peers/` in the root of the workspace.
+/// A folder with Go code under `peers/`.
 pub(crate) fn folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../peers").join(name)
 }
 
-/// Builds a package of that folder.
+/// Builds a package of the folder.
 ///
 /// # Errors
-/// The reason for which that is not possible here, for the report.
+/// The package cannot be built here; the report prints the reason.
 pub(crate) fn build(folder: &Path, package: &str, program: &Path) -> anyhow::Result<()> {
     let status = Command::new("go")
         .arg("build")

@@ -12,9 +12,10 @@
 mod admission;
 mod arguments;
 mod authz;
-mod document;
+
 mod go_program;
 mod numbers;
+mod replace_tables;
 mod server;
 mod targets;
 mod timing;
@@ -29,16 +30,16 @@ use mimalloc::MiMalloc;
 
 use arguments::Arguments;
 
-/// The allocator of `portcullis`, with counters: the place of objects in memory decides how long a
-/// decision waits for them.
+/// The allocator of `portcullis`, with counters. The location of objects in memory is part of the time of a
+/// decision.
 #[global_allocator]
 static MEMORY: Cap<MiMalloc> = Cap::new(MiMalloc, usize::MAX);
 
 /// The result of a benchmark.
-struct Measured {
+struct BenchResult {
     /// The tables and the promises, as Markdown.
     text: String,
-    /// How many answers were not the expected ones.
+    /// The number of answers that were not the expected ones.
     n_wrong: usize,
 }
 
@@ -56,13 +57,13 @@ fn main() -> ExitCode {
 fn run(words: &[String]) -> anyhow::Result<ExitCode> {
     let (name, rest) = words.split_first().context("name a benchmark")?;
     let parse = |has_server| Arguments::parse(rest, has_server);
-    let (arguments, bench): (Arguments, fn(&Arguments) -> anyhow::Result<Measured>) =
+    let (arguments, bench): (Arguments, fn(&Arguments) -> anyhow::Result<BenchResult>) =
         match (name.as_str(), rest) {
             ("authz", _) => (parse(false)?, authz::run),
             ("server", _) => (parse(true)?, server::run),
             ("admission", _) => (parse(true)?, admission::run),
             ("webhook", _) => (parse(false)?, webhook::run),
-            // The webhook that the benchmark of webhooks calls, in a process of its own.
+            // The webhook service that the benchmark `webhook` starts as a separate process.
             (webhook::SERVICE, [folder]) => {
                 webhook::serve(Path::new(folder))?;
                 return Ok(ExitCode::SUCCESS);
@@ -74,7 +75,7 @@ fn run(words: &[String]) -> anyhow::Result<ExitCode> {
     if let Some(path) = &arguments.document {
         let shown = path.display();
         let old = std::fs::read_to_string(path).with_context(|| format!("cannot read {shown}"))?;
-        let new = document::refresh(&old, name, &measured.text)?;
+        let new = replace_tables::replace_tables(&old, name, &measured.text)?;
         std::fs::write(path, new).with_context(|| format!("cannot write {shown}"))?;
     }
     match measured.n_wrong {

@@ -1,8 +1,8 @@
-//! Numbers as people read them.
+//! Formats numbers for people.
 
 use std::fmt::Display;
 
-/// Nanoseconds in the unit that reads best, with three digits.
+/// Formats nanoseconds with three digits in the most readable unit.
 pub(crate) fn duration(ns: f64) -> String {
     let (value, unit) = match ns {
         ns if ns < 999.5 => return format!("{ns:.0} ns"),
@@ -17,7 +17,7 @@ pub(crate) fn duration(ns: f64) -> String {
     }
 }
 
-/// How many times as much, if that is known.
+/// Formats a ratio; `-` if it is unknown.
 pub(crate) fn ratio(ratio: Option<f64>) -> String {
     match ratio {
         None => "-".to_owned(),
@@ -26,7 +26,7 @@ pub(crate) fn ratio(ratio: Option<f64>) -> String {
     }
 }
 
-/// A whole number with a comma before every third digit from its end.
+/// Formats a whole number with a comma before every third digit from its end.
 pub(crate) fn thousands(number: impl Display) -> String {
     let digits = number.to_string();
     let mut text = String::new();

@@ -1,16 +1,15 @@
-//! `cargo xtask bench server`: the server under load from a client over TLS on the same machine.
+//! `cargo xtask bench server`: measures the server under load from a client over TLS on the same machine.
 //!
-//! Two servers run side by side, one with the default policy and one with many more cluster role
-//! bindings, and take turns.
+//! Two servers take turns: one with the default policy, and one with many more cluster role bindings.
 
 pub(crate) mod case;
 pub(crate) mod client;
 pub(crate) mod load;
+pub(crate) mod measured_server;
 pub(crate) mod populate;
 pub(crate) mod process;
 pub(crate) mod program;
 mod report;
-pub(crate) mod site;
 mod targets;
 
 use std::time::Duration;
@@ -19,20 +18,20 @@ use anyhow::Context;
 
 use case::Case;
 use load::Effort;
+use measured_server::MeasuredServer;
 use program::Profile;
 use report::{Report, Row};
-use site::Site;
 
 use crate::arguments::Arguments;
-use crate::{Measured, targets as promises};
+use crate::{BenchResult, targets as promises};
 
-/// What is measured.
+/// The settings of one run: full, or quick for a test.
 struct Plan {
     profile: Profile,
     effort: Effort,
-    /// How often everything is measured.
+    /// The number of rounds in which everything is measured.
     n_rounds: usize,
-    /// Bindings of the second server, beside those of the default policy.
+    /// The number of bindings of the second server, in addition to the default policy.
     n_bindings: usize,
 }
 
@@ -53,7 +52,7 @@ impl Plan {
         effort: Effort {
             n_connections: 4,
             warm_up: Duration::from_millis(20),
-            // On a busy machine a tenth of that may pass without an answer.
+            // On a busy machine a tenth of this time can pass without an answer.
             window: Duration::from_millis(1_000),
         },
         n_rounds: 1,
@@ -66,9 +65,9 @@ impl Plan {
             None => program::find(self.profile)?,
         };
         let n_connections = self.effort.n_connections;
-        let mut sites = Vec::new();
+        let mut servers = Vec::new();
         for n_bindings in [0, self.n_bindings] {
-            sites.push(Site::prepare(&program, n_bindings, n_connections).await?);
+            servers.push(MeasuredServer::prepare(&program, n_bindings, n_connections).await?);
             eprintln!("prepared: {n_bindings} more bindings");
         }
         let mut rows = Vec::new();
@@ -76,37 +75,41 @@ impl Plan {
             let cases: Vec<Case> =
                 cases.iter().filter(|own| own.name().contains(&arguments.only)).copied().collect();
             for round in 1..=self.n_rounds {
-                sites.reverse();
-                self.round(&cases, &mut sites, &mut rows).await?;
+                servers.reverse();
+                self.round(&cases, &mut servers, &mut rows).await?;
                 eprintln!("round {round} of {}: {}", self.n_rounds, Case::names(&cases));
             }
-            for site in &mut sites {
-                site.note_memory(is_last)?;
+            for measured_server in &mut servers {
+                measured_server.record_memory(is_last)?;
             }
         }
-        sites.sort_by_key(|site| site.n_bindings);
+        servers.sort_by_key(|measured_server| measured_server.n_bindings);
         rows.sort_by_key(|row| (row.case, row.n_bindings));
-        Ok(Report { n_connections, rows, sites: sites.into_iter().map(Site::stop).collect() })
+        Ok(Report {
+            n_connections,
+            rows,
+            servers: servers.into_iter().map(MeasuredServer::stop).collect(),
+        })
     }
 
-    /// Measures some cases once on every server. Which server is first changes from round to round,
-    /// so that neither gains by it.
+    /// Measures some cases once on every server. The order of the servers alternates, so that neither has an
+    /// advantage.
     async fn round(
         &self,
         cases: &[Case],
-        sites: &mut [Site],
+        servers: &mut [MeasuredServer],
         rows: &mut Vec<Row>,
     ) -> anyhow::Result<()> {
         for case in cases {
-            for site in &mut *sites {
-                let outcome = load::run(site, *case, self.effort).await;
-                let outcome = outcome.with_context(|| case.name())?;
-                let n_bindings = site.n_bindings;
+            for measured_server in &mut *servers {
+                let result = load::run(measured_server, *case, self.effort).await;
+                let result = result.with_context(|| case.name())?;
+                let n_bindings = measured_server.n_bindings;
                 let found =
                     rows.iter_mut().find(|row| (row.case, row.n_bindings) == (*case, n_bindings));
                 match found {
-                    None => rows.push(Row { case: *case, n_bindings, outcomes: vec![outcome] }),
-                    Some(row) => row.outcomes.push(outcome),
+                    None => rows.push(Row { case: *case, n_bindings, results: vec![result] }),
+                    Some(row) => row.results.push(result),
                 }
             }
         }
@@ -118,14 +121,14 @@ impl Plan {
 ///
 /// # Errors
 /// A server does not start, or an answer is wrong.
-pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Measured> {
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<BenchResult> {
     let plan = if arguments.is_quick { Plan::QUICK } else { Plan::FULL };
     let report = client_runtime()?.block_on(plan.run(arguments))?;
     let text = format!("{}\n{}", report.render(), promises::render(&targets::check(&report)));
-    Ok(Measured { text, n_wrong: 0 })
+    Ok(BenchResult { text, n_wrong: 0 })
 }
 
-/// The runtime of the client. It has one thread: the server does not get the time that the client takes.
+/// The runtime of the client. It has one thread, so that it leaves the other processors to the server.
 pub(crate) fn client_runtime() -> std::io::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()
 }

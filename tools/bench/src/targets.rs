@@ -1,10 +1,10 @@
 //! The promises about speed and memory, and whether they hold in this run.
 
-/// One promise.
+/// One promise and its measured value.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Target {
     pub(crate) promise: String,
-    /// The worst measured value of those that the promise is about.
+    /// The worst measured value that the promise covers.
     pub(crate) measured: String,
     pub(crate) is_met: bool,
 }

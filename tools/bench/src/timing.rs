@@ -2,12 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-/// Whole nanoseconds.
+/// Converts a duration to whole nanoseconds.
 pub(crate) fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// The cost of two readings of the clock: the median of many.
+/// The cost of reading the clock twice, as the median of many measurements.
 pub(crate) fn clock_ns() -> u64 {
     let mut costs: Vec<u64> = (0..10_001).map(|_| nanoseconds(Instant::now().elapsed())).collect();
     costs.sort_unstable();

@@ -1,61 +1,63 @@
-//! `cargo xtask bench webhook`: the webhook authorizer, beside Kubernetes' own.
+//! `cargo xtask bench webhook`: measures the webhook authorizer, and compares it with that of Kubernetes.
 //!
-//! Both ask the same questions of the same service, which is this program in a process of its own.
+//! Both send the same requests to the same service, which is this program in a separate process.
 
-mod contest;
+mod environment;
 mod measure;
-mod ours;
-mod question;
+mod our_side;
 mod report;
+mod review_request;
+mod scenario;
 mod service;
-mod site;
 mod targets;
 mod upstream;
 
 pub(crate) use service::{NAME as SERVICE, run as serve};
 
-use contest::{Contest, Effort};
-use ours::Ours;
+use environment::WebhookEnvironment;
+use our_side::OurSide;
 use report::{Report, Row};
-use site::Site;
+use scenario::{Effort, Scenario};
 use upstream::Upstream;
 
 use crate::arguments::Arguments;
-use crate::{Measured, targets as promises};
+use crate::{BenchResult, targets as promises};
 
 /// Runs the benchmark.
 ///
 /// # Errors
-/// The service does not start, or one side does not answer.
-pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Measured> {
+/// The service does not start, or one side fails.
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<BenchResult> {
     let report = measure(arguments.is_quick)?;
     let text = format!("{}\n{}", report.render(), promises::render(&targets::check(&report)));
-    Ok(Measured { text, n_wrong: report.n_wrong() })
+    Ok(BenchResult { text, n_wrong: report.n_wrong() })
 }
 
-/// Runs every contest some rounds. Within a round one side follows the other, so that what else goes
-/// on on the machine concerns both; of the rounds the best counts.
+/// Runs every scenario for some rounds, and keeps the best values. Within a round the two sides follow each
+/// other, so other programs on the machine affect both.
 fn measure(is_quick: bool) -> anyhow::Result<Report> {
     let effort = if is_quick { Effort::QUICK } else { Effort::FULL };
-    let mut site = Site::start()?;
-    let ours = Ours::new()?;
-    let (upstream, absence) = match Upstream::build(site.folder(), is_quick) {
+    let mut environment = WebhookEnvironment::start()?;
+    let our_side = OurSide::new()?;
+    let (upstream, absence) = match Upstream::build(environment.folder(), is_quick) {
         Ok(upstream) => (Some(upstream), None),
         Err(reason) => (None, Some(format!("{reason:#}"))),
     };
     let mut rows = Vec::new();
-    for contest in Contest::ALL {
-        let mut row = Row { contest, ours: None, upstream: None };
+    for scenario in Scenario::ALL {
+        let mut row = Row { scenario, our_side: None, upstream: None };
         for round in 0..effort.n_rounds {
-            let asked = effort.asked(contest, round);
-            let mine = site.counted(|site| ours.run(site, &asked))?;
-            Row::keep(&mut row.ours, mine);
+            let scenario_run = effort.scenario_run(scenario, round);
+            let mine =
+                environment.counted(|environment| our_side.run(environment, &scenario_run))?;
+            Row::keep(&mut row.our_side, mine);
             if let Some(upstream) = &upstream {
-                let theirs = site.counted(|site| upstream.run(site, &asked))?;
+                let theirs =
+                    environment.counted(|environment| upstream.run(environment, &scenario_run))?;
                 Row::keep(&mut row.upstream, theirs);
             }
         }
-        eprintln!("{}", contest.name());
+        eprintln!("{}", scenario.name());
         rows.push(row);
     }
     Ok(Report { rows, upstream_absence: absence })

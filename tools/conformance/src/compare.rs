@@ -1,53 +1,51 @@
-//! Comparing what was recorded with what we answer.
+//! Compares recorded answers with ours.
 
 use serde_json::Value;
 
 /// One place where two answers differ.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Difference {
-    /// Where, such as `errors[0].field`.
+    /// The path of the value, such as `errors[0].field`.
     pub path: String,
-    /// What Kubernetes answered there.
+    /// The value of the recorded answer.
     pub want: Value,
-    /// What we answered there.
+    /// The value of our answer.
     pub got: Value,
 }
 
-/// How many texts whose wording is only informative were nevertheless the same, byte for byte.
+/// Counts of texts with a part whose wording is free.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Texts {
-    /// Equal in every byte.
+pub struct TextCounts {
+    /// The number of texts that are equal in every byte.
     pub identical: u64,
-    /// All that have an informative part.
+    /// The number of texts with a free part.
     pub total: u64,
 }
 
 /// The result of one comparison.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Comparison {
-    /// Empty when the answers agree.
+    /// The differences; empty if the answers agree.
     pub differences: Vec<Difference>,
-    /// About the informative texts in it.
-    pub texts: Texts,
+    /// The counts of texts with a free part.
+    pub texts: TextCounts,
 }
 
-/// Tells how many bytes of the text at a path must agree; the rest is informative.
-///
-/// What a parser, a checker or the operating system says is recorded to help the reader; only the
-/// words before it are Kubernetes' own.
+/// Returns how many bytes of the text at a path must agree. The wording of the rest is free, because a parser, a type
+/// checker or the operating system writes it after the words of Kubernetes.
 pub(crate) type ExactLength<'a> = &'a dyn Fn(&str, &str) -> usize;
 
 /// Compares two values member by member.
 ///
-/// Members of objects compare in any order and items of lists in theirs. A member that is absent
-/// equals one that is null, false or empty.
+/// Members of objects compare in any order, and items of lists in order. An absent member equals one that is null,
+/// false or empty.
 pub(crate) fn compare(want: &Value, got: &Value, exact_length: ExactLength<'_>) -> Comparison {
     let mut comparison = Comparison::default();
-    descend(&mut comparison, String::new(), want, got, exact_length);
+    compare_values(&mut comparison, String::new(), want, got, exact_length);
     comparison
 }
 
-fn descend(
+fn compare_values(
     into: &mut Comparison,
     path: String,
     want: &Value,
@@ -59,12 +57,12 @@ fn descend(
             let only_gotten = gotten.keys().filter(|key| !wanted.contains_key(*key));
             for key in wanted.keys().chain(only_gotten) {
                 let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
-                descend(into, path, member(want, key), member(got, key), exact_length);
+                compare_values(into, path, member(want, key), member(got, key), exact_length);
             }
         }
         (Value::Array(wanted), Value::Array(gotten)) if wanted.len() == gotten.len() => {
             for (idx, (want, got)) in wanted.iter().zip(gotten).enumerate() {
-                descend(into, format!("{path}[{idx}]"), want, got, exact_length);
+                compare_values(into, format!("{path}[{idx}]"), want, got, exact_length);
             }
         }
         (Value::String(wanted), Value::String(gotten)) => {
@@ -75,21 +73,21 @@ fn descend(
             }
             let n_gotten = exact_length(&path, gotten);
             if wanted.get(..n_exact) != gotten.get(..n_gotten) {
-                into.differ(path, want, got);
+                into.add_difference(path, want, got);
             }
         }
         _ if want == got || (is_blank(want) && is_blank(got)) => {}
-        _ => into.differ(path, want, got),
+        _ => into.add_difference(path, want, got),
     }
 }
 
 impl Comparison {
-    fn differ(&mut self, path: String, want: &Value, got: &Value) {
+    fn add_difference(&mut self, path: String, want: &Value, got: &Value) {
         self.differences.push(Difference { path, want: want.clone(), got: got.clone() });
     }
 }
 
-/// A member of an object; null when it is absent, and when the value is no object.
+/// A member of an object; null if it is absent or the value is no object.
 fn member<'a>(value: &'a Value, key: &str) -> &'a Value {
     value.get(key).unwrap_or(&Value::Null)
 }
@@ -159,17 +157,17 @@ mod tests {
         let compare = |want: &str, got: &str| compare(&json!([want]), &json!([got]), &exact);
 
         let same = compare("compilation failed: x", "compilation failed: x");
-        assert_eq!(same.texts, Texts { identical: 1, total: 1 });
+        assert_eq!(same.texts, TextCounts { identical: 1, total: 1 });
         assert!(same.differences.is_empty());
 
         let other = compare("compilation failed: x", "compilation failed: y");
-        assert_eq!(other.texts, Texts { identical: 0, total: 1 });
+        assert_eq!(other.texts, TextCounts { identical: 0, total: 1 });
         assert!(other.differences.is_empty());
 
         // The words before the tail are exact, and so is the fact that there is one.
         assert_eq!(compare("compilation failed: x", "loading failed: x").differences.len(), 1);
         assert_eq!(compare("compilation failed: x", "compilation fails").differences.len(), 1);
-        assert_eq!(compare("plain", "other").texts, Texts::default());
+        assert_eq!(compare("plain", "other").texts, TextCounts::default());
     }
 
     #[test]

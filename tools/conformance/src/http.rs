@@ -1,7 +1,7 @@
-//! Recorded scenarios of HTTP: sequences of requests that a server must answer as kube-apiserver did.
+//! Recorded HTTP scenarios: sequences of requests that a server must answer as kube-apiserver did.
 //!
-//! A suite is a file `http-NAME.jsonl` and a scenario one line of it. The server is reached through
-//! a socket, be it one that this crate starts for each worker or one that runs already.
+//! A suite is a file `http-NAME.jsonl`, and a scenario is one line of it. Requests go through a socket to a
+//! server that this crate starts for each worker, or to one that is already running.
 
 mod client;
 mod normalize;
@@ -17,20 +17,20 @@ use std::path::PathBuf;
 
 use crate::vectors::VectorsError;
 
-pub use client::{ClientError, Endpoint};
+pub use client::{ClientError, Endpoint, ExchangeError};
 pub use ratchet::{Ratchet, RatchetError};
 pub use replay::{ScenarioOutcome, StepDifference};
 pub use report::HttpReport;
-pub use run::{HttpOptions, ServerUnderTest, folder_of, run_http};
+pub use run::{HttpOptions, ServerUnderTest, http_folder, run_http};
 
-/// What the name of every suite of this kind begins with.
+/// The prefix of the names of these suites.
 pub const SUITE_PREFIX: &str = "http-";
-/// All suites of this kind together.
+/// The name that selects all of these suites.
 pub const ALL_SUITES: &str = "http";
-/// Where these suites are below the folder of vectors.
+/// The folder of these suites below the folder of vectors.
 pub const FOLDER: &str = "http";
 
-/// The reasons for which scenarios can not be replayed at all.
+/// Why scenarios cannot be replayed.
 #[derive(Debug, thiserror::Error)]
 pub enum HttpError {
     /// The vectors are unusable.

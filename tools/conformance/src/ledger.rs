@@ -1,8 +1,8 @@
-//! The agreed differences: where Portcullis answers otherwise than Kubernetes, on purpose.
+//! The agreed differences: inputs for which Portcullis deliberately answers otherwise than Kubernetes.
 //!
-//! Each entry is a rule over inputs, not a list of ids, so that it holds for vectors that nobody
-//! here has seen. A rule changes what is wanted into what we mean to answer; everything else in
-//! the vector must still agree. A new rule is a design change and is reviewed like one.
+//! An entry is a rule over inputs and not a list of ids, so it also applies to vectors of later recordings. A
+//! rule changes the expected answer to our intended one; everything else in the vector must still agree. A new
+//! rule is a design change and is reviewed like one.
 
 mod abac;
 mod admission_dispatch;
@@ -15,20 +15,20 @@ mod user_info;
 
 use serde_json::Value;
 
-use crate::suites::{Answer, Suite};
+use crate::suites::{AnswerPair, Suite};
 use crate::vectors::Vector;
 
 /// One difference from the recorded answers that is intended.
 #[derive(Debug, Clone, Copy)]
 pub struct Rule {
-    /// How the report names it.
+    /// The name of the rule in the report.
     pub name: &'static str,
-    /// The suite whose vectors it is about.
+    /// The suite whose vectors the rule applies to.
     pub suite: Suite,
     /// The reason for the difference.
     pub reason: &'static str,
-    /// Changes the wanted answer if the rule applies to the vector, and says whether it did.
-    pub(crate) amend: fn(&Vector, &Answer, &mut Value) -> bool,
+    /// Changes the expected answer if the rule applies to the vector, and returns whether it did.
+    pub(crate) amend: fn(&Vector, &AnswerPair, &mut Value) -> bool,
 }
 
 /// All differences that are intended.

@@ -1,4 +1,4 @@
-//! Runs recorded answers of Kubernetes against Portcullis and prints one line a suite.
+//! Compares Portcullis with recorded answers of Kubernetes and prints one line for each suite.
 
 use std::collections::BTreeSet;
 use std::error::Error;
@@ -10,27 +10,27 @@ use std::time::Duration;
 use clap::Parser;
 use conformance::http::{
     ALL_SUITES, Endpoint, HttpError, HttpOptions, HttpReport, Ratchet, SUITE_PREFIX,
-    ServerUnderTest, folder_of, run_http,
+    ServerUnderTest, http_folder, run_http,
 };
 use conformance::{Options, REPOSITORY_VECTORS, run};
 
-/// How often a scenario must pass before it is added to the list of those that pass.
+/// How often a scenario must pass in a row before it is added to the list.
 const RATCHET_RUNS: usize = 3;
 
 /// Compares Portcullis with recorded answers of Kubernetes.
 ///
-/// Exits with 0 when all agree, 1 when an answer differs in a way that the ledger of agreed
-/// differences does not explain, and 2 when the vectors or the server can not be used.
+/// Exits with 0 if all answers agree, 1 if an answer differs and the ledger of agreed differences does
+/// not explain it, and 2 if the vectors or the server cannot be used.
 #[derive(Debug, Parser)]
 #[command(name = "conformance")]
 struct Args {
-    /// Folder with the vectors; without it, those of the repository
+    /// Folder with the vectors; the default is that of the repository
     #[arg(long, value_name = "DIR", default_value = REPOSITORY_VECTORS, hide_default_value = true)]
     vectors: PathBuf,
     /// Run this suite only; `http-NAME` replays recorded HTTP requests, `http` all of these suites
     #[arg(long, value_name = "NAME")]
     suite: Option<String>,
-    /// List every vector; of HTTP scenarios that fail, show the first answer that differs
+    /// List every vector, and the first difference of each HTTP scenario that fails
     #[arg(short, long)]
     verbose: bool,
     /// Replay HTTP scenarios against this running server
@@ -39,16 +39,16 @@ struct Args {
     /// Bearer token of a user `admin` in the group `system:masters` of that server
     #[arg(long, value_name = "TOKEN", requires = "server")]
     token: Option<String>,
-    /// Authorities that must have signed the certificate of that server; without it, it is not verified
+    /// CA file that verifies the certificate of that server; without it the certificate is not verified
     #[arg(long, value_name = "FILE", requires = "server")]
     certificate_authority: Option<PathBuf>,
-    /// Replay HTTP scenarios against this program, one process for each worker
+    /// Replay HTTP scenarios against this program; each worker starts one process
     #[arg(long, value_name = "FILE", conflicts_with = "server")]
     program: Option<PathBuf>,
-    /// How many HTTP scenarios are replayed at once
+    /// Number of HTTP scenarios that are replayed at the same time
     #[arg(long, value_name = "N", default_value_t = 6)]
     workers: usize,
-    /// How long a step is repeated whose recorded answer came about only after a while
+    /// How long to repeat a step with `until` before it fails
     #[arg(long, value_name = "SECONDS", default_value_t = 5)]
     until_seconds: u64,
     /// Add the HTTP scenarios that pass three times in a row to `passing.txt` beside them
@@ -76,14 +76,14 @@ fn main() -> ExitCode {
                 text.push_str(&format!(": {error}"));
                 cause = error.source();
             }
-            // When not even this can be written, the exit code still says it.
+            // If this cannot be written, the exit code still reports the error.
             let _ = writeln!(io::stderr(), "{text}");
             ExitCode::from(2)
         }
     }
 }
 
-/// Runs the suites that ask functions; whether all agree.
+/// Runs the suites that call functions, and returns whether all answers agree.
 fn compare(args: Args) -> Result<bool, conformance::RunError> {
     let Args { vectors, suite, verbose, .. } = args;
     let options = Options { vectors, suite, verbose };
@@ -91,7 +91,7 @@ fn compare(args: Args) -> Result<bool, conformance::RunError> {
     Ok(reports.iter().all(|report| report.n_failed() == 0))
 }
 
-/// Replays the suites that ask a server; whether all agree.
+/// Replays the suites that send requests to a server, and returns whether all answers agree.
 fn replay(args: &Args, suite: &str) -> Result<bool, HttpError> {
     let server = match (&args.server, &args.program) {
         (Some(url), _) => {
@@ -122,7 +122,7 @@ fn replay(args: &Args, suite: &str) -> Result<bool, HttpError> {
     if reports.len() > 1 {
         HttpReport::print_total(&reports, &mut out)?;
     }
-    let mut ratchet = Ratchet::read(&folder_of(&args.vectors))?;
+    let mut ratchet = Ratchet::read(&http_folder(&args.vectors))?;
     let failed: BTreeSet<&str> = reports.iter().flat_map(|report| report.ids(false)).collect();
     for id in ratchet.ids().iter().filter(|id| failed.contains(id.as_str())) {
         writeln!(out, "ratchet: {id} is listed as passing and fails")?;

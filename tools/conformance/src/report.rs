@@ -1,21 +1,21 @@
-//! What the runner prints.
+//! The report of a run.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use serde_json::Value;
 
-use crate::compare::{Difference, Texts};
-use crate::judge::{Judgement, Outcome};
+use crate::compare::{Difference, TextCounts};
+use crate::judge::{Judgement, VectorOutcome};
 use crate::ledger::Rule;
 use crate::suites::Suite;
 use crate::vectors::Vector;
 
-/// Differences shown for one vector; more of them seldom help.
+/// The number of differences that are printed for one vector; more of them seldom help.
 const DIFFERENCES_SHOWN_MAX: usize = 6;
-/// Characters shown of one value.
+/// The number of characters that are printed of one value.
 const VALUE_CHARS_MAX: usize = 300;
-/// Equal characters kept before the first difference of two texts.
+/// The number of equal characters that are printed before the first difference of two texts.
 const COMMON_CHARS_KEPT: usize = 24;
 
 /// The outcomes of one suite.
@@ -25,11 +25,11 @@ pub struct SuiteReport {
     n_passed: u64,
     n_agreed: u64,
     n_failed: u64,
-    texts: Texts,
+    texts: TextCounts,
     /// How many vectors each rule of the ledger explained.
     rules: BTreeMap<&'static str, u64>,
     failures: Vec<(String, String, Vec<Difference>)>,
-    /// Every vector with its outcome, and whether an informative text reads otherwise, in order.
+    /// Every vector in order, with its outcome and whether the free wording of a text differs.
     all: Vec<(String, &'static str, bool)>,
 }
 
@@ -41,56 +41,56 @@ impl SuiteReport {
             n_passed: 0,
             n_agreed: 0,
             n_failed: 0,
-            texts: Texts::default(),
+            texts: TextCounts::default(),
             rules: BTreeMap::new(),
             failures: Vec::new(),
             all: Vec::new(),
         }
     }
 
-    /// The suite it is about.
+    /// The suite of the report.
     pub fn suite(&self) -> Suite {
         self.suite
     }
 
-    /// Vectors whose answer differs in a way that no rule explains.
+    /// The number of vectors whose answer differs in a way that no rule explains.
     pub fn n_failed(&self) -> u64 {
         self.n_failed
     }
 
-    /// Vectors that were run.
+    /// The number of vectors in the report.
     pub fn n_vectors(&self) -> u64 {
         self.n_passed + self.n_agreed + self.n_failed
     }
 
-    /// How many informative texts were identical.
-    pub fn texts(&self) -> Texts {
+    /// The counts of texts with a free part.
+    pub fn texts(&self) -> TextCounts {
         self.texts
     }
 
-    /// How many vectors a rule of the ledger explained.
+    /// The number of vectors that a rule of the ledger explained.
     pub fn n_agreed_by(&self, rule: &Rule) -> u64 {
         self.rules.get(rule.name).copied().unwrap_or(0)
     }
 
     /// Adds the judgement of one vector.
     pub fn add(&mut self, vector: &Vector, judgement: Judgement) {
-        let Texts { identical, total } = judgement.texts;
+        let TextCounts { identical, total } = judgement.texts;
         self.texts.identical += identical;
         self.texts.total += total;
         let word = match judgement.outcome {
-            Outcome::Passed => {
+            VectorOutcome::Passed => {
                 self.n_passed += 1;
                 "passed"
             }
-            Outcome::Agreed(rules) => {
+            VectorOutcome::Agreed(rules) => {
                 self.n_agreed += 1;
                 for rule in rules {
                     *self.rules.entry(rule).or_default() += 1;
                 }
                 "agreed"
             }
-            Outcome::Failed(differences) => {
+            VectorOutcome::Failed(differences) => {
                 self.n_failed += 1;
                 self.failures.push((vector.id.clone(), vector.feature.clone(), differences));
                 "failed"
@@ -99,7 +99,7 @@ impl SuiteReport {
         self.all.push((vector.id.clone(), word, identical < total));
     }
 
-    /// Prints the line of the suite, its failures and, if asked, everything else.
+    /// Prints the line of the suite and its failures; if verbose, every vector.
     pub fn print(&self, out: &mut dyn Write, verbose: bool) -> io::Result<()> {
         writeln!(
             out,
@@ -129,7 +129,7 @@ impl SuiteReport {
     }
 }
 
-/// Prints how often each rule was needed. A rule that nothing needs is a candidate for removal.
+/// Prints how many vectors needed each rule. A rule that no vector needs is a candidate for removal.
 pub fn print_ledger(
     out: &mut dyn Write,
     ledger: &[Rule],
@@ -161,7 +161,7 @@ pub(crate) fn print_difference(out: &mut dyn Write, difference: &Difference) -> 
     writeln!(out, "    {:1$}   got {2}", "", path.chars().count(), shown(got, n_elided))
 }
 
-/// A value on one line: JSON, without the first `n_elided` characters of a text, cut when long.
+/// A value as one line of JSON, without the first `n_elided` characters of a text, and cut if it is long.
 fn shown(value: &Value, n_elided: usize) -> String {
     let json = match value {
         Value::Null => return "nothing".to_owned(),

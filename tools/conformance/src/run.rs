@@ -1,4 +1,4 @@
-//! Running the suites of a folder.
+//! Runs the suites of a folder.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use crate::report::{SuiteReport, print_ledger};
 use crate::suites::Suite;
 use crate::vectors::{Vectors, VectorsError, suites_in};
 
-/// What to run and how much to say.
+/// Which suites to run, and how much to print.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// The folder with the `NAME.jsonl` files.
@@ -23,13 +23,13 @@ pub struct Options {
     pub verbose: bool,
 }
 
-/// Why nothing can be said about conformance.
+/// Why the suites cannot be run.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// The vectors are unusable.
     #[error(transparent)]
     Vectors(#[from] VectorsError),
-    /// Nobody knows a suite of this name.
+    /// There is no suite of this name.
     #[error("unknown suite `{name}`, known: {}", known_names())]
     UnknownSuite {
         /// The name that the caller gave.
@@ -43,7 +43,7 @@ pub enum RunError {
         /// The folder that was searched.
         folder: PathBuf,
     },
-    /// All suites of the folder wait for their implementation.
+    /// No suite of the folder is implemented.
     #[error("no suite in `{}` is implemented yet", folder.display())]
     NothingImplemented {
         /// The folder that was searched.
@@ -56,8 +56,7 @@ pub enum RunError {
 
 /// Runs every implemented suite of the folder, or the one asked for, and prints the report.
 ///
-/// Suites that exist in the folder but not here are named on `notes`, so that their absence is
-/// seen without being a failure.
+/// Suites of the folder that are not implemented are written to `notes`; they are no failure.
 pub fn run(
     options: &Options,
     out: &mut dyn Write,
@@ -108,8 +107,8 @@ fn chosen_suites(
 fn run_suite(suite: Suite, path: &Path) -> Result<SuiteReport, VectorsError> {
     let mut vectors = Vectors::open(suite.name(), path)?;
     let mut report = SuiteReport::new(suite);
-    if suite.vectors_at_once() > 1 {
-        run_at_once(&mut vectors, &mut report)?;
+    if suite.n_concurrent_vectors() > 1 {
+        run_concurrently(&mut vectors, &mut report)?;
         return Ok(report);
     }
     while let Some(vector) = vectors.read_next()? {
@@ -120,8 +119,8 @@ fn run_suite(suite: Suite, path: &Path) -> Result<SuiteReport, VectorsError> {
     Ok(report)
 }
 
-/// Runs several vectors at once, and reports them in their order all the same.
-fn run_at_once(vectors: &mut Vectors, report: &mut SuiteReport) -> Result<(), VectorsError> {
+/// Runs several vectors at the same time and reports them in the order of the file.
+fn run_concurrently(vectors: &mut Vectors, report: &mut SuiteReport) -> Result<(), VectorsError> {
     let suite = report.suite();
     let mut all = Vec::new();
     while let Some(vector) = vectors.read_next()? {
@@ -136,8 +135,9 @@ fn run_at_once(vectors: &mut Vectors, report: &mut SuiteReport) -> Result<(), Ve
         judged
     };
     let mut judged: Vec<_> = thread::scope(|scope| {
-        let workers: Vec<_> = (0..suite.vectors_at_once()).map(|_| scope.spawn(work)).collect();
-        // A panic in a suite is caught where it is judged, so that workers end well.
+        let workers: Vec<_> =
+            (0..suite.n_concurrent_vectors()).map(|_| scope.spawn(work)).collect();
+        // `judge` catches panics of a suite, so no worker panics.
         workers.into_iter().filter_map(|worker| worker.join().ok()).flatten().collect()
     });
     judged.sort_by_key(|(line, ..)| *line);

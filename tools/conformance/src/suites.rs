@@ -1,4 +1,4 @@
-//! The suites: each knows the form of its vectors and which public functions answer them.
+//! The suites. Each one reads its vectors and calls the public functions that answer them.
 
 mod abac;
 mod access_review;
@@ -8,84 +8,84 @@ mod admission_webhook_config;
 mod chain;
 mod config_load;
 mod decision;
-mod faults;
+mod field_error_json;
 mod forbidden_response;
 mod headers;
 mod impersonation;
 mod match_conditions;
 mod node;
-mod question;
 mod rbac;
 mod rbac_escalation;
+mod recorded_attributes;
+mod recorded_review;
+mod replace_texts;
 mod request_attributes;
-mod review;
-mod texts;
 mod user_info;
 
 use serde_json::Value;
 
-use crate::vectors::Vector;
+use crate::vectors::{UnusableVector, Vector};
 
-pub(crate) use abac::{answer_to as abac_answer, refusal as abac_refusal};
-pub(crate) use request_attributes::answer_to as request_answer;
+pub(crate) use abac::{answer_for_policy, load_error_answer};
+pub(crate) use request_attributes::answer_for_request_line;
 
 /// The suites that are implemented.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Suite {
-    /// Loading an ABAC policy file, and what it grants.
+    /// An ABAC policy file is loaded and decides requests.
     Abac,
-    /// Creating a review of somebody's access.
+    /// A client creates an access review.
     AccessReview,
     /// One request and the admission webhooks that are called for it.
     AdmissionDispatch,
-    /// Which requests a rule of an admission webhook is about.
+    /// A rule of an admission webhook matches requests or does not.
     AdmissionRules,
-    /// Creating a configuration of admission webhooks.
+    /// A client creates a configuration of admission webhooks.
     AdmissionWebhookConfig,
-    /// A whole chain with webhooks that answer over the network.
+    /// A whole chain decides, with webhooks that answer over the network.
     Chain,
-    /// Loading an AuthorizationConfiguration file.
+    /// An AuthorizationConfiguration file is loaded.
     ConfigLoad,
-    /// What a client sees of a decision.
+    /// A client gets the response to a request that is not allowed.
     ForbiddenResponse,
-    /// Acting as somebody else.
+    /// A user impersonates another user.
     Impersonation,
-    /// Compiling and evaluating the match conditions of a webhook.
+    /// The match conditions of a webhook are compiled and evaluated.
     MatchConditions,
-    /// Requests of nodes, by the objects that relate to them.
+    /// The node authorizer decides requests of nodes by the objects in its graph.
     Node,
-    /// What roles and bindings grant.
+    /// Roles and bindings decide requests.
     Rbac,
-    /// What the default roles and bindings grant.
+    /// The default roles and bindings decide requests.
     RbacBootstrap,
-    /// Who may grant what they hold.
+    /// A user writes a role, and the escalation check decides.
     RbacEscalation,
-    /// From an HTTP request line to the attributes of a request.
+    /// An HTTP request line becomes authorization attributes.
     RequestAttributes,
-    /// Whom the headers of a proxy and the tokens of a file name.
+    /// Front-proxy headers and the tokens of a file identify users.
     UserInfo,
 }
 
 /// A recorded answer and ours, in the same form.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct AnswerPair {
     pub(crate) want: Value,
     pub(crate) got: Value,
-    /// What our answer comes with that Kubernetes does not say.
+    /// Warnings of ours that Kubernetes does not have.
     pub(crate) warnings: Vec<Warning>,
 }
 
-/// Something accepted with a warning.
+/// A warning about a part of a document that is accepted.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Warning {
-    /// The stable name of its kind.
+    /// The stable name of the kind of warning.
     pub(crate) code: String,
-    /// Where in the document.
+    /// The path of the field in the document.
     pub(crate) field: String,
 }
 
 impl Suite {
-    /// All of them, in the order of their names.
+    /// All suites in alphabetical order.
     pub const ALL: [Self; 16] = [
         Self::Abac,
         Self::AccessReview,
@@ -105,7 +105,7 @@ impl Suite {
         Self::UserInfo,
     ];
 
-    /// The name, which is that of its file.
+    /// The name of the suite and of its file.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Abac => "abac",
@@ -132,37 +132,37 @@ impl Suite {
         Self::ALL.into_iter().find(|suite| suite.name() == name)
     }
 
-    /// How many of its vectors are run at once: one, unless they mostly wait.
-    pub(crate) fn vectors_at_once(self) -> usize {
+    /// The number of vectors that run at the same time: one, unless they mostly wait.
+    pub(crate) fn n_concurrent_vectors(self) -> usize {
         match self {
-            Self::Chain => chain::VECTORS_AT_ONCE,
+            Self::Chain => chain::N_CONCURRENT_VECTORS,
             _ => 1,
         }
     }
 
-    /// Computes our answer; an error says why the vector can not be understood.
-    pub(crate) fn answer(self, vector: &Vector) -> Result<Answer, String> {
+    /// Computes our answer to a vector.
+    pub(crate) fn answer_vector(self, vector: &Vector) -> Result<AnswerPair, UnusableVector> {
         match self {
-            Self::Abac => abac::answer(vector),
-            Self::AccessReview => access_review::answer(vector),
-            Self::AdmissionDispatch => admission_dispatch::answer(vector),
-            Self::AdmissionRules => admission_rules::answer(vector),
-            Self::AdmissionWebhookConfig => admission_webhook_config::answer(vector),
-            Self::Chain => chain::answer(vector),
-            Self::ConfigLoad => config_load::answer(vector),
-            Self::ForbiddenResponse => forbidden_response::answer(vector),
-            Self::Impersonation => impersonation::answer(vector),
-            Self::MatchConditions => match_conditions::answer(vector),
-            Self::Node => node::answer(vector),
-            Self::Rbac => rbac::answer(vector),
-            Self::RbacBootstrap => rbac::answer_beside_defaults(vector),
-            Self::RbacEscalation => rbac_escalation::answer(vector),
-            Self::RequestAttributes => request_attributes::answer(vector),
-            Self::UserInfo => user_info::answer(vector),
+            Self::Abac => abac::answer_vector(vector),
+            Self::AccessReview => access_review::answer_vector(vector),
+            Self::AdmissionDispatch => admission_dispatch::answer_vector(vector),
+            Self::AdmissionRules => admission_rules::answer_vector(vector),
+            Self::AdmissionWebhookConfig => admission_webhook_config::answer_vector(vector),
+            Self::Chain => chain::answer_vector(vector),
+            Self::ConfigLoad => config_load::answer_vector(vector),
+            Self::ForbiddenResponse => forbidden_response::answer_vector(vector),
+            Self::Impersonation => impersonation::answer_vector(vector),
+            Self::MatchConditions => match_conditions::answer_vector(vector),
+            Self::Node => node::answer_vector(vector),
+            Self::Rbac => rbac::answer_vector(vector),
+            Self::RbacBootstrap => rbac::answer_with_default_policy(vector),
+            Self::RbacEscalation => rbac_escalation::answer_vector(vector),
+            Self::RequestAttributes => request_attributes::answer_vector(vector),
+            Self::UserInfo => user_info::answer_vector(vector),
         }
     }
 
-    /// How many bytes of a text in the answer must agree.
+    /// The number of bytes of a text that must agree; the wording of the rest is free.
     pub(crate) fn exact_length(self, path: &str, text: &str) -> usize {
         match self {
             Self::Abac => abac::exact_length(text),

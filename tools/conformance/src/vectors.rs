@@ -1,4 +1,4 @@
-//! Reading recorded vectors, one JSON object a line.
+//! Reads recorded vectors, one JSON object per line.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
-/// Longest line that is read. The largest recorded one has some 20 kB; a line past this limit is
-/// not a vector but a mistake, and would otherwise be read into memory whole.
+/// The longest line that is read. The longest recorded line has about 20 kB. A longer line than this is a mistake, and
+/// would be read into memory as a whole.
 pub const LINE_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
 /// One input together with the answer of Kubernetes.
@@ -16,37 +16,49 @@ pub const LINE_BYTES_MAX: u64 = 16 * 1024 * 1024;
 pub struct Vector {
     /// Unique within its suite, and stable.
     pub id: String,
-    /// What it is mainly about.
+    /// A word that groups vectors about the same subject.
     pub feature: String,
     /// All members of the object, those above included.
     pub body: Map<String, Value>,
 }
 
 impl Vector {
-    /// A member that must be there; the error says that it is not.
-    pub(crate) fn member(&self, key: &str) -> Result<&Value, String> {
-        self.body.get(key).ok_or_else(|| format!("`{key}` is missing"))
+    /// Returns a member that must exist.
+    pub(crate) fn member(&self, key: &str) -> Result<&Value, UnusableVector> {
+        self.body.get(key).ok_or_else(|| UnusableVector::new(format!("`{key}` is missing")))
     }
 
-    /// A member that must be a string.
-    pub(crate) fn text(&self, key: &str) -> Result<&str, String> {
+    /// Returns a member that must be a string.
+    pub(crate) fn text(&self, key: &str) -> Result<&str, UnusableVector> {
         self.body
             .get(key)
             .and_then(Value::as_str)
-            .ok_or_else(|| format!("`{key}` is missing or not a string"))
+            .ok_or_else(|| UnusableVector::new(format!("`{key}` is missing or not a string")))
     }
 
-    /// A member that must be a list.
-    pub(crate) fn list(&self, key: &str) -> Result<&[Value], String> {
+    /// Returns a member that must be a list.
+    pub(crate) fn list(&self, key: &str) -> Result<&[Value], UnusableVector> {
         self.body
             .get(key)
             .and_then(Value::as_array)
             .map(Vec::as_slice)
-            .ok_or_else(|| format!("`{key}` is missing or not a list"))
+            .ok_or_else(|| UnusableVector::new(format!("`{key}` is missing or not a list")))
     }
 }
 
-/// Why vectors can not be used. None of these says anything about an answer.
+/// Why one vector cannot be used: a part of it is missing or malformed, or its environment cannot be set up. The
+/// report prints the message, and no caller distinguishes the causes.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct UnusableVector(String);
+
+impl UnusableVector {
+    pub(crate) fn new(cause: impl std::fmt::Display) -> Self {
+        Self(cause.to_string())
+    }
+}
+
+/// Why a folder or file of vectors cannot be used. An error says nothing about our answers.
 #[derive(Debug, thiserror::Error)]
 pub enum VectorsError {
     /// A folder or file can not be read.
@@ -54,7 +66,7 @@ pub enum VectorsError {
     Read {
         /// The folder or file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the operating system.
         source: std::io::Error,
     },
     /// The folder holds no suite.
@@ -70,12 +82,12 @@ pub enum VectorsError {
         path: PathBuf,
         /// The number of the line, from 1.
         line: usize,
-        /// What is wrong with it.
-        problem: String,
+        /// The fault of the line.
+        problem: UnusableVector,
     },
 }
 
-/// The suites of a folder, by name: each `NAME.jsonl`, in alphabetical order.
+/// Lists the suites of a folder, each `NAME.jsonl`, in alphabetical order.
 pub fn suites_in(folder: &Path) -> Result<Vec<(String, PathBuf)>, VectorsError> {
     let failed = |source| VectorsError::Read { path: folder.to_owned(), source };
     let mut suites = Vec::new();
@@ -93,7 +105,7 @@ pub fn suites_in(folder: &Path) -> Result<Vec<(String, PathBuf)>, VectorsError> 
     Ok(suites)
 }
 
-/// The vectors of one file in order; ends at the first line that is not one.
+/// Reads the vectors of one file in order. Reading ends at the first malformed line.
 pub struct Vectors {
     suite: String,
     path: PathBuf,
@@ -116,27 +128,27 @@ impl Vectors {
         })
     }
 
-    /// An error about the line read last.
-    pub fn malformed(&self, problem: impl Into<String>) -> VectorsError {
+    /// Makes an error about the last line that was read.
+    pub fn malformed(&self, problem: UnusableVector) -> VectorsError {
         self.malformed_at(self.line, problem)
     }
 
-    /// An error about a line that was read before.
-    pub fn malformed_at(&self, line: usize, problem: impl Into<String>) -> VectorsError {
-        VectorsError::Malformed { path: self.path.clone(), line, problem: problem.into() }
+    /// Makes an error about an earlier line.
+    pub fn malformed_at(&self, line: usize, problem: UnusableVector) -> VectorsError {
+        VectorsError::Malformed { path: self.path.clone(), line, problem }
     }
 
-    /// The number of the line read last.
+    /// The number of the last line that was read.
     pub fn line(&self) -> usize {
         self.line
     }
 
-    /// The next vector, or `None` at the end. Blank lines are skipped.
+    /// Reads the next vector, or `None` at the end. Blank lines are skipped.
     pub fn read_next(&mut self) -> Result<Option<Vector>, VectorsError> {
         loop {
             let mut line = Vec::new();
             self.line += 1;
-            // One byte more than allowed tells a line at the limit from one past it.
+            // Reading one byte more than the limit distinguishes a line at the limit from a longer one.
             let n_bytes =
                 (&mut self.lines)
                     .take(LINE_BYTES_MAX + 1)
@@ -146,7 +158,9 @@ impl Vectors {
                 return Ok(None);
             }
             if line.len() as u64 > LINE_BYTES_MAX {
-                return Err(self.malformed(format!("longer than {LINE_BYTES_MAX} bytes")));
+                return Err(self.malformed(UnusableVector::new(format!(
+                    "longer than {LINE_BYTES_MAX} bytes"
+                ))));
             }
             if !line.trim_ascii().is_empty() {
                 return self.parse(&line).map(Some).map_err(|problem| self.malformed(problem));
@@ -154,19 +168,19 @@ impl Vectors {
         }
     }
 
-    fn parse(&mut self, line: &[u8]) -> Result<Vector, String> {
-        let body: Map<String, Value> =
-            serde_json::from_slice(line).map_err(|error| format!("not a JSON object: {error}"))?;
+    fn parse(&mut self, line: &[u8]) -> Result<Vector, UnusableVector> {
+        let body: Map<String, Value> = serde_json::from_slice(line)
+            .map_err(|error| UnusableVector::new(format!("not a JSON object: {error}")))?;
         let text = |key: &str| match body.get(key) {
             Some(Value::String(text)) => Ok(text.clone()),
-            _ => Err(format!("`{key}` is missing or not a string")),
+            _ => Err(UnusableVector::new(format!("`{key}` is missing or not a string"))),
         };
         let (id, feature, suite) = (text("id")?, text("feature")?, text("suite")?);
         if suite != self.suite {
-            return Err(format!("belongs to suite `{suite}`"));
+            return Err(UnusableVector::new(format!("belongs to suite `{suite}`")));
         }
         if !self.ids.insert(id.clone()) {
-            return Err(format!("id `{id}` occurs twice"));
+            return Err(UnusableVector::new(format!("id `{id}` occurs twice")));
         }
         Ok(Vector { id, feature, body })
     }
@@ -176,7 +190,8 @@ impl Vectors {
 mod tests {
     use super::*;
 
-    fn read(content: &str) -> Result<Vec<Vector>, String> {
+    /// Reads a file of this content, which errors name `F`.
+    fn read(content: &str) -> Result<Vec<Vector>, VectorsError> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("s.jsonl");
         std::fs::write(&path, content).unwrap();
@@ -186,7 +201,10 @@ mod tests {
             match vectors.read_next() {
                 Ok(Some(vector)) => all.push(vector),
                 Ok(None) => return Ok(all),
-                Err(error) => return Err(error.to_string().replace(path.to_str().unwrap(), "F")),
+                Err(VectorsError::Malformed { line, problem, .. }) => {
+                    return Err(VectorsError::Malformed { path: "F".into(), line, problem });
+                }
+                Err(error) => return Err(error),
             }
         }
     }
@@ -214,7 +232,7 @@ mod tests {
             (&twice, "F:3: id `a` occurs twice"),
         ] {
             let error = read(content).unwrap_err();
-            assert!(error.starts_with(want), "{error}");
+            assert!(error.to_string().starts_with(want), "{error}");
         }
     }
 
@@ -228,7 +246,7 @@ mod tests {
         let limit = usize::try_from(LINE_BYTES_MAX).unwrap();
         assert_eq!(read(&fill(limit)).unwrap().len(), 1);
         assert_eq!(
-            read(&fill(limit + 1)).unwrap_err(),
+            read(&fill(limit + 1)).unwrap_err().to_string(),
             format!("F:1: longer than {LINE_BYTES_MAX} bytes")
         );
     }

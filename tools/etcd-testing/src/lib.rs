@@ -1,8 +1,8 @@
-//! Clusters of etcd for tests: real members on the loopback interface, and lines to them that can be cut.
+//! Clusters of etcd for tests: real members on the loopback interface, and connections that can be cut.
 //!
-//! A [`Member`] is a process with a directory of its own; both go away with it. It can be killed,
-//! stopped, frozen and started again with the data it had. A [`Line`] is a connection to a member, by
-//! way of which a test can be cut off from it. A dev-dependency only.
+//! A [`Member`] is a process with its own directory; dropping it ends the process and removes the
+//! directory. A test can kill, stop, freeze and restart it. A [`Line`] is a connection to a member that a
+//! test can cut. This crate is a dev-dependency only.
 //!
 //! ```
 //! let mut members = etcd_testing::Member::three();
@@ -12,8 +12,8 @@
 //! members[leader].wait_until_healthy();
 //! ```
 //!
-//! Owns: the program `etcd`, its arguments, its ports, its misfortunes.
-//! Must not know: what is kept in it, and by whom.
+//! Owns: the program `etcd`, its arguments and ports, and its simulated failures.
+//! Must not know: the stored data, and which crate stores it.
 #![expect(
     clippy::unwrap_used,
     clippy::panic,

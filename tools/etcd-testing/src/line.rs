@@ -1,4 +1,4 @@
-//! A line to a member that can be cut, or be slow.
+//! A network connection to a member that can be cut or slowed down.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -9,22 +9,22 @@ use std::time::Duration;
 
 use crate::Member;
 
-/// How a line is.
+/// The state of a connection to a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
-    /// What one side says the other side hears.
+    /// Bytes pass in both directions.
     Open,
-    /// Connections end at once, as if nobody listened.
+    /// Connections end at once, as if nothing listened.
     Closed,
-    /// What is said is lost, and nobody is told. Connections that were there stay lost when the line is
-    /// open again, as when a router has forgotten them; new ones are good then.
+    /// Bytes are lost without an error. Existing connections stay lost when the state is open again, as when
+    /// a router has dropped them; new connections work then.
     Silent,
 }
 
-/// A port that leads to a member, through threads that end with it.
+/// A port that forwards to a member, by threads that end with this value.
 #[derive(Debug)]
 pub struct Line {
-    /// Where clients are to connect, in place of the member's own.
+    /// The URL for clients, in place of that of the member.
     pub url: String,
     address: SocketAddr,
     shared: Arc<Shared>,
@@ -34,7 +34,7 @@ pub struct Line {
 #[derive(Debug)]
 struct Shared {
     inner: Mutex<Inner>,
-    /// How long what the member says is on its way, in milliseconds.
+    /// The delay of bytes from the member, in milliseconds.
     lag_ms: Arc<AtomicU64>,
 }
 
@@ -48,14 +48,14 @@ struct Inner {
 #[derive(Debug)]
 struct Connection {
     client: TcpStream,
-    /// Absent if it began when nothing went through.
+    /// The connection to the member; absent if the line was not open at its start.
     member: Option<TcpStream>,
     is_lost: Arc<AtomicBool>,
 }
 
 impl Connection {
     fn close(&self) {
-        // The other side may have been faster.
+        // The other side may have closed the connection already.
         self.client.shutdown(Shutdown::Both).ok();
         if let Some(member) = &self.member {
             member.shutdown(Shutdown::Both).ok();
@@ -70,7 +70,7 @@ impl Shared {
 }
 
 impl Line {
-    /// An open line to a member that speaks `http`.
+    /// Opens a line to a member that serves `http`.
     #[must_use]
     pub fn to(member: &Member) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
@@ -83,7 +83,7 @@ impl Line {
         Self { url: format!("http://{address}"), address, shared, accepting: Some(accepting) }
     }
 
-    /// Changes how it is, for the connections there are and for those to come.
+    /// Changes the state for existing and for new connections.
     pub fn set(&self, state: State) {
         let mut inner = self.shared.inner();
         inner.state = state;
@@ -98,7 +98,7 @@ impl Line {
 }
 
 impl Line {
-    /// Has clients hear what the member says that much later, or somewhat more.
+    /// Delays bytes from the member by at least this time.
     pub fn lag(&self, lag: Duration) {
         let ms = u64::try_from(lag.as_millis()).unwrap_or(u64::MAX);
         self.shared.lag_ms.store(ms, Ordering::SeqCst);
@@ -111,7 +111,7 @@ impl Drop for Line {
         inner.is_over = true;
         inner.connections.drain(..).for_each(|one| one.close());
         drop(inner);
-        // Wakes the thread that accepts; if it can not be reached, it is over already.
+        // Wakes the accepting thread; if that fails, the thread has ended already.
         TcpStream::connect(self.address).ok();
         if let Some(accepting) = self.accepting.take() {
             accepting.join().ok();
@@ -139,7 +139,7 @@ fn accept(listener: &TcpListener, target: &str, shared: &Shared) {
     }
 }
 
-/// Carries what is said from one side to the other and back; absent if the member does not listen.
+/// Forwards bytes in both directions; `None` if the member does not listen.
 fn connect(client: TcpStream, target: &str, lag_ms: &Arc<AtomicU64>) -> Option<Connection> {
     let member = TcpStream::connect(target).ok()?;
     let is_lost = Arc::new(AtomicBool::new(false));
@@ -153,12 +153,12 @@ fn connect(client: TcpStream, target: &str, lag_ms: &Arc<AtomicU64>) -> Option<C
     Some(Connection { client, member: Some(member), is_lost })
 }
 
-/// Ends when one side does. Of a lost connection nobody hears that it ends, either.
+/// Forwards bytes until one side closes. The end of a lost connection is not forwarded.
 fn carry(mut from: TcpStream, mut to: TcpStream, is_lost: &AtomicBool, lag_ms: &AtomicU64) {
     let mut bytes = [0; 16 * 1024];
     while let Ok(n_read @ 1..) = from.read(&mut bytes) {
         let said = bytes.get(..n_read).unwrap_or_default();
-        // What is said meanwhile is heard together, after that.
+        // Bytes that arrive during the delay are forwarded together after it.
         std::thread::sleep(Duration::from_millis(lag_ms.load(Ordering::SeqCst)));
         if !is_lost.load(Ordering::SeqCst) && to.write_all(said).is_err() {
             break;
@@ -176,13 +176,13 @@ mod tests {
     use std::io::ErrorKind;
     use std::time::Instant;
 
-    /// Asks something over a connection and waits a moment for each part of the answer.
+    /// Sends a request over a connection and waits a moment for each part of the answer.
     fn talk(stream: &mut TcpStream) -> Result<(), ErrorKind> {
         stream.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
         let request = b"GET /version HTTP/1.1\r\nHost: m\r\n\r\n";
         stream.write_all(request).map_err(|error| error.kind())?;
         let mut byte = [0];
-        // The answer is one object of JSON, behind a head without braces.
+        // The answer is one JSON object after a head without braces.
         while byte != [b'}'] {
             stream.read_exact(&mut byte).map_err(|error| error.kind())?;
         }

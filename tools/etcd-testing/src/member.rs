@@ -1,4 +1,4 @@
-//! Members of etcd as processes that go away with the test.
+//! Members of etcd as processes that end with the test.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -10,22 +10,22 @@ use tempfile::TempDir;
 
 use crate::port::free_ports;
 
-/// What to do when the program is not there. A test without it would prove nothing.
+/// The message if the program is missing. A test that skipped it would prove nothing.
 const MISSING: &str = "`etcd` is not in PATH: run `cargo xtask setup`, or install the package that has \
                        it (Debian: `apt-get install etcd-server`)";
-/// A member that is not up after so long has failed. Elections and busy machines take seconds.
+/// The longest time until a member is up. Elections and busy machines take seconds.
 const UP_MAX: Duration = Duration::from_secs(60);
-/// How often to look whether it is.
+/// The interval of the checks whether a member is up.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// How long a member that says something of itself may take.
+/// The longest time of a status request to a member.
 const ANSWER_MAX: Duration = Duration::from_secs(2);
-/// So large a request has room for the largest value of a store.
+/// A request limit with room for the largest value of a store.
 const LARGE_REQUESTS: &str = "--max-request-bytes=2097152";
 
 /// One member. Dropping it kills the process and removes its data.
 #[derive(Debug)]
 pub struct Member {
-    /// Where it listens to clients.
+    /// The URL for clients.
     pub url: String,
     args: Vec<String>,
     process: Child,
@@ -33,13 +33,13 @@ pub struct Member {
 }
 
 impl Member {
-    /// A cluster of one, with a limit for requests that fits the largest value.
+    /// A cluster of one member, with a request limit that fits the largest value.
     #[must_use]
     pub fn alone() -> Self {
         Self::alone_with("http", &[LARGE_REQUESTS])
     }
 
-    /// A cluster of one with these arguments, which listens to clients in this scheme.
+    /// A cluster of one member with these arguments, which serves clients in this scheme.
     #[must_use]
     pub fn alone_with(scheme: &str, args: &[&str]) -> Self {
         let [client, peer] = free_ports();
@@ -47,7 +47,7 @@ impl Member {
         Self::start("m0", &format!("{scheme}://127.0.0.1:{client}"), peer, &cluster, args)
     }
 
-    /// A cluster of three, which is up when two of them have found each other; see [`leader`].
+    /// A cluster of three members, which is up when two of them have found each other; see [`leader`].
     #[must_use]
     pub fn three() -> [Self; 3] {
         let (clients, peers): ([u16; 3], [u16; 3]) = (free_ports(), free_ports());
@@ -82,29 +82,29 @@ impl Member {
         Self { url: url.to_owned(), args, process, directory }
     }
 
-    /// Ends the process at once, as a crash does.
+    /// Kills the process, as a crash does.
     pub fn kill(&mut self) {
         self.process.kill().unwrap();
         self.process.wait().unwrap();
     }
 
-    /// Asks the process to end and waits for it. A leader hands over first.
+    /// Asks the process to end and waits for it. A leader transfers its leadership first.
     pub fn stop(&mut self) {
         self.signal("-TERM");
         self.process.wait().unwrap();
     }
 
-    /// Starts it again, after it was killed or stopped, with the data it had.
+    /// Starts the member again with its data, after it was killed or stopped.
     pub fn restart(&mut self) {
         self.process = spawn(&self.args, self.directory.path());
     }
 
-    /// Stops it where it is: connections stay open and nobody answers.
+    /// Suspends the process: connections stay open and nothing answers.
     pub fn freeze(&self) {
         self.signal("-STOP");
     }
 
-    /// Has it go on from there.
+    /// Resumes the suspended process.
     pub fn thaw(&self) {
         self.signal("-CONT");
     }
@@ -114,26 +114,26 @@ impl Member {
         assert!(Command::new("kill").args([signal, &pid]).status().unwrap().success());
     }
 
-    /// The address of its clients' port.
+    /// The address for clients.
     #[must_use]
     pub fn address(&self) -> &str {
         self.url.rsplit('/').next().unwrap_or_default()
     }
 
-    /// Waits until it has a leader and answers. For members that speak `http`.
+    /// Waits until the member has a leader and answers. Only for members that serve `http`.
     pub fn wait_until_healthy(&self) {
         let is_healthy =
             || self.ask("/health").is_some_and(|text| text.contains(r#""health":"true""#));
         wait_until("the member is not healthy", is_healthy);
     }
 
-    /// Whether it says of itself that it leads.
+    /// Whether the member reports that it is the leader.
     #[must_use]
     pub fn leads(&self) -> bool {
         self.metric("etcd_server_is_leader") == Some(1.0)
     }
 
-    /// One of the numbers that it counts. For members that speak `http`.
+    /// The value of one metric of the member. Only for members that serve `http`.
     #[must_use]
     pub fn metric(&self, name: &str) -> Option<f64> {
         let text = self.ask("/metrics")?;
@@ -155,13 +155,13 @@ impl Member {
 
 impl Drop for Member {
     fn drop(&mut self) {
-        // It may be dead already.
+        // The process may have ended already.
         self.process.kill().ok();
         self.process.wait().ok();
     }
 }
 
-/// The one of the members that leads. Waits until there is one.
+/// Returns the leader of the members, and waits until there is one.
 #[must_use]
 pub fn leader(members: &[Member]) -> usize {
     let mut leader = None;

@@ -1,17 +1,17 @@
-//! Ports for members.
+//! Finds free ports for members.
 
 use std::net::TcpListener;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Ports that nobody has at the moment, all different. They are below those that the system hands out
-/// to connections, which come and go while a member starts.
+/// Distinct ports that are free at the moment. They are below the range that the system assigns to outgoing
+/// connections, which come and go while a member starts.
 pub(crate) fn free_ports<const N: usize>() -> [u16; N] {
     static N_TAKEN: AtomicU32 = AtomicU32::new(0);
     const FIRST: u32 = 10_000;
     const N_PORTS: u32 = 22_000;
     [(); N].map(|()| {
         loop {
-            // Processes that test at the same time begin at different places.
+            // Test processes that run at the same time start at different ports.
             let n = (std::process::id() % N_PORTS) * 97 + N_TAKEN.fetch_add(1, Ordering::Relaxed);
             let port = u16::try_from(FIRST + n % N_PORTS).unwrap();
             if TcpListener::bind(("127.0.0.1", port)).is_ok() {

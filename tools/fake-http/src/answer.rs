@@ -1,23 +1,23 @@
-//! What a peer does with one request.
+//! The answer of a peer to one request.
 
 use std::time::Duration;
 
 use bytes::Bytes;
 
-/// What a peer does with one request.
+/// The answer of a peer to one request.
 #[derive(Debug, Clone)]
 pub struct Answer {
     /// The status code of the response.
     pub status: u16,
-    /// The content type; none means no such header.
+    /// The content type; `None` sends no such header.
     pub content_type: Option<String>,
-    /// The header fields besides those that the server adds.
+    /// The additional header fields.
     pub headers: Vec<(String, String)>,
     /// The body of the response.
     pub body: Body,
-    /// How long to wait before doing anything.
+    /// The delay before the peer does anything.
     pub delay: Duration,
-    /// How the server behaves while it answers.
+    /// The behaviour of the peer while it answers.
     pub conduct: Conduct,
 }
 
@@ -26,43 +26,43 @@ pub struct Answer {
 pub enum Body {
     /// The body consists of these bytes.
     Bytes(Bytes),
-    /// That many bytes of `x`, never held in memory at once.
+    /// This many bytes of `x`, which are never in memory at once.
     Filler(u64),
-    /// Chunks of `x` as long as somebody reads them.
+    /// Chunks of `x` until the client stops reading.
     Endless,
 }
 
-/// How to behave. Over HTTP/2 only [`Conduct::Honest`], [`Conduct::Hang`], [`Conduct::Freeze`],
-/// [`Conduct::Reset`], [`Conduct::Close`] and [`Conduct::Truncate`] have a meaning; the others are
-/// honest there.
+/// The behaviour of a peer. Over HTTP/2 only [`Conduct::Honest`], [`Conduct::Hang`], [`Conduct::Freeze`],
+/// [`Conduct::Reset`], [`Conduct::Close`] and [`Conduct::Truncate`] have a meaning; the others are like
+/// [`Conduct::Honest`] there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Conduct {
     /// Answer, and wait for the next request.
     Honest,
-    /// Do not even listen. Since nobody can count the attempts to connect, no later answer of the
-    /// script is reached but by [`crate::Peer::replace`].
+    /// Do not listen. A peer cannot count attempts to connect, so only [`crate::Peer::replace`] leads to a
+    /// later answer of the script.
     Refuse,
     /// Reset the TCP connection after the request was read.
     Reset,
     /// Close the connection after the request was read.
     Close,
-    /// Never answer, but end when the client goes.
+    /// Never answer, and end when the client disconnects.
     Hang,
-    /// Never do anything any more, as a machine that has lost its network. The connection counts as
-    /// open until the peer is dropped.
+    /// Never do anything any more, like a machine without its network. The connection counts as open until
+    /// the peer is dropped.
     Freeze,
     /// Announce one byte more than is sent, then close.
     Truncate,
-    /// Send the head and the body but for its last byte, then nothing.
+    /// Send the head and the body except its last byte, then nothing.
     HangInBody,
-    /// Announce a length that is not that of the body. If it is longer, never send the rest.
+    /// Announce a length that is not that of the body. If it is longer, the rest is never sent.
     Claim(u64),
     /// Send these bytes instead of an answer, then close.
     Raw(Bytes),
 }
 
 impl Answer {
-    /// Status 200, content type `application/json`, and this body.
+    /// An answer with status 200, content type `application/json` and this body.
     pub fn json(body: impl Into<Bytes>) -> Self {
         Self {
             status: 200,
@@ -74,48 +74,48 @@ impl Answer {
         }
     }
 
-    /// Something else than an answer.
+    /// An answer with this behaviour.
     pub fn misbehave(conduct: Conduct) -> Self {
         Self::json("").conduct(conduct)
     }
 
-    /// Returns a redirect to a location.
+    /// An answer that redirects to a location.
     pub fn redirect(location: &str) -> Self {
         Self::json("").status(302).header("Location", location)
     }
 
-    /// The same with another status.
+    /// Changes the status code of the answer.
     pub fn status(self, status: u16) -> Self {
         Self { status, ..self }
     }
 
-    /// The same with another content type, or with none.
+    /// Changes the content type, or removes it.
     pub fn content_type(self, content_type: Option<&str>) -> Self {
         Self { content_type: content_type.map(str::to_owned), ..self }
     }
 
-    /// The same with one more header field.
+    /// Adds a header field to the answer.
     pub fn header(mut self, name: &str, value: &str) -> Self {
         self.headers.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    /// The same with another body.
+    /// Changes the body of the answer.
     pub fn body(self, body: Body) -> Self {
         Self { body, ..self }
     }
 
-    /// The same after a while.
+    /// Delays the answer by this time.
     pub fn delay(self, delay: Duration) -> Self {
         Self { delay, ..self }
     }
 
-    /// The same with another behaviour.
+    /// Changes the behaviour of the peer.
     pub fn conduct(self, conduct: Conduct) -> Self {
         Self { conduct, ..self }
     }
 
-    /// The same with that many `x` for the letters `PAD` in the body.
+    /// Replaces the letters `PAD` in the body by this many `x`.
     pub fn pad(self, n: usize) -> Self {
         let Body::Bytes(bytes) = &self.body else { return self };
         let text = String::from_utf8_lossy(bytes).replace("PAD", &"x".repeat(n));

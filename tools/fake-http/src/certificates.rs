@@ -1,4 +1,4 @@
-//! Certificates for tests, good and bad. Their times are fixed, so that no clock matters.
+//! Valid and invalid certificates for tests. Their times are fixed, so that the clock does not matter.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use rcgen::{
     ExtendedKeyUsagePurpose, IsCa, KeyPair, KeyUsagePurpose, SanType, date_time_ymd,
 };
 
-/// An authority of certificates.
+/// A certificate authority (CA).
 pub struct Authority {
     issuer: CertifiedIssuer<'static, KeyPair>,
 }
@@ -22,33 +22,33 @@ pub struct Issued {
     pub key_pem: String,
 }
 
-/// What a certificate says.
+/// The content of a certificate.
 #[derive(Debug, Clone)]
 pub struct Leaf {
-    /// The common name of its subject.
+    /// The common name of the subject.
     pub common_name: String,
-    /// The organization of its subject, which Kubernetes reads as a group.
+    /// The organization of the subject, which Kubernetes reads as a group.
     pub organization: Option<String>,
-    /// The names and addresses that it is for. With none it has no such extension.
+    /// The subject alternative names; without any, the certificate has no such extension.
     pub names: Vec<String>,
-    /// When it is valid.
+    /// The period in which the certificate is valid.
     pub validity: Validity,
-    /// What it is for.
+    /// The extended key usage of the certificate.
     pub purpose: Purpose,
 }
 
-/// When a certificate is valid.
+/// The period in which a certificate is valid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Validity {
-    /// All through the century.
+    /// The certificate is valid for the whole century.
     Now,
-    /// It has expired in 2021.
+    /// The certificate expired in 2021.
     Past,
-    /// It begins in 2110.
+    /// The certificate becomes valid in 2110.
     Future,
 }
 
-/// What a certificate is for.
+/// The extended key usage of a certificate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
     /// The certificate authenticates a server.
@@ -58,7 +58,7 @@ pub enum Purpose {
 }
 
 impl Leaf {
-    /// A certificate of a server with these names and addresses.
+    /// A server certificate with these names and addresses.
     pub fn server(names: &[&str]) -> Self {
         Self {
             common_name: names.first().copied().unwrap_or("nameless").to_owned(),
@@ -69,33 +69,33 @@ impl Leaf {
         }
     }
 
-    /// A certificate of a server at the loopback addresses.
+    /// A server certificate for the loopback addresses.
     pub fn loopback() -> Self {
         Self::server(&["localhost", "127.0.0.1", "::1"])
     }
 
-    /// A certificate of a client.
+    /// A client certificate with this common name.
     pub fn client(common_name: &str) -> Self {
         let purpose = Purpose::Client;
         Self { common_name: common_name.to_owned(), purpose, ..Self::server(&[]) }
     }
 
-    /// The same with an organization.
+    /// Adds an organization to the subject.
     pub fn organization(self, organization: &str) -> Self {
         Self { organization: Some(organization.to_owned()), ..self }
     }
 
-    /// The same with the first name only as the common name.
+    /// Removes the subject alternative names, so that only the common name is left.
     pub fn without_names(self) -> Self {
         Self { names: Vec::new(), ..self }
     }
 
-    /// The same, but over.
+    /// Makes the certificate an expired one.
     pub fn expired(self) -> Self {
         Self { validity: Validity::Past, ..self }
     }
 
-    /// The same, but not yet.
+    /// Makes the certificate one that is not valid yet.
     pub fn not_yet_valid(self) -> Self {
         Self { validity: Validity::Future, ..self }
     }
@@ -131,10 +131,10 @@ impl Leaf {
 }
 
 impl Authority {
-    /// A new authority.
+    /// Creates a CA.
     ///
     /// # Errors
-    /// If the system has no random numbers.
+    /// The system has no random numbers.
     pub fn new(name: &str) -> io::Result<Self> {
         let make = || {
             let mut params = Leaf::client(name).params()?;
@@ -147,24 +147,24 @@ impl Authority {
         Ok(Self { issuer: make().map_err(io::Error::other)? })
     }
 
-    /// Somebody who signs certificates with the key of one that is no authority.
+    /// A signer that uses the key of a certificate that is no CA.
     ///
     /// # Errors
-    /// If a name is neither an address nor ASCII.
+    /// A name is neither an address nor ASCII.
     pub fn pretended(leaf: &Leaf) -> io::Result<Self> {
         let make = || CertifiedIssuer::self_signed(leaf.params()?, KeyPair::generate()?);
         Ok(Self { issuer: make().map_err(io::Error::other)? })
     }
 
-    /// Its own certificate, PEM.
+    /// The certificate of the CA in PEM encoding.
     pub fn pem(&self) -> String {
         self.issuer.pem()
     }
 
-    /// A new certificate with a new key.
+    /// Issues a certificate with a new key.
     ///
     /// # Errors
-    /// If a name is neither an address nor ASCII.
+    /// A name is neither an address nor ASCII.
     pub fn issue(&self, leaf: &Leaf) -> io::Result<Issued> {
         let make = || {
             let key = KeyPair::generate()?;
@@ -179,10 +179,10 @@ impl Authority {
 }
 
 impl Issued {
-    /// Writes `NAME.crt` and `NAME.key` into a directory and tells their paths.
+    /// Writes `NAME.crt` and `NAME.key` into a directory and returns their paths.
     ///
     /// # Errors
-    /// If they can not be written.
+    /// The files cannot be written.
     pub fn write(&self, directory: &Path, name: &str) -> io::Result<(PathBuf, PathBuf)> {
         let certificate = directory.join(format!("{name}.crt"));
         let key = directory.join(format!("{name}.key"));
@@ -192,11 +192,10 @@ impl Issued {
     }
 }
 
-/// A certificate that nobody vouches for but itself. It claims to be an authority, as those that
-/// `openssl req -x509` makes do.
+/// A self-signed certificate. It claims to be a CA, like those of `openssl req -x509`.
 ///
 /// # Errors
-/// As [`Authority::issue`].
+/// As for [`Authority::issue`].
 pub fn self_signed(leaf: &Leaf) -> io::Result<Issued> {
     let make = || {
         let key = KeyPair::generate()?;
@@ -209,17 +208,17 @@ pub fn self_signed(leaf: &Leaf) -> io::Result<Issued> {
     make().map_err(io::Error::other)
 }
 
-/// A certificate whose signature uses SHA-1, and the authority that made it.
+/// A certificate with a SHA-1 signature, and the CA that signed it.
 #[derive(Debug, Clone)]
 pub struct Sha1Signed {
     /// The certificate authority in PEM encoding.
     pub authority_pem: String,
-    /// The certificate: for `localhost`, `hook.example.test` and the loopback addresses.
+    /// The certificate, for `localhost`, `hook.example.test` and the loopback addresses.
     pub issued: Issued,
 }
 
-/// A certificate whose signature uses SHA-1. No library of ours makes such a signature any more, so
-/// it is a file; its key is known to everybody.
+/// Returns a certificate with a SHA-1 signature. Our libraries no longer make such signatures, so it is a
+/// file, and its key is public.
 pub fn sha1_signed() -> Sha1Signed {
     Sha1Signed {
         authority_pem: include_str!("sha1/authority.pem").to_owned(),

@@ -1,4 +1,4 @@
-//! HTTP/1.1 by hand, for exact control over what is sent and what is not.
+//! HTTP/1.1 written by hand, for exact control over the bytes that are sent.
 
 use std::io;
 
@@ -12,14 +12,14 @@ use crate::peer::Service;
 use crate::request::Request;
 use crate::stream::Stream;
 
-/// Longest head of a request in bytes.
+/// The longest head of a request, in bytes.
 const HEAD_BYTES_MAX: usize = 256 * 1024;
-/// Longest body of a request in bytes.
+/// The longest body of a request, in bytes.
 const BODY_BYTES_MAX: usize = 64 * 1024 * 1024;
-/// How much of a long body is written at a time.
+/// The number of bytes of a long body that are written at a time.
 const CHUNK_BYTES: usize = 64 * 1024;
 
-/// A connection and what was read from it but not used yet.
+/// A connection with the bytes that were read and not used yet.
 pub(crate) struct Connection {
     pub(crate) stream: Stream,
     pub(crate) buffer: Vec<u8>,
@@ -32,7 +32,7 @@ pub(crate) struct Head {
     pub(crate) headers: Vec<(String, String)>,
 }
 
-/// Whether a connection goes on after an answer.
+/// Whether a connection continues after an answer.
 #[derive(PartialEq)]
 enum Next {
     Request,
@@ -51,7 +51,7 @@ impl Connection {
         Self { stream, buffer: Vec::new() }
     }
 
-    /// Reads the head of the next request; none if the client has closed the connection.
+    /// Reads the head of the next request; `None` if the client has closed the connection.
     pub(crate) async fn read_head(&mut self) -> io::Result<Option<Head>> {
         loop {
             if let Some(end) = self.buffer.windows(4).position(|window| window == b"\r\n\r\n") {
@@ -85,7 +85,7 @@ impl Connection {
         self.stream.read_buf(&mut self.buffer).await
     }
 
-    /// Waits until the client goes.
+    /// Waits until the client disconnects.
     async fn wait_gone(&mut self) {
         while let Ok(1..) = self.fill().await {
             if self.buffer.len() > BODY_BYTES_MAX {
@@ -95,7 +95,7 @@ impl Connection {
     }
 }
 
-/// Answers the requests of a connection until somebody has enough.
+/// Answers the requests of a connection until one side closes it.
 pub(crate) async fn serve(stream: Stream, service: &Service) -> io::Result<()> {
     let mut connection = Connection::new(stream);
     while let Some(head) = connection.read_head().await? {
@@ -171,7 +171,7 @@ async fn perform(connection: &mut Connection, answer: &Answer) -> io::Result<Nex
     }
 }
 
-/// None if nobody knows before the end.
+/// The length of a body; `None` if it is endless.
 fn length(body: &Body) -> Option<u64> {
     match body {
         Body::Bytes(bytes) => Some(bytes.len() as u64),
@@ -206,7 +206,7 @@ async fn write_head(
     connection.stream.write_all(head.as_bytes()).await
 }
 
-/// Writes a body, but no more than `bytes_max` of it.
+/// Writes at most `bytes_max` bytes of a body.
 async fn write_body(
     connection: &mut Connection,
     answer: &Answer,
@@ -245,7 +245,7 @@ async fn write_body(
     stream.flush().await
 }
 
-/// A piece of a long body.
+/// One chunk of a long body.
 pub(crate) fn filler() -> Bytes {
     Bytes::from_static(&[b'x'; CHUNK_BYTES])
 }

@@ -1,4 +1,4 @@
-//! HTTP/2, by a library: what matters here is that requests share a connection, and lose it.
+//! HTTP/2 with hyper. The tests need requests that share a connection and lose it.
 
 use std::convert::Infallible;
 use std::io;
@@ -26,11 +26,11 @@ use crate::peer::Service;
 use crate::request::Request;
 use crate::stream::Stream;
 
-/// The most requests at a time on a connection. A server may permit as few, and a client must not
-/// make others wait for that.
+/// The most concurrent requests on a connection. A server may permit as few, and a client must not make the
+/// requests of others wait for that.
 const STREAMS_MAX: u32 = 10;
 
-/// How a connection is made to end.
+/// Signals that end a connection, by behaviour.
 #[derive(Default)]
 struct Ends {
     by_close: Notify,
@@ -38,9 +38,9 @@ struct Ends {
     by_freeze: Notify,
 }
 
-/// Answers the requests of a connection until somebody has enough.
+/// Answers the requests of a connection until one side closes it.
 pub(crate) async fn serve(stream: Stream, service: &Arc<Service>) -> io::Result<()> {
-    // The library owns the stream, so the socket is held by a second handle, to have it reset.
+    // The library owns the stream, so a second handle of the socket is needed to reset it.
     let socket = std::net::TcpStream::from(stream.tcp().as_fd().try_clone_to_owned()?);
     let ends = Arc::new(Ends::default());
     let answer = service_fn(|request| {
@@ -54,7 +54,7 @@ pub(crate) async fn serve(stream: Stream, service: &Arc<Service>) -> io::Result<
     tokio::select! {
         ended = &mut connection => ended.map_err(io::Error::other),
         () = ends.by_close.notified() => Ok(()),
-        // From here on nobody polls the connection, which so stays as it is.
+        // From here on nothing polls the connection, so it stays as it is.
         () = ends.by_freeze.notified() => std::future::pending().await,
         () = ends.by_reset.notified() => {
             SockRef::from(&socket).set_linger(Some(Duration::ZERO))
@@ -121,7 +121,7 @@ fn response(answer: Answer, is_truncated: bool) -> http::Response<Content> {
     response
 }
 
-/// The body of an answer.
+/// The body of an answer as a stream of frames.
 struct Content {
     bytes: Bytes,
     n_filler: u64,

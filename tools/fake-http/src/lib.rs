@@ -1,10 +1,9 @@
-//! Services that behave as a script says, for tests: good ones and bad ones.
+//! Fake HTTP services for tests, which follow a script and can misbehave.
 //!
-//! A [`Peer`] is a real server on the loopback interface: it gives the answers of its [`Script`] in
-//! order, over TCP or TLS, keeps what it has received, and misbehaves on demand. A [`Relay`] is a
-//! proxy that remembers what it was asked for. An [`Authority`] makes certificates, also bad ones.
-//! Each runs on a thread of its own and stops when it is dropped, so that tests of any kind can use
-//! it, with or without a runtime.
+//! A [`Peer`] is a real server on the loopback interface. It gives the answers of its [`Script`] in
+//! order, over TCP or TLS, and records the requests. A [`Relay`] is a proxy that records the targets of
+//! connections. An [`Authority`] issues valid and invalid certificates. Each service runs on its own
+//! thread and stops when it is dropped, so tests can use it with or without a runtime.
 //!
 //! ```
 //! use std::io::{Read as _, Write as _};
@@ -20,7 +19,7 @@
 //! ```
 //!
 //! Owns: the misbehaviour of peers, and certificates for tests.
-//! Must not know: what is asked and answered, and who asks.
+//! Must not know: the content of requests and answers, and which client sends them.
 
 mod answer;
 mod certificates;

@@ -1,4 +1,4 @@
-//! What a peer remembers, and waiting for it.
+//! The recorded state of a peer, and waiting for changes of it.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 use crate::request::{Handshake, Request};
 use crate::script::Script;
 
-/// How many requests a peer keeps: enough for any test, and a bound for benchmarks.
+/// The largest number of requests that a peer keeps: enough for any test, and a bound for benchmarks.
 pub(crate) const REQUESTS_MAX: usize = 65_536;
 
-/// What a peer remembers; shared between its thread and the test.
+/// The recorded state of a peer, shared by its thread and the test.
 pub(crate) struct Log {
     state: Mutex<State>,
     changed: Condvar,
@@ -17,7 +17,7 @@ pub(crate) struct Log {
 
 pub(crate) struct State {
     pub(crate) script: Script,
-    /// No more than [`REQUESTS_MAX`].
+    /// The received requests, at most [`REQUESTS_MAX`].
     pub(crate) requests: Vec<Request>,
     pub(crate) n_requests: usize,
     pub(crate) handshakes: Vec<Handshake>,
@@ -44,14 +44,14 @@ impl Log {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes the state and wakes who waits for that.
+    /// Changes the state and wakes all threads that wait for a change.
     pub(crate) fn change<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
         let changed = change(&mut self.state());
         self.changed.notify_all();
         changed
     }
 
-    /// Waits until something holds; false if it still does not after the limit.
+    /// Waits until a condition holds; false if it does not hold before the limit.
     pub(crate) fn wait(&self, limit: Duration, holds: &dyn Fn(&State) -> bool) -> bool {
         let end = Instant::now() + limit;
         let mut state = self.state();

@@ -1,4 +1,4 @@
-//! Peers: servers that behave as a script says.
+//! Peers: servers that follow a script.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
@@ -19,13 +19,13 @@ use crate::thread::Thread;
 use crate::tls::{self, ServerTls};
 use crate::{http1, http2};
 
-/// An address where nobody listens: that of a service that nobody offers any more.
+/// An address where nothing listens.
 pub const NOBODY: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 1));
 
-/// Connections that the system holds until they are accepted; storms of a thousand are usual.
+/// The number of connections that the system queues before they are accepted. Tests open a thousand at once.
 const BACKLOG: i32 = 1024;
 
-/// A server on the loopback interface that behaves as a script says. It stops when it is dropped.
+/// A server on the loopback interface that follows a script. It stops when it is dropped.
 pub struct Peer {
     address: SocketAddr,
     log: Arc<Log>,
@@ -33,7 +33,7 @@ pub struct Peer {
     _thread: Thread,
 }
 
-/// What the thread of a peer is asked to do. The sender says when it is done.
+/// A command to the thread of a peer. The sender of each variant reports its end.
 enum Command {
     Listen(Done),
     StopListening(Done),
@@ -42,7 +42,7 @@ enum Command {
 
 type Done = oneshot::Sender<io::Result<()>>;
 
-/// What serving one connection needs to know.
+/// The state that serving a connection needs.
 pub(crate) struct Service {
     pub(crate) connection: usize,
     pub(crate) handshake: Option<Handshake>,
@@ -51,18 +51,18 @@ pub(crate) struct Service {
 }
 
 impl Peer {
-    /// Starts a peer that speaks HTTP/1.1 in the clear.
+    /// Starts a peer that serves HTTP/1.1 without TLS.
     ///
     /// # Errors
-    /// If the system gives no port or no thread.
+    /// The system has no free port or thread.
     pub fn start(script: impl Into<Script>) -> io::Result<Self> {
         Self::start_with(script.into(), None)
     }
 
-    /// Starts a peer that speaks TLS.
+    /// Starts a peer that serves TLS.
     ///
     /// # Errors
-    /// As [`Peer::start`], and if the certificate is unusable.
+    /// As for [`Peer::start`], or the certificate cannot be used.
     pub fn start_tls(script: impl Into<Script>, tls: &ServerTls) -> io::Result<Self> {
         Self::start_with(script.into(), Some(tls.acceptor()?))
     }
@@ -85,7 +85,7 @@ impl Peer {
         let thread = Thread::start(move || async move {
             let opened = if refuses { Ok(()) } else { server.listen() };
             let is_open = opened.is_ok();
-            // The other end waits for exactly this.
+            // The other end waits for exactly this message.
             if started.send(opened).is_ok() && is_open {
                 server.run(received).await;
             }
@@ -99,46 +99,45 @@ impl Peer {
         self.address
     }
 
-    /// How many requests it has ever received.
+    /// The number of requests that the peer has received.
     pub fn n_requests(&self) -> usize {
         self.log.state().n_requests
     }
 
-    /// The requests that it has received, oldest first. After 65,536 no more are kept, until they
-    /// are taken.
+    /// The received requests, oldest first. The peer keeps 65,536 requests until they are taken.
     pub fn requests(&self) -> Vec<Request> {
         self.log.state().requests.clone()
     }
 
-    /// The requests that it has received since this was last asked.
+    /// Takes the requests that were received since the last call.
     pub fn take_requests(&self) -> Vec<Request> {
         std::mem::take(&mut self.log.state().requests)
     }
 
-    /// What clients have told in complete handshakes, oldest first.
+    /// The complete handshakes of clients, oldest first.
     pub fn handshakes(&self) -> Vec<Handshake> {
         self.log.state().handshakes.clone()
     }
 
-    /// How many handshakes have failed.
+    /// The number of failed handshakes.
     pub fn n_failed_handshakes(&self) -> usize {
         self.log.state().n_failed_handshakes
     }
 
-    /// How many connections it has ever accepted.
+    /// The number of connections that the peer has accepted.
     pub fn n_accepted(&self) -> usize {
         self.log.state().n_accepted
     }
 
-    /// How many connections are open.
+    /// The number of open connections.
     pub fn n_open(&self) -> usize {
         self.log.state().n_open
     }
 
-    /// Begins another script.
+    /// Starts another script.
     ///
     /// # Errors
-    /// If it must listen again and can not.
+    /// The peer has to listen again and cannot.
     pub fn replace(&self, script: impl Into<Script>) -> io::Result<()> {
         let script = script.into();
         let refuses = is_refusal(&script);
@@ -146,10 +145,10 @@ impl Peer {
         if refuses { self.stop_listening() } else { self.listen() }
     }
 
-    /// Closes the port: from now on connections are refused. Open ones stay.
+    /// Closes the port, so that connections are refused. Open connections stay.
     ///
     /// # Errors
-    /// If the port can not be held for later.
+    /// The port cannot be reserved for later.
     pub fn stop_listening(&self) -> io::Result<()> {
         self.command(Command::StopListening)
     }
@@ -157,27 +156,27 @@ impl Peer {
     /// Opens the port again.
     ///
     /// # Errors
-    /// If somebody else has it now.
+    /// Another process uses the port.
     pub fn listen(&self) -> io::Result<()> {
         self.command(Command::Listen)
     }
 
-    /// Closes all connections, also those in use.
+    /// Closes all connections, including those in use.
     ///
     /// # Errors
-    /// If the peer has ended.
+    /// The peer has ended.
     pub fn close_connections(&self) -> io::Result<()> {
         self.command(Command::CloseConnections)
     }
 
-    /// Waits until no connection is open; false if some still are after the limit. This blocks the
-    /// thread, so the client must not depend on it.
+    /// Waits until no connection is open; false if some are open after the limit. This blocks the thread, so
+    /// the client must run on another one.
     pub fn wait_idle(&self, limit: Duration) -> bool {
         self.log.wait(limit, &|state| state.n_open == 0)
     }
 
-    /// Waits until it has that many requests; false if there are still fewer after the limit. This
-    /// blocks the thread, so the client must not depend on it.
+    /// Waits until the peer has received this many requests; false if there are fewer after the limit. This
+    /// blocks the thread, so the client must run on another one.
     pub fn wait_requests(&self, n: usize, limit: Duration) -> bool {
         self.log.wait(limit, &|state| state.requests.len() >= n)
     }
@@ -186,15 +185,15 @@ impl Peer {
         let (done, is_done) = oneshot::channel();
         let gone = || io::Error::from(io::ErrorKind::BrokenPipe);
         self.commands.send(command(done)).map_err(|_| gone())?;
-        // Tests within a runtime call this too, where blocking on its channel is forbidden.
+        // Tests call this within a runtime too, where blocking on its channel is forbidden.
         let wait = move || is_done.blocking_recv().map_err(|_| gone())?;
         std::thread::spawn(wait).join().map_err(|_| gone())?
     }
 }
 
 impl Service {
-    /// Keeps a request and takes its answer; true says that no other follows on this connection.
-    /// None means to close the connection.
+    /// Records a request and takes its answer. The flag says that no request follows on this connection.
+    /// `None` closes the connection.
     pub(crate) async fn answer(&self, request: Request) -> Option<(Answer, bool)> {
         let (answer, is_last) = self.log.change(|state: &mut State| {
             let answer = state.script.take(&request);
@@ -206,7 +205,7 @@ impl Service {
         });
         let answer = answer?;
         if is_last {
-            // The port must be closed before the client can know that this answer was the last.
+            // The port must be closed before the client can know that this was the last answer.
             let (done, is_done) = oneshot::channel();
             self.commands.send(Command::StopListening(done)).ok()?;
             is_done.await.ok()?.ok()?;
@@ -215,7 +214,7 @@ impl Service {
     }
 }
 
-/// The thread of a peer.
+/// The thread of a peer, which owns the listener.
 struct Server {
     address: SocketAddr,
     door: Door,
@@ -227,7 +226,7 @@ struct Server {
 
 enum Door {
     Open(TcpListener),
-    /// Nobody listens, but nobody else gets the port either.
+    /// Nothing listens, and the socket reserves the port.
     Closed(Socket),
     /// The socket is changing between the two other states.
     Gone,
@@ -256,7 +255,7 @@ impl Server {
                 (done, Ok(()))
             }
         };
-        // Who has asked may have stopped waiting.
+        // The caller may have stopped waiting.
         drop(done.send(result));
     }
 
@@ -294,14 +293,14 @@ impl Server {
         let log = Arc::clone(&self.log);
         self.connections.spawn(async move {
             let service = Service { connection, handshake: None, log, commands };
-            // How a connection ends is the client's business, which has its own words for it.
+            // The client reports how the connection ended.
             drop(serve_connection(tcp, acceptor, service).await);
             drop(open);
         });
     }
 }
 
-/// A connection that counts as open.
+/// A guard that counts a connection as open.
 struct Open(Arc<Log>);
 
 impl Drop for Open {

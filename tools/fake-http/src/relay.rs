@@ -1,4 +1,4 @@
-//! Proxies that remember what they were asked for.
+//! Proxies that record the targets of connections.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -24,40 +24,40 @@ pub struct Relay {
     _thread: Thread,
 }
 
-/// How a proxy is spoken to.
+/// The protocol of a proxy.
 #[derive(Debug, Clone)]
 pub enum RelayKind {
-    /// By HTTP: `CONNECT`, or requests for whole URLs.
+    /// HTTP proxy: `CONNECT`, or requests with absolute URLs.
     Http,
-    /// The same over TLS.
+    /// HTTP proxy that is reached over TLS.
     Https(Box<ServerTls>),
-    /// By SOCKS version 5.
+    /// Proxy with SOCKS version 5.
     Socks5,
 }
 
-/// What a proxy was asked for.
+/// One request to a proxy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Asked {
-    /// Where to, as the client wrote it: `host:port`.
+    /// The target as the client wrote it: `host:port`.
     pub target: String,
-    /// The user name and the password that it gave.
+    /// The user name and the password of the client.
     pub login: Option<(String, String)>,
 }
 
-/// What serving a connection needs to know.
+/// The state that serving a connection needs.
 pub(crate) struct Rules {
-    /// Who may use it; none means anybody.
+    /// The required login; `None` permits every client.
     pub(crate) login: Option<(String, String)>,
     routes: Vec<(String, SocketAddr)>,
     asked: Arc<Mutex<Vec<Asked>>>,
 }
 
 impl Relay {
-    /// Starts a proxy, for anybody or for who has the login. It knows where the routes lead, given
-    /// as `host:port`, and else only addresses.
+    /// Starts a proxy, with or without a required login. It resolves the given routes (`host:port`), and
+    /// otherwise accepts only addresses.
     ///
     /// # Errors
-    /// If the system gives no port or no thread, or the certificate is unusable.
+    /// The system has no free port or thread, or the certificate cannot be used.
     pub fn start(
         kind: RelayKind,
         login: Option<(&str, &str)>,
@@ -85,14 +85,14 @@ impl Relay {
         self.address
     }
 
-    /// What it was asked for, oldest first.
+    /// The recorded requests, oldest first.
     pub fn asked(&self) -> Vec<Asked> {
         self.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
 impl Rules {
-    /// Keeps what was asked for and says whether that is permitted.
+    /// Records a request and returns whether it is permitted.
     pub(crate) fn permit(&self, asked: Asked) -> bool {
         let is_permitted = self.login.is_none() || asked.login == self.login;
         self.asked.lock().unwrap_or_else(PoisonError::into_inner).push(asked);
@@ -183,7 +183,7 @@ fn login(head: &Head) -> Option<(String, String)> {
     Some((user.to_owned(), password.to_owned()))
 }
 
-/// `host:port` and the rest of a URL.
+/// Splits a URL into `host:port` and the rest.
 fn split_url(url: &str) -> Option<(String, String)> {
     let rest = url.strip_prefix("http://")?;
     let (host, path) = rest.split_once('/').unwrap_or((rest, ""));

@@ -1,11 +1,11 @@
-//! The answers of a peer in order.
+//! Scripts: the answers of a peer.
 
 use std::sync::Arc;
 
 use crate::answer::Answer;
 use crate::request::Request;
 
-/// The answers of a peer in order.
+/// The answers of a peer.
 #[derive(Clone)]
 pub struct Script(pub(crate) Source);
 
@@ -16,18 +16,18 @@ pub(crate) enum Source {
 }
 
 impl Script {
-    /// Gives these answers in order; the last repeats. With none, every connection is closed
-    /// without an answer.
+    /// A script that gives these answers in order and repeats the last one. Without answers, the peer closes
+    /// every connection.
     pub fn list(answers: Vec<Answer>) -> Self {
         Self(Source::List { answers: answers.into(), next: 0 })
     }
 
-    /// Computes each answer from its request.
+    /// A script that computes each answer from its request.
     pub fn rule(answer: impl Fn(&Request) -> Answer + Send + Sync + 'static) -> Self {
         Self(Source::Rule(Arc::new(answer)))
     }
 
-    /// The answer that the next request gets, if that does not depend on the request.
+    /// The answer to the next request, if it does not depend on the request.
     pub(crate) fn peek(&self) -> Option<&Answer> {
         match &self.0 {
             Source::List { answers, next } => answers.get(*next).or(answers.last()),
@@ -35,7 +35,7 @@ impl Script {
         }
     }
 
-    /// Takes the answer for a request.
+    /// Takes the answer to a request.
     pub(crate) fn take(&mut self, request: &Request) -> Option<Answer> {
         match &mut self.0 {
             Source::List { answers, next } => {

@@ -1,4 +1,4 @@
-//! SOCKS version 5, as far as clients of HTTP use it: RFC 1928 and RFC 1929.
+//! SOCKS version 5 (RFC 1928 and RFC 1929), as far as HTTP clients use it.
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -38,7 +38,7 @@ pub(crate) async fn serve(mut stream: Stream, rules: &Rules) -> io::Result<()> {
     }
 }
 
-/// Agrees on how the client says who it is, and has it do so. None if there is no agreement.
+/// Negotiates the authentication method and runs it. `None` if the client is not accepted.
 async fn negotiate(
     stream: &mut Stream,
     rules: &Rules,
@@ -71,7 +71,7 @@ async fn read<const N: usize>(stream: &mut Stream) -> io::Result<[u8; N]> {
     Ok(bytes)
 }
 
-/// A text after its length.
+/// Reads a text that follows its length.
 async fn read_text(stream: &mut Stream) -> io::Result<String> {
     let [length] = read(stream).await?;
     let mut text = vec![0; usize::from(length)];

@@ -1,4 +1,4 @@
-//! A connection, in the clear or not.
+//! A connection with or without TLS.
 
 use std::io;
 use std::pin::Pin;
@@ -8,7 +8,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
 
-/// A connection, in the clear or not.
+/// A connection with or without TLS.
 pub(crate) enum Stream {
     Plain(TcpStream),
     Tls(Box<TlsStream<TcpStream>>),
@@ -22,7 +22,7 @@ impl Stream {
         }
     }
 
-    /// Has the connection reset when it is dropped, instead of closed.
+    /// Resets the connection when it is dropped, instead of closing it.
     pub(crate) fn reset_on_drop(&self) -> io::Result<()> {
         self.tcp().set_zero_linger()
     }

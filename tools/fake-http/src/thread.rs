@@ -1,4 +1,4 @@
-//! A thread that serves until it is told to stop.
+//! A thread that serves until it is stopped.
 
 use std::future::Future;
 use std::io;
@@ -7,14 +7,14 @@ use std::thread::JoinHandle;
 use tokio::runtime::Builder;
 use tokio::sync::oneshot;
 
-/// Runs a task on a thread of its own and ends it, with all that it has spawned, when dropped.
+/// Runs a task on a new thread. Dropping this value ends the task and all tasks that it has spawned.
 pub(crate) struct Thread {
     stop: Option<oneshot::Sender<()>>,
     handle: Option<JoinHandle<()>>,
 }
 
 impl Thread {
-    /// `serve` is called within the runtime of the new thread.
+    /// Calls `serve` within the runtime of the new thread.
     pub(crate) fn start<F: Future>(serve: impl FnOnce() -> F + Send + 'static) -> io::Result<Self> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let (stop, stopped) = oneshot::channel::<()>();
@@ -33,7 +33,7 @@ impl Thread {
 
 impl Drop for Thread {
     fn drop(&mut self) {
-        // The receiver is gone if the task has ended by itself; then there is nothing to stop.
+        // If the task has ended by itself, the receiver is gone and there is nothing to stop.
         self.stop.take().map(|stop| stop.send(()));
         self.handle.take().map(JoinHandle::join);
     }

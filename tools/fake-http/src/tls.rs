@@ -14,29 +14,29 @@ use crate::certificates::Issued;
 use crate::request::Handshake;
 use crate::stream::Stream;
 
-/// How a peer speaks TLS.
+/// The TLS settings of a peer.
 #[derive(Debug, Clone)]
 pub struct ServerTls {
-    /// The certificate that it shows.
+    /// The certificate of the peer.
     pub certificate: Issued,
-    /// If there is one: the authority, PEM, whose certificate every client must show.
+    /// The CA, in PEM encoding, of the required client certificates; `None` requires none.
     pub clients: Option<String>,
-    /// Whether it offers HTTP/2.
+    /// Whether the peer offers HTTP/2.
     pub has_http2: bool,
 }
 
 impl ServerTls {
-    /// Shows a certificate and asks for none; HTTP/1.1 only.
+    /// A peer with this certificate that requires no client certificates and serves only HTTP/1.1.
     pub fn new(certificate: Issued) -> Self {
         Self { certificate, clients: None, has_http2: false }
     }
 
-    /// The same, and clients must show a certificate of this authority, PEM.
+    /// Requires client certificates of this CA, in PEM encoding.
     pub fn require_clients_of(self, authority_pem: &str) -> Self {
         Self { clients: Some(authority_pem.to_owned()), ..self }
     }
 
-    /// The same, and HTTP/2 is offered.
+    /// Offers HTTP/2 in addition to HTTP/1.1.
     pub fn offer_http2(self) -> Self {
         Self { has_http2: true, ..self }
     }
@@ -67,7 +67,7 @@ impl ServerTls {
     }
 }
 
-/// Makes the handshake and tells what the client has said in it.
+/// Completes the handshake and returns what the client chose in it.
 pub(crate) async fn accept(
     acceptor: &TlsAcceptor,
     tcp: TcpStream,

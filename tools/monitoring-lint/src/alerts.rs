@@ -1,4 +1,4 @@
-//! Alerting rules for Prometheus.
+//! Checks alerting rules of Prometheus.
 
 use std::collections::BTreeSet;
 

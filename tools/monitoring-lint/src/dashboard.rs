@@ -1,4 +1,4 @@
-//! A dashboard for Grafana.
+//! Checks a Grafana dashboard.
 
 use std::collections::BTreeSet;
 
@@ -7,8 +7,8 @@ use serde_json::Value;
 use crate::exported_metrics::ExportedMetrics;
 use crate::query::{check_query, mentioned_labels};
 
-/// What is wrong with a dashboard: queries that find nothing, panels that do not say what they show,
-/// and families that no panel shows.
+/// Lists the faults of a dashboard: queries that select nothing, panels without a description, and families
+/// that no panel shows.
 pub fn lint_dashboard(exported: &ExportedMetrics, json: &str) -> Vec<String> {
     let dashboard: Value = match serde_json::from_str(json) {
         Ok(dashboard) => dashboard,
@@ -47,7 +47,7 @@ pub fn lint_dashboard(exported: &ExportedMetrics, json: &str) -> Vec<String> {
     faults
 }
 
-/// Variables take their values from the labels of a series.
+/// Lists the faults of variables, which take their values from the labels of a series.
 fn lint_variables(exported: &ExportedMetrics, dashboard: &Value) -> Vec<String> {
     let queries = items(&dashboard["templating"]["list"]).iter();
     let queries = queries.filter_map(|variable| variable["query"]["query"].as_str());

@@ -1,4 +1,4 @@
-//! Parses as much of PromQL as tells which series and labels a query uses.
+//! Parses the parts of PromQL that show which series and labels a query uses.
 
 use std::collections::BTreeSet;
 
@@ -70,7 +70,7 @@ pub(crate) fn parse_query(query: &str) -> Result<ParsedQuery, PromqlError> {
             parsed.labels.extend(inside.iter().filter_map(Token::word).map(str::to_owned));
             rest = after;
         } else if OPERATORS.contains(&word) || FUNCTIONS.contains(&word) {
-            // The operands follow.
+            // The operands follow in the next tokens.
         } else if let Some(Token::Sign('(')) = next {
             return Err(PromqlError::UnknownFunction(word.to_owned()));
         } else {

@@ -1,26 +1,26 @@
-//! Tables in Markdown that list families or alerts.
+//! Checks Markdown tables that list metric families or alerts.
 
 use std::collections::BTreeSet;
 
 use crate::exported_metrics::ExportedMetrics;
 
-/// A row of a table.
+/// One row of a Markdown table.
 #[derive(Debug)]
 pub(crate) struct Row<'t> {
-    /// What stands above the first cell.
+    /// The header of the first column.
     pub(crate) header: &'t str,
     cells: Vec<&'t str>,
 }
 
 impl Row<'_> {
-    /// What the row is about: the first cell, if it is code.
+    /// The name of the family or alert: the first cell, if it is code.
     pub(crate) fn name(&self) -> Option<String> {
         let name = self.cells.first()?.strip_prefix('`')?.strip_suffix('`')?;
         Some(name.to_owned())
     }
 }
 
-/// The rows of all tables.
+/// The rows of all tables of a text.
 pub(crate) fn table_rows(markdown: &str) -> impl Iterator<Item = Row<'_>> {
     let mut header = "";
     markdown.lines().filter_map(move |line| {
@@ -37,8 +37,8 @@ pub(crate) fn table_rows(markdown: &str) -> impl Iterator<Item = Row<'_>> {
     })
 }
 
-/// What is wrong with the tables of families in a text: those that are not exported, or with another
-/// type or other labels, and those that are missing.
+/// Lists the faults of the tables of families in a text: families that are not exported, that have another
+/// type or other labels, or that are missing.
 pub fn lint_tables(exported: &ExportedMetrics, markdown: &str) -> Vec<String> {
     let listed: BTreeSet<String> = table_rows(markdown)
         .filter(|row| row.header == "family")

@@ -1,11 +1,11 @@
-//! Compaction and its floor.
+//! Checks of compaction and its floor.
 
 use store::{At, ReadError, Revision, Store, WatchError};
 
 use crate::Harness;
 use crate::shorthand::{create, delete, get, history, list_all, next, pairs, text, things, update};
 
-/// States before the floor are gone; the floor, later states and the newest one are as they were.
+/// States before the floor are gone. The floor, later states and the newest state are unchanged.
 pub async fn compacting_forgets_old_states_only(harness: &impl Harness) {
     let store = harness.fresh().await;
     let a = create(&store, "a", "1").await;
@@ -29,7 +29,7 @@ pub async fn compacting_forgets_old_states_only(harness: &impl Harness) {
     let page = crate::shorthand::list(&store, std::ops::Bound::Unbounded, None, At::Exactly(b));
     assert_eq!(page.await, Err(compacted));
 
-    // To the very newest: nothing old is left, and everything new is.
+    // Compaction up to the newest revision leaves no old state and all new ones.
     assert_eq!(store.compact(end).await, Ok(end));
     assert_eq!(list_all(&store, At::Newest).await, newest);
     assert_eq!(list_all(&store, At::Exactly(end)).await, newest);
@@ -40,7 +40,7 @@ pub async fn compacting_forgets_old_states_only(harness: &impl Harness) {
     assert_eq!(history(&store, end).await.len(), 1);
 }
 
-/// What has not happened can not be forgotten.
+/// Compaction refuses a revision that does not exist yet.
 pub async fn compacting_the_future_is_refused(harness: &impl Harness) {
     let store = harness.fresh().await;
     let current = create(&store, "a", "1").await;
@@ -51,7 +51,7 @@ pub async fn compacting_the_future_is_refused(harness: &impl Harness) {
     assert_eq!(store.compact_floor().await, Ok(floor));
 }
 
-/// The floor never sinks.
+/// A second compaction never lowers the floor.
 pub async fn compacting_twice_keeps_the_higher_floor(harness: &impl Harness) {
     let store = harness.fresh().await;
     let first = create(&store, "a", "1").await;
@@ -62,7 +62,7 @@ pub async fn compacting_twice_keeps_the_higher_floor(harness: &impl Harness) {
     assert_eq!(store.compact_floor().await, Ok(second));
 }
 
-/// A watch that would have to leave events out ends instead, whether it starts late or fell behind.
+/// A watch ends instead of leaving out events, whether it starts below the floor or fell behind.
 pub async fn compacting_ends_watches_behind_the_floor(harness: &impl Harness) {
     let store = harness.fresh().await;
     let start = store.current_rev().await.unwrap();
@@ -82,7 +82,7 @@ pub async fn compacting_ends_watches_behind_the_floor(harness: &impl Harness) {
         Err(error) => error,
     };
     assert_eq!(error, WatchError::Compacted { after: two_below, floor });
-    // From the floor itself nothing is missing.
+    // A watch from the floor itself misses nothing.
     create(&store, "e", "1").await;
     assert_eq!(history(&store, floor).await.len(), 1);
 }

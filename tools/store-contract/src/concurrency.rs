@@ -1,7 +1,7 @@
-//! Many writers at once.
+//! Checks with many concurrent writers.
 //!
-//! Linearizability is checkable here without search, because every answer names the revision at which
-//! it took effect: it must agree with the log, and the revisions with the order in real time.
+//! The check of linearizability needs no search, because every answer names the revision at which it took
+//! effect: it must agree with the log, and the revisions must agree with the order in real time.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ const N_WRITERS: u64 = 8;
 const N_ROUNDS: u64 = 40;
 const N_KEYS: u64 = 3;
 
-/// One finished operation. Stamps count all beginnings and ends, so they are an order in real time.
+/// One finished operation. One counter numbers all begins and ends, so they are ordered in real time.
 struct Done {
     name: String,
     began: u64,
@@ -30,7 +30,7 @@ enum Outcome {
     Refused { current: Option<Entry> },
 }
 
-/// Read-modify-write loops over few keys, all at once.
+/// Concurrent read-modify-write loops over few keys are linearizable.
 pub async fn concurrent_writes_are_linearizable(harness: &impl Harness) {
     let store = Arc::new(harness.fresh().await);
     let start = store.current_rev().await.unwrap();
@@ -112,7 +112,7 @@ fn check(start: Revision, log: &[Event], done: &[Done]) {
     }
 }
 
-/// For every name, its versions by revision.
+/// The versions of each name, by revision.
 fn states(log: &[Event]) -> BTreeMap<String, Vec<(Revision, Option<Entry>)>> {
     let mut states: BTreeMap<String, Vec<(Revision, Option<Entry>)>> = BTreeMap::new();
     for event in log {
@@ -133,7 +133,7 @@ fn state_at(versions: &[(Revision, Option<Entry>)], at: Revision) -> Option<&Ent
         .and_then(|(_, entry)| entry.as_ref())
 }
 
-/// The race that leader election and generated names rely on.
+/// Exactly one of many concurrent creates succeeds. Leader election and generated names rely on this.
 pub async fn one_of_many_creators_wins(harness: &impl Harness) {
     let store = Arc::new(harness.fresh().await);
     let mut creators = Vec::new();

@@ -1,4 +1,4 @@
-//! Keys that live for a time.
+//! Checks of keys with a time to live.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use store::{Change, Expect, Put, Revision, Store};
 use crate::Harness;
 use crate::shorthand::{create, delete, events, key, text, things, value};
 
-/// Engines may round up and be late. After the time to live and this long, a key is gone.
+/// A key is gone at the latest this long after its time to live. Engines may round up and be late.
 const LATE: Duration = Duration::from_secs(10);
 
 fn with_ttl(name: &str, seconds: u64, expect: Expect) -> Put {
@@ -15,7 +15,8 @@ fn with_ttl(name: &str, seconds: u64, expect: Expect) -> Put {
     Put { key: key(name), value: value("1"), expect, ttl, shared_revision: None }
 }
 
-/// Expiry is an ordinary delete: a revision, an event with the last version, no sooner than promised.
+/// Expiry is an ordinary delete: it has a revision and an event with the last version, and it does not come
+/// too early.
 pub async fn a_key_expires_with_an_event(harness: &impl Harness) {
     let store = harness.fresh().await;
     let made = store.put(with_ttl("short", 5, Expect::Absent)).await.unwrap();
@@ -33,7 +34,7 @@ pub async fn a_key_expires_with_an_event(harness: &impl Harness) {
     assert_eq!((prev.mod_rev, &prev.value), (made, &value("1")));
 }
 
-/// Each write begins the time anew, as those who say every few seconds that they live rely on.
+/// Each write starts the time to live again. Heartbeats rely on this.
 pub async fn a_key_that_is_renewed_lives_on(harness: &impl Harness) {
     let store = harness.fresh().await;
     let start = store.current_rev().await.unwrap();

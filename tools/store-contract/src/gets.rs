@@ -1,4 +1,4 @@
-//! Gets, and waiting for a revision.
+//! Checks of gets, and of waiting for a revision.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use store::{At, Entry, GetResult, ReadError, Revision, Store};
 use crate::Harness;
 use crate::shorthand::{create, delete, get, update, value};
 
-/// A key that was never written, and one that was deleted, have no entry; the revision is told anyway.
+/// A key that was never written or was deleted has no entry; the answer has a revision anyway.
 pub async fn absent_keys_have_no_entry(harness: &impl Harness) {
     let store = harness.fresh().await;
     let start = store.current_rev().await.unwrap();
@@ -17,7 +17,7 @@ pub async fn absent_keys_have_no_entry(harness: &impl Harness) {
     let made = create(&store, "a", "1").await;
     let gone = delete(&store, "a", made).await;
     assert_eq!(get(&store, "a", At::Newest).await, absent(gone));
-    // A key that begins like another one is another one.
+    // A key is different from another one that it is a prefix of.
     create(&store, "ab", "1").await;
     assert_eq!(get(&store, "a", At::Newest).await.unwrap().entry, None);
 }
@@ -45,7 +45,7 @@ pub async fn gets_at_a_revision_show_that_state(harness: &impl Harness) {
     assert_eq!(beyond, Err(ReadError::Future { requested: gone.next(), current: gone }));
 }
 
-/// A read may ask for a state that is at least as new as one it has seen.
+/// A read can require a state that is at least as new as a revision.
 pub async fn gets_not_older_than_a_revision_refuse_the_future(harness: &impl Harness) {
     let store = harness.fresh().await;
     let made = create(&store, "a", "1").await;
@@ -59,7 +59,7 @@ pub async fn gets_not_older_than_a_revision_refuse_the_future(harness: &impl Har
     assert_eq!(beyond, Err(ReadError::Future { requested: made.next(), current: made }));
 }
 
-/// Who has heard of a write elsewhere can wait for it.
+/// A caller can wait for a revision that it knows from elsewhere.
 pub async fn waiting_for_a_revision_ends_when_it_is_there(harness: &impl Harness) {
     let store = harness.fresh().await;
     let current = store.current_rev().await.unwrap();

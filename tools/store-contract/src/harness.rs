@@ -1,30 +1,30 @@
-//! What a suite needs of an engine.
+//! The interface between the checks and an engine.
 
 use std::future::Future;
 use std::time::Duration;
 
 use store::Store;
 
-/// How the checks get at an engine.
+/// Gives the checks access to an engine.
 pub trait Harness: Sync {
-    /// The engine.
+    /// The store type of the engine.
     type Store: Store;
 
-    /// A store without keys under `/registry/` that nobody else writes to. Its revision need not be
+    /// Opens a store without keys under `/registry/` that no other test writes to. Its revision need not be
     /// the first.
     fn fresh(&self) -> impl Future<Output = Self::Store> + Send;
 
-    /// Lets so much time pass for the store, and what is due then happen. An engine with a clock of
-    /// its own moves it; others sleep.
+    /// Lets this much time pass for the store, with everything that is due by then. An engine with an own
+    /// clock moves it; others sleep.
     fn pass(&self, store: &Self::Store, time: Duration) -> impl Future<Output = ()> + Send;
 
-    /// How many random histories to try.
+    /// The number of random histories to try.
     fn cases(&self) -> u32 {
         64
     }
 }
 
-/// Runs a check to its end. Two threads, so that tasks do run at once.
+/// Runs a check to its end. The runtime has two threads, so that tasks run at the same time.
 pub fn block_on<T>(check: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)

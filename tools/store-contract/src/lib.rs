@@ -1,9 +1,9 @@
 //! The tests that every engine of the store passes.
 //!
-//! An engine gives a [`Harness`] and lists the checks with [`suite!`]; each becomes a test of its own.
-//! A dev-dependency only.
+//! An engine implements [`Harness`] and lists the checks with [`suite!`]; each check becomes a test. This
+//! crate is a dev-dependency only.
 //!
-//! Owns: what it means to keep the contract of `store`, said as tests.
+//! Owns: the contract of `store`, as tests.
 //! Must not know: any engine.
 #![expect(
     clippy::unwrap_used,

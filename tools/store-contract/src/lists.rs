@@ -1,4 +1,4 @@
-//! Lists and their pages.
+//! Checks of lists and their pages.
 
 use std::ops::Bound;
 
@@ -7,7 +7,7 @@ use store::{At, Expect, Key, ListRequest, Prefix, Put, ReadError, Store};
 use crate::Harness;
 use crate::shorthand::{create, delete, key, list, list_all, pairs, update, value, want};
 
-/// Keys come in the order of their bytes, and neighbours of the prefix stay out.
+/// Keys come in the order of their bytes, and keys outside of the prefix are not listed.
 pub async fn lists_are_ordered_and_cover_their_prefix_only(harness: &impl Harness) {
     let store = harness.fresh().await;
     assert_eq!(pairs(&list_all(&store, At::Newest).await), want(&[]));
@@ -29,7 +29,7 @@ pub async fn lists_are_ordered_and_cover_their_prefix_only(harness: &impl Harnes
     assert_eq!(keys, ["/registry/things/a/b", "/registry/things/a/b/c"]);
 }
 
-/// Every state since the floor can be listed again, and its revision is the one asked for.
+/// Every state since the floor can be listed again, and the list has the requested revision.
 pub async fn lists_at_a_revision_show_that_state(harness: &impl Harness) {
     let store = harness.fresh().await;
     let start = store.current_rev().await.unwrap();
@@ -53,7 +53,7 @@ pub async fn lists_at_a_revision_show_that_state(harness: &impl Harness) {
     assert!(page.revision >= a);
 }
 
-/// There is no list of what has not happened.
+/// A list at a revision that does not exist yet is refused.
 pub async fn lists_of_the_future_are_refused(harness: &impl Harness) {
     let store = harness.fresh().await;
     let current = create(&store, "a", "1").await;
@@ -64,7 +64,7 @@ pub async fn lists_of_the_future_are_refused(harness: &impl Harness) {
     }
 }
 
-/// Pages begin at or after a key, whether it exists or not, and count what is left.
+/// A page begins at or after a key, whether the key exists or not, and counts the remaining items.
 pub async fn pages_begin_where_asked(harness: &impl Harness) {
     let store = harness.fresh().await;
     for name in ["a", "b", "d", "e"] {
@@ -93,7 +93,7 @@ pub async fn pages_begin_where_asked(harness: &impl Harness) {
     }
 }
 
-/// All pages of a list show the state of the first, whatever is written in between.
+/// All pages of a list show the state of the first page, whatever is written in between.
 pub async fn pages_are_consistent_under_writes(harness: &impl Harness) {
     let store = harness.fresh().await;
     let mut revisions = Vec::new();
@@ -111,7 +111,7 @@ pub async fn pages_are_consistent_under_writes(harness: &impl Harness) {
         assert_eq!(page.remaining, 20 - items.len() as u64);
         from = items.last().map_or(Bound::Unbounded, |item| Bound::Excluded(item.key.clone()));
         at = At::Exactly(page.revision);
-        // Before the cursor and after it: a new key, a changed one, one that goes.
+        // Before and after the cursor: a new key, a changed key and a deleted key.
         create(&store, &format!("{round:02}-new"), "new").await;
         create(&store, &format!("9{round}-new"), "new").await;
         update(&store, &format!("{:02}", 19 - round), "new", revisions[19 - round]).await;

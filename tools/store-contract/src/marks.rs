@@ -1,4 +1,4 @@
-//! Marks: keys that move together with a write.
+//! Checks of marks: keys that are written together with a write of another key.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use store::{
 use crate::Harness;
 use crate::shorthand::{create, events, get, history, key, list_all, next, things, update, value};
 
-/// Not under the prefix of things, as the mark of some objects is none of them.
+/// The key of the mark, which is outside of the prefix of the objects.
 fn mark_key() -> Key {
     Key::new("/registry/marks/things").unwrap()
 }
@@ -37,7 +37,7 @@ async fn marked(store: &dyn Store, at: At) -> Option<Entry> {
     store.get(&mark_key(), at).await.unwrap().entry
 }
 
-/// Each write that names it moves it, in its own revision, and no other write does.
+/// Each write that names the mark writes it in the same revision, and no other write does.
 pub async fn a_mark_moves_with_its_writes_only(harness: &impl Harness) {
     let store = harness.fresh().await;
     let start = create(&store, "unmarked", "1").await;
@@ -58,7 +58,7 @@ pub async fn a_mark_moves_with_its_writes_only(harness: &impl Harness) {
     assert_eq!(marked(&store, At::Newest).await, Some(third.clone()));
     assert_eq!(get(&store, "a", At::Newest).await.unwrap().entry, None);
     assert_eq!(store.current_rev().await, Ok(gone));
-    // Older states have it where it was.
+    // Older states have the mark at its older revision.
     for (at, want) in
         [(start, None), (made, Some(&first)), (other, Some(&first)), (updated, Some(&second))]
     {
@@ -68,7 +68,7 @@ pub async fn a_mark_moves_with_its_writes_only(harness: &impl Harness) {
     assert_eq!(marked(&store, At::Newest).await, Some(third));
 }
 
-/// A write that expects the mark elsewhere is refused, in words of its own, and leaves no trace.
+/// A write that expects the mark at another revision is refused with its own error, and changes nothing.
 pub async fn a_moved_mark_refuses_writes(harness: &impl Harness) {
     let store = harness.fresh().await;
     let start = store.current_rev().await.unwrap();
@@ -95,7 +95,7 @@ pub async fn a_moved_mark_refuses_writes(harness: &impl Harness) {
     store.delete(delete("a", moved, expecting(moved))).await.unwrap();
 }
 
-/// Who has the mark kept is refused as who moves it, and leaves it where it is.
+/// A write that only requires the mark is refused like one that writes it, and leaves the mark unchanged.
 pub async fn a_mark_is_kept_by_who_writes_something_else(harness: &impl Harness) {
     let store = harness.fresh().await;
     let start = store.current_rev().await.unwrap();
@@ -124,7 +124,8 @@ pub async fn a_mark_is_kept_by_who_writes_something_else(harness: &impl Harness)
     assert_eq!(revisions, [made, moved, updated, gone]);
 }
 
-/// The key comes first: who has lost its race must not believe that it lost another.
+/// A conflict of the key is reported before a conflict of the mark, so that a writer learns which race it
+/// lost.
 pub async fn a_conflict_goes_before_a_moved_mark(harness: &impl Harness) {
     let store = harness.fresh().await;
     let made = store.put(put("a", "1", Expect::Absent, mark(None))).await.unwrap();
@@ -144,7 +145,7 @@ pub async fn a_conflict_goes_before_a_moved_mark(harness: &impl Harness) {
     assert_eq!(store.current_rev().await, Ok(made));
 }
 
-/// Who writes the mark itself has moved it.
+/// A write of the mark itself changes its revision.
 pub async fn a_mark_may_be_the_key_that_is_written(harness: &impl Harness) {
     let store = harness.fresh().await;
     let start = store.current_rev().await.unwrap();
@@ -164,8 +165,8 @@ pub async fn a_mark_may_be_the_key_that_is_written(harness: &impl Harness) {
     assert_eq!(revisions, [made, updated, gone]);
 }
 
-/// Both events have the revision of the write and come in one batch, the write first. Who watches one of
-/// the two hears of that one.
+/// Both events have the revision of the write and come in one batch, the write first. A watch of one of the
+/// two keys gets only its event.
 pub async fn a_mark_is_told_with_its_write(harness: &impl Harness) {
     let store = harness.fresh().await;
     let start = store.current_rev().await.unwrap();
@@ -173,7 +174,7 @@ pub async fn a_mark_is_told_with_its_write(harness: &impl Harness) {
     let marks = Prefix::new("/registry/marks/").unwrap();
     let mut watch = store.watch(all.clone(), start).await.unwrap();
     let made = store.put(put("a", "1", Expect::Absent, mark(None))).await.unwrap();
-    // It tells as soon as there is something, so the first batch is this write.
+    // The watch yields as soon as there is an event, so the first batch is this write.
     let batch = next(&mut *watch).await.unwrap();
     let first = Entry { value: value(""), mod_rev: made, create_rev: made };
     let told: Vec<_> = batch.events.iter().map(|event| (&event.key, event.revision)).collect();
@@ -197,9 +198,9 @@ pub async fn a_mark_is_told_with_its_write(harness: &impl Harness) {
     }
 }
 
-/// Who watches the mark alone is woken by the write, and need not wait for the next time progress is told.
+/// A write wakes a watch of the mark alone, which does not wait for the next progress.
 pub async fn a_watch_of_the_mark_wakes_for_its_writes(harness: &impl Harness) {
-    /// Waiting for progress each time would take twice as long as is allowed.
+    /// Waiting for progress each time would take twice the allowed time.
     const N_WRITES: u32 = 20;
     let store = harness.fresh().await;
     let mut last = store.current_rev().await.unwrap();
@@ -218,9 +219,9 @@ pub async fn a_watch_of_the_mark_wakes_for_its_writes(harness: &impl Harness) {
     tokio::time::timeout(time_max, rounds).await.expect("the watch sleeps on");
 }
 
-/// Batches end somewhere, but never between a write and its mark.
+/// A batch never ends between a write and its mark.
 pub async fn many_marks_are_told_in_whole_revisions(harness: &impl Harness) {
-    /// More events than a batch of either engine has, and an odd number before the marks.
+    /// More events than a batch of either engine holds, and an odd number before the marks.
     const N_WRITES: u64 = 300;
     let store = Arc::new(harness.fresh().await);
     let start = create(&*store, "odd", "1").await;
@@ -253,8 +254,8 @@ pub async fn many_marks_are_told_in_whole_revisions(harness: &impl Harness) {
     }
 }
 
-/// What a mark is for: writers that look at all keys before they write one. Each must have decided on
-/// the state that its write is the next of.
+/// The purpose of a mark: writers that read all keys before they write one. The state that each read must be
+/// the one just before its write.
 pub async fn writes_on_an_expected_mark_are_serial(harness: &impl Harness) {
     const N_WRITERS: usize = 6;
     const N_WRITES: usize = 8;
@@ -284,7 +285,7 @@ pub async fn writes_on_an_expected_mark_are_serial(harness: &impl Harness) {
     assert_eq!(numbers, (0..N_WRITERS * N_WRITES).collect(), "a number is given twice");
 }
 
-/// Writes a key with the number of keys that there are, and returns how often somebody was faster.
+/// Writes a key whose value is the number of keys, and returns how often another writer was faster.
 async fn number_next(store: &dyn Store, name: &str) -> usize {
     for n_moved in 0.. {
         let expect = marked(store, At::Newest).await.map(|entry| Expect::At(entry.mod_rev));
@@ -299,12 +300,12 @@ async fn number_next(store: &dyn Store, name: &str) -> usize {
     panic!("the loop ends with a write")
 }
 
-/// A mark has no time to live, whatever the write has and whatever the key was before. And what
-/// expires moves nothing.
+/// A mark has no time to live, whatever the write has and whatever the key had before. Expiry does not write
+/// a mark.
 pub async fn a_mark_neither_expires_nor_moves_by_expiry(harness: &impl Harness) {
     let store = harness.fresh().await;
     let ttl = Some(Duration::from_secs(2));
-    // The mark is at first a key that would expire.
+    // The mark is at first a key with a time to live.
     let short = Put { key: mark_key(), ttl, ..put("a", "1", Expect::Absent, None) };
     store.put(short).await.unwrap();
     let made = store.put(Put { ttl, ..put("a", "1", Expect::Absent, mark(None)) }).await.unwrap();

@@ -1,4 +1,4 @@
-//! Random histories against a model that keeps every state whole.
+//! Compares random histories with a model that keeps every state.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -15,7 +15,7 @@ use store::{
 use crate::shorthand::{history, key, things, value};
 use crate::{Harness, block_on};
 
-/// Few, so that they meet often.
+/// Few keys, so that operations often use the same one.
 const N_KEYS: u8 = 6;
 const N_STEPS_MAX: usize = 60;
 
@@ -39,7 +39,7 @@ enum Belief {
     Absent,
 }
 
-/// What a write says of the mark, which is a key beside the others. Now and then it is one of them.
+/// The condition of a write on the mark. Sometimes the mark is one of the other keys.
 #[derive(Debug, Clone, Copy)]
 enum Marking {
     None,
@@ -48,7 +48,7 @@ enum Marking {
     Kept { n: Option<u8>, belief: Belief },
 }
 
-/// What a transaction says of another key, which may be its own or that of its mark.
+/// The condition or write of a transaction on another key, which may be its own key or the mark.
 #[derive(Debug, Clone, Copy)]
 enum Beside {
     Require {
@@ -59,14 +59,14 @@ enum Beside {
         n: u8,
         belief: Option<Belief>,
     },
-    /// Only of a key that is there.
+    /// Deletes only a key that exists.
     Delete {
         n: u8,
         is_stale: bool,
     },
 }
 
-/// `back` counts revisions before the newest; a negative one is the future.
+/// One operation. `back` counts revisions before the newest one; a negative number is in the future.
 #[derive(Debug, Clone)]
 enum Step {
     Put { n: u8, belief: Belief, marking: Marking, beside: Vec<Beside> },
@@ -119,7 +119,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Every state and the whole log, from the revision the store had at first.
+/// Every state and the whole log since the first revision of the store.
 struct Model {
     start: Revision,
     floor: Revision,
@@ -197,7 +197,7 @@ impl Model {
         transaction
     }
 
-    /// Checks the expectations and does what the transaction says.
+    /// Checks the conditions of a transaction and applies it.
     fn write(&mut self, transaction: &Transaction) -> Result<Revision, WriteError> {
         let key = transaction.key();
         let content = transaction.content().map(|content| &content.value);
@@ -222,7 +222,7 @@ impl Model {
         Ok(revision)
     }
 
-    /// Changes one key of a state and adds that to the log.
+    /// Changes one key of a state and adds the change to the log.
     fn change(
         &mut self,
         state: &mut BTreeMap<Key, Entry>,

@@ -1,4 +1,4 @@
-//! Short forms of the operations, so that checks read as what they say.
+//! Short forms of operations, so that checks are easy to read.
 
 use std::num::NonZeroUsize;
 use std::ops::Bound;
@@ -10,15 +10,15 @@ use store::{
     Store, Watch, WatchBatch, WatchError, WriteError,
 };
 
-/// Past this a wait counts as hanging. Only a failing check takes so long.
+/// A wait that takes longer counts as a hang. Only a failing check takes so long.
 const HANGS: Duration = Duration::from_secs(60);
 
-/// The key of a name: `a` or `team/a`.
+/// The key of a name such as `a` or `team/a`.
 pub(crate) fn key(name: &str) -> Key {
     Key::new(&format!("/registry/things/{name}")).unwrap()
 }
 
-/// What all those keys have in common.
+/// The common prefix of these keys.
 pub(crate) fn things() -> Prefix {
     Prefix::new("/registry/things/").unwrap()
 }
@@ -62,7 +62,7 @@ pub(crate) async fn get(store: &dyn Store, name: &str, at: At) -> Result<GetResu
     store.get(&key(name), at).await
 }
 
-/// The text that a key holds now.
+/// The text that a key has now.
 pub(crate) async fn text(store: &dyn Store, name: &str) -> Option<String> {
     let got = get(store, name, At::Newest).await.unwrap();
     got.entry.map(|entry| String::from_utf8(entry.value.to_vec()).unwrap())
@@ -82,7 +82,7 @@ pub(crate) async fn list_all(store: &dyn Store, at: At) -> Page {
     list(store, Bound::Unbounded, None, at).await.unwrap()
 }
 
-/// Names and texts of a page.
+/// The names and texts of a page.
 pub(crate) fn pairs(page: &Page) -> Vec<(String, String)> {
     let pair = |item: &store::Item| {
         let name = item.key.strip_prefix(things().as_str()).unwrap().to_owned();
@@ -91,17 +91,17 @@ pub(crate) fn pairs(page: &Page) -> Vec<(String, String)> {
     page.items.iter().map(pair).collect()
 }
 
-/// The pairs that a check wants.
+/// The expected pairs of a check.
 pub(crate) fn want(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
     pairs.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect()
 }
 
-/// The next batch, or a panic when none comes.
+/// Returns the next batch, and panics if none comes.
 pub(crate) async fn next(watch: &mut dyn Watch) -> Result<WatchBatch, WatchError> {
     tokio::time::timeout(HANGS, watch.next()).await.expect("the watch hangs")
 }
 
-/// All events of a watch up to a revision, checked for their order.
+/// All events of a watch up to a revision. It checks their order.
 pub(crate) async fn events(watch: &mut dyn Watch, after: Revision, up_to: Revision) -> Vec<Event> {
     let mut told = Vec::new();
     let mut complete_through = after;
@@ -114,7 +114,7 @@ pub(crate) async fn events(watch: &mut dyn Watch, after: Revision, up_to: Revisi
         );
         let mut last = complete_through.next();
         for event in batch.events {
-            // Of one revision there may be several, but no other batch has one of them.
+            // Several events may have one revision, but they are all in one batch.
             assert!(event.revision >= last, "{} comes after {last}", event.revision);
             assert!(event.revision <= batch.complete_through);
             last = event.revision;
@@ -125,7 +125,7 @@ pub(crate) async fn events(watch: &mut dyn Watch, after: Revision, up_to: Revisi
     told
 }
 
-/// All events after a revision, by a watch of their own.
+/// All events after a revision, read by a new watch.
 pub(crate) async fn history(store: &dyn Store, after: Revision) -> Vec<Event> {
     let current = store.current_rev().await.unwrap();
     let mut watch = store.watch(things(), after).await.unwrap();

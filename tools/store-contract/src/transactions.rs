@@ -1,4 +1,4 @@
-//! Transactions: a write with conditions on other keys and writes of other keys.
+//! Checks of transactions: a write with conditions on other keys and writes of other keys.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use store::{
 use crate::Harness;
 use crate::shorthand::{create, delete, events, get, history, key, text, value};
 
-/// Not under the prefix of things.
+/// The key of a reservation, which is outside of the prefix of the objects.
 fn reservation(name: &str) -> Key {
     Key::new(&format!("/registry/reservations/{name}")).unwrap()
 }
@@ -27,7 +27,7 @@ async fn reserved(store: &dyn Store, name: &str, at: At) -> Option<Entry> {
     store.get(&reservation(name), at).await.unwrap().entry
 }
 
-/// The write comes first, then the writes beside it in their order, in one batch and one revision.
+/// The write comes first and its additional writes follow in order, in one batch and one revision.
 pub async fn a_transaction_is_one_revision_told_in_order(harness: &impl Harness) {
     let store = harness.fresh().await;
     let start = create(&store, "owner", "1").await;
@@ -73,7 +73,7 @@ pub async fn a_transaction_is_one_revision_told_in_order(harness: &impl Harness)
     let (a, x_key, y_key, z_key) = (key("a"), of("x"), of("y"), of("z"));
     let order = [&a, &x_key, &y_key, &a, &x_key, &y_key, &z_key, &a, &y_key, &z_key];
     assert_eq!(keys, order);
-    // Older states are whole.
+    // Older states contain either all of a transaction or nothing.
     for (at, want) in [
         (start, [None, None, None]),
         (made, [Some(x), Some(y), None]),
@@ -86,7 +86,7 @@ pub async fn a_transaction_is_one_revision_told_in_order(harness: &impl Harness)
     }
 }
 
-/// The error names the first condition that does not hold, and what its key is instead.
+/// The error names the first condition that does not hold, and the actual state of its key.
 pub async fn a_failed_condition_is_named_and_nothing_is_written(harness: &impl Harness) {
     let store = harness.fresh().await;
     let start = store.current_rev().await.unwrap();
@@ -117,7 +117,7 @@ pub async fn a_failed_condition_is_named_and_nothing_is_written(harness: &impl H
     ] {
         assert_eq!(store.write(transaction.clone()).await, want, "{transaction:?}");
     }
-    // The key of the write goes before all conditions.
+    // The key of the write is checked before all conditions.
     let conflict = put("first", "2", Expect::Absent).require(key("second"), Expect::Absent);
     let want = Err(WriteError::Conflict { current: current(first) });
     assert_eq!(store.write(conflict).await, want);
@@ -126,7 +126,7 @@ pub async fn a_failed_condition_is_named_and_nothing_is_written(harness: &impl H
     assert_eq!(reserved(&store, "x", At::Newest).await, None);
     let made = store.write(with(right, also_right)).await.unwrap();
     assert_eq!(made, second.next());
-    // A deleted key is as absent as one that never was, and one that was made again is another.
+    // A deleted key is absent like one that never existed, and a key that was created again is another one.
     delete(&store, "first", first).await;
     let create_again = put("b", "1", Expect::Absent);
     let absent = create_again.clone().require(key("first"), right);
@@ -137,7 +137,7 @@ pub async fn a_failed_condition_is_named_and_nothing_is_written(harness: &impl H
     store.write(create_again.require(key("first"), Expect::At(again))).await.unwrap();
 }
 
-/// A reservation that is in somebody's way takes the whole write with it.
+/// If an additional write conflicts, the whole transaction fails.
 pub async fn writes_beside_are_there_or_not_with_their_write(harness: &impl Harness) {
     let store = harness.fresh().await;
     let holding = |name: &str| {
@@ -158,8 +158,8 @@ pub async fn writes_beside_are_there_or_not_with_their_write(harness: &impl Harn
     assert_eq!(store.write(holding("b")).await, Ok(gone.next()));
 }
 
-/// Many writers want the same few keys beside their own: each of those has one holder, and who got none
-/// has not written.
+/// Many writers reserve the same few keys: each reservation has one holder, and a writer without a
+/// reservation has not written.
 pub async fn racing_reservations_have_one_holder(harness: &impl Harness) {
     const N_WRITERS: usize = 12;
     const N_RESERVATIONS: usize = 3;
@@ -196,7 +196,7 @@ pub async fn racing_reservations_have_one_holder(harness: &impl Harness) {
     assert_eq!(n_done, N_RESERVATIONS);
 }
 
-/// Values beside a write have the same largest size as others.
+/// Values of additional writes have the same size limit as others.
 pub async fn values_beside_have_a_largest_size(harness: &impl Harness) {
     let store = harness.fresh().await;
     let start = store.current_rev().await.unwrap();

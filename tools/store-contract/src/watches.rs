@@ -1,4 +1,4 @@
-//! Watches.
+//! Checks of watches, their events and their progress.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use store::{Change, Entry, Event, PROGRESS_SECONDS_MAX, Prefix, Revision, Store}
 use crate::Harness;
 use crate::shorthand::{create, delete, events, history, key, next, text, things, update, value};
 
-/// A watch from any revision tells exactly the later part of the log.
+/// A watch from any revision yields exactly the later part of the log.
 pub async fn watches_from_every_revision_tell_the_log(harness: &impl Harness) {
     let store = harness.fresh().await;
     let start = store.current_rev().await.unwrap();
@@ -24,7 +24,7 @@ pub async fn watches_from_every_revision_tell_the_log(harness: &impl Harness) {
     }
 }
 
-/// Each event tells the version before and the version after.
+/// Each event has the version before and the version after.
 pub async fn events_carry_both_versions(harness: &impl Harness) {
     let store = harness.fresh().await;
     let start = store.current_rev().await.unwrap();
@@ -44,7 +44,7 @@ pub async fn events_carry_both_versions(harness: &impl Harness) {
     );
 }
 
-/// Events of other prefixes are not told, but do count as progress.
+/// A watch does not yield events of other prefixes, but they count as progress.
 pub async fn watches_tell_their_prefix_only(harness: &impl Harness) {
     let store = harness.fresh().await;
     let start = store.current_rev().await.unwrap();
@@ -61,7 +61,7 @@ pub async fn watches_tell_their_prefix_only(harness: &impl Harness) {
     assert_eq!(keys, ["/registry/things/team-a/x", "/registry/things/team-a/y"]);
 }
 
-/// A waiting watch hears of a write, and every one of several watches does.
+/// A write wakes each of several waiting watches.
 pub async fn watches_wake_for_new_writes(harness: &impl Harness) {
     let store = harness.fresh().await;
     let start = store.current_rev().await.unwrap();
@@ -81,7 +81,7 @@ pub async fn watches_wake_for_new_writes(harness: &impl Harness) {
     }
 }
 
-/// A watch from the future is silent until then.
+/// A watch from a future revision yields nothing until then.
 pub async fn watches_of_the_future_wait(harness: &impl Harness) {
     let store = harness.fresh().await;
     let start = store.current_rev().await.unwrap();
@@ -96,7 +96,7 @@ pub async fn watches_of_the_future_wait(harness: &impl Harness) {
     assert_eq!(keys, ["/registry/things/c", "/registry/things/d"]);
 }
 
-/// A watch without events still learns how far the store is, for bookmarks.
+/// A watch without events still yields the revision of the store, for bookmarks.
 pub async fn an_idle_watch_tells_progress(harness: &impl Harness) {
     let store = harness.fresh().await;
     let start = store.current_rev().await.unwrap();
@@ -114,14 +114,14 @@ pub async fn an_idle_watch_tells_progress(harness: &impl Harness) {
     assert_eq!(complete_through, end);
 }
 
-/// Waiting with a limit of time, as servers do, neither loses nor repeats an event.
+/// A wait with a time limit, as servers use it, neither loses nor repeats an event.
 pub async fn a_dropped_wait_loses_nothing(harness: &impl Harness) {
     let store = harness.fresh().await;
     let start = store.current_rev().await.unwrap();
     let mut watch = store.watch(things(), start).await.unwrap();
     let mut told = Vec::new();
     for n in 0..20_u32 {
-        // Some of these waits are dropped while the write is on its way.
+        // Some of these waits are dropped while the write is in progress.
         let wait = tokio::time::timeout(Duration::from_micros(u64::from(n) * 50), watch.next());
         let name = n.to_string();
         let (batch, _) = tokio::join!(wait, create(&store, &name, &name));

@@ -1,4 +1,4 @@
-//! Puts and deletes.
+//! Checks of puts and deletes.
 
 use bytes::Bytes;
 use store::{At, Entry, Expect, Put, ReadError, Store, VALUE_BYTES_MAX, WatchError, WriteError};
@@ -8,7 +8,7 @@ use crate::shorthand::{
     create, delete, get, history, key, next, put, text, things, try_delete, update, value,
 };
 
-/// One counter for all keys, one step per write.
+/// All keys share one counter, which each write increments by one.
 pub async fn each_write_makes_the_next_revision(harness: &impl Harness) {
     let store = harness.fresh().await;
     let start = store.current_rev().await.unwrap();
@@ -21,12 +21,12 @@ pub async fn each_write_makes_the_next_revision(harness: &impl Harness) {
     let fourth = delete(&store, "b", second).await;
     assert_eq!(fourth, third.next());
     assert_eq!(store.current_rev().await, Ok(fourth));
-    // The same bytes again are a write like any other.
+    // A write of the same bytes is a write like any other.
     let fifth = update(&store, "a", "2", third).await;
     assert_eq!(fifth, fourth.next());
 }
 
-/// Creating what exists tells what exists.
+/// A create of an existing key fails with the existing entry.
 pub async fn creates_want_no_key(harness: &impl Harness) {
     let store = harness.fresh().await;
     let made = create(&store, "a", "1").await;
@@ -36,7 +36,7 @@ pub async fn creates_want_no_key(harness: &impl Harness) {
     assert_eq!(text(&store, "a").await.as_deref(), Some("1"));
 }
 
-/// Updating anything but the expected version tells the current one.
+/// An update that expects another version fails with the current one.
 pub async fn updates_want_the_expected_version(harness: &impl Harness) {
     let store = harness.fresh().await;
     let absent = put(&store, "a", "1", Expect::At(store.current_rev().await.unwrap())).await;
@@ -51,7 +51,7 @@ pub async fn updates_want_the_expected_version(harness: &impl Harness) {
     assert_eq!(text(&store, "a").await.as_deref(), Some("2"));
 }
 
-/// Deleting follows the same rule; what is not there can not be deleted.
+/// A delete follows the same rule, and an absent key cannot be deleted.
 pub async fn deletes_want_the_expected_version(harness: &impl Harness) {
     let store = harness.fresh().await;
     let first = create(&store, "a", "1").await;
@@ -68,7 +68,7 @@ pub async fn deletes_want_the_expected_version(harness: &impl Harness) {
     }
 }
 
-/// What did not happen leaves no trace: no revision, no event.
+/// A failed write makes no revision and no event.
 pub async fn failed_writes_use_no_revision(harness: &impl Harness) {
     let store = harness.fresh().await;
     let start = store.current_rev().await.unwrap();
@@ -87,7 +87,7 @@ pub async fn failed_writes_use_no_revision(harness: &impl Harness) {
     assert_eq!(history(&store, start).await.len(), 2);
 }
 
-/// A deleted key is forgotten: its next life has a `create_rev` of its own.
+/// A key that is created again after its deletion has a new `create_rev`.
 pub async fn a_key_created_again_starts_anew(harness: &impl Harness) {
     let store = harness.fresh().await;
     let first = create(&store, "a", "1").await;
@@ -98,7 +98,7 @@ pub async fn a_key_created_again_starts_anew(harness: &impl Harness) {
     assert_eq!((entry.create_rev, entry.mod_rev), (again, updated));
 }
 
-/// The largest value comes back whole, one more byte is refused, and nothing is a value too.
+/// A value of the largest size is stored, one more byte is refused, and an empty value is valid.
 pub async fn values_have_a_largest_size(harness: &impl Harness) {
     let store = harness.fresh().await;
     let of_size = |bytes: usize| Put {
@@ -118,7 +118,7 @@ pub async fn values_have_a_largest_size(harness: &impl Harness) {
     assert_eq!(store.put(of_size(bytes)).await, Err(WriteError::ValueTooLarge { bytes }));
 }
 
-/// After closing there are errors, not hangs.
+/// After closing, every operation fails and none hangs.
 pub async fn closing_ends_everything(harness: &impl Harness) {
     let store = harness.fresh().await;
     let made = create(&store, "a", "1").await;

@@ -1,18 +1,18 @@
-//! Which crate may depend on which.
+//! Checks the dependencies between the crates of the workspace.
 //!
-//! Arrows point inward: from what knows files and people to what knows only rules. A new arrow is
-//! a design change, so it takes a line here that a reviewer sees.
+//! Dependencies point inward: from crates that know files and users to crates that know only rules. A new
+//! dependency is a design change, so it needs a line here that a reviewer sees.
 
 use super::Finding;
 use super::packages::Package;
 use super::tree::File;
 
-/// The crates of ours that one crate may use.
+/// The crates of the workspace that one crate may use.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Row {
     from: &'static str,
     to: &'static [&'static str],
-    /// What its tests, examples and benches may use in addition.
+    /// The crates that only its tests, examples and benches may use.
     dev: &'static [&'static str],
 }
 
@@ -28,7 +28,8 @@ pub(super) const TABLE: &[Row] = &[
     row("persistent", &[]),
     row("authz", &["field-errors", "go-compat"]),
     row("cel", &["field-errors", "go-compat"]),
-    // The oracle knows the objects of the three, and their integration tests ask the oracle.
+    // The reference implementation uses the objects of the three authorizers, and their integration tests
+    // use the reference implementation.
     Row { from: "authz-abac", to: &["authz", "go-compat"], dev: &["authz-reference"] },
     Row {
         from: "authz-node",
@@ -217,7 +218,7 @@ pub(super) const TABLE: &[Row] = &[
             "store-embedded",
             "store-etcd",
         ],
-        // The program is what recorded scenarios are replayed against, and what starts on real members.
+        // The tests replay recorded scenarios against the program, and start it on real etcd members.
         dev: &["conformance", "etcd-testing", "fake-http"],
     },
     row(
@@ -243,7 +244,7 @@ pub(super) const TABLE: &[Row] = &[
             "fake-http",
         ],
     ),
-    // It knows the server and the webhooks as their clients do, and the authorizers as their callers do.
+    // The benchmarks use the server and the webhooks as clients, and the authorizers as callers.
     row(
         "bench",
         &[
@@ -270,7 +271,7 @@ pub(super) const TABLE: &[Row] = &[
     row("xtask", &[]),
 ];
 
-/// Every arrow must be in the table, and every entry of the table must be an arrow that exists.
+/// Every dependency must be in the table, and every entry of the table must be a dependency that exists.
 pub(super) fn check(packages: &[Package], table: &[Row]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for package in packages {
@@ -299,7 +300,7 @@ pub(super) fn check(packages: &[Package], table: &[Row]) -> Vec<Finding> {
             report(format!("there is no crate `{from}`"));
             continue;
         };
-        // An arrow that only tests use belongs into the other list.
+        // A dependency of tests alone belongs in the other list.
         for unused in to.iter().filter(|name| !package.uses.iter().any(|used| used == *name)) {
             report(format!("`{from}` does not depend on `{unused}`"));
         }
@@ -310,7 +311,7 @@ pub(super) fn check(packages: &[Package], table: &[Row]) -> Vec<Finding> {
     findings
 }
 
-/// A dependency that the manifest names must be named in the code too.
+/// A dependency in the manifest must be used in the code.
 pub(super) fn check_used(files: &[File], packages: &[Package]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for package in packages {
@@ -416,8 +417,8 @@ mod tests {
         );
     }
 
-    /// A cycle through normal dependencies is refused by cargo, but one in the table could let a
-    /// new arrow point outward unnoticed.
+    /// Cargo refuses a cycle of normal dependencies, but a cycle in the table would allow a new dependency
+    /// that points outward.
     #[test]
     fn the_table_only_points_to_rows_above() {
         for (idx, row) in TABLE.iter().enumerate() {

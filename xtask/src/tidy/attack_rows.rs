@@ -1,22 +1,22 @@
-//! Every lesson and every attack of `docs/attacks.md` has a test that names it, or says what is owed.
+//! Checks that every row of `docs/attacks.md` has a test that names it, or says which part is owed.
 //!
-//! A row is `| L7 | what must hold | tests |`. A test is `` `path/of/file.rs::function` ``; what is not
-//! built yet is `owed:` and the missing part. A row may have both.
+//! A row is `| L7 | what must hold | tests |`. A test is `` `path/of/file.rs::function` ``. A part that does
+//! not exist yet is `owed:` and its name. A row may have both.
 
 use super::Finding;
 use super::tree::File;
 
-/// The table.
+/// The document with the tables.
 const TABLE: &str = "docs/attacks.md";
-/// The series of rows, and how many rows each has.
+/// The series of rows, and the number of rows of each.
 const SERIES: [(&str, usize); 2] = [("L", 32), ("A", 25)];
-/// What stands before the name of a part that does not exist yet.
+/// The text before the name of a part that does not exist yet.
 const OWED: &str = "owed:";
 
-/// A line of the table.
+/// One row of a table.
 struct Row<'a> {
     id: &'a str,
-    /// 1-based.
+    /// The number of the line, from 1.
     line: usize,
     sentence: &'a str,
     held_by: &'a str,
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     const FILE: &str = "\
-/// L1: it holds.
+/// L1: the rule holds.
 #[tokio::test(flavor = \"multi_thread\")]
 async fn holds() {}
 

@@ -1,9 +1,9 @@
-//! Code that says the work is not done.
+//! Finds code that is not finished.
 
 use super::Finding;
 use super::tree::File;
 
-/// Beginnings of code, and why they may not stay.
+/// The beginnings of banned code, and the reason for each.
 const BANNED: [(&str, &str); 4] = [
     ("todo!", "unfinished code"),
     ("unimplemented!", "unfinished code"),
@@ -11,7 +11,7 @@ const BANNED: [(&str, &str); 4] = [
     ("#[ignore", "a test that does not run proves nothing"),
 ];
 
-/// Looks at code only: comments and texts may speak of anything.
+/// Checks code only: comments and literals may contain these words.
 pub(super) fn check(files: &[File]) -> Vec<Finding> {
     files.iter().filter(|file| file.is_rust()).flat_map(check_file).collect()
 }
@@ -30,7 +30,7 @@ fn check_file(file: &File) -> Vec<Finding> {
     findings
 }
 
-/// Whether `token` occurs other than as the end of a longer name.
+/// Whether `token` occurs and is not the end of a longer name.
 fn contains_token(line: &str, token: &str) -> bool {
     line.match_indices(token).any(|(at, _)| {
         let before = line[..at].chars().next_back();

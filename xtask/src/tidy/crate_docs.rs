@@ -1,13 +1,13 @@
-//! Each crate says what it owns and what it must not know.
+//! Checks that the documentation of each crate says what it owns and what it must not know.
 
 use super::Finding;
 use super::packages::Package;
 use super::tree::File;
 
-/// What the crate documentation of every library must say.
+/// The lines that the crate documentation of every library must contain.
 const LINES: [&str; 2] = ["//! Owns:", "//! Must not know:"];
 
-/// Libraries need the two lines; a crate that is only a program needs documentation at all.
+/// Checks that libraries have the two lines, and that programs have documentation.
 pub(super) fn check(files: &[File], packages: &[Package]) -> Vec<Finding> {
     packages.iter().flat_map(|package| check_crate(files, package)).collect()
 }

@@ -6,13 +6,13 @@ use super::tree::File;
 /// The file of that function.
 const DIAL: &str = "crates/https-client/src/tcp_dial.rs";
 
-/// The product's other crate that connects: to etcd, at the endpoints of a flag.
+/// The other crate of the product that connects: to etcd, at the endpoints of a flag.
 const OTHERS: [&str; 1] = ["crates/store-etcd/"];
 
 /// Words that resolve a name or open a connection.
 const WORDS: [&str; 4] = ["TcpStream::connect", "lookup_host", "to_socket_addrs", "HttpConnector"];
 
-/// Looks for connections that do not go through `dial`.
+/// Finds connections that do not use the dial function.
 pub(super) fn check(files: &[File]) -> Vec<Finding> {
     files.iter().filter(|file| is_product(&file.path)).flat_map(check_file).collect()
 }

@@ -3,7 +3,7 @@
 use super::Finding;
 use super::tree::File;
 
-/// The places of the server that execute: folders end in a slash.
+/// The files and folders of the server that execute requests; folders end with a slash.
 const EXECUTING: [&str; 8] = [
     "crates/server/src/rest/",
     "crates/server/src/admission/",
@@ -15,19 +15,20 @@ const EXECUTING: [&str; 8] = [
     "crates/server/src/review.rs",
 ];
 
-/// Words by which an HTTP method is read.
+/// Words that read an HTTP method.
 const METHOD: [&str; 2] = ["Method", "parts.method"];
 
-/// Looks for HTTP methods where requests are executed.
+/// Finds HTTP methods in code that executes requests. An entry of the list that matches no file is an error
+/// too, so that a renamed folder does not escape the rule.
 pub(super) fn check(files: &[File]) -> Vec<Finding> {
-    files.iter().filter(|file| is_executing(&file.path)).flat_map(check_file).collect()
+    let executing = files.iter().filter(|file| EXECUTING.iter().any(|own| covers(own, &file.path)));
+    let missing = EXECUTING.iter().filter(|own| !files.iter().any(|file| covers(own, &file.path)));
+    let missing = missing.map(|own| Finding::error(own, "is executing code and does not exist"));
+    executing.flat_map(check_file).chain(missing).collect()
 }
 
-fn is_executing(path: &str) -> bool {
-    EXECUTING.iter().any(|own| match own.ends_with('/') {
-        true => path.starts_with(own),
-        false => path == *own,
-    })
+fn covers(own: &str, path: &str) -> bool {
+    if own.ends_with('/') { path.starts_with(own) } else { path == own }
 }
 
 fn check_file(file: &File) -> Vec<Finding> {
@@ -48,11 +49,19 @@ mod tests {
     #[test]
     fn a_method_in_executing_code_is_found_and_elsewhere_it_is_not() {
         let text = "use http::Method;\n// Method\nmatch self.parts.method {\nlet method_of = 1;\n";
-        let lines = |path: &str| -> Vec<Option<usize>> {
-            check(&[File::new(path, text)]).into_iter().map(|finding| finding.line).collect()
+        let lines = |path: &str| -> Vec<usize> {
+            let findings = check(&[File::new(path, text)]);
+            findings.into_iter().filter_map(|finding| finding.line).collect()
         };
-        assert_eq!(lines("crates/server/src/rest/update.rs"), [Some(1), Some(3)]);
-        assert_eq!(lines("crates/server/src/loopback.rs"), [Some(1), Some(3)]);
+        assert_eq!(lines("crates/server/src/rest/update.rs"), [1, 3]);
+        assert_eq!(lines("crates/server/src/loopback.rs"), [1, 3]);
         assert!(lines("crates/server/src/request.rs").is_empty());
+    }
+
+    #[test]
+    fn an_entry_of_the_list_without_a_file_is_found() {
+        let findings = check(&[File::new("crates/server/src/rest/get.rs", "")]);
+        assert_eq!(findings.len(), EXECUTING.len() - 1);
+        assert!(findings.iter().all(|finding| finding.line.is_none()));
     }
 }

@@ -1,24 +1,24 @@
-//! A file has one subject; a long one usually has two.
+//! Checks the length of files: a file has one subject, and a long file usually has two.
 
 use super::Finding;
 use super::tree::File;
 
-/// From here on, somebody should ask which second subject moved in.
+/// Above this number of lines a warning asks for the second subject.
 const LINES_BEFORE_WARNING: usize = 500;
-/// Past this a file is refused.
+/// Above this number of lines a file is an error.
 const LINES_MAX: usize = 800;
 
-/// A file that may be longer than [`LINES_MAX`], up to the length it had when it was listed.
+/// A file that may be longer than [`LINES_MAX`], up to its length when it was listed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Exception {
     path: &'static str,
     lines_max: usize,
 }
 
-/// This list only shrinks: an entry that is no longer needed is an error too.
+/// The list only shrinks: an entry that is no longer needed is an error too.
 pub(super) const EXCEPTIONS: &[Exception] = &[];
 
-/// Checks source files; tests and their data may be as long as their cases need.
+/// Checks source files. Tests and their data may have any length.
 pub(super) fn check(files: &[File], exceptions: &[Exception]) -> Vec<Finding> {
     let mut findings: Vec<Finding> = files
         .iter()

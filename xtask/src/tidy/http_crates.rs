@@ -1,18 +1,18 @@
-//! Few crates know hyper, and the others do not reach it through them.
+//! Checks that few crates depend on hyper, directly or through other crates.
 
 use super::Finding;
 use super::packages::Package;
 
-/// The packages that this rule is about.
+/// The packages that this rule covers.
 const HTTP: [&str; 4] = ["h2", "hyper", "hyper-util", "tonic"];
 
-/// The crates that may depend on hyper itself, and what for.
+/// The crates that may depend on hyper directly, and for what.
 const USERS: &[(&str, &str)] = &[
     ("https-client", "calls webhooks and token services"),
     ("https-server", "accepts connections"),
     ("store-etcd", "calls etcd"),
     ("server", "turns requests into values and values into answers"),
-    // They stand in for clients, for servers or for webhooks.
+    // The following crates replace clients, servers or webhooks in tests.
     ("admission-webhook", "an example of a webhook"),
     ("conformance", "replays recorded requests"),
     ("fake-http", "answers instead of a real server"),
@@ -20,10 +20,10 @@ const USERS: &[(&str, &str)] = &[
     ("bench", "answers as a webhook"),
 ];
 
-/// The crates that reach hyper through one of those.
+/// The crates that depend on hyper through one of those.
 const REACH: &[&str] = &["admission-hooks", "authz-reload", "cli", "kubeconfig", "metrics"];
 
-/// Both lists only shrink: an entry that is no longer needed is an error too.
+/// Checks both lists, which only shrink: an entry that is no longer needed is an error too.
 pub(super) fn check(packages: &[Package]) -> Vec<Finding> {
     let users: Vec<&str> = USERS.iter().map(|(name, _)| *name).collect();
     check_lists(packages, &users, REACH)
@@ -62,7 +62,8 @@ fn uses_http(package: &Package) -> bool {
     package.outside_uses.iter().any(|name| HTTP.contains(&name.as_str()))
 }
 
-/// Whether a crate depends on hyper, itself or through crates of ours. Cargo refuses cycles of these.
+/// Whether a crate depends on hyper, directly or through crates of the workspace. Cargo refuses cycles of
+/// these.
 fn reaches_http(package: &Package, packages: &[Package]) -> bool {
     uses_http(package)
         || package.uses.iter().any(|name| {

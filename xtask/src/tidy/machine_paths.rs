@@ -1,15 +1,15 @@
-//! No path of a particular machine: it works for one person and tells where they work.
+//! Finds paths of a particular machine, which work for one person only and show where that person works.
 
 use super::Finding;
 use super::tree::File;
 
-/// Top folders in which people and build machines keep checkouts and scratch files.
+/// Top-level folders in which people and build machines keep checkouts and scratch files.
 const FOLDERS: [&str; 5] = ["home", "root", "tmp", "Users", "work"];
 
-/// Files whose content others produced, so that any path in it is theirs.
+/// Files that others produce, whose paths are not ours.
 const DATA: [&str; 4] = [".jsonl", ".lock", ".sum", ".svg"];
 
-/// Looks at every text file that we write ourselves.
+/// Checks every text file that we write ourselves.
 pub(super) fn check(files: &[File]) -> Vec<Finding> {
     files
         .iter()
@@ -31,7 +31,7 @@ fn check_file(file: &File) -> Vec<Finding> {
     findings
 }
 
-/// Whether an absolute path begins with `folder`, rather than containing it further down.
+/// Whether an absolute path begins with `folder`, and does not contain it further down.
 fn mentions(line: &str, folder: &str) -> bool {
     line.match_indices(folder).any(|(at, _)| {
         let before = line[..at].chars().next_back();
@@ -43,7 +43,7 @@ fn mentions(line: &str, folder: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// Written in two parts, or this file would be the first finding.
+    /// The path is written in two parts, because otherwise this file would be a finding.
     fn in_folder(folder: &str) -> String {
         format!("see `/{folder}/ana/portcullis`\n")
     }

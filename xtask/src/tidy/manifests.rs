@@ -1,10 +1,10 @@
-//! Each crate is internal, is named like its folder, and inherits the lints of the workspace.
+//! Checks that each crate is internal, has the name of its folder, and inherits the lints of the workspace.
 
 use super::Finding;
 use super::packages::Package;
 use super::tree::File;
 
-/// Checks what cargo reports and the one thing it does not report: inherited lints.
+/// Checks the metadata of cargo, and the inherited lints, which the metadata does not contain.
 pub(super) fn check(files: &[File], packages: &[Package]) -> Vec<Finding> {
     packages.iter().flat_map(|package| check_crate(files, package)).collect()
 }

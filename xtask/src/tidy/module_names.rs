@@ -1,13 +1,13 @@
-//! A module is named for its subject.
+//! Checks that modules are named for their subject.
 
 use super::Finding;
 use super::tree::File;
 
-/// Names that say what kind of thing is inside, or nothing, instead of what it is about.
+/// Names that describe the kind of the content, or nothing, instead of its subject.
 const BANNED: [&str; 9] =
     ["util", "utils", "helper", "helpers", "common", "misc", "stuff", "traits", "impls"];
 
-/// Looks at files, folders and inline modules.
+/// Checks files, folders and inline modules.
 pub(super) fn check(files: &[File]) -> Vec<Finding> {
     files.iter().filter(|file| file.is_rust()).flat_map(check_file).collect()
 }
@@ -25,7 +25,7 @@ fn check_file(file: &File) -> Vec<Finding> {
         }
     }
     for (idx, line) in file.code().lines().enumerate() {
-        // `mod util;` is already found by its file.
+        // The check of files already finds `mod util;`.
         if let Some(name) = inline_module(line)
             && BANNED.contains(&name)
         {
@@ -55,7 +55,7 @@ mod tests {
     #[test]
     fn subjects_pass() {
         assert!(messages("crates/a/src/backoff.rs", "mod tests {\n}\nmod glob;\n").is_empty());
-        // Words that only contain a banned one, and files that are not ours to name.
+        // Words that only contain a banned one, and files that others name, pass.
         assert!(messages("crates/a/src/commonwealth.rs", "").is_empty());
         assert!(messages("crates/a/testdata/common.yaml", "").is_empty());
     }

@@ -1,4 +1,4 @@
-//! The crates of the workspace, as cargo sees them.
+//! Reads the crates of the workspace from cargo.
 
 use std::path::Path;
 
@@ -11,21 +11,21 @@ use crate::process;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Package {
     pub(super) name: String,
-    /// Folder of the manifest, relative to the root.
+    /// The folder of the manifest, relative to the root.
     pub(super) folder: String,
     pub(super) version: String,
     /// Whether the crate can be uploaded to a registry.
     pub(super) is_publishable: bool,
-    /// Crates of this workspace it depends on; build scripts count as normal use.
+    /// The crates of this workspace that it depends on, also for its build script.
     pub(super) uses: Vec<String>,
     /// Crates of this workspace that only its tests, examples and benches depend on.
     pub(super) dev_uses: Vec<String>,
-    /// Packages of others that it depends on, other than for its tests.
+    /// The packages of others that it depends on, except for its tests.
     pub(super) outside_uses: Vec<String>,
 }
 
-/// Asks cargo, without touching the network or the build folder.
-pub(super) fn of_workspace(root: &Path) -> anyhow::Result<Vec<Package>> {
+/// Runs `cargo metadata`, without the network.
+pub(super) fn read_workspace(root: &Path) -> anyhow::Result<Vec<Package>> {
     let args = ["metadata", "--format-version", "1", "--no-deps", "--offline"];
     let output = process::command("cargo", &args).output().context("cannot start cargo")?;
     ensure!(
@@ -47,7 +47,7 @@ fn parse_package(package: &Value, root: &Path) -> Option<Package> {
     for dependency in package["dependencies"].as_array()? {
         let name = dependency["name"].as_str()?.to_owned();
         let is_dev = dependency["kind"].as_str() == Some("dev");
-        // Only crates of ours are found by path.
+        // Only crates of this workspace have a path.
         match (dependency["path"].is_string(), is_dev) {
             (true, false) => uses.push(name),
             (true, true) => dev_uses.push(name),

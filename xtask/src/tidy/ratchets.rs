@@ -1,8 +1,8 @@
-//! Habits that the tree still has in places, each with a count that may only fall.
+//! Counts habits that the tree still has; a count may only fall.
 //!
-//! `xtask/ratchets.txt` holds the highest count that is allowed for each rule in each part of the
-//! tree (a crate, or a file or folder of the root). A higher count is an error. A lower one is a
-//! warning until `cargo xtask tidy --update-ratchets` writes it down.
+//! `xtask/ratchets.txt` has the allowed count for each rule in each part of the tree (a crate, or a file or
+//! folder of the root). A higher count is an error. A lower count is a warning until `cargo xtask tidy
+//! --update-ratchets` writes it to the file.
 
 mod marks;
 mod short_docs;
@@ -25,7 +25,7 @@ const HEADER: &str = "\
 # `cargo xtask tidy --update-ratchets` rewrites this file and refuses a higher total.
 ";
 
-/// How many places of a finding are named.
+/// The number of places that a finding names.
 const PLACES_MAX: usize = 12;
 
 /// One habit that is counted.
@@ -52,7 +52,7 @@ const RULES: [Rule; 4] = [
     },
 ];
 
-/// What rules know of the tree beyond one file.
+/// The facts about the tree that rules need besides one file.
 struct Tree {
     /// The ids of the rows of `docs/attacks.md`, which comments may cite.
     attack_ids: BTreeSet<String>,

@@ -1,10 +1,10 @@
-//! A crate shows its public items one by one.
+//! Checks that a crate exports its public items one by one.
 
 use super::Finding;
 use super::tree::File;
 
-/// No `pub use path::*`: a reader of `lib.rs` should see every public name, and a new item should
-/// not become public by accident.
+/// Finds `pub use path::*`. A reader of `lib.rs` should see every public name, and a new item should not
+/// become public by accident.
 pub(super) fn check(files: &[File]) -> Vec<Finding> {
     files.iter().filter(|file| file.is_rust()).flat_map(check_file).collect()
 }

@@ -1,9 +1,9 @@
-//! Rust source without its comments and texts.
+//! Removes comments and literals from Rust source.
 
 /// Replaces comments, and the content of string and character literals, by spaces.
 ///
-/// Line breaks stay, so that line numbers of the result are those of the source. Rules that look
-/// for words in code would otherwise find them in prose about the rules.
+/// Line breaks stay, so line numbers stay too. Rules that search for words in code would otherwise find them
+/// in prose about the rules.
 pub(super) fn code_only(source: &str) -> String {
     let chars: Vec<char> = source.chars().collect();
     let mut code = String::with_capacity(source.len());
@@ -21,7 +21,7 @@ pub(super) fn code_only(source: &str) -> String {
     code
 }
 
-/// Where the comment or literal that begins at `at` ends; `at` itself when none begins there.
+/// The end of the comment or literal that begins at `at`; `at` itself if none begins there.
 fn end_of_prose(chars: &[char], at: usize) -> usize {
     let rest = &chars[at..];
     let length = match rest {
@@ -35,7 +35,8 @@ fn end_of_prose(chars: &[char], at: usize) -> usize {
     at + length
 }
 
-/// Whether the `r` at `at` is not the end of a name; `br` and `cr` are prefixes of literals too.
+/// Whether the `r` at `at` begins a token and is not the end of a name; `br` and `cr` are prefixes of
+/// literals too.
 fn begins_token(chars: &[char], at: usize) -> bool {
     let is_name =
         |idx: usize| chars.get(idx).is_some_and(|c: &char| c.is_alphanumeric() || *c == '_');
@@ -48,7 +49,7 @@ fn begins_token(chars: &[char], at: usize) -> bool {
     }
 }
 
-/// Length of a block comment; they nest.
+/// The length of a block comment; block comments nest.
 fn block_comment(rest: &[char]) -> usize {
     let (mut depth, mut at) = (0_usize, 0);
     while at < rest.len() {
@@ -70,7 +71,7 @@ fn block_comment(rest: &[char]) -> usize {
     rest.len()
 }
 
-/// Length of a literal with escapes, up to and including the closing quote.
+/// The length of a literal with escapes, including the closing quote.
 fn quoted(rest: &[char], quote: char) -> usize {
     let mut at = 1;
     while let Some(&c) = rest.get(at) {
@@ -83,7 +84,7 @@ fn quoted(rest: &[char], quote: char) -> usize {
     rest.len()
 }
 
-/// Length of `r"..."` or `r#"..."#`; `None` for a raw identifier such as `r#type`.
+/// The length of `r"..."` or `r#"..."#`; `None` for a raw identifier such as `r#type`.
 fn raw_string(rest: &[char]) -> Option<usize> {
     let n_hashes = rest[1..].iter().take_while(|&&c| c == '#').count();
     let begin = 1 + n_hashes;

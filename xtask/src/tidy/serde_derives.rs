@@ -1,11 +1,11 @@
-//! Types of the wire derive serde and are converted at once; types of the domain do not derive it.
+//! Checks that only wire types derive serde. They are converted at once, and domain types do not derive it.
 
 use super::Finding;
 use super::tree::File;
 
-/// The crates that write or read documents of others with derived code, and which documents.
+/// The crates that read or write documents with derived code, and which documents.
 ///
-/// This list only shrinks: an entry that is no longer needed is an error too.
+/// The list only shrinks: an entry that is no longer needed is an error too.
 const ALLOWED: &[(&str, &str)] = &[
     ("crates/access-reviews", "the access reviews in answers"),
     ("crates/admission-hooks", "AdmissionReview, and the answers of webhooks"),
@@ -16,10 +16,10 @@ const ALLOWED: &[(&str, &str)] = &[
     ("crates/server", "the record by which servers of one store know each other"),
 ];
 
-/// The words of a derive.
+/// The names of the derive macros.
 const DERIVES: [&str; 2] = ["Serialize", "Deserialize"];
 
-/// Looks for derives of serde in the product outside the crates that may have them.
+/// Finds serde derives of the product outside of the listed crates.
 pub(super) fn check(files: &[File]) -> Vec<Finding> {
     check_list(files, ALLOWED)
 }
@@ -55,7 +55,7 @@ fn is_product(path: &str) -> bool {
         && !path.ends_with("/tests.rs")
 }
 
-/// The lines of derives of serde; a derive may have several lines.
+/// The lines of serde derives; a derive may have several lines.
 fn derive_lines(code: &str) -> Vec<usize> {
     let product = code.split("#[cfg(test)]").next().unwrap_or_default();
     let derives = product.match_indices("derive(").filter(|(at, _)| {

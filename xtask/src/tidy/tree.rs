@@ -1,4 +1,4 @@
-//! The text files of the repository.
+//! Reads the text files of the repository.
 
 use std::cell::OnceCell;
 use std::fs;
@@ -8,17 +8,17 @@ use anyhow::Context;
 
 use super::rust_text::code_only;
 
-/// One text file.
+/// One text file of the repository.
 #[derive(Debug)]
 pub(super) struct File {
-    /// Relative to the root, with `/` between folders.
+    /// The path relative to the root, with `/` between folders.
     pub(super) path: String,
     pub(super) text: String,
     code: OnceCell<String>,
 }
 
 impl File {
-    /// Whether this is Rust source.
+    /// Whether the file is Rust source.
     pub(super) fn is_rust(&self) -> bool {
         self.path.ends_with(".rs")
     }
@@ -36,9 +36,8 @@ impl File {
 
 /// Reads every text file below `root`, ordered by path.
 ///
-/// Left out are what the repository's `.gitignore` names, git's own folder, build output, and
-/// files that are not UTF-8. The list does not come from git, so that the rules also hold in an
-/// unpacked archive.
+/// It skips the paths of `.gitignore`, the folder of git, build output, and files that are not UTF-8. The
+/// list does not come from git, so that the rules also work in an unpacked archive.
 pub(super) fn read(root: &Path) -> anyhow::Result<Vec<File>> {
     let gitignore = fs::read_to_string(root.join(".gitignore")).unwrap_or_default();
     let mut files = Vec::new();
@@ -68,7 +67,8 @@ pub(super) fn read(root: &Path) -> anyhow::Result<Vec<File>> {
     Ok(files)
 }
 
-/// Understands the two forms our `.gitignore` uses: `/path/from/root` and `*.suffix`.
+/// Whether a path is skipped. It understands the two forms that our `.gitignore` uses: `/path/from/root` and
+/// `*.suffix`.
 fn is_left_out(path: &str, gitignore: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     matches!(name, ".git" | "target")
@@ -106,7 +106,7 @@ mod tests {
     fn the_tree_contains_this_very_file() {
         let files = read(&process::workspace_root()).unwrap();
         let this = files.iter().find(|file| file.path == "xtask/src/tidy/tree.rs").unwrap();
-        assert!(this.is_rust() && this.text.starts_with("//! The text files"));
+        assert!(this.is_rust() && this.text.starts_with("//! Reads the text files"));
         assert_eq!(this.segments().next_back(), Some("tree.rs"));
     }
 }

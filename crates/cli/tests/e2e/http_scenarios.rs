@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use conformance::REPOSITORY_VECTORS;
 use conformance::http::{
-    ALL_SUITES, Endpoint, HttpOptions, HttpReport, Ratchet, ServerUnderTest, folder_of, run_http,
+    ALL_SUITES, Endpoint, HttpOptions, HttpReport, Ratchet, ServerUnderTest, http_folder, run_http,
 };
 use serde_json::{Value, json};
 
@@ -31,7 +31,7 @@ fn options(vectors: &Path, server: ServerUnderTest) -> HttpOptions {
 #[test]
 fn scenarios_listed_as_passing_pass() {
     let vectors = Path::new(REPOSITORY_VECTORS);
-    let ratchet = Ratchet::read(&folder_of(vectors)).unwrap();
+    let ratchet = Ratchet::read(&http_folder(vectors)).unwrap();
     assert!(ratchet.ids().len() >= 300, "the list lost its scenarios");
     let only = Some(ratchet.ids().clone());
     let reports = run_http(&HttpOptions { only, ..options(vectors, program()) }).unwrap();

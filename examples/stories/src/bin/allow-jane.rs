@@ -1,17 +1,16 @@
-//! Stories 5 and 6: jane may do everything; the interesting part is what the service is sent, and
-//! whether it is asked at all.
+//! Stories 5 and 6: the webhook allows everything for jane. The stories show which requests it receives.
 
 use std::error::Error;
 
-use stories::{Answer, Question, run};
+use stories::{Decision, ReviewSpec, run};
 
 fn main() -> Result<(), Box<dyn Error>> {
     run(decide)
 }
 
-fn decide(question: &Question) -> Answer {
-    match question.user.as_str() {
-        "jane" => Answer::Allow("jane is known".to_owned()),
-        _ => Answer::NoOpinion,
+fn decide(spec: &ReviewSpec) -> Decision {
+    match spec.user.as_str() {
+        "jane" => Decision::Allow("jane is known".to_owned()),
+        _ => Decision::NoOpinion,
     }
 }

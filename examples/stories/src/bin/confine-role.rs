@@ -1,8 +1,8 @@
-//! Story 4: contractors hold a powerful role, and may use it in their own namespaces only.
+//! Story 4: contractors have a powerful role, and may use it only in their own namespaces.
 
 use std::error::Error;
 
-use stories::{Answer, Question, run};
+use stories::{Decision, ReviewSpec, run};
 
 const OWN: &str = "sandbox-";
 
@@ -10,10 +10,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     run(decide)
 }
 
-fn decide(question: &Question) -> Answer {
-    let namespace = question.resource_attributes.as_ref().map_or("", |own| &own.namespace);
+fn decide(spec: &ReviewSpec) -> Decision {
+    let namespace = spec.resource_attributes.as_ref().map_or("", |own| &own.namespace);
     match namespace.starts_with(OWN) {
-        true => Answer::NoOpinion,
-        false => Answer::Deny(format!("contractors work in the namespaces {OWN}*")),
+        true => Decision::NoOpinion,
+        false => Decision::Deny(format!("contractors work in the namespaces {OWN}*")),
     }
 }

@@ -1,13 +1,13 @@
-//! Story 3: nobody does anything, but for system:masters, who are never sent here.
+//! Story 3: the webhook denies every request. The server does not ask it about `system:masters`.
 
 use std::error::Error;
 
-use stories::{Answer, Question, run};
+use stories::{Decision, ReviewSpec, run};
 
 fn main() -> Result<(), Box<dyn Error>> {
     run(decide)
 }
 
-fn decide(_: &Question) -> Answer {
-    Answer::Deny("the cluster is closed for maintenance".to_owned())
+fn decide(_: &ReviewSpec) -> Decision {
+    Decision::Deny("the cluster is closed for maintenance".to_owned())
 }

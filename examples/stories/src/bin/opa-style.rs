@@ -1,12 +1,12 @@
-//! Story 2: a general policy engine that is asked last, and about little.
+//! Story 2: a general policy engine that is the last of the chain and gets few requests.
 //!
-//! The rules stand for a policy in Rego: who may do what in `kube-system`.
+//! The rules stand for a policy in Rego about `kube-system`.
 
 use std::error::Error;
 
-use stories::{Answer, Question, run};
+use stories::{Decision, ReviewSpec, run};
 
-/// Who, which verb, which resource.
+/// The allowed user, verb and resource of each rule.
 const RULES: &[(&str, &str, &str)] = &[
     ("jane", "get", "configmaps"),
     ("jane", "list", "configmaps"),
@@ -17,14 +17,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     run(decide)
 }
 
-fn decide(question: &Question) -> Answer {
-    let Some(resource) = &question.resource_attributes else { return Answer::NoOpinion };
+fn decide(spec: &ReviewSpec) -> Decision {
+    let Some(resource) = &spec.resource_attributes else { return Decision::NoOpinion };
     let is_allowed = RULES.iter().any(|&(user, verb, name)| {
-        (question.user.as_str(), resource.verb.as_str(), resource.resource.as_str())
+        (spec.user.as_str(), resource.verb.as_str(), resource.resource.as_str())
             == (user, verb, name)
     });
     match is_allowed {
-        true => Answer::Allow("policy kube-system/readers".to_owned()),
-        false => Answer::NoOpinion,
+        true => Decision::Allow("policy kube-system/readers".to_owned()),
+        false => Decision::NoOpinion,
     }
 }

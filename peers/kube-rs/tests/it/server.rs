@@ -40,7 +40,7 @@ impl Server {
         server
     }
 
-    /// The administrator.
+    /// A client with the credentials of the administrator.
     pub(crate) async fn client(&self) -> Client {
         let kubeconfig = Kubeconfig::read_from(self.data.path().join("data/admin.kubeconfig"));
         let options = KubeConfigOptions::default();

@@ -1,4 +1,4 @@
-//! Hooks that answer at once, or after they have thought.
+//! Hooks that answer at once or after a delay, and their registration.
 
 use std::time::Duration;
 
@@ -9,25 +9,25 @@ use fake_http::{Answer, Authority, Leaf, Peer, Request, Script, ServerTls};
 use serde_json::{Value, json};
 
 use crate::server::client::Client;
-use crate::server::populate::administer;
+use crate::server::populate::send_as_admin;
 
-/// When hooks are asked.
+/// The admission phase in which hooks are called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
     Mutating,
     Validating,
 }
 
-/// A service that is all hooks.
-pub(super) struct HookSite {
+/// One fake service that answers for all hooks.
+pub(super) struct FakeHooks {
     peer: Peer,
     bundle: String,
 }
 
 const GROUP: &str = "/apis/admissionregistration.k8s.io/v1";
-/// Of the configuration whose hooks are asked.
+/// The name of the configuration whose hooks match.
 const NAME: &str = "bench";
-/// Of the configuration whose hooks are not.
+/// The name of the configuration whose hooks do not match.
 const OTHERS: &str = "others";
 
 impl Phase {
@@ -50,7 +50,7 @@ impl Phase {
     }
 }
 
-impl HookSite {
+impl FakeHooks {
     pub(super) fn start() -> anyhow::Result<Self> {
         let authority = Authority::new("bench")?;
         let tls = ServerTls::new(authority.issue(&Leaf::loopback())?);
@@ -58,22 +58,22 @@ impl HookSite {
         Ok(Self { peer, bundle: STANDARD.encode(authority.pem()) })
     }
 
-    /// Registers hooks for config maps.
+    /// Registers hooks that match config maps.
     pub(super) async fn register(
         &self,
         client: &Client,
         phase: Phase,
         n_hooks: usize,
-        thinking: Option<Duration>,
+        delay: Option<Duration>,
     ) -> anyhow::Result<()> {
-        let millis = thinking.unwrap_or_default().as_millis();
+        let millis = delay.unwrap_or_default().as_millis();
         let path = format!("/{}/{millis}", phase.name());
         let webhooks: Vec<Value> =
             (0..n_hooks).map(|n| self.webhook(&format!("h{n}"), &path, "configmaps")).collect();
         self.create(client, phase, NAME, &webhooks).await
     }
 
-    /// Registers hooks for what nobody creates.
+    /// Registers hooks for resources that the benchmark does not create.
     pub(super) async fn register_others(
         &self,
         client: &Client,
@@ -87,12 +87,12 @@ impl HookSite {
 
     pub(super) async fn remove(&self, client: &Client, phase: Phase) -> anyhow::Result<()> {
         let path = format!("{}/{NAME}", phase.path());
-        administer(client, "DELETE", &path, None, 200).await
+        send_as_admin(client, "DELETE", &path, None, 200).await
     }
 
     pub(super) async fn remove_others(&self, client: &Client) -> anyhow::Result<()> {
         let path = format!("{}/{OTHERS}", Phase::Validating.path());
-        administer(client, "DELETE", &path, None, 200).await
+        send_as_admin(client, "DELETE", &path, None, 200).await
     }
 
     async fn create(
@@ -108,7 +108,7 @@ impl HookSite {
             "metadata": {"name": name},
             "webhooks": webhooks,
         });
-        let created = administer(client, "POST", &phase.path(), Some(&configuration), 201).await;
+        let created = send_as_admin(client, "POST", &phase.path(), Some(&configuration), 201).await;
         created.with_context(|| format!("{} {}", webhooks.len(), phase.name()))
     }
 
@@ -127,7 +127,7 @@ impl HookSite {
     }
 }
 
-/// Allows; mutating hooks add a label.
+/// Allows the request; mutating hooks also add a label.
 fn answer(request: &Request) -> Answer {
     let review: Value = serde_json::from_slice(&request.body).unwrap_or_default();
     let mut response = json!({"uid": review["request"]["uid"], "allowed": true});

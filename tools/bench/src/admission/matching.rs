@@ -1,4 +1,4 @@
-//! How long it takes to find the hooks of a request among ten and among a thousand.
+//! Measures how long it takes to find the hooks that match a request, among ten to a thousand hooks.
 
 use std::hint::black_box;
 use std::path::Path;
@@ -13,28 +13,28 @@ use admission::{
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 
-/// How many hooks there are.
+/// The numbers of registered hooks.
 pub(super) const SIZES: [usize; 3] = [10, 100, 1_000];
-/// How many hooks are about deployments, however many there are.
+/// The number of hooks that match deployments, in every size.
 const N_MATCHING: usize = 3;
-/// Rounds that are measured; the median of several counts.
+/// The number of matches in one measurement; the result is the median of [`REPEATS`] measurements.
 const ROUNDS: u32 = 100_000;
 const REPEATS: usize = 9;
 
-/// What hooks are about, and the request is for: deployments in two groups.
+/// The groups and versions of deployments, which the request and the matching hooks are for.
 const VERSIONS: [(&str, &str); 3] =
     [("apps", "v1"), ("apps", "v1beta1"), ("extensions", "v1beta1")];
 
-/// The time a request takes among so many hooks.
+/// The time to match one request among this number of hooks.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Matched {
+pub(super) struct MatchingTime {
     pub(super) n_hooks: usize,
     pub(super) ours: Duration,
-    /// Kubernetes' own; absent where there is no Go.
+    /// The time of the matcher of Kubernetes; `None` without a Go toolchain.
     pub(super) upstream: Option<Duration>,
 }
 
-pub(super) fn run(is_quick: bool) -> anyhow::Result<Vec<Matched>> {
+pub(super) fn run(is_quick: bool) -> anyhow::Result<Vec<MatchingTime>> {
     let rounds = if is_quick { 10 } else { ROUNDS };
     let equivalents = VERSIONS.map(|(group, version)| EquivalentResource {
         resource: GroupVersionResource { group, version, resource: "deployments" },
@@ -79,12 +79,12 @@ pub(super) fn run(is_quick: bool) -> anyhow::Result<Vec<Matched>> {
             .collect();
         times.sort_unstable();
         let ours = times.get(REPEATS / 2).copied().unwrap_or_default();
-        matched.push(Matched { n_hooks, ours, upstream: upstream.get(idx).copied() });
+        matched.push(MatchingTime { n_hooks, ours, upstream: upstream.get(idx).copied() });
     }
     Ok(matched)
 }
 
-/// A snapshot of so many hooks: each is about a resource of its own, but for the few that match.
+/// A snapshot of this number of hooks. Each hook is for a resource of its own, except the few that match.
 fn snapshot_of(n_hooks: usize) -> Snapshot {
     let configurations = (0..n_hooks).map(|idx| {
         let resource = match idx {
@@ -108,7 +108,8 @@ fn snapshot_of(n_hooks: usize) -> Snapshot {
     Snapshot::new(&configurations.collect::<Vec<_>>())
 }
 
-/// The same hooks and the same request in the matcher of Kubernetes, in nanoseconds a request.
+/// Measures the matcher of Kubernetes with the same hooks and the same request. Returns the time of one
+/// request.
 fn upstream(rounds: u32) -> anyhow::Result<Vec<Duration>> {
     let sizes: Vec<String> = SIZES.iter().map(ToString::to_string).collect();
     let output = Command::new("go")

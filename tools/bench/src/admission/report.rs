@@ -1,55 +1,55 @@
-//! The tables of dynamic admission, and what was promised.
+//! The tables of the benchmark of dynamic admission, and its promises.
 
 use std::fmt::Write as _;
 use std::time::Duration;
 
 use crate::numbers::{duration, ratio, thousands};
 
-use super::matching::Matched;
-use crate::server::load::Outcome;
+use super::matching::MatchingTime;
+use crate::server::load::LoadResult;
 use crate::targets::{self, Target};
 
-/// What creates came to with some hooks.
+/// The measurements of creates with some hooks.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Passed {
+pub(super) struct HookedCreates {
     pub(super) name: String,
     pub(super) n_connections: usize,
-    pub(super) outcomes: Vec<Outcome>,
+    pub(super) results: Vec<LoadResult>,
 }
 
-/// Creates with the barrier and without, in turns.
+/// The measurements of creates with the barrier and without it, in turns.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Overhead {
     pub(super) store: &'static str,
-    pub(super) barrier: Vec<Outcome>,
-    pub(super) none: Vec<Outcome>,
+    pub(super) barrier: Vec<LoadResult>,
+    pub(super) none: Vec<LoadResult>,
 }
 
-/// Everything that was measured.
+/// All measurements of the benchmark.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Report {
-    pub(super) matching: Vec<Matched>,
-    pub(super) passed: Vec<Passed>,
+    pub(super) matching: Vec<MatchingTime>,
+    pub(super) passed: Vec<HookedCreates>,
     pub(super) overheads: Vec<Overhead>,
 }
 
-/// What matching may take at a thousand hooks, and how much more than at ten.
+/// The limit for matching among a thousand hooks, and for its growth from ten hooks.
 const MATCHING_MAX: Duration = Duration::from_micros(2);
 const MATCHING_GROWTH_MAX: f64 = 2.0;
-/// How much longer ten hooks may take than one.
+/// The limit for the time of ten parallel hooks as a multiple of that of one.
 const PARALLEL_MAX: f64 = 1.5;
-/// What share of creates the barrier may cost, by store.
+/// The limit for the share of creates that the barrier costs, by store.
 const OVERHEAD_MAX: [(&str, f64); 2] = [("embedded", 0.05), ("etcd", 0.20)];
 
-impl Passed {
-    fn median(&self) -> Option<Outcome> {
-        median(&self.outcomes)
+impl HookedCreates {
+    fn median(&self) -> Option<LoadResult> {
+        median(&self.results)
     }
 }
 
 impl Overhead {
-    /// The share of creates that the barrier costs, in the median of the rounds; less than nothing
-    /// where runs differ more than the two.
+    /// The share of creates that the barrier costs, in the median of the rounds. It is negative if the noise
+    /// of the runs is larger than the cost.
     fn share(&self) -> f64 {
         let pairs = self.barrier.iter().zip(&self.none);
         let mut shares: Vec<f64> =
@@ -59,9 +59,9 @@ impl Overhead {
     }
 }
 
-/// The outcome in the middle by requests a second.
-fn median(outcomes: &[Outcome]) -> Option<Outcome> {
-    let mut sorted = outcomes.to_vec();
+/// The median by requests per second.
+fn median(results: &[LoadResult]) -> Option<LoadResult> {
+    let mut sorted = results.to_vec();
     sorted.sort_by(|a, b| a.per_second.total_cmp(&b.per_second));
     sorted.get(sorted.len() / 2).copied()
 }
@@ -69,7 +69,7 @@ fn median(outcomes: &[Outcome]) -> Option<Outcome> {
 impl Report {
     pub(super) fn render(&self) -> String {
         let mut text = String::new();
-        // A String takes whatever is written to it.
+        // Writing to a `String` never fails.
         let _ = self.write(&mut text);
         text.push_str(&targets::render(&self.targets()));
         text
@@ -89,14 +89,14 @@ impl Report {
         writeln!(out, "\n| create a ConfigMap through | connections | a second | p50 | p99 |")?;
         writeln!(out, "|---|---|---|---|---|")?;
         for own in &self.passed {
-            let Some(outcome) = own.median() else { continue };
-            let (p50, p99) = (outcome.p50.as_nanos() as f64, outcome.p99.as_nanos() as f64);
+            let Some(result) = own.median() else { continue };
+            let (p50, p99) = (result.p50.as_nanos() as f64, result.p99.as_nanos() as f64);
             writeln!(
                 out,
                 "| {} | {} | {} | {} | {} |",
                 own.name,
                 own.n_connections,
-                thousands(outcome.per_second as u64),
+                thousands(result.per_second as u64),
                 duration(p50),
                 duration(p99),
             )?;
@@ -104,8 +104,8 @@ impl Report {
         writeln!(out, "\n| store | creates a second, barrier | polling | the barrier costs |")?;
         writeln!(out, "|---|---|---|---|")?;
         for own in &self.overheads {
-            let rate = |outcomes: &[Outcome]| {
-                median(outcomes).map_or_else(String::new, |own| thousands(own.per_second as u64))
+            let rate = |results: &[LoadResult]| {
+                median(results).map_or_else(String::new, |own| thousands(own.per_second as u64))
             };
             let (with, without) = (rate(&own.barrier), rate(&own.none));
             writeln!(out, "| {} | {with} | {without} | {:.1} % |", own.store, own.share() * 100.0)?;
@@ -129,12 +129,12 @@ impl Report {
                 is_met: growth <= MATCHING_GROWTH_MAX,
             });
         }
-        let thinking = |n_hooks: &str| {
+        let delay = |n_hooks: &str| {
             let named =
-                |own: &&Passed| own.name.starts_with(n_hooks) && own.name.contains("thinks");
-            self.passed.iter().find(named).and_then(Passed::median)
+                |own: &&HookedCreates| own.name.starts_with(n_hooks) && own.name.contains("thinks");
+            self.passed.iter().find(named).and_then(HookedCreates::median)
         };
-        if let (Some(one), Some(ten)) = (thinking("1 "), thinking("10 ")) {
+        if let (Some(one), Some(ten)) = (delay("1 "), delay("10 ")) {
             let factor = ten.p50.as_secs_f64() / one.p50.as_secs_f64();
             targets.push(Target {
                 promise: "ten validating hooks take at most 1.5 times as long as one".to_owned(),
@@ -163,26 +163,26 @@ impl Report {
 mod tests {
     use super::*;
 
-    fn outcome(per_second: f64, p50: u64) -> Outcome {
+    fn result(per_second: f64, p50: u64) -> LoadResult {
         let p50 = Duration::from_micros(p50);
-        Outcome { per_second, p50, p99: p50, server_time: p50 }
+        LoadResult { per_second, p50, p99: p50, server_time: p50 }
     }
 
     fn report(barrier: f64, growth: u64, ten: u64) -> Report {
-        let matched = |n_hooks, nanos| Matched {
+        let matched = |n_hooks, nanos| MatchingTime {
             n_hooks,
             ours: Duration::from_nanos(nanos),
             upstream: Some(Duration::from_micros(5)),
         };
-        let passed = |name: &str, p50| Passed {
+        let passed = |name: &str, p50| HookedCreates {
             name: name.to_owned(),
             n_connections: 1,
-            outcomes: vec![outcome(50.0, p50)],
+            results: vec![result(50.0, p50)],
         };
         let overhead = |store| Overhead {
             store,
-            barrier: vec![outcome(barrier, 9); 3],
-            none: vec![outcome(100.0, 9); 3],
+            barrier: vec![result(barrier, 9); 3],
+            none: vec![result(100.0, 9); 3],
         };
         Report {
             matching: vec![matched(10, 200), matched(1_000, 200 * growth)],

@@ -1,4 +1,4 @@
-//! ABAC.
+//! The benchmark of the ABAC authorizer.
 
 mod generate;
 
@@ -12,21 +12,21 @@ use document::Source;
 use manifests::abac::{LoadOptions, load};
 use serde_json::Value;
 
-use crate::authz::agreement::{Agreement, Depth, SMALL_QUESTIONS, compare};
-use crate::authz::contest::{Contest, Row};
+use crate::authz::agreement::{Agreement, Depth, N_SMALL_REQUESTS, compare};
+use crate::authz::comparison::{Comparison, Row};
 use crate::authz::measure::{Effort, bytes_of, time_build};
-use crate::authz::question::{Pool, askers};
 use crate::authz::random::Random;
 use crate::authz::rbac::GROUP_COUNTS;
 use crate::authz::report::IndexRow;
+use crate::authz::request_pool::{RequestPool, generate_users};
 use crate::authz::upstream::Files;
 
-use generate::{Counts, Questions};
+use generate::{Counts, RequestGenerator};
 
-/// How many different users ask, at most.
-const ASKERS_MAX: usize = 16_384;
+/// The largest number of different users.
+const USERS_MAX: usize = 16_384;
 
-/// All about a file of so many lines: how it is decided, and what the index costs.
+/// Measures the decisions on a policy file of this many lines, and the cost of its index.
 pub(crate) fn run(
     n_lines: usize,
     effort: Effort,
@@ -36,27 +36,27 @@ pub(crate) fn run(
     let counts = Counts::new(n_lines);
     let lines: Vec<Value> = (0..n_lines).map(|_| counts.line(&mut random)).collect();
     let loaded = read(&lines)?;
-    let oracle = ReferenceAbac::new(loaded.clone());
+    let reference = ReferenceAbac::new(loaded.clone());
     let policies = index(loaded.clone())?;
     let folder = format!("abac-{n_lines}");
     files.write(&folder, "policy", lines)?;
     let mut rows = Vec::new();
     for n_groups in GROUP_COUNTS {
-        let pool = pool(counts, &policies, n_groups, effort.n_questions, &mut random)?;
-        let contest = Contest {
+        let pool = pool(counts, &policies, n_groups, effort.n_requests, &mut random)?;
+        let comparison = Comparison {
             authorizer: "ABAC",
             size: n_lines,
             unit: "lines",
             n_groups: Some(n_groups),
             depth: Depth::VerdictAndReason,
         };
-        rows.push(contest.run(
+        rows.push(comparison.run(
             &pool,
             effort,
             |attributes| policies.authorize(attributes, Recorder::disabled()),
-            |attributes| oracle.authorize(attributes),
+            |attributes| reference.authorize(attributes),
         ));
-        files.ask("abac", &contest.name(), &[&folder], &pool)?;
+        files.ask("abac", &comparison.name(), &[&folder], &pool)?;
     }
     let per_line = |bytes: f64| bytes / n_lines.max(1) as f64;
     let index_row = IndexRow {
@@ -72,27 +72,28 @@ pub(crate) fn run(
     Ok((rows, index_row))
 }
 
-/// Compares index and oracle on a small file of this number, where most lines matter.
+/// Compares the index with the reference implementation on a small file, where most lines matter. `number`
+/// is the seed.
 pub(crate) fn compare_small(number: usize) -> anyhow::Result<Agreement> {
     let mut random = Random::new(number as u64);
     let n_lines = 20 + random.below(100);
     let counts = Counts::new(n_lines);
     let lines: Vec<Value> = (0..n_lines).map(|_| counts.line(&mut random)).collect();
     let loaded = read(&lines)?;
-    let oracle = ReferenceAbac::new(loaded.clone());
+    let reference = ReferenceAbac::new(loaded.clone());
     let policies = index(loaded)?;
-    let pool = pool(counts, &policies, 5, SMALL_QUESTIONS, &mut random)?;
+    let pool = pool(counts, &policies, 5, N_SMALL_REQUESTS, &mut random)?;
     let (agreement, _) = compare(
         &pool,
         Duration::MAX,
         Depth::VerdictAndReason,
         |attributes| policies.authorize(attributes, Recorder::disabled()),
-        |attributes| oracle.authorize(attributes),
+        |attributes| reference.authorize(attributes),
     );
     Ok(agreement)
 }
 
-/// The lines as the server reads them.
+/// Parses the lines as the server does.
 fn read(lines: &[Value]) -> anyhow::Result<Vec<Policy>> {
     let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
     let source = Source { name: "policy.jsonl", bytes: text.as_bytes() };
@@ -108,20 +109,20 @@ fn pool(
     counts: Counts,
     policies: &Snapshot,
     n_groups: usize,
-    n_questions: usize,
+    n_requests: usize,
     random: &mut Random,
-) -> anyhow::Result<Pool> {
-    let n_askers = ASKERS_MAX.min(n_questions);
-    let names: Vec<String> = (0..n_askers)
+) -> anyhow::Result<RequestPool> {
+    let n_users = USERS_MAX.min(n_requests);
+    let names: Vec<String> = (0..n_users)
         .map(|_| crate::authz::vocabulary::user(random.below(counts.n_users)))
         .collect();
-    let askers = askers(names.into_iter(), n_groups, counts.n_users, random);
-    let questions = Questions::new(counts, policies.policies());
-    Pool::balanced(
-        askers,
-        n_questions,
+    let users = generate_users(names.into_iter(), n_groups, counts.n_users, random);
+    let requests = RequestGenerator::new(counts, policies.policies());
+    RequestPool::generate_balanced(
+        users,
+        n_requests,
         random,
-        |random, user, is_allowed| questions.propose(random, user, is_allowed),
+        |random, user, is_allowed| requests.propose(random, user, is_allowed),
         |attributes| {
             crate::authz::is_allowed(&policies.authorize(attributes, Recorder::disabled()))
         },

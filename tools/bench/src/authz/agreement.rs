@@ -1,29 +1,29 @@
-//! The index beside the naive implementation: same questions, same answers.
+//! Compares the decisions of the index with those of the naive implementation.
 
 use std::time::{Duration, Instant};
 
 use ::authz::{Attributes, Decision, Verdict};
 
 use crate::authz::measure::{Samples, Times};
-use crate::authz::question::Pool;
+use crate::authz::request_pool::RequestPool;
 
-/// The most disagreements that are shown.
+/// The largest number of disagreements that are shown.
 const SHOWN_MAX: usize = 5;
 
-/// Questions about each of the policies that are made up only to compare answers.
-pub(crate) const SMALL_QUESTIONS: usize = 2_000;
+/// The number of requests for each small policy that is generated only to compare decisions.
+pub(crate) const N_SMALL_REQUESTS: usize = 2_000;
 
-/// How often two implementations agreed.
+/// How often two implementations agree.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Agreement {
     pub(crate) n_decisions: usize,
     pub(crate) n_disagreements: usize,
-    /// Some of the disagreements, a line each.
+    /// Some of the disagreements, one line each.
     pub(crate) shown: Vec<String>,
 }
 
 impl Agreement {
-    /// Adds what another comparison found.
+    /// Adds the result of another comparison.
     pub(crate) fn add(&mut self, other: Self) {
         self.n_decisions += other.n_decisions;
         self.n_disagreements += other.n_disagreements;
@@ -32,21 +32,21 @@ impl Agreement {
     }
 }
 
-/// What is compared of a decision.
+/// The parts of a decision that are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Depth {
     Verdict,
     VerdictAndReason,
 }
 
-/// Asks both until all questions are asked or the time is up, and times the naive one. The answer
-/// that the pool expects is compared too.
+/// Decides requests with both implementations until none is left or the time is up, and times the naive one.
+/// It also compares the decisions with the expected ones.
 pub(crate) fn compare(
-    pool: &Pool,
+    pool: &RequestPool,
     time_max: Duration,
     depth: Depth,
     ours: impl Fn(&Attributes<'_>) -> Decision,
-    oracle: impl Fn(&Attributes<'_>) -> Decision,
+    reference: impl Fn(&Attributes<'_>) -> Decision,
 ) -> (Agreement, Times) {
     let start = Instant::now();
     let mut samples = Samples::new();
@@ -57,7 +57,7 @@ pub(crate) fn compare(
         }
         let got = ours(&attributes);
         let before = Instant::now();
-        let want = oracle(&attributes);
+        let want = reference(&attributes);
         samples.add(before.elapsed());
         agreement.n_decisions += 1;
         let agrees = got.verdict == want.verdict
@@ -82,18 +82,21 @@ pub(crate) fn compare(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::authz::question::Asked;
     use crate::authz::random::Random;
+    use crate::authz::request_pool::RequestTarget;
 
     #[test]
     fn each_kind_of_disagreement_counts() {
         let mut random = Random::new(1);
-        let askers = vec![::authz::User::default()];
+        let users = vec![::authz::User::default()];
         let propose = |_: &mut Random, _: &::authz::User, is_allowed: bool| {
-            Some(("get".to_owned(), Asked::Path(if is_allowed { "/a" } else { "/b" }.to_owned())))
+            Some((
+                "get".to_owned(),
+                RequestTarget::Path(if is_allowed { "/a" } else { "/b" }.to_owned()),
+            ))
         };
         let is_a = |attributes: &Attributes<'_>| attributes.path() == "/a";
-        let pool = Pool::balanced(askers, 10, &mut random, propose, is_a).unwrap();
+        let pool = RequestPool::generate_balanced(users, 10, &mut random, propose, is_a).unwrap();
         let right = |asked: &Attributes<'_>| match is_a(asked) {
             true => Decision::allow("because"),
             false => Decision::no_opinion(""),
@@ -104,8 +107,8 @@ mod tests {
         let n_disagreements =
             |depth,
              ours: &dyn Fn(&Attributes<'_>) -> Decision,
-             oracle: &dyn Fn(&Attributes<'_>) -> Decision| {
-                let (agreement, _) = compare(&pool, long, depth, ours, oracle);
+             reference: &dyn Fn(&Attributes<'_>) -> Decision| {
+                let (agreement, _) = compare(&pool, long, depth, ours, reference);
                 assert_eq!(agreement.n_decisions, 10);
                 assert_eq!(agreement.shown.len(), agreement.n_disagreements.min(SHOWN_MAX));
                 agreement.n_disagreements
@@ -114,7 +117,7 @@ mod tests {
         assert_eq!(n_disagreements(Depth::VerdictAndReason, &right, &silent), 5);
         assert_eq!(n_disagreements(Depth::Verdict, &right, &silent), 0);
         assert_eq!(n_disagreements(Depth::Verdict, &right, &deaf), 5);
-        // Two that agree with each other and not with the data.
+        // Both implementations agree with each other, and not with the expected decisions.
         assert_eq!(n_disagreements(Depth::Verdict, &deaf, &deaf), 5);
     }
 }

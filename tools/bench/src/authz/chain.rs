@@ -1,4 +1,4 @@
-//! The whole chain: superusers, then Node, then RBAC.
+//! The benchmark of the whole chain: superusers, then Node, then RBAC.
 
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -9,18 +9,18 @@ use authz_chain::{Chain, Member};
 use authz_reference::ReferenceRbac;
 
 use crate::authz::agreement::Depth;
-use crate::authz::contest::{Contest, Row};
+use crate::authz::comparison::{Comparison, Row};
 use crate::authz::measure::Effort;
 use crate::authz::node::{self, Cluster as Nodes};
-use crate::authz::question::Pool;
 use crate::authz::random::Random;
 use crate::authz::rbac::{self, Cluster, Counts, GROUP_COUNTS};
+use crate::authz::request_pool::RequestPool;
 use crate::authz::upstream::Files;
 
 const SUPERUSERS: &str = "system:masters";
 
-/// How the chain decides: of twenty questions one is a superuser's, seven are nodes', the rest users'
-/// in one and in fifty groups.
+/// Measures the decisions of the chain. Of twenty requests one is of a superuser, seven are of nodes, and
+/// the rest are of users in one and in fifty groups.
 pub(crate) fn run(
     nodes: &Nodes,
     n_bindings: usize,
@@ -30,58 +30,64 @@ pub(crate) fn run(
     let mut random = Random::new(n_bindings as u64);
     let counts = Counts::new(n_bindings);
     let cluster = Cluster::generate(counts, &mut random)?;
-    let oracle = ReferenceRbac::new(cluster.roles.clone(), cluster.bindings.clone());
+    let reference = ReferenceRbac::new(cluster.roles.clone(), cluster.bindings.clone());
     let snapshot = Arc::new(cluster.clone().snapshot());
     let members =
         vec![Member::Node(Arc::new(nodes.policy.clone())), Member::Rbac(Arc::clone(&snapshot))];
     let chain = Chain::new(members).map_err(|error| anyhow!("{error}"))?;
 
-    let twentieth = effort.n_questions / 20;
+    let twentieth = effort.n_requests / 20;
     let mut pool = nodes.pool(7 * twentieth)?;
     for n_groups in GROUP_COUNTS {
         let users = rbac::pool(counts, &cluster, &snapshot, n_groups, 6 * twentieth, &mut random)?;
-        pool.absorb(users, 6 * twentieth);
+        pool.add_from(users, 6 * twentieth);
     }
-    pool.absorb(superusers(counts, &cluster, &snapshot, twentieth, &mut random)?, twentieth);
-    random.shuffle(&mut pool.questions);
+    pool.add_from(superusers(counts, &cluster, &snapshot, twentieth, &mut random)?, twentieth);
+    random.shuffle(&mut pool.requests);
 
-    let contest = Contest {
+    let comparison = Comparison {
         authorizer: "chain",
         size: n_bindings,
         unit: "bindings",
         n_groups: None,
-        // The chain joins the reasons of all who abstain, which is tested elsewhere.
+        // The chain joins the reasons of all authorizers without an opinion; other tests compare reasons.
         depth: Depth::Verdict,
     };
-    let row = contest.run(
+    let row = comparison.run(
         &pool,
         effort,
         |attributes| decide(&chain, attributes),
-        |attributes| naive(nodes, &oracle, attributes),
+        |attributes| naive(nodes, &reference, attributes),
     );
-    files.ask("chain", &contest.name(), &[&format!("rbac-{n_bindings}"), node::FOLDER], &pool)?;
+    files.ask(
+        "chain",
+        &comparison.name(),
+        &[&format!("rbac-{n_bindings}"), node::FOLDER],
+        &pool,
+    )?;
     Ok(row)
 }
 
-/// Questions that nobody else would be allowed.
+/// Requests of superusers that no other user would be allowed.
 fn superusers(
     counts: Counts,
     cluster: &Cluster,
     snapshot: &authz_rbac::Snapshot,
-    n_questions: usize,
+    n_requests: usize,
     random: &mut Random,
-) -> anyhow::Result<Pool> {
-    let mut pool = rbac::pool(counts, cluster, snapshot, 1, n_questions, random)?;
-    let groups = vec![SUPERUSERS.to_owned(), crate::authz::question::EVERYBODY.to_owned()];
-    pool.askers = vec![User { name: "root".to_owned(), groups, ..User::default() }];
-    for question in &mut pool.questions {
-        question.asker = 0;
-        question.is_allowed = true;
+) -> anyhow::Result<RequestPool> {
+    let mut pool = rbac::pool(counts, cluster, snapshot, 1, n_requests, random)?;
+    let groups =
+        vec![SUPERUSERS.to_owned(), crate::authz::request_pool::ALL_USERS_GROUP.to_owned()];
+    pool.users = vec![User { name: "root".to_owned(), groups, ..User::default() }];
+    for request in &mut pool.requests {
+        request.user_idx = 0;
+        request.is_allowed = true;
     }
     Ok(pool)
 }
 
-/// Built-in authorizers answer at once.
+/// Polls the future once, because built-in authorizers never wait.
 fn decide(chain: &Chain, attributes: &Attributes<'_>) -> Decision {
     let mut answer = std::pin::pin!(chain.authorize(attributes, Recorder::disabled()));
     match answer.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
@@ -94,7 +100,7 @@ fn naive(nodes: &Nodes, rbac: &ReferenceRbac, attributes: &Attributes<'_>) -> De
     if attributes.user.is_some_and(|user| user.groups.iter().any(|group| group == SUPERUSERS)) {
         return Decision::allow("");
     }
-    match nodes.oracle.authorize(attributes) {
+    match nodes.reference.authorize(attributes) {
         Decision { verdict: Verdict::NoOpinion, .. } => rbac.authorize(attributes),
         decided => decided,
     }

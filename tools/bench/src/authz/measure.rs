@@ -1,7 +1,7 @@
-//! Time and memory.
+//! Measures time and memory of decisions.
 //!
-//! Every decision is timed by itself, and what the clock costs is subtracted: a 99th percentile of
-//! batches would hide the slow decisions among the quick ones.
+//! Each decision is timed separately, and the cost of the clock is subtracted. A 99th percentile of batches
+//! would hide slow decisions among fast ones.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -9,40 +9,40 @@ use std::time::{Duration, Instant};
 use ::authz::{Attributes, Decision};
 
 use crate::MEMORY;
-use crate::authz::question::{Pool, touch};
+use crate::authz::request_pool::{RequestPool, preload};
 use crate::timing::{clock_ns, nanoseconds, percentile};
 
-/// How often all questions are asked.
+/// The number of passes over all requests.
 const PASSES: usize = 2;
 
-/// How much to measure.
+/// The amounts of work of one run.
 #[derive(Clone, Copy)]
 pub(crate) struct Effort {
-    /// Questions of each kind of asker.
-    pub(crate) n_questions: usize,
-    /// The longest that a naive implementation is asked, for each kind of asker.
-    pub(crate) oracle_time_max: Duration,
-    /// Small policies that are made up only to compare answers.
+    /// The number of requests of each kind of user.
+    pub(crate) n_requests: usize,
+    /// The longest time for which the naive implementation runs, for each kind of user.
+    pub(crate) reference_time_max: Duration,
+    /// The number of small policies that are generated only to compare decisions.
     pub(crate) n_small_policies: usize,
-    /// Changes of one object.
+    /// The number of timed changes of one object.
     pub(crate) n_updates: usize,
-    /// Questions of the form who can.
+    /// The number of timed who-can queries.
     pub(crate) n_who_can: usize,
 }
 
 impl Effort {
-    /// For a table.
+    /// The amounts for the published tables.
     pub(crate) const FULL: Self = Self {
-        n_questions: 131_072,
-        oracle_time_max: Duration::from_secs(2),
+        n_requests: 131_072,
+        reference_time_max: Duration::from_secs(2),
         n_small_policies: 200,
         n_updates: 3000,
         n_who_can: 60,
     };
-    /// For a test that the benchmark still runs.
+    /// The amounts for a test that the benchmark still runs.
     pub(crate) const QUICK: Self = Self {
-        n_questions: 400,
-        oracle_time_max: Duration::from_millis(300),
+        n_requests: 400,
+        reference_time_max: Duration::from_millis(300),
         n_small_policies: 2,
         n_updates: 20,
         n_who_can: 5,
@@ -57,7 +57,7 @@ pub(crate) struct Times {
     pub(crate) max_ns: f64,
 }
 
-/// Durations, less what the clock costs.
+/// Durations without the cost of the clock.
 pub(crate) struct Samples {
     clock_ns: u64,
     all_ns: Vec<u64>,
@@ -79,14 +79,17 @@ impl Samples {
     }
 }
 
-/// Asks all questions, one after the other, and then all of them again. The lesser time of each
-/// counts, so that what else happens on the machine does not; what a question costs by itself it
-/// costs both times, for the many questions in between have filled the cache.
-pub(crate) fn time_decisions(pool: &Pool, decide: impl Fn(&Attributes<'_>) -> Decision) -> Times {
-    let mut least = vec![Duration::MAX; pool.questions.len()];
+/// Decides all requests one after the other, and then all of them again. The shorter time of each request
+/// counts, so that other programs on the machine do not. Both passes find the index equally cold, because
+/// the requests in between fill the cache.
+pub(crate) fn time_decisions(
+    pool: &RequestPool,
+    decide: impl Fn(&Attributes<'_>) -> Decision,
+) -> Times {
+    let mut least = vec![Duration::MAX; pool.requests.len()];
     for _ in 0..PASSES {
         for ((attributes, _), least) in pool.iter().zip(&mut least) {
-            touch(&attributes);
+            preload(&attributes);
             let start = Instant::now();
             drop(black_box(decide(black_box(&attributes))));
             *least = start.elapsed().min(*least);
@@ -97,7 +100,7 @@ pub(crate) fn time_decisions(pool: &Pool, decide: impl Fn(&Attributes<'_>) -> De
     samples.times()
 }
 
-/// Times something for each of the items, the least of some rounds each.
+/// Times a function for each item and keeps the shortest time of the rounds.
 pub(crate) fn time_least<T>(items: &[T], n_rounds: usize, mut run: impl FnMut(&T)) -> Times {
     let mut samples = Samples::new();
     for item in items {
@@ -111,7 +114,7 @@ pub(crate) fn time_least<T>(items: &[T], n_rounds: usize, mut run: impl FnMut(&T
     samples.times()
 }
 
-/// Times each of some changes, of which none can be repeated.
+/// Times changes that cannot be repeated.
 pub(crate) fn time_changes<T>(changes: Vec<T>, mut apply: impl FnMut(T)) -> Times {
     let mut samples = Samples::new();
     for change in changes {
@@ -122,7 +125,7 @@ pub(crate) fn time_changes<T>(changes: Vec<T>, mut apply: impl FnMut(T)) -> Time
     samples.times()
 }
 
-/// Builds something from copies of its parts three times; the median.
+/// Builds a value from copies of its parts three times and returns the median time.
 pub(crate) fn time_build<P: Clone, T>(parts: &P, build: impl Fn(P) -> T) -> Duration {
     let mut times = [(); 3].map(|()| {
         let parts = parts.clone();
@@ -136,7 +139,7 @@ pub(crate) fn time_build<P: Clone, T>(parts: &P, build: impl Fn(P) -> T) -> Dura
     times[1]
 }
 
-/// Bytes that stay allocated for what is made.
+/// The bytes that stay allocated for a new value.
 pub(crate) fn bytes_of<T>(make: impl FnOnce() -> T) -> f64 {
     let before = MEMORY.allocated();
     let made = black_box(make());
@@ -145,8 +148,11 @@ pub(crate) fn bytes_of<T>(make: impl FnOnce() -> T) -> f64 {
     bytes as f64
 }
 
-/// The most bytes that one decision that allows has allocated, whether it gave them back or not.
-pub(crate) fn allocated_max(pool: &Pool, decide: impl Fn(&Attributes<'_>) -> Decision) -> usize {
+/// The largest number of bytes that one allowed decision allocates, whether it frees them or not.
+pub(crate) fn allocated_max(
+    pool: &RequestPool,
+    decide: impl Fn(&Attributes<'_>) -> Decision,
+) -> usize {
     let allowed = pool.iter().filter(|(_, is_allowed)| *is_allowed);
     let counts = allowed.map(|(attributes, _)| {
         let before = MEMORY.total_allocated();
@@ -173,7 +179,7 @@ mod tests {
         assert_eq!(nothing, Times { p50_ns: 0.0, p99_ns: 0.0, max_ns: 0.0 });
     }
 
-    /// Other tests allocate at the same time, so not every attempt counts only its own bytes.
+    /// Other tests allocate at the same time, so some attempts count bytes of others too.
     #[test]
     fn what_is_kept_is_counted() {
         let makes = || Vec::<u8>::with_capacity(1000);

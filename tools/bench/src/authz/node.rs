@@ -1,4 +1,4 @@
-//! Node.
+//! The benchmark of the Node authorizer.
 
 mod generate;
 
@@ -10,28 +10,28 @@ use authz_node::{GraphObject, NodeRules, Snapshot};
 use authz_reference::ReferenceNode;
 
 use crate::authz::agreement::Depth;
-use crate::authz::contest::{Contest, Row};
+use crate::authz::comparison::{Comparison, Row};
 use crate::authz::measure::{Effort, bytes_of, time_build, time_changes};
-use crate::authz::question::Pool;
 use crate::authz::random::Random;
 use crate::authz::report::IndexRow;
+use crate::authz::request_pool::RequestPool;
 use crate::authz::upstream::Files;
 
-use generate::{PODS_OF_A_NODE, Questions};
+use generate::{PODS_OF_A_NODE, RequestGenerator};
 
-/// The folder of the objects.
+/// The folder for the files with the objects.
 pub(crate) const FOLDER: &str = "node";
 
-/// A cluster of nodes and pods, indexed and not.
+/// A cluster of nodes and pods, with an index and without one.
 pub(crate) struct Cluster {
     n_nodes: usize,
     objects: Vec<GraphObject>,
     pub(crate) policy: Snapshot,
-    pub(crate) oracle: ReferenceNode,
+    pub(crate) reference: ReferenceNode,
 }
 
 impl Cluster {
-    /// Makes up a cluster of so many nodes, and writes it to the files.
+    /// Generates a cluster with this number of nodes, and writes its objects to the files.
     pub(crate) fn generate(n_nodes: usize, files: &Files) -> anyhow::Result<Self> {
         let mut random = Random::new(n_nodes as u64);
         let documents = generate::objects(n_nodes, &mut random);
@@ -41,43 +41,44 @@ impl Cluster {
         files.write(FOLDER, "objects", documents)?;
         let rules = rules()?;
         let policy = Snapshot { node_rules: Arc::new(rules.clone()), ..graph(&objects) };
-        let oracle = ReferenceNode::new(objects.clone(), rules, policy.feature_gates);
-        Ok(Self { n_nodes, objects, policy, oracle })
+        let reference = ReferenceNode::new(objects.clone(), rules, policy.feature_gates);
+        Ok(Self { n_nodes, objects, policy, reference })
     }
 
-    /// Questions of the nodes.
-    pub(crate) fn pool(&self, n_questions: usize) -> anyhow::Result<Pool> {
-        let questions = Questions::new(&self.objects);
-        Pool::balanced(
-            generate::askers(self.n_nodes),
-            n_questions,
+    /// Generates requests of the nodes.
+    pub(crate) fn pool(&self, n_requests: usize) -> anyhow::Result<RequestPool> {
+        let requests = RequestGenerator::new(&self.objects);
+        RequestPool::generate_balanced(
+            generate::node_users(self.n_nodes),
+            n_requests,
             &mut Random::new(1),
-            |random, user, is_allowed| questions.propose(random, user, is_allowed),
+            |random, user, is_allowed| requests.propose(random, user, is_allowed),
             |attributes| {
                 crate::authz::is_allowed(&self.policy.authorize(attributes, Recorder::disabled()))
             },
         )
     }
 
-    /// How it is decided, and what the index costs.
+    /// Measures the decisions and the cost of the index.
     pub(crate) fn run(&self, effort: Effort, files: &mut Files) -> anyhow::Result<(Row, IndexRow)> {
         let n_pods = self.n_nodes * PODS_OF_A_NODE;
-        let contest = Contest {
+        let comparison = Comparison {
             authorizer: "Node",
             size: n_pods,
             unit: "pods",
             n_groups: None,
             depth: Depth::VerdictAndReason,
         };
-        let pool = self.pool(effort.n_questions)?;
-        let row = contest.run(
+        let pool = self.pool(effort.n_requests)?;
+        let row = comparison.run(
             &pool,
             effort,
             |attributes| self.policy.authorize(attributes, Recorder::disabled()),
-            |attributes| self.oracle.authorize(attributes),
+            |attributes| self.reference.authorize(attributes),
         );
-        files.ask("node", &contest.name(), &[FOLDER], &pool)?;
-        let changes = Questions::new(&self.objects).changes(&mut Random::new(2), effort.n_updates);
+        files.ask("node", &comparison.name(), &[FOLDER], &pool)?;
+        let changes =
+            RequestGenerator::new(&self.objects).changes(&mut Random::new(2), effort.n_updates);
         let mut policy = self.policy.clone();
         let index = IndexRow {
             authorizer: "Node",

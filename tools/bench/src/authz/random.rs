@@ -1,8 +1,8 @@
-//! Numbers that look random and are the same in every run and on every machine.
+//! Pseudo-random numbers that are the same in every run and on every machine.
 //!
-//! The generator is SplitMix64, written out so that no update of a dependency changes the data.
+//! The generator is SplitMix64. It is written here so that no update of a dependency changes the data.
 
-/// A source of numbers. The seed determines all of them.
+/// A generator whose seed determines all its numbers.
 pub(crate) struct Random {
     state: u64,
 }
@@ -20,24 +20,24 @@ impl Random {
         word ^ (word >> 31)
     }
 
-    /// A number below `limit`; 0 if there is none.
+    /// A number below `limit`; 0 if `limit` is 0.
     pub(crate) fn below(&mut self, limit: usize) -> usize {
-        // The high half of a product is uniform but for a bias far below what could be seen.
+        // The high half of the product is uniform, except for a negligible bias.
         let product = u128::from(self.next()) * (limit as u128);
         usize::try_from(product >> 64).unwrap_or_default()
     }
 
-    /// True in so many cases of a hundred.
+    /// True with this chance in percent.
     pub(crate) fn percent(&mut self, chance: usize) -> bool {
         self.below(100) < chance
     }
 
-    /// One of the list; `None` if it is empty.
+    /// A random item of the list; `None` if the list is empty.
     pub(crate) fn pick<'a, T>(&mut self, list: &'a [T]) -> Option<&'a T> {
         list.get(self.below(list.len()))
     }
 
-    /// One of the words; empty if there are none.
+    /// A random word of the list; empty if the list is empty.
     pub(crate) fn word<'a>(&mut self, words: &[&'a str]) -> &'a str {
         self.pick(words).copied().unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! RBAC.
+//! The benchmark of the RBAC authorizer.
 
 mod generate;
 
@@ -10,24 +10,24 @@ use authz_rbac::{Binding, Snapshot};
 use authz_reference::ReferenceRbac;
 use serde_json::Value;
 
-use crate::authz::agreement::{Agreement, Depth, SMALL_QUESTIONS, compare};
-use crate::authz::contest::{Contest, Row};
+use crate::authz::agreement::{Agreement, Depth, N_SMALL_REQUESTS, compare};
+use crate::authz::comparison::{Comparison, Row};
 use crate::authz::measure::{Effort, bytes_of, time_build, time_changes, time_least};
-use crate::authz::question::{Pool, askers};
 use crate::authz::random::Random;
 use crate::authz::report::IndexRow;
+use crate::authz::request_pool::{RequestPool, generate_users};
 use crate::authz::upstream::Files;
 
-use generate::Questions;
+use generate::RequestGenerator;
 pub(crate) use generate::{Cluster, Counts};
 
-/// How many different users ask, at most.
-const ASKERS_MAX: usize = 16_384;
+/// The largest number of different users.
+const USERS_MAX: usize = 16_384;
 
-/// In how many groups those who ask are.
+/// The numbers of groups that the users are in.
 pub(crate) const GROUP_COUNTS: [usize; 2] = [1, 50];
 
-/// All about a cluster of so many bindings: how it is decided, and what the index costs.
+/// Measures the decisions on a cluster with this number of bindings, and the cost of its index.
 pub(crate) fn run(
     n_bindings: usize,
     effort: Effort,
@@ -37,70 +37,71 @@ pub(crate) fn run(
     let counts = Counts::new(n_bindings);
     let cluster = Cluster::generate(counts, &mut random)?;
     let snapshot = cluster.clone().snapshot();
-    let oracle = ReferenceRbac::new(cluster.roles.clone(), cluster.bindings.clone());
+    let reference = ReferenceRbac::new(cluster.roles.clone(), cluster.bindings.clone());
     let folder = format!("rbac-{n_bindings}");
     files.write(&folder, "roles", roles_json(&cluster)?)?;
     files.write(&folder, "bindings", bindings_json(&cluster)?)?;
     let mut rows = Vec::new();
     let mut asked = None;
     for n_groups in GROUP_COUNTS {
-        let pool = pool(counts, &cluster, &snapshot, n_groups, effort.n_questions, &mut random)?;
-        let contest = Contest {
+        let pool = pool(counts, &cluster, &snapshot, n_groups, effort.n_requests, &mut random)?;
+        let comparison = Comparison {
             authorizer: "RBAC",
             size: n_bindings,
             unit: "bindings",
             n_groups: Some(n_groups),
             depth: Depth::VerdictAndReason,
         };
-        rows.push(contest.run(
+        rows.push(comparison.run(
             &pool,
             effort,
             |attributes| snapshot.authorize(attributes, Recorder::disabled()),
-            |attributes| oracle.authorize(attributes),
+            |attributes| reference.authorize(attributes),
         ));
-        files.ask("rbac", &contest.name(), &[&folder], &pool)?;
+        files.ask("rbac", &comparison.name(), &[&folder], &pool)?;
         asked = Some(pool);
     }
     let index = index_row(counts, &cluster, snapshot, effort, asked.as_ref(), &mut random);
     Ok((rows, index))
 }
 
-/// Compares index and oracle on a small cluster of this number, where most bindings matter.
+/// Compares the index with the reference implementation on a small cluster, where most bindings matter.
+/// `number` is the seed.
 pub(crate) fn compare_small(number: usize) -> anyhow::Result<Agreement> {
     let mut random = Random::new(number as u64);
     let counts = Counts::new(20 + random.below(100));
     let cluster = Cluster::generate(counts, &mut random)?;
     let snapshot = cluster.clone().snapshot();
-    let oracle = ReferenceRbac::new(cluster.roles.clone(), cluster.bindings.clone());
-    let pool = pool(counts, &cluster, &snapshot, 5, SMALL_QUESTIONS, &mut random)?;
+    let reference = ReferenceRbac::new(cluster.roles.clone(), cluster.bindings.clone());
+    let pool = pool(counts, &cluster, &snapshot, 5, N_SMALL_REQUESTS, &mut random)?;
     let (agreement, _) = compare(
         &pool,
         Duration::MAX,
         Depth::VerdictAndReason,
         |attributes| snapshot.authorize(attributes, Recorder::disabled()),
-        |attributes| oracle.authorize(attributes),
+        |attributes| reference.authorize(attributes),
     );
     Ok(agreement)
 }
 
-/// Questions of users in so many groups.
+/// Generates requests of users in this number of groups.
 pub(crate) fn pool(
     counts: Counts,
     cluster: &Cluster,
     snapshot: &Snapshot,
     n_groups: usize,
-    n_questions: usize,
+    n_requests: usize,
     random: &mut Random,
-) -> anyhow::Result<Pool> {
-    let n_askers = ASKERS_MAX.min(n_questions);
-    let names: Vec<String> = (0..n_askers).map(|_| counts.asker(random)).collect();
-    let askers = askers(names.into_iter(), n_groups, counts.n_users, random);
-    let questions = Questions::new(counts, cluster);
-    Pool::balanced(
-        askers,
-        n_questions,
+) -> anyhow::Result<RequestPool> {
+    let n_users = USERS_MAX.min(n_requests);
+    let names: Vec<String> = (0..n_users).map(|_| counts.random_user_name(random)).collect();
+    let users = generate_users(names.into_iter(), n_groups, counts.n_users, random);
+    let requests = RequestGenerator::new(counts, cluster);
+    RequestPool::generate_balanced(
+        users,
+        n_requests,
         random,
-        |random, user, is_allowed| questions.propose(random, user, is_allowed),
+        |random, user, is_allowed| requests.propose(random, user, is_allowed),
         |attributes| {
             crate::authz::is_allowed(&snapshot.authorize(attributes, Recorder::disabled()))
         },
@@ -112,20 +113,20 @@ fn index_row(
     cluster: &Cluster,
     mut snapshot: Snapshot,
     effort: Effort,
-    asked: Option<&Pool>,
+    asked: Option<&RequestPool>,
     random: &mut Random,
 ) -> IndexRow {
     let n_bindings = cluster.bindings.len();
     let per_binding = |bytes: f64| bytes / n_bindings.max(1) as f64;
     let asked: Vec<Attributes<'_>> = (asked.into_iter())
-        .flat_map(Pool::iter)
+        .flat_map(RequestPool::iter)
         .map(|(attributes, _)| Attributes { user: None, ..attributes })
         .take(effort.n_who_can)
         .collect();
     let who_can = time_least(&asked, 3, |attributes| {
         black_box(snapshot.allowed_subjects(attributes));
     });
-    let changes = Questions::new(counts, cluster).changes(random, effort.n_updates);
+    let changes = RequestGenerator::new(counts, cluster).changes(random, effort.n_updates);
     IndexRow {
         authorizer: "RBAC",
         size: n_bindings,
@@ -135,7 +136,7 @@ fn index_row(
         object_bytes_each: Some(per_binding(bytes_of(|| cluster.clone()))),
         who_can: Some(who_can),
         update: Some(time_changes(changes, |binding: Binding| {
-            // As a writer does it: change a copy, publish it, drop the old one.
+            // A writer changes a copy, publishes it and drops the old snapshot.
             let mut next = snapshot.clone();
             next.put_binding(binding);
             snapshot = next;
@@ -143,7 +144,7 @@ fn index_row(
     }
 }
 
-/// The roles as the API shows them.
+/// The roles in the form of the API.
 fn roles_json(cluster: &Cluster) -> anyhow::Result<Vec<Value>> {
     let roles = cluster.roles.iter().cloned();
     let encoded = roles.map(|role| manifests::rbac::encode(&manifests::rbac::Object::Role(role)));

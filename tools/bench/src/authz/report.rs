@@ -5,60 +5,61 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use crate::authz::agreement::Agreement;
-use crate::authz::contest::Row;
+use crate::authz::comparison::Row;
 use crate::authz::measure::Times;
 use crate::authz::upstream::VERSION;
 
-/// What an index costs.
+/// The cost of an index.
 #[derive(Debug)]
 pub(crate) struct IndexRow {
     pub(crate) authorizer: &'static str,
     pub(crate) size: usize,
     pub(crate) unit: &'static str,
-    /// The time to build it from its objects.
+    /// The time to build the index from its objects.
     pub(crate) build: Duration,
-    /// Bytes that it keeps allocated for each object, the object included.
+    /// The bytes that the index keeps allocated for each object, including the object.
     pub(crate) bytes_each: f64,
-    /// Bytes of the objects alone, if it keeps them.
+    /// The bytes of the objects alone, if the index keeps them.
     pub(crate) object_bytes_each: Option<f64>,
     /// The time to change one object: copy, change, publish.
     pub(crate) update: Option<Times>,
-    /// The time to list who can.
+    /// The time of one who-can query.
     pub(crate) who_can: Option<Times>,
 }
 
-/// All that was measured.
+/// All measurements of the benchmark.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
     pub(crate) rows: Vec<Row>,
     pub(crate) indexes: Vec<IndexRow>,
-    /// How index and oracle agree on many small policies.
+    /// How the index agrees with the reference implementation on many small policies.
     pub(crate) small: Agreement,
-    /// Why upstream could not be asked, if so.
+    /// Why upstream was not run.
     pub(crate) upstream_absence: Option<String>,
 }
 
 impl Report {
-    /// Decisions on which index and oracle were compared, and on how many they differ.
-    pub(crate) fn oracle_agreement(&self) -> (usize, usize) {
+    /// The number of decisions on which index and reference implementation were compared, and the number of
+    /// disagreements.
+    pub(crate) fn reference_agreement(&self) -> (usize, usize) {
         let all = self.rows.iter().map(|row| &row.agreement).chain([&self.small]);
         all.fold((0, 0), |(n_decisions, n_disagreements), own| {
             (n_decisions + own.n_decisions, n_disagreements + own.n_disagreements)
         })
     }
 
-    /// The same for index and upstream; `None` if upstream was not asked.
+    /// The same for index and upstream; `None` if upstream was not run.
     pub(crate) fn upstream_agreement(&self) -> Option<(usize, usize)> {
         let answers = self.rows.iter().filter_map(|row| row.upstream.as_ref());
         let pairs = answers.map(|own| (own.n_decisions, own.n_disagreements));
         pairs.reduce(|a, b| (a.0 + b.0, a.1 + b.1))
     }
 
-    /// Some of the disagreements, a line each.
+    /// Some of the disagreements, one line each.
     pub(crate) fn disagreements(&self) -> Vec<String> {
         let mut lines = self.small.shown.clone();
         for row in &self.rows {
-            let name = row.contest.name();
+            let name = row.comparison.name();
             lines.extend(row.agreement.shown.iter().map(|line| format!("{name}: {line}")));
             let shown = row.upstream.iter().flat_map(|upstream| &upstream.shown);
             lines.extend(shown.map(|line| format!("{name}: upstream: {line}")));
@@ -66,11 +67,11 @@ impl Report {
         lines
     }
 
-    /// How the median of RBAC grows from the first size to the second, for each kind of asker.
+    /// The growth of the median of RBAC from the first size to the second, for each number of groups.
     pub(crate) fn growth(&self, from: usize, to: usize) -> Vec<(usize, f64)> {
         let find = |size: usize, n_groups: usize| {
             self.rows.iter().find(|row| {
-                let own = &row.contest;
+                let own = &row.comparison;
                 (own.authorizer, own.size, own.n_groups) == ("RBAC", size, Some(n_groups))
             })
         };
@@ -81,7 +82,7 @@ impl Report {
         crate::authz::rbac::GROUP_COUNTS.into_iter().filter_map(growth).collect()
     }
 
-    /// The tables and what they show, as Markdown. Writing to a string can not fail.
+    /// The tables and their summary as Markdown. Writing to a `String` never fails.
     pub(crate) fn render(&self) -> String {
         let mut text = String::new();
         let _ = match &self.upstream_absence {
@@ -98,7 +99,7 @@ impl Report {
                  {ratio:.2} ({groups}).\n"
             );
         }
-        let (n_decisions, n_disagreements) = self.oracle_agreement();
+        let (n_decisions, n_disagreements) = self.reference_agreement();
         let _ = writeln!(
             text,
             "Index and naive implementation agreed on {} decisions and disagreed on {}.",
@@ -123,7 +124,7 @@ impl Report {
              |---|---|---|---|---|---|---|---|---|---|---|\n",
         );
         for row in &self.rows {
-            let own = &row.contest;
+            let own = &row.comparison;
             let upstream = |time: fn(&crate::authz::upstream::Upstream) -> f64| {
                 row.upstream.as_ref().map_or("-".to_owned(), |own| duration(time(own)))
             };
@@ -137,10 +138,10 @@ impl Report {
                 duration(row.ours.p50_ns),
                 duration(row.ours.p99_ns),
                 row.allocated_max,
-                duration(row.oracle.p50_ns),
+                duration(row.reference.p50_ns),
                 upstream(|own| own.p50_ns),
                 upstream(|own| own.p99_ns),
-                ratio(Some(row.oracle.p50_ns / row.ours.p50_ns.max(1.0))),
+                ratio(Some(row.reference.p50_ns / row.ours.p50_ns.max(1.0))),
                 ratio(row.upstream_ratio()),
             );
         }

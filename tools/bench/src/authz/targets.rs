@@ -1,8 +1,8 @@
-//! What was promised, and whether it holds in this run.
+//! The promises of the benchmark, and whether this run meets them.
 
 use crate::numbers::{duration, thousands};
 
-use crate::authz::contest::Row;
+use crate::authz::comparison::Row;
 use crate::authz::report::Report;
 use crate::targets::Target;
 
@@ -10,14 +10,14 @@ use crate::targets::Target;
 const RBAC_NS_MAX: (f64, f64) = (5_000.0, 20_000.0);
 const ABAC_P50_NS_MAX: f64 = 2_000.0;
 const NODE_P50_NS_MAX: f64 = 2_000.0;
-/// How many times faster than upstream RBAC is with so many bindings.
+/// The smallest ratio of upstream to ours for RBAC with this number of bindings.
 const UPSTREAM_RATIOS_MIN: [(usize, f64); 2] = [(1_000, 20.0), (10_000, 200.0)];
 const WHO_CAN_NS_MAX: f64 = 20e6;
 const UPDATE_NS_MAX: f64 = 50e3;
-/// Index and oracle have to agree on so many decisions.
+/// The smallest number of decisions on which index and reference implementation must agree.
 const DECISIONS_MIN: usize = 1_000_000;
 
-/// The promises that the report can tell about.
+/// The promises that the report has measurements for.
 pub(crate) fn check(report: &Report) -> Vec<Target> {
     let mut targets = Vec::new();
     let mut at_most = |promise: String, measured: Vec<f64>, limit: f64| {
@@ -28,7 +28,8 @@ pub(crate) fn check(report: &Report) -> Vec<Target> {
     };
     let times = |authorizer: &'static str, size: Option<usize>, part: fn(&Row) -> f64| {
         let is_it = move |row: &&Row| {
-            row.contest.authorizer == authorizer && size.is_none_or(|size| row.contest.size == size)
+            row.comparison.authorizer == authorizer
+                && size.is_none_or(|size| row.comparison.size == size)
         };
         report.rows.iter().filter(is_it).map(part).collect::<Vec<f64>>()
     };
@@ -71,11 +72,11 @@ pub(crate) fn check(report: &Report) -> Vec<Target> {
     targets
 }
 
-/// Promises that are not about a duration.
+/// The promises that are not about a duration.
 fn counted(report: &Report) -> Vec<Target> {
     let mut targets = Vec::new();
     for (size, least) in UPSTREAM_RATIOS_MIN {
-        let is_it = |row: &&Row| row.contest.authorizer == "RBAC" && row.contest.size == size;
+        let is_it = |row: &&Row| row.comparison.authorizer == "RBAC" && row.comparison.size == size;
         let ratios = report.rows.iter().filter(is_it).filter_map(Row::upstream_ratio);
         if let Some(worst) = ratios.reduce(f64::min) {
             targets.push(Target {
@@ -95,7 +96,7 @@ fn counted(report: &Report) -> Vec<Target> {
             is_met: most == 0,
         });
     }
-    let (n_decisions, n_disagreements) = report.oracle_agreement();
+    let (n_decisions, n_disagreements) = report.reference_agreement();
     let n_agreed = n_decisions - n_disagreements;
     targets.push(Target {
         promise: format!(
@@ -112,14 +113,14 @@ fn counted(report: &Report) -> Vec<Target> {
 mod tests {
     use super::*;
     use crate::authz::agreement::{Agreement, Depth};
-    use crate::authz::contest::Contest;
+    use crate::authz::comparison::Comparison;
     use crate::authz::measure::Times;
     use crate::authz::upstream::Upstream;
 
     fn row(p50_ns: f64, upstream_ns: f64, n_disagreements: usize) -> Row {
         let times = Times { p50_ns, p99_ns: p50_ns, max_ns: p50_ns };
         Row {
-            contest: Contest {
+            comparison: Comparison {
                 authorizer: "RBAC",
                 size: 1000,
                 unit: "bindings",
@@ -128,7 +129,7 @@ mod tests {
             },
             ours: times,
             allocated_max: 0,
-            oracle: times,
+            reference: times,
             agreement: Agreement {
                 n_decisions: DECISIONS_MIN + n_disagreements,
                 n_disagreements,

@@ -1,7 +1,7 @@
-//! Kubernetes' own authorizers on the same data, asked by a Go program beside this workspace.
+//! Runs Kubernetes' authorizers on the same data, in a Go program under `peers/`.
 //!
-//! Policies and questions are written to files of JSON lines, which the program reads. It tells how
-//! long its decisions took, and whether they are ours.
+//! Policies and requests are written to files of JSON lines, which the program reads. It reports the times
+//! of its decisions, and whether they agree with ours.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -11,36 +11,36 @@ use std::path::PathBuf;
 use anyhow::{Context, anyhow};
 use serde_json::{Value, json};
 
-use crate::authz::question::Pool;
+use crate::authz::request_pool::RequestPool;
 use crate::go_program;
 
-/// What the table says upstream is.
+/// The version of upstream in the table.
 pub(crate) const VERSION: &str = "k8s.io/kubernetes 1.37.1 on the 0.37.2 libraries";
 
-/// The most questions of a pool that upstream is asked. It takes far longer than we do, so more would
+/// The largest number of requests of a pool for upstream. It is so much slower than ours that more would
 /// only fill the disk.
-const QUESTIONS_MAX: usize = 32_768;
+const REQUESTS_MAX: usize = 32_768;
 
-/// What upstream needs, and how often it decides as we do.
+/// The measurements of upstream, and how often it agrees with ours.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Upstream {
     pub(crate) p50_ns: f64,
     pub(crate) p99_ns: f64,
     pub(crate) n_decisions: usize,
     pub(crate) n_disagreements: usize,
-    /// Some of the disagreements, a line each.
+    /// Some of the disagreements, one line each.
     pub(crate) shown: Vec<String>,
 }
 
-/// The files that upstream reads, and the plan of what it is asked.
+/// The files that upstream reads, and the plan of its comparisons.
 pub(crate) struct Files {
-    /// Where they are; `None` if upstream is not asked.
+    /// The folder of the files; `None` if upstream is not run.
     root: Option<PathBuf>,
     plan: Vec<Value>,
 }
 
 impl Files {
-    /// No files: upstream is not asked.
+    /// No files, because upstream is not run.
     pub(crate) fn none() -> Self {
         Self { root: None, plan: Vec::new() }
     }
@@ -54,7 +54,7 @@ impl Files {
         Ok(Self { root: Some(root), plan: Vec::new() })
     }
 
-    /// Writes `folder/name.jsonl`.
+    /// Writes the file `folder/name.jsonl`.
     pub(crate) fn write(
         &self,
         folder: &str,
@@ -71,27 +71,29 @@ impl Files {
         Ok(file.flush()?)
     }
 
-    /// Plans to ask an authorizer, made from the policies in these folders, the questions of a pool.
+    /// Adds a comparison to the plan: an authorizer with the policies in these folders decides the requests
+    /// of a pool.
     pub(crate) fn ask(
         &mut self,
         authorizer: &str,
         name: &str,
         policies: &[&str],
-        pool: &Pool,
+        pool: &RequestPool,
     ) -> anyhow::Result<()> {
         let folder = format!("questions-{name}");
-        self.write(&folder, "askers", pool.askers_json())?;
-        self.write(&folder, "questions", pool.questions_json().take(QUESTIONS_MAX))?;
+        self.write(&folder, "askers", pool.users_json())?;
+        self.write(&folder, "questions", pool.requests_json().take(REQUESTS_MAX))?;
         self.plan.push(json!({
             "name": name, "authorizer": authorizer, "policies": policies, "questions": folder,
         }));
         Ok(())
     }
 
-    /// Asks upstream all that is planned; by name, or why that is not possible here.
+    /// Runs upstream on the whole plan. Returns the results by name, or the reason why upstream cannot run
+    /// here.
     ///
     /// # Errors
-    /// Fails if upstream can be asked and does not answer.
+    /// Upstream starts and fails.
     pub(crate) fn run(self) -> anyhow::Result<anyhow::Result<HashMap<String, Upstream>>> {
         let Some(root) = self.root else {
             return Ok(Err(anyhow!(go_program::LEFT_OUT)));

@@ -1,4 +1,4 @@
-//! The words that policies and questions are made of.
+//! The words in generated policies and requests.
 
 use crate::authz::random::Random;
 
@@ -50,7 +50,7 @@ pub(crate) const RESOURCES: [(&str, &str); 40] = [
     ("certificates.k8s.io", "certificatesigningrequests"),
 ];
 
-/// Paths of policies; a `*` stands at the end only.
+/// The paths of policies; a `*` is at the end only.
 pub(crate) const PATHS: [&str; 8] = [
     "/healthz",
     "/healthz/*",
@@ -62,15 +62,15 @@ pub(crate) const PATHS: [&str; 8] = [
     "/livez",
 ];
 
-/// How many resources are custom.
+/// The number of custom resources.
 const CUSTOM_RESOURCES: usize = 120;
 
-/// One of the forty resources, after its group.
+/// A random one of the forty resources: its group and its name.
 pub(crate) fn resource(random: &mut Random) -> (&'static str, &'static str) {
     random.pick(&RESOURCES).copied().unwrap_or_default()
 }
 
-/// One of the forty resources or, twice as often, a custom one, after its group.
+/// A random built-in resource or, twice as often, a custom one: its group and its name.
 pub(crate) fn any_resource(random: &mut Random) -> (String, String) {
     if random.below(3) == 0 {
         let (api_group, resource) = resource(random);
@@ -80,7 +80,7 @@ pub(crate) fn any_resource(random: &mut Random) -> (String, String) {
     (format!("app-{:02}.example.com", number / 4), format!("kind{number:03}s"))
 }
 
-/// The name of an object, for the verbs that are for one object; empty for the others.
+/// The name of an object for verbs that act on one object; empty for the others.
 pub(crate) fn object_name(random: &mut Random, verb: &str) -> String {
     match verb {
         "list" | "watch" | "create" | "deletecollection" => String::new(),
@@ -88,7 +88,7 @@ pub(crate) fn object_name(random: &mut Random, verb: &str) -> String {
     }
 }
 
-/// A path that a path of a policy covers.
+/// A path that a path of a policy matches.
 pub(crate) fn covered_path(random: &mut Random, path: &str) -> String {
     match path.strip_suffix('*') {
         Some(stem) => format!("{stem}part-{:03}", random.below(1000)),
@@ -96,17 +96,17 @@ pub(crate) fn covered_path(random: &mut Random, path: &str) -> String {
     }
 }
 
-/// The name of a user, by number.
+/// The name of a user by number.
 pub(crate) fn user(number: usize) -> String {
     format!("user-{number:05}@example.com")
 }
 
-/// The name of a group, by number.
+/// The name of a group by number.
 pub(crate) fn group(number: usize) -> String {
     format!("oidc:team-{number:05}")
 }
 
-/// The name of a namespace, by number.
+/// The name of a namespace by number.
 pub(crate) fn namespace(number: usize) -> String {
     format!("project-{number:04}")
 }

@@ -1,10 +1,10 @@
-//! What is asked of the server, byte for byte.
+//! The requests that are sent to the server, byte for byte.
 
 use serde_json::{Value, json};
 
 use crate::server::client::Answer;
 use crate::server::populate::{
-    GOT, LISTED_NAMESPACE, N_LISTED, TOKEN, WRITTEN_NAMESPACE, config_map,
+    LISTED_NAMESPACE, N_LISTED, READ_OBJECT, TOKEN, WRITTEN_NAMESPACE, config_map,
 };
 
 /// One kind of request.
@@ -12,27 +12,27 @@ use crate::server::populate::{
 pub(crate) enum Case {
     /// A SubjectAccessReview that a binding of the default policy allows.
     ReviewAllowed,
-    /// One that no binding allows, so that all that concern the user are looked at.
+    /// A SubjectAccessReview that no binding allows, so that the server reads all bindings of the user.
     ReviewDenied,
     Get,
     List,
-    /// A write that is on disk when the answer comes.
+    /// A create, which the server acknowledges when it is on disk.
     Create,
 }
 
 impl Case {
-    /// What changes nothing.
+    /// The cases that change nothing.
     pub(crate) const READS: &[Self] =
         &[Self::ReviewAllowed, Self::ReviewDenied, Self::Get, Self::List];
-    /// What makes the store grow, which is measured last.
+    /// The cases that make the store grow; they are measured last.
     pub(crate) const WRITES: &[Self] = &[Self::Create];
 
-    /// Whether it asks who may do what.
+    /// Whether the request is an access review.
     pub(crate) fn is_review(self) -> bool {
         matches!(self, Self::ReviewAllowed | Self::ReviewDenied)
     }
 
-    /// What the table calls it.
+    /// The name of the case in the table.
     pub(crate) fn name(self) -> String {
         match self {
             Self::ReviewAllowed => "SubjectAccessReview, allowed".to_owned(),
@@ -43,19 +43,20 @@ impl Case {
         }
     }
 
-    /// The names of several.
+    /// The names of several cases, joined.
     pub(crate) fn names(cases: &[Self]) -> String {
         cases.iter().map(|case| case.name()).collect::<Vec<_>>().join("; ")
     }
 
-    /// The request of this number. No two ask for the same, except where only one thing can be asked.
+    /// The request with this number. Different numbers give different requests, unless the case has only
+    /// one.
     pub(crate) fn request(self, number: u64) -> Vec<u8> {
         let core = "/api/v1/namespaces";
         match self {
             Self::ReviewAllowed => review("system:kube-scheduler", "pods", "list", number),
             Self::ReviewDenied => review("ana@example.com", "nodes", "delete", number),
             Self::Get => {
-                request("GET", &format!("{core}/{LISTED_NAMESPACE}/configmaps/{GOT}"), None)
+                request("GET", &format!("{core}/{LISTED_NAMESPACE}/configmaps/{READ_OBJECT}"), None)
             }
             Self::List => request("GET", &format!("{core}/{LISTED_NAMESPACE}/configmaps"), None),
             Self::Create => {
@@ -65,7 +66,7 @@ impl Case {
         }
     }
 
-    /// How many different requests there are; `None` if each may be sent once only.
+    /// The number of different requests; `None` if each request can be sent only once.
     pub(crate) fn n_requests(self) -> Option<u64> {
         match self {
             Self::ReviewAllowed | Self::ReviewDenied => Some(1_000),
@@ -74,7 +75,7 @@ impl Case {
         }
     }
 
-    /// Whether this is the answer that was to be expected.
+    /// Whether this is the expected answer.
     pub(crate) fn is_right(self, answer: Answer<'_>) -> bool {
         let ends_with = |end: &[u8]| answer.body.trim_ascii_end().ends_with(end);
         match self {
@@ -93,7 +94,7 @@ impl Case {
     }
 }
 
-/// A SubjectAccessReview about a user in six groups, five of which some of the further bindings name.
+/// A SubjectAccessReview about a user in six groups. Additional bindings name five of them.
 fn review(user: &str, resource: &str, verb: &str, number: u64) -> Vec<u8> {
     let groups: Vec<String> = ["system:authenticated".to_owned()]
         .into_iter()
@@ -111,16 +112,15 @@ fn review(user: &str, resource: &str, verb: &str, number: u64) -> Vec<u8> {
     request("POST", REVIEWS, Some(&body))
 }
 
-/// Where reviews are posted.
+/// The path to which reviews are posted.
 pub(crate) const REVIEWS: &str = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
 
-/// A request with the headers that Kubernetes' own clients send, except that no compression is
-/// asked for.
+/// A request with the headers of Kubernetes' clients, without a request for compression.
 pub(crate) fn request(method: &str, path: &str, body: Option<&Value>) -> Vec<u8> {
     request_as(TOKEN, method, path, body)
 }
 
-/// The same for the holder of another token.
+/// The same for a user with another token.
 pub(crate) fn request_as(token: &str, method: &str, path: &str, body: Option<&Value>) -> Vec<u8> {
     let mut text = format!(
         "{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nUser-Agent: bench\r\n\

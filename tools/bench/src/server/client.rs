@@ -1,5 +1,5 @@
-//! A client that costs little: HTTP/1.1 over TLS, one request after the other, answers read but not
-//! understood.
+//! A client that uses little CPU: HTTP/1.1 over TLS, one request after the other. It reads answers and does
+//! not parse their bodies.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -15,32 +15,32 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-/// Room for the head of an answer and for most bodies.
+/// The size of the buffer, which holds the head of an answer and most bodies.
 const BUFFER_BYTES: usize = 64 << 10;
-/// The longest head of an answer.
+/// The longest head of an answer that is accepted.
 const HEAD_BYTES_MAX: usize = 16 << 10;
 
-/// How to reach a server.
+/// The address of a server and the TLS settings for it.
 #[derive(Clone)]
 pub(crate) struct Client {
     address: SocketAddr,
     tls: Arc<ClientConfig>,
 }
 
-/// A connection that is used again and again.
+/// A connection that is reused for many requests.
 pub(crate) struct Connection {
     stream: TlsStream<TcpStream>,
     buffer: Vec<u8>,
 }
 
-/// What came back.
+/// The status code and the body of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Answer<'b> {
     pub(crate) code: u16,
     pub(crate) body: &'b [u8],
 }
 
-/// What the head of an answer says.
+/// The status code and the body length in the head of an answer.
 #[derive(Debug, PartialEq, Eq)]
 struct Head {
     code: u16,
@@ -48,10 +48,10 @@ struct Head {
 }
 
 impl Client {
-    /// A client that believes one authority.
+    /// A client that trusts one CA.
     ///
     /// # Errors
-    /// The file holds no certificate.
+    /// The file contains no certificate.
     pub(crate) fn new(address: SocketAddr, authority: &Path) -> anyhow::Result<Self> {
         let mut roots = RootCertStore::empty();
         roots.add(CertificateDer::from_pem_file(authority)?)?;
@@ -63,10 +63,10 @@ impl Client {
         Ok(Self { address, tls: Arc::new(tls) })
     }
 
-    /// Connects.
+    /// Opens a connection to the server.
     ///
     /// # Errors
-    /// Nobody is there, or not the one who should be.
+    /// Nothing listens at the address, or its certificate is not trusted.
     pub(crate) async fn connect(&self) -> anyhow::Result<Connection> {
         let stream = TcpStream::connect(self.address).await?;
         stream.set_nodelay(true)?;
@@ -80,7 +80,7 @@ impl Connection {
     /// Sends a request and reads the whole answer.
     ///
     /// # Errors
-    /// The connection breaks, or the answer is not one that says how long it is.
+    /// The connection breaks, or the answer does not announce its length.
     pub(crate) async fn exchange(&mut self, request: &[u8]) -> anyhow::Result<Answer<'_>> {
         self.stream.write_all(request).await?;
         self.stream.flush().await?;

@@ -1,4 +1,4 @@
-//! A closed loop: every connection sends its next request when it has the answer to the last.
+//! A closed loop: each connection sends its next request after the answer to the last one.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -10,44 +10,48 @@ use tokio::task::LocalSet;
 
 use crate::server::case::Case;
 use crate::server::client::Connection;
-use crate::server::site::Site;
+use crate::server::measured_server::MeasuredServer;
 
-/// How much is asked.
+/// The amount of load of one measurement.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Effort {
     pub(crate) n_connections: usize,
-    /// What is not counted.
+    /// The time before measuring begins.
     pub(crate) warm_up: Duration,
-    /// What is.
+    /// The time during which answers are measured.
     pub(crate) window: Duration,
 }
 
-/// What came out of one run.
+/// The result of one measurement.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Outcome {
+pub(crate) struct LoadResult {
     pub(crate) per_second: f64,
     pub(crate) p50: Duration,
     pub(crate) p99: Duration,
-    /// Processor time of the server for each request.
+    /// The CPU time of the server for each request.
     pub(crate) server_time: Duration,
 }
 
-/// The numbers of requests that may be sent once only.
+/// The counter for requests that can be sent only once.
 type NextNumber = Rc<Cell<u64>>;
 
 /// Sends one kind of request for some time.
 ///
 /// # Errors
 /// A connection breaks, or an answer is wrong.
-pub(crate) async fn run(site: &mut Site, case: Case, effort: Effort) -> anyhow::Result<Outcome> {
+pub(crate) async fn run(
+    measured_server: &mut MeasuredServer,
+    case: Case,
+    effort: Effort,
+) -> anyhow::Result<LoadResult> {
     let mut connections = Vec::new();
     for _ in 0..effort.n_connections {
-        connections.push(site.client.connect().await?);
+        connections.push(measured_server.client.connect().await?);
     }
     let prepared: Vec<Vec<u8>> =
         (0..case.n_requests().unwrap_or(0)).map(|number| case.request(number)).collect();
     let prepared = Arc::new(prepared);
-    let next: NextNumber = Rc::new(Cell::new(site.n_written));
+    let next: NextNumber = Rc::new(Cell::new(measured_server.n_written));
     let begin = Instant::now() + effort.warm_up;
     let end = begin + effort.window;
     let tasks = LocalSet::new();
@@ -55,10 +59,10 @@ pub(crate) async fn run(site: &mut Site, case: Case, effort: Effort) -> anyhow::
         .map(|(idx, connection)| {
             let (prepared, next) = (Arc::clone(&prepared), Rc::clone(&next));
             let slot = ConnectionLoad { idx, case, prepared, next };
-            tasks.spawn_local(slot.ask(connection, begin, end))
+            tasks.spawn_local(slot.send_requests(connection, begin, end))
         })
         .collect();
-    let process = &site.process;
+    let process = &measured_server.process;
     let counted = async {
         tokio::time::sleep_until(begin.into()).await;
         let before = process.processor_time()?;
@@ -74,11 +78,11 @@ pub(crate) async fn run(site: &mut Site, case: Case, effort: Effort) -> anyhow::
         anyhow::Ok(())
     };
     tasks.run_until(joined).await?;
-    site.n_written = next.get();
-    Outcome::new(latencies, effort.window, server_time)
+    measured_server.n_written = next.get();
+    LoadResult::new(latencies, effort.window, server_time)
 }
 
-/// One connection's part of the load.
+/// The part of the load that one connection sends.
 struct ConnectionLoad {
     idx: usize,
     case: Case,
@@ -87,15 +91,15 @@ struct ConnectionLoad {
 }
 
 impl ConnectionLoad {
-    /// Asks until the end; the nanoseconds that each answer took which came in the window.
-    async fn ask(
+    /// Sends requests until the end, and returns the nanoseconds of each answer that came within the window.
+    async fn send_requests(
         self,
         mut connection: Connection,
         begin: Instant,
         end: Instant,
     ) -> anyhow::Result<Vec<u64>> {
         let mut latencies = Vec::new();
-        // Connections do not ask the same at the same time.
+        // Connections start at different requests, so that they do not send the same one at the same time.
         let mut at = self.idx * 31;
         loop {
             let fresh;
@@ -129,8 +133,8 @@ impl ConnectionLoad {
     }
 }
 
-impl Outcome {
-    /// The better of each number of two runs.
+impl LoadResult {
+    /// The better value of each number of two measurements.
     pub(crate) fn best(self, other: Self) -> Self {
         Self {
             per_second: self.per_second.max(other.per_second),
@@ -169,15 +173,15 @@ mod tests {
     #[test]
     fn an_outcome_is_what_most_saw() {
         let latencies = (1..=100).rev().map(|n| n * 1_000).collect();
-        let outcome =
-            Outcome::new(latencies, Duration::from_millis(500), Duration::from_micros(200));
-        let want = Outcome {
+        let result =
+            LoadResult::new(latencies, Duration::from_millis(500), Duration::from_micros(200));
+        let want = LoadResult {
             per_second: 200.0,
             p50: Duration::from_micros(51),
             p99: Duration::from_micros(100),
             server_time: Duration::from_micros(2),
         };
-        assert_eq!(outcome.unwrap(), want);
-        assert!(Outcome::new(Vec::new(), Duration::from_secs(1), Duration::ZERO).is_err());
+        assert_eq!(result.unwrap(), want);
+        assert!(LoadResult::new(Vec::new(), Duration::from_secs(1), Duration::ZERO).is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! What is in the server before it is measured.
+//! Creates the objects that a server needs before it is measured.
 
 use std::time::{Duration, Instant};
 
@@ -8,30 +8,30 @@ use serde_json::{Value, json};
 use crate::server::case::{REVIEWS, request_as};
 use crate::server::client::{Client, Connection};
 
-/// The token by which the load is sent. Its holder may what two cluster roles let it do, so that
-/// every request is decided by RBAC.
+/// The token of the user who sends the load. Two cluster roles grant its permissions, so that RBAC decides
+/// every request.
 pub(crate) const TOKEN: &str = "load-7c1d9a";
-/// The token of the superuser who prepares everything.
+/// The token of the superuser who creates the objects.
 const ADMIN_TOKEN: &str = "admin-5b20ce";
 
-/// Where the objects that are read are, and how many.
+/// The namespace of the objects that are read.
 pub(crate) const LISTED_NAMESPACE: &str = "listed";
 pub(crate) const N_LISTED: u64 = 500;
-/// The one of them that is got.
-pub(crate) const GOT: &str = "listed-000000250";
-/// Where objects are written while it is measured.
+/// The name of the object that is read with GET.
+pub(crate) const READ_OBJECT: &str = "listed-000000250";
+/// The namespace of the objects that are written while it is measured.
 pub(crate) const WRITTEN_NAMESPACE: &str = "written";
 
-/// How long the server may take to act upon what was written.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// The longest time until the server decides by the new bindings.
+const BINDINGS_TIMEOUT: Duration = Duration::from_secs(60);
 const CLUSTER_ROLE_BINDINGS: &str = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings";
 
-/// The file of tokens.
+/// The content of the token file.
 pub(crate) fn token_file() -> String {
     format!("{TOKEN},load,1\n{ADMIN_TOKEN},admin,2,\"system:masters\"\n")
 }
 
-/// A ConfigMap of some 700 bytes.
+/// A ConfigMap of about 700 bytes.
 pub(crate) fn config_map(name: &str) -> Value {
     json!({
         "apiVersion": "v1",
@@ -41,7 +41,7 @@ pub(crate) fn config_map(name: &str) -> Value {
     })
 }
 
-/// The name of a group that a further binding names.
+/// The name of a group in the additional bindings.
 pub(crate) fn group(number: u64) -> String {
     format!("oidc:team-{number:05}")
 }
@@ -50,11 +50,11 @@ fn user(number: u64) -> String {
     format!("user-{number:05}@example.com")
 }
 
-/// Creates all objects, with so many bindings beside those of the default policy, and waits until
-/// decisions are made by them.
+/// Creates all objects and this number of bindings in addition to the default policy, and waits until the
+/// server decides by them.
 ///
 /// # Errors
-/// The server refuses one, or does not act upon them in time.
+/// The server refuses an object, or does not decide by the bindings in time.
 pub(crate) async fn populate(
     client: &Client,
     n_bindings: u64,
@@ -79,10 +79,10 @@ pub(crate) async fn populate(
     Ok(())
 }
 
-/// Creates what every load needs: where it writes, and that it may.
+/// Creates the namespace and the permissions that every load needs.
 ///
 /// # Errors
-/// The server refuses one, or does not act upon them in time.
+/// The server refuses an object, or does not decide by the bindings in time.
 pub(crate) async fn populate_load(client: &Client) -> anyhow::Result<()> {
     let mut connection = client.connect().await?;
     let namespace = |name: &str| json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } });
@@ -96,11 +96,11 @@ pub(crate) async fn populate_load(client: &Client) -> anyhow::Result<()> {
     wait_until_allowed(&mut connection, "load", "configmaps").await
 }
 
-/// Sends one request of the superuser, which must be answered with that code.
+/// Sends one request as the superuser and checks the status code.
 ///
 /// # Errors
-/// It is answered otherwise.
-pub(crate) async fn administer(
+/// The server answers with another code.
+pub(crate) async fn send_as_admin(
     client: &Client,
     method: &str,
     path: &str,
@@ -173,12 +173,12 @@ async fn wait_until_allowed(
         "spec": { "user": user, "resourceAttributes": { "verb": "get", "resource": resource } },
     });
     let request = request_as(ADMIN_TOKEN, "POST", REVIEWS, Some(&body));
-    while start.elapsed() < PATIENCE {
+    while start.elapsed() < BINDINGS_TIMEOUT {
         let answer = connection.exchange(&request).await?;
         if memchr::memmem::find(answer.body, b"\"allowed\":true").is_some() {
             return Ok(());
         }
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    bail!("{user} is not allowed to get {resource} after {} s", PATIENCE.as_secs())
+    bail!("{user} is not allowed to get {resource} after {} s", BINDINGS_TIMEOUT.as_secs())
 }

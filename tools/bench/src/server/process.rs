@@ -1,4 +1,4 @@
-//! The server as a process: started, watched, stopped.
+//! Starts, measures and stops the server as a process.
 
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
@@ -9,19 +9,19 @@ use std::time::Duration;
 use anyhow::Context;
 use rustix::process::{Pid, Signal, kill_process};
 
-/// A server that serves. Dropping it ends the process.
+/// A running server, which is killed when this value is dropped.
 pub(crate) struct Process {
     pub(crate) address: SocketAddr,
     child: Child,
-    /// Kept open: a server that can not write there would fail for a reason of ours.
+    /// Kept open, because a server that cannot write to its output fails.
     _stdout: BufReader<ChildStdout>,
 }
 
 impl Process {
-    /// Starts a server on a free port and waits until it says that it serves.
+    /// Starts a server on a free port and waits for its line on standard output.
     ///
     /// # Errors
-    /// It does not start; why, it says on standard error.
+    /// The server does not start; its standard error has the reason.
     pub(crate) fn start(
         program: &Path,
         data: &Path,
@@ -43,7 +43,7 @@ impl Process {
         let mut line = String::new();
         stdout.read_line(&mut line)?;
         let Some(address) = address(&line) else {
-            // It is gone already or of no use.
+            // The process has ended, or it does not serve.
             let _ = child.kill();
             let _ = child.wait();
             anyhow::bail!("the server does not start: {line}");
@@ -51,13 +51,13 @@ impl Process {
         Ok(Self { address, child, _stdout: stdout })
     }
 
-    /// Bytes of memory that are resident now.
+    /// The resident memory in bytes.
     pub(crate) fn resident_bytes(&self) -> anyhow::Result<u64> {
         let text = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
         resident_bytes(&text).context("the system does not tell how much memory is resident")
     }
 
-    /// Processor time that was used so far.
+    /// The CPU time that the process has used.
     pub(crate) fn processor_time(&self) -> anyhow::Result<Duration> {
         let text = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id()))?;
         let ticks = ticks(&text).context("the system does not tell how long the server ran")?;
@@ -65,11 +65,11 @@ impl Process {
         Ok(Duration::from_secs_f64(ticks as f64 / ticks_per_second as f64))
     }
 
-    /// Ends it in good order.
+    /// Stops the server with a signal and waits for its end.
     pub(crate) fn stop(mut self) {
         let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
         if pid.is_some_and(|pid| kill_process(pid, Signal::TERM).is_ok()) {
-            // Dropping it does the rest in any case.
+            // The drop kills the process if it still runs.
             let _ = self.child.wait();
         }
     }
@@ -77,26 +77,26 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // It may be gone already.
+        // The process may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Where it serves, out of the first line that it says.
+/// The address in the first line of output.
 fn address(line: &str) -> Option<SocketAddr> {
     line.strip_prefix("serving https://")?.split(' ').next()?.parse().ok()
 }
 
-/// Out of `/proc/PID/status`.
+/// The resident memory in the text of `/proc/PID/status`.
 fn resident_bytes(status: &str) -> Option<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
     let kibibytes: u64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
     Some(kibibytes << 10)
 }
 
-/// Time in the program and for it in the system, out of `/proc/PID/stat`. The name of the program
-/// is in parentheses and may hold anything.
+/// The user and system time in the text of `/proc/PID/stat`. The program name in it is in parentheses and
+/// can contain any character.
 fn ticks(stat: &str) -> Option<u64> {
     let (_, rest) = stat.rsplit_once(") ")?;
     let mut fields = rest.split(' ').skip(11);

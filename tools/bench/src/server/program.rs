@@ -1,4 +1,4 @@
-//! Where the program of the server is.
+//! Finds or builds the server program.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -6,23 +6,23 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, bail};
 use serde_json::Value;
 
-/// The name of the program and of the package that it is in.
+/// The name of the program and of its package.
 const PROGRAM: &str = "portcullis";
 const PACKAGE: &str = "cli";
 
-/// How the server is compiled.
+/// The profile with which the server is compiled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Profile {
-    /// As it is shipped.
+    /// The profile of the README's build command.
     Release,
-    /// As the tests have it, beside this program if they made it already.
+    /// The profile of the tests; the program beside this one is used if it exists.
     Dev,
 }
 
-/// The program, compiled if need be.
+/// Returns the path of the program, and builds it if necessary.
 ///
 /// # Errors
-/// It does not compile.
+/// The program does not compile.
 pub(crate) fn find(profile: Profile) -> anyhow::Result<PathBuf> {
     match profile {
         Profile::Release => build(&["--release"]),
@@ -54,7 +54,7 @@ fn build(options: &[&str]) -> anyhow::Result<PathBuf> {
     text.lines().find_map(executable).context("cargo does not say where the server is")
 }
 
-/// The program, if this message of cargo names it.
+/// The path of the program, if this message of cargo contains it.
 fn executable(message: &str) -> Option<PathBuf> {
     let message: Value = serde_json::from_str(message).ok()?;
     let name = message.pointer("/target/name")?.as_str()?;

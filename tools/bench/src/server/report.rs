@@ -5,28 +5,28 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use crate::server::case::Case;
-use crate::server::load::Outcome;
-use crate::server::site::Life;
+use crate::server::load::LoadResult;
+use crate::server::measured_server::ServerMeasurements;
 
-/// One kind of request on one server.
+/// The measurements of one kind of request on one server.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Row {
     pub(crate) case: Case,
     pub(crate) n_bindings: usize,
-    /// One of each round.
-    pub(crate) outcomes: Vec<Outcome>,
+    /// One measurement of each round.
+    pub(crate) results: Vec<LoadResult>,
 }
 
 impl Row {
-    /// The best of each number. Other programs on the machine make a round worse, never better.
-    pub(crate) fn best(&self) -> Option<Outcome> {
-        self.outcomes.iter().copied().reduce(Outcome::best)
+    /// The best value of each number. Other programs on the machine make a round worse, never better.
+    pub(crate) fn best(&self) -> Option<LoadResult> {
+        self.results.iter().copied().reduce(LoadResult::best)
     }
 
-    /// How many times as many requests a second as another row, in the median of the rounds. The two
-    /// of a round were measured one after the other, so that what else goes on concerns both.
+    /// The median over the rounds of the requests per second, as a multiple of those of another row. The two
+    /// measurements of a round follow each other, so other programs on the machine affect both.
     pub(crate) fn ratio(&self, other: &Self) -> Option<f64> {
-        let pairs = self.outcomes.iter().zip(&other.outcomes);
+        let pairs = self.results.iter().zip(&other.results);
         let mut ratios: Vec<f64> =
             pairs.map(|(own, other)| own.per_second / other.per_second).collect();
         ratios.sort_by(f64::total_cmp);
@@ -34,24 +34,24 @@ impl Row {
     }
 }
 
-/// All that was measured.
+/// All measurements of the benchmark.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
     pub(crate) n_connections: usize,
     pub(crate) rows: Vec<Row>,
-    /// Each server: the first has the default policy.
-    pub(crate) sites: Vec<Life>,
+    /// The measurements of each server; the first one has the default policy.
+    pub(crate) servers: Vec<ServerMeasurements>,
 }
 
 impl Report {
-    /// The tables, as Markdown. Writing to a string can not fail.
+    /// The tables as Markdown. Writing to a `String` never fails.
     pub(crate) fn render(&self) -> String {
         let mut text = format!(
             "{} connections, the best of {} rounds; *CPU* is the processor time of the server for \
              each request.\n\n\
              | request | more bindings | a second | p50 | p99 | CPU |\n|---|---|---|---|---|---|\n",
             self.n_connections,
-            self.rows.iter().map(|row| row.outcomes.len()).max().unwrap_or_default(),
+            self.rows.iter().map(|row| row.results.len()).max().unwrap_or_default(),
         );
         for (row, own) in self.rows.iter().filter_map(|row| Some((row, row.best()?))) {
             let _ = writeln!(
@@ -70,7 +70,7 @@ impl Report {
              objects created | started again | after the reads | after the writes |\n\
              |---|---|---|---|---|---|---|---|\n",
         );
-        for life in &self.sites {
+        for life in &self.servers {
             let _ = writeln!(
                 text,
                 "| {} | {} | {} | {} | {} | {} | {} | {} ({} objects) |",
@@ -89,7 +89,7 @@ impl Report {
     }
 }
 
-/// A duration in the unit that reads best, with three digits.
+/// Formats a duration with three digits in the most readable unit.
 pub(crate) fn duration(duration: Duration) -> String {
     let ns = duration.as_secs_f64() * 1e9;
     let (value, unit) = match ns {
@@ -105,7 +105,7 @@ pub(crate) fn duration(duration: Duration) -> String {
     }
 }
 
-/// Bytes in millions.
+/// Formats bytes in millions.
 pub(crate) fn megabytes(bytes: u64) -> String {
     format!("{:.1} MB", bytes as f64 / 1e6)
 }
@@ -116,14 +116,14 @@ mod tests {
 
     #[test]
     fn rounds_are_compared_in_pairs() {
-        let outcome = |per_second: f64, millis: u64| {
+        let result = |per_second: f64, millis: u64| {
             let time = Duration::from_millis(millis);
-            Outcome { per_second, p50: time, p99: time, server_time: time }
+            LoadResult { per_second, p50: time, p99: time, server_time: time }
         };
-        let row = |outcomes| Row { case: Case::Get, n_bindings: 0, outcomes };
-        let one = row(vec![outcome(100.0, 5), outcome(10.0, 1), outcome(200.0, 9)]);
-        let other = row(vec![outcome(50.0, 1), outcome(10.0, 1), outcome(200.0, 1)]);
-        assert_eq!(one.best(), Some(outcome(200.0, 1)));
+        let row = |results| Row { case: Case::Get, n_bindings: 0, results };
+        let one = row(vec![result(100.0, 5), result(10.0, 1), result(200.0, 9)]);
+        let other = row(vec![result(50.0, 1), result(10.0, 1), result(200.0, 1)]);
+        assert_eq!(one.best(), Some(result(200.0, 1)));
         assert_eq!(one.ratio(&other), Some(1.0));
         assert_eq!((row(vec![]).best(), row(vec![]).ratio(&one)), (None, None));
     }

@@ -1,4 +1,4 @@
-//! What was promised, and whether it holds in this run.
+//! The promises of the benchmark, and whether this run meets them.
 
 use crate::numbers::thousands;
 use std::time::Duration;
@@ -6,16 +6,17 @@ use std::time::Duration;
 use crate::server::report::{Report, Row, duration, megabytes};
 use crate::targets::Target;
 
-/// Reviews a second with the default policy, on two processors of which the client takes its part.
+/// The smallest number of reviews per second with the default policy, on two processors that the client uses
+/// too.
 const REVIEWS_PER_SECOND_MIN: f64 = 15_000.0;
-/// What is left of that with many bindings, in the median of the rounds. Two runs of the same server
-/// differ by some percent, so less than this is slower and more is not.
+/// The smallest share of that with many bindings, in the median of the rounds. Two runs of the same server
+/// differ by some percent, so only a smaller share counts as slower.
 const REVIEWS_SHARE_MIN: f64 = 0.95;
 const START_BYTES_MAX: u64 = 60_000_000;
 const BINDINGS_BYTES_MAX: u64 = 150_000_000;
 const READY_MAX: Duration = Duration::from_secs(1);
 
-/// The promises that the report can tell about.
+/// The promises that the report has measurements for.
 pub(crate) fn check(report: &Report) -> Vec<Target> {
     let mut targets = Vec::new();
     let reviews = || report.rows.iter().filter(|row| row.case.is_review());
@@ -31,7 +32,7 @@ pub(crate) fn check(report: &Report) -> Vec<Target> {
             is_met: worst >= REVIEWS_PER_SECOND_MIN,
         });
     }
-    for life in &report.sites {
+    for life in &report.servers {
         let bindings = thousands(life.n_bindings as u64);
         let own = reviews().filter(|row| row.n_bindings == life.n_bindings);
         let shares = own.zip(default.clone()).filter_map(|(own, default)| own.ratio(default));
@@ -44,7 +45,7 @@ pub(crate) fn check(report: &Report) -> Vec<Target> {
             });
         }
     }
-    targets.extend(report.sites.iter().map(|life| match life.n_bindings {
+    targets.extend(report.servers.iter().map(|life| match life.n_bindings {
         0 => memory("at start", life.start_bytes, START_BYTES_MAX),
         n_bindings => memory(
             &format!("with {} more bindings", thousands(n_bindings as u64)),
@@ -52,7 +53,7 @@ pub(crate) fn check(report: &Report) -> Vec<Target> {
             BINDINGS_BYTES_MAX,
         ),
     }));
-    let ready = report.sites.iter().map(|life| life.ready_new.max(life.ready_kept));
+    let ready = report.servers.iter().map(|life| life.ready_new.max(life.ready_kept));
     if let Some(worst) = ready.max() {
         targets.push(Target {
             promise: format!("ready in under {}", duration(READY_MAX)),
@@ -75,22 +76,22 @@ fn memory(when: &str, bytes: u64, limit: u64) -> Target {
 mod tests {
     use super::*;
     use crate::server::case::Case;
-    use crate::server::load::Outcome;
-    use crate::server::site::Life;
+    use crate::server::load::LoadResult;
+    use crate::server::measured_server::ServerMeasurements;
 
     fn row(n_bindings: usize, per_second: f64) -> Row {
         let time = Duration::from_micros(50);
-        let outcome = Outcome { per_second, p50: time, p99: time, server_time: time };
-        Row { case: Case::ReviewDenied, n_bindings, outcomes: vec![outcome] }
+        let result = LoadResult { per_second, p50: time, p99: time, server_time: time };
+        Row { case: Case::ReviewDenied, n_bindings, results: vec![result] }
     }
 
-    fn life(n_bindings: usize, bytes: u64, ready: Duration) -> Life {
-        Life {
+    fn life(n_bindings: usize, bytes: u64, ready: Duration) -> ServerMeasurements {
+        ServerMeasurements {
             n_bindings,
             ready_new: ready,
             start_bytes: bytes,
             read_bytes: bytes,
-            ..Life::default()
+            ..ServerMeasurements::default()
         }
     }
 
@@ -105,7 +106,7 @@ mod tests {
         let kept = Report {
             n_connections: 1,
             rows: vec![row(0, 15_000.0), row(7, 14_250.0)],
-            sites: vec![
+            servers: vec![
                 life(0, START_BYTES_MAX - 1, ready),
                 life(7, BINDINGS_BYTES_MAX - 1, ready),
             ],
@@ -115,7 +116,7 @@ mod tests {
         let broken = Report {
             n_connections: 1,
             rows: vec![row(0, 14_999.0), row(7, 14_000.0)],
-            sites: vec![
+            servers: vec![
                 life(0, START_BYTES_MAX, READY_MAX),
                 life(7, BINDINGS_BYTES_MAX, READY_MAX),
             ],

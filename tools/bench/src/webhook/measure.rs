@@ -1,29 +1,30 @@
-//! Time.
+//! Measures the times of decisions.
 //!
-//! Every decision is timed by itself: a 99th percentile of batches would hide the slow decisions
-//! among the quick ones.
+//! Each decision is timed separately. A 99th percentile of batches would hide slow decisions among fast
+//! ones.
 
 use std::time::Duration;
 
 use crate::timing::{nanoseconds, percentile};
 
-/// What one side did in one round of a contest.
+/// The measurements of one side in one round of a scenario.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub(crate) struct Outcome {
+pub(crate) struct Measurement {
     pub(crate) p50_ns: f64,
     pub(crate) p99_ns: f64,
-    /// From the first question to the last answer.
+    /// The time from the first request to the last answer.
     pub(crate) total_ns: f64,
-    /// What one decision allocates: the most bytes on our side, the average number of allocations in Go.
+    /// What one decision allocates: the largest number of bytes on our side, the average number of
+    /// allocations in Go.
     pub(crate) allocated: u64,
-    /// How often the service was asked.
+    /// The number of calls that the service received.
     pub(crate) n_calls: u64,
     pub(crate) n_decisions: usize,
     pub(crate) n_wrong: usize,
 }
 
-impl Outcome {
-    /// The times of single decisions, and how long all of them took.
+impl Measurement {
+    /// Summarizes the times of single decisions and the total time.
     pub(crate) fn of(mut times_ns: Vec<u64>, total: Duration) -> Self {
         times_ns.sort_unstable();
         let at = |percent| percentile(&times_ns, percent) as f64;
@@ -36,13 +37,13 @@ impl Outcome {
         }
     }
 
-    /// The same with what another part of the round did wrong.
-    pub(crate) fn plus_wrong(self, other: Self) -> Self {
+    /// The same measurements, with the wrong answers of another part of the round added.
+    pub(crate) fn with_wrong_answers_of(self, other: Self) -> Self {
         Self { n_wrong: self.n_wrong + other.n_wrong, ..self }
     }
 
-    /// The best of each number. Other programs on the machine make a round worse, never better; what
-    /// is wrong stays wrong.
+    /// The best value of each number. Other programs on the machine make a round worse, never better. Wrong
+    /// answers are added.
     pub(crate) fn best(self, other: Self) -> Self {
         Self {
             p50_ns: self.p50_ns.min(other.p50_ns),
@@ -62,15 +63,18 @@ mod tests {
 
     #[test]
     fn percentiles_are_those_of_the_times() {
-        let outcome = Outcome::of((0..=100).rev().collect(), Duration::from_micros(1));
-        assert_eq!((outcome.p50_ns, outcome.p99_ns, outcome.total_ns), (50.0, 99.0, 1000.0));
-        assert_eq!(Outcome::of(Vec::new(), Duration::ZERO), Outcome::default());
+        let measurement = Measurement::of((0..=100).rev().collect(), Duration::from_micros(1));
+        assert_eq!(
+            (measurement.p50_ns, measurement.p99_ns, measurement.total_ns),
+            (50.0, 99.0, 1000.0)
+        );
+        assert_eq!(Measurement::of(Vec::new(), Duration::ZERO), Measurement::default());
     }
 
     #[test]
     fn the_best_time_and_the_most_calls_count() {
-        let one = Outcome { p50_ns: 1.0, n_calls: 3, n_wrong: 1, ..Outcome::default() };
-        let other = Outcome { p50_ns: 2.0, n_calls: 1, n_wrong: 1, ..Outcome::default() };
+        let one = Measurement { p50_ns: 1.0, n_calls: 3, n_wrong: 1, ..Measurement::default() };
+        let other = Measurement { p50_ns: 2.0, n_calls: 1, n_wrong: 1, ..Measurement::default() };
         let best = one.best(other);
         assert_eq!((best.p50_ns, best.n_calls, best.n_wrong), (1.0, 3, 2));
     }

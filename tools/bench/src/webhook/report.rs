@@ -3,50 +3,50 @@
 use crate::numbers::{duration, ratio, thousands};
 use std::fmt::Write;
 
-use crate::webhook::contest::Contest;
-use crate::webhook::measure::Outcome;
+use crate::webhook::measure::Measurement;
+use crate::webhook::scenario::Scenario;
 use crate::webhook::upstream::VERSION;
 
-/// One contest, the best of its rounds.
+/// One scenario, with the best values of its rounds.
 #[derive(Debug, Clone)]
 pub(crate) struct Row {
-    pub(crate) contest: Contest,
-    pub(crate) ours: Option<Outcome>,
-    pub(crate) upstream: Option<Outcome>,
+    pub(crate) scenario: Scenario,
+    pub(crate) our_side: Option<Measurement>,
+    pub(crate) upstream: Option<Measurement>,
 }
 
 impl Row {
-    /// Keeps the best of what there is and one round more.
-    pub(crate) fn keep(kept: &mut Option<Outcome>, round: Outcome) {
+    /// Keeps the best values of the earlier rounds and this one.
+    pub(crate) fn keep(kept: &mut Option<Measurement>, round: Measurement) {
         *kept = Some(kept.map_or(round, |kept| kept.best(round)));
     }
 
-    /// How many times as long upstream takes, in the median.
+    /// The median of upstream as a multiple of ours.
     pub(crate) fn ratio(&self) -> Option<f64> {
-        Some(self.upstream?.p50_ns / self.ours?.p50_ns.max(1.0))
+        Some(self.upstream?.p50_ns / self.our_side?.p50_ns.max(1.0))
     }
 }
 
-/// All that was measured.
+/// All measurements of the benchmark.
 #[derive(Debug)]
 pub(crate) struct Report {
     pub(crate) rows: Vec<Row>,
-    /// Why upstream was not measured.
+    /// Why upstream was not run.
     pub(crate) upstream_absence: Option<String>,
 }
 
 impl Report {
-    pub(crate) fn row(&self, contest: Contest) -> Option<&Row> {
-        self.rows.iter().find(|row| row.contest == contest)
+    pub(crate) fn row(&self, scenario: Scenario) -> Option<&Row> {
+        self.rows.iter().find(|row| row.scenario == scenario)
     }
 
-    /// Answers that are not what they should be.
+    /// The number of wrong answers.
     pub(crate) fn n_wrong(&self) -> usize {
-        let outcomes = self.rows.iter().flat_map(|row| [row.ours, row.upstream]).flatten();
-        outcomes.map(|outcome| outcome.n_wrong).sum()
+        let outcomes = self.rows.iter().flat_map(|row| [row.our_side, row.upstream]).flatten();
+        outcomes.map(|measurement| measurement.n_wrong).sum()
     }
 
-    /// The tables, as Markdown. Writing to a string can not fail.
+    /// The tables as Markdown. Writing to a `String` never fails.
     pub(crate) fn render(&self) -> String {
         let mut text = match &self.upstream_absence {
             None => format!("Upstream: {VERSION}.\n\n"),
@@ -56,23 +56,23 @@ impl Report {
             "| question | ours p50 | ours p99 | bytes allocated | upstream p50 | upstream p99 | \
              allocations | upstream / ours |\n|---|---|---|---|---|---|---|---|\n",
         );
-        for row in self.rows.iter().filter(|row| row.contest != Contest::Storm) {
-            let time = |side: Option<Outcome>, part: fn(Outcome) -> f64| {
-                side.map_or("-".to_owned(), |outcome| duration(part(outcome)))
+        for row in self.rows.iter().filter(|row| row.scenario != Scenario::Storm) {
+            let time = |side: Option<Measurement>, part: fn(Measurement) -> f64| {
+                side.map_or("-".to_owned(), |measurement| duration(part(measurement)))
             };
-            let allocations = |side: Option<Outcome>| match side {
-                Some(outcome) if row.contest.is_cached() => outcome.allocated.to_string(),
+            let allocations = |side: Option<Measurement>| match side {
+                Some(measurement) if row.scenario.is_cached() => measurement.allocated.to_string(),
                 _ => "-".to_owned(),
             };
             let _ = writeln!(
                 text,
                 "| {} | {} | {} | {} | {} | {} | {} | {} |",
-                row.contest.name(),
-                time(row.ours, |outcome| outcome.p50_ns),
-                time(row.ours, |outcome| outcome.p99_ns),
-                allocations(row.ours),
-                time(row.upstream, |outcome| outcome.p50_ns),
-                time(row.upstream, |outcome| outcome.p99_ns),
+                row.scenario.name(),
+                time(row.our_side, |measurement| measurement.p50_ns),
+                time(row.our_side, |measurement| measurement.p99_ns),
+                allocations(row.our_side),
+                time(row.upstream, |measurement| measurement.p50_ns),
+                time(row.upstream, |measurement| measurement.p99_ns),
                 allocations(row.upstream),
                 ratio(row.ratio()),
             );
@@ -80,17 +80,17 @@ impl Report {
         text.push_str(
             "\n| the same question at once | calls | all answered after |\n|---|---|---|\n",
         );
-        let storm = self.row(Contest::Storm);
-        for (side, outcome) in [
-            ("ours", storm.and_then(|row| row.ours)),
+        let storm = self.row(Scenario::Storm);
+        for (side, measurement) in [
+            ("ours", storm.and_then(|row| row.our_side)),
             ("upstream", storm.and_then(|row| row.upstream)),
         ] {
-            let Some(outcome) = outcome else { continue };
+            let Some(measurement) = measurement else { continue };
             let _ = writeln!(
                 text,
                 "| {side} | {} | {} |",
-                thousands(outcome.n_calls),
-                duration(outcome.total_ns),
+                thousands(measurement.n_calls),
+                duration(measurement.total_ns),
             );
         }
         text

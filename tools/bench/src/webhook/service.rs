@@ -1,7 +1,7 @@
-//! The service that both sides ask, as a process of its own: it takes the same from either.
+//! The service that both sides call, as a separate process.
 //!
-//! It speaks HTTP/1.1 over TLS, as our side does with webhooks, and knows its clients by their certificates.
-//! A line on its standard input is answered with how many questions it was asked.
+//! It serves HTTP/1.1 over TLS and verifies client certificates. It answers each line on its standard input
+//! with the number of calls so far.
 
 use std::convert::Infallible;
 use std::fs;
@@ -27,15 +27,15 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 
-use crate::webhook::question::ALLOWED;
-use crate::webhook::site::{AUTHORITY, SERVER_CERTIFICATE, SERVER_KEY, SLOW_PATH};
+use crate::webhook::environment::{AUTHORITY, SERVER_CERTIFICATE, SERVER_KEY, SLOW_PATH};
+use crate::webhook::review_request::ALLOWED;
 
 /// The argument that starts the service.
 pub(crate) const NAME: &str = "webhook-service";
 
-/// How long the service thinks about what is asked of its slow side: long enough for all of a storm
-/// to be there before the first answer.
-const THINKING: Duration = Duration::from_millis(200);
+/// The delay of answers on the slow path: long enough that all equal requests arrive before the first
+/// answer.
+const SLOW_ANSWER_DELAY: Duration = Duration::from_millis(200);
 
 const YES: &[u8] = br#"{"apiVersion":"authorization.k8s.io/v1","kind":"SubjectAccessReview","status":{"allowed":true,"reason":"a rule of the benchmark allows it"}}"#;
 const NO: &[u8] = br#"{"apiVersion":"authorization.k8s.io/v1","kind":"SubjectAccessReview","status":{"allowed":false,"reason":"no rule of the benchmark allows it"}}"#;
@@ -80,7 +80,7 @@ async fn listen(listener: TcpListener, acceptor: TlsAcceptor, n_calls: Arc<Atomi
     while let Ok((stream, _)) = listener.accept().await {
         let (acceptor, n_calls) = (acceptor.clone(), Arc::clone(&n_calls));
         tokio::spawn(async move {
-            // Whoever does not get an answer tells so.
+            // The client reports a failed call.
             let _ = serve(stream, &acceptor, n_calls).await;
         });
     }
@@ -97,7 +97,7 @@ async fn serve(
         let n_calls = Arc::clone(&n_calls);
         async move { Ok::<_, Infallible>(answer(request, &n_calls).await) }
     });
-    // A client that goes away ends its connections as it pleases.
+    // A client may close its connections at any time.
     let _ = http1::Builder::new().serve_connection(stream, service).await;
     Ok(())
 }
@@ -107,7 +107,7 @@ async fn answer(request: Request<Incoming>, n_calls: &AtomicU64) -> Response<Ful
     let is_slow = request.uri().path() == SLOW_PATH;
     let body = request.into_body().collect().await.map(|body| body.to_bytes()).unwrap_or_default();
     if is_slow {
-        tokio::time::sleep(THINKING).await;
+        tokio::time::sleep(SLOW_ANSWER_DELAY).await;
     }
     let is_allowed = body.windows(ALLOWED.len()).any(|part| part == ALLOWED.as_bytes());
     let answer = if is_allowed { YES } else { NO };

@@ -1,59 +1,59 @@
-//! What was promised, and whether it holds in this run.
+//! The promises of the benchmark, and whether this run meets them.
 
 use crate::numbers::duration;
 
 use crate::targets::Target;
-use crate::webhook::contest::Contest;
 use crate::webhook::report::Report;
+use crate::webhook::scenario::Scenario;
 
-/// The median of a remembered answer, in nanoseconds.
+/// The largest median of a cached answer, in nanoseconds.
 const CACHED_NS_MAX: f64 = 500.0;
-/// How many times faster than upstream a remembered answer is.
+/// The smallest ratio of upstream to ours for a cached answer.
 const CACHED_RATIO_MIN: f64 = 10.0;
-/// How many times faster than upstream a call is: no slower.
+/// The smallest ratio of upstream to ours for a call: no slower.
 const CALL_RATIO_MIN: f64 = 1.0;
-/// Calls for one question that many have at once.
+/// The number of calls for many equal requests at the same moment.
 const STORM_CALLS: u64 = 1;
 
-/// The promises that the report can tell about.
+/// The promises that the report has measurements for.
 pub(crate) fn check(report: &Report) -> Vec<Target> {
     let mut targets = Vec::new();
-    let ours = |contest| report.row(contest).and_then(|row| row.ours);
-    let at_most = |contest: Contest, what: &str, limit: f64| {
-        let outcome = ours(contest)?;
+    let our_side = |scenario| report.row(scenario).and_then(|row| row.our_side);
+    let at_most = |scenario: Scenario, what: &str, limit: f64| {
+        let measurement = our_side(scenario)?;
         Some(Target {
             promise: format!("{what}: at most {}", duration(limit)),
-            measured: duration(outcome.p50_ns),
-            is_met: outcome.p50_ns <= limit,
+            measured: duration(measurement.p50_ns),
+            is_met: measurement.p50_ns <= limit,
         })
     };
-    let faster = |contest: Contest, promise: &str, least: f64| {
-        let ratio = report.row(contest)?.ratio()?;
+    let faster = |scenario: Scenario, promise: &str, least: f64| {
+        let ratio = report.row(scenario)?.ratio()?;
         Some(Target {
             promise: promise.to_owned(),
             measured: format!("{ratio:.2} times as fast"),
             is_met: ratio >= least,
         })
     };
-    for contest in [Contest::CachedFew, Contest::CachedMany] {
-        let name = contest.name();
-        targets.extend(at_most(contest, name, CACHED_NS_MAX));
-        targets.extend(ours(contest).map(|outcome| Target {
+    for scenario in [Scenario::CachedFew, Scenario::CachedMany] {
+        let name = scenario.name();
+        targets.extend(at_most(scenario, name, CACHED_NS_MAX));
+        targets.extend(our_side(scenario).map(|measurement| Target {
             promise: format!("{name}: no allocation"),
-            measured: format!("at most {} bytes", outcome.allocated),
-            is_met: outcome.allocated == 0,
+            measured: format!("at most {} bytes", measurement.allocated),
+            is_met: measurement.allocated == 0,
         }));
         let promise = format!("{name}: at least 10 times as fast as upstream");
-        targets.extend(faster(contest, &promise, CACHED_RATIO_MIN));
+        targets.extend(faster(scenario, &promise, CACHED_RATIO_MIN));
     }
-    for contest in [Contest::Calls, Contest::CallsAtOnce, Contest::Dead] {
-        let promise = format!("{}: no slower than upstream", contest.name());
-        targets.extend(faster(contest, &promise, CALL_RATIO_MIN));
+    for scenario in [Scenario::Calls, Scenario::CallsAtOnce, Scenario::Dead] {
+        let promise = format!("{}: no slower than upstream", scenario.name());
+        targets.extend(faster(scenario, &promise, CALL_RATIO_MIN));
     }
-    targets.extend(ours(Contest::Storm).map(|outcome| Target {
+    targets.extend(our_side(Scenario::Storm).map(|measurement| Target {
         promise: "one call for the same question at once".to_owned(),
-        measured: outcome.n_calls.to_string(),
-        is_met: outcome.n_calls == STORM_CALLS,
+        measured: measurement.n_calls.to_string(),
+        is_met: measurement.n_calls == STORM_CALLS,
     }));
     targets
 }
@@ -61,12 +61,12 @@ pub(crate) fn check(report: &Report) -> Vec<Target> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::webhook::measure::Outcome;
+    use crate::webhook::measure::Measurement;
     use crate::webhook::report::Row;
 
-    fn missed(contest: Contest, ours: Outcome, upstream_ns: f64) -> Vec<String> {
-        let upstream = Some(Outcome { p50_ns: upstream_ns, ..Outcome::default() });
-        let row = Row { contest, ours: Some(ours), upstream };
+    fn missed(scenario: Scenario, our_side: Measurement, upstream_ns: f64) -> Vec<String> {
+        let upstream = Some(Measurement { p50_ns: upstream_ns, ..Measurement::default() });
+        let row = Row { scenario, our_side: Some(our_side), upstream };
         let report = Report { rows: vec![row], upstream_absence: None };
         let missed = check(&report).into_iter().filter(|target| !target.is_met);
         missed.map(|target| target.promise).collect()
@@ -74,33 +74,33 @@ mod tests {
 
     #[test]
     fn both_sides_of_every_promise() {
-        let time = |p50_ns| Outcome { p50_ns, ..Outcome::default() };
-        assert_eq!(missed(Contest::CachedFew, time(500.0), 5_000.0), [""; 0]);
+        let time = |p50_ns| Measurement { p50_ns, ..Measurement::default() };
+        assert_eq!(missed(Scenario::CachedFew, time(500.0), 5_000.0), [""; 0]);
         assert_eq!(
-            missed(Contest::CachedFew, time(501.0), 5_010.0),
+            missed(Scenario::CachedFew, time(501.0), 5_010.0),
             ["cached, few questions: at most 500 ns"]
         );
         assert_eq!(
-            missed(Contest::CachedFew, time(500.0), 4_999.0),
+            missed(Scenario::CachedFew, time(500.0), 4_999.0),
             ["cached, few questions: at least 10 times as fast as upstream"]
         );
         assert_eq!(
-            missed(Contest::CachedFew, Outcome { allocated: 1, ..time(100.0) }, 5_000.0),
+            missed(Scenario::CachedFew, Measurement { allocated: 1, ..time(100.0) }, 5_000.0),
             ["cached, few questions: no allocation"]
         );
-        assert_eq!(missed(Contest::Calls, time(100.0), 100.0), [""; 0]);
+        assert_eq!(missed(Scenario::Calls, time(100.0), 100.0), [""; 0]);
         assert_eq!(
-            missed(Contest::Calls, time(100.0), 99.0),
+            missed(Scenario::Calls, time(100.0), 99.0),
             ["call, HTTP/1.1: no slower than upstream"]
         );
         assert_eq!(
-            missed(Contest::Dead, time(100.0), 99.0),
+            missed(Scenario::Dead, time(100.0), 99.0),
             ["dead service: no slower than upstream"]
         );
-        let storm = |n_calls| Outcome { n_calls, ..Outcome::default() };
-        assert_eq!(missed(Contest::Storm, storm(1), 1.0), [""; 0]);
+        let call_at_once = |n_calls| Measurement { n_calls, ..Measurement::default() };
+        assert_eq!(missed(Scenario::Storm, call_at_once(1), 1.0), [""; 0]);
         assert_eq!(
-            missed(Contest::Storm, storm(2), 1.0),
+            missed(Scenario::Storm, call_at_once(2), 1.0),
             ["one call for the same question at once"]
         );
     }

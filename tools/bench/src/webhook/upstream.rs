@@ -1,4 +1,4 @@
-//! The other side: Kubernetes' own webhook authorizer, in a Go program beside this workspace.
+//! Runs Kubernetes' webhook authorizer in a Go program under `peers/`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,24 +7,24 @@ use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 
 use crate::go_program;
-use crate::webhook::contest::Asked;
-use crate::webhook::measure::Outcome;
-use crate::webhook::question::CONDITION;
-use crate::webhook::site::Site;
+use crate::webhook::environment::WebhookEnvironment;
+use crate::webhook::measure::Measurement;
+use crate::webhook::review_request::CONDITION;
+use crate::webhook::scenario::ScenarioRun;
 
-/// What the table says upstream is.
+/// The version of upstream in the table.
 pub(crate) const VERSION: &str = "the webhook authorizer of k8s.io/apiserver 0.37.2";
 
-/// The Go program, built.
+/// The Go program after its build.
 pub(crate) struct Upstream {
     program: PathBuf,
 }
 
 impl Upstream {
-    /// Builds the program.
+    /// Builds the Go program.
     ///
     /// # Errors
-    /// The reason for which that is not possible here.
+    /// The program cannot be built here.
     pub(crate) fn build(folder: &Path, is_quick: bool) -> anyhow::Result<Self> {
         ensure!(!is_quick, go_program::LEFT_OUT);
         let program = folder.join("webhookbench");
@@ -32,38 +32,45 @@ impl Upstream {
         Ok(Self { program })
     }
 
-    /// Runs a contest with a webhook that knows nothing yet.
+    /// Runs a scenario with a webhook whose cache is empty.
     ///
     /// # Errors
-    /// The program does not answer.
-    pub(crate) fn run(&self, site: &Site, asked: &Asked) -> anyhow::Result<Outcome> {
-        let questions = site.folder().join("questions.jsonl");
-        let lines: String =
-            asked.questions.iter().map(|question| format!("{}\n", question.json())).collect();
-        fs::write(&questions, lines)?;
+    /// The program fails.
+    pub(crate) fn run(
+        &self,
+        environment: &WebhookEnvironment,
+        scenario_run: &ScenarioRun,
+    ) -> anyhow::Result<Measurement> {
+        let requests = environment.folder().join("questions.jsonl");
+        let lines: String = scenario_run
+            .requests
+            .iter()
+            .map(|review_request| format!("{}\n", review_request.json()))
+            .collect();
+        fs::write(&requests, lines)?;
         let plan = json!({
-            "kind": asked.contest.kind(),
-            "kubeconfig": site.kubeconfig(asked.contest.hook()),
+            "kind": scenario_run.scenario.kind(),
+            "kubeconfig": environment.kubeconfig(scenario_run.scenario.hook()),
             "condition": CONDITION,
-            "questions": questions,
-            "warmUp": asked.n_warm_up,
-            "askers": asked.n_askers,
-            // Where nothing waits, garbage collection has to be paid for within the times instead
-            // of beside them; where the network is waited for, all processors are of use.
-            "processors": if asked.contest.is_cached() { 1 } else { 0 },
+            "questions": requests,
+            "warmUp": scenario_run.n_warm_up,
+            "askers": scenario_run.n_concurrent,
+            // With cached answers Go has one processor, so that garbage collection counts in the times. With
+            // calls, which wait for the network, it has all processors.
+            "processors": if scenario_run.scenario.is_cached() { 1 } else { 0 },
         });
-        let path = site.folder().join("plan.json");
+        let path = environment.folder().join("plan.json");
         fs::write(&path, plan.to_string())?;
         let line = go_program::run(&self.program, &path)?;
         parse(&line).with_context(|| format!("the Go program says `{line}`"))
     }
 }
 
-fn parse(line: &str) -> Option<Outcome> {
+fn parse(line: &str) -> Option<Measurement> {
     let answer: Value = serde_json::from_str(line).ok()?;
     let count = |name: &str| usize::try_from(answer.get(name)?.as_u64()?).ok();
     let number = |name: &str| answer.get(name)?.as_f64();
-    Some(Outcome {
+    Some(Measurement {
         p50_ns: number("p50_ns")?,
         p99_ns: number("p99_ns")?,
         total_ns: number("total_ns")?,
@@ -82,7 +89,7 @@ mod tests {
     fn a_line_of_the_program_is_read_and_other_lines_are_not() {
         let line = r#"{"decisions":3,"disagreements":1,"p50_ns":10,"p99_ns":20,"total_ns":40,
             "allocations":7}"#;
-        let want = Outcome {
+        let want = Measurement {
             p50_ns: 10.0,
             p99_ns: 20.0,
             total_ns: 40.0,

@@ -1,5 +1,6 @@
 //! A client over TLS that sends requests exactly as a scenario gives them.
 
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +15,7 @@ use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, Server
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 use rustls_pki_types::pem::PemObject;
-use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls_pki_types::{CertificateDer, InvalidDnsNameError, ServerName, UnixTime};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
@@ -30,7 +31,7 @@ pub struct Endpoint {
     tls: Arc<ClientConfig>,
 }
 
-/// Why a server can not be asked.
+/// Why a request cannot be sent or has no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
     /// The address or the credentials can not be used.
@@ -41,17 +42,50 @@ pub enum ClientError {
         /// The reason why it cannot be used.
         why: String,
     },
-    /// There is no answer.
+    /// The server gives no answer.
     #[error("no answer to {request}: {why}")]
     NoAnswer {
         /// The method and the path.
         request: String,
         /// The reason why there is no answer.
-        why: String,
+        why: ExchangeError,
     },
 }
 
-/// A connection that is made again when the server closes it.
+/// Why one request has no answer. The report prints the text, so causes are part of it and no sources.
+#[derive(Debug, thiserror::Error)]
+pub enum ExchangeError {
+    /// The server does not answer in time.
+    #[error("none within {ANSWER_TIMEOUT:?}")]
+    Timeout,
+    /// The method, the path and the headers do not form a request.
+    #[error("{0}")]
+    Request(http::Error),
+    /// The host of the URL can not be the name of a server.
+    #[error("{0}")]
+    ServerName(InvalidDnsNameError),
+    /// No connection can be opened.
+    #[error("cannot connect to {address}: {cause}")]
+    Connect {
+        /// The host and the port.
+        address: String,
+        /// The error of the operating system.
+        cause: io::Error,
+    },
+    /// The TLS handshake fails.
+    #[error("no TLS with {address}: {cause}")]
+    Tls {
+        /// The host and the port.
+        address: String,
+        /// The error of the handshake.
+        cause: io::Error,
+    },
+    /// The connection breaks, or its bytes are not HTTP.
+    #[error("{0}")]
+    Http(hyper::Error),
+}
+
+/// A client with one connection, which it opens again when the server closes it.
 pub(super) struct Client {
     endpoint: Endpoint,
     connection: Option<SendRequest<Full<Bytes>>>,
@@ -61,13 +95,13 @@ pub(super) struct Client {
 #[derive(Debug)]
 pub(super) struct Response {
     pub(super) code: u16,
-    /// As they are in the headers, quoted characters included.
+    /// The texts of the `Warning` headers, with their escapes.
     pub(super) warnings: Vec<String>,
     pub(super) body: Bytes,
 }
 
 impl Endpoint {
-    /// A server at an `https` URL. Without a file of authorities its certificate is not verified.
+    /// A server at an `https` URL. Without a CA file its certificate is not verified.
     ///
     /// # Errors
     /// The URL, the token or the file can not be used.
@@ -112,7 +146,7 @@ impl Client {
         let answer = self.exchange(method, path, headers, body);
         let answer = match tokio::time::timeout(ANSWER_TIMEOUT, answer).await {
             Ok(answer) => answer,
-            Err(_) => Err(format!("none within {ANSWER_TIMEOUT:?}")),
+            Err(_) => Err(ExchangeError::Timeout),
         };
         answer.map_err(|why| {
             self.connection = None;
@@ -126,7 +160,7 @@ impl Client {
         path: &str,
         headers: &[(HeaderName, HeaderValue)],
         body: Bytes,
-    ) -> Result<Response, String> {
+    ) -> Result<Response, ExchangeError> {
         let Endpoint { host, port, authorization, .. } = &self.endpoint;
         let mut request = Request::builder()
             .method(method)
@@ -136,14 +170,14 @@ impl Client {
         for (name, value) in headers {
             request = request.header(name, value);
         }
-        let request = request.body(Full::new(body)).map_err(|error| error.to_string())?;
-        let mut connection = match self.reusable().await {
+        let request = request.body(Full::new(body)).map_err(ExchangeError::Request)?;
+        let mut connection = match self.take_open_connection().await {
             Some(connection) => connection,
-            None => self.dial().await?,
+            None => self.connect().await?,
         };
-        let answer = connection.send_request(request).await.map_err(|error| error.to_string())?;
+        let answer = connection.send_request(request).await.map_err(ExchangeError::Http)?;
         let (parts, body) = answer.into_parts();
-        let body = body.collect().await.map_err(|error| error.to_string())?.to_bytes();
+        let body = body.collect().await.map_err(ExchangeError::Http)?.to_bytes();
         self.connection = Some(connection);
         let warnings = parts.headers.get_all(WARNING).into_iter();
         Ok(Response {
@@ -153,22 +187,26 @@ impl Client {
         })
     }
 
-    /// The connection of the request before, unless the server closed it since.
-    async fn reusable(&mut self) -> Option<SendRequest<Full<Bytes>>> {
+    /// The connection of the previous request, unless the server has closed it.
+    async fn take_open_connection(&mut self) -> Option<SendRequest<Full<Bytes>>> {
         let mut connection = self.connection.take()?;
         connection.ready().await.ok().map(|()| connection)
     }
 
-    async fn dial(&self) -> Result<SendRequest<Full<Bytes>>, String> {
+    async fn connect(&self) -> Result<SendRequest<Full<Bytes>>, ExchangeError> {
         let Endpoint { host, port, tls, .. } = &self.endpoint;
         let tcp = TcpStream::connect((host.as_str(), *port)).await;
-        let tcp = tcp.map_err(|error| format!("cannot connect to {host}:{port}: {error}"))?;
-        let name = ServerName::try_from(host.clone()).map_err(|error| error.to_string())?;
+        let address = format!("{host}:{port}");
+        let tcp = match tcp {
+            Ok(tcp) => tcp,
+            Err(cause) => return Err(ExchangeError::Connect { address, cause }),
+        };
+        let name = ServerName::try_from(host.clone()).map_err(ExchangeError::ServerName)?;
         let stream = TlsConnector::from(Arc::clone(tls)).connect(name, tcp).await;
-        let stream = stream.map_err(|error| format!("no TLS with {host}:{port}: {error}"))?;
+        let stream = stream.map_err(|cause| ExchangeError::Tls { address, cause })?;
         let (sender, connection) =
-            http1::handshake(TokioIo::new(stream)).await.map_err(|error| error.to_string())?;
-        // It ends with the connection; what goes wrong in it the sender reports.
+            http1::handshake(TokioIo::new(stream)).await.map_err(ExchangeError::Http)?;
+        // The task ends with the connection, and the sender reports its errors.
         tokio::spawn(connection);
         Ok(sender)
     }
@@ -192,7 +230,7 @@ fn tls_config(ca_file: Option<&Path>) -> Result<ClientConfig, ClientError> {
         .with_safe_default_protocol_versions()
         .map_err(|error| unusable("TLS".to_owned(), &error))?;
     let Some(path) = ca_file else {
-        let anybody = Arc::new(AnyServer { provider });
+        let anybody = Arc::new(AcceptAnyCertificate { provider });
         return Ok(builder
             .dangerous()
             .with_custom_certificate_verifier(anybody)
@@ -207,13 +245,13 @@ fn tls_config(ca_file: Option<&Path>) -> Result<ClientConfig, ClientError> {
     Ok(builder.with_root_certificates(roots).with_no_client_auth())
 }
 
-/// Believes every certificate, for a server that somebody started for this comparison.
+/// Accepts every certificate, for a server that was started for this comparison.
 #[derive(Debug)]
-struct AnyServer {
+struct AcceptAnyCertificate {
     provider: Arc<CryptoProvider>,
 }
 
-impl ServerCertVerifier for AnyServer {
+impl ServerCertVerifier for AcceptAnyCertificate {
     fn verify_server_cert(
         &self,
         _end_entity: &CertificateDer<'_>,

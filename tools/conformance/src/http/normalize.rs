@@ -1,9 +1,8 @@
-//! Answers without what differs from server to server and from run to run.
+//! Removes from answers the values that differ between servers and runs.
 
 use serde_json::{Map, Value};
 
-/// Takes out of a body what is not compared: members named by `ignore`, and values that each server
-/// chooses for itself.
+/// Removes from a body the members that `ignore` names, and replaces values that each server chooses for itself.
 pub(super) fn normalize(body: &mut Value, ignore: &[String]) {
     for pointer in ignore {
         let segments: Vec<String> = pointer
@@ -11,12 +10,12 @@ pub(super) fn normalize(body: &mut Value, ignore: &[String]) {
             .skip(1)
             .map(|part| part.replace("~1", "/").replace("~0", "~"))
             .collect();
-        remove(body, &segments);
+        remove_pointer(body, &segments);
     }
-    descend(body);
+    normalize_values(body);
 }
 
-/// A text with `UID` for every UUID and `TIME` for every time of RFC 3339.
+/// Replaces every UUID in a text by `UID` and every time of RFC 3339 by `TIME`.
 pub(super) fn normalize_text(text: &str) -> String {
     let mut normalized = String::with_capacity(text.len());
     let mut rest = text;
@@ -33,7 +32,7 @@ pub(super) fn normalize_text(text: &str) -> String {
     normalized
 }
 
-fn remove(value: &mut Value, pointer: &[String]) {
+fn remove_pointer(value: &mut Value, pointer: &[String]) {
     let Some((segment, rest)) = pointer.split_first() else { return };
     match value {
         Value::Object(members) => {
@@ -45,7 +44,7 @@ fn remove(value: &mut Value, pointer: &[String]) {
                 if rest.is_empty() {
                     members.shift_remove(&key);
                 } else if let Some(member) = members.get_mut(&key) {
-                    remove(member, rest);
+                    remove_pointer(member, rest);
                 }
             }
         }
@@ -57,7 +56,7 @@ fn remove(value: &mut Value, pointer: &[String]) {
                 }
                 match rest {
                     [] => *item = "IGNORED".into(),
-                    rest => remove(item, rest),
+                    rest => remove_pointer(item, rest),
                 }
             }
         }
@@ -65,18 +64,18 @@ fn remove(value: &mut Value, pointer: &[String]) {
     }
 }
 
-fn descend(value: &mut Value) {
+fn normalize_values(value: &mut Value) {
     match value {
         Value::String(text) => *text = normalize_text(text),
-        Value::Array(items) => items.iter_mut().for_each(descend),
+        Value::Array(items) => items.iter_mut().for_each(normalize_values),
         Value::Object(members) => {
-            if is_prose(members) {
+            if has_prose_description(members) {
                 members.shift_remove("description");
             }
             for (key, member) in members.iter_mut() {
-                match chosen_by_server(key, member) {
+                match placeholder(key, member) {
                     Some(word) => *member = word,
-                    None => descend(member),
+                    None => normalize_values(member),
                 }
             }
         }
@@ -85,13 +84,13 @@ fn descend(value: &mut Value) {
 }
 
 /// Whether the `description` of an object is that of a schema or of a column.
-fn is_prose(members: &Map<String, Value>) -> bool {
+fn has_prose_description(members: &Map<String, Value>) -> bool {
     members.get("description").is_some_and(Value::is_string)
         && ["type", "$ref", "allOf"].iter().any(|key| members.contains_key(*key))
 }
 
-/// The word for a value that each server chooses for itself.
-fn chosen_by_server(key: &str, value: &Value) -> Option<Value> {
+/// The placeholder for a value that each server chooses for itself.
+fn placeholder(key: &str, value: &Value) -> Option<Value> {
     let is_address =
         |value: &Value| value.as_str().is_some_and(|ip| !ip.is_empty() && ip != "None");
     match (key, value) {
@@ -110,13 +109,13 @@ fn chosen_by_server(key: &str, value: &Value) -> Option<Value> {
     }
 }
 
-/// How long the UUID is that a text begins with.
+/// The length of the UUID at the beginning of a text.
 fn uuid_length(text: &[u8]) -> Option<usize> {
     const FORM: &[u8] = b"xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
     has_form(text, FORM, u8::is_ascii_hexdigit).then_some(FORM.len())
 }
 
-/// How long the time is that a text begins with.
+/// The length of the time at the beginning of a text.
 fn time_length(text: &[u8]) -> Option<usize> {
     const FORM: &[u8] = b"xxxx-xx-xxTxx:xx:xx";
     const ZONE: &[u8] = b"xx:xx";

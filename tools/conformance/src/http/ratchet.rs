@@ -1,4 +1,4 @@
-//! The list of scenarios that pass. It only grows.
+//! The list of scenarios that pass, which only grows.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 /// The name of the list, beside the suites.
 const FILE: &str = "passing.txt";
 
-/// The ids of scenarios that pass, in one file with one id a line.
+/// The ids of scenarios that pass, in one file with one id per line.
 #[derive(Debug)]
 pub struct Ratchet {
     path: PathBuf,
@@ -23,7 +23,7 @@ pub enum RatchetError {
     Read {
         /// The path of the file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the operating system.
         source: io::Error,
     },
     /// The file can not be written.
@@ -31,7 +31,7 @@ pub enum RatchetError {
     Write {
         /// The path of the file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the operating system.
         source: io::Error,
     },
 }
@@ -56,7 +56,7 @@ impl Ratchet {
         &self.ids
     }
 
-    /// Adds scenarios, removes none, and tells how many are new.
+    /// Adds scenarios, removes none, and returns how many are new.
     ///
     /// # Errors
     /// The file can not be written.

@@ -10,17 +10,17 @@ use serde_json::{Value, json};
 
 use super::client::{Client, ClientError, Response};
 use super::normalize::{normalize, normalize_text};
-use super::scenario::{Expect, Scenario, Step};
+use super::scenario::{ExpectedAnswer, Scenario, Step};
 use crate::compare::Difference;
 
-/// How often a step is repeated whose answer may come about only after a while.
+/// The interval at which a step with `until` is repeated.
 const UNTIL_INTERVAL: Duration = Duration::from_millis(100);
-/// How long an object may take to go after it was deleted.
+/// The longest time between the delete of an object and its absence.
 const CLEANUP_TIMEOUT: Duration = Duration::from_secs(5);
 const CLEANUP_INTERVAL: Duration = Duration::from_millis(20);
-/// What a member is that is not there, in a difference.
+/// The text for an absent member in a difference.
 const ABSENT: &str = "(absent)";
-/// What warnings about objects begin with that the server stores and does not enforce.
+/// The prefix of warnings about objects that the server stores and does not enforce.
 const UNENFORCED: &str = "not enforced by this server: ";
 const PROTOBUF_MAGIC: &[u8] = b"k8s\0";
 
@@ -29,11 +29,11 @@ const PROTOBUF_MAGIC: &[u8] = b"k8s\0";
 pub struct ScenarioOutcome {
     /// The id of the scenario.
     pub id: String,
-    /// The word that groups scenarios about the same thing.
+    /// A word that groups scenarios about the same subject.
     pub feature: String,
-    /// How many requests the scenario has.
+    /// The number of requests of the scenario.
     pub n_requests: usize,
-    /// How many of them were answered as recorded.
+    /// The number of requests whose answer is the recorded one.
     pub n_requests_passed: usize,
     /// The first answer that differs.
     pub first_difference: Option<StepDifference>,
@@ -42,7 +42,7 @@ pub struct ScenarioOutcome {
 /// A step whose answer differs.
 #[derive(Debug)]
 pub struct StepDifference {
-    /// Counted from 1; 0 is the namespace of the scenario.
+    /// The number of the step, from 1; 0 is the creation of the namespace.
     pub step: usize,
     /// The method and the path.
     pub request: String,
@@ -51,7 +51,7 @@ pub struct StepDifference {
 }
 
 impl ScenarioOutcome {
-    /// Whether every request was answered as recorded.
+    /// Whether every answer is the recorded one.
     pub fn is_passed(&self) -> bool {
         self.first_difference.is_none()
     }
@@ -61,9 +61,9 @@ impl ScenarioOutcome {
 pub(super) struct Replay<'a> {
     scenario: &'a Scenario,
     client: &'a mut Client,
-    /// How long a step is repeated whose answer may come about only after a while.
+    /// The longest time for which a step with `until` is repeated.
     until_timeout: Duration,
-    /// Paths of objects that the scenario made.
+    /// Paths of objects that the scenario created.
     created: BTreeSet<String>,
 }
 
@@ -76,8 +76,8 @@ impl<'a> Replay<'a> {
         Self { scenario, client, until_timeout, created: BTreeSet::new() }
     }
 
-    /// Replays all steps. Those after the first that differs are sent too, but none of them is
-    /// repeated: most differ as a consequence, and waiting for each would take hours.
+    /// Replays all steps. After the first difference no step is repeated: most later steps differ as a consequence, and
+    /// waiting for each would take hours.
     pub(super) async fn run(&mut self) -> ScenarioOutcome {
         let scenario = self.scenario;
         let mut outcome = ScenarioOutcome {
@@ -85,11 +85,11 @@ impl<'a> Replay<'a> {
             feature: scenario.feature.clone(),
             n_requests: scenario.steps.len(),
             n_requests_passed: 0,
-            first_difference: self.make_namespace().await,
+            first_difference: self.create_namespace().await,
         };
         for (idx, step) in scenario.steps.iter().enumerate() {
             let may_repeat = step.is_eventual && outcome.first_difference.is_none();
-            let differences = self.step(step, may_repeat).await;
+            let differences = self.replay_step(step, may_repeat).await;
             if differences.is_empty() {
                 outcome.n_requests_passed += 1;
             } else if outcome.first_difference.is_none() {
@@ -101,7 +101,7 @@ impl<'a> Replay<'a> {
         outcome
     }
 
-    async fn make_namespace(&mut self) -> Option<StepDifference> {
+    async fn create_namespace(&mut self) -> Option<StepDifference> {
         let name = self.scenario.namespace.as_deref()?;
         let mut metadata = json!({"name": name});
         if self.scenario.namespace_labels.is_object() {
@@ -139,17 +139,17 @@ impl<'a> Replay<'a> {
         None
     }
 
-    /// Sends a step and tells how its answer differs.
-    async fn step(&mut self, step: &Step, may_repeat: bool) -> Vec<Difference> {
-        let want = normalized(step, step.expect.clone());
+    /// Sends the request of a step and returns the differences of its answer.
+    async fn replay_step(&mut self, step: &Step, may_repeat: bool) -> Vec<Difference> {
+        let want = normalize_answer(step, step.expect.clone());
         let begun = Instant::now();
         loop {
             let answer =
                 self.client.send(&step.method, &step.path, &step.headers, step.body.clone()).await;
             let differences = match &answer {
                 Ok(answer) => {
-                    self.note_created(step, answer);
-                    differences(&want, &normalized(step, read(step, answer)))
+                    self.record_created(step, answer);
+                    differences(&want, &normalize_answer(step, to_comparable(step, answer)))
                 }
                 Err(error) => vec![Difference {
                     path: "answer".to_owned(),
@@ -165,9 +165,9 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// Remembers an object that a request made, so that it can be deleted also where kube-apiserver
-    /// made none and the scenario therefore does not name it.
-    fn note_created(&mut self, step: &Step, answer: &Response) {
+    /// Records an object that a request created. The scenario does not list it for cleanup if kube-apiserver created
+    /// none.
+    fn record_created(&mut self, step: &Step, answer: &Response) {
         if answer.code != 201 {
             return;
         }
@@ -183,7 +183,7 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// Deletes all that the scenario made, and tells whether it went.
+    /// Deletes all objects that the scenario created, and returns whether they are gone.
     pub(super) async fn clean_up(&mut self) -> Result<bool, ClientError> {
         let own = self.scenario.namespace.as_ref().map(|name| format!("/api/v1/namespaces/{name}"));
         let is_inside = |path: &String| {
@@ -227,14 +227,14 @@ impl<'a> Replay<'a> {
         let headers: [(HeaderName, HeaderValue); 2] =
             [(ACCEPT, json.clone()), (CONTENT_TYPE, json)];
         let body = body.into();
-        // A request without a body has no type of it.
+        // A request without a body has no content type.
         let n_headers = if body.is_empty() { 1 } else { 2 };
         self.client.send(method, path, &headers[..n_headers], body).await
     }
 }
 
 /// An answer in the form of a recorded one.
-fn read(step: &Step, answer: &Response) -> Expect {
+fn to_comparable(step: &Step, answer: &Response) -> ExpectedAnswer {
     let warnings = compared_warnings(&answer.warnings);
     let body = if step.accepts_protobuf {
         json!({"protobuf": answer.body.starts_with(PROTOBUF_MAGIC)})
@@ -244,11 +244,10 @@ fn read(step: &Step, answer: &Response) -> Expect {
         serde_json::from_slice(&answer.body)
             .unwrap_or_else(|_| String::from_utf8_lossy(&answer.body).into())
     };
-    Expect { code: answer.code.into(), warnings, body }
+    ExpectedAnswer { code: answer.code.into(), warnings, body }
 }
 
-/// The warnings that Kubernetes would give, too, sorted. It enforces more kinds than the server does, so it
-/// has nothing to say about those.
+/// The sorted warnings without those about kinds that this server does not enforce, which Kubernetes does not have.
 fn compared_warnings(warnings: &[String]) -> Vec<String> {
     let compared = warnings.iter().filter(|warning| !warning.starts_with(UNENFORCED));
     let mut compared: Vec<String> = compared.cloned().collect();
@@ -256,8 +255,8 @@ fn compared_warnings(warnings: &[String]) -> Vec<String> {
     compared
 }
 
-/// An answer without what is not compared. Of one in protobuf, only code and form are.
-fn normalized(step: &Step, mut answer: Expect) -> Expect {
+/// An answer with only the compared parts. For protobuf these are the code and the first bytes.
+fn normalize_answer(step: &Step, mut answer: ExpectedAnswer) -> ExpectedAnswer {
     normalize(&mut answer.body, &step.ignore);
     if step.accepts_protobuf {
         answer.warnings.clear();
@@ -270,7 +269,7 @@ fn normalized(step: &Step, mut answer: Expect) -> Expect {
 }
 
 /// Every place where two answers differ.
-fn differences(want: &Expect, got: &Expect) -> Vec<Difference> {
+fn differences(want: &ExpectedAnswer, got: &ExpectedAnswer) -> Vec<Difference> {
     let mut differences = Vec::new();
     let mut compare = |path: &str, want: &Value, got: &Value| {
         compare_values(&mut differences, path.to_owned(), Some(want), Some(got));

@@ -1,4 +1,4 @@
-//! What is printed about the scenarios of one suite.
+//! The report of the scenarios of one suite.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use super::replay::ScenarioOutcome;
 use crate::report::print_difference;
 
-/// Differences shown of one step.
+/// The number of differences that are printed for one step.
 const DIFFERENCES_SHOWN_MAX: usize = 6;
 
 /// The outcomes of one suite, in the order of its file.
@@ -48,14 +48,13 @@ impl HttpReport {
         Self { suite, outcomes }
     }
 
-    /// The ids of scenarios that passed, or of those that did not.
+    /// The ids of the scenarios that passed, or of those that failed.
     pub fn ids(&self, is_passed: bool) -> impl Iterator<Item = &str> {
         let chosen = self.outcomes.iter().filter(move |outcome| outcome.is_passed() == is_passed);
         chosen.map(|outcome| outcome.id.as_str())
     }
 
-    /// Prints a line for the suite and one for each feature; if asked, also the first answer of each
-    /// scenario that differs.
+    /// Prints a line for the suite and one for each feature; if verbose, also the first difference of each scenario.
     ///
     /// # Errors
     /// The report can not be written.

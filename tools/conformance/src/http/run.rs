@@ -1,4 +1,4 @@
-//! Replaying the scenarios of several suites at once.
+//! Replays the scenarios of several suites with several workers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -20,9 +20,9 @@ use crate::vectors::{Vectors, suites_in};
 /// The server that scenarios are replayed against.
 #[derive(Debug, Clone)]
 pub enum ServerUnderTest {
-    /// A program of ours. Each worker starts one for itself, on an empty store.
+    /// A program that each worker starts for itself, on an empty store.
     Program(PathBuf),
-    /// A server that runs already, which all workers share.
+    /// A running server that all workers share.
     Running(Endpoint),
 }
 
@@ -37,9 +37,9 @@ pub struct HttpOptions {
     pub only: Option<BTreeSet<String>>,
     /// The server that receives the requests.
     pub server: ServerUnderTest,
-    /// How many scenarios at once.
+    /// The number of scenarios that are replayed at the same time.
     pub n_workers: usize,
-    /// How long a step is repeated whose answer may come about only after a while.
+    /// The longest time for which a step with `until` is repeated.
     pub until_timeout: Duration,
 }
 
@@ -54,7 +54,7 @@ pub fn run_http(options: &HttpOptions) -> Result<Vec<HttpReport>, HttpError> {
         .enumerate()
         .flat_map(|(idx, (_, scenarios))| scenarios.iter().map(move |scenario| (idx, scenario)))
         .collect();
-    let queue = Queue {
+    let queue = ScenarioQueue {
         scenarios: &scenarios,
         next: AtomicUsize::new(0),
         is_cancelled: AtomicBool::new(false),
@@ -62,7 +62,8 @@ pub fn run_http(options: &HttpOptions) -> Result<Vec<HttpReport>, HttpError> {
     };
     let outcomes = thread::scope(|scope| {
         let n_workers = options.n_workers.clamp(1, scenarios.len().max(1));
-        let workers: Vec<_> = (0..n_workers).map(|_| scope.spawn(|| queue.work(options))).collect();
+        let workers: Vec<_> =
+            (0..n_workers).map(|_| scope.spawn(|| queue.run_worker(options))).collect();
         let joined = workers.into_iter().map(|worker| {
             worker.join().unwrap_or_else(|_| Err(HttpError::Start("a worker panicked".into())))
         });
@@ -79,28 +80,34 @@ pub fn run_http(options: &HttpOptions) -> Result<Vec<HttpReport>, HttpError> {
     Ok(reports.into_iter().map(|(name, outcomes)| HttpReport::new(name, outcomes)).collect())
 }
 
-/// Scenarios that wait for a worker.
-struct Queue<'a> {
+/// The scenarios that the workers take one after the other.
+struct ScenarioQueue<'a> {
     scenarios: &'a [(usize, &'a Scenario)],
     next: AtomicUsize,
-    /// Set when a worker can not go on, so that the others need not either.
+    /// Set when a worker fails, so that the others stop too.
     is_cancelled: AtomicBool,
-    /// At a server that all workers share: scenarios that stay in their namespace run beside each
-    /// other, any other one runs alone.
+    /// On a shared server, scenarios that stay in their namespace run at the same time, and every other scenario runs
+    /// alone.
     shared: RwLock<()>,
 }
 
-impl Queue<'_> {
-    /// Replays scenarios until none is left, and returns their outcomes by place in the queue.
-    fn work(&self, options: &HttpOptions) -> Result<Vec<(usize, ScenarioOutcome)>, HttpError> {
-        let result = self.work_on(options);
+impl ScenarioQueue<'_> {
+    /// Replays scenarios until none is left, and returns their outcomes by position in the queue.
+    fn run_worker(
+        &self,
+        options: &HttpOptions,
+    ) -> Result<Vec<(usize, ScenarioOutcome)>, HttpError> {
+        let result = self.replay_queue(options);
         if result.is_err() {
             self.is_cancelled.store(true, Ordering::Relaxed);
         }
         result
     }
 
-    fn work_on(&self, options: &HttpOptions) -> Result<Vec<(usize, ScenarioOutcome)>, HttpError> {
+    fn replay_queue(
+        &self,
+        options: &HttpOptions,
+    ) -> Result<Vec<(usize, ScenarioOutcome)>, HttpError> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| HttpError::Start(error.to_string()))?;
         let mut server = match &options.server {
@@ -125,7 +132,7 @@ impl Queue<'_> {
                     replay(&runtime, scenario, &mut client, options)
                 }
             };
-            // A scenario that went another way may have changed what it did not make.
+            // A failed scenario may have changed objects that it did not create.
             let is_reusable = is_clean && (outcome.is_passed() || !scenario.needs_whole_server());
             if let (WorkerServer::Own { program, process }, false) = (&mut server, is_reusable) {
                 process.replace(program)?;
@@ -152,7 +159,7 @@ impl WorkerServer<'_> {
     }
 }
 
-/// Replays a scenario; also tells whether nothing of it is left at the server.
+/// Replays a scenario, and returns whether all its objects are gone from the server.
 fn replay(
     runtime: &Runtime,
     scenario: &Scenario,
@@ -162,14 +169,14 @@ fn replay(
     runtime.block_on(async {
         let mut replay = Replay::new(scenario, client, options.until_timeout);
         let outcome = replay.run().await;
-        // A server that does not answer any more is not clean.
+        // A server that no longer answers counts as not clean.
         (outcome, replay.clean_up().await.unwrap_or(false))
     })
 }
 
 /// The scenarios of each chosen suite, by the name of the suite.
 fn read_suites(options: &HttpOptions) -> Result<Vec<(String, Vec<Scenario>)>, HttpError> {
-    let folder = folder_of(&options.vectors);
+    let folder = http_folder(&options.vectors);
     let mut suites = Vec::new();
     for (name, path) in suites_in(&folder)? {
         let is_chosen = options.suite == name || options.suite == ALL_SUITES;
@@ -192,8 +199,8 @@ fn read_suites(options: &HttpOptions) -> Result<Vec<(String, Vec<Scenario>)>, Ht
     }
 }
 
-/// The folder with the suites of this kind: below the folder of vectors, or that folder itself.
-pub fn folder_of(vectors: &Path) -> PathBuf {
+/// The folder with the HTTP suites: below the folder of vectors, or that folder itself.
+pub fn http_folder(vectors: &Path) -> PathBuf {
     let below = vectors.join(FOLDER);
     if below.is_dir() { below } else { vectors.to_owned() }
 }

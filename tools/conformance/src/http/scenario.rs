@@ -1,4 +1,4 @@
-//! The form of a scenario.
+//! Reads recorded scenarios from vectors.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -6,14 +6,14 @@ use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Method};
 use serde_json::{Map, Value};
 
-use crate::vectors::Vector;
+use crate::vectors::{UnusableVector, Vector};
 
 /// A sequence of requests with the answers of kube-apiserver.
 #[derive(Debug, Clone)]
 pub(super) struct Scenario {
     pub(super) id: String,
     pub(super) feature: String,
-    /// The namespace that the scenario has for itself.
+    /// The namespace that only this scenario uses.
     pub(super) namespace: Option<String>,
     pub(super) namespace_labels: Value,
     pub(super) steps: Vec<Step>,
@@ -26,20 +26,20 @@ pub(super) struct Scenario {
 pub(super) struct Step {
     pub(super) method: Method,
     pub(super) path: String,
-    /// Without those of the connection and the credentials.
+    /// The headers of the step, without those of the connection and the credentials.
     pub(super) headers: Vec<(HeaderName, HeaderValue)>,
     pub(super) body: Bytes,
-    /// Whether the answer may come about only after a while.
+    /// Whether the step is repeated until the server gives the recorded answer.
     pub(super) is_eventual: bool,
-    /// JSON pointers, where `*` is any member or item.
+    /// JSON pointers to values that are not compared; `*` is any member or item.
     pub(super) ignore: Vec<String>,
     pub(super) accepts_protobuf: bool,
-    pub(super) expect: Expect,
+    pub(super) expect: ExpectedAnswer,
 }
 
-/// What kube-apiserver answered, as far as it is compared.
+/// The compared parts of the answer of kube-apiserver.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Expect {
+pub(super) struct ExpectedAnswer {
     pub(super) code: u64,
     /// The warnings of the answer, sorted.
     pub(super) warnings: Vec<String>,
@@ -50,12 +50,15 @@ impl Scenario {
     /// Reads a vector.
     ///
     /// # Errors
-    /// It is not a scenario; the text says why.
-    pub(super) fn read(vector: &Vector) -> Result<Self, String> {
+    /// The vector is not a scenario.
+    pub(super) fn read(vector: &Vector) -> Result<Self, UnusableVector> {
         let member = |key: &str| vector.body.get(key).unwrap_or(&Value::Null);
         let steps = vector.list("steps")?.iter().enumerate();
-        let steps: Result<Vec<Step>, String> = steps
-            .map(|(idx, step)| Step::read(step).map_err(|error| format!("steps[{idx}]: {error}")))
+        let steps: Result<Vec<Step>, UnusableVector> = steps
+            .map(|(idx, step)| {
+                Step::read(step)
+                    .map_err(|error| UnusableVector::new(format!("steps[{idx}]: {error}")))
+            })
             .collect();
         Ok(Self {
             id: vector.id.clone(),
@@ -63,54 +66,62 @@ impl Scenario {
             namespace: member("namespace").as_str().map(str::to_owned),
             namespace_labels: member("namespaceLabels").clone(),
             steps: steps?,
-            cleanup: texts(member("cleanup"), "cleanup")?,
+            cleanup: parse_strings(member("cleanup"), "cleanup")?,
         })
     }
 
-    /// Whether other scenarios at the same server could see what this one does: it makes objects
-    /// outside of a namespace of its own.
+    /// Whether the scenario creates objects outside of its own namespace, which other scenarios at the same
+    /// server could see.
     pub(super) fn needs_whole_server(&self) -> bool {
         self.namespace.is_none() || !self.cleanup.is_empty()
     }
 }
 
 impl Step {
-    fn read(step: &Value) -> Result<Self, String> {
+    fn read(step: &Value) -> Result<Self, UnusableVector> {
         let text = |key: &str| {
             let text = step.get(key).and_then(Value::as_str);
-            text.ok_or_else(|| format!("`{key}` is missing or not a string"))
+            text.ok_or_else(|| UnusableVector::new(format!("`{key}` is missing or not a string")))
         };
         let accepts_protobuf = step.get("acceptProtobuf").and_then(Value::as_bool) == Some(true);
-        let (body, content_type) = body(step)?;
+        let (body, content_type) = parse_body(step)?;
         let accept = match accepts_protobuf {
             true => "application/vnd.kubernetes.protobuf",
             false => "application/json",
         };
-        let mut headers = vec![header("Accept", accept)?];
+        let mut headers = vec![parse_header("Accept", accept)?];
         if let Some(content_type) = content_type {
-            headers.push(header("Content-Type", content_type)?);
+            headers.push(parse_header("Content-Type", content_type)?);
         }
-        for (name, value) in members(step, "headers")? {
-            let value = value.as_str().ok_or_else(|| format!("header `{name}` is not a string"))?;
-            let (name, value) = header(name, value)?;
+        for (name, value) in parse_members(step, "headers")? {
+            let value = value
+                .as_str()
+                .ok_or_else(|| UnusableVector::new(format!("header `{name}` is not a string")))?;
+            let (name, value) = parse_header(name, value)?;
             headers.retain(|(other, _)| *other != name);
             headers.push((name, value));
         }
-        headers.extend(impersonation(step.get("as").unwrap_or(&Value::Null))?);
-        let expect = step.get("expect").ok_or("`expect` is missing")?;
+        headers.extend(impersonation_headers(step.get("as").unwrap_or(&Value::Null))?);
+        let expect =
+            step.get("expect").ok_or_else(|| UnusableVector::new("`expect` is missing"))?;
         let mut warnings =
-            texts(expect.get("warnings").unwrap_or(&Value::Null), "expect.warnings")?;
+            parse_strings(expect.get("warnings").unwrap_or(&Value::Null), "expect.warnings")?;
         warnings.sort();
-        let code = expect.get("code").and_then(Value::as_u64).ok_or("`expect.code` is missing")?;
+        let code = expect
+            .get("code")
+            .and_then(Value::as_u64)
+            .ok_or_else(|| UnusableVector::new("`expect.code` is missing"))?;
         Ok(Self {
-            method: text("method")?.parse().map_err(|_| "`method` is not one of HTTP")?,
+            method: text("method")?
+                .parse()
+                .map_err(|_| UnusableVector::new("`method` is not one of HTTP"))?,
             path: text("path")?.to_owned(),
             headers,
             body,
             is_eventual: step.get("until").is_some_and(|until| !until.is_null()),
-            ignore: texts(step.get("ignore").unwrap_or(&Value::Null), "ignore")?,
+            ignore: parse_strings(step.get("ignore").unwrap_or(&Value::Null), "ignore")?,
             accepts_protobuf,
-            expect: Expect {
+            expect: ExpectedAnswer {
                 code,
                 warnings,
                 body: expect.get("body").cloned().unwrap_or(Value::Null),
@@ -120,9 +131,11 @@ impl Step {
 }
 
 /// The bytes to send, and their content type if the step does not name one.
-fn body(step: &Value) -> Result<(Bytes, Option<&'static str>), String> {
+fn parse_body(step: &Value) -> Result<(Bytes, Option<&'static str>), UnusableVector> {
     if let Some(text) = step.get("bodyBase64").and_then(Value::as_str) {
-        let bytes = STANDARD.decode(text).map_err(|error| format!("`bodyBase64`: {error}"))?;
+        let bytes = STANDARD
+            .decode(text)
+            .map_err(|error| UnusableVector::new(format!("`bodyBase64`: {error}")))?;
         return Ok((bytes.into(), None));
     }
     Ok(match step.get("body") {
@@ -132,26 +145,28 @@ fn body(step: &Value) -> Result<(Bytes, Option<&'static str>), String> {
     })
 }
 
-/// The headers by which the administrator acts as somebody else.
-fn impersonation(identity: &Value) -> Result<Vec<(HeaderName, HeaderValue)>, String> {
+/// The headers by which the administrator impersonates another user.
+fn impersonation_headers(
+    identity: &Value,
+) -> Result<Vec<(HeaderName, HeaderValue)>, UnusableVector> {
     let mut headers = Vec::new();
     if let Some(user) = identity.get("user").and_then(Value::as_str) {
-        headers.push(header("Impersonate-User", user)?);
+        headers.push(parse_header("Impersonate-User", user)?);
     }
-    for group in texts(identity.get("groups").unwrap_or(&Value::Null), "as.groups")? {
-        headers.push(header("Impersonate-Group", &group)?);
+    for group in parse_strings(identity.get("groups").unwrap_or(&Value::Null), "as.groups")? {
+        headers.push(parse_header("Impersonate-Group", &group)?);
     }
-    for (key, values) in members(identity, "extra")? {
-        let key = format!("Impersonate-Extra-{}", percent_encoded(key));
-        for value in texts(values, "as.extra")? {
-            headers.push(header(&key, &value)?);
+    for (key, values) in parse_members(identity, "extra")? {
+        let key = format!("Impersonate-Extra-{}", percent_encode(key));
+        for value in parse_strings(values, "as.extra")? {
+            headers.push(parse_header(&key, &value)?);
         }
     }
     Ok(headers)
 }
 
-/// A key of extra as part of the name of a header, where anything but a token is escaped.
-fn percent_encoded(key: &str) -> String {
+/// Escapes a key of extra for the name of a header: every byte that is not part of an HTTP token.
+fn percent_encode(key: &str) -> String {
     let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$&'*+-.^_`|~".contains(&byte);
     let escape = |byte: u8| match is_token(byte) {
         true => char::from(byte).to_string(),
@@ -160,33 +175,33 @@ fn percent_encoded(key: &str) -> String {
     key.bytes().map(escape).collect()
 }
 
-fn header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), String> {
-    let bad = || format!("`{name}: {value}` is not a header");
+fn parse_header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), UnusableVector> {
+    let bad = || UnusableVector::new(format!("`{name}: {value}` is not a header"));
     let value = HeaderValue::from_str(value).map_err(|_| bad())?;
     Ok((name.parse().map_err(|_| bad())?, value))
 }
 
-fn members<'a>(
+fn parse_members<'a>(
     value: &'a Value,
     key: &str,
-) -> Result<impl Iterator<Item = (&'a String, &'a Value)>, String> {
+) -> Result<impl Iterator<Item = (&'a String, &'a Value)>, UnusableVector> {
     let members = match value.get(key) {
         None | Some(Value::Null) => None,
         Some(Value::Object(members)) => Some(members),
-        Some(_) => return Err(format!("`{key}` is not an object")),
+        Some(_) => return Err(UnusableVector::new(format!("`{key}` is not an object"))),
     };
     Ok(members.into_iter().flat_map(Map::iter))
 }
 
-fn texts(value: &Value, key: &str) -> Result<Vec<String>, String> {
-    let not_texts = || format!("`{key}` is not a list of strings");
+fn parse_strings(value: &Value, key: &str) -> Result<Vec<String>, UnusableVector> {
+    let not_strings = || UnusableVector::new(format!("`{key}` is not a list of strings"));
     match value {
         Value::Null => Ok(Vec::new()),
         Value::Array(items) => {
-            let text = |item: &Value| item.as_str().map(str::to_owned).ok_or_else(not_texts);
+            let text = |item: &Value| item.as_str().map(str::to_owned).ok_or_else(not_strings);
             items.iter().map(text).collect()
         }
-        _ => Err(not_texts()),
+        _ => Err(not_strings()),
     }
 }
 
@@ -195,7 +210,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn step(members: Value) -> Result<Step, String> {
+    fn step(members: Value) -> Result<Step, UnusableVector> {
         let mut step =
             json!({"method": "POST", "path": "/p", "expect": {"code": 201, "body": null}});
         for (key, value) in members.as_object().unwrap() {
@@ -260,7 +275,7 @@ mod tests {
             (json!({"expect": {}}), "`expect.code` is missing"),
         ] {
             let error = step(members).unwrap_err();
-            assert!(error.starts_with(want), "{error}");
+            assert!(error.to_string().starts_with(want), "{error}");
         }
     }
 }

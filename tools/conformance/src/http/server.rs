@@ -1,4 +1,4 @@
-//! A server of this repository as a process, for one worker.
+//! Starts the server of this repository as a process, for one worker.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -12,7 +12,7 @@ use super::client::Endpoint;
 
 const TOKEN: &str = "conformance-administrator";
 const TOKEN_FILE: &str = "conformance-administrator,admin,admin,system:masters\n";
-/// As the recorded server was started, and without waiting for the disk.
+/// The flags of the recorded server, and one that avoids waiting for the disk.
 const FLAGS: &[&str] = &[
     "serve",
     "--secure-port=0",
@@ -22,28 +22,28 @@ const FLAGS: &[&str] = &[
     "--store-sync=interval:60000",
 ];
 
-/// A server on an otherwise empty store.
+/// A server on an empty store.
 pub(super) struct Server {
-    /// Ended before its folder goes.
-    running: Running,
+    /// The process. It ends before its folder is removed, because fields are dropped in order.
+    running: ServerProcess,
     folder: TempDir,
 }
 
-/// The process. Dropping it ends it.
-struct Running {
+/// A running server process, which ends when this value is dropped.
+struct ServerProcess {
     endpoint: Endpoint,
-    process: Process,
-    /// Kept open: a server that can not write there would fail for a reason of ours.
+    process: ChildGuard,
+    /// Kept open, because a server that cannot write to its output fails.
     _stdout: BufReader<ChildStdout>,
 }
 
-struct Process(Child);
+struct ChildGuard(Child);
 
 impl Server {
     /// Starts a server with keys and certificates of its own.
     pub(super) fn start(program: &Path) -> Result<Self, HttpError> {
         let folder = tempfile::tempdir().map_err(|error| HttpError::Start(error.to_string()))?;
-        Ok(Self { running: Running::start(program, folder.path())?, folder })
+        Ok(Self { running: ServerProcess::start(program, folder.path())?, folder })
     }
 
     /// Returns the endpoint on which the server listens.
@@ -51,17 +51,17 @@ impl Server {
         &self.running.endpoint
     }
 
-    /// Starts another server in place of this one, on an empty store but with the same keys.
+    /// Ends this server and starts another one on an empty store with the same keys.
     pub(super) fn replace(&mut self, program: &Path) -> Result<(), HttpError> {
         self.running.process.end();
         let store = self.folder.path().join("data/store");
         std::fs::remove_dir_all(store).map_err(|error| HttpError::Start(error.to_string()))?;
-        self.running = Running::start(program, self.folder.path())?;
+        self.running = ServerProcess::start(program, self.folder.path())?;
         Ok(())
     }
 }
 
-impl Running {
+impl ServerProcess {
     fn start(program: &Path, folder: &Path) -> Result<Self, HttpError> {
         let failed = |why: String| HttpError::Start(format!("`{}`: {why}", program.display()));
         let refused = |error: std::io::Error| failed(error.to_string());
@@ -77,7 +77,7 @@ impl Running {
             .stdout(Stdio::piped())
             .stderr(File::create(&log).map_err(refused)?)
             .spawn();
-        let mut process = Process(process.map_err(refused)?);
+        let mut process = ChildGuard(process.map_err(refused)?);
         let stdout = process.0.stdout.take().ok_or_else(|| failed("no output".to_owned()))?;
         let mut stdout = BufReader::new(stdout);
         let mut banner = String::new();
@@ -90,15 +90,15 @@ impl Running {
     }
 }
 
-impl Process {
-    /// Ends it, if it is not gone already.
+impl ChildGuard {
+    /// Kills the process if it still runs.
     fn end(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-impl Drop for Process {
+impl Drop for ChildGuard {
     fn drop(&mut self) {
         self.end();
     }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::suites::{Answer, abac_answer, abac_refusal};
+use crate::suites::{AnswerPair, answer_for_policy, load_error_answer};
 use crate::vectors::Vector;
 
 const V1BETA1: &str = "abac.authorization.kubernetes.io/v1beta1";
@@ -12,7 +12,7 @@ const INTERNAL: [&str; 2] = ["abac.authorization.kubernetes.io/__internal", "/"]
 const AUTHENTICATED: &str = "system:authenticated";
 
 /// A line that Kubernetes accepts without having understood it is refused, as the first that is.
-pub(super) fn fail_open_line(vector: &Vector, _: &Answer, want: &mut Value) -> bool {
+pub(super) fn fail_open_line(vector: &Vector, _: &AnswerPair, want: &mut Value) -> bool {
     let Ok(policy) = vector.text("policy") else { return false };
     let overlooked = lines(policy).find(|(_, text)| match object(text) {
         None => true,
@@ -24,7 +24,7 @@ pub(super) fn fail_open_line(vector: &Vector, _: &Answer, want: &mut Value) -> b
     });
     match (overlooked, want["errorLine"].as_u64()) {
         (Some((number, _)), known) if known.is_none_or(|known| number < known) => {
-            *want = abac_refusal(policy, number);
+            *want = load_error_answer(policy, number);
             true
         }
         _ => false,
@@ -32,7 +32,7 @@ pub(super) fn fail_open_line(vector: &Vector, _: &Answer, want: &mut Value) -> b
 }
 
 /// A line with the proposal's names is answered like the same line with today's.
-pub(super) fn proposal_names(vector: &Vector, _: &Answer, want: &mut Value) -> bool {
+pub(super) fn proposal_names(vector: &Vector, _: &AnswerPair, want: &mut Value) -> bool {
     let Ok(policy) = vector.text("policy") else { return false };
     let modern: Vec<String> =
         policy.lines().map(|text| modern_line(text).unwrap_or_else(|| text.to_owned())).collect();
@@ -40,7 +40,7 @@ pub(super) fn proposal_names(vector: &Vector, _: &Answer, want: &mut Value) -> b
     if modern == policy.lines().collect::<Vec<_>>().join("\n") {
         return false;
     }
-    match abac_answer(&modern, vector) {
+    match answer_for_policy(&modern, vector) {
         Ok(answer) => {
             *want = answer;
             true
@@ -50,7 +50,7 @@ pub(super) fn proposal_names(vector: &Vector, _: &Answer, want: &mut Value) -> b
 }
 
 /// Paths have no namespace, so their rules are listed for every namespace.
-pub(super) fn path_rules(vector: &Vector, _: &Answer, want: &mut Value) -> bool {
+pub(super) fn path_rules(vector: &Vector, _: &AnswerPair, want: &mut Value) -> bool {
     let (Ok(policy), Ok(asked)) = (vector.text("policy"), vector.list("rules")) else {
         return false;
     };
@@ -142,9 +142,9 @@ fn path_rule(line: &Map<String, Value>, user: &Value) -> Option<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{LEDGER, Outcome, Suite, judge};
+    use crate::{LEDGER, Suite, VectorOutcome, judge};
 
-    fn outcome(body: Value) -> Outcome {
+    fn outcome(body: Value) -> VectorOutcome {
         let Value::Object(body) = body else { panic!("the body is an object") };
         let vector = Vector { id: "v".to_owned(), feature: "f".to_owned(), body };
         judge(Suite::Abac, &vector, LEDGER).unwrap().outcome
@@ -170,17 +170,17 @@ mod tests {
             let policy = format!("{{}}\n{line}");
             let checks = [get("eve", "a", "allow")];
             let body = json!({"policy": policy, "load": "ok", "policies": 2, "checks": checks});
-            assert_eq!(outcome(body), Outcome::Agreed(vec!["abac-fail-open-line"]), "{line}");
+            assert_eq!(outcome(body), VectorOutcome::Agreed(vec!["abac-fail-open-line"]), "{line}");
         }
         // Even if Kubernetes refuses a later line.
         let body = json!({
             "policy": "---\n{", "load": "error", "errorLine": 2,
             "error": "error reading policy file POLICY_FILE, line 2: {: x",
         });
-        assert_eq!(outcome(body), Outcome::Agreed(vec!["abac-fail-open-line"]));
+        assert_eq!(outcome(body), VectorOutcome::Agreed(vec!["abac-fail-open-line"]));
         // A file that is read is not excused.
         let body = json!({"policy": "{\"user\":\"bob\"}", "load": "error", "errorLine": 1});
-        assert!(matches!(outcome(body), Outcome::Failed(_)));
+        assert!(matches!(outcome(body), VectorOutcome::Failed(_)));
     }
 
     #[test]
@@ -190,18 +190,18 @@ mod tests {
             "policy": ns, "load": "ok", "policies": 1,
             "checks": [get("bob", "a", "allow"), get("bob", "b", "allow")],
         });
-        assert_eq!(outcome(body), Outcome::Agreed(vec!["abac-proposal-names"]));
+        assert_eq!(outcome(body), VectorOutcome::Agreed(vec!["abac-proposal-names"]));
         let asked = json!({
             "user": {"name": "bob"}, "namespace": "b",
             "resourceRules": [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}],
             "nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["*"]}],
         });
         let body = json!({"policy": ns, "load": "ok", "policies": 1, "rules": [asked]});
-        assert_eq!(outcome(body), Outcome::Agreed(vec!["abac-proposal-names"]));
+        assert_eq!(outcome(body), VectorOutcome::Agreed(vec!["abac-proposal-names"]));
         let kind = "{\"user\":\"bob\",\"kind\":\"Pods\"}";
         let error = format!("error reading policy file POLICY_FILE, line 1: {kind}: no kind");
         let body = json!({"policy": kind, "load": "error", "errorLine": 1, "error": error});
-        assert_eq!(outcome(body), Outcome::Agreed(vec!["abac-proposal-names"]));
+        assert_eq!(outcome(body), VectorOutcome::Agreed(vec!["abac-proposal-names"]));
     }
 
     #[test]
@@ -215,9 +215,12 @@ mod tests {
                 json!({"user": {"name": user}, "namespace": "a", "nonResourceRules": listed});
             json!({"policy": policy, "load": "ok", "policies": 1, "rules": [asked]})
         };
-        assert_eq!(outcome(rules("bob", json!([]))), Outcome::Agreed(vec!["abac-path-rules"]));
-        assert_eq!(outcome(rules("eve", json!([]))), Outcome::Passed);
+        assert_eq!(
+            outcome(rules("bob", json!([]))),
+            VectorOutcome::Agreed(vec!["abac-path-rules"])
+        );
+        assert_eq!(outcome(rules("eve", json!([]))), VectorOutcome::Passed);
         let more = json!([{"verbs": ["*"], "nonResourceURLs": ["/y"]}]);
-        assert!(matches!(outcome(rules("bob", more)), Outcome::Failed(_)));
+        assert!(matches!(outcome(rules("bob", more)), VectorOutcome::Failed(_)));
     }
 }

@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use crate::suites::Answer;
+use crate::suites::AnswerPair;
 use crate::vectors::Vector;
 
 /// What is admitted is of the version of the request, though a webhook was shown another.
-pub(super) fn shown_version(vector: &Vector, _: &Answer, want: &mut Value) -> bool {
+pub(super) fn shown_version(vector: &Vector, _: &AnswerPair, want: &mut Value) -> bool {
     let Some(request) = vector.body.get("request") else { return false };
     let own = &request["object"]["apiVersion"];
     let calls = want["calls"].as_array().into_iter().flatten();
@@ -31,7 +31,7 @@ mod tests {
         let vector = Vector { id: "v".to_owned(), feature: "f".to_owned(), body };
         let call = json!({"body": {"request": {"object": {"apiVersion": shown}}}});
         let mut want = json!({"object": {"apiVersion": recorded, "x": 1}, "calls": [call]});
-        let answer = Answer { want: Value::Null, got: Value::Null, warnings: Vec::new() };
+        let answer = AnswerPair { want: Value::Null, got: Value::Null, warnings: Vec::new() };
         shown_version(&vector, &answer, &mut want).then(|| want["object"].clone())
     }
 

@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use crate::suites::Answer;
+use crate::suites::AnswerPair;
 use crate::vectors::Vector;
 
 /// The fault of a service that lacks either its name or its namespace is told where it is.
-pub(super) fn service_member(vector: &Vector, _: &Answer, want: &mut Value) -> bool {
+pub(super) fn service_member(vector: &Vector, _: &AnswerPair, want: &mut Value) -> bool {
     let mut has_changed = false;
     let webhooks = vector.body.get("object").and_then(|object| object["webhooks"].as_array());
     for (idx, webhook) in webhooks.into_iter().flatten().enumerate() {
@@ -34,9 +34,9 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{LEDGER, Outcome, Suite, judge};
+    use crate::{LEDGER, Suite, VectorOutcome, judge};
 
-    fn outcome(service: Value, told: &str) -> Outcome {
+    fn outcome(service: Value, told: &str) -> VectorOutcome {
         let field = format!("webhooks[0].clientConfig.service.{told}");
         let error = json!({
             "type": "Required", "field": field, "message": format!("{field}: Required value"),
@@ -60,11 +60,11 @@ mod tests {
 
     #[test]
     fn only_the_member_that_is_missing_may_be_told_instead_of_the_other() {
-        let agreed = Outcome::Agreed(vec!["webhook-service-member"]);
+        let agreed = VectorOutcome::Agreed(vec!["webhook-service-member"]);
         assert_eq!(outcome(json!({"namespace": "n"}), "namespace"), agreed);
         assert_eq!(outcome(json!({"name": "n", "namespace": ""}), "name"), agreed);
-        assert_eq!(outcome(json!({"namespace": "n"}), "name"), Outcome::Passed);
-        assert!(matches!(outcome(json!({"namespace": "n"}), "path"), Outcome::Failed(_)));
-        assert!(matches!(outcome(json!({}), "name"), Outcome::Failed(_)));
+        assert_eq!(outcome(json!({"namespace": "n"}), "name"), VectorOutcome::Passed);
+        assert!(matches!(outcome(json!({"namespace": "n"}), "path"), VectorOutcome::Failed(_)));
+        assert!(matches!(outcome(json!({}), "name"), VectorOutcome::Failed(_)));
     }
 }

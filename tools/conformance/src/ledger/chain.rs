@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use crate::suites::Answer;
+use crate::suites::AnswerPair;
 use crate::vectors::Vector;
 
 /// The body of an answer that is text and no success is not repeated in the error.
-pub(super) fn repeated_body(vector: &Vector, _: &Answer, want: &mut Value) -> bool {
+pub(super) fn repeated_body(vector: &Vector, _: &AnswerPair, want: &mut Value) -> bool {
     let webhooks = vector.body.get("webhooks").and_then(Value::as_object).into_iter().flatten();
     let responses = webhooks.flat_map(|(_, it)| it["responses"].as_array().into_iter().flatten());
     let told: Vec<(String, String)> = responses.filter_map(told).collect();
@@ -54,7 +54,7 @@ mod tests {
         let body = body.as_object().cloned().unwrap();
         let vector = Vector { id: "v".to_owned(), feature: "f".to_owned(), body };
         let mut want = json!([{"error": error, "x": 1}]);
-        let answer = Answer { want: Value::Null, got: Value::Null, warnings: Vec::new() };
+        let answer = AnswerPair { want: Value::Null, got: Value::Null, warnings: Vec::new() };
         repeated_body(&vector, &answer, &mut want).then(|| want[0]["error"].clone())
     }
 

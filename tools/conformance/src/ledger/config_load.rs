@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use crate::suites::Answer;
+use crate::suites::AnswerPair;
 use crate::vectors::Vector;
 
 /// A built-in authorizer without a name gets its type in lower case as name.
-pub(super) fn built_in_without_name(_: &Vector, answer: &Answer, want: &mut Value) -> bool {
+pub(super) fn built_in_without_name(_: &Vector, answer: &AnswerPair, want: &mut Value) -> bool {
     let withdrawn = Withdrawn {
         warning: "missing-built-in-name",
         kind: "Required",
@@ -18,7 +18,11 @@ pub(super) fn built_in_without_name(_: &Vector, answer: &Answer, want: &mut Valu
 
 /// The connection type `KubeConfig` is another name of `KubeConfigFile`; what is then wrong with
 /// the file is reported where Kubernetes reports the type.
-pub(super) fn connection_type_kubeconfig(_: &Vector, answer: &Answer, want: &mut Value) -> bool {
+pub(super) fn connection_type_kubeconfig(
+    _: &Vector,
+    answer: &AnswerPair,
+    want: &mut Value,
+) -> bool {
     let withdrawn = Withdrawn {
         warning: "kube-config-alias",
         kind: "NotSupported",
@@ -41,7 +45,7 @@ struct Withdrawn {
 }
 
 /// Removes the fault from the wanted answer wherever our answer has the warning.
-fn withdraw(withdrawn: &Withdrawn, answer: &Answer, want: &mut Value) -> bool {
+fn withdraw(withdrawn: &Withdrawn, answer: &AnswerPair, want: &mut Value) -> bool {
     let mut errors = faults(want).to_vec();
     let mut has_changed = false;
     for warning in answer.warnings.iter().filter(|warning| warning.code == withdrawn.warning) {
@@ -70,7 +74,7 @@ fn faults(answer: &Value) -> &[Value] {
 
 /// The answer with these faults. Without any, it is not recorded what Kubernetes would go on to
 /// say about the file, so only the fact that it is not refused by validation is wanted.
-fn with_faults(errors: Vec<Value>, answer: &Answer) -> Value {
+fn with_faults(errors: Vec<Value>, answer: &AnswerPair) -> Value {
     if errors.is_empty() {
         return match answer.got["result"].as_str() {
             Some("valid" | "nameError") => answer.got.clone(),
@@ -85,7 +89,7 @@ fn with_faults(errors: Vec<Value>, answer: &Answer) -> Value {
 mod tests {
     use super::*;
     use crate::suites::Warning;
-    use crate::{LEDGER, Outcome, Rule, Suite, judge};
+    use crate::{LEDGER, Rule, Suite, VectorOutcome, judge};
 
     fn fault(kind: &str, field: &str) -> Value {
         json!({"type": kind, "field": field, "message": format!("{field}: {kind}")})
@@ -95,18 +99,18 @@ mod tests {
         with_faults(errors, &answer(Value::Null, &[]))
     }
 
-    fn answer(got: Value, warnings: &[(&str, &str)]) -> Answer {
+    fn answer(got: Value, warnings: &[(&str, &str)]) -> AnswerPair {
         let warnings = warnings
             .iter()
             .map(|(code, field)| Warning { code: (*code).into(), field: (*field).into() })
             .collect();
-        Answer { want: Value::Null, got, warnings }
+        AnswerPair { want: Value::Null, got, warnings }
     }
 
     fn amended(
-        amend: fn(&Vector, &Answer, &mut Value) -> bool,
+        amend: fn(&Vector, &AnswerPair, &mut Value) -> bool,
         mut want: Value,
-        answer: &Answer,
+        answer: &AnswerPair,
     ) -> Option<Value> {
         let vector =
             Vector { id: "v".into(), feature: "f".into(), body: serde_json::Map::default() };
@@ -195,7 +199,7 @@ mod tests {
         let Value::Object(body) = body else { panic!("the body is an object") };
         let vector = Vector { id: "v".into(), feature: "f".into(), body };
         let outcome = |ledger: &[Rule]| judge(Suite::ConfigLoad, &vector, ledger).unwrap().outcome;
-        assert_eq!(outcome(LEDGER), Outcome::Agreed(vec!["connection-type-kubeconfig"]));
-        assert!(matches!(outcome(&[]), Outcome::Failed(_)));
+        assert_eq!(outcome(LEDGER), VectorOutcome::Agreed(vec!["connection-type-kubeconfig"]));
+        assert!(matches!(outcome(&[]), VectorOutcome::Failed(_)));
     }
 }

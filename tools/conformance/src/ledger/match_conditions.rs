@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::suites::Answer;
+use crate::suites::AnswerPair;
 use crate::vectors::Vector;
 
 /// How a Go panic inside cel-go reads, such as the one of `sort` and `distinct` when their operand
@@ -14,7 +14,7 @@ const PANIC: &str = "resulted in error: internal error: ";
 /// A panic ends the whole evaluation, even where `||` would have absorbed an error. Such a
 /// recording does not tell what the expression means, so for that case, and no other, our own
 /// answer stands.
-pub(super) fn peer_panic(_: &Vector, answer: &Answer, want: &mut Value) -> bool {
+pub(super) fn peer_panic(_: &Vector, answer: &AnswerPair, want: &mut Value) -> bool {
     let mut has_changed = false;
     let ours = answer.got["cases"].as_array();
     let wanted = want["cases"].as_array_mut();
@@ -31,12 +31,12 @@ pub(super) fn peer_panic(_: &Vector, answer: &Answer, want: &mut Value) -> bool 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{LEDGER, Outcome, Suite, judge};
+    use crate::{LEDGER, Suite, VectorOutcome, judge};
     use serde_json::json;
 
     /// The outcome for two requests, of which only the second has the key, against what Kubernetes
     /// answers to the first and `second` for the second.
-    fn outcome(expression: &str, second: &str) -> Outcome {
+    fn outcome(expression: &str, second: &str) -> VectorOutcome {
         let error = format!(
             "cel evaluation error: expression '{expression}' resulted in error: internal error: \
              interface conversion: *types.Err is not traits.Lister: missing method Add"
@@ -56,14 +56,17 @@ mod tests {
 
     #[test]
     fn the_rule_explains_the_panic_and_no_other_case() {
-        let agreed = Outcome::Agreed(vec!["peer-panic"]);
+        let agreed = VectorOutcome::Agreed(vec!["peer-panic"]);
         for expression in [
             "request.extra['k'].sort() == ['v']",
             "request.extra['k'].sortBy(e, e) == ['v']",
             "request.extra['k'].distinct() == ['v'] || true",
         ] {
             assert_eq!(outcome(expression, "match"), agreed, "{expression}");
-            assert!(matches!(outcome(expression, "noMatch"), Outcome::Failed(_)), "{expression}");
+            assert!(
+                matches!(outcome(expression, "noMatch"), VectorOutcome::Failed(_)),
+                "{expression}"
+            );
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::suites::{Answer, request_answer};
+use crate::suites::{AnswerPair, answer_for_request_line};
 use crate::vectors::Vector;
 
 /// The spellings of one resource in the first proposal, all of which mean the last.
@@ -15,7 +15,7 @@ const REVIEWS: [&str; 4] = [
 
 /// `/api/VERSION/ns/NAMESPACE/...` is answered like the same path with `namespaces` for `ns`, and
 /// each of [`REVIEWS`] below `/api` is the same resource. The recorded `path` stays as it was sent.
-pub(super) fn legacy_ns_path(vector: &Vector, _: &Answer, want: &mut Value) -> bool {
+pub(super) fn legacy_ns_path(vector: &Vector, _: &AnswerPair, want: &mut Value) -> bool {
     let (Ok(method), Ok(target)) = (vector.text("method"), vector.text("target")) else {
         return false;
     };
@@ -23,7 +23,7 @@ pub(super) fn legacy_ns_path(vector: &Vector, _: &Answer, want: &mut Value) -> b
         return false;
     };
     let path = want["requestInfo"]["path"].clone();
-    *want = request_answer(method, &modern);
+    *want = answer_for_request_line(method, &modern);
     for part in ["requestInfo", "attributes"] {
         if want[part].is_object() {
             want[part]["path"] = path.clone();
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
     use crate::ledger::LEDGER;
     use crate::suites::Suite;
-    use crate::{Outcome, judge};
+    use crate::{VectorOutcome, judge};
     use serde_json::json;
 
     #[test]
@@ -112,13 +112,13 @@ mod tests {
     fn the_rule_explains_legacy_paths_and_nothing_else_about_them() {
         let vector = recorded("/api/v1/ns/web/pods", "pods");
         let judgement = judge(Suite::RequestAttributes, &vector, LEDGER).unwrap();
-        assert_eq!(judgement.outcome, Outcome::Agreed(vec!["legacy-ns-path"]));
+        assert_eq!(judgement.outcome, VectorOutcome::Agreed(vec!["legacy-ns-path"]));
         // Too short to be a legacy form: read as Kubernetes does.
         let judgement =
             judge(Suite::RequestAttributes, &recorded("/api/v1/ns/web", ""), LEDGER).unwrap();
-        assert_eq!(judgement.outcome, Outcome::Passed);
+        assert_eq!(judgement.outcome, VectorOutcome::Passed);
         // Without the rule there is a difference.
         let judgement = judge(Suite::RequestAttributes, &vector, &[]).unwrap();
-        assert!(matches!(judgement.outcome, Outcome::Failed(_)));
+        assert!(matches!(judgement.outcome, VectorOutcome::Failed(_)));
     }
 }

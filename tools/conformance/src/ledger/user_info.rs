@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use crate::suites::Answer;
+use crate::suites::AnswerPair;
 use crate::vectors::Vector;
 
 /// A group without a name is no group.
-pub(super) fn empty_group(vector: &Vector, _: &Answer, want: &mut Value) -> bool {
+pub(super) fn empty_group(vector: &Vector, _: &AnswerPair, want: &mut Value) -> bool {
     if !vector.body.contains_key("csv") {
         return false;
     }
@@ -26,9 +26,9 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{LEDGER, Outcome, Suite, judge};
+    use crate::{LEDGER, Suite, VectorOutcome, judge};
 
-    fn outcome(groups: &str, want: Value) -> Outcome {
+    fn outcome(groups: &str, want: Value) -> VectorOutcome {
         let body = json!({
             "csv": format!("t,ana,1,\"{groups}\"\n"), "tokens": ["t"],
             "expect": {"users": [{"name": "ana", "uid": "1", "groups": want}]},
@@ -40,10 +40,10 @@ mod tests {
 
     #[test]
     fn only_the_empty_group_is_dropped() {
-        assert_eq!(outcome("a", json!(["a"])), Outcome::Passed);
-        let agreed = Outcome::Agreed(vec!["token-file-empty-group"]);
+        assert_eq!(outcome("a", json!(["a"])), VectorOutcome::Passed);
+        let agreed = VectorOutcome::Agreed(vec!["token-file-empty-group"]);
         assert_eq!(outcome("", json!([""])), agreed);
         assert_eq!(outcome("a,", json!(["a", ""])), agreed);
-        assert!(matches!(outcome("a,", json!(["a", "", "b"])), Outcome::Failed(_)));
+        assert!(matches!(outcome("a,", json!(["a", "", "b"])), VectorOutcome::Failed(_)));
     }
 }

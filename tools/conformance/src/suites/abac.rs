@@ -5,14 +5,14 @@ use document::Source;
 use manifests::abac::{LoadError, LoadOptions, LoadedPolicies, load};
 use serde_json::{Value, json};
 
-use super::Answer;
-use super::question::{self, Question};
-use crate::vectors::Vector;
+use super::AnswerPair;
+use super::recorded_attributes::{RecordedAttributes, parse_user};
+use crate::vectors::{UnusableVector, Vector};
 
-/// What recorded messages call the file.
+/// The name of the file in recorded messages.
 const FILE: &str = "POLICY_FILE";
 
-pub(super) fn answer(vector: &Vector) -> Result<Answer, String> {
+pub(super) fn answer_vector(vector: &Vector) -> Result<AnswerPair, UnusableVector> {
     let policy = vector.text("policy")?;
     let checks = items(vector, "checks")
         .map(|check| json!({ "decision": check["decision"], "reason": check["reason"] }));
@@ -34,21 +34,21 @@ pub(super) fn answer(vector: &Vector) -> Result<Answer, String> {
         "checks": checks.collect::<Vec<_>>(),
         "rules": rules.collect::<Vec<_>>(),
     });
-    Ok(Answer { want, got: answer_to(policy, vector)?, warnings: Vec::new() })
+    Ok(AnswerPair { want, got: answer_for_policy(policy, vector)?, warnings: Vec::new() })
 }
 
-/// All reasons are Kubernetes' own.
+/// Kubernetes writes every reason, so all of it must agree.
 pub(super) fn exact_length(text: &str) -> usize {
     text.len()
 }
 
-/// Our answer to what a vector asks, for this policy file.
-pub(crate) fn answer_to(policy: &str, vector: &Vector) -> Result<Value, String> {
+/// Our answer to the checks of a vector with this policy file.
+pub(crate) fn answer_for_policy(policy: &str, vector: &Vector) -> Result<Value, UnusableVector> {
     let source = Source { name: FILE, bytes: policy.as_bytes() };
     match load(&source, &LoadOptions::default()) {
-        Err(error) => Ok(refused(&error, policy)),
+        Err(error) => Ok(load_error_to_json(&error, policy)),
         Ok(loaded) => {
-            let checks = items(vector, "checks").map(|check| decide(&loaded, check));
+            let checks = items(vector, "checks").map(|check| decide_check(&loaded, check));
             let rules = items(vector, "rules").map(|asked| list_rules(&loaded, asked));
             let n_policies = loaded.snapshot.policies().len();
             Ok(json!({
@@ -61,12 +61,12 @@ pub(crate) fn answer_to(policy: &str, vector: &Vector) -> Result<Value, String> 
     }
 }
 
-/// The answer that a file can not be loaded because of a line.
-pub(crate) fn refusal(policy: &str, line: u64) -> Value {
+/// The answer for a file that cannot be loaded because of this line.
+pub(crate) fn load_error_answer(policy: &str, line: u64) -> Value {
     json!({ "load": "error", "error": before_cause(policy, Some(line)), "errorLine": line })
 }
 
-fn refused(error: &LoadError, policy: &str) -> Value {
+fn load_error_to_json(error: &LoadError, policy: &str) -> Value {
     let line = error.line_text.as_ref().and(u64::try_from(error.diagnostic.position.line).ok());
     json!({
         "load": "error",
@@ -75,7 +75,7 @@ fn refused(error: &LoadError, policy: &str) -> Value {
     })
 }
 
-/// A message up to its cause, which is what a parser says, if it begins as it has to.
+/// A message without its cause, which is the text of a parser, if it has the expected beginning.
 fn without_cause(error: &str, policy: &str, line: Option<u64>) -> String {
     let begin = before_cause(policy, line);
     if error.len() > begin.len() && error.starts_with(&begin) { begin } else { error.to_owned() }
@@ -92,14 +92,15 @@ fn before_cause(policy: &str, line: Option<u64>) -> String {
     }
 }
 
-fn decide(loaded: &LoadedPolicies, check: &Value) -> Result<Value, String> {
-    let question = Question::read(&check["attributes"])?;
-    let decision = loaded.snapshot.authorize(&question.attributes(), Recorder::disabled());
+fn decide_check(loaded: &LoadedPolicies, check: &Value) -> Result<Value, UnusableVector> {
+    let recorded = RecordedAttributes::read(&check["attributes"])?;
+    let decision = loaded.snapshot.authorize(&recorded.attributes(), Recorder::disabled());
     Ok(json!({ "decision": decision.verdict.name(), "reason": decision.reason.to_string() }))
 }
 
-fn list_rules(loaded: &LoadedPolicies, asked: &Value) -> Result<Value, String> {
-    let user = question::user(&asked["user"])?.ok_or("`rules` are asked for nobody")?;
+fn list_rules(loaded: &LoadedPolicies, asked: &Value) -> Result<Value, UnusableVector> {
+    let user =
+        parse_user(&asked["user"])?.ok_or_else(|| UnusableVector::new("`rules` has no user"))?;
     let namespace = asked["namespace"].as_str().unwrap_or_default();
     let Rules { resource_rules, non_resource_rules, is_incomplete, error } =
         loaded.snapshot.rules_for(&user, namespace);

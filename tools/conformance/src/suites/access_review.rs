@@ -1,4 +1,4 @@
-//! `access-review`: creating a review of somebody's access.
+//! `access-review`: creating an access review.
 
 use access_reviews::{
     AccessReview, PreparedReview, ReviewKind, ReviewRequest, SubjectAccessReview, prepare_review,
@@ -9,53 +9,55 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use server::IntoStatus;
 
-use super::Answer;
-use super::decision::decision;
-use super::question::user;
+use super::AnswerPair;
+use super::decision::parse_decision;
+use super::recorded_attributes::parse_user;
 use super::request_attributes::attributes;
 use crate::compare::length_through;
-use crate::vectors::Vector;
+use crate::vectors::{UnusableVector, Vector};
 
 const VERSION: &str = "v1";
-/// What comes before the words of a decoder.
+/// The words of a message before the text of a decoder.
 const NOT_DECODED: &str = "cannot be handled as a ";
 
-pub(super) fn answer(vector: &Vector) -> Result<Answer, String> {
+pub(super) fn answer_vector(vector: &Vector) -> Result<AnswerPair, UnusableVector> {
     let object = vector.member("object")?;
     let name = object["kind"].as_str().unwrap_or_default();
     let kind = ReviewKind::ALL.into_iter().find(|kind| kind.name() == name);
-    let kind = kind.ok_or_else(|| format!("`{name}` is no kind of review"))?;
-    let requestor = user(vector.body.get("requestor").unwrap_or(&Value::Null))?;
+    let kind = kind.ok_or_else(|| UnusableVector::new(format!("`{name}` is no kind of review")))?;
+    let requestor = parse_user(vector.body.get("requestor").unwrap_or(&Value::Null))?;
     let request = ReviewRequest {
         version: VERSION,
         namespace: vector.body.get("requestNamespace").and_then(Value::as_str).unwrap_or_default(),
         user: requestor.as_ref(),
         now: Timestamp::UNIX_EPOCH,
     };
-    let decision = decision(vector.member("authorizer")?)?;
+    let decision = parse_decision(vector.member("authorizer")?)?;
     let got = match prepare_review(kind, object, &request) {
         Ok(PreparedReview::Access(review)) => {
-            let asked = asked(&review);
+            let input = authorizer_input(&review);
             let answer = review.into_response(&decision);
-            let quick = quick_answer(kind, object, &decision);
-            match quick {
-                // Both ways must lead to the same answer; if not, the vector has to fail.
-                Some(quick) if quick != answer => json!({ "quick": quick, "long": answer }),
-                Some(_) | None => accepted(&answer, asked),
+            let fast = fast_path_answer(kind, object, &decision);
+            match fast {
+                // Both paths must give the same answer; otherwise the vector fails.
+                Some(fast) if fast != answer => json!({ "fast": fast, "full": answer }),
+                Some(_) | None => accepted_to_json(&answer, input),
             }
         }
-        Ok(_) => return Err(format!("`{name}` asks for something else than a decision")),
-        Err(error) => refused(&error.into_status()),
+        Ok(_) => {
+            return Err(UnusableVector::new(format!("`{name}` does not ask for a decision")));
+        }
+        Err(error) => refused_to_json(&error.into_status()),
     };
-    Ok(Answer { want: vector.member("expect")?.clone(), got, warnings: Vec::new() })
+    Ok(AnswerPair { want: vector.member("expect")?.clone(), got, warnings: Vec::new() })
 }
 
-/// Messages of decoders are their own wording; all else is Kubernetes'.
+/// The wording of decoders is free; Kubernetes writes all other texts.
 pub(super) fn exact_length(text: &str) -> usize {
     length_through(text, &["json: "])
 }
 
-fn quick_answer(kind: ReviewKind, object: &Value, decision: &authz::Decision) -> Option<Value> {
+fn fast_path_answer(kind: ReviewKind, object: &Value, decision: &authz::Decision) -> Option<Value> {
     if kind != ReviewKind::SubjectAccessReview {
         return None;
     }
@@ -65,8 +67,8 @@ fn quick_answer(kind: ReviewKind, object: &Value, decision: &authz::Decision) ->
     Some(serde_json::from_slice(&answer).unwrap_or_default())
 }
 
-/// What the authorizer was asked, and about whom.
-fn asked(review: &AccessReview) -> (Value, Value) {
+/// The attributes and the user that the authorizer receives.
+fn authorizer_input(review: &AccessReview) -> (Value, Value) {
     let asked: Attributes<'_> = review.attributes();
     let user = asked.user.map(|user| {
         json!({
@@ -76,14 +78,14 @@ fn asked(review: &AccessReview) -> (Value, Value) {
     (attributes(&asked), user.unwrap_or_default())
 }
 
-fn accepted(answer: &Value, (attributes, user): (Value, Value)) -> Value {
+fn accepted_to_json(answer: &Value, (attributes, user): (Value, Value)) -> Value {
     json!({
         "result": "ok", "code": 201, "status": answer["status"],
         "attributes": attributes, "user": user,
     })
 }
 
-fn refused(status: &Status) -> Value {
+fn refused_to_json(status: &Status) -> Value {
     if let Some((_, rest)) = status.message.split_once(NOT_DECODED) {
         let why = rest.split_once(": ").map_or(rest, |(_, why)| why);
         return json!({ "result": "decodeError", "message": why });

@@ -1,8 +1,8 @@
-//! `admission-dispatch`: one request is taken through admission webhooks that are real.
+//! `admission-dispatch`: one request passes admission webhooks that are called over the network.
 //!
-//! Each webhook is a service of its own that answers over TLS as the vector says.
+//! Each webhook is a separate service that answers over TLS as the vector says.
 
-mod peers;
+mod fake_webhooks;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,35 +20,35 @@ use authz::{Authorizer, Decision, DecisionFuture as Decided, Recorder};
 use serde_json::{Map, Value, json};
 use server::IntoStatus;
 
-use self::peers::Peers;
-use super::Answer;
-use super::question::user;
-use crate::vectors::Vector;
+use self::fake_webhooks::FakeWebhooks;
+use super::AnswerPair;
+use super::recorded_attributes::parse_user;
+use crate::vectors::{UnusableVector, Vector};
 
-/// What a request may take; the recorded ones had no limit.
+/// The time limit of a request; the recorded requests had none.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(34);
 
-pub(super) fn answer(vector: &Vector) -> Result<Answer, String> {
-    let peers = Peers::start(vector)?;
+pub(super) fn answer_vector(vector: &Vector) -> Result<AnswerPair, UnusableVector> {
+    let webhooks = FakeWebhooks::start(vector)?;
     let mut configurations = Vec::new();
     for object in vector.list("configurations")? {
-        configurations.push(Arc::new(configuration(&peers.with_trust(object)?)?));
+        configurations.push(Arc::new(parse_configuration(&webhooks.with_trust(object)?)?));
     }
     let snapshot = Snapshot::new(&configurations);
-    let services = Some(peers.hosts() as Arc<dyn admission_hooks::ClusterServices>);
-    let surroundings = Arc::new(HookEnvironment { services, ..HookEnvironment::default() });
-    let connections = HookConnections::new(&snapshot, &surroundings, &HookConnections::default());
+    let services = Some(webhooks.addresses() as Arc<dyn admission_hooks::ClusterServices>);
+    let environment = Arc::new(HookEnvironment { services, ..HookEnvironment::default() });
+    let connections = HookConnections::new(&snapshot, &environment, &HookConnections::default());
 
     let request = vector.member("request")?;
     let text = |member: &str| request[member].as_str().unwrap_or_default();
-    let user = user(&request["user"])?;
+    let user = parse_user(&request["user"])?;
     let options = options(request);
     let equivalents: Vec<EquivalentResource<'_>> =
         vector.body.get("equivalentResources").map_or_else(Vec::new, |list| {
             list.as_array().into_iter().flatten().map(equivalent).collect()
         });
     let attributes = Attributes {
-        operation: operation(text("operation"))?,
+        operation: parse_operation(text("operation"))?,
         kind: kind_of(request),
         resource: resource_of(request),
         subresource: text("subresource"),
@@ -66,21 +66,25 @@ pub(super) fn answer(vector: &Vector) -> Result<Answer, String> {
         attributes,
         matched_hooks: &matched_hooks,
         connections: &connections,
-        namespace: namespace(vector, text("namespace")),
+        namespace: find_namespace(vector, text("namespace")),
         authorizer: Some(&DenyAll),
         object_kinds: &UntypedKinds,
         observer: &NoObserver,
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let (result, report) = runtime.map_err(|error| error.to_string())?.block_on(async {
+    let (result, report) = runtime.map_err(UnusableVector::new)?.block_on(async {
         let mut session = HookSession::new(tokio::time::Instant::now() + REQUEST_TIMEOUT);
         (run_phases(&mut session, &request).await, session.into_report())
     });
     let want = vector.member("expect")?.clone();
-    Ok(Answer { want, got: shown(result, report, peers.calls()), warnings: Vec::new() })
+    Ok(AnswerPair {
+        want,
+        got: session_to_json(result, report, webhooks.calls()),
+        warnings: Vec::new(),
+    })
 }
 
-/// What was behind match conditions when the answers were recorded.
+/// The authorizer of match conditions in the recording.
 struct DenyAll;
 
 impl Authorizer for DenyAll {
@@ -89,12 +93,12 @@ impl Authorizer for DenyAll {
     }
 }
 
-/// Every text is Kubernetes' own or Go's, and all of it counts.
+/// Kubernetes and Go write every text, so all of it must agree.
 pub(super) fn exact_length(text: &str) -> usize {
     text.len()
 }
 
-/// Runs both phases of a session, with nothing in between.
+/// Runs the mutating and the validating phase of a session.
 async fn run_phases(
     session: &mut HookSession,
     request: &HookRequest<'_>,
@@ -112,7 +116,7 @@ async fn run_phases(
 }
 
 /// The result of both phases, in the form of the recorded one.
-fn shown(
+fn session_to_json(
     result: Result<Option<Tree>, (Phase, HookRefusal)>,
     report: SessionReport,
     calls: Value,
@@ -129,13 +133,13 @@ fn shown(
             let code = status.foreign.map_or(i32::from(status.code), |foreign| foreign.code);
             json!({
                 "allowed": false, "phase": phase, "code": code, "reason": status.reason,
-                "message": peers::with_host(&status.message),
+                "message": fake_webhooks::with_host(&status.message),
             })
         }
     };
     let SessionReport { mut warnings, annotations, .. } = report;
     warnings.sort();
-    // Annotations of our own stand beside those of Kubernetes.
+    // Kubernetes does not have the annotations of Portcullis.
     let is_own =
         |key: &str| key.split('/').next().is_some_and(|own| own.ends_with("portcullis.io"));
     let annotations = annotations.into_iter().filter(|it| !is_own(&it.key));
@@ -146,16 +150,17 @@ fn shown(
     shown
 }
 
-fn configuration(object: &Tree) -> Result<Configuration, String> {
+fn parse_configuration(object: &Tree) -> Result<Configuration, UnusableVector> {
     let member = |name: &str| object.get(name).and_then(Value::as_str).unwrap_or_default();
     let kind = ConfigurationKind::from_type_meta(member("apiVersion"), member("kind"));
-    let kind = kind.ok_or_else(|| format!("`{}` configures nothing", member("kind")))?;
+    let kind = kind
+        .ok_or_else(|| UnusableVector::new(format!("`{}` configures nothing", member("kind"))))?;
     Ok(Configuration::compile(kind, object))
 }
 
-fn operation(name: &str) -> Result<Operation, String> {
+fn parse_operation(name: &str) -> Result<Operation, UnusableVector> {
     let found = Operation::ALL.into_iter().find(|operation| operation.name() == name);
-    found.ok_or_else(|| format!("`{name}` is no operation"))
+    found.ok_or_else(|| UnusableVector::new(format!("`{name}` is no operation")))
 }
 
 fn kind_of(value: &Value) -> GroupVersionKind<'_> {
@@ -195,7 +200,7 @@ fn options(request: &Value) -> Option<Tree> {
 }
 
 /// The stored namespace of this name.
-fn namespace<'v>(vector: &'v Vector, name: &str) -> Option<&'v Tree> {
+fn find_namespace<'v>(vector: &'v Vector, name: &str) -> Option<&'v Tree> {
     let all = vector.body.get("namespaces").and_then(Value::as_array).into_iter().flatten();
     all.filter_map(Value::as_object).find(|namespace| api_object::name(namespace) == name)
 }

@@ -1,68 +1,68 @@
-//! `chain`: a whole chain is asked one question after the other, and its webhooks are real.
+//! `chain`: a whole chain decides several requests, and calls webhooks over the network.
 //!
-//! The chain is assembled from files as a server does it at its start. Each webhook is a service of
-//! its own that answers over TLS as the vector says; the recorded ones answered without, so `http`
-//! stands for `https` in what is compared.
+//! The chain is assembled from files, as a server does at its start. Each webhook is a separate service
+//! that answers over TLS as the vector says. The recorded webhooks answered without TLS, so `https` is
+//! replaced by `http` before texts are compared.
 
 mod calls;
-mod peers;
-mod place;
+mod chain_files;
+mod fake_webhooks;
 
 use std::time::Duration;
 
 use authz::{Decision, Recorder};
 use serde_json::{Value, json};
 
-use self::peers::Peers;
-pub(super) use self::peers::{answer as stub_answer, authority};
-use self::place::Place;
-use super::Answer;
-use super::question::Question;
-use crate::vectors::Vector;
+use self::chain_files::ChainFiles;
+use self::fake_webhooks::FakeWebhooks;
+pub(super) use self::fake_webhooks::{parse_response, webhook_authority};
+use super::AnswerPair;
+use super::recorded_attributes::RecordedAttributes;
+use crate::vectors::{UnusableVector, Vector};
 
-/// How many vectors are run at once. Most of the time of a vector is spent waiting: for answers
-/// that come late, for another attempt, for an entry of a cache to expire.
-pub(super) const VECTORS_AT_ONCE: usize = 24;
+/// The number of vectors that run at the same time. A vector mostly waits: for delayed answers, for the next
+/// attempt, for a cache entry to expire.
+pub(super) const N_CONCURRENT_VECTORS: usize = 24;
 
-/// The longest that a step may wait before it asks, in milliseconds. Recorded are a few seconds.
+/// The longest wait before a step, in milliseconds. Recorded waits are a few seconds.
 const WAIT_MS_MAX: u64 = 60_000;
 
-pub(super) fn answer(vector: &Vector) -> Result<Answer, String> {
-    let peers = Peers::start(vector)?;
-    let place = Place::new(vector, &peers)?;
+pub(super) fn answer_vector(vector: &Vector) -> Result<AnswerPair, UnusableVector> {
+    let webhooks = FakeWebhooks::start(vector)?;
+    let files = ChainFiles::new(vector, &webhooks)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| error.to_string())?;
+    let runtime = runtime.map_err(UnusableVector::new)?;
     let (mut want, mut got) = (Vec::new(), Vec::new());
     runtime.block_on(async {
-        // Making connections needs a runtime, and so may the making of a client.
-        let chain = place.chain()?;
+        // Clients need a runtime to open connections, and may need it when they are built.
+        let chain = files.build_chain()?;
         for step in vector.list("steps")? {
             let wait_ms = step["waitMillis"].as_u64().unwrap_or_default().min(WAIT_MS_MAX);
             tokio::time::sleep(Duration::from_millis(wait_ms)).await;
-            let question = Question::read(&step["attributes"])?;
-            let outcome = chain.authorize(&question.attributes(), Recorder::disabled()).await;
+            let recorded = RecordedAttributes::read(&step["attributes"])?;
+            let outcome = chain.authorize(&recorded.attributes(), Recorder::disabled()).await;
             let expected = &step["expect"];
-            want.push(calls::with_exact_bodies(expected));
-            got.push(shown(&outcome.decision, expected, peers.take_calls()));
+            want.push(calls::with_body_texts(expected));
+            got.push(step_to_json(&outcome.decision, expected, webhooks.take_calls()));
         }
-        Ok::<_, String>(())
+        Ok::<_, UnusableVector>(())
     })?;
-    Ok(Answer { want: Value::from(want), got: Value::from(got), warnings: Vec::new() })
+    Ok(AnswerPair { want: Value::from(want), got: Value::from(got), warnings: Vec::new() })
 }
 
-/// Every text is Kubernetes' own or Go's, and all of it counts.
+/// Kubernetes and Go write every text, so all of it must agree.
 pub(super) fn exact_length(text: &str) -> usize {
     text.len()
 }
 
-/// What a step came to, in the form of the recorded one. A reason that was too long to be recorded
-/// is compared by its hash.
-fn shown(decision: &Decision, expected: &Value, calls: Vec<Value>) -> Value {
+/// The result of a step in the form of the vectors. If the recorded reason is a hash, because the reason was too
+/// long to record, ours is hashed too.
+fn step_to_json(decision: &Decision, expected: &Value, calls: Vec<Value>) -> Value {
     let reason = decision.reason.to_string();
     let error = decision.error.as_ref().map(ToString::to_string);
     let mut shown = json!({
         "decision": decision.verdict.name(),
-        "errorKind": error.as_deref().map(kind_of_error),
+        "errorKind": error.as_deref().map(error_kind),
         "error": error.map(|error| error.replace("\"https://", "\"http://")),
         "calls": calls,
     });
@@ -76,9 +76,9 @@ fn shown(decision: &Decision, expected: &Value, calls: Vec<Value>) -> Value {
     shown
 }
 
-/// What an error is about. The recording sorts them by their words, too: whatever is none of the
-/// others is about an answer.
-fn kind_of_error(error: &str) -> &'static str {
+/// The kind of an error. The recording classified errors by their text in the same way: an error of no other kind is
+/// about the response of a webhook.
+fn error_kind(error: &str) -> &'static str {
     if error.trim_start_matches('[').starts_with("cel evaluation error: ") {
         "matchCondition"
     } else if error.ends_with(" returned both allow and deny response") {

@@ -9,16 +9,16 @@ use config::authorization_config::{self, LoadError, LoadOptions, LoadedConfigura
 use document::{Diagnostic, Fault, Source};
 use serde_json::{Value, json};
 
-use super::faults::fault;
-use super::texts::replace_texts;
-use super::{Answer, Warning};
+use super::field_error_json::field_error_to_json;
+use super::replace_texts::replace_texts;
+use super::{AnswerPair, Warning};
 use crate::compare::length_through;
-use crate::vectors::Vector;
+use crate::vectors::{UnusableVector, Vector};
 
-/// The folder that paths in the vectors begin with; it stands for one that is made here.
+/// The folder of paths in the vectors; it stands for a temporary folder.
 const PLACEHOLDER: &str = "/conformance";
 
-/// Kubernetes' last words before a decoder, a compiler or the operating system speaks.
+/// The last words of Kubernetes before the text of a decoder, a compiler or the operating system.
 const MARKERS: [&str; 3] = [
     "failed to load AuthorizationConfiguration from file: ",
     "compilation failed: ",
@@ -29,20 +29,23 @@ pub(super) fn exact_length(text: &str) -> usize {
     length_through(text, &MARKERS)
 }
 
-pub(super) fn answer(vector: &Vector) -> Result<Answer, String> {
-    let folder = tempfile::tempdir().map_err(|error| format!("no folder for files: {error}"))?;
+pub(super) fn answer_vector(vector: &Vector) -> Result<AnswerPair, UnusableVector> {
+    let folder = tempfile::tempdir()
+        .map_err(|error| UnusableVector::new(format!("no folder for files: {error}")))?;
     let folder = folder.path();
-    let shown = folder.to_str().ok_or("the folder for files has a name that is not UTF-8")?;
+    let shown = folder
+        .to_str()
+        .ok_or_else(|| UnusableVector::new("the folder for files has a name that is not UTF-8"))?;
     make_files(vector, folder)?;
     let text = vector.text("text")?.replace(PLACEHOLDER, shown);
     let loaded = load(&text);
-    let mut got = result(&loaded);
+    let mut got = result_to_json(&loaded);
     replace_texts(&mut got, shown, PLACEHOLDER);
     let warnings = loaded.warnings.iter().map(|warning| Warning {
         code: warning.code.name().to_owned(),
         field: warning.field.clone(),
     });
-    Ok(Answer { want: vector.member("expect")?.clone(), got, warnings: warnings.collect() })
+    Ok(AnswerPair { want: vector.member("expect")?.clone(), got, warnings: warnings.collect() })
 }
 
 /// Loads as a delegated server does. The main one refuses `InClusterConfig` in addition, where
@@ -53,7 +56,7 @@ pub(super) fn load(text: &str) -> LoadedConfiguration {
     authorization_config::load(&source, &options)
 }
 
-fn result(loaded: &LoadedConfiguration) -> Value {
+fn result_to_json(loaded: &LoadedConfiguration) -> Value {
     let error = match &loaded.configuration {
         Ok(configuration) => {
             return json!({
@@ -68,7 +71,7 @@ fn result(loaded: &LoadedConfiguration) -> Value {
         LoadError::Invalid(diagnostics) => json!({
             "result": "invalid",
             "error": error.to_string(),
-            "errors": diagnostics.iter().map(field_fault).collect::<Vec<_>>(),
+            "errors": diagnostics.iter().map(diagnostic_to_json).collect::<Vec<_>>(),
         }),
         LoadError::Server(diagnostics) => {
             let messages = diagnostics.iter().map(|diagnostic| diagnostic.fault.to_string());
@@ -81,19 +84,18 @@ fn result(loaded: &LoadedConfiguration) -> Value {
     }
 }
 
-/// A fault of validation; any other kind has no form in the vectors and so agrees with none.
-pub(super) fn field_fault(diagnostic: &Diagnostic) -> Value {
+/// Converts a validation error. The vectors have no form for other diagnostics, so those agree with no answer.
+pub(super) fn diagnostic_to_json(diagnostic: &Diagnostic) -> Value {
     match &diagnostic.fault {
-        Fault::Field(error) => fault(error),
+        Fault::Field(error) => field_error_to_json(error),
         other @ (Fault::Decode { .. } | Fault::Server { .. }) => {
             json!({ "unexpected": other.to_string() })
         }
     }
 }
 
-/// What was there in every recording, whether a vector lists it or not: one names such a file by
-/// way of another folder only.
-const STANDING: [(&str, &str); 5] = [
+/// The files that existed in every recording, whether a vector lists them or not.
+const PERMANENT_FILES: [(&str, &str); 5] = [
     ("authz.kubeconfig", "regular"),
     ("dir", "directory"),
     ("empty.kubeconfig", "regular"),
@@ -101,22 +103,26 @@ const STANDING: [(&str, &str); 5] = [
     ("second.kubeconfig", "regular"),
 ];
 
-/// Makes what exists according to the vector, and what always does.
-fn make_files(vector: &Vector, folder: &Path) -> Result<(), String> {
-    let mut files = BTreeMap::from(STANDING);
+/// Makes the files that the vector lists, and those that always exist.
+fn make_files(vector: &Vector, folder: &Path) -> Result<(), UnusableVector> {
+    let mut files = BTreeMap::from(PERMANENT_FILES);
     if let Some(listed) = vector.body.get("files") {
-        let listed = listed.as_object().ok_or("`files` is not an object")?;
+        let listed =
+            listed.as_object().ok_or_else(|| UnusableVector::new("`files` is not an object"))?;
         for (path, kind) in listed {
             let below = path.strip_prefix(PLACEHOLDER).and_then(|rest| rest.strip_prefix('/'));
             let name = below
                 .filter(|name| !name.is_empty() && !name.contains(['/', '\\']) && *name != "..")
-                .ok_or_else(|| format!("`{path}` is not a file right below {PLACEHOLDER}"))?;
+                .ok_or_else(|| {
+                    UnusableVector::new(format!("`{path}` is not a file right below {PLACEHOLDER}"))
+                })?;
             files.insert(name, kind.as_str().unwrap_or_default());
         }
     }
     for (name, kind) in files {
-        make_file(&folder.join(name), kind)
-            .map_err(|error| format!("cannot make `{PLACEHOLDER}/{name}` ({kind}): {error}"))?;
+        make_file(&folder.join(name), kind).map_err(|error| {
+            UnusableVector::new(format!("cannot make `{PLACEHOLDER}/{name}` ({kind}): {error}"))
+        })?;
     }
     Ok(())
 }
@@ -171,7 +177,7 @@ mod tests {
         ] {
             let folder = tempfile::tempdir().unwrap();
             let error = make_files(&vector(json!({ path: kind })), folder.path()).unwrap_err();
-            assert!(error.contains(&format!("`{path}`")), "{error}");
+            assert!(error.to_string().contains(&format!("`{path}`")), "{error}");
         }
     }
 }

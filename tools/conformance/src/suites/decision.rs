@@ -1,17 +1,18 @@
-//! What the authorizer of a vector answers, whatever it is asked.
+//! The decision that the authorizer of a vector gives to every request.
 
+use crate::vectors::UnusableVector;
 use authz::{Decision, EvaluationErrors};
 use serde_json::Value;
 
-/// Reads an `authorizer`; the error says what in it is not understood.
-pub(super) fn decision(authorizer: &Value) -> Result<Decision, String> {
+/// Reads the `authorizer` of a vector.
+pub(super) fn parse_decision(authorizer: &Value) -> Result<Decision, UnusableVector> {
     let text = |key: &str| authorizer[key].as_str().unwrap_or_default().to_owned();
     let reason = text("reason");
     let decision = match text("decision").as_str() {
         "allow" => Decision::allow(reason),
         "deny" => Decision::deny(reason),
         "noOpinion" => Decision::no_opinion(reason),
-        other => return Err(format!("`{other}` is no decision")),
+        other => return Err(UnusableVector::new(format!("`{other}` is no decision"))),
     };
     match text("error") {
         error if error.is_empty() => Ok(decision),
@@ -27,10 +28,11 @@ mod tests {
 
     #[test]
     fn all_parts_are_read() {
-        let found = decision(&json!({"decision": "deny", "reason": "r", "error": "e"})).unwrap();
+        let found =
+            parse_decision(&json!({"decision": "deny", "reason": "r", "error": "e"})).unwrap();
         assert_eq!((found.verdict, found.reason.to_string()), (Verdict::Deny, "r".to_owned()));
         assert_eq!(found.error.unwrap().to_string(), "e");
-        assert!(decision(&json!({"decision": "noOpinion"})).unwrap().error.is_none());
-        assert!(decision(&json!({"decision": "maybe"})).is_err());
+        assert!(parse_decision(&json!({"decision": "noOpinion"})).unwrap().error.is_none());
+        assert!(parse_decision(&json!({"decision": "maybe"})).is_err());
     }
 }

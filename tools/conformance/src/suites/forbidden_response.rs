@@ -1,4 +1,4 @@
-//! `forbidden-response`: what a client sees of a decision.
+//! `forbidden-response`: the response to a request that is not allowed.
 
 use access_reviews::{AccessError, check_allowed};
 use api_object::Status;
@@ -6,17 +6,16 @@ use authz::RequestInfo;
 use serde_json::{Value, json};
 use server::IntoStatus;
 
-use super::Answer;
-use super::decision::decision;
-use super::question::user;
-use crate::vectors::Vector;
+use super::AnswerPair;
+use super::decision::parse_decision;
+use super::recorded_attributes::parse_user;
+use crate::vectors::{UnusableVector, Vector};
 
-pub(super) fn answer(vector: &Vector) -> Result<Answer, String> {
+pub(super) fn answer_vector(vector: &Vector) -> Result<AnswerPair, UnusableVector> {
     let target = vector.text("target")?;
-    let info =
-        RequestInfo::new(vector.text("method")?, target).map_err(|error| error.to_string())?;
-    let user = user(vector.body.get("user").unwrap_or(&Value::Null))?;
-    let decision = decision(vector.member("authorizer")?)?;
+    let info = RequestInfo::new(vector.text("method")?, target).map_err(UnusableVector::new)?;
+    let user = parse_user(vector.body.get("user").unwrap_or(&Value::Null))?;
+    let decision = parse_decision(vector.member("authorizer")?)?;
     let got = match check_allowed(&info.attributes(user.as_ref()), target, &decision) {
         Ok(()) => json!({ "passed": true }),
         Err(AccessError::Forbidden(request)) => status_json(&request.into_status()),
@@ -27,7 +26,7 @@ pub(super) fn answer(vector: &Vector) -> Result<Answer, String> {
             "text": text.strip_suffix('\n'),
         }),
     };
-    Ok(Answer { want: vector.member("expect")?.clone(), got, warnings: Vec::new() })
+    Ok(AnswerPair { want: vector.member("expect")?.clone(), got, warnings: Vec::new() })
 }
 
 fn status_json(status: &Status) -> Value {
@@ -37,7 +36,7 @@ fn status_json(status: &Status) -> Value {
     })
 }
 
-/// Every word is Kubernetes'.
+/// Kubernetes writes every text, so all of it must agree.
 pub(super) fn exact_length(text: &str) -> usize {
     text.len()
 }

@@ -1,4 +1,4 @@
-//! `impersonation`: who may act as whom, and which questions decide it.
+//! `impersonation`: whether a user may impersonate another one, and which checks decide it.
 
 use std::collections::BTreeSet;
 use std::pin::pin;
@@ -14,36 +14,36 @@ use manifests::rbac::{Object, decode};
 use serde_json::{Value, json};
 use server::IntoStatus;
 
-use super::Answer;
-use super::headers::{canonical, headers};
-use super::question;
-use super::user_info::user;
-use crate::vectors::Vector;
+use super::AnswerPair;
+use super::headers::{canonical_header_name, parse_headers};
+use super::recorded_attributes::parse_user;
+use super::user_info::user_to_json;
+use crate::vectors::{UnusableVector, Vector};
 
-pub(super) fn answer(vector: &Vector) -> Result<Answer, String> {
-    let requestor = question::user(vector.member("requestor")?)?.unwrap_or_default();
-    let authorizer = Granted {
-        snapshot: snapshot(&requestor.name, vector.member("rules")?)?,
+pub(super) fn answer_vector(vector: &Vector) -> Result<AnswerPair, UnusableVector> {
+    let requestor = parse_user(vector.member("requestor")?)?.unwrap_or_default();
+    let authorizer = RecordingAuthorizer {
+        snapshot: snapshot_with_rules(&requestor.name, vector.member("rules")?)?,
         checks: Mutex::default(),
     };
     let info = RequestInfo::new(vector.text("method")?, vector.text("target")?)
-        .map_err(|error| error.to_string())?;
+        .map_err(UnusableVector::new)?;
     let attributes = info.attributes(Some(&requestor));
-    let mut headers = headers(vector)?;
+    let mut headers = parse_headers(vector)?;
     let impersonator = Impersonator::default();
-    let outcome = ready(impersonator.impersonate(&headers, &attributes, &authorizer))?;
+    let outcome = poll_once(impersonator.impersonate(&headers, &attributes, &authorizer))?;
     let mut got = match outcome {
         Ok(None) => json!({
             "result": "passthrough",
-            "user": user(&requestor),
-            "remainingImpersonationHeaders": remaining(&headers),
+            "user": user_to_json(&requestor),
+            "remainingImpersonationHeaders": remaining_headers(&headers),
         }),
         Ok(Some(impersonated)) => {
             strip_impersonation_headers(&mut headers);
             json!({
                 "result": "impersonated",
-                "user": user(&impersonated.user),
-                "remainingImpersonationHeaders": remaining(&headers),
+                "user": user_to_json(&impersonated.user),
+                "remainingImpersonationHeaders": remaining_headers(&headers),
             })
         }
         Err(error) => {
@@ -57,26 +57,26 @@ pub(super) fn answer(vector: &Vector) -> Result<Answer, String> {
         }
     };
     let checks = authorizer.checks.into_inner().unwrap_or_else(PoisonError::into_inner);
-    got["checks"] = in_order(checks).into();
+    got["checks"] = sort_extra_checks(checks).into();
     let mut want = vector.member("expect")?.clone();
     if let Some(checks) = want.get("checks").and_then(Value::as_array).cloned() {
-        want["checks"] = in_order(checks).into();
+        want["checks"] = sort_extra_checks(checks).into();
     }
-    Ok(Answer { want, got, warnings: Vec::new() })
+    Ok(AnswerPair { want, got, warnings: Vec::new() })
 }
 
-/// Every text is written by Kubernetes itself.
+/// Kubernetes writes every text, so all of it must agree.
 pub(super) fn exact_length(text: &str) -> usize {
     text.len()
 }
 
-/// An authorizer that grants what the roles grant, and notes what it is asked.
-struct Granted {
+/// An authorizer that decides by roles and records each check.
+struct RecordingAuthorizer {
     snapshot: Snapshot,
     checks: Mutex<Vec<Value>>,
 }
 
-impl Authorizer for Granted {
+impl Authorizer for RecordingAuthorizer {
     fn authorize<'a>(
         &'a self,
         attributes: &'a Attributes<'a>,
@@ -108,8 +108,8 @@ impl Authorizer for Granted {
     }
 }
 
-/// A policy in which this user holds these rules in the whole cluster, and nothing else.
-fn snapshot(user: &str, rules: &Value) -> Result<Snapshot, String> {
+/// A policy in which this user has these rules in the whole cluster and no other permissions.
+fn snapshot_with_rules(user: &str, rules: &Value) -> Result<Snapshot, UnusableVector> {
     let group = "rbac.authorization.k8s.io";
     let role = json!({
         "apiVersion": format!("{group}/v1"), "kind": "ClusterRole",
@@ -123,8 +123,8 @@ fn snapshot(user: &str, rules: &Value) -> Result<Snapshot, String> {
     });
     let mut snapshot = Snapshot::default();
     for object in [role, binding] {
-        let manifest = decode(&object).map_err(|error| error.to_string())?;
-        match manifest.into_unchecked().map_err(|faults| faults.to_string())? {
+        let manifest = decode(&object).map_err(UnusableVector::new)?;
+        match manifest.into_unchecked().map_err(UnusableVector::new)? {
             Object::Role(role) => snapshot.put_role(role),
             Object::Binding(binding) => snapshot.put_binding(binding),
         }
@@ -132,15 +132,14 @@ fn snapshot(user: &str, rules: &Value) -> Result<Snapshot, String> {
     Ok(snapshot)
 }
 
-/// The headers that still look like those of impersonation.
-fn remaining(headers: &HeaderMap) -> BTreeSet<String> {
-    let names = headers.keys().map(|name| canonical(name.as_str()));
+/// The names of the remaining headers with the prefix of impersonation headers.
+fn remaining_headers(headers: &HeaderMap) -> BTreeSet<String> {
+    let names = headers.keys().map(|name| canonical_header_name(name.as_str()));
     names.filter(|name| name.starts_with("Impersonate-")).collect()
 }
 
-/// The questions with those about extra sorted among themselves: Kubernetes asks them in the order
-/// of a map, which is none.
-fn in_order(mut checks: Vec<Value>) -> Vec<Value> {
+/// Sorts consecutive checks of extra, because Kubernetes makes them in the random order of a Go map.
+fn sort_extra_checks(mut checks: Vec<Value>) -> Vec<Value> {
     let text = |check: &Value, member: &str| check[member].as_str().unwrap_or_default().to_owned();
     let is_extra = |check: &Value| text(check, "resource") == "userextras";
     for run in checks.chunk_by_mut(|one, other| is_extra(one) && is_extra(other)) {
@@ -151,11 +150,13 @@ fn in_order(mut checks: Vec<Value>) -> Vec<Value> {
     checks
 }
 
-/// The output of a future that has nothing to wait for.
-fn ready<F: Future>(future: F) -> Result<F::Output, String> {
+/// The output of a future that is ready at its first poll.
+fn poll_once<F: Future>(future: F) -> Result<F::Output, UnusableVector> {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(output) => Ok(output),
-        Poll::Pending => Err("impersonation waits for something".to_owned()),
+        Poll::Pending => {
+            Err(UnusableVector::new("impersonation waits, and this authorizer never does"))
+        }
     }
 }
 
@@ -174,7 +175,7 @@ mod tests {
             check("groups", "x"),
         ];
         let names: Vec<Value> =
-            in_order(checks).iter().map(|check| check["name"].clone()).collect();
+            sort_extra_checks(checks).iter().map(|check| check["name"].clone()).collect();
         assert_eq!(names, ["z", "a", "b", "y", "x"]);
     }
 }

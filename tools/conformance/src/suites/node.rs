@@ -1,4 +1,4 @@
-//! `node`: objects come and go, then nodes ask.
+//! `node`: objects are added and deleted, then the node authorizer decides.
 
 use std::sync::{Arc, LazyLock};
 
@@ -6,78 +6,84 @@ use authz::{NonResourceRule, Recorder, ResourceRule};
 use authz_node::{GraphObject, NodeRules, Snapshot};
 use serde_json::{Value, json};
 
-use super::Answer;
-use super::question::Question;
-use crate::vectors::Vector;
+use super::AnswerPair;
+use super::recorded_attributes::RecordedAttributes;
+use crate::vectors::{UnusableVector, Vector};
 
-/// The cluster role whose rules hold for every node.
+/// The cluster role with the rules of every node.
 const NODE_ROLE: &str = "system:node";
 
 /// The policy that an API server creates when it starts, as recorded with the vectors.
 const BOOTSTRAP_POLICY: &str =
     include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../conformance/bootstrap-policy.json"));
 
-static NODE_RULES: LazyLock<Result<Arc<NodeRules>, String>> =
+static NODE_RULES: LazyLock<Result<Arc<NodeRules>, UnusableVector>> =
     LazyLock::new(|| read_node_rules(BOOTSTRAP_POLICY).map(Arc::new));
 
 /// The rules of every node.
-pub(super) fn node_rules() -> Result<Arc<NodeRules>, String> {
+pub(super) fn node_rules() -> Result<Arc<NodeRules>, UnusableVector> {
     NODE_RULES.clone()
 }
 
-pub(super) fn answer(vector: &Vector) -> Result<Answer, String> {
+pub(super) fn answer_vector(vector: &Vector) -> Result<AnswerPair, UnusableVector> {
     let mut policy = Snapshot { node_rules: node_rules()?, ..Snapshot::default() };
-    let mut seen = Vec::new();
+    let mut objects = Vec::new();
     for event in vector.list("events")? {
-        apply(&mut policy, &mut seen, event)?;
+        apply_event(&mut policy, &mut objects, event)?;
     }
     let (mut want, mut got) = (Vec::new(), Vec::new());
     for check in vector.list("checks")? {
-        let question = Question::read(&check["attributes"])?;
-        let decision = policy.authorize(&question.attributes(), Recorder::disabled());
+        let recorded = RecordedAttributes::read(&check["attributes"])?;
+        let decision = policy.authorize(&recorded.attributes(), Recorder::disabled());
         want.push(json!({ "decision": check["decision"], "reason": check["reason"] }));
         got.push(
             json!({ "decision": decision.verdict.name(), "reason": decision.reason.to_string() }),
         );
     }
-    Ok(Answer { want: Value::from(want), got: Value::from(got), warnings: Vec::new() })
+    Ok(AnswerPair { want: Value::from(want), got: Value::from(got), warnings: Vec::new() })
 }
 
-/// All reasons are Kubernetes' own.
+/// Kubernetes writes every reason, so all of it must agree.
 pub(super) fn exact_length(text: &str) -> usize {
     text.len()
 }
 
-/// Objects that are there, each beside what tells it from others of its kind.
-type Seen = Vec<((Value, Value, Value), GraphObject)>;
+/// The existing objects, each with its kind, namespace and name.
+type KnownObjects = Vec<((Value, Value, Value), GraphObject)>;
 
-fn apply(policy: &mut Snapshot, seen: &mut Seen, event: &Value) -> Result<(), String> {
+fn apply_event(
+    policy: &mut Snapshot,
+    objects: &mut KnownObjects,
+    event: &Value,
+) -> Result<(), UnusableVector> {
     let raw = &event["object"];
-    let object =
-        manifests::parse_node_object(raw).ok_or("an event is about an object of another kind")?;
+    let object = manifests::parse_node_object(raw)
+        .ok_or_else(|| UnusableVector::new("an event is about an object of another kind"))?;
     let metadata = &raw["metadata"];
     let identity = (raw["kind"].clone(), metadata["namespace"].clone(), metadata["name"].clone());
-    let known = seen.iter().position(|(own, _)| *own == identity);
+    let known = objects.iter().position(|(own, _)| *own == identity);
     match (event["op"].as_str(), known) {
-        (Some("update"), Some(idx)) => policy.graph.update(&seen[idx].1, &object),
+        (Some("update"), Some(idx)) => policy.graph.update(&objects[idx].1, &object),
         (Some("add" | "update"), _) => policy.graph.add(&object),
         (Some("delete"), _) => policy.graph.delete(&object),
-        (op, _) => return Err(format!("an event has the unknown `op` {op:?}")),
+        (op, _) => {
+            return Err(UnusableVector::new(format!("an event has the unknown `op` {op:?}")));
+        }
     }
     if let Some(idx) = known {
-        seen.swap_remove(idx);
+        objects.swap_remove(idx);
     }
     if event["op"] != "delete" {
-        seen.push((identity, object));
+        objects.push((identity, object));
     }
     Ok(())
 }
 
-fn read_node_rules(policy: &str) -> Result<NodeRules, String> {
-    let policy: Value = serde_json::from_str(policy).map_err(|error| error.to_string())?;
+fn read_node_rules(policy: &str) -> Result<NodeRules, UnusableVector> {
+    let policy: Value = serde_json::from_str(policy).map_err(UnusableVector::new)?;
     let role = items(&policy["clusterRoles"])
         .find(|role| role["metadata"]["name"] == NODE_ROLE)
-        .ok_or("the bootstrap policy has no role for nodes")?;
+        .ok_or_else(|| UnusableVector::new("the bootstrap policy has no role for nodes"))?;
     let mut rules = NodeRules::default();
     for rule in items(&role["rules"]) {
         let texts = |key: &str| items(&rule[key]).filter_map(Value::as_str).map(str::to_owned);

@@ -4,24 +4,24 @@ use authz_rbac::{CHECK_STEPS_MAX, EscalationRefusal, HeldRules, check_rules_held
 use manifests::rbac::{decode_rules, encode_rule};
 use serde_json::{Value, json};
 
-use super::Answer;
-use super::question::user;
-use crate::vectors::Vector;
+use super::AnswerPair;
+use super::recorded_attributes::parse_user;
+use crate::vectors::{UnusableVector, Vector};
 
-pub(super) fn answer(vector: &Vector) -> Result<Answer, String> {
-    let rules = |key| -> Result<_, String> {
-        decode_rules(vector.member(key)?).map_err(|error| error.to_string())
+pub(super) fn answer_vector(vector: &Vector) -> Result<AnswerPair, UnusableVector> {
+    let rules = |key| -> Result<_, UnusableVector> {
+        decode_rules(vector.member(key)?).map_err(UnusableVector::new)
     };
-    let asker = user(vector.member("user")?)?.unwrap_or_default();
+    let user = parse_user(vector.member("user")?)?.unwrap_or_default();
     let (owned, wanted) = (rules("ownerRules")?, rules("requestedRules")?);
     let held = HeldRules { roles: vec![&owned], role_lookup_errors: Vec::new() };
-    let got = match check_rules_held(&asker, held, &wanted, CHECK_STEPS_MAX) {
+    let got = match check_rules_held(&user, held, &wanted, CHECK_STEPS_MAX) {
         Ok(()) => json!({"covered": true}),
         Err(EscalationRefusal::NotHeld(refusal)) => {
             let uncovered: Result<Vec<Value>, _> = refusal.rules.iter().map(encode_rule).collect();
             json!({
                 "covered": false,
-                "uncovered": uncovered.map_err(|error| error.to_string())?,
+                "uncovered": uncovered.map_err(UnusableVector::new)?,
                 "message": refusal.to_string(),
             })
         }
@@ -32,10 +32,10 @@ pub(super) fn answer(vector: &Vector) -> Result<Answer, String> {
         .into_iter()
         .filter_map(|key| Some((key.to_owned(), vector.body.get(key)?.clone())))
         .collect();
-    Ok(Answer { want: want.into(), got, warnings: Vec::new() })
+    Ok(AnswerPair { want: want.into(), got, warnings: Vec::new() })
 }
 
-/// Every text is written by Kubernetes itself.
+/// Kubernetes writes every text, so all of it must agree.
 pub(super) fn exact_length(text: &str) -> usize {
     text.len()
 }

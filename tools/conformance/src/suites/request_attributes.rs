@@ -1,4 +1,4 @@
-//! `request-attributes`: what an HTTP request line asks.
+//! `request-attributes`: the authorization attributes of an HTTP request line.
 
 use authz::{
     Attributes, FieldRequirement, LabelRequirement, RequestError, RequestInfo, ResourceInfo,
@@ -6,21 +6,21 @@ use authz::{
 };
 use serde_json::{Value, json};
 
-use super::Answer;
-use crate::vectors::Vector;
+use super::AnswerPair;
+use crate::vectors::{UnusableVector, Vector};
 
-pub(super) fn answer(vector: &Vector) -> Result<Answer, String> {
-    let got = answer_to(vector.text("method")?, vector.text("target")?);
-    Ok(Answer { want: vector.member("expect")?.clone(), got, warnings: Vec::new() })
+pub(super) fn answer_vector(vector: &Vector) -> Result<AnswerPair, UnusableVector> {
+    let got = answer_for_request_line(vector.text("method")?, vector.text("target")?);
+    Ok(AnswerPair { want: vector.member("expect")?.clone(), got, warnings: Vec::new() })
 }
 
-/// Why the HTTP layer refuses a request is its own wording; all else is Kubernetes'.
+/// The wording of the HTTP layer is free; Kubernetes writes all other texts.
 pub(super) fn exact_length(path: &str, text: &str) -> usize {
     if path == "httpError" { 0 } else { text.len() }
 }
 
 /// Our answer to a request line, in the form of the vectors.
-pub(crate) fn answer_to(method: &str, target: &str) -> Value {
+pub(crate) fn answer_for_request_line(method: &str, target: &str) -> Value {
     match RequestInfo::new(method, target) {
         Ok(info) => json!({
             "requestInfo": request_info(&info),

@@ -1,4 +1,5 @@
-//! Citations that nobody can follow: sections and numbered rules of a document that is not here.
+//! Finds citations that nobody can follow: sections and numbered rules of a document that is not in the
+//! repository.
 
 use std::collections::BTreeSet;
 
@@ -8,16 +9,16 @@ use crate::tidy::tree::File;
 /// The table whose ids comments may cite.
 const ATTACKS: &str = "docs/attacks.md";
 
-/// Names of standards that look like the number of a rule.
+/// Names of standards that look like ids of rules.
 const STANDARDS: [&str; 14] = [
     "AES-128", "AES-256", "P-224", "P-256", "P-384", "P-521", "SHA-1", "SHA-2", "SHA-256",
     "SHA-384", "SHA-512", "UTF-16", "UTF-32", "UTF-8",
 ];
 
-/// The files of the rule itself, which show what it finds.
+/// The file of this rule, whose tests contain such citations.
 const OWN: &str = "xtask/src/tidy/ratchets/marks.rs";
 
-/// Looks for `§` and for ids such as `X-12` in prose and source, and for ids such as `X12` in comments.
+/// Finds `§` and ids such as `X-12` in prose and source, and ids such as `X12` in comments.
 pub(super) fn lines(file: &File, tree: &Tree) -> Vec<usize> {
     if !(file.is_rust() || file.path.ends_with(".md")) || file.path == OWN {
         return Vec::new();
@@ -47,7 +48,7 @@ pub(super) fn attack_ids(files: &[File]) -> BTreeSet<String> {
         .collect()
 }
 
-/// The comment at the end of a line, or nothing.
+/// The comment at the end of a line; empty if there is none.
 fn comment_of(line: &str) -> &str {
     // A URL is not a comment.
     let begin = line.match_indices("//").find(|(at, _)| !line[..*at].ends_with(':'));

@@ -1,4 +1,4 @@
-//! Doc comments that are too short to say anything.
+//! Finds doc comments that are too short to be useful.
 
 use super::Tree;
 use crate::tidy::tree::File;

@@ -1,9 +1,9 @@
-//! Sleeps in tests: they make a test slow on a quiet machine and wrong on a busy one.
+//! Finds sleeps in tests: they make a test slow on a quiet machine and wrong on a busy one.
 
 use super::{Tree, test_lines_begin_at};
 use crate::tidy::tree::File;
 
-/// The comment that excuses a sleep, on its line or in the lines of comments above it.
+/// The comment that permits a sleep, on its line or in the comment lines above it.
 const REASON: &str = "waits for a real process";
 
 /// The lines of test code that sleep without [`REASON`].

@@ -1,4 +1,4 @@
-//! Results whose error is a text: a caller can only print it.
+//! Finds results whose error is a text, which a caller can only print.
 
 use super::Tree;
 use crate::tidy::tree::File;
@@ -16,14 +16,14 @@ pub(super) fn lines(file: &File, _: &Tree) -> Vec<usize> {
         .collect()
 }
 
-/// The last of two or more generic arguments, given the text after the opening bracket.
+/// The last of two or more generic arguments in the text after the opening bracket.
 fn last_argument(text: &str) -> Option<&str> {
     let (mut depth, mut begin) = (0_usize, None);
     let mut before = ' ';
     for (at, c) in text.char_indices() {
         match c {
             '<' | '(' | '[' => depth += 1,
-            // The arrow of a function type closes nothing.
+            // The arrow of a function type closes no bracket.
             '>' if before == '-' => {}
             '>' if depth == 0 => {
                 let argument = text[begin?..at].trim().trim_end_matches(',');

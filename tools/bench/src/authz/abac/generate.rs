@@ -1,7 +1,7 @@
-//! The lines of a policy file, and questions about them.
+//! Generates the lines of a policy file, and requests for them.
 //!
-//! Of n lines most are for one of n/4 users or of n/4 groups, in both versions of the format, for
-//! forty resources in n/50 namespaces and for some paths.
+//! Most of n lines are for one of n/4 users or n/4 groups, in both versions of the format, for forty
+//! resources in n/50 namespaces and for some paths.
 
 use std::collections::HashMap;
 
@@ -9,17 +9,17 @@ use ::authz::User;
 use authz_abac::{Policy, PolicySpec};
 use serde_json::{Map, Value, json};
 
-use crate::authz::question::{Asked, EVERYBODY};
 use crate::authz::random::Random;
+use crate::authz::request_pool::{ALL_USERS_GROUP, RequestTarget};
 use crate::authz::vocabulary::{self, PATHS, VERBS};
 
 const V1BETA1: &str = "abac.authorization.kubernetes.io/v1beta1";
 
-/// The numbers of a file.
+/// The numbers of namespaces and users of a file.
 #[derive(Clone, Copy)]
 pub(crate) struct Counts {
     n_namespaces: usize,
-    /// Users, and as many groups.
+    /// The number of users, and of groups.
     pub(crate) n_users: usize,
 }
 
@@ -32,7 +32,7 @@ impl Counts {
         vocabulary::namespace(random.below(self.n_namespaces))
     }
 
-    /// One line of the file.
+    /// Generates one line of the file.
     pub(crate) fn line(&self, random: &mut Random) -> Value {
         let mut spec = Map::new();
         let user = json!(vocabulary::user(random.below(self.n_users)));
@@ -44,7 +44,7 @@ impl Counts {
         if (50..99).contains(&who) {
             spec.insert("group".to_owned(), group);
         }
-        // What everybody may do is little, or few questions were left that are not allowed.
+        // Lines for every user are few, because otherwise few requests would be denied.
         if who == 99 || random.percent(50) {
             spec.insert("readonly".to_owned(), json!(true));
         }
@@ -67,20 +67,20 @@ impl Counts {
     }
 }
 
-/// Makes up questions. One that should be allowed is read off a line for the asker.
-pub(crate) struct Questions<'a> {
+/// Generates requests. A request that should be allowed is derived from a line for the user.
+pub(crate) struct RequestGenerator<'a> {
     counts: Counts,
-    /// The lines of each user and of each group, which have no name in common.
+    /// The lines of each user and of each group. No user has the name of a group.
     held: HashMap<&'a str, Vec<&'a PolicySpec>>,
 }
 
-impl<'a> Questions<'a> {
+impl<'a> RequestGenerator<'a> {
     pub(crate) fn new(counts: Counts, policies: &'a [Policy]) -> Self {
         let mut held: HashMap<&str, Vec<&PolicySpec>> = HashMap::new();
         for spec in policies.iter().map(Policy::spec) {
             let holder = if spec.user.is_empty() { &spec.group } else { &spec.user };
-            // What everybody may do is not asked on purpose, or little else was asked.
-            if holder != EVERYBODY {
+            // Requests are not derived from lines for every user, because they would be the majority.
+            if holder != ALL_USERS_GROUP {
                 held.entry(holder).or_default().push(spec);
             }
         }
@@ -92,7 +92,7 @@ impl<'a> Questions<'a> {
         random: &mut Random,
         user: &User,
         is_allowed: bool,
-    ) -> Option<(String, Asked)> {
+    ) -> Option<(String, RequestTarget)> {
         let any = PolicySpec {
             namespace: self.counts.namespace(random),
             resource: "*".to_owned(),
@@ -113,11 +113,11 @@ impl<'a> Questions<'a> {
         let verb = random.word(verbs);
         if !spec.non_resource_path.is_empty() && spec.non_resource_path != "*" {
             let path = vocabulary::covered_path(random, &spec.non_resource_path);
-            return Some((verb.to_owned(), Asked::Path(path)));
+            return Some((verb.to_owned(), RequestTarget::Path(path)));
         }
         let (any_group, any_resource) = vocabulary::resource(random);
         let or = |text: &str, any: &str| if text == "*" { any.to_owned() } else { text.to_owned() };
-        let asked = Asked::Resource {
+        let asked = RequestTarget::Resource {
             namespace: or(&spec.namespace, &any.namespace),
             api_group: or(&spec.api_group, any_group),
             resource: or(&spec.resource, any_resource),

@@ -1,7 +1,7 @@
-//! Pods and volumes of a cluster, and questions about them.
+//! Generates the pods and volumes of a cluster, and requests for them.
 //!
-//! Each node has 30 pods. A pod uses a secret of its own, one of 20 secrets and one of 20 config
-//! maps that are shared in its namespace, and a service account. Every third has a volume.
+//! Each node has 30 pods. A pod uses a secret of its own, one of 20 secrets and one of 20 config maps that
+//! its namespace shares, and a service account. Every third pod has a volume.
 
 use std::collections::HashMap;
 
@@ -9,35 +9,35 @@ use ::authz::User;
 use authz_node::{GraphObject, NODE_USER_PREFIX, NODES_GROUP, Pod};
 use serde_json::{Value, json};
 
-use crate::authz::question::{Asked, EVERYBODY};
 use crate::authz::random::Random;
+use crate::authz::request_pool::{ALL_USERS_GROUP, RequestTarget};
 use crate::authz::vocabulary;
 
-/// Pods of a node.
+/// The number of pods of each node.
 pub(crate) const PODS_OF_A_NODE: usize = 30;
-/// Pods of a namespace.
+/// The number of pods of each namespace.
 const PODS_OF_A_NAMESPACE: usize = 300;
-/// Shared secrets of a namespace, and as many config maps.
+/// The number of shared secrets of each namespace, and of shared config maps.
 const SHARED: usize = 20;
-/// Service accounts of a namespace.
+/// The number of service accounts of each namespace.
 const ACCOUNTS: usize = 5;
 
-/// The name of a node, by number.
+/// The name of a node by its number.
 fn node(number: usize) -> String {
     format!("node-{number:05}.internal")
 }
 
-/// The nodes as users.
-pub(crate) fn askers(n_nodes: usize) -> Vec<User> {
-    let asker = |number| User {
+/// The users of the nodes.
+pub(crate) fn node_users(n_nodes: usize) -> Vec<User> {
+    let node_user = |number| User {
         name: format!("{NODE_USER_PREFIX}{}", node(number)),
-        groups: vec![NODES_GROUP.to_owned(), EVERYBODY.to_owned()],
+        groups: vec![NODES_GROUP.to_owned(), ALL_USERS_GROUP.to_owned()],
         ..User::default()
     };
-    (0..n_nodes).map(asker).collect()
+    (0..n_nodes).map(node_user).collect()
 }
 
-/// The objects of a cluster as the API shows them. The nodes of a namespace's pods are random.
+/// The objects of a cluster in the form of the API. Each pod runs on a random node.
 pub(crate) fn objects(n_nodes: usize, random: &mut Random) -> Vec<Value> {
     let n_pods = n_nodes * PODS_OF_A_NODE;
     let mut places: Vec<usize> = (0..n_pods).map(|number| number / PODS_OF_A_NODE).collect();
@@ -76,15 +76,15 @@ pub(crate) fn objects(n_nodes: usize, random: &mut Random) -> Vec<Value> {
     objects
 }
 
-/// Makes up questions. One that should be allowed is about a pod of the asker; any other is about a
-/// pod of somebody else.
-pub(crate) struct Questions<'a> {
+/// Generates requests. A request that should be allowed is for a pod of the node; any other is for a pod of
+/// another node.
+pub(crate) struct RequestGenerator<'a> {
     pods: Vec<&'a Pod>,
     /// The pods of each node, by the name of its user.
     own: HashMap<String, Vec<&'a Pod>>,
 }
 
-impl<'a> Questions<'a> {
+impl<'a> RequestGenerator<'a> {
     pub(crate) fn new(objects: &'a [GraphObject]) -> Self {
         let pods = objects.iter().filter_map(|object| match object {
             GraphObject::Pod(pod) => Some(pod.as_ref()),
@@ -103,7 +103,7 @@ impl<'a> Questions<'a> {
         random: &mut Random,
         user: &User,
         is_allowed: bool,
-    ) -> Option<(String, Asked)> {
+    ) -> Option<(String, RequestTarget)> {
         let pods = if is_allowed { self.own.get(&user.name)? } else { &self.pods };
         let pod = random.pick(pods)?;
         let read = ["get", "list", "watch"];
@@ -119,7 +119,7 @@ impl<'a> Questions<'a> {
             }
             _ => return self.volume(pod),
         };
-        let asked = Asked::Resource {
+        let asked = RequestTarget::Resource {
             namespace: pod.namespace.clone(),
             api_group: String::new(),
             resource: resource.to_owned(),
@@ -129,11 +129,11 @@ impl<'a> Questions<'a> {
         Some((verb.to_owned(), asked))
     }
 
-    /// The volume of a pod, if it has one: both bear its number.
-    fn volume(&self, pod: &Pod) -> Option<(String, Asked)> {
+    /// A request for the volume of a pod, if it has one. The names of both contain the same number.
+    fn volume(&self, pod: &Pod) -> Option<(String, RequestTarget)> {
         pod.persistent_volume_claims.first()?;
         let number = pod.name.strip_prefix("pod-")?;
-        let asked = Asked::Resource {
+        let asked = RequestTarget::Resource {
             namespace: String::new(),
             api_group: String::new(),
             resource: "persistentvolumes".to_owned(),
@@ -143,7 +143,7 @@ impl<'a> Questions<'a> {
         Some(("get".to_owned(), asked))
     }
 
-    /// Pods that are made anew on other nodes, each with what it was before.
+    /// Pods that move to other nodes: each is the old and the new object.
     pub(crate) fn changes(
         &self,
         random: &mut Random,

@@ -1,9 +1,8 @@
-//! Roles and bindings of a cluster, and questions about them.
+//! Generates the roles and bindings of a cluster, and requests for them.
 //!
-//! Of n bindings half are for the cluster and half for one of n/50 namespaces. They name n/4 users,
-//! n/4 groups and some service accounts, and grant about 120 cluster roles: those that every cluster
-//! has, and others of one to six rules for the resources of Kubernetes and for custom ones. Each
-//! namespace has one role.
+//! Half of n bindings are for the cluster and half for one of n/50 namespaces. They name n/4 users, n/4
+//! groups and some service accounts, and grant about 120 cluster roles: the default roles, and others with
+//! one to six rules for built-in and custom resources. Each namespace has one role.
 
 use std::collections::HashMap;
 
@@ -13,32 +12,32 @@ use authz_rbac::{
     reconcile_bootstrap_policy,
 };
 
-use crate::authz::question::Asked;
 use crate::authz::random::Random;
+use crate::authz::request_pool::RequestTarget;
 use crate::authz::vocabulary::{self, PATHS, VERBS};
 
-/// Cluster roles, the default ones included.
+/// The number of cluster roles, including the default roles.
 const CLUSTER_ROLES: usize = 120;
-/// The role that allows everything; nobody is bound to it here, or few questions were left.
+/// The role that allows everything. No binding names it, because otherwise few requests would be denied.
 const SUPERUSER_ROLE: &str = "cluster-admin";
-/// The default roles that people are bound to in their namespaces.
+/// The default roles that bindings of namespaces name.
 const NAMESPACE_ROLES: [&str; 3] = ["admin", "edit", "view"];
-/// Service accounts of a namespace.
+/// The number of service accounts of each namespace.
 const ACCOUNTS: usize = 5;
 
-/// What decisions are made from.
+/// The roles and bindings of a cluster.
 #[derive(Clone)]
 pub(crate) struct Cluster {
     pub(crate) roles: Vec<Role>,
     pub(crate) bindings: Vec<Binding>,
 }
 
-/// The numbers of a cluster.
+/// The numbers of bindings, namespaces and users of a cluster.
 #[derive(Clone, Copy)]
 pub(crate) struct Counts {
     n_bindings: usize,
     n_namespaces: usize,
-    /// Users, and as many groups.
+    /// The number of users, and of groups.
     pub(crate) n_users: usize,
 }
 
@@ -51,8 +50,8 @@ impl Counts {
         }
     }
 
-    /// A user, or in one case of ten a service account.
-    pub(crate) fn asker(&self, random: &mut Random) -> String {
+    /// The name of a user or, in one of ten cases, of a service account.
+    pub(crate) fn random_user_name(&self, random: &mut Random) -> String {
         if random.percent(90) {
             return vocabulary::user(random.below(self.n_users));
         }
@@ -72,7 +71,7 @@ impl Counts {
         }
     }
 
-    /// A binding: of a namespace if its number is odd.
+    /// Generates a binding; one with an odd number is in a namespace.
     pub(crate) fn binding(&self, random: &mut Random, number: usize) -> Binding {
         let is_namespaced = number % 2 == 1;
         let namespace = if is_namespaced { self.namespace(random) } else { String::new() };
@@ -107,7 +106,7 @@ impl Cluster {
         }
         let mut bindings: Vec<Binding> =
             (0..counts.n_bindings).map(|number| counts.binding(random, number)).collect();
-        // Few people are bound to the roles of the components of Kubernetes.
+        // Few bindings name the roles of Kubernetes' components.
         for binding in bindings.iter_mut().filter(|own| own.namespace().is_empty()) {
             if let (true, Some(name)) = (random.percent(10), random.pick(&others)) {
                 binding.role_ref.name.clone_from(name);
@@ -116,7 +115,7 @@ impl Cluster {
         Ok(Self { roles, bindings })
     }
 
-    /// The index of all of it.
+    /// Builds the index of all roles and bindings.
     pub(crate) fn snapshot(self) -> Snapshot {
         let mut snapshot = Snapshot::default();
         self.roles.into_iter().for_each(|role| snapshot.put_role(role));
@@ -125,16 +124,16 @@ impl Cluster {
     }
 }
 
-/// Makes up questions. One that should be allowed is read off a rule that the asker holds.
-pub(crate) struct Questions<'a> {
+/// Generates requests. A request that should be allowed is derived from a rule that the user has.
+pub(crate) struct RequestGenerator<'a> {
     counts: Counts,
     cluster: &'a Cluster,
     roles: HashMap<(&'a str, &'a str), &'a Role>,
-    /// The bindings of each user and of each group, which have no name in common.
+    /// The bindings of each user and of each group. No user has the name of a group.
     held: HashMap<String, Vec<&'a Binding>>,
 }
 
-impl<'a> Questions<'a> {
+impl<'a> RequestGenerator<'a> {
     pub(crate) fn new(counts: Counts, cluster: &'a Cluster) -> Self {
         let mut held: HashMap<String, Vec<&Binding>> = HashMap::new();
         for binding in &cluster.bindings {
@@ -158,11 +157,11 @@ impl<'a> Questions<'a> {
         random: &mut Random,
         user: &User,
         is_allowed: bool,
-    ) -> Option<(String, Asked)> {
+    ) -> Option<(String, RequestTarget)> {
         if is_allowed { self.held(random, user) } else { Some(self.any(random)) }
     }
 
-    fn held(&self, random: &mut Random, user: &User) -> Option<(String, Asked)> {
+    fn held(&self, random: &mut Random, user: &User) -> Option<(String, RequestTarget)> {
         let names: Vec<&String> = std::iter::once(&user.name).chain(&user.groups).collect();
         let holder = random.pick(&names)?;
         let binding = random.pick(self.held.get(*holder)?)?;
@@ -176,7 +175,7 @@ impl<'a> Questions<'a> {
         if !rule.non_resource_urls.is_empty() {
             let url = random.pick(&rule.non_resource_urls)?;
             let path = vocabulary::covered_path(random, url);
-            return binding.namespace().is_empty().then_some((verb, Asked::Path(path)));
+            return binding.namespace().is_empty().then_some((verb, RequestTarget::Path(path)));
         }
         let (any_group, any_resource) = vocabulary::any_resource(random);
         let api_group = concrete(random, &rule.api_groups, &[&any_group])?;
@@ -192,14 +191,14 @@ impl<'a> Questions<'a> {
             own => own.to_owned(),
         };
         let (resource, subresource) = (resource.to_owned(), subresource.to_owned());
-        Some((verb, Asked::Resource { namespace, api_group, resource, subresource, name }))
+        Some((verb, RequestTarget::Resource { namespace, api_group, resource, subresource, name }))
     }
 
-    fn any(&self, random: &mut Random) -> (String, Asked) {
+    fn any(&self, random: &mut Random) -> (String, RequestTarget) {
         let verb = random.word(&VERBS);
         if random.percent(5) {
             let path = random.word(&PATHS);
-            return (verb.to_owned(), Asked::Path(vocabulary::covered_path(random, path)));
+            return (verb.to_owned(), RequestTarget::Path(vocabulary::covered_path(random, path)));
         }
         let (api_group, resource) = vocabulary::any_resource(random);
         let is_cluster_wide = random.percent(10);
@@ -207,11 +206,11 @@ impl<'a> Questions<'a> {
         let name = vocabulary::object_name(random, verb);
         let subresource = if random.percent(10) { "status" } else { "" };
         let subresource = subresource.to_owned();
-        let asked = Asked::Resource { namespace, api_group, resource, subresource, name };
+        let asked = RequestTarget::Resource { namespace, api_group, resource, subresource, name };
         (verb.to_owned(), asked)
     }
 
-    /// Changes of one binding: some are replaced, some are new.
+    /// Changes of one binding each: some bindings are replaced, and some are new.
     pub(crate) fn changes(&self, random: &mut Random, n_changes: usize) -> Vec<Binding> {
         let change = |number: usize| {
             let own = self.counts.binding(random, self.counts.n_bindings + number);
@@ -226,7 +225,7 @@ impl<'a> Questions<'a> {
     }
 }
 
-/// The cluster roles that every cluster has, with what aggregation makes of them.
+/// The default cluster roles, with the rules of aggregated roles.
 fn default_roles() -> anyhow::Result<Vec<Role>> {
     let mut snapshot = Snapshot::default();
     reconcile_bootstrap_policy(
@@ -249,7 +248,7 @@ fn custom_role_name(number: usize) -> String {
     format!("custom-{number:02}")
 }
 
-/// The least number of custom roles that there is room for beside the default ones.
+/// The smallest number of custom roles, in addition to the default roles.
 const CUSTOM_ROLES: usize = 40;
 
 fn custom_role(random: &mut Random) -> String {
@@ -284,7 +283,7 @@ fn rule(random: &mut Random) -> PolicyRule {
     PolicyRule { verbs, api_groups, resources, resource_names, ..PolicyRule::default() }
 }
 
-/// One of the list, or one of the words if it is `*`.
+/// A random item of the list, or a random word if the item is `*`.
 fn concrete(random: &mut Random, list: &[String], words: &[&str]) -> Option<String> {
     match random.pick(list)?.as_str() {
         "*" => Some(random.word(words).to_owned()),

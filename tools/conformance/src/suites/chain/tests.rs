@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::vectors::Vector;
-use crate::{LEDGER, Outcome, Suite, judge};
+use crate::{LEDGER, Suite, VectorOutcome, judge};
 
 fn config(name: &str) -> Value {
     json!({
@@ -20,7 +20,7 @@ fn config(name: &str) -> Value {
 }
 
 /// Judges a vector of one webhook and one step.
-fn outcome(responses: Value, expect: Value) -> Outcome {
+fn outcome(responses: Value, expect: Value) -> VectorOutcome {
     let body = json!({
         "config": config("guard"),
         "webhooks": {"guard": {"responses": responses}},
@@ -46,7 +46,7 @@ fn call(attempts: usize, timeout: &str) -> Value {
 fn a_webhook_is_called_and_its_answer_counts() {
     let allow = json!([{"body": r#"{"status":{"allowed":true,"reason":"why not"}}"#}]);
     let expect = json!({"decision": "allow", "reason": "why not", "calls": call(1, "3s")});
-    assert_eq!(outcome(allow.clone(), expect.clone()), Outcome::Passed);
+    assert_eq!(outcome(allow.clone(), expect.clone()), VectorOutcome::Passed);
     for (path, wrong) in [
         ("decision", json!("deny")),
         ("reason", json!("because")),
@@ -57,13 +57,15 @@ fn a_webhook_is_called_and_its_answer_counts() {
     ] {
         let mut expect = expect.clone();
         expect[path] = wrong;
-        let Outcome::Failed(differences) = outcome(allow.clone(), expect) else { panic!("{path}") };
+        let VectorOutcome::Failed(differences) = outcome(allow.clone(), expect) else {
+            panic!("{path}")
+        };
         assert!(differences[0].path.starts_with(&format!("[0].{path}")), "{differences:?}");
     }
     // An absent member of a body is not an empty one.
     let mut expect = expect;
     expect["calls"][0]["body"]["spec"]["groups"] = json!([]);
-    assert!(matches!(outcome(allow, expect), Outcome::Failed(_)));
+    assert!(matches!(outcome(allow, expect), VectorOutcome::Failed(_)));
 }
 
 #[test]
@@ -74,5 +76,5 @@ fn texts_with_the_address_are_those_that_were_recorded() {
         "error": "Post \"http://guard.webhook.test/authorize?timeout=3s\": dial tcp 127.0.0.1:1: \
                   connect: connection refused",
     });
-    assert_eq!(outcome(refuse, expect), Outcome::Passed);
+    assert_eq!(outcome(refuse, expect), VectorOutcome::Passed);
 }

@@ -3,12 +3,12 @@
 use field_errors::{BadValue, FieldError};
 use serde_json::{Value, json};
 
-/// Renders one field error as JSON.
-pub(super) fn fault(error: &FieldError) -> Value {
+/// Converts one field error to the JSON of the vectors.
+pub(super) fn field_error_to_json(error: &FieldError) -> Value {
     let bad_value = match &error.value {
         BadValue::Omitted => Value::Null,
         BadValue::Text(text) => Value::String(text.clone()),
-        // Anything but JSON would be shown as it is, and differ from what was recorded.
+        // Text that is not JSON stays as it is, so that it differs from the recorded value.
         BadValue::Json(json) => {
             serde_json::from_str(json).unwrap_or_else(|_| Value::String(json.clone()))
         }
@@ -35,8 +35,8 @@ mod tests {
             "detail": "must have at most 64 items",
             "message": "a: Too many: 65: must have at most 64 items",
         });
-        assert_eq!(fault(&at.too_many(65, 64)), want);
-        assert_eq!(fault(&at.required(""))["badValue"], Value::Null);
-        assert_eq!(fault(&at.duplicate("65"))["badValue"], "65");
+        assert_eq!(field_error_to_json(&at.too_many(65, 64)), want);
+        assert_eq!(field_error_to_json(&at.required(""))["badValue"], Value::Null);
+        assert_eq!(field_error_to_json(&at.duplicate("65"))["badValue"], "65");
     }
 }

@@ -1,4 +1,4 @@
-//! The webhooks of a vector.
+//! Starts the admission webhooks of a vector as services on loopback.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,25 +12,25 @@ use fake_http::{Body, Leaf, NOBODY, Peer, Request, Script, ServerTls};
 use https_client::{HostPort, ResolveError, ServiceName, ServiceResolver};
 use serde_json::{Value, json};
 
-use crate::suites::chain::{authority, stub_answer};
-use crate::vectors::Vector;
+use crate::suites::chain::{parse_response, webhook_authority};
+use crate::vectors::{UnusableVector, Vector};
 
-/// What stands for the number of a question, which is another one each time.
+/// The placeholder in vectors for the uid of a review, which differs in each run.
 const UID: &str = "$UID";
 
 /// The calls of all webhooks in the order in which they came.
 type Calls = Arc<Mutex<Vec<(String, Request)>>>;
 
 /// The webhooks of a vector.
-pub(super) struct Peers {
+pub(super) struct FakeWebhooks {
     peers: Vec<(String, Peer)>,
-    /// Those where nobody listens.
+    /// The webhooks at an address where nothing listens.
     silent: Vec<String>,
     calls: Calls,
 }
 
-impl Peers {
-    pub(super) fn start(vector: &Vector) -> Result<Self, String> {
+impl FakeWebhooks {
+    pub(super) fn start(vector: &Vector) -> Result<Self, UnusableVector> {
         let calls = Calls::default();
         let (mut peers, mut silent) = (Vec::new(), Vec::new());
         let webhooks = vector.member("webhooks")?.as_object();
@@ -40,40 +40,43 @@ impl Peers {
                 silent.push(key.clone());
                 continue;
             }
-            let answers: Result<Vec<_>, _> = responses.map(stub_answer).collect();
-            let script = script(key.clone(), answers?, Arc::clone(&calls));
-            let names = [host(key), format!("{key}.webhooks.svc")];
-            let leaf = authority()?.issue(&Leaf::server(&[&names[0], &names[1]]));
-            let tls = ServerTls::new(leaf.map_err(|error| error.to_string())?);
-            let peer = Peer::start_tls(script, &tls).map_err(|error| error.to_string())?;
+            let answers: Result<Vec<_>, _> = responses.map(parse_response).collect();
+            let script = build_script(key.clone(), answers?, Arc::clone(&calls));
+            let names = [webhook_host(key), format!("{key}.webhooks.svc")];
+            let leaf = webhook_authority()?.issue(&Leaf::server(&[&names[0], &names[1]]));
+            let tls = ServerTls::new(leaf.map_err(UnusableVector::new)?);
+            let peer = Peer::start_tls(script, &tls).map_err(UnusableVector::new)?;
             peers.push((key.clone(), peer));
         }
         Ok(Self { peers, silent, calls })
     }
 
-    /// A configuration whose webhooks trust the authority of all webhooks.
-    pub(super) fn with_trust(&self, object: &Value) -> Result<Tree, String> {
+    /// A copy of a configuration whose webhooks have the CA bundle of the fake webhooks.
+    pub(super) fn with_trust(&self, object: &Value) -> Result<Tree, UnusableVector> {
         let mut object = object.clone();
-        let bundle = STANDARD.encode(authority()?.pem());
+        let bundle = STANDARD.encode(webhook_authority()?.pem());
         for webhook in object["webhooks"].as_array_mut().into_iter().flatten() {
             webhook["clientConfig"]["caBundle"] = bundle.clone().into();
         }
-        object.as_object().cloned().ok_or_else(|| "a configuration is no object".to_owned())
+        object
+            .as_object()
+            .cloned()
+            .ok_or_else(|| UnusableVector::new("a configuration is no object"))
     }
 
-    /// Who knows where the webhooks are.
-    pub(super) fn hosts(&self) -> Arc<Hosts> {
+    /// The addresses of the webhooks.
+    pub(super) fn addresses(&self) -> Arc<WebhookAddresses> {
         let known = self.peers.iter().map(|(key, peer)| (key.clone(), peer.address()));
         let silent = self.silent.iter().map(|key| (key.clone(), NOBODY));
-        Arc::new(Hosts(known.chain(silent).collect()))
+        Arc::new(WebhookAddresses(known.chain(silent).collect()))
     }
 
-    /// The calls: those of mutating webhooks in order, then the others by name.
+    /// The calls of mutating webhooks in order, then those of the others by name.
     pub(super) fn calls(&self) -> Value {
         let mut calls = lock(&self.calls).clone();
         let rank = |key: &str| if key.starts_with('m') { String::new() } else { key.to_owned() };
         calls.sort_by_cached_key(|(key, _)| rank(key));
-        calls.iter().map(|(key, request)| shown(key, request)).collect()
+        calls.iter().map(|(key, request)| call_to_json(key, request)).collect()
     }
 }
 
@@ -81,8 +84,9 @@ fn lock(calls: &Calls) -> MutexGuard<'_, Vec<(String, Request)>> {
     calls.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Answers in order, the last again and again, each to the question that was asked.
-fn script(key: String, answers: Vec<fake_http::Answer>, calls: Calls) -> Script {
+/// A script that gives the answers in order and repeats the last one. It replaces the placeholder by the uid of the
+/// review.
+fn build_script(key: String, answers: Vec<fake_http::Answer>, calls: Calls) -> Script {
     let next = AtomicUsize::new(0);
     Script::rule(move |request| {
         lock(&calls).push((key.clone(), request.clone()));
@@ -103,36 +107,36 @@ fn uid(request: &Request) -> String {
     body(request)["request"]["uid"].as_str().unwrap_or_default().to_owned()
 }
 
-fn shown(key: &str, request: &Request) -> Value {
+fn call_to_json(key: &str, request: &Request) -> Value {
     let mut body = body(request);
-    // A number that is none stays, so that it shows.
+    // A malformed uid stays, so that it shows as a difference.
     if uid(request).len() == 36 {
         body["request"]["uid"] = UID.into();
     }
     json!({ "webhook": key, "uri": request.target, "body": body })
 }
 
-fn host(key: &str) -> String {
+fn webhook_host(key: &str) -> String {
     format!("{key}.webhook.test")
 }
 
-/// A message about a webhook where nobody listens, which the recording tells by the host of its URL.
+/// Replaces the address where nothing listens by the host of the URL, which recorded messages have.
 pub(super) fn with_host(message: &str) -> String {
     let host = message.split_once("Post \"https://").and_then(|(_, rest)| rest.split('/').next());
     let here = format!("dial tcp {NOBODY}:");
     message.replace(&here, &format!("dial tcp {}:443:", host.unwrap_or_default()))
 }
 
-/// Where webhooks are, by key.
-pub(super) struct Hosts(Vec<(String, SocketAddr)>);
+/// The addresses of webhooks, by key.
+pub(super) struct WebhookAddresses(Vec<(String, SocketAddr)>);
 
-impl Hosts {
-    fn find(&self, is_sought: impl Fn(&str) -> bool) -> Option<SocketAddr> {
-        self.0.iter().find(|(key, _)| is_sought(key)).map(|(_, address)| *address)
+impl WebhookAddresses {
+    fn find(&self, matches: impl Fn(&str) -> bool) -> Option<SocketAddr> {
+        self.0.iter().find(|(key, _)| matches(key)).map(|(_, address)| *address)
     }
 }
 
-impl ServiceResolver for Hosts {
+impl ServiceResolver for WebhookAddresses {
     fn resolve(&self, service: &ServiceName) -> Result<HostPort, ResolveError> {
         let unknown = || ResolveError(format!("services \"{}\" not found", service.name));
         let address = self.find(|key| key == service.name).ok_or_else(unknown)?;
@@ -140,11 +144,11 @@ impl ServiceResolver for Hosts {
     }
 
     fn override_address(&self, sought: &str, _: u16) -> Option<SocketAddr> {
-        self.find(|key| host(key) == sought)
+        self.find(|key| webhook_host(key) == sought)
     }
 }
 
-impl ClusterServices for Hosts {
+impl ClusterServices for WebhookAddresses {
     fn tcp_ports(&self, _: &str, name: &str) -> Result<Vec<u16>, ResolveError> {
         Err(ResolveError(format!("no vector asks for the ports of `{name}`")))
     }

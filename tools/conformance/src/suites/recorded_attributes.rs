@@ -1,28 +1,29 @@
-//! The `attributes` of one authorization question in a vector.
+//! The `attributes` of one authorization request in a vector.
 
+use crate::vectors::UnusableVector;
 use authz::{
     Attributes, FieldRequirement, LabelRequirement, Resource, Selector, Target, User,
     parse_field_selector, parse_label_selector,
 };
 use serde_json::Value;
 
-/// A question that owns what [`Attributes`] borrow.
-pub(super) struct Question<'v> {
+/// The recorded attributes of a request, with the parts that [`Attributes`] borrow.
+pub(super) struct RecordedAttributes<'v> {
     attributes: &'v Value,
     user: Option<User>,
     field_selector: Option<Selector<FieldRequirement>>,
     label_selector: Option<Selector<LabelRequirement>>,
 }
 
-impl<'v> Question<'v> {
-    /// Reads the `attributes`; the error says what in it is not understood.
-    pub(super) fn read(attributes: &'v Value) -> Result<Self, String> {
+impl<'v> RecordedAttributes<'v> {
+    /// Reads the `attributes` of a vector.
+    pub(super) fn read(attributes: &'v Value) -> Result<Self, UnusableVector> {
         if !attributes.is_object() {
-            return Err("`attributes` is missing or not an object".to_owned());
+            return Err(UnusableVector::new("`attributes` is missing or not an object"));
         }
         Ok(Self {
             attributes,
-            user: user(&attributes["user"])?,
+            user: parse_user(&attributes["user"])?,
             field_selector: Selector::from_parse_result(parse_field_selector(text(
                 attributes,
                 "fieldSelector",
@@ -34,7 +35,7 @@ impl<'v> Question<'v> {
         })
     }
 
-    /// The question in the form that authorizers take.
+    /// The attributes in the form that authorizers take.
     pub(super) fn attributes(&self) -> Attributes<'_> {
         let path = text(self.attributes, "path");
         let target = match self.attributes.get("resource") {
@@ -55,20 +56,20 @@ impl<'v> Question<'v> {
     }
 }
 
-/// A user; `null` and nothing mean that none is known.
-pub(super) fn user(value: &Value) -> Result<Option<User>, String> {
+/// Reads a user; `null` or an absent member means that there is no user.
+pub(super) fn parse_user(value: &Value) -> Result<Option<User>, UnusableVector> {
     if value.is_null() {
         return Ok(None);
     }
     let mut user = User {
         name: text(value, "name").to_owned(),
         uid: text(value, "uid").to_owned(),
-        groups: texts(&value["groups"], "groups")?,
+        groups: parse_strings(&value["groups"], "groups")?,
         ..User::default()
     };
     if let Some(extra) = value["extra"].as_object() {
         for (key, values) in extra {
-            user.extra.insert(key.clone(), texts(values, "extra")?);
+            user.extra.insert(key.clone(), parse_strings(values, "extra")?);
         }
     }
     Ok(Some(user))
@@ -80,7 +81,7 @@ fn text<'a>(value: &'a Value, key: &str) -> &'a str {
 }
 
 /// A list of strings; absent means empty.
-fn texts(value: &Value, what: &str) -> Result<Vec<String>, String> {
+fn parse_strings(value: &Value, what: &str) -> Result<Vec<String>, UnusableVector> {
     if value.is_null() {
         return Ok(Vec::new());
     }
@@ -88,7 +89,7 @@ fn texts(value: &Value, what: &str) -> Result<Vec<String>, String> {
     let texts: Option<Vec<String>> = items.map(|item| item.as_str().map(str::to_owned)).collect();
     texts
         .filter(|_| value.is_array())
-        .ok_or_else(|| format!("`{what}` of a user is not a list of strings"))
+        .ok_or_else(|| UnusableVector::new(format!("`{what}` of a user is not a list of strings")))
 }
 
 #[cfg(test)]
@@ -97,14 +98,14 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn resource_questions_carry_the_path_along() {
+    fn attributes_of_resources_have_the_path_too() {
         let value = json!({
             "user": {"name": "ana", "uid": "u", "groups": ["g"], "extra": {"k": ["v"]}},
             "verb": "list", "path": "/p", "fieldSelector": "a=b", "labelSelector": "((",
             "resource": {"namespace": "n", "group": "g", "resource": "pods", "name": "x"},
         });
-        let question = Question::read(&value).unwrap();
-        let attributes = question.attributes();
+        let recorded = RecordedAttributes::read(&value).unwrap();
+        let attributes = recorded.attributes();
         let resource = attributes.resource().unwrap();
         assert_eq!((attributes.verb, attributes.path(), resource.name), ("list", "/p", "x"));
         assert_eq!(resource.field_requirements()[0].to_string(), "a=b");
@@ -113,18 +114,18 @@ mod tests {
     }
 
     #[test]
-    fn other_questions_are_for_a_path() {
+    fn attributes_without_a_resource_are_for_a_path() {
         let value = json!({"user": null, "verb": "get", "path": "/healthz"});
-        let question = Question::read(&value).unwrap();
-        assert!(matches!(question.attributes().target, Target::Path("/healthz")));
-        assert!(question.attributes().user.is_none());
+        let recorded = RecordedAttributes::read(&value).unwrap();
+        assert!(matches!(recorded.attributes().target, Target::Path("/healthz")));
+        assert!(recorded.attributes().user.is_none());
     }
 
     #[test]
-    fn what_is_not_a_question_is_refused() {
-        assert!(Question::read(&Value::Null).is_err());
+    fn malformed_attributes_are_refused() {
+        assert!(RecordedAttributes::read(&Value::Null).is_err());
         for groups in [json!("g"), json!([1]), json!({})] {
-            assert!(Question::read(&json!({"user": {"groups": groups}})).is_err());
+            assert!(RecordedAttributes::read(&json!({"user": {"groups": groups}})).is_err());
         }
     }
 }

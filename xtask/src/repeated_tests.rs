@@ -1,26 +1,26 @@
-//! The long forms of tests that repeat something.
+//! Tests that can run with a larger number of repetitions.
 
 use anyhow::{Context, bail};
 
 use crate::{process, setup};
 
 /// A test whose number of repetitions can be chosen.
-pub(crate) struct Long {
+pub(crate) struct RepeatedTest {
     /// The name of the chore.
     chore: &'static str,
-    /// The package, its test program, and the test in there.
+    /// The package, its test program, and the name of the test.
     place: [&'static str; 3],
-    /// The flag that chooses the number.
+    /// The flag that sets the number of repetitions.
     flag: &'static str,
-    /// The number if nobody says.
+    /// The default number of repetitions.
     default: u32,
-    /// Where the test reads it.
+    /// The variable from which the test reads the number.
     variable: &'static str,
 }
 
-/// Kills the server again and again on both stores, with clients that hang up, full disks and little
-/// memory, and fails if anything acknowledged is lost, anything is done unseen, or a start fails.
-pub(crate) const CRASH: Long = Long {
+/// Kills the server repeatedly on both stores, with clients that disconnect, full disks and little memory.
+/// Fails if an acknowledged write is lost, a write is not recorded, or a start fails.
+pub(crate) const CRASH: RepeatedTest = RepeatedTest {
     chore: "crash",
     place: ["cli", "e2e", "crash::"],
     flag: "--kills",
@@ -28,9 +28,9 @@ pub(crate) const CRASH: Long = Long {
     variable: "PORTCULLIS_CRASH_KILLS",
 };
 
-/// Writes to three servers on three members of etcd while the configuration of admission changes, and
-/// fails if a write is admitted by an older one than was acknowledged before it.
-pub(crate) const RACE: Long = Long {
+/// Writes to three servers on three etcd members while the admission configuration changes. Fails if a write
+/// is admitted by an older configuration than one that was acknowledged before it.
+pub(crate) const RACE: RepeatedTest = RepeatedTest {
     chore: "race",
     place: ["server", "it", "three_servers::no_write_is_admitted"],
     flag: "--writes",
@@ -38,9 +38,9 @@ pub(crate) const RACE: Long = Long {
     variable: "PORTCULLIS_RACE_WRITES",
 };
 
-/// Changes the authorization configuration again and again under load, and fails if a request is
-/// dropped or a decision comes from no configuration.
-pub(crate) const RELOAD: Long = Long {
+/// Changes the authorization configuration repeatedly under load. Fails if a request is dropped or a
+/// decision mixes configurations.
+pub(crate) const RELOAD: RepeatedTest = RepeatedTest {
     chore: "reload",
     place: ["cli", "e2e", "reload::"],
     flag: "--changes",
@@ -48,9 +48,9 @@ pub(crate) const RELOAD: Long = Long {
     variable: "PORTCULLIS_RELOAD_CHANGES",
 };
 
-/// Aborts requests of all kinds over HTTP/1.1 and HTTP/2, and fails if one that was received is not recorded
-/// to its end, or is recorded twice.
-pub(crate) const ABORT: Long = Long {
+/// Aborts requests of all kinds over HTTP/1.1 and HTTP/2. Fails if a received request is not recorded to its
+/// end, or is recorded twice.
+pub(crate) const ABORT: RepeatedTest = RepeatedTest {
     chore: "abort",
     place: ["server", "it", "aborted::every_request"],
     flag: "--requests",
@@ -58,7 +58,7 @@ pub(crate) const ABORT: Long = Long {
     variable: "PORTCULLIS_ABORTED_REQUESTS",
 };
 
-impl Long {
+impl RepeatedTest {
     /// Runs the test in a release build.
     pub(crate) fn run(&self, args: &[&str]) -> anyhow::Result<()> {
         let number = self.number(args)?;

@@ -1,10 +1,10 @@
-//! The place in a document where the tables are.
+//! Replaces the tables of a benchmark in a document.
 
-/// The document with new text between the two lines that belong to a benchmark.
+/// Replaces the text between the begin and end lines of a benchmark.
 ///
 /// # Errors
-/// Fails if one of the lines is missing.
-pub(crate) fn refresh(document: &str, bench: &str, text: &str) -> anyhow::Result<String> {
+/// One of the lines is missing.
+pub(crate) fn replace_tables(document: &str, bench: &str, text: &str) -> anyhow::Result<String> {
     let begin = format!("<!-- begin: cargo xtask bench {bench} -->");
     let end = format!("<!-- end: cargo xtask bench {bench} -->");
     let parts = document
@@ -27,11 +27,11 @@ mod tests {
         let (begin, end) =
             ("<!-- begin: cargo xtask bench x -->", "<!-- end: cargo xtask bench x -->");
         let document = format!("a\n{begin}\nold\n{end}\nb\n");
-        let new = refresh(&document, "x", "new\n").unwrap();
+        let new = replace_tables(&document, "x", "new\n").unwrap();
         assert_eq!(new, format!("a\n{begin}\n\nnew\n\n{end}\nb\n"));
-        assert_eq!(refresh(&new, "x", "new").unwrap(), new);
-        assert!(refresh(&new, "y", "new").is_err());
-        assert!(refresh("a", "x", "new").is_err());
-        assert!(refresh(&format!("{end}{begin}"), "x", "new").is_err());
+        assert_eq!(replace_tables(&new, "x", "new").unwrap(), new);
+        assert!(replace_tables(&new, "y", "new").is_err());
+        assert!(replace_tables("a", "x", "new").is_err());
+        assert!(replace_tables(&format!("{end}{begin}"), "x", "new").is_err());
     }
 }

@@ -1,17 +1,17 @@
-//! Questions that are made up, and what the service says to them.
+//! Generates requests, and the answer of the service to each.
 
 use authz::{Attributes, Resource, Target, User, Verdict};
 use serde_json::{Value, json};
 
-/// The match condition of all webhooks. It holds for every question.
+/// The match condition of all webhooks, which is true for every request.
 pub(crate) const CONDITION: &str = "request.resourceAttributes.namespace != 'kube-system'";
 
-/// What the service finds in questions that it allows.
+/// The text in reviews that the service allows.
 pub(crate) const ALLOWED: &str = "\"verb\":\"get\"";
 
-/// One question.
+/// One request with its expected answer.
 #[derive(Debug)]
-pub(crate) struct Question {
+pub(crate) struct ReviewRequest {
     user: User,
     verb: &'static str,
     namespace: String,
@@ -19,8 +19,8 @@ pub(crate) struct Question {
     pub(crate) want: Verdict,
 }
 
-impl Question {
-    /// A question that is like no other: a user in six groups about a pod.
+impl ReviewRequest {
+    /// A unique request: a user in six groups reads or writes a pod.
     pub(crate) fn make(round: usize, number: usize) -> Self {
         let is_get = number.is_multiple_of(2);
         let groups = ["developers", "team-a", "oncall", "eu", "staff", "system:authenticated"];
@@ -38,7 +38,7 @@ impl Question {
         }
     }
 
-    /// The question for our side.
+    /// The request in the form of our side.
     pub(crate) fn attributes(&self) -> Attributes<'_> {
         Attributes {
             user: Some(&self.user),
@@ -53,7 +53,7 @@ impl Question {
         }
     }
 
-    /// The question for the other side.
+    /// The request in the form of the Go program.
     pub(crate) fn json(&self) -> Value {
         json!({
             "user": self.user.name,
@@ -73,8 +73,8 @@ impl Question {
         })
     }
 
-    /// Reads the question, as a server has just read its request.
-    pub(crate) fn touch(&self) {
+    /// Reads the request, because a server has just read its request too.
+    pub(crate) fn preload(&self) {
         let texts = [&self.user.name, &self.user.uid, &self.namespace, &self.name];
         let texts = texts.into_iter().chain(&self.user.groups);
         std::hint::black_box(texts.flat_map(|text| text.bytes()).fold(0, u8::wrapping_add));

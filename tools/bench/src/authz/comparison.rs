@@ -1,39 +1,39 @@
-//! One authorizer, one policy, one kind of asker: the index and the naive implementation.
+//! Measures one authorizer with one policy and one kind of user: the index and the naive implementation.
 
 use ::authz::{Attributes, Decision};
 
 use crate::authz::agreement::{Agreement, Depth, compare};
 use crate::authz::measure::{Effort, Times, allocated_max, time_decisions};
-use crate::authz::question::Pool;
+use crate::authz::request_pool::RequestPool;
 use crate::authz::upstream::Upstream;
 
-/// What is compared.
+/// The authorizer, the policy and the users of one comparison.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Contest {
+pub(crate) struct Comparison {
     pub(crate) authorizer: &'static str,
-    /// How many objects there are, and what they are called.
+    /// The number of policy objects and the name of their kind.
     pub(crate) size: usize,
     pub(crate) unit: &'static str,
-    /// In how many groups those who ask are, if all are in as many.
+    /// The number of groups of each user; `None` if the users differ.
     pub(crate) n_groups: Option<usize>,
     pub(crate) depth: Depth,
 }
 
-/// What came out.
+/// The measurements of one comparison.
 #[derive(Debug)]
 pub(crate) struct Row {
-    pub(crate) contest: Contest,
+    pub(crate) comparison: Comparison,
     pub(crate) ours: Times,
-    /// The most bytes that one decision that allows has allocated.
+    /// The largest number of bytes that one allowed decision allocates.
     pub(crate) allocated_max: usize,
-    pub(crate) oracle: Times,
+    pub(crate) reference: Times,
     pub(crate) agreement: Agreement,
-    /// What Kubernetes' own authorizer needs, where it could be asked.
+    /// The measurements of Kubernetes' authorizer, if it was run.
     pub(crate) upstream: Option<Upstream>,
 }
 
-impl Contest {
-    /// The name by which the answers of upstream are found.
+impl Comparison {
+    /// The name that identifies the results of upstream.
     pub(crate) fn name(&self) -> String {
         let groups = self.n_groups.map(|n_groups| format!("-{n_groups}")).unwrap_or_default();
         format!("{}-{}{groups}", self.authorizer.to_lowercase(), self.size)
@@ -41,20 +41,21 @@ impl Contest {
 
     pub(crate) fn run(
         self,
-        pool: &Pool,
+        pool: &RequestPool,
         effort: Effort,
         ours: impl Fn(&Attributes<'_>) -> Decision,
-        oracle: impl Fn(&Attributes<'_>) -> Decision,
+        reference: impl Fn(&Attributes<'_>) -> Decision,
     ) -> Row {
         let times = time_decisions(pool, &ours);
         let allocated_max = allocated_max(pool, &ours);
-        let (agreement, oracle) = compare(pool, effort.oracle_time_max, self.depth, &ours, oracle);
-        Row { contest: self, ours: times, allocated_max, oracle, agreement, upstream: None }
+        let (agreement, reference) =
+            compare(pool, effort.reference_time_max, self.depth, &ours, reference);
+        Row { comparison: self, ours: times, allocated_max, reference, agreement, upstream: None }
     }
 }
 
 impl Row {
-    /// How many times longer upstream takes for half of the decisions.
+    /// The median of upstream as a multiple of ours.
     pub(crate) fn upstream_ratio(&self) -> Option<f64> {
         self.upstream.as_ref().map(|upstream| upstream.p50_ns / self.ours.p50_ns.max(1.0))
     }

@@ -1,4 +1,4 @@
-//! Where everything takes place: a folder with certificates and configurations, and the service.
+//! The environment of the benchmark: a folder with certificates and configurations, and the service.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -9,28 +9,28 @@ use anyhow::Context;
 use fake_http::{Authority, Leaf};
 use tempfile::TempDir;
 
-use crate::webhook::measure::Outcome;
-use crate::webhook::question::CONDITION;
+use crate::webhook::measure::Measurement;
+use crate::webhook::review_request::CONDITION;
 
-/// Files of the folder.
+/// The names of the files in the folder.
 pub(crate) const AUTHORITY: &str = "authority.crt";
 pub(crate) const SERVER_CERTIFICATE: &str = "server.crt";
 pub(crate) const SERVER_KEY: &str = "server.key";
-/// The path whose answers take their time.
+/// The path with delayed answers.
 pub(crate) const SLOW_PATH: &str = "/slow";
 
-/// A webhook that can be asked.
+/// A webhook that a scenario can call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Hook {
-    /// The service.
+pub(crate) enum TargetWebhook {
+    /// The service, which answers at once.
     Fast,
-    /// The service, taking its time.
+    /// The service, which answers after a delay.
     Slow,
-    /// Nobody.
+    /// An address where nothing listens.
     Dead,
 }
 
-impl Hook {
+impl TargetWebhook {
     const ALL: [Self; 3] = [Self::Fast, Self::Slow, Self::Dead];
 
     fn name(self) -> &'static str {
@@ -42,16 +42,16 @@ impl Hook {
     }
 }
 
-/// The folder and the service. Dropping it ends the service.
-pub(crate) struct Site {
+/// The folder and the service, which ends when this value is dropped.
+pub(crate) struct WebhookEnvironment {
     folder: TempDir,
     service: Child,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
 }
 
-impl Site {
-    /// Makes the certificates, starts the service, writes the configurations.
+impl WebhookEnvironment {
+    /// Makes the certificates, starts the service and writes the configurations.
     pub(crate) fn start() -> anyhow::Result<Self> {
         let folder = TempDir::new()?;
         let authority = Authority::new("bench")?;
@@ -67,43 +67,46 @@ impl Site {
             .context("cannot start the service")?;
         let input = service.stdin.take().context("the service has no standard input")?;
         let output = service.stdout.take().context("the service has no standard output")?;
-        let mut site = Self { folder, service, input, output: BufReader::new(output) };
-        let port: u16 = site.line()?.parse().context("the service does not start")?;
-        for hook in Hook::ALL {
+        let mut environment = Self { folder, service, input, output: BufReader::new(output) };
+        let port: u16 = environment.line()?.parse().context("the service does not start")?;
+        for hook in TargetWebhook::ALL {
             let server = match hook {
-                Hook::Fast => format!("https://127.0.0.1:{port}/fast"),
-                Hook::Slow => format!("https://127.0.0.1:{port}{SLOW_PATH}"),
-                // A port that nobody may listen at without privileges, and nobody does.
-                Hook::Dead => "https://127.0.0.1:1/".to_owned(),
+                TargetWebhook::Fast => format!("https://127.0.0.1:{port}/fast"),
+                TargetWebhook::Slow => format!("https://127.0.0.1:{port}{SLOW_PATH}"),
+                // A port that needs privileges, so that nothing listens on it.
+                TargetWebhook::Dead => "https://127.0.0.1:1/".to_owned(),
             };
-            fs::write(site.kubeconfig(hook), kubeconfig(site.folder(), &server))?;
-            fs::write(site.configuration(hook), configuration(&site.kubeconfig(hook)))?;
+            fs::write(environment.kubeconfig(hook), kubeconfig(environment.folder(), &server))?;
+            fs::write(
+                environment.configuration(hook),
+                configuration(&environment.kubeconfig(hook)),
+            )?;
         }
-        Ok(site)
+        Ok(environment)
     }
 
     pub(crate) fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// How a webhook is reached; both sides read it.
-    pub(crate) fn kubeconfig(&self, hook: Hook) -> PathBuf {
+    /// The kubeconfig of a webhook, which both sides read.
+    pub(crate) fn kubeconfig(&self, hook: TargetWebhook) -> PathBuf {
         self.folder().join(format!("{}.kubeconfig", hook.name()))
     }
 
-    /// The configuration with that webhook, for our side.
-    pub(crate) fn configuration(&self, hook: Hook) -> PathBuf {
+    /// The configuration with this webhook, for our side.
+    pub(crate) fn configuration(&self, hook: TargetWebhook) -> PathBuf {
         self.folder().join(format!("{}.yaml", hook.name()))
     }
 
-    /// Runs something and notes how often the service was asked meanwhile.
+    /// Runs a function and records how many calls the service received meanwhile.
     pub(crate) fn counted(
         &mut self,
-        run: impl FnOnce(&Self) -> anyhow::Result<Outcome>,
-    ) -> anyhow::Result<Outcome> {
+        run: impl FnOnce(&Self) -> anyhow::Result<Measurement>,
+    ) -> anyhow::Result<Measurement> {
         let before = self.n_calls()?;
-        let outcome = run(self)?;
-        Ok(Outcome { n_calls: self.n_calls()? - before, ..outcome })
+        let measurement = run(self)?;
+        Ok(Measurement { n_calls: self.n_calls()? - before, ..measurement })
     }
 
     fn n_calls(&mut self) -> anyhow::Result<u64> {
@@ -119,9 +122,9 @@ impl Site {
     }
 }
 
-impl Drop for Site {
+impl Drop for WebhookEnvironment {
     fn drop(&mut self) {
-        // It may be gone already.
+        // The service may have ended already.
         let _ = self.service.kill();
         let _ = self.service.wait();
     }

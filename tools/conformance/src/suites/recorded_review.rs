@@ -2,47 +2,48 @@
 
 use std::collections::BTreeMap;
 
+use crate::vectors::UnusableVector;
 use authz_webhook::{
     Extra, IncludedSelectors, NonResourceAttributes, ResourceAttributes, ReviewSpec,
     SelectorAttributes, SelectorRequirement, SelectorRequirements,
 };
 use serde_json::Value;
 
-/// What a view of the request borrows that the JSON does not hold in the right form.
-pub(super) struct Review<'v> {
+/// A recorded `spec`, with the parts that [`ReviewSpec`] borrows in another form than JSON has them.
+pub(super) struct RecordedReview<'v> {
     spec: &'v Value,
     groups: Vec<String>,
     extra: BTreeMap<String, Vec<String>>,
-    field_requirements: Vec<Borrowed<'v>>,
-    label_requirements: Vec<Borrowed<'v>>,
+    field_requirements: Vec<RecordedRequirement<'v>>,
+    label_requirements: Vec<RecordedRequirement<'v>>,
 }
 
-struct Borrowed<'v> {
+struct RecordedRequirement<'v> {
     requirement: &'v Value,
     values: Vec<String>,
 }
 
-impl<'v> Review<'v> {
-    /// Reads a `spec`; the error says what in it is not understood.
-    pub(super) fn read(spec: &'v Value) -> Result<Self, String> {
+impl<'v> RecordedReview<'v> {
+    /// Reads the `spec` of a vector.
+    pub(super) fn read(spec: &'v Value) -> Result<Self, UnusableVector> {
         let mut extra = BTreeMap::new();
         if let Some(members) = optional(&spec["extra"], Value::as_object, "extra")? {
             for (key, values) in members {
-                extra.insert(key.clone(), strings(values, "extra")?);
+                extra.insert(key.clone(), parse_strings(values, "extra")?);
             }
         }
         let resource = &spec["resourceAttributes"];
         Ok(Self {
             spec,
-            groups: strings(&spec["groups"], "groups")?,
+            groups: parse_strings(&spec["groups"], "groups")?,
             extra,
-            field_requirements: requirements(&resource["fieldSelector"])?,
-            label_requirements: requirements(&resource["labelSelector"])?,
+            field_requirements: parse_requirements(&resource["fieldSelector"])?,
+            label_requirements: parse_requirements(&resource["labelSelector"])?,
         })
     }
 
-    /// The view that conditions get which look at these selectors.
-    pub(super) fn view(&self, selectors: IncludedSelectors) -> ReviewSpec<'_> {
+    /// The specification for match conditions that use these selectors.
+    pub(super) fn to_spec(&self, selectors: IncludedSelectors) -> ReviewSpec<'_> {
         let resource = self.spec.get("resourceAttributes").map(|resource| ResourceAttributes {
             namespace: text(resource, "namespace"),
             verb: text(resource, "verb"),
@@ -77,7 +78,7 @@ impl<'v> Review<'v> {
 /// A selector in its raw form if it has one, else as requirements; an empty one is none.
 fn selector<'a>(
     selector: &'a Value,
-    requirements: &'a [Borrowed<'_>],
+    requirements: &'a [RecordedRequirement<'_>],
 ) -> Option<SelectorAttributes<'a>> {
     let raw = text(selector, "rawSelector");
     if !raw.is_empty() {
@@ -85,7 +86,7 @@ fn selector<'a>(
     }
     let requirements: Vec<SelectorRequirement<'a>> = requirements
         .iter()
-        .map(|Borrowed { requirement, values }| SelectorRequirement {
+        .map(|RecordedRequirement { requirement, values }| SelectorRequirement {
             key: text(requirement, "key"),
             operator: text(requirement, "operator"),
             values,
@@ -95,12 +96,15 @@ fn selector<'a>(
         .then_some(SelectorAttributes::Requirements(SelectorRequirements(requirements)))
 }
 
-fn requirements(selector: &Value) -> Result<Vec<Borrowed<'_>>, String> {
+fn parse_requirements(selector: &Value) -> Result<Vec<RecordedRequirement<'_>>, UnusableVector> {
     let list = optional(&selector["requirements"], Value::as_array, "requirements")?;
     list.into_iter()
         .flatten()
         .map(|requirement| {
-            Ok(Borrowed { requirement, values: strings(&requirement["values"], "values")? })
+            Ok(RecordedRequirement {
+                requirement,
+                values: parse_strings(&requirement["values"], "values")?,
+            })
         })
         .collect()
 }
@@ -111,12 +115,11 @@ fn text<'a>(value: &'a Value, key: &str) -> &'a str {
 }
 
 /// A list of strings; absent means empty.
-fn strings(value: &Value, what: &str) -> Result<Vec<String>, String> {
+fn parse_strings(value: &Value, what: &str) -> Result<Vec<String>, UnusableVector> {
     let items = optional(value, Value::as_array, what)?.into_iter().flatten();
-    items
-        .map(|item| item.as_str().map(str::to_owned))
-        .collect::<Option<_>>()
-        .ok_or_else(|| format!("`{what}` of a request holds something other than strings"))
+    items.map(|item| item.as_str().map(str::to_owned)).collect::<Option<_>>().ok_or_else(|| {
+        UnusableVector::new(format!("`{what}` of a request holds something other than strings"))
+    })
 }
 
 /// A value that is absent or of the right type.
@@ -124,10 +127,12 @@ fn optional<'a, T: ?Sized>(
     value: &'a Value,
     read: fn(&'a Value) -> Option<&'a T>,
     what: &str,
-) -> Result<Option<&'a T>, String> {
+) -> Result<Option<&'a T>, UnusableVector> {
     match value {
         Value::Null => Ok(None),
-        value => read(value).map(Some).ok_or_else(|| format!("`{what}` of a request is malformed")),
+        value => read(value)
+            .map(Some)
+            .ok_or_else(|| UnusableVector::new(format!("`{what}` of a request is malformed"))),
     }
 }
 
@@ -151,11 +156,11 @@ mod tests {
                 ]},
             },
         });
-        let review = Review::read(&spec).unwrap();
-        let view = review.view(ALL);
-        assert_eq!((view.user, view.uid, view.groups.len()), ("ana", "u", 2));
-        assert_eq!(view.extra.0.unwrap()["k"], ["v"]);
-        let resource = view.resource.unwrap();
+        let review = RecordedReview::read(&spec).unwrap();
+        let spec = review.to_spec(ALL);
+        assert_eq!((spec.user, spec.uid, spec.groups.len()), ("ana", "u", 2));
+        assert_eq!(spec.extra.0.unwrap()["k"], ["v"]);
+        let resource = spec.resource.unwrap();
         assert_eq!((resource.namespace, resource.verb, resource.group), ("n", "get", "apps"));
         assert_eq!((resource.version, resource.resource), ("v1", "pods"));
         assert_eq!((resource.subresource, resource.name), ("log", "p"));
@@ -164,24 +169,24 @@ mod tests {
             panic!("no requirements");
         };
         assert_eq!((list.0[0].key, list.0[0].operator, list.0[0].values.len()), ("k", "In", 2));
-        assert!(view.non_resource.is_none());
+        assert!(spec.non_resource.is_none());
     }
 
     #[test]
-    fn selectors_that_nobody_looks_at_and_empty_ones_are_absent() {
+    fn unused_and_empty_selectors_are_absent() {
         let spec = json!({"resourceAttributes": {
             "fieldSelector": {"rawSelector": "a=b"}, "labelSelector": {},
         }});
-        let review = Review::read(&spec).unwrap();
-        assert!(review.view(ALL).resource.unwrap().field_selector.is_some());
-        assert!(review.view(ALL).resource.unwrap().label_selector.is_none());
+        let review = RecordedReview::read(&spec).unwrap();
+        assert!(review.to_spec(ALL).resource.unwrap().field_selector.is_some());
+        assert!(review.to_spec(ALL).resource.unwrap().label_selector.is_none());
         assert!(
-            review.view(IncludedSelectors::default()).resource.unwrap().field_selector.is_none()
+            review.to_spec(IncludedSelectors::default()).resource.unwrap().field_selector.is_none()
         );
     }
 
     #[test]
-    fn what_is_not_a_review_is_refused() {
+    fn malformed_reviews_are_refused() {
         for spec in [
             json!({"groups": "g"}),
             json!({"groups": [1]}),
@@ -189,7 +194,7 @@ mod tests {
             json!({"extra": {"k": "v"}}),
             json!({"resourceAttributes": {"labelSelector": {"requirements": {}}}}),
         ] {
-            assert!(Review::read(&spec).is_err(), "{spec}");
+            assert!(RecordedReview::read(&spec).is_err(), "{spec}");
         }
     }
 }

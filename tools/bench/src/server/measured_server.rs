@@ -1,4 +1,4 @@
-//! One server with its data, and how it came up.
+//! One server with its data, and the measurements of its start.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -11,55 +11,55 @@ use crate::server::client::Client;
 use crate::server::populate::{populate, populate_load, token_file};
 use crate::server::process::Process;
 
-/// How often readiness is asked for, and for how long.
+/// The interval of the readiness checks, and their time limit.
 const READY_EVERY: Duration = Duration::from_millis(2);
 const READY_PATIENCE: Duration = Duration::from_secs(60);
 
 /// A server that is measured.
-pub(crate) struct Site {
+pub(crate) struct MeasuredServer {
     pub(crate) process: Process,
     pub(crate) client: Client,
-    /// Bindings beside those of the default policy.
+    /// The number of bindings in addition to the default policy.
     pub(crate) n_bindings: usize,
-    /// How many objects the load has written, and the number of the next.
+    /// The number of objects that the load has written, and the number of the next one.
     pub(crate) n_written: u64,
-    life: Life,
-    /// Removed with the site.
+    life: ServerMeasurements,
+    /// The data directory, which is removed with this value.
     _data: TempDir,
 }
 
-/// What was seen of a server from its start to its end.
+/// The measurements of a server from its start to its end.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(crate) struct Life {
+pub(crate) struct ServerMeasurements {
     pub(crate) n_bindings: usize,
-    /// From its start until it says that it is ready, with an empty store and with all objects.
+    /// The time from the start until the server is ready, with an empty store and with all objects.
     pub(crate) ready_new: Duration,
     pub(crate) ready_kept: Duration,
-    /// Resident bytes when it is ready for the first time, with an empty store.
+    /// The resident bytes when the server is ready with an empty store.
     pub(crate) start_bytes: u64,
-    /// When all objects were created.
+    /// The resident bytes after all objects were created.
     pub(crate) populated_bytes: u64,
-    /// When it is ready again with all objects.
+    /// The resident bytes when the server is ready with all objects after a restart.
     pub(crate) restarted_bytes: u64,
-    /// After the reads.
+    /// The resident bytes after the reads.
     pub(crate) read_bytes: u64,
-    /// After the writes, and how many these were.
+    /// The resident bytes after the writes, and the number of writes.
     pub(crate) written_bytes: u64,
     pub(crate) n_written: u64,
 }
 
-impl Site {
-    /// Starts a server on an empty store, fills it, and starts it again.
+impl MeasuredServer {
+    /// Starts a server on an empty store, creates all objects, and starts it again.
     ///
     /// # Errors
-    /// It does not start, or does not take what it should hold.
+    /// The server does not start, or refuses an object.
     pub(crate) async fn prepare(
         program: &Path,
         n_bindings: usize,
         n_connections: usize,
     ) -> anyhow::Result<Self> {
         let data = directory()?;
-        let mut life = Life { n_bindings, ..Life::default() };
+        let mut life = ServerMeasurements { n_bindings, ..ServerMeasurements::default() };
         let (process, client, ready) = start(program, data.path(), &[]).await?;
         life.ready_new = ready;
         life.start_bytes = process.resident_bytes()?;
@@ -72,20 +72,20 @@ impl Site {
         Ok(Self { process, client, n_bindings, n_written: 0, life, _data: data })
     }
 
-    /// Starts a server with some flags on an empty store that holds only what the load needs.
+    /// Starts a server with some flags on an empty store with only the objects that the load needs.
     ///
     /// # Errors
-    /// It does not start, or does not take what it should hold.
+    /// The server does not start, or refuses an object.
     pub(crate) async fn start(program: &Path, flags: &[String]) -> anyhow::Result<Self> {
         let data = directory()?;
         let (process, client, _) = start(program, data.path(), flags).await?;
         populate_load(&client).await?;
-        let life = Life::default();
+        let life = ServerMeasurements::default();
         Ok(Self { process, client, n_bindings: 0, n_written: 0, life, _data: data })
     }
 
-    /// Looks at the memory, after the reads or after the writes.
-    pub(crate) fn note_memory(&mut self, has_written: bool) -> anyhow::Result<()> {
+    /// Records the resident memory, after the reads or after the writes.
+    pub(crate) fn record_memory(&mut self, has_written: bool) -> anyhow::Result<()> {
         let bytes = self.process.resident_bytes()?;
         match has_written {
             false => self.life.read_bytes = bytes,
@@ -94,22 +94,22 @@ impl Site {
         Ok(())
     }
 
-    /// Ends the server and tells of its life.
-    pub(crate) fn stop(self) -> Life {
+    /// Stops the server and returns its measurements.
+    pub(crate) fn stop(self) -> ServerMeasurements {
         self.process.stop();
-        Life { n_written: self.n_written, ..self.life }
+        ServerMeasurements { n_written: self.n_written, ..self.life }
     }
 }
 
-/// A directory on the disk that programs are built on: what is meant for short-lived files may be
-/// memory, where durability costs nothing.
+/// A directory on the disk that holds the builds. The directory for temporary files may be in memory, where
+/// a sync costs nothing.
 fn directory() -> anyhow::Result<TempDir> {
     let program = std::env::current_exe()?;
     let folder = program.parent().context("the benchmark is in no folder")?;
     Ok(tempfile::Builder::new().prefix("bench-").tempdir_in(folder)?)
 }
 
-/// Starts a server and waits until it says that it is ready.
+/// Starts a server and waits until it is ready.
 async fn start(
     program: &Path,
     folder: &Path,
