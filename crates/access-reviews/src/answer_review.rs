@@ -1,6 +1,6 @@
 //! Answers reviews with a chain.
 
-use authz::{Decision, Recorder, Trace, Unavailable, User, Verdict};
+use authz::{Decision, Recorder, Trace, UnavailableCause, User, Verdict};
 use authz_chain::Chain;
 use serde_json::Value;
 
@@ -64,7 +64,7 @@ pub async fn answer_review(
 ///
 /// # Errors
 /// This server could not consult them.
-pub fn check_decided(decision: &Decision) -> Result<(), Unavailable> {
+pub fn check_decided(decision: &Decision) -> Result<(), UnavailableCause> {
     match decision.verdict {
         Verdict::Allow | Verdict::Deny | Verdict::NoOpinion => Ok(()),
         Verdict::Unavailable(why) => Err(why),

@@ -1,7 +1,7 @@
 //! Checks whether a decision allows a request. The texts of the errors are those of Kubernetes.
 
 use authz::{
-    Attributes, Decision, EvaluationErrors, Reason, Resource, Target, Unavailable, Verdict,
+    Attributes, Decision, EvaluationErrors, Reason, Resource, Target, UnavailableCause, Verdict,
 };
 
 /// No authorizer allows a request.
@@ -16,7 +16,7 @@ pub enum AccessError {
     EvaluationFailed(String),
     /// This server could not consult an authorizer. The client may try again.
     #[error("the server is currently unable to authorize the request")]
-    Unavailable(Unavailable),
+    Unavailable(UnavailableCause),
 }
 
 /// A request that is forbidden, with the reason.

@@ -1,7 +1,7 @@
 //! The errors of posting a review.
 
 use api_object::GroupKind;
-use authz::{EvaluationErrors, Unavailable};
+use authz::{EvaluationErrors, UnavailableCause};
 use field_errors::FieldErrors;
 
 use crate::check_allowed::ForbiddenRequest;
@@ -50,7 +50,7 @@ pub enum ReviewError {
 pub enum AnswerError {
     /// This server could not consult an authorizer. The client may try again.
     #[error("the server is currently unable to authorize the request")]
-    Unavailable(Unavailable),
+    Unavailable(UnavailableCause),
     /// An authorizer failed to decide whether the caller has the further permission that the review needs.
     #[error("{0}")]
     PermissionCheck(EvaluationErrors),

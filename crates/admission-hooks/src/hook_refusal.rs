@@ -1,7 +1,7 @@
 //! Why a request is refused at its hooks.
 
 use admission::HookSelectionError;
-use authz::Unavailable;
+use authz::UnavailableCause;
 use concurrency_limit::Busy;
 
 use crate::hook_denial::HookDenial;
@@ -55,7 +55,7 @@ pub enum HookRefusal {
     Internal(String),
     /// This server could not get the decision of an `authorizer` check in a match condition.
     #[error("no authorization decision is available")]
-    Undecided(Unavailable),
+    Undecided(UnavailableCause),
     /// It can not be decided whether a hook has to be called.
     #[error(transparent)]
     Selection(HookSelectionError),

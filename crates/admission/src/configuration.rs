@@ -37,7 +37,10 @@ const STATIC_SUFFIX: &str = ".static.k8s.io";
 ///
 /// # Errors
 /// A field has a value of a wrong type, so the request is a bad request.
-pub fn prepare_configuration(kind: ConfigurationKind, tree: &mut Tree) -> Result<(), MetadataTypeError> {
+pub fn prepare_configuration(
+    kind: ConfigurationKind,
+    tree: &mut Tree,
+) -> Result<(), MetadataTypeError> {
     field_types::check_types(kind, tree)?;
     defaults::set_defaults(kind, tree);
     Ok(())

@@ -167,7 +167,8 @@ fn is_useful_hint(
         elements.any(|element| {
             is_part(element, requested)
                 || is_part(requested, element)
-                || (budget.try_take_one() && field_errors::nearest_word(requested, [element]).is_some())
+                || (budget.try_take_one()
+                    && field_errors::nearest_word(requested, [element]).is_some())
         })
     };
     match (part, &attributes.target) {

@@ -190,7 +190,11 @@ fn write_yaml(configuration: &Configuration, files_by_hook: &[(String, PathBuf)]
     text
 }
 
-fn write_webhook(text: &mut String, webhook: &WebhookConfiguration, files_by_hook: &[(String, PathBuf)]) {
+fn write_webhook(
+    text: &mut String,
+    webhook: &WebhookConfiguration,
+    files_by_hook: &[(String, PathBuf)],
+) {
     let settings = &webhook.settings;
     let own_file = files_by_hook.iter().find(|(hook, _)| hook == webhook.name.as_str());
     let path = match (&settings.connection, own_file) {

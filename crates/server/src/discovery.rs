@@ -44,8 +44,10 @@ pub(crate) fn discovery_document(
                 return Ok(Some(reply));
             }
             Some(
-                api_resources::Discovery::core_versions_document(&server.api_settings.advertised_address)
-                    .body,
+                api_resources::Discovery::core_versions_document(
+                    &server.api_settings.advertised_address,
+                )
+                .body,
             )
         }
         [Some("apis"), None, ..] => {

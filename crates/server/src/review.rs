@@ -58,7 +58,8 @@ pub(crate) async fn answer_access_review(
         review.write_response(&outcome.decision, &mut json);
         return Ok(Reply::Json { code: 201, json });
     }
-    let decoded = codec::decode_object(&bytes, format, &expected).map_err(IntoStatus::into_status)?;
+    let decoded =
+        codec::decode_object(&bytes, format, &expected).map_err(IntoStatus::into_status)?;
     options.field_validation.check_findings(&expected, &decoded.findings, warnings)?;
     record.record_request_object(&decoded.tree);
     let request = access_reviews::ReviewRequest {

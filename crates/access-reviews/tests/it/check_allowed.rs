@@ -1,7 +1,7 @@
 //! The errors of requests that a decision does not allow.
 
 use access_reviews::{AccessError, ForbiddenTarget, check_allowed};
-use authz::{Attributes, Decision, EvaluationErrors, Resource, Target, Unavailable};
+use authz::{Attributes, Decision, EvaluationErrors, Resource, Target, UnavailableCause};
 
 use crate::asking::user;
 
@@ -106,9 +106,11 @@ fn failures_count_only_where_nothing_is_allowed() {
 #[test]
 fn unavailable_authorizers_have_their_own_error() {
     let attributes = resource(Resource { resource: "pods", ..Resource::default() });
-    for why in
-        [Unavailable::TooManyCalls, Unavailable::OutOfResources, Unavailable::DeadlineExceeded]
-    {
+    for why in [
+        UnavailableCause::TooManyCalls,
+        UnavailableCause::OutOfResources,
+        UnavailableCause::DeadlineExceeded,
+    ] {
         let decision = Decision::unavailable(why).with_error(EvaluationErrors::message("secret"));
         let error = check_allowed(&attributes, "/uri", &decision).unwrap_err();
         assert_eq!(error, AccessError::Unavailable(why));

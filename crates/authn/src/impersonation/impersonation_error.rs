@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use authz::{Attributes, Reason, Resource, Target, Unavailable, User};
+use authz::{Attributes, Reason, Resource, Target, UnavailableCause, User};
 
 use crate::front_proxy::HeaderValueError;
 
@@ -23,7 +23,7 @@ pub enum ImpersonationError {
     Forbidden(Box<MissingPermission>),
     /// This server could not get an authorization decision.
     #[error("no authorization decision is available")]
-    Undecided(Unavailable),
+    Undecided(UnavailableCause),
     /// No mode applies. This is a bug, because the unconstrained mode applies to every user.
     #[error("all impersonation modes failed")]
     NoModeApplies,

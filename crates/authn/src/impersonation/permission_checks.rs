@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use authz::{
-    Attributes, Authorizer, Reason, Recorder, Resource, Target, Unavailable, User, Verdict,
+    Attributes, Authorizer, Reason, Recorder, Resource, Target, UnavailableCause, User, Verdict,
 };
 use field_errors::{FieldErrors, FieldPath};
 
@@ -38,7 +38,7 @@ pub(super) enum CheckError {
     /// The requestor lacks a permission.
     Missing(Box<MissingPermission>),
     /// This server could not get an authorization decision.
-    Undecided(Unavailable),
+    Undecided(UnavailableCause),
 }
 
 impl<'a> PermissionChecks<'a> {

@@ -205,7 +205,10 @@ fn build_built_in_members(
     })
 }
 
-fn build_stand_in_member(webhook: &WebhookConfiguration, assumptions: &[AssumedWebhookAnswer]) -> Member {
+fn build_stand_in_member(
+    webhook: &WebhookConfiguration,
+    assumptions: &[AssumedWebhookAnswer],
+) -> Member {
     let WebhookConfiguration { name, settings } = webhook;
     let assumed = assumed_answer(assumptions, name.as_str());
     let conditions = settings.match_conditions.clone();

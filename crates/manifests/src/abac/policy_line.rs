@@ -94,9 +94,10 @@ pub(super) fn parse_policy_line(
         PolicyLineVersion::V1beta1 => {
             Policy::from_v1beta1(number, read_v1beta1_spec(entries, &mut unknown_fields)?)
         }
-        PolicyLineVersion::V0 | PolicyLineVersion::Unversioned => {
-            Policy::from_v0(number, read_v0_spec(entries, version, legacy_kind, &mut unknown_fields)?)
-        }
+        PolicyLineVersion::V0 | PolicyLineVersion::Unversioned => Policy::from_v0(
+            number,
+            read_v0_spec(entries, version, legacy_kind, &mut unknown_fields)?,
+        ),
     };
     if let Some(unknown) = unknown_fields.first_mut().filter(|_| options.is_strict) {
         let message = format!("unknown field `{}`", unknown.name);

@@ -105,7 +105,8 @@ impl ConfiguredHooks {
         }
         let all: Vec<Arc<Configuration>> = configurations.values().cloned().collect();
         let snapshot = Snapshot::new(&all);
-        let connections = HookConnections::new(&snapshot, &self.hook_environment, &self.connections);
+        let connections =
+            HookConnections::new(&snapshot, &self.hook_environment, &self.connections);
         Self {
             configurations: Arc::new(configurations),
             undecodable: Arc::new(undecodable),

@@ -88,7 +88,11 @@ fn decode_rbac_object(ctx: &RequestContext<'_>, tree: &Tree) -> Result<Object, S
     })
 }
 
-fn escalation_refusal_status(ctx: &RequestContext<'_>, name: &str, refusal: EscalationRefusal) -> Status {
+fn escalation_refusal_status(
+    ctx: &RequestContext<'_>,
+    name: &str,
+    refusal: EscalationRefusal,
+) -> Status {
     match refusal {
         EscalationRefusal::RoleNotFound { resource, name } => {
             Status::not_found(&GroupResource::new(authz_rbac::GROUP, resource), &name)

@@ -121,7 +121,8 @@ async fn call_hooks_in_rounds(
     let operation = request.attributes.operation;
     loop {
         let object = (operation != Operation::Delete).then(|| std::mem::take(&mut tree));
-        let mutated = hook_session.mutate(request, object).await.map_err(IntoStatus::into_status)?;
+        let mutated =
+            hook_session.mutate(request, object).await.map_err(IntoStatus::into_status)?;
         if let Some(next) = mutated {
             tree = next;
         }

@@ -2,7 +2,7 @@
 
 use access_reviews::{AnswerError, ForbiddenRequest, ForbiddenTarget, ReviewError};
 use api_object::{GroupResource, Status};
-use authz::Unavailable;
+use authz::UnavailableCause;
 
 use super::IntoStatus;
 
@@ -29,7 +29,7 @@ impl IntoStatus for AnswerError {
     }
 }
 
-impl IntoStatus for Unavailable {
+impl IntoStatus for UnavailableCause {
     fn into_status(self) -> Status {
         Status::undecided(self)
     }
@@ -106,9 +106,9 @@ mod tests {
     #[test]
     fn unavailable_authorizers_have_codes_of_their_own() {
         for (why, code, retry_after) in [
-            (Unavailable::TooManyCalls, 429, Some(1)),
-            (Unavailable::OutOfResources, 503, Some(1)),
-            (Unavailable::DeadlineExceeded, 504, None),
+            (UnavailableCause::TooManyCalls, 429, Some(1)),
+            (UnavailableCause::OutOfResources, 503, Some(1)),
+            (UnavailableCause::DeadlineExceeded, 504, None),
         ] {
             for status in [why.into_status(), AnswerError::Unavailable(why).into_status()] {
                 assert_eq!((status.code, status.retry_after_seconds()), (code, retry_after));

@@ -57,7 +57,7 @@ impl IntoStatus for TokenReviewError {
 
 #[cfg(test)]
 mod tests {
-    use authz::Unavailable;
+    use authz::UnavailableCause;
     use field_errors::{FieldErrors, FieldPath};
 
     use super::*;
@@ -161,7 +161,7 @@ mod tests {
                 (500, "InternalError", "Internal error occurred: no User found in the context"),
             ),
             (
-                ImpersonationError::Undecided(Unavailable::TooManyCalls),
+                ImpersonationError::Undecided(UnavailableCause::TooManyCalls),
                 (
                     429,
                     "TooManyRequests",

@@ -164,7 +164,14 @@ pub(crate) async fn wait_for_initializers(
                 InitializationTimeoutCause::WatchLost,
             ));
         }
-        Err(_) => return Err(unknown_outcome_status(ctx, &wait, created, InitializationTimeoutCause::Deadline)),
+        Err(_) => {
+            return Err(unknown_outcome_status(
+                ctx,
+                &wait,
+                created,
+                InitializationTimeoutCause::Deadline,
+            ));
+        }
     };
     let tree = ctx.decode_entry(&entry)?;
     match outcome {
@@ -178,12 +185,18 @@ pub(crate) async fn wait_for_initializers(
         InitializationOutcome::Failed => Err(initialization_failure_status(&tree)
             .unwrap_or_else(|| deleted_while_waiting_status(&tree))),
         InitializationOutcome::Deleted => Err(deleted_while_waiting_status(&tree)),
-        InitializationOutcome::StepFailed(idx) => {
-            Err(wait_timeout_status(ctx, &tree, entry.mod_rev, InitializationTimeoutCause::Step(idx)))
-        }
-        InitializationOutcome::Lost => {
-            Err(wait_timeout_status(ctx, &tree, entry.mod_rev, InitializationTimeoutCause::WatchLost))
-        }
+        InitializationOutcome::StepFailed(idx) => Err(wait_timeout_status(
+            ctx,
+            &tree,
+            entry.mod_rev,
+            InitializationTimeoutCause::Step(idx),
+        )),
+        InitializationOutcome::Lost => Err(wait_timeout_status(
+            ctx,
+            &tree,
+            entry.mod_rev,
+            InitializationTimeoutCause::WatchLost,
+        )),
     }
 }
 

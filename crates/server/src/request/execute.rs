@@ -8,8 +8,8 @@ use http::header::CONTENT_TYPE;
 use https_server::InFlightPermit;
 
 use super::{AuthorizedRequest, UnreadBody};
-use crate::error_status::IntoStatus;
 use crate::admission::{is_admission_configuration, parse_ack_timeout};
+use crate::error_status::IntoStatus;
 use crate::initializers::{
     GetResult, get_with_read_repair, visibility_filter, wait_for_initializers,
 };

@@ -22,7 +22,10 @@ impl AuthorizedRequest<'_> {
     }
 
     pub(super) fn negotiate_plain_format(&self) -> Result<ResponseFormat, Status> {
-        Ok(self.new_response_format(codec::negotiate(&self.format_request(), EndpointKind::Plain).map_err(IntoStatus::into_status)?))
+        Ok(self.new_response_format(
+            codec::negotiate(&self.format_request(), EndpointKind::Plain)
+                .map_err(IntoStatus::into_status)?,
+        ))
     }
 
     pub(super) fn new_response_format(&self, encoding: codec::ResponseEncoding) -> ResponseFormat {
@@ -102,7 +105,8 @@ impl AuthorizedRequest<'_> {
             .map_err(IntoStatus::into_status)?;
         let bytes = self.read_body(body).await?;
         let options = self.query.write_options(options_kind)?;
-        let decoded = codec::decode_object(&bytes, format, &expected).map_err(IntoStatus::into_status)?;
+        let decoded =
+            codec::decode_object(&bytes, format, &expected).map_err(IntoStatus::into_status)?;
         let (findings, warnings) = (&decoded.findings, &mut report.warnings);
         options.field_validation.check_findings(&expected, findings, warnings)?;
         record.record_request_object(&decoded.tree);

@@ -26,7 +26,8 @@ impl ObjectFilter {
             authz::parse_label_selector(query.text_or_empty("labelSelector")).map_err(bad)?;
         let mut field_requirements =
             authz::parse_field_selector(query.text_or_empty("fieldSelector")).map_err(bad)?;
-        api_resources::check_field_selector(resource, &field_requirements).map_err(IntoStatus::into_status)?;
+        api_resources::check_field_selector(resource, &field_requirements)
+            .map_err(IntoStatus::into_status)?;
         let only_name = FieldRequirement {
             field: "metadata.name".to_owned(),
             operator: FieldOperator::Equals,

@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use anyhow::Context;
 use authz::Recorder;
-use authz_reload::{Assembler, AuthorizationPlan, ConfigFilePlan, Generation};
+use authz_reload::{AuthorizationPlan, AuthorizerBuilder, ConfigFilePlan, Generation};
 use authz_webhook::Webhook;
 use metrics::AuthorizationMetrics;
 use prometheus::Registry;
@@ -78,9 +78,9 @@ impl OurSide {
 fn load(environment: &WebhookEnvironment, hook: TargetWebhook) -> anyhow::Result<LoadedWebhook> {
     let metrics = AuthorizationMetrics::new(&Registry::new(), "bench", true)?;
     let observers = Arc::<AuthorizationMetrics>::clone(&metrics);
-    let assembler = Assembler { observers, ..Assembler::new()? };
+    let builder = AuthorizerBuilder { observers, ..AuthorizerBuilder::new()? };
     let plan = ConfigFilePlan { path: environment.configuration(hook), policy_file: None };
-    let generation = assembler.start(&AuthorizationPlan::File(plan))?;
+    let generation = builder.build_first(&AuthorizationPlan::File(plan))?;
     let webhook = generation.webhooks().next().context("the configuration has no webhook")?;
     Ok(LoadedWebhook { webhook: Arc::clone(webhook), _generation: generation, _metrics: metrics })
 }
@@ -141,7 +141,7 @@ type Answer = (u64, bool);
 
 async fn ask(webhook: &Webhook, review_request: &ReviewRequest) -> Answer {
     let start = Instant::now();
-    let answered = webhook.authorize(&review_request.attributes(), Recorder::off()).await;
+    let answered = webhook.authorize(&review_request.attributes(), Recorder::disabled()).await;
     (nanoseconds(start.elapsed()), answered.decision.verdict == review_request.want)
 }
 
@@ -170,8 +170,9 @@ fn time_cached_answers(webhook: &Webhook, requests: &[ReviewRequest]) -> Measure
             review_request.preload();
             let attributes = review_request.attributes();
             let start = Instant::now();
-            let verdict = poll_once(webhook.authorize(black_box(&attributes), Recorder::off()))
-                .map(|answered| answered.decision.verdict);
+            let verdict =
+                poll_once(webhook.authorize(black_box(&attributes), Recorder::disabled()))
+                    .map(|answered| answered.decision.verdict);
             let ns = nanoseconds(start.elapsed());
             *least = ns.saturating_sub(clock_ns).min(*least);
             n_wrong += usize::from(black_box(verdict) != Some(review_request.want));
@@ -180,7 +181,7 @@ fn time_cached_answers(webhook: &Webhook, requests: &[ReviewRequest]) -> Measure
     let total = start.elapsed();
     let allocated = requests.iter().map(|review_request| {
         let attributes = review_request.attributes();
-        let ask = || drop(poll_once(webhook.authorize(&attributes, Recorder::off())));
+        let ask = || drop(poll_once(webhook.authorize(&attributes, Recorder::disabled())));
         allocated_bytes(ask)
     });
     let allocated = allocated.max().unwrap_or_default();

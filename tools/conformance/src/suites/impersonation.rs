@@ -5,7 +5,6 @@ use std::pin::pin;
 use std::sync::{Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-use access_reviews::ForbiddenRequest;
 use authn::{Impersonator, strip_impersonation_headers};
 use authz::{Attributes, Authorizer, Recorder, RequestInfo};
 use authz_rbac::Snapshot;

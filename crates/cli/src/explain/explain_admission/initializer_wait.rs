@@ -72,9 +72,11 @@ pub(super) fn determine_initializer_wait<'a>(
                     let own = Initializers::default();
                     let errors = field_errors::FieldErrors::new();
                     match wait_if_permitted(cluster, write, own, &errors) {
-                        InitializerWait::Refused(_) => {
-                            wait_for_entries(cluster, list.entries, InitializersOrigin::Configuration)
-                        }
+                        InitializerWait::Refused(_) => wait_for_entries(
+                            cluster,
+                            list.entries,
+                            InitializersOrigin::Configuration,
+                        ),
                         unhindered => unhindered,
                     }
                 }
