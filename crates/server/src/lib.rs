@@ -54,6 +54,8 @@ pub use cluster_snapshot::{ClusterSnapshot, Namespace, NamespacePhase};
 pub use initialize::GetMode;
 pub use log::{Level, Log, LogField, LogFormat};
 pub use loopback::SERVER_USER;
-pub use serve::{AdmissionOptions, ReplaceAuthorizers, Server, ServerOptions, StartError};
+pub use serve::{
+    AdmissionOptions, BoxedFuture, ReplaceAuthorizers, Server, ServerOptions, StartError,
+};
 pub use server_state::ApiSettings;
 pub use service_directory::{ServiceDirectory, ServiceRouting};

@@ -1,6 +1,8 @@
 //! Builds the server from its options, starts its loops, and stops it.
 
+use std::future::Future;
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -158,12 +160,28 @@ pub enum StartError {
     Metrics(#[from] prometheus::Error),
 }
 
+/// A future that is boxed, so that the server is compiled in this crate alone, and not again in each program that runs it.
+pub type BoxedFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+/// Erases the type of a loop, so that the runtime's code for tasks is compiled once for all loops.
+fn boxed(task: impl Future<Output = ()> + Send + 'static) -> BoxedFuture<()> {
+    Box::pin(task)
+}
+
 impl Server {
     /// Reads the store, writes the default objects, and begins to serve.
     ///
     /// # Errors
     /// An option is invalid, or the store can not be read or written.
-    pub async fn start(
+    pub fn start(
+        store: Arc<dyn Store>,
+        listener: Listener,
+        options: ServerOptions,
+    ) -> BoxedFuture<Result<Self, StartError>> {
+        Box::pin(Self::start_tasks(store, listener, options))
+    }
+
+    async fn start_tasks(
         store: Arc<dyn Store>,
         listener: Listener,
         options: ServerOptions,
@@ -243,26 +261,26 @@ impl Server {
         server.audit_ids = AuditIds::new(server.random());
         let server = Arc::new(server);
         let mut loops = JoinSet::new();
-        loops.spawn(Arc::clone(&server.snapshot_cache).run(empty));
-        loops.spawn(Arc::clone(&server).keep_configuration_fresh());
-        loops.spawn(Arc::clone(&server).run_heartbeat());
-        loops.spawn(Arc::clone(&server).report_configured_hooks());
-        loops.spawn(run_tracker(Arc::clone(&server), jobs));
-        loops.spawn(sweep_waiting(Arc::clone(&server)));
-        loops.spawn(reload_ca_files_periodically(Arc::clone(&server), options.ca_files));
-        loops.spawn(loops::store_aggregated_roles(Arc::clone(&server), stale_roles));
-        loops.spawn(loops::log_store_alarms(Arc::clone(&server)));
+        loops.spawn(boxed(Arc::clone(&server.snapshot_cache).run(empty)));
+        loops.spawn(boxed(Arc::clone(&server).keep_configuration_fresh()));
+        loops.spawn(boxed(Arc::clone(&server).run_heartbeat()));
+        loops.spawn(boxed(Arc::clone(&server).report_configured_hooks()));
+        loops.spawn(boxed(run_tracker(Arc::clone(&server), jobs)));
+        loops.spawn(boxed(sweep_waiting(Arc::clone(&server))));
+        loops.spawn(boxed(reload_ca_files_periodically(Arc::clone(&server), options.ca_files)));
+        loops.spawn(boxed(loops::store_aggregated_roles(Arc::clone(&server), stale_roles)));
+        loops.spawn(boxed(loops::log_store_alarms(Arc::clone(&server))));
         if !bootstrap(&server).await? {
-            loops.spawn(complete_bootstrap(Arc::clone(&server)));
+            loops.spawn(boxed(complete_bootstrap(Arc::clone(&server))));
         }
         server.readiness.is_bootstrapped.store(true, Ordering::Release);
-        loops.spawn(loops::delete_terminating_namespaces(Arc::clone(&server)));
-        loops.spawn(loops::reconcile_definitions(Arc::clone(&server)));
+        loops.spawn(boxed(loops::delete_terminating_namespaces(Arc::clone(&server))));
+        loops.spawn(boxed(loops::reconcile_definitions(Arc::clone(&server))));
         if server.options.service_ip_range.is_some() {
-            loops.spawn(loops::repair_cluster_ips_periodically(Arc::clone(&server)));
+            loops.spawn(boxed(loops::repair_cluster_ips_periodically(Arc::clone(&server))));
         }
         if server.options.has_garbage_collector {
-            loops.spawn(loops::collect_garbage(Arc::clone(&server)));
+            loops.spawn(boxed(loops::collect_garbage(Arc::clone(&server))));
         }
         let mut connections = JoinSet::new();
         let service = {
@@ -303,12 +321,14 @@ impl Server {
 
     /// Stops the server: refuses new requests, ends watches, waits for requests in progress, and closes the
     /// store.
-    pub async fn stop(mut self, plan: DrainPlan) -> DrainResult {
-        self.state.readiness.is_stopping.store(true, Ordering::Release);
-        let drained = self.state.shutdown.drain(plan).await;
-        while self.connections.join_next().await.is_some() {}
-        self.loops.shutdown().await;
-        self.state.store.close().await;
-        drained
+    pub fn stop(mut self, plan: DrainPlan) -> BoxedFuture<DrainResult> {
+        Box::pin(async move {
+            self.state.readiness.is_stopping.store(true, Ordering::Release);
+            let drained = self.state.shutdown.drain(plan).await;
+            while self.connections.join_next().await.is_some() {}
+            self.loops.shutdown().await;
+            self.state.store.close().await;
+            drained
+        })
     }
 }

@@ -54,7 +54,11 @@ impl fmt::Debug for EtcdStore {
 impl EtcdStore {
     /// Starts the tasks of the store, in the current runtime of tokio. Whether the cluster can be
     /// reached shows with the first request.
-    pub async fn open(options: Options) -> Result<Self, OpenError> {
+    pub fn open(options: Options) -> StoreFuture<'static, Result<Self, OpenError>> {
+        Box::pin(Self::start_tasks(options))
+    }
+
+    async fn start_tasks(options: Options) -> Result<Self, OpenError> {
         let client = Client::new(addresses(&options)?, options.request_timeout);
         let core = Arc::new(Core {
             client,
@@ -78,14 +82,14 @@ impl EtcdStore {
 
     /// Refuses a prefix under which another API server keeps its objects. Reads all values there, so
     /// it is for the start of a server.
-    pub async fn check_prefix(&self) -> Result<(), PrefixInUse> {
-        read::check_prefix(&self.core.client, &self.prefix).await
+    pub fn check_prefix(&self) -> StoreFuture<'_, Result<(), PrefixInUse>> {
+        Box::pin(read::check_prefix(&self.core.client, &self.prefix))
     }
 
     /// Refuses a prefix under which a program of a later version keeps its objects, and says under it
     /// which version this program writes.
-    pub async fn check_format(&self) -> Result<(), FormatError> {
-        format::check(self, &self.prefix).await
+    pub fn check_format(&self) -> StoreFuture<'_, Result<(), FormatError>> {
+        Box::pin(format::check(self, &self.prefix))
     }
 
     fn stop(&self) {
