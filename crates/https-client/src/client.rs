@@ -1,6 +1,8 @@
 //! A client for one target.
 
 use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -89,6 +91,10 @@ impl From<ProxyUrlError> for BuildError {
     }
 }
 
+/// The future of a call. It is boxed, so that the code of the HTTP client is compiled in this crate alone, and not again in
+/// each crate that calls.
+pub type ClientFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
 impl Client {
     /// Makes a client without connecting. Without a resolver, a Service is looked up by its DNS name,
     /// `name.namespace.svc`.
@@ -144,7 +150,16 @@ impl Client {
     ///
     /// # Errors
     /// [`Fault`] if there is no response. A response of any status is a success.
-    pub async fn post(&self, query: &str, body: Bytes, limit: Duration) -> Result<Reply, Fault> {
+    pub fn post<'a>(
+        &'a self,
+        query: &'a str,
+        body: Bytes,
+        limit: Duration,
+    ) -> ClientFuture<'a, Result<Reply, Fault>> {
+        Box::pin(self.send_post(query, body, limit))
+    }
+
+    async fn send_post(&self, query: &str, body: Bytes, limit: Duration) -> Result<Reply, Fault> {
         let deadline = Instant::now() + limit.min(TIMEOUT_MAX);
         let endpoint = &self.connector.route().endpoint;
         let uri = endpoint
@@ -185,15 +200,17 @@ impl Client {
     ///
     /// # Errors
     /// [`Fault`] if no trusted connection can be opened.
-    pub async fn check_connection(&self, limit: Duration) -> Result<(), Fault> {
-        match timeout(limit, self.connector.route().connect()).await {
-            Ok(connected) => {
-                // A failed close does not matter.
-                drop(timeout(CLOSE_TIMEOUT, connected?.shutdown()).await);
-                Ok(())
+    pub fn check_connection(&self, limit: Duration) -> ClientFuture<'_, Result<(), Fault>> {
+        Box::pin(async move {
+            match timeout(limit, self.connector.route().connect()).await {
+                Ok(connected) => {
+                    // A failed close does not matter.
+                    drop(timeout(CLOSE_TIMEOUT, connected?.shutdown()).await);
+                    Ok(())
+                }
+                Err(_) => Err(Fault::new(FaultKind::Timeout, "context deadline exceeded")),
             }
-            Err(_) => Err(Fault::new(FaultKind::Timeout, "context deadline exceeded")),
-        }
+        })
     }
 
     fn build_post_request(&self, uri: Uri, body: Bytes) -> Request<Full<Bytes>> {

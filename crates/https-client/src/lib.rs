@@ -60,7 +60,7 @@ mod trust;
 
 pub use address_policy::{AddressPolicy, RefusedAddress};
 pub use certificate_observer::{CertificateObserver, NoCertificateObserver};
-pub use client::{BuildError, Client, RESPONSE_SIZE_FACTOR};
+pub use client::{BuildError, Client, ClientFuture, RESPONSE_SIZE_FACTOR};
 pub use client_certificate::{ClientCertificate, ClientCertificateError, PemLocation};
 pub use credentials::Credentials;
 pub use fault::{Fault, FaultKind};

@@ -57,6 +57,8 @@ pub use error_status::IntoStatus;
 pub use initializers::UninitializedGetMode;
 pub use log::{Log, LogField, LogFormat, LogLevel};
 pub use loopback::SERVER_USER;
-pub use serve::{AdmissionOptions, AuthorizerReplacer, Server, ServerOptions, StartError};
+pub use serve::{
+    AdmissionOptions, AuthorizerReplacer, BoxedFuture, Server, ServerOptions, StartError,
+};
 pub use server_state::ApiSettings;
 pub use service_directory::{ServiceDirectory, ServiceRouting};

@@ -1,6 +1,8 @@
 //! Builds the server from its options, starts its loops, and stops it.
 
+use std::future::Future;
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -160,12 +162,28 @@ pub enum StartError {
     Metrics(#[from] prometheus::Error),
 }
 
+/// A future that is boxed, so that the server is compiled in this crate alone, and not again in each program that runs it.
+pub type BoxedFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+/// Erases the type of a loop, so that the runtime's code for tasks is compiled once for all loops.
+fn boxed(task: impl Future<Output = ()> + Send + 'static) -> BoxedFuture<()> {
+    Box::pin(task)
+}
+
 impl Server {
     /// Reads the store, writes the default objects, and begins to serve.
     ///
     /// # Errors
     /// An option is invalid, or the store can not be read or written.
-    pub async fn start(
+    pub fn start(
+        store: Arc<dyn Store>,
+        listener: Listener,
+        options: ServerOptions,
+    ) -> BoxedFuture<Result<Self, StartError>> {
+        Box::pin(Self::start_tasks(store, listener, options))
+    }
+
+    async fn start_tasks(
         store: Arc<dyn Store>,
         listener: Listener,
         options: ServerOptions,
@@ -249,26 +267,27 @@ impl Server {
         server.audit_id_generator = AuditIdGenerator::new(server.random_bytes());
         let server = Arc::new(server);
         let mut loop_tasks = JoinSet::new();
-        loop_tasks.spawn(Arc::clone(&server.snapshot_cache).run(empty));
-        loop_tasks.spawn(Arc::clone(&server).keep_configuration_fresh());
-        loop_tasks.spawn(Arc::clone(&server).write_heartbeats());
-        loop_tasks.spawn(Arc::clone(&server).report_configured_hooks());
-        loop_tasks.spawn(run_initialization_jobs(Arc::clone(&server), jobs));
-        loop_tasks.spawn(sweep_waiting_objects(Arc::clone(&server)));
-        loop_tasks.spawn(reload_ca_files_periodically(Arc::clone(&server), options.ca_files));
-        loop_tasks.spawn(loops::store_aggregated_roles(Arc::clone(&server), stale_roles));
-        loop_tasks.spawn(loops::log_store_alarms(Arc::clone(&server)));
+        loop_tasks.spawn(boxed(Arc::clone(&server.snapshot_cache).run(empty)));
+        loop_tasks.spawn(boxed(Arc::clone(&server).keep_configuration_fresh()));
+        loop_tasks.spawn(boxed(Arc::clone(&server).write_heartbeats()));
+        loop_tasks.spawn(boxed(Arc::clone(&server).report_configured_hooks()));
+        loop_tasks.spawn(boxed(run_initialization_jobs(Arc::clone(&server), jobs)));
+        loop_tasks.spawn(boxed(sweep_waiting_objects(Arc::clone(&server))));
+        loop_tasks
+            .spawn(boxed(reload_ca_files_periodically(Arc::clone(&server), options.ca_files)));
+        loop_tasks.spawn(boxed(loops::store_aggregated_roles(Arc::clone(&server), stale_roles)));
+        loop_tasks.spawn(boxed(loops::log_store_alarms(Arc::clone(&server))));
         if !bootstrap(&server).await? {
-            loop_tasks.spawn(retry_bootstrap(Arc::clone(&server)));
+            loop_tasks.spawn(boxed(retry_bootstrap(Arc::clone(&server))));
         }
         server.readiness.is_bootstrapped.store(true, Ordering::Release);
-        loop_tasks.spawn(loops::delete_terminating_namespaces(Arc::clone(&server)));
-        loop_tasks.spawn(loops::reconcile_definitions(Arc::clone(&server)));
+        loop_tasks.spawn(boxed(loops::delete_terminating_namespaces(Arc::clone(&server))));
+        loop_tasks.spawn(boxed(loops::reconcile_definitions(Arc::clone(&server))));
         if server.api_settings.service_ip_range.is_some() {
-            loop_tasks.spawn(loops::repair_cluster_ips_periodically(Arc::clone(&server)));
+            loop_tasks.spawn(boxed(loops::repair_cluster_ips_periodically(Arc::clone(&server))));
         }
         if server.api_settings.has_garbage_collector {
-            loop_tasks.spawn(loops::collect_garbage(Arc::clone(&server)));
+            loop_tasks.spawn(boxed(loops::collect_garbage(Arc::clone(&server))));
         }
         let mut connection_tasks = JoinSet::new();
         let service = {
@@ -309,12 +328,14 @@ impl Server {
 
     /// Stops the server: refuses new requests, ends watches, waits for requests in progress, and closes the
     /// store.
-    pub async fn stop(mut self, plan: DrainPlan) -> DrainResult {
-        self.state.readiness.is_stopping.store(true, Ordering::Release);
-        let drained = self.state.shutdown.drain(plan).await;
-        while self.connection_tasks.join_next().await.is_some() {}
-        self.loop_tasks.shutdown().await;
-        self.state.store.close().await;
-        drained
+    pub fn stop(mut self, plan: DrainPlan) -> BoxedFuture<DrainResult> {
+        Box::pin(async move {
+            self.state.readiness.is_stopping.store(true, Ordering::Release);
+            let drained = self.state.shutdown.drain(plan).await;
+            while self.connection_tasks.join_next().await.is_some() {}
+            self.loop_tasks.shutdown().await;
+            self.state.store.close().await;
+            drained
+        })
     }
 }

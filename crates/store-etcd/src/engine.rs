@@ -54,7 +54,11 @@ impl fmt::Debug for EtcdStore {
 impl EtcdStore {
     /// Starts the tasks of the store in the current tokio runtime. Does not connect: the first request shows
     /// whether the cluster is reachable.
-    pub async fn open(options: Options) -> Result<Self, OpenError> {
+    pub fn open(options: Options) -> StoreFuture<'static, Result<Self, OpenError>> {
+        Box::pin(Self::start_tasks(options))
+    }
+
+    async fn start_tasks(options: Options) -> Result<Self, OpenError> {
         let client = Client::new(parse_addresses(&options)?, options.request_timeout);
         let shared_state = Arc::new(SharedState {
             client,
@@ -83,14 +87,14 @@ impl EtcdStore {
 
     /// Refuses a prefix under which another API server keeps its objects. Reads all values under the prefix, so
     /// call it once at the start of a server.
-    pub async fn check_prefix(&self) -> Result<(), PrefixInUse> {
-        read::check_prefix(&self.shared_state.client, &self.prefix).await
+    pub fn check_prefix(&self) -> StoreFuture<'_, Result<(), PrefixInUse>> {
+        Box::pin(read::check_prefix(&self.shared_state.client, &self.prefix))
     }
 
     /// Refuses a prefix under which a program with a later format version keeps its objects. Writes the format
     /// version of this program if there is none.
-    pub async fn check_format(&self) -> Result<(), FormatError> {
-        format_version::check_format_version(self, &self.prefix).await
+    pub fn check_format(&self) -> StoreFuture<'_, Result<(), FormatError>> {
+        Box::pin(format_version::check_format_version(self, &self.prefix))
     }
 
     fn stop(&self) {
