@@ -10,7 +10,9 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use authz_webhook::{Extra, MatchCondition, ResourceAttributes, ReviewSpec};
-use cel::{AUTHORIZER_CHECK_COST, COST_LIMIT, Environment, EvalError, KnownDecisions, Program, Value};
+use cel::{
+    AUTHORIZER_CHECK_COST, COST_LIMIT, Environment, EvalError, KnownDecisions, Program, Value,
+};
 use libfuzzer_sys::fuzz_target;
 
 use expressions::Choices;

@@ -5,7 +5,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use rustls_pki_types::CertificateDer;
-use x509_verify::{Certificate, Roots, CertificateUsage};
+use x509_verify::{Certificate, CertificateUsage, Roots};
 
 /// A moment at which the certificates of the corpus are valid: 2030-06-01T00:00:00Z.
 const NOW: i64 = 1_906_502_400;
