@@ -30,6 +30,11 @@ const REQUIRED_PROGRAMS: &[RequiredProgram] = &[
         install: &["sh", "-c", INSTALL_ETCD],
     },
     RequiredProgram {
+        name: "etcdctl",
+        probe: &["etcdctl", "version"],
+        install: &["sh", "-c", INSTALL_ETCDCTL],
+    },
+    RequiredProgram {
         name: "kubectl",
         probe: &["sh", "-c", "kubectl auth --help | grep --quiet whoami"],
         install: &["sh", "-c", INSTALL_KUBECTL],
@@ -49,6 +54,10 @@ const REQUIRED_PROGRAMS: &[RequiredProgram] = &[
 /// The tests start their own members, so the service of the package is not started.
 const INSTALL_ETCD: &str = "apt-get update; apt-get install --yes --no-install-recommends etcd-server \
     && { ! command -v systemctl || systemctl disable --now etcd || true; }";
+
+/// The package of etcd only recommends its client. A test frees the space of a full etcd with it.
+const INSTALL_ETCDCTL: &str =
+    "apt-get update; apt-get install --yes --no-install-recommends etcd-client";
 
 /// The packages of the vendor and of Debian have different names. Old versions do not have `auth whoami`.
 const INSTALL_KUBECTL: &str = "apt-get update; \
