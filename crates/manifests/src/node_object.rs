@@ -26,7 +26,7 @@ pub(crate) const NODE_KINDS: [(&str, &str, bool); 5] = [
 /// grants less access, never more.
 ///
 /// ```
-/// use authz_node::{NodeAssignment, Object};
+/// use authz_node::{GraphObject, NodeAssignment};
 ///
 /// let object = serde_json::json!({
 ///     "apiVersion": "storage.k8s.io/v1",
@@ -35,7 +35,7 @@ pub(crate) const NODE_KINDS: [(&str, &str, bool); 5] = [
 ///     "spec": {"nodeName": "n"},
 /// });
 /// let want = NodeAssignment { name: "va".into(), node_name: "n".into(), ..NodeAssignment::default() };
-/// assert_eq!(manifests::parse_node_object(&object), Some(Object::VolumeAttachment(want)));
+/// assert_eq!(manifests::parse_node_object(&object), Some(GraphObject::VolumeAttachment(want)));
 /// ```
 pub fn parse_node_object(object: &Value) -> Option<GraphObject> {
     let api_version = object["apiVersion"].as_str()?;
