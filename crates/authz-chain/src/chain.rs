@@ -143,7 +143,7 @@ impl Chain {
         }
     }
 
-    /// Consults each authorizer in turn, for a request of the user in the attributes.
+    /// Decides a request that the user in the attributes sent; see [`authorize_for`](Self::authorize_for).
     pub async fn authorize(
         &self,
         attributes: &Attributes<'_>,

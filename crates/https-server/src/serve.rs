@@ -130,7 +130,7 @@ impl Responder {
     }
 }
 
-/// The same as [`serve`] for a service that may respond before it has ended.
+/// Like [`serve`], but the service sends its response through a [`Responder`] and may continue to run after that.
 pub async fn serve_with_responder<T, S, F>(
     listener: Listener,
     limits: Limits,

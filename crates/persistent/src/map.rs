@@ -55,7 +55,8 @@ enum Node<K, V> {
 
 #[derive(Clone)]
 struct Entry<K, V> {
-    /// A lookup compares the hash before the key, so it reads at most one key.
+    /// The hash of the key. A lookup compares it before the key, so that it reads no other key unless two
+    /// hashes collide.
     hash: u64,
     key: K,
     value: V,

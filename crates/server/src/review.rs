@@ -1,4 +1,4 @@
-//! Creates that store nothing: access reviews, token reviews and token requests.
+//! Create requests that store nothing: access reviews, token reviews and token requests.
 
 use api_object::{Status, Tree};
 use authn::{LookupError, ReferencedKind, TokenRequest, TokenRequestSettings};
