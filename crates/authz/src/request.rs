@@ -148,7 +148,7 @@ impl ResourceInfo {
     /// The segments of the path from the resource on: the resource, the name, the subresource,
     /// and whatever follows. Empty if the request was not classified.
     pub fn path_segments(&self) -> impl Iterator<Item = &str> {
-        // A path never ends in an empty segment, so an empty resource without a path_after_resource is none.
+        // A path never ends in an empty segment, so an empty resource without further segments is none.
         let is_classified = !self.resource.is_empty() || self.path_after_resource.is_some();
         let resource = is_classified.then_some(self.resource.as_str());
         let path_after_resource = self
