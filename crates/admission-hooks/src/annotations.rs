@@ -48,7 +48,7 @@ impl std::fmt::Display for HookPosition {
 
 impl AuditAnnotations {
     /// Adds that a mutating hook was called.
-    pub(crate) fn add_mutation(
+    pub(crate) fn add_mutating_call(
         &mut self,
         at: HookPosition,
         configuration: &str,

@@ -99,7 +99,7 @@ impl ServiceClients {
                 self.unresolved_service_error(&error, HTTPS_PORT, config, query)
             })?,
         };
-        let at = self.services.resolve(&name);
+        let at = self.services.resolve_service(&name);
         let at =
             at.map_err(|error| self.unresolved_service_error(&error, name.port, config, query))?;
         let mut clients = self.lock();
@@ -163,7 +163,7 @@ impl ServiceClients {
 struct FixedEndpointResolver(HostPort);
 
 impl ServiceResolver for FixedEndpointResolver {
-    fn resolve(&self, _: &ServiceName) -> Result<HostPort, ResolveError> {
+    fn resolve_service(&self, _: &ServiceName) -> Result<HostPort, ResolveError> {
         Ok(self.0.clone())
     }
 }
@@ -172,8 +172,8 @@ impl ServiceResolver for FixedEndpointResolver {
 struct HostResolver(Arc<dyn ClusterServices>);
 
 impl ServiceResolver for HostResolver {
-    fn resolve(&self, service: &ServiceName) -> Result<HostPort, ResolveError> {
-        self.0.resolve(service)
+    fn resolve_service(&self, service: &ServiceName) -> Result<HostPort, ResolveError> {
+        self.0.resolve_service(service)
     }
 
     fn override_address(&self, host: &str, port: u16) -> Option<std::net::SocketAddr> {

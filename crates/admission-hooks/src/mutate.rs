@@ -85,7 +85,7 @@ pub(crate) async fn run_round(
         if let Ok(MutatingVerdict::Patch { patch, .. }) = &outcome {
             report.annotations.add_patch(at, &hook.configuration_name, &hook.name, patch);
         }
-        report.annotations.add_mutation(at, &hook.configuration_name, &hook.name, has_changed);
+        report.annotations.add_mutating_call(at, &hook.configuration_name, &hook.name, has_changed);
         let (verdict, patched) = conclude_call(hook, outcome);
         if let CallVerdict::FailOpen { cause, .. } = &verdict {
             report.record_fail_open(request.observer, PHASE, at, hook, *cause);
@@ -95,7 +95,7 @@ pub(crate) async fn run_round(
             object = Some(patched);
         }
     }
-    reinvocation.record_round_end(object.as_ref());
+    reinvocation.record_object_after_round(object.as_ref());
     Ok(object)
 }
 

@@ -11,7 +11,11 @@ pub trait ObjectKinds: Sync {
     ///
     /// # Errors
     /// The object can not be converted.
-    fn convert(&self, tree: &Tree, to: &GroupVersionKind<'_>) -> Result<Tree, ObjectKindError>;
+    fn convert_to_kind(
+        &self,
+        tree: &Tree,
+        to: &GroupVersionKind<'_>,
+    ) -> Result<Tree, ObjectKindError>;
 
     /// Decodes an object that a hook changed as if a client had sent it, and applies its defaults.
     ///
@@ -30,7 +34,11 @@ pub struct ObjectKindError(pub String);
 pub struct UntypedKinds;
 
 impl ObjectKinds for UntypedKinds {
-    fn convert(&self, tree: &Tree, to: &GroupVersionKind<'_>) -> Result<Tree, ObjectKindError> {
+    fn convert_to_kind(
+        &self,
+        tree: &Tree,
+        to: &GroupVersionKind<'_>,
+    ) -> Result<Tree, ObjectKindError> {
         let api_version = match to.group {
             "" => to.version.to_owned(),
             group => format!("{group}/{}", to.version),
@@ -57,5 +65,5 @@ pub(crate) fn convert_kind<'t>(
     from: &GroupVersionKind<'_>,
     to: &GroupVersionKind<'_>,
 ) -> Result<Cow<'t, Tree>, ObjectKindError> {
-    if from == to { Ok(tree) } else { kinds.convert(&tree, to).map(Cow::Owned) }
+    if from == to { Ok(tree) } else { kinds.convert_to_kind(&tree, to).map(Cow::Owned) }
 }

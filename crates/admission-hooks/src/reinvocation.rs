@@ -61,7 +61,7 @@ impl ReinvocationState {
     }
 
     /// Records the object at the end of a round.
-    pub(crate) fn record_round_end(&mut self, object: Option<&Tree>) {
+    pub(crate) fn record_object_after_round(&mut self, object: Option<&Tree>) {
         if self.needs_another_round() && !self.called_since_change.is_empty() {
             self.object_after_first_round = object.cloned();
         }

@@ -66,7 +66,9 @@ impl Initializer {
 
 /// Sorts initializers into the order that holds for all resources: by the name of their configuration, then as listed
 /// there. Of several with the same name, only the first is kept.
-pub(crate) fn sort_in_global_order(mut initializers: Vec<Initializer>) -> Vec<Initializer> {
+pub(crate) fn sort_and_deduplicate_initializers(
+    mut initializers: Vec<Initializer>,
+) -> Vec<Initializer> {
     initializers.sort_by(|a, b| a.configuration_name.cmp(&b.configuration_name));
     let mut seen = HashSet::new();
     initializers.retain(|initializer| seen.insert(initializer.name.clone()));

@@ -7,7 +7,7 @@ use api_object::Tree;
 use crate::attributes::{Attributes, Operation};
 use crate::configuration::ConfigurationKind;
 use crate::hook::Hook;
-use crate::initializer::{Initializer, sort_in_global_order};
+use crate::initializer::{Initializer, sort_and_deduplicate_initializers};
 use crate::json_members::read_objects;
 use crate::match_conditions::ConditionCompiler;
 use crate::matching::{HookMatch, MatchedHooks, MatchedResourceName, RuleIndex};
@@ -100,7 +100,7 @@ impl Snapshot {
                 (ConfigurationEntries::Hooks(own), _) => validating.extend(own.iter().cloned()),
             }
         }
-        let initializers = sort_in_global_order(initializers);
+        let initializers = sort_and_deduplicate_initializers(initializers);
         let initializer_index = RuleIndex::new(initializers.iter().map(|it| it.rules.as_slice()));
         Self {
             mutating_hooks: HookList::new(mutating),

@@ -42,11 +42,12 @@ pub fn before_create(
     Ok(())
 }
 
-/// Completes the new state of an object. Its resourceVersion stays: it says which state the client
-/// has read.
+/// Completes the new state of an object in an update. The resourceVersion that the client sent stays: it says
+/// which state the client has read.
 ///
 /// 1. Immutable metadata is copied from the old state.
-/// 2. So are the fields that the path of the request can not change.
+/// 2. The fields that a write to this subresource, or to the object itself, can not change are copied from the
+///    old state. For example, a write to the object itself keeps the status of a kind with a status subresource.
 /// 3. The defaults and the fixed members of the kind are applied.
 /// 4. The generation increases if the spec differs.
 ///

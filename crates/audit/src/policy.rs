@@ -13,7 +13,8 @@ pub use self::parse::PolicyError;
 pub struct Policy {
     /// INVARIANT: at least one rule.
     rules: Vec<Rule>,
-    /// The defaults for requests that no rule matches; their level is `None`.
+    /// `omitStages` of the policy. The rules already include them; this copy is for requests that no rule
+    /// matches, which are not recorded.
     omit_stages: StageSet,
     omit_managed_fields: bool,
 }

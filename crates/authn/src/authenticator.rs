@@ -16,7 +16,9 @@ use crate::certificate_identity::{
 };
 use crate::front_proxy::FrontProxyHeaders;
 use crate::options::{AnonymousAccess, Options, OptionsError};
-use crate::service_account::{AudienceCheck, ObjectLookup, ServiceAccountTokenVerifier};
+use crate::service_account::{
+    AudienceCheck, ObjectLookup, ServiceAccountTokenVerifier, VerifiedTokenUser,
+};
 use crate::token_file::TokenFile;
 use crate::token_table::TokenTable;
 use crate::trusted_authorities::{AuthorityKind, TrustedAuthorities};
@@ -313,7 +315,7 @@ impl Authenticator {
             accepted_audiences: requested_audiences.unwrap_or(default_audiences),
         };
         match accounts.authenticate(token, audiences, lookup, now).await {
-            Ok(Some((user, audiences))) => {
+            Ok(Some(VerifiedTokenUser { user, audiences })) => {
                 let method = Method::ServiceAccount;
                 Ok(Some(AuthenticatedUser { audiences, ..AuthenticatedUser::new(user, method) }))
             }

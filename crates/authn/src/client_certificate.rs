@@ -57,10 +57,10 @@ pub enum CertificateError {
 
 /// A configured CA certificate can not be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("certificate {certificate_index} of the authorities can not be used: {reason}")]
+#[error("certificate {authority_index} of the authorities can not be used: {reason}")]
 pub struct AuthorityError {
     /// The index of the certificate, from 0.
-    pub certificate_index: usize,
+    pub authority_index: usize,
     /// The fault that the parser found.
     pub reason: String,
 }
@@ -86,8 +86,8 @@ pub(crate) struct CertificateAuthorities {
 
 impl CertificateAuthorities {
     pub(crate) fn new(certificates: &[CertificateDer<'_>]) -> Result<Self, AuthorityError> {
-        let parsed = certificates.iter().enumerate().map(|(certificate_index, certificate)| {
-            let failed = |reason: String| AuthorityError { certificate_index, reason };
+        let parsed = certificates.iter().enumerate().map(|(authority_index, certificate)| {
+            let failed = |reason: String| AuthorityError { authority_index, reason };
             Certificate::parse(certificate).map_err(|error| failed(error.to_string()))
         });
         Ok(Self { roots: Roots::new(parsed.collect::<Result<Vec<_>, _>>()?) })

@@ -6,7 +6,7 @@ use std::fmt;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CsvError {
     /// The line on which the record begins, from 1.
-    pub record_line: usize,
+    pub start_line: usize,
     /// The line of the fault, from 1.
     pub line: usize,
     /// The byte of the fault in its line, from 1.
@@ -28,9 +28,9 @@ pub enum CsvFault {
 
 impl fmt::Display for CsvError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { record_line, line, column, fault } = self;
-        if record_line != line {
-            write!(f, "record on line {record_line}; ")?;
+        let Self { start_line, line, column, fault } = self;
+        if start_line != line {
+            write!(f, "record on line {start_line}; ")?;
         }
         write!(f, "parse error on line {line}, column {column}: {fault}")
     }
@@ -68,13 +68,13 @@ pub(crate) fn parse_csv(text: &str) -> CsvRecords<'_> {
 
 impl<'t> CsvRecords<'t> {
     fn parse_record(&mut self, mut remainder: LineRemainder<'t>) -> Result<Vec<String>, CsvError> {
-        let record_line = self.line;
+        let start_line = self.line;
         let mut record = Vec::new();
         loop {
             let (field, after) = if remainder.text.starts_with('"') {
-                self.parse_quoted_field(&mut remainder, record_line)?
+                self.parse_quoted_field(&mut remainder, start_line)?
             } else {
-                remainder.parse_plain_field(record_line)?
+                remainder.parse_plain_field(start_line)?
             };
             record.push(field);
             match after {
@@ -88,7 +88,7 @@ impl<'t> CsvRecords<'t> {
     fn parse_quoted_field(
         &mut self,
         remainder: &mut LineRemainder<'t>,
-        record_line: usize,
+        start_line: usize,
     ) -> Result<(String, FieldDelimiter), CsvError> {
         let mut field = String::new();
         remainder.skip_bytes(1);
@@ -109,7 +109,7 @@ impl<'t> CsvRecords<'t> {
                     [..] => {
                         let column = remainder.column - 1;
                         let fault = CsvFault::Quote;
-                        return Err(CsvError { record_line, line: self.line, column, fault });
+                        return Err(CsvError { start_line, line: self.line, column, fault });
                     }
                 }
             } else {
@@ -120,7 +120,7 @@ impl<'t> CsvRecords<'t> {
                 let (line, column) = (self.line, remainder.end_column());
                 let fault = CsvFault::Quote;
                 *remainder =
-                    self.next_line().ok_or(CsvError { record_line, line, column, fault })?;
+                    self.next_line().ok_or(CsvError { start_line, line, column, fault })?;
             }
         }
     }
@@ -167,7 +167,7 @@ impl LineRemainder<'_> {
         };
         if let Some(at) = field.find('"') {
             let (column, fault) = (self.column + at, CsvFault::BareQuote);
-            return Err(CsvError { record_line: line, line, column, fault });
+            return Err(CsvError { start_line: line, line, column, fault });
         }
         let field = field.to_owned();
         self.skip_bytes(field.len() + 1);

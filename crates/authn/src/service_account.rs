@@ -11,7 +11,9 @@ pub use object_lookup::{LookupError, ObjectLookup, ReferencedKind};
 pub use token_issuer::TokenIssuer;
 pub use verify_token::{ServiceAccountOptions, TokenError};
 
-pub(crate) use verify_token::{AudienceCheck, ServiceAccountTokenVerifier, credential_id};
+pub(crate) use verify_token::{
+    AudienceCheck, ServiceAccountTokenVerifier, VerifiedTokenUser, credential_id,
+};
 
 #[cfg(test)]
 pub(crate) use object_lookup::tests::Objects;

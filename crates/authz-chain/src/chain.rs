@@ -113,7 +113,7 @@ impl Chain {
         let mut skipped = Vec::new();
         let mut failed_open = Vec::new();
         let decision = system_masters::authorize(attributes);
-        record_authorizer(system_masters::NAME, &mut recorder)
+        enter_authorizer_event(system_masters::NAME, &mut recorder)
             .record(|| TraceEvent::from_decision(&decision));
         if let Some(decision) =
             abstentions.collect_unless_final(decision, || system_masters::NAME.into())
@@ -122,7 +122,7 @@ impl Chain {
         }
         for observed in &self.members {
             let name = observed.member.name();
-            let mut inner = record_authorizer(name, &mut recorder);
+            let mut inner = enter_authorizer_event(name, &mut recorder);
             let answered = observed.authorize(caller, attributes, inner.reborrow()).await;
             inner.record(|| TraceEvent::from_decision(&answered.decision));
             if answered.is_skipped {
@@ -143,7 +143,7 @@ impl Chain {
         }
     }
 
-    /// Consults each authorizer in turn, for a request of the user in the attributes.
+    /// Decides a request that the user in the attributes sent; see [`authorize_for`](Self::authorize_for).
     pub async fn authorize(
         &self,
         attributes: &Attributes<'_>,
@@ -191,7 +191,7 @@ impl fmt::Debug for ObservedMember {
     }
 }
 
-fn record_authorizer<'r>(name: &str, recorder: &'r mut Recorder<'_>) -> Recorder<'r> {
+fn enter_authorizer_event<'r>(name: &str, recorder: &'r mut Recorder<'_>) -> Recorder<'r> {
     recorder.enter(|| TraceEvent::new("authorizer").with_field("name", name))
 }
 

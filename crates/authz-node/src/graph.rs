@@ -23,7 +23,7 @@ pub struct Graph {
     /// The pods and other objects that name a node.
     pub(crate) bound_objects: Map<OwnedObjectName, BoundObject>,
     /// The persistent volumes that are bound to a claim.
-    pub(crate) volumes: Map<OwnedObjectName, BoundVolume>,
+    pub(crate) bound_volumes: Map<OwnedObjectName, BoundVolume>,
     /// The persistent volume claims to which a volume is bound or a pod refers.
     pub(crate) claims: Map<OwnedObjectName, ClaimRelations>,
 }
@@ -82,8 +82,8 @@ impl Graph {
     /// volumes.
     pub(crate) fn is_known_to_volumes(&self, object: ObjectName<'_>) -> bool {
         let key: &dyn AsObjectName = &object;
-        let mut volumes = self.volumes.values();
-        self.volumes.contains_key(key)
+        let mut volumes = self.bound_volumes.values();
+        self.bound_volumes.contains_key(key)
             || self.claims.contains_key(key)
             || (object.kind == ObjectKind::Secret
                 && volumes.any(|volume| volume.has_secret(object)))
@@ -106,7 +106,7 @@ impl Graph {
         if self.bound_objects.contains_key(key) {
             return None;
         }
-        if let Some(volume) = self.volumes.get(key) {
+        if let Some(volume) = self.bound_volumes.get(key) {
             return Some(volume.claim.as_object_name());
         }
         let objects = || self.nodes.get(node).into_iter().flat_map(|objects| objects.iter());
@@ -116,7 +116,7 @@ impl Graph {
                 .is_some_and(|bound_object| contains(&bound_object.referenced_objects, object))
         });
         let volumes = objects().filter(|(candidate, _)| {
-            self.volumes.get(*candidate).is_some_and(|volume| volume.has_secret(object))
+            self.bound_volumes.get(*candidate).is_some_and(|volume| volume.has_secret(object))
         });
         let first_pod = pods.map(|(pod, _)| pod.as_object_name()).min();
         first_pod.or_else(|| volumes.map(|(volume, _)| volume.as_object_name()).min())
@@ -131,7 +131,8 @@ impl Graph {
             .values()
             .map(|bound_object| 1 + bound_object.referenced_objects.len())
             .sum();
-        let n_secrets: usize = self.volumes.values().map(|volume| 1 + volume.secrets.len()).sum();
+        let n_secrets: usize =
+            self.bound_volumes.values().map(|volume| 1 + volume.secrets.len()).sum();
         let n_of_claims: usize =
             self.claims.values().map(|claim| 1 + claim.volumes.len() + claim.nodes.len()).sum();
         self.nodes.len() + n_objects + n_references + n_secrets + n_of_claims

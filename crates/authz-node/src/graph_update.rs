@@ -93,11 +93,11 @@ impl Graph {
         for node in nodes {
             self.add_volume_relations(&name, &volume, &node);
         }
-        self.volumes.insert(name, volume);
+        self.bound_volumes.insert(name, volume);
     }
 
     fn delete_volume(&mut self, name: &OwnedObjectName) {
-        let Some(volume) = self.volumes.remove(name) else { return };
+        let Some(volume) = self.bound_volumes.remove(name) else { return };
         let Some(claim) = self.claims.get_mut(&volume.claim) else { return };
         claim.volumes.remove(name);
         let nodes: Vec<Arc<str>> = claim.nodes.iter().map(|(node, ())| Arc::clone(node)).collect();
@@ -167,7 +167,7 @@ impl Graph {
     fn volumes_of_claim(&self, claim: &OwnedObjectName) -> Vec<(OwnedObjectName, BoundVolume)> {
         let names = self.claims.get(claim).into_iter().flat_map(|claim| claim.volumes.iter());
         names
-            .filter_map(|(name, ())| Some((name.clone(), self.volumes.get(name)?.clone())))
+            .filter_map(|(name, ())| Some((name.clone(), self.bound_volumes.get(name)?.clone())))
             .collect()
     }
 

@@ -217,7 +217,8 @@ impl CompiledRole {
         n_unindexed_rules > QUICK_UNINDEXED_RULES_MAX
     }
 
-    /// Reports whether an entry of an equal hash allows the request.
+    /// Reports whether an entry allows the request. The caller has compared the hashes of their targets; this
+    /// function compares the targets themselves.
     fn entry_allows(&self, entry: &RuleEntry, request: &CompiledRequest<'_>) -> bool {
         if entry.verbs & request.verb == 0 {
             return false;

@@ -5,7 +5,7 @@
 //! requested rules alone, and a held rule costs the lists that it shares with a requested rule and the
 //! rows of bits that it marks, never a comparison for each combination.
 
-use crate::combinations::{ROLE_COMBINATIONS_MAX, n_combinations};
+use crate::combination_limits::{ROLE_COMBINATIONS_MAX, n_combinations};
 use crate::held_rule::HeldRule;
 use crate::permission_grid::{Permission, PermissionGrid};
 use crate::policy::PolicyRule;

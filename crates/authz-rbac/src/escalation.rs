@@ -9,7 +9,7 @@ use std::collections::HashSet;
 
 use authz::{Resource, User};
 
-use crate::combinations::ROLE_COMBINATIONS_MAX;
+use crate::combination_limits::ROLE_COMBINATIONS_MAX;
 use crate::coverage::{LimitExceeded, RuleCoverage};
 use crate::missing_permissions::MissingPermissions;
 use crate::policy::{Binding, GROUP, PolicyRule, Role};

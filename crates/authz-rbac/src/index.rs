@@ -194,7 +194,8 @@ impl SubjectIndex {
         }
     }
 
-    /// The map and the key of the user or group that a subject of a binding in `namespace` means.
+    /// The map that holds the bindings of a subject, `users` or `groups`, and the subject's key in it. `namespace`
+    /// is that of the binding. `None` if the subject is not a user, a service account or a group.
     fn map_for_subject(
         &mut self,
         subject: &Subject,

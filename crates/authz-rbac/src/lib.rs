@@ -20,7 +20,7 @@ mod decide;
 mod explain;
 mod who_can;
 
-mod combinations;
+mod combination_limits;
 mod coverage;
 mod escalation;
 mod held_rule;
@@ -36,7 +36,7 @@ pub use bootstrap::{
     BOOTSTRAP_POLICY_JSON, BootstrapPolicy, PolicyChange, reconcile_bootstrap_policy,
     resource_access_reviewer_role,
 };
-pub use combinations::{ROLE_COMBINATIONS_MAX, RULE_COMBINATIONS_MAX, n_combinations};
+pub use combination_limits::{ROLE_COMBINATIONS_MAX, RULE_COMBINATIONS_MAX, n_combinations};
 pub use coverage::uncovered_rules;
 pub use escalation::{
     CHECK_STEPS_MAX, EscalationRefusal, QUICK_CHECK_STEPS_MAX, bind_check_target, check_rules_held,

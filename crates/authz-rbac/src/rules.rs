@@ -146,8 +146,8 @@ impl Snapshot {
         held
     }
 
-    /// Lists the rules that a user holds in a namespace, in the form of all authorizers. The list is
-    /// incomplete if it exceeds 8 MiB; a role that does not exist is an error beside a complete list.
+    /// Lists the rules that a user holds in a namespace. The list is marked incomplete if it exceeds 8 MiB. A
+    /// binding to a role that does not exist adds an error; the list still counts as complete.
     pub fn rules_for(&self, user: &User, namespace: &str) -> Rules {
         let HeldRules { roles, role_lookup_errors } = self.held_rules(user, namespace);
         let mut listed = Rules::default();

@@ -75,12 +75,14 @@ impl<'a> Attributes<'a> {
 }
 
 impl<'a> Resource<'a> {
-    /// The requirements of the field selector, which all must hold; none if it does not narrow.
+    /// The requirements of the field selector, all of which must hold. Empty if the request has no field selector
+    /// or nothing of it parses.
     pub fn field_requirements(&self) -> &'a [FieldRequirement] {
         self.field_selector.map_or(&[], |selector| &selector.requirements)
     }
 
-    /// The requirements of the label selector, which all must hold; none if it does not narrow.
+    /// The requirements of the label selector, all of which must hold. Empty if the request has no label selector
+    /// or nothing of it parses.
     pub fn label_requirements(&self) -> &'a [LabelRequirement] {
         self.label_selector.map_or(&[], |selector| &selector.requirements)
     }

@@ -23,16 +23,16 @@ pub struct RequestInfo {
     pub path: String,
     /// The API verb of a resource request, or the lower-case HTTP method of any other.
     pub verb: Cow<'static, str>,
-    /// The first segment of a path below an API prefix, `api` or `apis`; otherwise empty.
+    /// The first segment of the path, `api` or `apis`, if at least two segments follow it; otherwise empty.
     pub api_prefix: &'static str,
-    /// The path_segments of a resource request; `None` for any other request.
+    /// The parts of a resource request; `None` for any other request.
     pub resource: Option<ResourceInfo>,
     /// The path had a form of the oldest API and was rewritten before it was classified.
     /// Kubernetes would read such a path literally.
     pub is_legacy_path: bool,
 }
 
-/// The path_segments of a resource request, from its path and query. Absent path_segments are empty.
+/// The parts of a resource request, from its path and query. Absent parts are empty.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ResourceInfo {
     /// The API group; empty for the core group.
@@ -148,7 +148,7 @@ impl ResourceInfo {
     /// The segments of the path from the resource on: the resource, the name, the subresource,
     /// and whatever follows. Empty if the request was not classified.
     pub fn path_segments(&self) -> impl Iterator<Item = &str> {
-        // A path never ends in an empty segment, so an empty resource without a path_after_resource is none.
+        // A path never ends in an empty segment, so an empty resource without further segments is none.
         let is_classified = !self.resource.is_empty() || self.path_after_resource.is_some();
         let resource = is_classified.then_some(self.resource.as_str());
         let path_after_resource = self

@@ -131,7 +131,9 @@ impl<'s, 'a> Evaluator<'s, 'a> {
     pub(crate) fn evaluate_bool(&mut self, expr: &'a CompiledExpr) -> Result<bool, EvalError> {
         match expr {
             CompiledExpr::FastPath(fast_path) => {
-                match fast_path.try_evaluate(record_variable_lookup(self.variables), self.slots) {
+                let variables = self.variables;
+                let find_record = |index| find_record_variable(variables, index);
+                match fast_path.try_evaluate(find_record, self.slots) {
                     Some((outcome, cost)) => self.charge_cost(cost).map(|()| outcome),
                     None => self.evaluate_bool(&fast_path.general_expr),
                 }
@@ -341,11 +343,13 @@ fn check_value_depth(value: Value<'_>) -> EvalResult<'_> {
     Ok(value)
 }
 
-/// Looks up the records among the variables by index.
-fn record_variable_lookup<'a>(
+/// Returns the variable at an index if it is a record.
+#[inline]
+fn find_record_variable<'a>(
     variables: &'a [Value<'a>],
-) -> impl Fn(usize) -> Option<&'a dyn RecordSource> {
-    |index| match variables.get(index) {
+    index: usize,
+) -> Option<&'a dyn RecordSource> {
+    match variables.get(index) {
         Some(Value::Map(Map::Record(record))) => Some(*record),
         _ => None,
     }

@@ -206,15 +206,15 @@ pub(crate) enum CostFormula {
     ScanResultTwice,
     /// 11 + the size of the result, a new list.
     NewList,
-    /// ceil(min(size 0, size 1) / 10)
+    /// ceil(min(size of argument 0, size of argument 1) / 10)
     ScanShorter,
-    /// ceil((size 0 + size 1) / 10)
+    /// ceil((size of argument 0 + size of argument 1) / 10)
     ScanBoth,
-    /// ceil(size 0 / 10) × ceil(size 1 / 10)
+    /// ceil(size of argument 0 / 10) × ceil(size of argument 1 / 10)
     ScanProduct,
     /// The size of argument 1.
     SizeOfSecond,
-    /// ceil((1 + size 0) / 10) × ceil(size 1 / 4)
+    /// ceil((1 + size of argument 0) / 10) × ceil(size of argument 1 / 4)
     Regex,
     /// A deep traversal of argument 0: a tenth per byte of text rounded down, 1 per other leaf.
     Traverse,

@@ -6,5 +6,5 @@ mod hook_names;
 mod node_rules;
 
 pub(crate) use authorization_flags::AuthorizationFlags;
-pub(crate) use hook_names::{HookNames, read_hook_names};
+pub(crate) use hook_names::{AuthorizationHookNames, read_authorization_hook_names};
 pub(crate) use node_rules::node_rules;

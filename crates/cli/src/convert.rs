@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 
 use authz_reload::{AuthorizationModes, AuthorizationPlan, ConversionContext, ConvertedConfig};
 
-use crate::authorization_settings::{AuthorizationFlags, HookNames, read_hook_names};
+use crate::authorization_settings::{
+    AuthorizationFlags, AuthorizationHookNames, read_authorization_hook_names,
+};
 use crate::exit::Exit;
 use crate::offline::{LoadFailure, printable};
 use crate::output::ignore_closed_pipe;
@@ -95,9 +97,10 @@ fn convert_flags(args: &Args) -> Result<ConvertedConfig, LoadFailure> {
         }
     };
     let directory = std::env::current_dir().map_err(LoadFailure::from_message)?;
-    let names = read_hook_names(&modes, &directory).map_err(LoadFailure::from_problem)?;
+    let names =
+        read_authorization_hook_names(&modes, &directory).map_err(LoadFailure::from_problem)?;
     let mut converted = convert_modes(&modes, &names, &directory, args.anonymous_auth)?;
-    if let HookNames::Unreadable(error) = names {
+    if let AuthorizationHookNames::Unreadable(error) = names {
         converted.differences.push(format!(
             "The file of the webhook can not be read ({error}); the conversion assumes that it is a \
              kubeconfig with one webhook."
@@ -108,7 +111,7 @@ fn convert_flags(args: &Args) -> Result<ConvertedConfig, LoadFailure> {
 
 fn convert_modes(
     modes: &AuthorizationModes,
-    names: &HookNames,
+    names: &AuthorizationHookNames,
     directory: &Path,
     is_anonymous_enabled: bool,
 ) -> Result<ConvertedConfig, LoadFailure> {

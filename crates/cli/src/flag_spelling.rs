@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(args: &[&str], want: &[&str], n_warnings: usize) {
+    fn assert_replaced(args: &[&str], want: &[&str], n_warnings: usize) {
         let (args, warnings) = replace_underscores(args.iter().map(OsString::from));
         assert_eq!(args, want);
         assert_eq!(warnings.len(), n_warnings, "{warnings:?}");
@@ -48,10 +48,14 @@ mod tests {
 
     #[test]
     fn only_names_of_flags_change() {
-        check(&["--authorization_mode=A_B"], &["--authorization-mode=A_B"], 1);
-        check(&["--authorization_mode", "a_b"], &["--authorization-mode", "a_b"], 1);
-        check(&["--a_b", "--a_b=1", "--c_d"], &["--a-b", "--a-b=1", "--c-d"], 2);
-        check(&["-n", "a_b", "--x", "--", "--a_b"], &["-n", "a_b", "--x", "--", "--a_b"], 0);
-        check(&["-a_b", "--ok=_"], &["-a_b", "--ok=_"], 0);
+        assert_replaced(&["--authorization_mode=A_B"], &["--authorization-mode=A_B"], 1);
+        assert_replaced(&["--authorization_mode", "a_b"], &["--authorization-mode", "a_b"], 1);
+        assert_replaced(&["--a_b", "--a_b=1", "--c_d"], &["--a-b", "--a-b=1", "--c-d"], 2);
+        assert_replaced(
+            &["-n", "a_b", "--x", "--", "--a_b"],
+            &["-n", "a_b", "--x", "--", "--a_b"],
+            0,
+        );
+        assert_replaced(&["-a_b", "--ok=_"], &["-a_b", "--ok=_"], 0);
     }
 }

@@ -137,7 +137,7 @@ impl Route {
     /// Resolves the Service for every connection, so that a change of endpoints takes effect with the next one.
     async fn dial_service(&self, service: &ServiceName) -> Result<TcpStream, Fault> {
         let resolved = match &self.resolver {
-            Some(resolver) => resolver.resolve(service),
+            Some(resolver) => resolver.resolve_service(service),
             None => Ok(HostPort { host: service.dns_name(), port: service.port }),
         };
         let at = resolved.map_err(|error| Fault::new(FaultKind::Dns, error.to_string()))?;

@@ -11,7 +11,7 @@ pub trait ServiceResolver: Send + Sync {
     ///
     /// # Errors
     /// [`ResolveError`] if the Service can not be resolved; its text is shown to the client of the API.
-    fn resolve(&self, service: &ServiceName) -> Result<HostPort, ResolveError>;
+    fn resolve_service(&self, service: &ServiceName) -> Result<HostPort, ResolveError>;
 
     /// Overrides the address of the host of a URL, as a line in `/etc/hosts` would.
     fn override_address(&self, host: &str, port: u16) -> Option<SocketAddr> {

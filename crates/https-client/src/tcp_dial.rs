@@ -155,8 +155,8 @@ mod tests {
 
     const POLICY: AddressPolicy = AddressPolicy { allows_loopback: true };
 
-    /// A19, L7: the check applies to the address that a name leads to, however the name is spelled. A permitted address
-    /// is dialed even if another address of the same name is refused.
+    /// A19 and L7 of `docs/attacks.md`: the resolved address is checked, however the host is spelled. A permitted
+    /// address is dialed even if another address of the same name is refused.
     #[tokio::test]
     async fn a19_the_address_of_a_dial_is_checked() {
         let peer = Peer::start(Answer::json("{}")).unwrap();

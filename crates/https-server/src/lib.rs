@@ -30,7 +30,7 @@ pub use pki::{
 };
 pub use request_body::{CollectBodyError, collect_body, discard_body};
 pub use response_body::{Body, BodySender, PeerDisconnected, ResponseBodyError};
-pub use serve::{ConnectionFault, ReportFault, Responder, serve, serve_with_responder};
+pub use serve::{ConnectionFault, ReportFault, ResponseSender, serve, serve_with_response_sender};
 pub use shutdown::{DrainPlan, DrainResult, Shutdown, ShutdownPhase, WatchRegistration};
 pub use tls::{ReloadingCertificate, TlsError, tls_server_config};
 pub use watched_files::{FileReadError, WatchedFiles};

@@ -111,27 +111,27 @@ pub async fn serve<T, S, F>(
     S: Fn(Request<Incoming>, Arc<Connection<T>>) -> F + Send + Sync + 'static,
     F: Future<Output = Response<Body>> + Send + 'static,
 {
-    let service = move |request, connection, responder: Responder| {
+    let service = move |request, connection, response_sender: ResponseSender| {
         let answering = service(request, connection);
-        async move { responder.respond(answering.await) }
+        async move { response_sender.respond(answering.await) }
     };
-    serve_with_responder(listener, limits, shutdown, report, service).await;
+    serve_with_response_sender(listener, limits, shutdown, report, service).await;
 }
 
 /// Sends the response to one request. If the service drops it unused, it has panicked, and the peer
 /// gets 500.
 #[derive(Debug)]
-pub struct Responder(oneshot::Sender<Response<Body>>);
+pub struct ResponseSender(oneshot::Sender<Response<Body>>);
 
-impl Responder {
+impl ResponseSender {
     /// Sends the response. It is dropped if the peer is gone.
     pub fn respond(self, response: Response<Body>) {
         drop(self.0.send(response));
     }
 }
 
-/// The same as [`serve`] for a service that may respond before it has ended.
-pub async fn serve_with_responder<T, S, F>(
+/// Like [`serve`], but the service sends its response through a [`ResponseSender`] and may continue to run after that.
+pub async fn serve_with_response_sender<T, S, F>(
     listener: Listener,
     limits: Limits,
     shutdown: Shutdown,
@@ -139,7 +139,7 @@ pub async fn serve_with_responder<T, S, F>(
     service: S,
 ) where
     T: Send + Sync + 'static,
-    S: Fn(Request<Incoming>, Arc<Connection<T>>, Responder) -> F + Send + Sync + 'static,
+    S: Fn(Request<Incoming>, Arc<Connection<T>>, ResponseSender) -> F + Send + Sync + 'static,
     F: Future<Output = ()> + Send + 'static,
 {
     let Listener { socket, address: _, tls } = listener;
@@ -215,7 +215,7 @@ impl<S> ConnectionServer<S> {
         open: Arc<OpenConnectionGuard>,
     ) where
         T: Send + Sync + 'static,
-        S: Fn(Request<Incoming>, Arc<Connection<T>>, Responder) -> F + Send + Sync + 'static,
+        S: Fn(Request<Incoming>, Arc<Connection<T>>, ResponseSender) -> F + Send + Sync + 'static,
         F: Future<Output = ()> + Send + 'static,
     {
         if let Err(error) = configure_socket(&stream, &self.limits) {
@@ -253,7 +253,7 @@ impl<S> ConnectionServer<S> {
         open: Arc<OpenConnectionGuard>,
     ) where
         T: Send + Sync + 'static,
-        S: Fn(Request<Incoming>, Arc<Connection<T>>, Responder) -> F + Send + Sync + 'static,
+        S: Fn(Request<Incoming>, Arc<Connection<T>>, ResponseSender) -> F + Send + Sync + 'static,
         F: Future<Output = ()> + Send + 'static,
         I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
@@ -305,7 +305,7 @@ impl<S> ConnectionServer<S> {
         tasks: Arc<Semaphore>,
     ) -> Response<Body>
     where
-        S: Fn(Request<Incoming>, Arc<Connection<T>>, Responder) -> F,
+        S: Fn(Request<Incoming>, Arc<Connection<T>>, ResponseSender) -> F,
         F: Future<Output = ()> + Send + 'static,
     {
         let active = connection.activity.begin_request();
@@ -316,7 +316,8 @@ impl<S> ConnectionServer<S> {
         } else {
             let permit = tasks.acquire_owned().await;
             let (sender, answer) = oneshot::channel();
-            let answering = (self.service)(request, Arc::clone(&connection), Responder(sender));
+            let answering =
+                (self.service)(request, Arc::clone(&connection), ResponseSender(sender));
             tokio::spawn(async move {
                 answering.await;
                 drop((permit, open));

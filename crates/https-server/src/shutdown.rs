@@ -93,7 +93,7 @@ impl Shutdown {
     }
 
     /// Moves to a later phase. Moving to an earlier one does nothing.
-    pub fn advance_to(&self, phase: ShutdownPhase) {
+    pub fn advance_to_phase(&self, phase: ShutdownPhase) {
         self.0.phase.send_if_modified(|current| {
             let is_later = phase > *current;
             *current = phase.max(*current);
@@ -149,11 +149,11 @@ impl Shutdown {
     /// Moves through all phases. After the watches have been told to end, active requests have
     /// `request_timeout` to end; the remaining connections are dropped.
     pub async fn drain(&self, plan: DrainPlan) -> DrainResult {
-        self.advance_to(ShutdownPhase::Unready);
+        self.advance_to_phase(ShutdownPhase::Unready);
         sleep(plan.delay).await;
-        self.advance_to(ShutdownPhase::Refusing);
+        self.advance_to_phase(ShutdownPhase::Refusing);
         self.end_watches(plan.watch_grace).await;
-        self.advance_to(ShutdownPhase::Closing);
+        self.advance_to_phase(ShutdownPhase::Closing);
         let mut connections = self.0.n_connections.subscribe();
         let deadline = Instant::now() + plan.request_timeout;
         let drained = match tokio::time::timeout_at(
@@ -165,7 +165,7 @@ impl Shutdown {
             Ok(_) => DrainResult::Clean,
             Err(_) => DrainResult::Dropped(self.n_connections()),
         };
-        self.advance_to(ShutdownPhase::Dropping);
+        self.advance_to_phase(ShutdownPhase::Dropping);
         // Dropping is immediate; the timeout guards against a task that never yields.
         let _ = timeout(Duration::from_secs(1), connections.wait_for(|open| *open == 0)).await;
         drained
@@ -216,8 +216,8 @@ mod tests {
     #[test]
     fn phases_never_move_back() {
         let shutdown = Shutdown::new();
-        shutdown.advance_to(ShutdownPhase::Closing);
-        shutdown.advance_to(ShutdownPhase::Unready);
+        shutdown.advance_to_phase(ShutdownPhase::Closing);
+        shutdown.advance_to_phase(ShutdownPhase::Unready);
         assert_eq!(shutdown.phase(), ShutdownPhase::Closing);
     }
 

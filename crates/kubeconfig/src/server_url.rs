@@ -36,11 +36,12 @@ pub(crate) enum ServerUrlError {
 }
 
 impl ServerUrl {
-    /// Parses a URL, or a host with or without a port, which means plain HTTP.
+    /// Parses a URL with the scheme `http` or `https`. A host without a scheme, with or without a port, means
+    /// plain HTTP.
     ///
     /// # Errors
     ///
-    /// The text is not a URL. The error shows neither user name nor password.
+    /// The text is not a URL, or has another scheme. The error shows neither user name nor password.
     pub(crate) fn parse(server: &str) -> Result<Self, ServerUrlError> {
         let refused = || {
             let quoted_server = go_compat::quote(&url_without_userinfo(server));

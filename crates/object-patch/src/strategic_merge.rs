@@ -38,18 +38,18 @@ pub fn strategic_merge_patch(
     let Value::Object(patch) = patch else {
         return Err(PatchError::Shape("a strategic merge patch is an object"));
     };
-    StrategicMerge { schema, path: Vec::new() }.merge_object(&mut tree, patch)?;
+    StrategicMerger { schema, path: Vec::new() }.merge_object(&mut tree, patch)?;
     Ok(tree)
 }
 
 /// The state while a patch is merged.
-struct StrategicMerge<'s> {
+struct StrategicMerger<'s> {
     schema: &'s StrategicMergeSchema,
     /// The path of the current object or list, without list indices.
     path: Vec<String>,
 }
 
-impl StrategicMerge<'_> {
+impl StrategicMerger<'_> {
     /// Merges an object.
     ///
     /// 1. `$patch` replaces or empties it, and nothing else applies.

@@ -55,7 +55,8 @@ enum Node<K, V> {
 
 #[derive(Clone)]
 struct Entry<K, V> {
-    /// A lookup compares the hash before the key, so it reads at most one key.
+    /// The hash of the key. A lookup compares it before the key, so that it reads no other key unless two
+    /// hashes collide.
     hash: u64,
     key: K,
     value: V,
@@ -74,7 +75,7 @@ impl<K, V> Map<K, V> {
 
     /// Iterates over all entries in unspecified order.
     pub fn iter(&self) -> Iter<'_, K, V> {
-        Iter { nodes: vec![&self.root], entries: [].iter() }
+        Iter { pending_nodes: vec![&self.root], entries: [].iter() }
     }
 
     /// Iterates over all values in unspecified order.
@@ -314,7 +315,7 @@ fn digit(digits: u64) -> usize {
 
 /// The entries of a [`Map`].
 pub struct Iter<'a, K, V> {
-    nodes: Vec<&'a Node<K, V>>,
+    pending_nodes: Vec<&'a Node<K, V>>,
     entries: std::slice::Iter<'a, Entry<K, V>>,
 }
 
@@ -326,8 +327,8 @@ impl<'a, K, V> Iterator for Iter<'a, K, V> {
             if let Some(Entry { key, value, .. }) = self.entries.next() {
                 return Some((key, value));
             }
-            match self.nodes.pop()? {
-                Node::Branch(children) => self.nodes.extend(children.iter()),
+            match self.pending_nodes.pop()? {
+                Node::Branch(children) => self.pending_nodes.extend(children.iter()),
                 Node::Leaf(entries) => self.entries = entries.iter(),
             }
         }

@@ -42,7 +42,8 @@ pub(crate) use config_revision::{CONFIG_REVISION_PATH, config_revision_key};
 pub(crate) use configuration_polling::{PolledConfiguration, PolledConfigurationSlot};
 pub(crate) use configured_hooks::{ConfigurationChange, configuration_kind_at};
 pub(crate) use freshness::{
-    FreshnessRequirement, confirm_configuration, establish_freshness, is_admission_configuration,
+    ConfigurationFreshnessRequirement, confirm_configuration, establish_freshness,
+    is_admission_configuration,
 };
 pub(crate) use freshness_barrier::FreshnessBarrier;
 pub(crate) use freshness_error::FreshnessError;

@@ -6,10 +6,11 @@
 //! 3. [`initialization_tracker`] tracks the object from then on, even if the client has gone, and removes
 //!    initializers that do not act in time.
 //! 4. [`uninitialized_visibility`] hides the object from clients that do not ask for uninitialized objects.
-//! 5. [`waiting_objects`] counts such objects, and [`waiting_object_sweep`] deletes those that an
+//! 5. [`waiting_objects`] counts such objects, and [`abandoned_object_sweep`] deletes those that an
 //!    initializer marked as failed, if the server that should have done that is gone.
 //! 6. [`read_repair`] repairs the object when a client reads it, if the server that tracked it is gone.
 
+mod abandoned_object_sweep;
 mod assign_initializers;
 mod failed_objects;
 mod initialization_tracker;
@@ -17,10 +18,10 @@ mod initialization_wait;
 mod object_watchers;
 mod read_repair;
 mod uninitialized_visibility;
-mod waiting_object_sweep;
 mod waiting_object_writes;
 mod waiting_objects;
 
+pub(crate) use abandoned_object_sweep::sweep_abandoned_objects;
 pub(crate) use assign_initializers::{
     assign_initializers, check_initializer_update, normalize_initializers_after_hooks,
 };
@@ -36,5 +37,4 @@ pub(crate) use uninitialized_visibility::{
     UNINITIALIZED_PATH, has_no_hidden_objects, is_stored_initialized, is_stored_uninitialized,
     snapshot_has_no_hidden_objects, visibility_filter,
 };
-pub(crate) use waiting_object_sweep::sweep_waiting_objects;
 pub(crate) use waiting_objects::{WAITING_PATH, WaitingObjects};

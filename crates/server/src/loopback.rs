@@ -65,9 +65,9 @@ impl ServerState {
         object: ObjectRef<'_>,
     ) -> Result<VersionedObject, Status> {
         let (request, mut audit) = self.authorize_loopback(Verb::Get, object).await?;
-        let route = audit.record_failure(request.route())?;
+        let route = audit.audit_failure(request.route())?;
         let result = get(&request.request_context(self, &route)).await;
-        audit.record_result(200, result, &[])
+        audit.audit_result(200, result, &[])
     }
 
     /// Creates an object in the collection that the reference names.
@@ -77,7 +77,7 @@ impl ServerState {
         tree: Tree,
     ) -> Result<VersionedObject, Status> {
         let (request, mut audit) = self.authorize_loopback(Verb::Create, collection).await?;
-        let route = audit.record_failure(request.route())?;
+        let route = audit.audit_failure(request.route())?;
         let ctx = request.request_context(self, &route);
         let tree = with_type_meta(&route.resource, tree);
         let mut report = RequestReport::default();
@@ -85,7 +85,7 @@ impl ServerState {
             Ok(written) => wait_for_initializers(&ctx, written).await,
             Err(status) => Err(status),
         };
-        audit.record_result(201, result.map(|written| written.object), &report.hook_reports)
+        audit.audit_result(201, result.map(|written| written.object), &report.hook_reports)
     }
 
     /// Replaces an object, or the subresource that the reference names.
@@ -95,7 +95,7 @@ impl ServerState {
         tree: Tree,
     ) -> Result<VersionedObject, Status> {
         let (request, mut audit) = self.authorize_loopback(Verb::Update, object).await?;
-        let route = audit.record_failure(request.route())?;
+        let route = audit.audit_failure(request.route())?;
         let ctx = request.request_context(self, &route);
         let tree = with_type_meta(&route.resource, tree);
         let mut report = RequestReport::default();
@@ -103,7 +103,7 @@ impl ServerState {
             Ok(written) => wait_for_initializers(&ctx, written).await,
             Err(status) => Err(status),
         };
-        audit.record_result(200, result.map(|written| written.object), &report.hook_reports)
+        audit.audit_result(200, result.map(|written| written.object), &report.hook_reports)
     }
 
     /// Deletes an object as the server's own user.
@@ -113,10 +113,10 @@ impl ServerState {
         options: &DeleteOptions,
     ) -> Result<DeleteResult, Status> {
         let (request, mut audit) = self.authorize_loopback(Verb::Delete, object).await?;
-        let route = audit.record_failure(request.route())?;
+        let route = audit.audit_failure(request.route())?;
         let mut report = RequestReport::default();
         let result = delete(&request.request_context(self, &route), options, &mut report).await;
-        audit.record_result(200, result, &report.hook_reports)
+        audit.audit_result(200, result, &report.hook_reports)
     }
 
     /// Records a write that the server makes directly to the store, without admission, and the reason.
@@ -144,7 +144,7 @@ impl ServerState {
             event.annotate_decision(&decision);
         }
         let forbidden = |_| Status::internal(&format!("the server may not: {}", decision.reason));
-        let authorized = audit.record_failure(authorized.map_err(forbidden))?;
+        let authorized = audit.audit_failure(authorized.map_err(forbidden))?;
         let (query, write_progress) = (Query::default(), WriteProgress::default());
         Ok((LoopbackRequest { authorized, query, write_progress }, audit))
     }
@@ -190,7 +190,7 @@ impl LoopbackRequest {
 
 impl LoopbackAuditEvent<'_> {
     /// Records the status of a step that failed, and passes the result on.
-    fn record_failure<T>(&mut self, result: Result<T, Status>) -> Result<T, Status> {
+    fn audit_failure<T>(&mut self, result: Result<T, Status>) -> Result<T, Status> {
         if let (Some(event), Err(status)) = (&mut self.event, &result) {
             event.set_response_status(status.code, serde_json::to_value(status).ok().as_ref());
         }
@@ -198,7 +198,7 @@ impl LoopbackAuditEvent<'_> {
     }
 
     /// Records the result of the request and the reports of its hooks.
-    fn record_result<T>(
+    fn audit_result<T>(
         &mut self,
         code: u16,
         result: Result<T, Status>,
@@ -210,7 +210,7 @@ impl LoopbackAuditEvent<'_> {
                 event.set_response_status(code, None);
             }
         }
-        self.record_failure(result)
+        self.audit_failure(result)
     }
 }
 

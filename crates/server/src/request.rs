@@ -25,7 +25,7 @@ use authz::{RequestInfo, User};
 use http::header::HeaderMap;
 use http::request::Parts;
 use http::{Request, Response};
-use https_server::{Body, Connection, InFlightPermit, RequestKind, Responder, ShutdownPhase};
+use https_server::{Body, Connection, InFlightPermit, RequestKind, ResponseSender, ShutdownPhase};
 use hyper::body::{Body as _, Incoming};
 use jiff::Timestamp;
 
@@ -76,13 +76,13 @@ pub(crate) async fn handle_request(
     server: Arc<ServerState>,
     request: Request<Incoming>,
     connection: Arc<Connection<CertificateIdentity>>,
-    responder: Responder,
+    response_sender: ResponseSender,
 ) {
     let (mut parts, body) = request.into_parts();
     let audit_id = server.audit_id_generator.id_for_request(&parts.headers);
     let record = RequestRecord::new(&parts, connection.peer, audit_id.clone());
     let mut record = AuditRecordGuard::new(&server, record);
-    let mut slot = ResponseSlot::new(responder, audit_id);
+    let mut slot = ResponseSlot::new(response_sender, audit_id);
     let now = Timestamp::now();
     let mut body = Some(body);
     let processing =

@@ -1,4 +1,4 @@
-//! Creates that store nothing: access reviews, token reviews and token requests.
+//! Create requests that store nothing: access reviews, token reviews and token requests.
 
 use api_object::{Status, Tree};
 use authn::{LookupError, ReferencedKind, TokenRequest, TokenRequestSettings};
@@ -11,8 +11,8 @@ use std::sync::Arc;
 use store::{At, Key};
 
 use crate::admission::{
-    FreshnessRequirement, WriteAttempt, WriteRequest, admit_mutating, admit_without_storing,
-    establish_freshness,
+    ConfigurationFreshnessRequirement, WriteAttempt, WriteRequest, admit_mutating,
+    admit_without_storing, establish_freshness,
 };
 use crate::error_status::IntoStatus;
 use crate::initializers::is_stored_uninitialized;
@@ -110,7 +110,7 @@ pub(crate) async fn issue_token(
     let options = request.query().write_options("CreateOptions")?;
     let write = WriteRequest::create_subresource("token", ctx.name, options, request.query());
     // No transaction could verify an assumed configuration.
-    let mut attempt = WriteAttempt::new(FreshnessRequirement::MustConfirm);
+    let mut attempt = WriteAttempt::new(ConfigurationFreshnessRequirement::MustConfirm);
     let issued = admit_and_issue_token(ctx, &mut attempt, &write, tree, request.now()).await;
     attempt.report_only_attempt(report);
     Ok(Reply::Tree { code: 201, tree: issued? })

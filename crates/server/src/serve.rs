@@ -34,7 +34,7 @@ use crate::cluster_snapshot::ClusterSnapshot;
 use crate::decodable_versions::DecodableVersions;
 use crate::health::Readiness;
 use crate::initializers::{
-    InitializationTracker, UninitializedGetMode, run_initialization_jobs, sweep_waiting_objects,
+    InitializationTracker, UninitializedGetMode, run_initialization_jobs, sweep_abandoned_objects,
 };
 use crate::log::Log;
 use crate::loopback::loopback_user;
@@ -272,7 +272,7 @@ impl Server {
         loop_tasks.spawn(boxed(Arc::clone(&server).write_heartbeats()));
         loop_tasks.spawn(boxed(Arc::clone(&server).report_configured_hooks()));
         loop_tasks.spawn(boxed(run_initialization_jobs(Arc::clone(&server), jobs)));
-        loop_tasks.spawn(boxed(sweep_waiting_objects(Arc::clone(&server))));
+        loop_tasks.spawn(boxed(sweep_abandoned_objects(Arc::clone(&server))));
         loop_tasks
             .spawn(boxed(reload_ca_files_periodically(Arc::clone(&server), options.ca_files)));
         loop_tasks.spawn(boxed(loops::store_aggregated_roles(Arc::clone(&server), stale_roles)));
@@ -292,8 +292,8 @@ impl Server {
         let mut connection_tasks = JoinSet::new();
         let service = {
             let server = Arc::clone(&server);
-            move |request, connection, responder| {
-                request::handle_request(Arc::clone(&server), request, connection, responder)
+            move |request, connection, response_sender| {
+                request::handle_request(Arc::clone(&server), request, connection, response_sender)
             }
         };
         let report = {
@@ -302,7 +302,7 @@ impl Server {
                 log.write(crate::log::LogLevel::Debug, "connection", &[("why", trouble)]);
             })
         };
-        connection_tasks.spawn(https_server::serve_with_responder(
+        connection_tasks.spawn(https_server::serve_with_response_sender(
             listener,
             options.connection_limits,
             server.shutdown.clone(),

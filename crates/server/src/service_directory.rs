@@ -144,7 +144,8 @@ impl ServiceDirectory {
         Ok(())
     }
 
-    fn resolve_service(
+    /// Resolves a service to its cluster IP or to one of its endpoints, as the routing of the server says.
+    fn resolve_by_routing(
         &self,
         service_tables: &ServiceTables,
         service: &ServiceName,
@@ -179,7 +180,7 @@ impl ClusterServices for ServiceDirectory {
 }
 
 impl ServiceResolver for ServiceDirectory {
-    fn resolve(&self, service: &ServiceName) -> Result<HostPort, ResolveError> {
+    fn resolve_service(&self, service: &ServiceName) -> Result<HostPort, ResolveError> {
         if (service.namespace.as_str(), service.name.as_str(), service.port)
             == ("default", "kubernetes", 443)
             && let Some(address) = self.server_address.get()
@@ -187,7 +188,7 @@ impl ServiceResolver for ServiceDirectory {
             return Ok(HostPort { host: address.ip().to_string(), port: address.port() });
         }
         let service_tables = self.service_tables.read().unwrap_or_else(PoisonError::into_inner);
-        Ok(self.resolve_service(&service_tables, service)?)
+        Ok(self.resolve_by_routing(&service_tables, service)?)
     }
 }
 

@@ -1,7 +1,7 @@
 //! The changes since the compaction floor, oldest first, as a copy-on-write list.
 //!
-//! Watches read it, and reads of old states undo it. It consists of immutable chunks and a tail that the
-//! next batch of writes copies. The oldest chunks can be moved to files.
+//! Watches read the changes. A read of an old state undoes the later changes. The list consists of immutable
+//! chunks and a tail, which the next batch of writes copies. The oldest chunks can be moved to files.
 
 use std::io;
 use std::sync::Arc;

@@ -24,7 +24,7 @@ use crate::history_pager::HistoryPager;
 use crate::log_file::LogFile;
 use crate::options::{Options, REVISION_GAP, SyncMode};
 use crate::record::{Record, RecordError, RecordReader};
-use crate::retention::HistoryRetention;
+use crate::retention::is_history_over_limit;
 use crate::snapshot;
 use crate::store_files::{self, StoreFiles, io_error};
 use crate::store_state::StoreState;
@@ -207,7 +207,7 @@ impl LogReplay<'_> {
         self.accounting.record_new_changes(self.state);
         self.accounting.commit(self.state.floor);
         let limits = &self.options.limits;
-        if HistoryRetention::is_over_limit(limits, self.state, &self.accounting)
+        if is_history_over_limit(limits, self.state, &self.accounting)
             && let Some(floor) = self.accounting.floor_for_bytes(limits.history_bytes_max)
         {
             self.compact(floor);

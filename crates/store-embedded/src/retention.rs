@@ -24,25 +24,25 @@ pub(crate) struct SpacePressure {
     pub(crate) is_memory_short: bool,
 }
 
+/// Reports whether the history must be compacted before the next tick. The slack avoids a compaction
+/// record after every batch.
+pub(crate) fn is_history_over_limit(
+    limits: &Limits,
+    state: &StoreState,
+    accounting: &UsageAccounting,
+) -> bool {
+    let with_slack = |max: u64| max.saturating_add(max / 8);
+    state.history.len() as u64 > with_slack(limits.history_revisions_max)
+        || accounting.history_bytes() > with_slack(limits.history_bytes_max)
+}
+
 /// Samples of (time, revision), oldest first, from which the age of a revision is known.
 #[derive(Debug, Default)]
-pub(crate) struct HistoryRetention {
+pub(crate) struct RevisionAges {
     revision_samples: VecDeque<(u64, Revision)>,
 }
 
-impl HistoryRetention {
-    /// Reports whether the history must be compacted before the next tick. The slack avoids a compaction
-    /// record after every batch.
-    pub(crate) fn is_over_limit(
-        limits: &Limits,
-        state: &StoreState,
-        accounting: &UsageAccounting,
-    ) -> bool {
-        let with_slack = |max: u64| max.saturating_add(max / 8);
-        state.history.len() as u64 > with_slack(limits.history_revisions_max)
-            || accounting.history_bytes() > with_slack(limits.history_bytes_max)
-    }
-
+impl RevisionAges {
     /// Returns the floor that the limits require. It may be lower than the current floor.
     ///
     /// 1. Old states are dropped, except the newest of them up to a number and a size.

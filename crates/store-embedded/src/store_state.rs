@@ -133,7 +133,7 @@ impl StoreState {
         let n_wanted = request.limit.map_or(n_all, |limit| limit.get().min(n_all));
         let mut items = Vec::with_capacity(n_wanted);
         let versions = self
-            .iter_versions(start, &old_versions)
+            .iter_old_state(start, &old_versions)
             .filter(|version| skipped.is_none_or(|skipped| version.key.as_str() != skipped));
         items.extend(versions.take(n_wanted).map(|version| version.to_item()));
         let remaining = (n_all - items.len()) as u64;
@@ -150,7 +150,7 @@ impl StoreState {
             record_old_version(&mut old_versions, change, |_| true);
             true
         })?;
-        self.iter_versions("", &old_versions).try_for_each(|version| visit(version))
+        self.iter_old_state("", &old_versions).try_for_each(|version| visit(version))
     }
 
     /// Counts the keys of an older state in a range.
@@ -178,7 +178,11 @@ impl StoreState {
         n - usize::from(n_skipped)
     }
 
-    fn iter_versions<'a>(&'a self, start: &str, old_versions: &'a OldVersions) -> OldStateIter<'a> {
+    fn iter_old_state<'a>(
+        &'a self,
+        start: &str,
+        old_versions: &'a OldVersions,
+    ) -> OldStateIter<'a> {
         let tree = self.tree.iter_from(start).peekable();
         OldStateIter { tree, old_versions: old_versions.iter().peekable() }
     }

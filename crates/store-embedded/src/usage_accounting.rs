@@ -20,7 +20,7 @@ const SEGMENT_BYTES_MAX: u64 = 4 * 1024 * 1024;
 #[derive(Debug, Default)]
 struct BytesByTenant {
     total_bytes: u64,
-    by_tenant: HashMap<Arc<str>, u64, foldhash::fast::RandomState>,
+    bytes_by_tenant: HashMap<Arc<str>, u64, foldhash::fast::RandomState>,
 }
 
 /// A change that is not committed yet.
@@ -40,15 +40,15 @@ struct HistorySegment {
     last_revision: Revision,
     n_changes: usize,
     bytes: u64,
-    by_tenant: Vec<(Arc<str>, u64)>,
+    bytes_by_tenant: Vec<(Arc<str>, u64)>,
 }
 
 /// The byte counts of the store, kept by the writer.
 #[derive(Debug)]
 pub(crate) struct UsageAccounting {
     tenant_of: TenantResolver,
-    live_by_tenant: BytesByTenant,
-    history_by_tenant: BytesByTenant,
+    live_bytes_by_tenant: BytesByTenant,
+    history_bytes_by_tenant: BytesByTenant,
     segments: VecDeque<HistorySegment>,
     /// Changes of the current batch, which is not durable yet.
     pending_changes: Vec<PendingChange>,
@@ -68,44 +68,46 @@ fn accounted_bytes(version: Option<&Arc<Version>>) -> u64 {
 impl BytesByTenant {
     fn add(&mut self, tenant: &Arc<str>, bytes: u64) {
         self.total_bytes = self.total_bytes.saturating_add(bytes);
-        let own = self.by_tenant.entry(tenant.clone()).or_default();
+        let own = self.bytes_by_tenant.entry(tenant.clone()).or_default();
         *own = own.saturating_add(bytes);
     }
 
     fn subtract(&mut self, tenant: &Arc<str>, bytes: u64) {
         self.total_bytes = self.total_bytes.saturating_sub(bytes);
-        if let Some(own) = self.by_tenant.get_mut(tenant) {
+        if let Some(own) = self.bytes_by_tenant.get_mut(tenant) {
             *own = own.saturating_sub(bytes);
             if *own == 0 {
-                self.by_tenant.remove(tenant);
+                self.bytes_by_tenant.remove(tenant);
             }
         }
     }
 
     fn bytes_of_tenant(&self, tenant: &str) -> u64 {
-        self.by_tenant.get(tenant).copied().unwrap_or(0)
+        self.bytes_by_tenant.get(tenant).copied().unwrap_or(0)
     }
 
     /// Returns the shared name of a tenant, so that its changes do not copy it.
     fn intern_tenant(&self, tenant: &str) -> Arc<str> {
-        self.by_tenant.get_key_value(tenant).map_or_else(|| tenant.into(), |(name, _)| name.clone())
+        self.bytes_by_tenant
+            .get_key_value(tenant)
+            .map_or_else(|| tenant.into(), |(name, _)| name.clone())
     }
 }
 
 impl UsageAccounting {
     /// Counts a state that has no history yet.
     pub(crate) fn new(tenant_of: TenantResolver, state: &StoreState) -> Self {
-        let mut live_by_tenant = BytesByTenant::default();
+        let mut live_bytes_by_tenant = BytesByTenant::default();
         for version in state.tree.iter_from("") {
-            let tenant = live_by_tenant.intern_tenant(tenant_of.tenant_of_key(&version.key));
-            live_by_tenant.add(&tenant, accounted_bytes(Some(version)));
+            let tenant = live_bytes_by_tenant.intern_tenant(tenant_of.tenant_of_key(&version.key));
+            live_bytes_by_tenant.add(&tenant, accounted_bytes(Some(version)));
         }
-        let history_by_tenant = BytesByTenant::default();
+        let history_bytes_by_tenant = BytesByTenant::default();
         let (segments, pending_changes) = (VecDeque::new(), Vec::new());
         Self {
             tenant_of,
-            live_by_tenant,
-            history_by_tenant,
+            live_bytes_by_tenant,
+            history_bytes_by_tenant,
             segments,
             pending_changes,
             recorded_through: state.revision,
@@ -113,11 +115,11 @@ impl UsageAccounting {
     }
 
     pub(crate) fn live_bytes(&self) -> u64 {
-        self.live_by_tenant.total_bytes
+        self.live_bytes_by_tenant.total_bytes
     }
 
     pub(crate) fn history_bytes(&self) -> u64 {
-        self.history_by_tenant.total_bytes
+        self.history_bytes_by_tenant.total_bytes
     }
 
     /// The tenant of a key, with its bytes in the current versions and in the history.
@@ -125,8 +127,8 @@ impl UsageAccounting {
         let tenant = self.tenant_of.tenant_of_key(key);
         (
             tenant,
-            self.live_by_tenant.bytes_of_tenant(tenant),
-            self.history_by_tenant.bytes_of_tenant(tenant),
+            self.live_bytes_by_tenant.bytes_of_tenant(tenant),
+            self.history_bytes_by_tenant.bytes_of_tenant(tenant),
         )
     }
 
@@ -149,14 +151,14 @@ impl UsageAccounting {
             return;
         };
         let text = self.tenant_of.tenant_of_key(&version.key);
-        let tenant = self.live_by_tenant.intern_tenant(text);
+        let tenant = self.live_bytes_by_tenant.intern_tenant(text);
         let (added_bytes, replaced_bytes) = (
             accounted_bytes(change.new_version.as_ref()),
             accounted_bytes(change.old_version.as_ref()),
         );
-        self.live_by_tenant.add(&tenant, added_bytes);
-        self.live_by_tenant.subtract(&tenant, replaced_bytes);
-        self.history_by_tenant.add(&tenant, added_bytes + replaced_bytes);
+        self.live_bytes_by_tenant.add(&tenant, added_bytes);
+        self.live_bytes_by_tenant.subtract(&tenant, replaced_bytes);
+        self.history_bytes_by_tenant.add(&tenant, added_bytes + replaced_bytes);
         self.pending_changes.push(PendingChange {
             revision: change.revision,
             tenant,
@@ -184,8 +186,8 @@ impl UsageAccounting {
         while let Some(segment) =
             self.segments.pop_front_if(|segment| segment.last_revision <= floor)
         {
-            for (tenant, bytes) in &segment.by_tenant {
-                self.history_by_tenant.subtract(tenant, *bytes);
+            for (tenant, bytes) in &segment.bytes_by_tenant {
+                self.history_bytes_by_tenant.subtract(tenant, *bytes);
             }
         }
     }
@@ -196,9 +198,9 @@ impl UsageAccounting {
         for PendingChange { tenant, added_bytes, replaced_bytes, .. } in
             std::mem::take(&mut self.pending_changes).into_iter().rev()
         {
-            self.live_by_tenant.add(&tenant, replaced_bytes);
-            self.live_by_tenant.subtract(&tenant, added_bytes);
-            self.history_by_tenant.subtract(&tenant, added_bytes + replaced_bytes);
+            self.live_bytes_by_tenant.add(&tenant, replaced_bytes);
+            self.live_bytes_by_tenant.subtract(&tenant, added_bytes);
+            self.history_bytes_by_tenant.subtract(&tenant, added_bytes + replaced_bytes);
         }
         self.recorded_through = revision;
     }
@@ -206,7 +208,7 @@ impl UsageAccounting {
     /// The lowest floor that keeps at most `bytes_max` bytes of history, in whole segments; `None` if all of
     /// it may stay.
     pub(crate) fn floor_for_bytes(&self, bytes_max: u64) -> Option<Revision> {
-        let mut excess = self.history_by_tenant.total_bytes.saturating_sub(bytes_max);
+        let mut excess = self.history_bytes_by_tenant.total_bytes.saturating_sub(bytes_max);
         let mut floor = None;
         for segment in &self.segments {
             if excess == 0 {
@@ -225,9 +227,9 @@ impl HistorySegment {
         self.last_revision = change.revision;
         self.n_changes += 1;
         self.bytes += bytes;
-        match self.by_tenant.iter_mut().find(|(tenant, _)| *tenant == change.tenant) {
+        match self.bytes_by_tenant.iter_mut().find(|(tenant, _)| *tenant == change.tenant) {
             Some((_, own)) => *own += bytes,
-            None => self.by_tenant.push((change.tenant, bytes)),
+            None => self.bytes_by_tenant.push((change.tenant, bytes)),
         }
     }
 }

@@ -73,7 +73,7 @@ impl EmbeddedWatch {
     }
 
     /// Searches a state for events. The position advances only after this returns.
-    async fn search_events(
+    async fn find_next_events(
         &mut self,
         state: &Arc<StoreState>,
     ) -> Result<HistoryEvents, WatchError> {
@@ -115,7 +115,7 @@ impl Watch for EmbeddedWatch {
                     self.is_behind = false;
                     continue;
                 }
-                let found = self.search_events(&state).await?;
+                let found = self.find_next_events(&state).await?;
                 self.is_behind = found.stopped_at.is_some();
                 self.delivered_through = found.stopped_at.unwrap_or(state.revision);
                 if found.events.is_empty() && self.is_behind {

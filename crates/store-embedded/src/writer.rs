@@ -26,7 +26,7 @@ use crate::maintenance_task::{FailedTasks, MaintenanceTask};
 use crate::options::{Options, REVISION_GAP, SyncMode};
 use crate::record::encode_compact;
 use crate::recovery::{RecoveredStore, SealedLog};
-use crate::retention::{HistoryRetention, SpacePressure};
+use crate::retention::{RevisionAges, SpacePressure, is_history_over_limit};
 use crate::space_budget::SpaceBudget;
 use crate::store_state::StoreState;
 use crate::usage_accounting::UsageAccounting;
@@ -59,7 +59,7 @@ pub(crate) struct Writer {
     pub(crate) expiries: BTreeSet<(u64, Key)>,
     pub(crate) accounting: UsageAccounting,
     pub(crate) space_budget: SpaceBudget,
-    pub(crate) retention: HistoryRetention,
+    pub(crate) revision_ages: RevisionAges,
     pub(crate) history_pager: HistoryPager,
     pub(crate) failed_tasks: FailedTasks,
     pub(crate) synced_revision: Revision,
@@ -116,7 +116,7 @@ impl Writer {
             snapshot_bytes,
             checkpoint: None,
             accounting,
-            retention: HistoryRetention::default(),
+            revision_ages: RevisionAges::default(),
             history_pager,
             failed_tasks: FailedTasks::default(),
             batch_wait: BatchWait::default(),
@@ -151,12 +151,7 @@ impl Writer {
                 self.next_tick = Instant::now() + TICK;
                 self.delete_expired(&mut batch, &mut frame);
             }
-            if is_tick
-                || HistoryRetention::is_over_limit(
-                    &self.options.limits,
-                    &self.state,
-                    &self.accounting,
-                )
+            if is_tick || is_history_over_limit(&self.options.limits, &self.state, &self.accounting)
             {
                 self.compact_by_retention(&mut frame);
             }
@@ -243,7 +238,7 @@ impl Writer {
         self.next_tick = Instant::now();
     }
 
-    /// Raises the compaction floor as [`HistoryRetention`] demands.
+    /// Raises the compaction floor to [`RevisionAges::target_floor`].
     fn compact_by_retention(&mut self, frame: &mut FrameBuffer) {
         let pressure = SpacePressure {
             is_disk_short: self.space_budget.is_disk_short(),
@@ -251,8 +246,13 @@ impl Writer {
                 && self.history_pager.exceeds_memory_limit(&self.state.history),
         };
         let (limits, now_ms) = (&self.options.limits, self.options.clock.now_ms());
-        let floor =
-            self.retention.target_floor(limits, now_ms, &self.state, &self.accounting, pressure);
+        let floor = self.revision_ages.target_floor(
+            limits,
+            now_ms,
+            &self.state,
+            &self.accounting,
+            pressure,
+        );
         // Refused only for a revision in the future, which this is not.
         self.compact(floor, frame).ok();
     }

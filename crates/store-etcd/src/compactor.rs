@@ -61,8 +61,9 @@ async fn run_compaction_round(
     let txn = TxnRequest::write(Compare::version(key, round.version), put);
     let response: TxnResponse =
         client.call(TXN, &txn).await.map_err(CallError::into_unexpected_error)?;
-    let revision =
-        conversion::to_revision(response.header.as_ref().map_or(0, |header| header.revision));
+    let revision = conversion::revision_from_etcd(
+        response.header.as_ref().map_or(0, |header| header.revision),
+    );
     client.record_revision(revision);
     if !response.succeeded {
         let version = response.current_key_value().map_or(0, |kv| kv.version);

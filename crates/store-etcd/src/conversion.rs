@@ -6,7 +6,7 @@ use store::{Change, Entry, Event, Item, Key, Revision};
 use crate::etcd_messages::{KIND_DELETE, KeyValue, WatchEvent};
 
 /// Converts a revision of etcd, which is signed but never negative.
-pub(crate) fn to_revision(number: i64) -> Revision {
+pub(crate) fn revision_from_etcd(number: i64) -> Revision {
     Revision::new(u64::try_from(number).unwrap_or_default())
 }
 
@@ -15,20 +15,20 @@ pub(crate) fn to_etcd_revision(revision: Revision) -> Option<i64> {
     i64::try_from(revision.number()).ok()
 }
 
-pub(crate) fn to_entry(kv: &KeyValue) -> Entry {
+pub(crate) fn entry_from_etcd(kv: &KeyValue) -> Entry {
     Entry {
         value: kv.value.clone(),
-        mod_rev: to_revision(kv.mod_revision),
-        create_rev: to_revision(kv.create_revision),
+        mod_rev: revision_from_etcd(kv.mod_revision),
+        create_rev: revision_from_etcd(kv.create_revision),
     }
 }
 
 /// Converts a key-value; `None` if its key is not a valid key of this store.
-pub(crate) fn to_item(kv: &KeyValue) -> Option<Item> {
-    Some(Item { key: to_key(&kv.key)?, entry: to_entry(kv) })
+pub(crate) fn item_from_etcd(kv: &KeyValue) -> Option<Item> {
+    Some(Item { key: key_from_etcd(&kv.key)?, entry: entry_from_etcd(kv) })
 }
 
-fn to_key(bytes: &Bytes) -> Option<Key> {
+fn key_from_etcd(bytes: &Bytes) -> Option<Key> {
     Key::new(std::str::from_utf8(bytes).ok()?).ok()
 }
 
@@ -44,31 +44,31 @@ pub(crate) enum ConvertedEvent {
 
 /// Returns the revision of an event.
 pub(crate) fn event_revision(event: &WatchEvent) -> Revision {
-    to_revision(event.kv.as_ref().map_or(0, |kv| kv.mod_revision))
+    revision_from_etcd(event.kv.as_ref().map_or(0, |kv| kv.mod_revision))
 }
 
 /// Converts an event of etcd.
 ///
 /// 1. A delete carries the previous version; the revision of the delete is that of the event.
 /// 2. A put is a create if it created the key, and otherwise an update of the previous version.
-pub(crate) fn convert_event(event: &WatchEvent) -> ConvertedEvent {
+pub(crate) fn event_from_etcd(event: &WatchEvent) -> ConvertedEvent {
     let Some(kv) = &event.kv else { return ConvertedEvent::Foreign };
-    let Some(key) = to_key(&kv.key) else { return ConvertedEvent::Foreign };
-    let prev = event.prev_kv.as_ref().map(to_entry);
+    let Some(key) = key_from_etcd(&kv.key) else { return ConvertedEvent::Foreign };
+    let prev = event.prev_kv.as_ref().map(entry_from_etcd);
     let change = if event.kind == KIND_DELETE {
         match prev {
             Some(prev) => Change::Delete { prev },
             None => return ConvertedEvent::NoPrevious,
         }
     } else if kv.create_revision == kv.mod_revision {
-        Change::Create(to_entry(kv))
+        Change::Create(entry_from_etcd(kv))
     } else {
         match prev {
-            Some(prev) => Change::Update { entry: to_entry(kv), prev },
+            Some(prev) => Change::Update { entry: entry_from_etcd(kv), prev },
             None => return ConvertedEvent::NoPrevious,
         }
     };
-    ConvertedEvent::Event(Event { key, revision: to_revision(kv.mod_revision), change })
+    ConvertedEvent::Event(Event { key, revision: revision_from_etcd(kv.mod_revision), change })
 }
 
 #[cfg(test)]
@@ -84,15 +84,15 @@ mod tests {
     fn an_event_without_its_past_is_not_told() {
         let put = |kv, prev_kv| WatchEvent { kind: 0, kv: Some(kv), prev_kv };
         let delete = |kv, prev_kv| WatchEvent { kind: KIND_DELETE, kv: Some(kv), prev_kv };
-        let change = |event| match convert_event(&event) {
+        let change = |event| match event_from_etcd(&event) {
             ConvertedEvent::Event(Event { change, .. }) => Some(change),
             ConvertedEvent::Foreign | ConvertedEvent::NoPrevious => None,
         };
-        let prev = || to_entry(&kv("/a", 3, 4));
-        let new = to_entry(&kv("/a", 3, 5));
+        let prev = || entry_from_etcd(&kv("/a", 3, 4));
+        let new = entry_from_etcd(&kv("/a", 3, 5));
         assert_eq!(
             change(put(kv("/a", 5, 5), None)),
-            Some(Change::Create(to_entry(&kv("/a", 5, 5))))
+            Some(Change::Create(entry_from_etcd(&kv("/a", 5, 5))))
         );
         assert_eq!(
             change(put(kv("/a", 3, 5), Some(kv("/a", 3, 4)))),
@@ -102,19 +102,19 @@ mod tests {
             change(delete(kv("/a", 0, 5), Some(kv("/a", 3, 4)))),
             Some(Change::Delete { prev: prev() })
         );
-        assert_eq!(convert_event(&put(kv("/a", 3, 5), None)), ConvertedEvent::NoPrevious);
-        assert_eq!(convert_event(&delete(kv("/a", 0, 5), None)), ConvertedEvent::NoPrevious);
+        assert_eq!(event_from_etcd(&put(kv("/a", 3, 5), None)), ConvertedEvent::NoPrevious);
+        assert_eq!(event_from_etcd(&delete(kv("/a", 0, 5), None)), ConvertedEvent::NoPrevious);
     }
 
     #[test]
     fn keys_that_are_not_ours_are_foreign() {
         for key in ["compact_rev_key", "/a/", "/a\0", ""] {
             let event = WatchEvent { kind: 0, kv: Some(kv(key, 5, 5)), prev_kv: None };
-            assert_eq!(convert_event(&event), ConvertedEvent::Foreign, "{key:?}");
-            assert_eq!(to_item(&kv(key, 5, 5)), None, "{key:?}");
+            assert_eq!(event_from_etcd(&event), ConvertedEvent::Foreign, "{key:?}");
+            assert_eq!(item_from_etcd(&kv(key, 5, 5)), None, "{key:?}");
         }
         assert_eq!(
-            convert_event(&WatchEvent { kind: 0, kv: None, prev_kv: None }),
+            event_from_etcd(&WatchEvent { kind: 0, kv: None, prev_kv: None }),
             ConvertedEvent::Foreign
         );
     }

@@ -83,7 +83,7 @@ impl EventStream {
     fn cancellation_error(&self, message: &WatchResponse) -> EventStreamError {
         if message.compact_revision > 0 {
             return EventStreamError::Compacted {
-                floor: conversion::to_revision(message.compact_revision),
+                floor: conversion::revision_from_etcd(message.compact_revision),
             };
         }
         self.watch_stream.mark_member_failed();
@@ -130,7 +130,7 @@ impl RevisionAssembler {
             if revision > complete_through.next() {
                 return Err(EventStreamError::Compacted { floor: revision });
             }
-            match conversion::convert_event(event) {
+            match conversion::event_from_etcd(event) {
                 ConvertedEvent::Event(event) => events.push(event),
                 ConvertedEvent::Foreign => {}
                 ConvertedEvent::NoPrevious => {
@@ -165,7 +165,7 @@ pub(crate) async fn find_compaction_floor(client: &Client) -> Result<Revision, R
         loop {
             let message = messages.next().await?;
             if message.compact_revision > 0 {
-                return Ok(conversion::to_revision(message.compact_revision));
+                return Ok(conversion::revision_from_etcd(message.compact_revision));
             }
         }
     };

@@ -71,7 +71,11 @@ impl EventWindow {
     }
 
     /// Finds the events under a prefix after a revision; `None` if the window may lack some of them.
-    pub(crate) fn search_events(&self, prefix: &Prefix, after: Revision) -> Option<WindowEvents> {
+    pub(crate) fn find_events_after(
+        &self,
+        prefix: &Prefix,
+        after: Revision,
+    ) -> Option<WindowEvents> {
         if after < self.start {
             return None;
         }
@@ -124,7 +128,7 @@ mod tests {
         let mut window = EventWindow::empty_at(Revision::new(4));
         window.push(vec![event("/a/x", 5, 0), event("/b/x", 6, 0)], Revision::new(6));
         window.push(vec![event("/a/x", 7, 0), event("/a/y", 7, 0)], Revision::new(9));
-        let search = |after| window.search_events(&a(), Revision::new(after));
+        let search = |after| window.find_events_after(&a(), Revision::new(after));
         assert_eq!(search(3), None);
         assert_eq!(revisions(&search(4).unwrap()), [5, 7, 7]);
         assert_eq!(revisions(&search(5).unwrap()), [7, 7]);
@@ -146,13 +150,13 @@ mod tests {
         let mut events: Vec<Event> = (2..=n).map(|revision| event("/a/x", revision, 0)).collect();
         events.extend([event("/a/x", n + 1, 0), event("/a/y", n + 1, 0), event("/a/x", n + 2, 0)]);
         window.push(events, Revision::new(n + 2));
-        let found = window.search_events(&a(), Revision::new(1)).unwrap();
+        let found = window.find_events_after(&a(), Revision::new(1)).unwrap();
         assert_eq!(
             (found.events.len(), found.complete_through.number()),
             (BATCH_EVENTS_MAX + 1, n + 1)
         );
         assert!(found.is_truncated);
-        let rest = window.search_events(&a(), found.complete_through).unwrap();
+        let rest = window.find_events_after(&a(), found.complete_through).unwrap();
         assert_eq!((revisions(&rest), rest.is_truncated), (vec![n + 2], false));
     }
 
@@ -162,7 +166,7 @@ mod tests {
         let n = SEARCH_EVENTS_MAX as u64 + 1;
         let events = (1..=n).map(|revision| event("/b/x", revision, 0)).collect();
         window.push(events, Revision::new(n));
-        let found = window.search_events(&a(), Revision::ZERO).unwrap();
+        let found = window.find_events_after(&a(), Revision::ZERO).unwrap();
         assert_eq!((found.complete_through.number(), found.is_truncated), (n - 1, true));
     }
 
@@ -189,8 +193,8 @@ mod tests {
         let mut window = EventWindow::empty_at(Revision::new(4));
         window.push(vec![event("/a/x", 5, 9), event("/a/x", 6, 9)], Revision::new(6));
         window.forget_up_to(Revision::new(5));
-        assert_eq!(window.search_events(&a(), Revision::new(4)), None);
-        assert_eq!(revisions(&window.search_events(&a(), Revision::new(5)).unwrap()), [6]);
+        assert_eq!(window.find_events_after(&a(), Revision::new(4)), None);
+        assert_eq!(revisions(&window.find_events_after(&a(), Revision::new(5)).unwrap()), [6]);
         window.forget_up_to(Revision::new(3));
         assert_eq!(window.start(), Revision::new(5));
         window.forget_up_to(Revision::new(99));

@@ -41,7 +41,7 @@ pub(crate) async fn get(client: &Client, key: &Key, at: At) -> Result<GetResult,
         }
         Err(ListRoundError::Read(error)) => return Err(error),
     };
-    Ok(GetResult { entry: response.kvs.first().map(conversion::to_entry), revision })
+    Ok(GetResult { entry: response.kvs.first().map(conversion::entry_from_etcd), revision })
 }
 
 /// Reads a list in rounds at one revision, so that neither side buffers a large list twice.
@@ -60,7 +60,7 @@ pub(crate) async fn list(
         let (response, revision) = rounds.next(client, n_left.unwrap_or(usize::MAX)).await?;
         n_read += response.kvs.len();
         bytes += response.kvs.iter().map(|kv| kv.key.len() + kv.value.len()).sum::<usize>();
-        items.extend(response.kvs.iter().filter_map(conversion::to_item));
+        items.extend(response.kvs.iter().filter_map(conversion::item_from_etcd));
         let is_full = request.limit.is_some_and(|limit| items.len() >= limit.get());
         let n_more = u64::try_from(response.count).unwrap_or_default();
         let remaining = n_more.saturating_sub(response.kvs.len() as u64);
@@ -176,8 +176,9 @@ pub(crate) async fn future_revision_error(client: &Client, requested: Revision) 
 }
 
 fn record_response_revision(client: &Client, response: &RangeResponse) -> Revision {
-    let revision =
-        conversion::to_revision(response.header.as_ref().map_or(0, |header| header.revision));
+    let revision = conversion::revision_from_etcd(
+        response.header.as_ref().map_or(0, |header| header.revision),
+    );
     client.record_revision(revision);
     revision
 }

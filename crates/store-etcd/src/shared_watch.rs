@@ -53,10 +53,10 @@ impl SharedWatch {
         self.window.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn search_events(&self, prefix: &Prefix, after: Revision) -> WindowSearchResult {
+    pub(crate) fn find_events_after(&self, prefix: &Prefix, after: Revision) -> WindowSearchResult {
         match &*self.lock_window() {
             Some(window) => window
-                .search_events(prefix, after)
+                .find_events_after(prefix, after)
                 .map_or(WindowSearchResult::Behind, WindowSearchResult::Events),
             None => WindowSearchResult::NotReady,
         }

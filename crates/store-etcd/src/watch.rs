@@ -83,7 +83,10 @@ impl EtcdWatch {
             }
             // Reset the channel before reading the window, so that no event is missed.
             self.revision_changed.mark_unchanged();
-            match self.shared_state.shared_watch.search_events(&self.prefix, self.delivered_through)
+            match self
+                .shared_state
+                .shared_watch
+                .find_events_after(&self.prefix, self.delivered_through)
             {
                 WindowSearchResult::Events(WindowEvents {
                     events,

@@ -107,8 +107,9 @@ async fn write_once(
 ) -> Result<Revision, WriteRefusal> {
     let request = txn_request(transaction, lease);
     let response: TxnResponse = client.call(TXN, &request).await.map_err(WriteRefusal::Call)?;
-    let revision =
-        conversion::to_revision(response.header.as_ref().map_or(0, |header| header.revision));
+    let revision = conversion::revision_from_etcd(
+        response.header.as_ref().map_or(0, |header| header.revision),
+    );
     client.record_revision(revision);
     if response.succeeded {
         return Ok(revision);
@@ -116,11 +117,11 @@ async fn write_once(
     let mut currents = response.current_key_values();
     let current = currents.next().flatten();
     if !has_mod_revision(current.as_ref(), expected_mod_revision_of_write(transaction)) {
-        return Err(WriteRefusal::Conflict(current.as_ref().map(conversion::to_entry)));
+        return Err(WriteRefusal::Conflict(current.as_ref().map(conversion::entry_from_etcd)));
     }
     for (condition, current) in transaction.conditions().iter().zip(currents) {
         if !has_mod_revision(current.as_ref(), expected_mod_revision(condition.expect)) {
-            let current = current.as_ref().map(conversion::to_entry);
+            let current = current.as_ref().map(conversion::entry_from_etcd);
             return Err(WriteRefusal::ConditionFailed(condition.key.clone(), current));
         }
     }

@@ -111,8 +111,12 @@ async fn the_patch_of_a_denial_is_not_looked_at() {
 struct Sized;
 
 impl ObjectKinds for Sized {
-    fn convert(&self, tree: &Tree, to: &GroupVersionKind<'_>) -> Result<Tree, ObjectKindError> {
-        UntypedKinds.convert(tree, to)
+    fn convert_to_kind(
+        &self,
+        tree: &Tree,
+        to: &GroupVersionKind<'_>,
+    ) -> Result<Tree, ObjectKindError> {
+        UntypedKinds.convert_to_kind(tree, to)
     }
 
     fn normalize(&self, mut tree: Tree, _: &GroupVersionKind<'_>) -> Result<Tree, ObjectKindError> {

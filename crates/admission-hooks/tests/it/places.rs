@@ -36,7 +36,7 @@ impl ServiceResolver for Table {
         Some(SocketAddr::from(([127, 0, 0, 1], port)))
     }
 
-    fn resolve(&self, service: &ServiceName) -> Result<HostPort, ResolveError> {
+    fn resolve_service(&self, service: &ServiceName) -> Result<HostPort, ResolveError> {
         assert_ne!(service.name, "panics", "the resolver has a fault");
         let name = &service.name;
         let (ports, at) = self.0.lock().unwrap().get(name).cloned().ok_or_else(|| missing(name))?;

@@ -9,7 +9,7 @@ use super::check_names::{UniqueNames, check_qualified_name};
 use super::check_webhooks::check_supported;
 use super::configuration_warnings::{ConfigurationWarning, WarningKind};
 use super::kind::ConfigurationKind;
-use crate::initializer::{Initializer, sort_in_global_order};
+use crate::initializer::{Initializer, sort_and_deduplicate_initializers};
 use crate::initializer_order::DependencyGraph;
 use crate::json_members::{read_objects, read_string, read_strings};
 
@@ -108,5 +108,5 @@ pub fn initializer_ordering_warnings(new: &Tree, others: &[&Tree]) -> Vec<Config
 fn all_initializers(new: &Tree, others: &[&Tree]) -> Vec<Initializer> {
     let own = api_object::name(new);
     let others = others.iter().copied().filter(|other| api_object::name(other) != own);
-    sort_in_global_order(others.chain([new]).flat_map(Initializer::read_all).collect())
+    sort_and_deduplicate_initializers(others.chain([new]).flat_map(Initializer::read_all).collect())
 }

@@ -68,7 +68,7 @@ impl RuleIndex {
 
     fn insert(&mut self, position: u32, operations: &[Operation], key: Key) {
         for operation in operations {
-            let positions = self.positions_for_mut(*operation).entry(key).or_default();
+            let positions = self.positions_of_operation_mut(*operation).entry(key).or_default();
             // Positions grow, so a duplicate is always the last one.
             if positions.last() != Some(&position) {
                 positions.push(position);
@@ -101,7 +101,7 @@ impl RuleIndex {
         names: (&str, &str),
         found: &mut Vec<u32>,
     ) {
-        let table = self.positions_for(attributes.operation);
+        let table = self.positions_of_operation(attributes.operation);
         let symbols = |name: &str| [Some(ANY_SYMBOL), self.symbols.get(name).copied()];
         let (groups, resources) = (symbols(names.0), symbols(names.1));
         let subresources = symbols(attributes.subresource);
@@ -125,7 +125,7 @@ impl RuleIndex {
         symbol
     }
 
-    fn positions_for(&self, operation: Operation) -> &HashMap<Key, Vec<u32>, RandomState> {
+    fn positions_of_operation(&self, operation: Operation) -> &HashMap<Key, Vec<u32>, RandomState> {
         let [create, update, delete, connect] = &self.positions_by_operation;
         match operation {
             Operation::Create => create,
@@ -135,7 +135,7 @@ impl RuleIndex {
         }
     }
 
-    fn positions_for_mut(
+    fn positions_of_operation_mut(
         &mut self,
         operation: Operation,
     ) -> &mut HashMap<Key, Vec<u32>, RandomState> {

@@ -6,12 +6,12 @@ use crate::json_members::{list_member, member_entries, string_list_member, strin
 
 /// Renders labels as `a=b,c=d`, sorted by key; `<none>` if there are none.
 pub(super) fn render_labels(tree: &Value, key: &str) -> String {
-    join_sorted(label_equalities(tree, key))
+    join_sorted(render_label_parts(tree, key))
 }
 
 /// Renders a selector as `a=b,c in (d,e),!f`, sorted by key; `<none>` if it selects everything.
 pub(super) fn render_selector(tree: &Value) -> String {
-    let mut parts = label_equalities(tree, "matchLabels");
+    let mut parts = render_label_parts(tree, "matchLabels");
     for expression in list_member(tree, "matchExpressions") {
         let (key, mut values) =
             (string_member(expression, "key"), string_list_member(expression, "values"));
@@ -29,7 +29,7 @@ pub(super) fn render_selector(tree: &Value) -> String {
 }
 
 /// Renders each label as `key=value`, together with the key for sorting.
-fn label_equalities(tree: &Value, key: &str) -> Vec<(String, String)> {
+fn render_label_parts(tree: &Value, key: &str) -> Vec<(String, String)> {
     let part = |(key, value): (&String, &Value)| {
         (key.clone(), format!("{key}={}", value.as_str().unwrap_or_default()))
     };

@@ -23,8 +23,8 @@ const KEPT_BY_STATUS: [(&str, &str, &[&str]); 6] = [
     ("storage.k8s.io", "volumeattachments", &STATUS_METADATA),
 ];
 
-/// Resets the fields that the path of the request can not change to their old values. An unknown
-/// subresource changes nothing.
+/// Resets to their old values the fields that a write to this subresource, or to the object itself if there is none, can
+/// not change. An unknown subresource changes nothing.
 pub fn reset_fields(resource: &Resource, new: &mut Tree, old: &Tree, subresource: Option<&str>) {
     match subresource {
         None if resource.has_status() => keep_member(new, old, "status"),

@@ -60,8 +60,8 @@ fn validate_secret_type(r#type: &str, tree: &Tree, errors: &mut FieldErrors) {
                 errors.push(annotations.key(ACCOUNT_ANNOTATION).required(""));
             }
         }
-        "kubernetes.io/dockercfg" => validate_json(data, ".dockercfg", errors),
-        "kubernetes.io/dockerconfigjson" => validate_json(data, ".dockerconfigjson", errors),
+        "kubernetes.io/dockercfg" => require_json_value(data, ".dockercfg", errors),
+        "kubernetes.io/dockerconfigjson" => require_json_value(data, ".dockerconfigjson", errors),
         "kubernetes.io/basic-auth" if !has("username") && !has("password") => {
             require("username");
             require("password");
@@ -78,8 +78,8 @@ fn validate_secret_type(r#type: &str, tree: &Tree, errors: &mut FieldErrors) {
     }
 }
 
-/// Validates that a value is present and a JSON object. The error never shows the value.
-fn validate_json(data: &Value, key: &str, errors: &mut FieldErrors) {
+/// Requires that a value is present and a JSON object. The error never shows the value.
+fn require_json_value(data: &Value, key: &str, errors: &mut FieldErrors) {
     let at = DATA.key(key);
     let Some(value) = data.get(key) else { return errors.push(at.required("")) };
     let bytes = STANDARD.decode(value.as_str().unwrap_or_default()).unwrap_or_default();

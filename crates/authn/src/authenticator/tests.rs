@@ -244,7 +244,7 @@ fn authorities_are_checked_at_start() {
     let broken = vec![authority(), CertificateDer::from(vec![1])];
     let options = Options { client_authorities: broken.clone(), ..Options::default() };
     let error = Authenticator::new(options).unwrap_err();
-    assert!(matches!(error, OptionsError::ClientAuthority(error) if error.certificate_index == 1));
+    assert!(matches!(error, OptionsError::ClientAuthority(error) if error.authority_index == 1));
     for (authorities, is_absent) in [(broken, false), (vec![], true)] {
         let front_proxy = FrontProxyOptions {
             authorities,

@@ -156,7 +156,7 @@ fn what_is_not_a_certificate_is_refused() {
         let error = verify(&ca, &[Der::from(bytes.clone())]).unwrap_err();
         assert_eq!(error, CertificateError::Malformed);
         assert_eq!(
-            CertificateAuthorities::new(&[ca.clone(), bytes.into()]).unwrap_err().certificate_index,
+            CertificateAuthorities::new(&[ca.clone(), bytes.into()]).unwrap_err().authority_index,
             1
         );
     }

@@ -106,8 +106,13 @@ pub enum TokenError {
     Lookup(#[from] LookupError),
 }
 
-/// The user that a token authenticates, and the requested audiences for which it is valid.
-pub(crate) type AcceptedToken = (User, Vec<String>);
+/// The user that a verified token authenticates.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct VerifiedTokenUser {
+    pub(crate) user: User,
+    /// The accepted audiences that the token is for.
+    pub(crate) audiences: Vec<String>,
+}
 
 /// Verifies the tokens of service accounts.
 #[derive(Debug)]
@@ -135,7 +140,7 @@ impl ServiceAccountTokenVerifier {
         audiences: AudienceCheck<'_>,
         lookup: &L,
         now: Timestamp,
-    ) -> Result<Option<AcceptedToken>, TokenError> {
+    ) -> Result<Option<VerifiedTokenUser>, TokenError> {
         let Some(unverified) = jwt::parse_token(token) else { return Ok(None) };
         let is_own = self.issuers.iter().any(|issuer| issuer == unverified.claimed_issuer());
         let is_legacy = unverified.claimed_issuer() == LEGACY_ISSUER;
@@ -143,14 +148,14 @@ impl ServiceAccountTokenVerifier {
             return Ok(None);
         }
         let claims = unverified.verify(&self.keys)?;
-        let accepted = match_audiences(&claims, audiences)?;
+        let audiences = match_audiences(&claims, audiences)?;
         check_validity_period(&claims, now)?;
         let user = if is_legacy && legacy_token::has_legacy_format(&claims) {
             legacy_token::authenticate_legacy_token(&claims, token, lookup).await?
         } else {
             authenticate_bound_token(&claims, lookup, now).await?
         };
-        Ok(Some((user, accepted)))
+        Ok(Some(VerifiedTokenUser { user, audiences }))
     }
 }
 

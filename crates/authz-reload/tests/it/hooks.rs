@@ -53,7 +53,7 @@ async fn a_kubeconfig_of_flags_is_one_webhook() {
 struct Registry(std::net::SocketAddr);
 
 impl ServiceResolver for Registry {
-    fn resolve(&self, service: &ServiceName) -> Result<HostPort, ResolveError> {
+    fn resolve_service(&self, service: &ServiceName) -> Result<HostPort, ResolveError> {
         match service.to_string().as_str() {
             "some-service.some-namespace.svc:443" => {
                 Ok(HostPort { host: self.0.ip().to_string(), port: self.0.port() })

@@ -60,10 +60,10 @@ impl fmt::Display for FieldRequirement {
 
 /// Parses a field selector.
 ///
-/// 1. Cut at every comma that no backslash precedes, and drop empty terms.
-/// 2. Sort the terms as byte strings: the order of the requirements is that of their text.
-/// 3. Split each term at its first operator. The field is taken literally; in the value a backslash
-///    escapes a backslash, a comma or an equals sign, and those can not stand there without one.
+/// 1. Cut at every comma that is not escaped with a backslash, and drop empty terms.
+/// 2. Sort the terms as byte strings. The requirements are returned in this order.
+/// 3. Split each term at its first operator. The field is taken literally. In the value, every backslash,
+///    comma and equals sign must be escaped with a backslash.
 /// 4. Drop requirements whose field and value are both empty.
 ///
 /// # Errors

@@ -43,7 +43,8 @@ impl TypeChecker<'_> {
         }
     }
 
-    /// `operand.?field`, which the parser writes as a call with the field as a literal.
+    /// Checks `operand.?field`. The parser represents it as a call whose second argument is the field name as a
+    /// string literal.
     fn check_optional_select(&mut self, id: NodeId, args: &[NodeId]) {
         let [operand, field] = args else {
             self.set_node_type(id, Type::Error);

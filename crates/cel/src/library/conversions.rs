@@ -4,13 +4,13 @@
 //! Numbers are parsed and written like in Go's `strconv`.
 
 mod format_double;
-mod parse_number;
+mod number_from_text;
 
 use std::sync::Arc;
 
 pub(crate) use format_double::format_double;
 pub(super) use format_double::format_double_without_exponent;
-pub(super) use parse_number::{NumberError, double_to_int, parse_int};
+pub(super) use number_from_text::{NumberError, double_to_int, parse_int};
 
 use super::time::{nanos_to_seconds, parse_duration, parse_timestamp};
 use crate::function::{
@@ -145,7 +145,7 @@ fn to_double<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
         [value @ Value::Double(_)] => Ok(value.clone()),
         [Value::Int(number)] => Ok(Value::Double(*number as f64)),
         [Value::Uint(number)] => Ok(Value::Double(*number as f64)),
-        [Value::String(text)] => parse_number::parse_double(text.as_str())
+        [Value::String(text)] => number_from_text::parse_double(text.as_str())
             .map(Value::Double)
             .ok_or_else(|| conversion_error("double")),
         _ => Err(EvalError::no_such_overload()),
@@ -209,10 +209,10 @@ fn to_uint<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match arguments {
         [value @ Value::Uint(_)] => Ok(value.clone()),
         [Value::Double(number)] => {
-            parse_number::double_to_uint(*number).map(Value::Uint).ok_or_else(overflow)
+            number_from_text::double_to_uint(*number).map(Value::Uint).ok_or_else(overflow)
         }
         [Value::Int(number)] => u64::try_from(*number).map(Value::Uint).map_err(|_| overflow()),
-        [Value::String(text)] => parse_number::parse_uint(text.as_str())
+        [Value::String(text)] => number_from_text::parse_uint(text.as_str())
             .map(Value::Uint)
             .map_err(|_| conversion_error("uint")),
         _ => Err(EvalError::no_such_overload()),

@@ -259,7 +259,7 @@ fn list_includes<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     list_includes_metered(arguments, &mut StepBudget::default())
 }
 
-/// Whether a list has the element. A value that is not a list includes the values that equal it.
+/// Evaluates `list.includes(value)`. A receiver that is not a list is treated as a list with one element.
 fn list_includes_metered<'a>(
     arguments: &[Value<'a>],
     step_budget: &mut StepBudget,

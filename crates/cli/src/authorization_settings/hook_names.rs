@@ -14,30 +14,32 @@ use crate::offline::FileProblem;
 ///
 /// # Errors
 /// The hook configuration is invalid.
-pub(crate) fn read_hook_names(
+pub(crate) fn read_authorization_hook_names(
     modes: &AuthorizationModes,
     directory: &Path,
-) -> Result<HookNames, FileProblem> {
-    let Some(flags) = &modes.webhook else { return Ok(HookNames::DefaultName) };
+) -> Result<AuthorizationHookNames, FileProblem> {
+    let Some(flags) = &modes.webhook else { return Ok(AuthorizationHookNames::DefaultName) };
     let path = flags.absolute_config_file(directory);
     let bytes = match read_file_up_to(&path, DOCUMENT_BYTES_MAX) {
         Ok(bytes) => bytes,
-        Err(error) => return Ok(HookNames::Unreadable(ReadError::new(&path, &error))),
+        Err(error) => return Ok(AuthorizationHookNames::Unreadable(ReadError::new(&path, &error))),
     };
     let name = flags.config_file.to_string_lossy();
     let source = Source { name: &name, bytes: &bytes };
     if !authorization_hooks::is_hook_configuration(&source) {
-        return Ok(HookNames::DefaultName);
+        return Ok(AuthorizationHookNames::DefaultName);
     }
     match authorization_hooks::load(&source).hooks {
-        Ok(hooks) => Ok(HookNames::FromFile(hooks.into_iter().map(|hook| hook.name).collect())),
+        Ok(hooks) => {
+            Ok(AuthorizationHookNames::FromFile(hooks.into_iter().map(|hook| hook.name).collect()))
+        }
         Err(error) => Err(FileProblem::invalid(&source, error.diagnostics().to_vec())),
     }
 }
 
 /// The names of the webhooks that mode Webhook configures.
 #[derive(Debug)]
-pub(crate) enum HookNames {
+pub(crate) enum AuthorizationHookNames {
     /// There is one webhook with the default name, because the file is a kubeconfig.
     DefaultName,
     /// The names in the hook configuration, in order.
@@ -46,12 +48,12 @@ pub(crate) enum HookNames {
     Unreadable(ReadError),
 }
 
-impl HookNames {
+impl AuthorizationHookNames {
     /// Returns the names in the file, if the file is a hook configuration.
     pub(crate) fn names_from_file(&self) -> Option<&[String]> {
         match self {
             Self::DefaultName | Self::Unreadable(_) => None,
-            HookNames::FromFile(names) => Some(names),
+            AuthorizationHookNames::FromFile(names) => Some(names),
         }
     }
 }

@@ -46,7 +46,8 @@ pub(super) fn check_inputs(
     check_across_files(&mut checked, &gathered, options.has_bootstrap_policy);
     if options.checks_referenced_files {
         let is_input = |path: &PathBuf| inputs.iter().any(|input| input.is_same_file(path));
-        let named = gathered.webhook_kubeconfig_files.iter().filter(|path| !is_input(path));
+        let named =
+            gathered.authorization_webhook_kubeconfigs.iter().filter(|path| !is_input(path));
         checked
             .extend(named.filter_map(|path| webhook_connection::check_referenced_kubeconfig(path)));
     }
@@ -67,7 +68,7 @@ struct GatheredObjects {
     authorization_objects: Vec<ManifestObject>,
     admission_configurations: AdmissionConfigurations,
     /// The connection files of webhooks.
-    webhook_kubeconfig_files: BTreeSet<PathBuf>,
+    authorization_webhook_kubeconfigs: BTreeSet<PathBuf>,
 }
 
 fn check_input(
@@ -88,11 +89,11 @@ fn check_input(
                 (Some(FileKind::HookConfiguration | FileKind::Kubeconfig), Some(path)) => {
                     webhook_connection::check_connection_file(&source, path)
                 }
-                (Some(FileKind::HookConfiguration), None) => check_hooks(&source),
+                (Some(FileKind::HookConfiguration), None) => check_authorization_hooks(&source),
                 (Some(FileKind::Kubeconfig), None) => check_kubeconfig(&source),
                 // An unknown kind is most likely an invalid AuthorizationConfiguration.
                 (Some(FileKind::AuthorizationConfiguration) | None, _) => {
-                    let named = &mut gathered.webhook_kubeconfig_files;
+                    let named = &mut gathered.authorization_webhook_kubeconfigs;
                     check_configuration(&source, &options.load_options, named)
                 }
             };
@@ -117,7 +118,7 @@ fn check_configuration(
     let warnings = loaded.warnings.into_iter().map(Finding::from).collect();
     match loaded.configuration {
         Ok(configuration) => {
-            named.extend(webhook_kubeconfig_files(&configuration));
+            named.extend(authorization_webhook_kubeconfigs(&configuration));
             let names = configuration.authorizers().iter().map(AuthorizerConfiguration::name);
             let authorizers = names.map(str::to_owned).collect();
             let api_version = loaded.api_version;
@@ -133,7 +134,7 @@ fn check_configuration(
 }
 
 /// Returns the paths of the connection files of all webhooks.
-fn webhook_kubeconfig_files(configuration: &Configuration) -> Vec<PathBuf> {
+fn authorization_webhook_kubeconfigs(configuration: &Configuration) -> Vec<PathBuf> {
     let file = |authorizer: &AuthorizerConfiguration| match authorizer {
         AuthorizerConfiguration::Webhook(webhook) => match &webhook.settings.connection {
             Connection::KubeConfigFile(path) => Some(path.as_path().to_owned()),
@@ -207,7 +208,7 @@ fn check_abac_policies(source: &Source<'_>) -> FileFindings {
     }
 }
 
-fn check_hooks(source: &Source<'_>) -> FileFindings {
+fn check_authorization_hooks(source: &Source<'_>) -> FileFindings {
     let loaded = authorization_hooks::load(source);
     let warnings = loaded.warnings.into_iter().map(Finding::from).collect();
     match loaded.hooks {

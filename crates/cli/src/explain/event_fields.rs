@@ -8,7 +8,7 @@ pub(super) fn event_field<'e>(event: &'e TraceEvent, name: &str) -> Option<&'e V
 }
 
 /// Returns a field that is a text.
-pub(super) fn text_field<'e>(event: &'e TraceEvent, name: &str) -> Option<&'e str> {
+pub(super) fn event_text_field<'e>(event: &'e TraceEvent, name: &str) -> Option<&'e str> {
     match event_field(event, name)? {
         Value::Text(text) => Some(text),
         Value::Bool(_) | Value::Integer(_) | Value::List(_) => None,
@@ -16,7 +16,7 @@ pub(super) fn text_field<'e>(event: &'e TraceEvent, name: &str) -> Option<&'e st
 }
 
 /// Returns a field that is a boolean.
-pub(super) fn bool_field(event: &TraceEvent, name: &str) -> Option<bool> {
+pub(super) fn event_bool_field(event: &TraceEvent, name: &str) -> Option<bool> {
     match event_field(event, name)? {
         Value::Bool(truth) => Some(*truth),
         Value::Text(_) | Value::Integer(_) | Value::List(_) => None,
@@ -24,7 +24,7 @@ pub(super) fn bool_field(event: &TraceEvent, name: &str) -> Option<bool> {
 }
 
 /// Returns a field that is an integer.
-pub(super) fn integer_field(event: &TraceEvent, name: &str) -> Option<i64> {
+pub(super) fn event_integer_field(event: &TraceEvent, name: &str) -> Option<i64> {
     match event_field(event, name)? {
         Value::Integer(number) => Some(*number),
         Value::Text(_) | Value::Bool(_) | Value::List(_) => None,
@@ -32,7 +32,7 @@ pub(super) fn integer_field(event: &TraceEvent, name: &str) -> Option<i64> {
 }
 
 /// Returns a field that is a list of texts, or an empty list for any other value.
-pub(super) fn list_field<'e>(event: &'e TraceEvent, name: &str) -> &'e [String] {
+pub(super) fn event_list_field<'e>(event: &'e TraceEvent, name: &str) -> &'e [String] {
     match event_field(event, name) {
         Some(Value::List(texts)) => texts,
         Some(Value::Text(_) | Value::Bool(_) | Value::Integer(_)) | None => &[],
@@ -48,10 +48,19 @@ mod tests {
         let event =
             TraceEvent::new("x").with_field("t", "a").with_field("b", true).with_field("n", 7usize);
         let event = event.with_field("l", vec!["q".to_owned()]);
-        assert_eq!((text_field(&event, "t"), text_field(&event, "b")), (Some("a"), None));
-        assert_eq!((bool_field(&event, "b"), bool_field(&event, "t")), (Some(true), None));
-        assert_eq!((integer_field(&event, "n"), integer_field(&event, "l")), (Some(7), None));
-        assert_eq!(list_field(&event, "l"), ["q"]);
-        assert!(list_field(&event, "missing").is_empty());
+        assert_eq!(
+            (event_text_field(&event, "t"), event_text_field(&event, "b")),
+            (Some("a"), None)
+        );
+        assert_eq!(
+            (event_bool_field(&event, "b"), event_bool_field(&event, "t")),
+            (Some(true), None)
+        );
+        assert_eq!(
+            (event_integer_field(&event, "n"), event_integer_field(&event, "l")),
+            (Some(7), None)
+        );
+        assert_eq!(event_list_field(&event, "l"), ["q"]);
+        assert!(event_list_field(&event, "missing").is_empty());
     }
 }

@@ -7,7 +7,9 @@ use access_reviews::TraceNode;
 use access_reviews::review::{AccessQuestion, AccessTarget};
 use authz::{TraceEvent, Value};
 
-use super::event_fields::{bool_field, integer_field, list_field, text_field};
+use super::event_fields::{
+    event_bool_field, event_integer_field, event_list_field, event_text_field,
+};
 use super::terminal_style::LineMark;
 use super::webhook_events;
 
@@ -41,12 +43,13 @@ pub(super) fn describe_authorizer<'n, 't>(
     node: &'n TraceNode<'t>,
     undecided_authorizer: Option<&str>,
 ) -> Option<(TreeLine, Vec<&'n TraceNode<'t>>)> {
-    let name = text_field(node.event, "name").filter(|_| node.event.kind == "authorizer")?;
+    let name = event_text_field(node.event, "name").filter(|_| node.event.kind == "authorizer")?;
     let (verdicts, others): (Vec<_>, Vec<_>) =
         node.children.iter().partition(|child| child.event.kind == "verdict");
     let verdict = verdicts.first().map(|child| child.event);
-    let verdict_text =
-        |what: &str| verdict.and_then(|verdict| text_field(verdict, what)).unwrap_or_default();
+    let verdict_text = |what: &str| {
+        verdict.and_then(|verdict| event_text_field(verdict, what)).unwrap_or_default()
+    };
     let (mark, words) = match (verdict_text("decision"), name == SUPERUSER.0) {
         ("allow", true) => (LineMark::Allow, "in group system:masters"),
         ("noOpinion", true) => (LineMark::NoOpinion, "not in group system:masters"),
@@ -77,12 +80,14 @@ pub(super) fn describe_event(event: &TraceEvent, question: &AccessQuestion<'_>) 
     let known = match event.kind.as_ref() {
         "binding" => Some(describe_binding_event(event)),
         "nearMiss" => describe_near_miss(event, question),
-        "rule" if integer_field(event, "line").is_some() => Some(describe_policy_line(event)),
+        "rule" if event_integer_field(event, "line").is_some() => Some(describe_policy_line(event)),
         "rule" => Some(describe_node_rule(event)),
         "node" => Some(describe_node(event)),
-        "path" => Some(TreeLine::new(LineMark::Allow, list_field(event, "vertices").join(" → "))),
+        "path" => {
+            Some(TreeLine::new(LineMark::Allow, event_list_field(event, "vertices").join(" → ")))
+        }
         "noPath" => Some(describe_missing_path(event)),
-        "selector" => text_field(event, "spec.nodeName").map(|node| {
+        "selector" => event_text_field(event, "spec.nodeName").map(|node| {
             TreeLine::new(LineMark::Allow, format!("selects what is bound to node {node}"))
         }),
         "condition" => describe_condition(event),
@@ -92,7 +97,7 @@ pub(super) fn describe_event(event: &TraceEvent, question: &AccessQuestion<'_>) 
         }
         "assumed" => webhook_events::describe_assumed_answer(event)
             .map(|text| TreeLine::new(LineMark::None, text)),
-        "failurePolicy" => text_field(event, "is").map(|policy| {
+        "failurePolicy" => event_text_field(event, "is").map(|policy| {
             let text = format!("its match conditions fail, and its failurePolicy is {policy}");
             TreeLine::new(LineMark::None, text)
         }),
@@ -118,15 +123,15 @@ fn describe_unknown_event(event: &TraceEvent) -> String {
 
 /// Describes a binding, such as `RoleBinding prod/readers of ClusterRole view to Group "dev"`.
 fn describe_binding(event: &TraceEvent) -> String {
-    let name = text_field(event, "name").unwrap_or_default();
-    let mut shown = match text_field(event, "namespace") {
+    let name = event_text_field(event, "name").unwrap_or_default();
+    let mut shown = match event_text_field(event, "namespace") {
         Some(namespace) => format!("RoleBinding {namespace}/{name}"),
         None => format!("ClusterRoleBinding {name}"),
     };
-    if let Some(role) = text_field(event, "role") {
+    if let Some(role) = event_text_field(event, "role") {
         shown.push_str(&format!(" of {role}"));
     }
-    if let Some(subject) = text_field(event, "subject") {
+    if let Some(subject) = event_text_field(event, "subject") {
         shown.push_str(&format!(" to {subject}"));
     }
     shown
@@ -134,8 +139,8 @@ fn describe_binding(event: &TraceEvent) -> String {
 
 fn describe_binding_event(event: &TraceEvent) -> TreeLine {
     let binding = describe_binding(event);
-    let allows = bool_field(event, "allows").unwrap_or_default();
-    let shown = match (allows, text_field(event, "error"), text_field(event, "rule")) {
+    let allows = event_bool_field(event, "allows").unwrap_or_default();
+    let shown = match (allows, event_text_field(event, "error"), event_text_field(event, "rule")) {
         (true, _, Some(rule)) => format!("{binding}: {}{rule}", rule_number_prefix(event)),
         (true, _, None) => format!("{binding}: a rule allows it"),
         (false, Some(error), _) => format!("{binding}: {error}"),
@@ -146,23 +151,23 @@ fn describe_binding_event(event: &TraceEvent) -> TreeLine {
 
 /// Returns the number of a rule, counted from 1, as the start of a line.
 fn rule_number_prefix(event: &TraceEvent) -> String {
-    match integer_field(event, "ruleIndex") {
+    match event_integer_field(event, "ruleIndex") {
         Some(idx) => format!("rule {}: ", idx.saturating_add(1)),
         None => String::new(),
     }
 }
 
 fn describe_near_miss(event: &TraceEvent, question: &AccessQuestion<'_>) -> Option<TreeLine> {
-    let shown = match text_field(event, "lacks")? {
+    let shown = match event_text_field(event, "lacks")? {
         "subject" => {
             let (what, own) = ["user", "group"]
                 .into_iter()
-                .find_map(|what| Some((what, text_field(event, what)?)))?;
-            let allowed = text_field(event, "allowed")?;
+                .find_map(|what| Some((what, event_text_field(event, what)?)))?;
+            let allowed = event_text_field(event, "allowed")?;
             format!("near miss: {what} \"{allowed}\" is allowed, and \"{own}\" is not")
         }
         "namespace" => {
-            let namespace = text_field(event, "namespace").unwrap_or_default();
+            let namespace = event_text_field(event, "namespace").unwrap_or_default();
             let asked = match &question.target {
                 AccessTarget::Resource(resource) if !resource.namespace.is_empty() => {
                     format!("and not in namespace \"{}\"", resource.namespace)
@@ -183,7 +188,7 @@ fn describe_near_miss(event: &TraceEvent, question: &AccessQuestion<'_>) -> Opti
                 "nonResourceURLs" => "the path",
                 other => other,
             };
-            let has = join_first_entries(list_field(event, "has"));
+            let has = join_first_entries(event_list_field(event, "has"));
             let rule = rule_number_prefix(event);
             let binding = describe_binding(event);
             format!("near miss: {binding}: {rule}lacks only {part}, has {has}")
@@ -204,11 +209,11 @@ fn join_first_entries(texts: &[String]) -> String {
 
 /// Describes the value of a part of a match condition.
 fn describe_condition_part(event: &TraceEvent) -> Option<TreeLine> {
-    if let Some(n) = integer_field(event, "leftOut") {
+    if let Some(n) = event_integer_field(event, "leftOut") {
         return Some(TreeLine::new(LineMark::None, format!("{n} more parts")));
     }
-    let part = text_field(event, "text")?;
-    let shown = match (text_field(event, "value"), text_field(event, "error")) {
+    let part = event_text_field(event, "text")?;
+    let shown = match (event_text_field(event, "value"), event_text_field(event, "error")) {
         (Some(value), _) => format!("{part} is {value}"),
         (None, Some(error)) => format!("{part} fails: {error}"),
         (None, None) => format!("{part} is not evaluated"),
@@ -218,8 +223,8 @@ fn describe_condition_part(event: &TraceEvent) -> Option<TreeLine> {
 
 /// Describes a match condition. The lines below it show the values of its parts.
 fn describe_condition(event: &TraceEvent) -> Option<TreeLine> {
-    let expression = text_field(event, "expression")?;
-    Some(match (bool_field(event, "outcome"), text_field(event, "error")) {
+    let expression = event_text_field(event, "expression")?;
+    Some(match (event_bool_field(event, "outcome"), event_text_field(event, "error")) {
         (Some(holds), _) => TreeLine::new(LineMark::None, format!("{expression} is {holds}")),
         (None, Some(error)) => TreeLine::new(LineMark::None, error),
         (None, None) => return None,
@@ -227,18 +232,18 @@ fn describe_condition(event: &TraceEvent) -> Option<TreeLine> {
 }
 
 fn describe_policy_line(event: &TraceEvent) -> TreeLine {
-    let line = integer_field(event, "line").unwrap_or_default();
+    let line = event_integer_field(event, "line").unwrap_or_default();
     let mut parts = Vec::new();
     for name in ["user", "group", "namespace", "resource", "apiGroup", "nonResourcePath"] {
-        if let Some(part) = text_field(event, name) {
+        if let Some(part) = event_text_field(event, name) {
             parts.push(format!("{name} {part}"));
         }
     }
-    if bool_field(event, "readonly") == Some(true) {
+    if event_bool_field(event, "readonly") == Some(true) {
         parts.push("readonly".to_owned());
     }
     let policy = format!("line {line} ({})", parts.join(", "));
-    match (bool_field(event, "matches"), text_field(event, "lacks")) {
+    match (event_bool_field(event, "matches"), event_text_field(event, "lacks")) {
         (Some(true), _) => TreeLine::new(LineMark::Allow, policy),
         (_, Some(lacks)) => TreeLine::new(
             LineMark::NearMiss,
@@ -249,13 +254,13 @@ fn describe_policy_line(event: &TraceEvent) -> TreeLine {
 }
 
 fn describe_node_rule(event: &TraceEvent) -> TreeLine {
-    let verbs = list_field(event, "verbs").join(",");
-    let what = match list_field(event, "resources") {
-        [] => list_field(event, "nonResourceURLs").join(","),
+    let verbs = event_list_field(event, "verbs").join(",");
+    let what = match event_list_field(event, "resources") {
+        [] => event_list_field(event, "nonResourceURLs").join(","),
         resources => resources.join(","),
     };
     let rule = format!("rule of all nodes: {verbs} {what}");
-    match (bool_field(event, "matches"), text_field(event, "missing")) {
+    match (event_bool_field(event, "matches"), event_text_field(event, "missing")) {
         (Some(true), _) => TreeLine::new(LineMark::Allow, rule),
         (_, Some(missing)) => {
             TreeLine::new(LineMark::NearMiss, format!("near miss: {rule} lacks only the {missing}"))
@@ -265,7 +270,7 @@ fn describe_node_rule(event: &TraceEvent) -> TreeLine {
 }
 
 fn describe_node(event: &TraceEvent) -> TreeLine {
-    let shown = match (text_field(event, "name"), text_field(event, "missing")) {
+    let shown = match (event_text_field(event, "name"), event_text_field(event, "missing")) {
         (Some(name), _) => format!("is node {name}"),
         (None, Some(missing)) => {
             let shown = format!("near miss: not a node, because the {missing} is missing");
@@ -277,17 +282,17 @@ fn describe_node(event: &TraceEvent) -> TreeLine {
 }
 
 fn describe_missing_path(event: &TraceEvent) -> TreeLine {
-    let object = text_field(event, "object").unwrap_or_default();
-    let mut shown = if bool_field(event, "isObjectKnown") == Some(true) {
+    let object = event_text_field(event, "object").unwrap_or_default();
+    let mut shown = if event_bool_field(event, "isObjectKnown") == Some(true) {
         format!("nothing leads from {object} to this node")
     } else {
         format!("no object refers to {object}")
     };
-    if bool_field(event, "isNodeKnown") == Some(false) {
+    if event_bool_field(event, "isNodeKnown") == Some(false) {
         shown.push_str("; nothing is known of this node");
     }
-    let nodes = list_field(event, "nodes");
-    let Some(n_nodes) = integer_field(event, "nNodes").filter(|_| !nodes.is_empty()) else {
+    let nodes = event_list_field(event, "nodes");
+    let Some(n_nodes) = event_integer_field(event, "nNodes").filter(|_| !nodes.is_empty()) else {
         return TreeLine::new(LineMark::NoOpinion, shown);
     };
     let n_more = usize::try_from(n_nodes).unwrap_or_default().saturating_sub(nodes.len());

@@ -2,40 +2,40 @@
 
 use authz::TraceEvent;
 
-use super::event_fields::{bool_field, integer_field, text_field};
+use super::event_fields::{event_bool_field, event_integer_field, event_text_field};
 
 /// Describes the call of a webhook. The verdict line contains the cause of a failure.
 pub(super) fn describe_call(event: &TraceEvent) -> Option<String> {
-    if bool_field(event, "skipped") == Some(true) {
+    if event_bool_field(event, "skipped") == Some(true) {
         return Some("not called, because a match condition is false".to_owned());
     }
-    if text_field(event, "cache") == Some("hit") {
+    if event_text_field(event, "cache") == Some("hit") {
         return Some("not called, because its answer is cached".to_owned());
     }
-    if bool_field(event, "called") == Some(false) {
-        let why = match text_field(event, "why")? {
+    if event_bool_field(event, "called") == Some(false) {
+        let why = match event_text_field(event, "why")? {
             "too_many_in_flight" => "too many calls are in flight",
             "too_many_in_flight_of_user" => "too many calls of the user are in flight",
             other => other,
         };
         return Some(format!("not called, because {why}; the request is answered 429"));
     }
-    let n_attempts = integer_field(event, "attempts")?;
-    let mut shown = match bool_field(event, "joined") {
+    let n_attempts = event_integer_field(event, "attempts")?;
+    let mut shown = match event_bool_field(event, "joined") {
         Some(true) => "joined the call of another request".to_owned(),
         Some(false) | None => "called".to_owned(),
     };
     if n_attempts > 1 {
         shown.push_str(&format!(", {n_attempts} attempts"));
     }
-    if let Some(took) = integer_field(event, "tookMicros") {
+    if let Some(took) = event_integer_field(event, "tookMicros") {
         let took = go_compat::format_duration(took.saturating_mul(1000));
         shown.push_str(&format!(", took {took}"));
     }
-    if let Some(status) = integer_field(event, "status") {
+    if let Some(status) = event_integer_field(event, "status") {
         shown.push_str(&format!(", HTTP status {status}"));
     }
-    if text_field(event, "error").is_some() {
+    if event_text_field(event, "error").is_some() {
         shown.push_str(", failed; its failurePolicy decides");
     }
     Some(shown)
@@ -43,8 +43,8 @@ pub(super) fn describe_call(event: &TraceEvent) -> Option<String> {
 
 /// Describes the assumed answer of a webhook.
 pub(super) fn describe_assumed_answer(event: &TraceEvent) -> Option<String> {
-    let answer = text_field(event, "answer")?;
-    Some(match text_field(event, "failurePolicy") {
+    let answer = event_text_field(event, "answer")?;
+    Some(match event_text_field(event, "failurePolicy") {
         Some(policy) => format!("it is assumed to fail, and its failurePolicy is {policy}"),
         None => format!("its answer is assumed to be {answer}"),
     })

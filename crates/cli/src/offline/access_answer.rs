@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(decision: Decision, decided_by: Option<&str>, want: &str, exit: Exit) {
+    fn assert_answer(decision: Decision, decided_by: Option<&str>, want: &str, exit: Exit) {
         let answer = AccessAnswer::new(&question(), ChainDecision::new(decision, decided_by));
         let mut line = Vec::new();
         answer.append_json_line(&mut line);
@@ -112,9 +112,9 @@ mod tests {
 
     #[test]
     fn empty_fields_are_left_out() {
-        check(Decision::allow(""), None, r#"{"allowed":true}"#, Exit::Clean);
-        check(Decision::no_opinion(""), None, r#"{"allowed":false}"#, Exit::Findings);
-        check(
+        assert_answer(Decision::allow(""), None, r#"{"allowed":true}"#, Exit::Clean);
+        assert_answer(Decision::no_opinion(""), None, r#"{"allowed":false}"#, Exit::Findings);
+        assert_answer(
             Decision::deny("say \"no\"").with_error(EvaluationErrors::message("e")),
             Some("w"),
             r#"{"allowed":false,"denied":true,"reason":"say \"no\"","evaluationError":"e","decidedBy":"w"}"#,

@@ -10,7 +10,9 @@ use document::{ReadError, Source};
 use manifests::abac;
 
 use super::load_failure::{FileProblem, LoadFailure};
-use crate::authorization_settings::{AuthorizationFlags, HookNames, read_hook_names};
+use crate::authorization_settings::{
+    AuthorizationFlags, AuthorizationHookNames, read_authorization_hook_names,
+};
 use crate::check::is_missing_file_fault;
 use crate::file_arguments::read_file_up_to;
 
@@ -102,13 +104,14 @@ fn configuration_from_modes(
     files: ConnectionFileRequirement,
     directory: &Path,
 ) -> Result<Configuration, LoadFailure> {
-    let names = read_hook_names(modes, directory).map_err(LoadFailure::from_problem)?;
+    let names =
+        read_authorization_hook_names(modes, directory).map_err(LoadFailure::from_problem)?;
     match (&names, files) {
-        (HookNames::Unreadable(error), ConnectionFileRequirement::Required) => {
+        (AuthorizationHookNames::Unreadable(error), ConnectionFileRequirement::Required) => {
             Err(LoadFailure::from_message(error))
         }
-        (HookNames::Unreadable(_), ConnectionFileRequirement::Optional)
-        | (HookNames::DefaultName | HookNames::FromFile(_), _) => modes
+        (AuthorizationHookNames::Unreadable(_), ConnectionFileRequirement::Optional)
+        | (AuthorizationHookNames::DefaultName | AuthorizationHookNames::FromFile(_), _) => modes
             .to_configuration(directory, names.names_from_file())
             .map_err(|error| LoadFailure::Usage(vec![error.to_string()])),
     }

@@ -68,7 +68,7 @@ fn build_from_config_file(
 struct NoServiceResolver;
 
 impl ServiceResolver for NoServiceResolver {
-    fn resolve(&self, service: &ServiceName) -> Result<HostPort, ResolveError> {
+    fn resolve_service(&self, service: &ServiceName) -> Result<HostPort, ResolveError> {
         let ServiceName { namespace, name, .. } = service;
         Err(ResolveError(format!(
             "service {namespace}/{name} is known to the server of its cluster only"

@@ -62,13 +62,13 @@ pub(crate) struct AdmissionFlags {
     #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = parse_positive_duration)]
     admission_initializers_step_timeout: Duration,
 
-    /// Age after which the next read repairs an object with pending initializers. Must exceed the
-    /// sum of the step timeouts of all its initializers
+    /// Age of an object after which a read of it may remove a pending initializer, in case the server that
+    /// waited for it has crashed. Should be at least the sum of the step timeouts of all its initializers
     #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = parse_positive_duration)]
     admission_initializers_global_timeout: Duration,
 
-    /// Maximum clock difference between servers that share a store; reads repair an object that
-    /// much later [default: 30s with etcd, 0s with the embedded store]
+    /// Maximum clock difference between servers that share a store; reads remove a pending initializer
+    /// that much later [default: 30s with etcd, 0s with the embedded store]
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     admission_initializers_clock_drift: Option<Duration>,
 

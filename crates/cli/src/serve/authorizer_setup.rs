@@ -53,7 +53,7 @@ impl AuthorizerSetup {
         };
         let directory = Arc::new(ServiceDirectory::new(routing));
         let builder = AuthorizerBuilder {
-            webhook_limits: webhook_limits(&args.webhooks),
+            webhook_limits: authorization_webhook_limits(&args.webhooks),
             connection_limits: Limits {
                 connect_timeout: args.webhooks.webhook_connect_timeout,
                 address_policy: args.webhooks.webhook_address_policy(args.listen.bind_address),
@@ -121,11 +121,12 @@ impl AuthorizerSetup {
 
     /// Starts to watch the files and replaces the authorizers when they change.
     pub(super) fn start_reloading(self, replace_authorizers: AuthorizerReplacer, log: Log) {
-        self.authorization_metrics.set_active_webhooks(&collect_webhooks(&self.generation));
+        self.authorization_metrics
+            .set_active_webhooks(&collect_authorization_webhooks(&self.generation));
         let metrics = Arc::clone(&self.authorization_metrics);
         let publish: PublishGeneration = Arc::new(move |generation: &Arc<Generation>| {
             replace_authorizers(&generation.slots).map_err(|error| PublishError(error.into()))?;
-            metrics.set_active_webhooks(&collect_webhooks(generation));
+            metrics.set_active_webhooks(&collect_authorization_webhooks(generation));
             Ok(())
         });
         let log_notice = Arc::new(move |notice: &ReloadNotice<'_>| log_reload_notice(log, notice));
@@ -136,11 +137,11 @@ impl AuthorizerSetup {
     }
 }
 
-fn collect_webhooks(generation: &Generation) -> Vec<Arc<authz_webhook::Webhook>> {
+fn collect_authorization_webhooks(generation: &Generation) -> Vec<Arc<authz_webhook::Webhook>> {
     generation.webhooks().map(Arc::clone).collect()
 }
 
-fn webhook_limits(flags: &WebhookConnectionFlags) -> WebhookLimits {
+fn authorization_webhook_limits(flags: &WebhookConnectionFlags) -> WebhookLimits {
     let in_flight_max = match flags.authorization_webhook_max_in_flight {
         0 => usize::MAX,
         limit => limit,
@@ -218,17 +219,19 @@ mod tests {
 
     #[test]
     fn limits_are_the_defaults_unless_flags_change_them() {
-        let webhook_limits = |args: &[&str]| {
-            webhook_limits(&Program::try_parse_from([&["x"], args].concat()).unwrap().flags)
+        let limits_of_flags = |args: &[&str]| {
+            authorization_webhook_limits(
+                &Program::try_parse_from([&["x"], args].concat()).unwrap().flags,
+            )
         };
-        assert_eq!(webhook_limits(&[]), WebhookLimits::default());
+        assert_eq!(limits_of_flags(&[]), WebhookLimits::default());
         assert_eq!(
-            webhook_limits(&["--authorization-webhook-max-in-flight=0"]),
+            limits_of_flags(&["--authorization-webhook-max-in-flight=0"]),
             WebhookLimits::without_in_flight_limit()
         );
         for (value, want) in [("1024", 1024), ("2Ki", 2048), ("0", 0)] {
             let changed =
-                webhook_limits(&[&format!("--authorization-webhook-cache-max-bytes={value}")]);
+                limits_of_flags(&[&format!("--authorization-webhook-cache-max-bytes={value}")]);
             assert_eq!(changed.cache_bytes_max, want);
         }
     }

@@ -20,7 +20,7 @@ pub(super) struct LoggingObserver {
 impl AuthorizationObservers for LoggingObserver {
     fn webhook_observer(&self, name: &str) -> Arc<dyn WebhookObserver> {
         let metrics = self.metrics.webhook_observer(name);
-        Arc::new(WebhookLogObserver { name: name.into(), metrics, log: self.log })
+        Arc::new(AuthorizationWebhookLogObserver { name: name.into(), metrics, log: self.log })
     }
 
     fn authorizer_observer(&self, kind: AuthorizerType, name: &str) -> Option<DecisionObserver> {
@@ -41,13 +41,13 @@ impl AuthorizationObservers for LoggingObserver {
 }
 
 /// The observer of one webhook: it logs failed calls and counts everything.
-struct WebhookLogObserver {
+struct AuthorizationWebhookLogObserver {
     name: Box<str>,
     metrics: Arc<dyn WebhookObserver>,
     log: Log,
 }
 
-impl WebhookObserver for WebhookLogObserver {
+impl WebhookObserver for AuthorizationWebhookLogObserver {
     fn on_attempt(&self, result: AttemptResult, took: Duration) {
         self.metrics.on_attempt(result, took);
     }

@@ -166,11 +166,11 @@ fn convert_failure_policy(
     found
 }
 
-/// Reports a missing text, or one that is none of `names`.
+/// Reports a missing text, or one that is none of `allowed_values`.
 fn report_unsupported_value(
     at: &FieldPath<'_>,
     scalar: &FieldValue<String>,
-    names: &[&str],
+    allowed_values: &[&str],
     parent: Span,
     report: &mut ValidationReport,
 ) {
@@ -178,8 +178,8 @@ fn report_unsupported_value(
     if value.is_empty() {
         report.add_fault(at.required(""), scalar, parent);
     } else {
-        let hint = did_you_mean(value, names);
-        report.add_fault_with_hint(at.not_supported(value, names), scalar, parent, hint);
+        let hint = did_you_mean(value, allowed_values);
+        report.add_fault_with_hint(at.not_supported(value, allowed_values), scalar, parent, hint);
     }
 }
 
@@ -210,9 +210,14 @@ fn convert_connection(
         "KubeConfigFile" => convert_kube_config_file(&at, info, rules, report),
         other => {
             let shown = render_connection_json(other, info.kube_config_file.value.as_deref());
-            let names = &Connection::TYPE_NAMES;
-            let error = at.child("type").not_supported(BadValue::Json(shown), names);
-            report.add_fault_with_hint(error, &info.kind, info.span, did_you_mean(other, names));
+            let type_names = &Connection::TYPE_NAMES;
+            let error = at.child("type").not_supported(BadValue::Json(shown), type_names);
+            report.add_fault_with_hint(
+                error,
+                &info.kind,
+                info.span,
+                did_you_mean(other, type_names),
+            );
             None
         }
     }

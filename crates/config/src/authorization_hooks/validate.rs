@@ -70,7 +70,7 @@ pub(super) fn convert_hooks(
         report.add_fault_at_span(at.too_many(n_hooks, HOOKS_MAX), configuration.hooks_span);
         return Vec::new();
     }
-    let mut names = BTreeSet::new();
+    let mut seen_names = BTreeSet::new();
     let hooks = configuration.hooks.iter().enumerate();
     hooks
         .filter_map(|(idx, hook)| {
@@ -78,7 +78,7 @@ pub(super) fn convert_hooks(
                 Some(key) => at.key(key),
                 None => at.index(idx),
             };
-            convert_hook(&at, hook, lines, &mut names, report)
+            convert_hook(&at, hook, lines, &mut seen_names, report)
         })
         .collect()
 }
@@ -87,10 +87,10 @@ fn convert_hook<'w>(
     at: &FieldPath<'_>,
     hook: &'w unvalidated_config::Hook,
     lines: &LineIndex<'_>,
-    names: &mut BTreeSet<&'w str>,
+    seen_names: &mut BTreeSet<&'w str>,
     report: &mut ValidationReport,
 ) -> Option<Hook> {
-    let name = convert_name(at, hook, names, report);
+    let name = convert_name(at, hook, seen_names, report);
     let at_config = at.child("clientConfig");
     let config = &hook.client_config;
     let endpoint = convert_endpoint(&at_config, config, report);
@@ -108,12 +108,12 @@ fn convert_hook<'w>(
 fn convert_name<'w>(
     at: &FieldPath<'_>,
     hook: &'w unvalidated_config::Hook,
-    names: &mut BTreeSet<&'w str>,
+    seen_names: &mut BTreeSet<&'w str>,
     report: &mut ValidationReport,
 ) -> Option<String> {
     let at = at.child("name");
     let name = hook.name.value.as_str();
-    let is_new = names.insert(name);
+    let is_new = seen_names.insert(name);
     let faults = dns1123_subdomain_faults(name);
     let error = if name.is_empty() {
         at.required("")

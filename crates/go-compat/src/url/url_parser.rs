@@ -81,7 +81,7 @@ impl Url {
     /// segment has a colon.
     pub fn parse(input: &str) -> Result<Self, UrlError> {
         let (main, fragment) = input.split_once('#').unwrap_or((input, ""));
-        let mut url = parse_from_source(main, UrlSource::Document).map_err(to_url_error(main))?;
+        let mut url = parse_url_from(main, UrlSource::Document).map_err(to_url_error(main))?;
         url.set_fragment(fragment).map_err(|fault| to_url_error(input)(fault.into()))?;
         Ok(url)
     }
@@ -97,7 +97,7 @@ impl Url {
     /// assert_eq!(url.raw_query(), "watch=1");
     /// ```
     pub fn parse_request_uri(input: &str) -> Result<Self, UrlError> {
-        parse_from_source(input, UrlSource::Request).map_err(to_url_error(input))
+        parse_url_from(input, UrlSource::Request).map_err(to_url_error(input))
     }
 
     /// Reads the target of an HTTP request: as [`Url::parse_request_uri`], except that the target
@@ -142,7 +142,7 @@ fn to_url_error(input: &str) -> impl FnOnce(UrlFault) -> UrlError {
     move |fault| UrlError { input: input.to_owned(), fault }
 }
 
-fn parse_from_source(input: &str, source: UrlSource) -> Result<Url, UrlFault> {
+fn parse_url_from(input: &str, source: UrlSource) -> Result<Url, UrlFault> {
     if input.bytes().any(|byte| byte.is_ascii_control()) {
         return Err(UrlFault::ControlCharacter);
     }

@@ -16,7 +16,7 @@ use crate::fixture::{close_connections, post};
 struct Rebinding(Mutex<VecDeque<SocketAddr>>);
 
 impl ServiceResolver for Rebinding {
-    fn resolve(&self, _: &ServiceName) -> Result<HostPort, ResolveError> {
+    fn resolve_service(&self, _: &ServiceName) -> Result<HostPort, ResolveError> {
         let next = self.0.lock().unwrap().pop_front();
         let at = next.ok_or_else(|| ResolveError("asked too often".to_owned()))?;
         Ok(HostPort { host: at.ip().to_string(), port: at.port() })

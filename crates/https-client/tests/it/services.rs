@@ -20,7 +20,7 @@ impl Directory {
 }
 
 impl ServiceResolver for Directory {
-    fn resolve(&self, service: &ServiceName) -> Result<HostPort, ResolveError> {
+    fn resolve_service(&self, service: &ServiceName) -> Result<HostPort, ResolveError> {
         assert_eq!(service.to_string(), "some-service.some-namespace.svc:443");
         let at = self.0.lock().unwrap().clone()?;
         Ok(HostPort { host: at.ip().to_string(), port: at.port() })

@@ -89,11 +89,11 @@ async fn watches_end_cleanly_and_requests_are_answered() {
 #[tokio::test]
 async fn a_server_that_is_not_ready_still_serves() {
     let host = host(&closed(), &closed());
-    host.shutdown.advance_to(ShutdownPhase::Unready);
+    host.shutdown.advance_to_phase(ShutdownPhase::Unready);
     let mut sender = host.http1(&Client::default()).await;
     let response = sender.send_request(request("/", "")).await.unwrap();
     assert_eq!(text(response).await, "Unready");
-    host.shutdown.advance_to(ShutdownPhase::Refusing);
+    host.shutdown.advance_to_phase(ShutdownPhase::Refusing);
     // The service still sees requests, so that it can refuse them in its own words.
     let response = sender.send_request(request("/", "")).await.unwrap();
     assert_eq!(response.headers()["connection"], "close");

@@ -23,21 +23,21 @@ pub(super) fn lint_object(
     at: &NodePath<'_>,
     add_warning: &mut dyn FnMut(SpannedWarning),
 ) {
-    let mut scope = LintScope { root, at, add_warning };
+    let mut ctx = LintContext { root, at, add_warning };
     match object {
-        rbac::Object::Role(role) => rule::lint_rules(role, &mut scope),
-        rbac::Object::Binding(binding) => subject::lint_subjects(binding, &mut scope),
+        rbac::Object::Role(role) => rule::lint_rules(role, &mut ctx),
+        rbac::Object::Binding(binding) => subject::lint_subjects(binding, &mut ctx),
     }
 }
 
 /// The object that is being checked, and the function that receives warnings.
-struct LintScope<'a> {
+struct LintContext<'a> {
     root: &'a Node,
     at: &'a NodePath<'a>,
     add_warning: &'a mut dyn FnMut(SpannedWarning),
 }
 
-impl LintScope<'_> {
+impl LintContext<'_> {
     /// Adds a warning about the field at `path` of the object.
     fn warn(&mut self, code: WarningCode, path: &str, message: String, hint: Option<String>) {
         let span = locate_field(self.root, path).span;

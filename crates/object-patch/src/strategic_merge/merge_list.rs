@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use super::StrategicMerge;
+use super::StrategicMerger;
 use super::directive::{PATCH, strip_value, unknown_directive_error};
 use super::list_order::{
     ItemIdentity, first_positions, item_identities, item_identity, order_items,
@@ -23,11 +23,11 @@ enum ItemType {
 
 /// Merges the list at the current path by the merge strategy of the schema.
 pub(super) fn merge_list(
-    merge: &mut StrategicMerge<'_>,
+    merger: &mut StrategicMerger<'_>,
     original: Vec<Value>,
     patch: Vec<Value>,
 ) -> Result<Vec<Value>, PatchError> {
-    let key = match merge.schema.strategy(&merge.path) {
+    let key = match merger.schema.strategy(&merger.path) {
         Some(MergeStrategy::MergeBy(key)) => Some(key),
         Some(MergeStrategy::MergeSet) => None,
         Some(MergeStrategy::Replace) | None => {
@@ -36,7 +36,7 @@ pub(super) fn merge_list(
     };
     match (item_type(original.iter().chain(&patch))?, key) {
         (None, _) => Ok(original),
-        (Some(ItemType::Object), Some(key)) => merge_objects(merge, original, patch, key),
+        (Some(ItemType::Object), Some(key)) => merge_objects(merger, original, patch, key),
         (Some(ItemType::Object), None) => Err(PatchError::MixedList),
         (Some(_), Some(key)) => {
             let item = original.first().or(patch.first());
@@ -93,7 +93,7 @@ fn merge_scalars(original: Vec<Value>, patch: Vec<Value>) -> Result<Vec<Value>, 
 /// 3. The items of the patch are sorted by the order of the patch; the other items keep their place
 ///    around them.
 fn merge_objects(
-    merge: &mut StrategicMerge<'_>,
+    merger: &mut StrategicMerger<'_>,
     original: Vec<Value>,
     patch: Vec<Value>,
     key: &'static str,
@@ -115,7 +115,9 @@ fn merge_objects(
     for (item, own) in unmarked.into_iter().zip(&patch_order) {
         let position = *positions.entry(own).or_insert(merged.len());
         match (merged.get_mut(position), item) {
-            (Some(Value::Object(found)), Value::Object(item)) => merge.merge_object(found, item)?,
+            (Some(Value::Object(found)), Value::Object(item)) => {
+                merger.merge_object(found, item)?
+            }
             (_, item) => merged.push(strip_value(item)),
         }
     }

@@ -71,7 +71,7 @@ impl Freshness {
 
 /// How an attempt may establish its freshness.
 #[derive(Clone)]
-pub(crate) enum FreshnessRequirement {
+pub(crate) enum ConfigurationFreshnessRequirement {
     /// The attempt may assume that the local configuration is current.
     MayAssume,
     /// The attempt has to confirm the configuration with the store.
@@ -163,10 +163,10 @@ pub(crate) async fn establish_freshness(
         return Ok(());
     }
     let mut matched_locally = None;
-    let reused = match attempt.freshness_requirement() {
-        FreshnessRequirement::Reuse(snapshot) => Some(snapshot.clone()),
-        FreshnessRequirement::MustConfirm => None,
-        FreshnessRequirement::MayAssume => {
+    let reused = match attempt.configuration_freshness_requirement() {
+        ConfigurationFreshnessRequirement::Reuse(snapshot) => Some(snapshot.clone()),
+        ConfigurationFreshnessRequirement::MustConfirm => None,
+        ConfigurationFreshnessRequirement::MayAssume => {
             let local = if write.is_dry_run { None } else { ctx.server.assume_current() };
             if let Some(local) = local {
                 let matches = ConfigurationMatches::find(ctx, write, tree, &local);

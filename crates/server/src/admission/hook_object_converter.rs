@@ -25,8 +25,12 @@ pub(super) struct HookObjectConverter<'a> {
 
 impl ObjectKinds for HookObjectConverter<'_> {
     /// Served versions differ in their name only.
-    fn convert(&self, tree: &Tree, to: &GroupVersionKind<'_>) -> Result<Tree, ObjectKindError> {
-        UntypedKinds.convert(tree, to)
+    fn convert_to_kind(
+        &self,
+        tree: &Tree,
+        to: &GroupVersionKind<'_>,
+    ) -> Result<Tree, ObjectKindError> {
+        UntypedKinds.convert_to_kind(tree, to)
     }
 
     fn normalize(&self, tree: Tree, kind: &GroupVersionKind<'_>) -> Result<Tree, ObjectKindError> {
@@ -80,7 +84,7 @@ impl HookObjectConverter<'_> {
                     .map_err(malformed)
             }
             (Operation::Update, Some(old)) => {
-                let old = self.convert(old, kind).map_err(|error| {
+                let old = self.convert_to_kind(old, kind).map_err(|error| {
                     ObjectKindError(format!("Internal error occurred: {error}"))
                 })?;
                 let subresource = Some(self.subresource).filter(|own| !own.is_empty());

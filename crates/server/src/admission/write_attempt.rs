@@ -5,12 +5,14 @@ use admission_hooks::HookSession;
 use api_object::Status;
 use store::Entry;
 
-use super::freshness::{ConfigurationMatches, Freshness, FreshnessRequirement, confirm_for_write};
+use super::freshness::{
+    ConfigurationFreshnessRequirement, ConfigurationMatches, Freshness, confirm_for_write,
+};
 use crate::rest::{RequestContext, RequestReport, WriteFailure};
 
 /// The state of one attempt to write an object. A retry makes a new one.
 pub(crate) struct WriteAttempt {
-    freshness_requirement: FreshnessRequirement,
+    configuration_freshness_requirement: ConfigurationFreshnessRequirement,
     /// `None` until [`super::establish_freshness`] sets it.
     pub(super) freshness: Option<Freshness>,
     pub(super) configuration_matches: ConfigurationMatches,
@@ -37,9 +39,9 @@ pub(crate) enum AttemptConclusion<T> {
 }
 
 impl WriteAttempt {
-    pub(crate) fn new(requirement: FreshnessRequirement) -> Self {
+    pub(crate) fn new(requirement: ConfigurationFreshnessRequirement) -> Self {
         Self {
-            freshness_requirement: requirement,
+            configuration_freshness_requirement: requirement,
             freshness: None,
             configuration_matches: ConfigurationMatches::default(),
             hook_session: None,
@@ -49,8 +51,8 @@ impl WriteAttempt {
         }
     }
 
-    pub(crate) fn freshness_requirement(&self) -> &FreshnessRequirement {
-        &self.freshness_requirement
+    pub(crate) fn configuration_freshness_requirement(&self) -> &ConfigurationFreshnessRequirement {
+        &self.configuration_freshness_requirement
     }
 
     pub(super) fn set_freshness(
@@ -78,7 +80,7 @@ impl WriteAttempt {
         }
     }
 
-    fn into_next_attempt(self, requirement: FreshnessRequirement) -> Box<Self> {
+    fn into_next_attempt(self, requirement: ConfigurationFreshnessRequirement) -> Box<Self> {
         Box::new(Self { namespace_uid: self.namespace_uid, ..Self::new(requirement) })
     }
 
@@ -108,9 +110,11 @@ impl WriteAttempt {
             Err(WriteFailure::Conflict(current)) => {
                 self.move_into_report(report, false);
                 let requirement = match self.freshness.take() {
-                    Some(Freshness::Confirmed(snapshot)) => FreshnessRequirement::Reuse(snapshot),
+                    Some(Freshness::Confirmed(snapshot)) => {
+                        ConfigurationFreshnessRequirement::Reuse(snapshot)
+                    }
                     Some(Freshness::Assumed(_) | Freshness::Exempt) | None => {
-                        self.freshness_requirement.clone()
+                        self.configuration_freshness_requirement.clone()
                     }
                 };
                 return AttemptConclusion::Retry {
@@ -120,12 +124,12 @@ impl WriteAttempt {
             }
             Err(WriteFailure::ConfigRevisionMoved) => {
                 self.move_into_report(report, false);
-                let next = self.into_next_attempt(FreshnessRequirement::MustConfirm);
+                let next = self.into_next_attempt(ConfigurationFreshnessRequirement::MustConfirm);
                 return AttemptConclusion::Retry { next, current: None };
             }
             Err(WriteFailure::AddressTaken) => {
                 self.move_into_report(report, false);
-                let requirement = self.freshness_requirement.clone();
+                let requirement = self.configuration_freshness_requirement.clone();
                 return AttemptConclusion::Retry {
                     next: self.into_next_attempt(requirement),
                     current: None,
@@ -162,7 +166,8 @@ impl WriteAttempt {
             }
             Ok(confirmed) => {
                 self.move_into_report(report, false);
-                let next = self.into_next_attempt(FreshnessRequirement::Reuse(confirmed));
+                let next =
+                    self.into_next_attempt(ConfigurationFreshnessRequirement::Reuse(confirmed));
                 AttemptConclusion::Retry { next, current: None }
             }
         }

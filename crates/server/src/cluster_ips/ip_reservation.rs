@@ -53,12 +53,12 @@ impl ReservationOwner {
 
     /// Whether a stored reservation is for a service of this name, perhaps an earlier one.
     pub(super) fn matches_reserved_name(&self, reservation: &Entry) -> bool {
-        reserved_service_name(reservation).is_some_and(|service| service == self.service)
+        service_of_reservation(reservation).is_some_and(|service| service == self.service)
     }
 }
 
 /// The `namespace/name` of the service that a reservation is for.
-pub(super) fn reserved_service_name(reservation: &Entry) -> Option<String> {
+pub(super) fn service_of_reservation(reservation: &Entry) -> Option<String> {
     let stored: Value = serde_json::from_slice(&reservation.value).ok()?;
     stored.get("service")?.as_str().map(str::to_owned)
 }

@@ -8,7 +8,7 @@ use std::net::Ipv4Addr;
 
 use store::{At, Delete, Expect, Item, ListRequest, Prefix, Put, ReadError, WriteError};
 
-use super::ip_reservation::{ReservationOwner, reserved_ip, reserved_service_name};
+use super::ip_reservation::{ReservationOwner, reserved_ip, service_of_reservation};
 use super::stored_cluster_ip;
 use crate::server_state::ServerState;
 
@@ -150,7 +150,7 @@ impl ServicesByIp {
         if services.iter().any(|service| service.owner.owns_reservation(&reservation.entry)) {
             return RepairAction::Keep;
         }
-        let is_unknown = reserved_service_name(&reservation.entry)
+        let is_unknown = service_of_reservation(&reservation.entry)
             .is_some_and(|service| self.undecodable.contains(&service));
         match services.first() {
             _ if is_unknown => RepairAction::Keep,

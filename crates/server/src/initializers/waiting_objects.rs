@@ -6,7 +6,7 @@
 //! from the events of the objects:
 //! 1. A create [reserves](WaitingObjects::reserve) a slot, in memory.
 //! 2. A record that this or another server writes counts from then on.
-//! 3. An object that is initialized or deleted no longer counts. [`super::waiting_object_sweep`] deletes
+//! 3. An object that is initialized or deleted no longer counts. [`super::abandoned_object_sweep`] deletes
 //!    its record.
 //!
 //! On one server the limits are exact. Several servers learn of each other's records by the watch, so
@@ -135,7 +135,7 @@ impl WaitingObjects {
         bytes: usize,
     ) -> Result<WaitingSlot, WaitingLimitExceeded> {
         // A uid has letters, digits and dashes, so this is always a key.
-        let record_key = self.record_key(uid).ok_or(WaitingLimitExceeded::Total)?;
+        let record_key = self.key_of_record(uid).ok_or(WaitingLimitExceeded::Total)?;
         let mut index = self.index();
         let user = creator.name;
         if !creator.is_exempt_from_limits {
@@ -249,7 +249,7 @@ impl WaitingObjects {
     }
 
     /// The key of the record of an object.
-    pub(super) fn record_key(&self, uid: &str) -> Option<Key> {
+    pub(super) fn key_of_record(&self, uid: &str) -> Option<Key> {
         Key::new(&format!("{}{uid}", self.prefix)).ok()
     }
 

@@ -5,8 +5,8 @@ use api_object::{Status, Tree};
 use store::Expect;
 
 use crate::admission::{
-    AttemptConclusion, CheckedObject, FreshnessRequirement, WriteAttempt, WriteRequest,
-    admit_mutating, admit_object, establish_freshness, run_built_in_checks,
+    AttemptConclusion, CheckedObject, ConfigurationFreshnessRequirement, WriteAttempt,
+    WriteRequest, admit_mutating, admit_object, establish_freshness, run_built_in_checks,
 };
 use crate::cluster_ips::ClusterIpChange;
 use crate::error_status::IntoStatus;
@@ -47,7 +47,7 @@ pub(crate) async fn create(
         ctx,
         tree,
         options,
-        WriteAttempt::new(FreshnessRequirement::MayAssume),
+        WriteAttempt::new(ConfigurationFreshnessRequirement::MayAssume),
         report,
     )
     .await

@@ -19,13 +19,14 @@ pub(crate) struct CreatePreconditions(Vec<CheckedParent>);
 
 #[derive(Debug)]
 struct CheckedParent {
-    kind: ParentKind,
+    kind: CreateParentKind,
     key: Key,
     checked_revision: Revision,
 }
 
+/// The kind of a parent of a new object: its namespace, or the definition of its custom resource.
 #[derive(Debug, Clone, Copy)]
-enum ParentKind {
+enum CreateParentKind {
     Namespace,
     Definition,
 }
@@ -48,7 +49,8 @@ impl CreatePreconditions {
             });
             let known = known.map(|own| own.mod_rev);
             let key = parent_key(ctx, "", "namespaces", namespace)?;
-            parents.push(check_parent(ctx, ParentKind::Namespace, key, known, admitted).await?);
+            parents
+                .push(check_parent(ctx, CreateParentKind::Namespace, key, known, admitted).await?);
         }
         if let Origin::Custom(routed) = &ctx.resource.origin {
             let known = cluster.definitions.get(&routed.definition_name).filter(|own| {
@@ -58,7 +60,8 @@ impl CreatePreconditions {
             let known = known.map(|own| own.mod_rev);
             let (group, plural) = ("apiextensions.k8s.io", "customresourcedefinitions");
             let key = parent_key(ctx, group, plural, &routed.definition_name)?;
-            parents.push(check_parent(ctx, ParentKind::Definition, key, known, admitted).await?);
+            parents
+                .push(check_parent(ctx, CreateParentKind::Definition, key, known, admitted).await?);
         }
         Ok(Self(parents))
     }
@@ -106,7 +109,7 @@ impl CreatePreconditions {
 
 async fn check_parent(
     ctx: &RequestContext<'_>,
-    kind: ParentKind,
+    kind: CreateParentKind,
     key: Key,
     known_revision: Option<Revision>,
     admitted: &Admitted,
@@ -125,21 +128,21 @@ async fn check_parent(
 /// Checks the newest version of a parent and returns its revision.
 fn check_parent_version(
     ctx: &RequestContext<'_>,
-    kind: ParentKind,
+    kind: CreateParentKind,
     current: Option<&Entry>,
     admitted: &Admitted,
 ) -> Result<Revision, Status> {
     let name = api_object::name(admitted.tree());
     let unreadable = |why: &str| Status::internal(&format!("an owner can not be read: {why}"));
     match kind {
-        ParentKind::Namespace => {
+        CreateParentKind::Namespace => {
             let read = |entry: &Entry| Namespace::from_stored(&entry.value, entry.mod_rev);
             let namespace =
                 current.map(read).transpose().map_err(|why| unreadable(&why.to_string()))?;
             let uid = admitted.namespace_uid();
             check_namespace_is_usable(ctx, uid, namespace.as_ref(), name)?;
         }
-        ParentKind::Definition => {
+        CreateParentKind::Definition => {
             let Origin::Custom(routed) = &ctx.resource.origin else {
                 return Err(definition_terminating_status(ctx, name));
             };

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use store::{Entry, Expect};
 
 use crate::admission::{
-    AdmittedDeletion, AttemptConclusion, DeletionStep, FreshnessRequirement, WriteAttempt,
-    WriteRequest, admit_deletion, admit_mutating, establish_freshness,
+    AdmittedDeletion, AttemptConclusion, ConfigurationFreshnessRequirement, DeletionStep,
+    WriteAttempt, WriteRequest, admit_deletion, admit_mutating, establish_freshness,
 };
 use crate::cluster_ips::ClusterIpChange;
 use crate::rest::get::read_newest_unless_known;
@@ -37,7 +37,7 @@ pub(crate) async fn delete(
     report: &mut RequestReport,
 ) -> Result<DeleteResult, Status> {
     let key = ctx.key(ctx.name)?;
-    let mut attempt = WriteAttempt::new(FreshnessRequirement::MayAssume);
+    let mut attempt = WriteAttempt::new(ConfigurationFreshnessRequirement::MayAssume);
     let mut known: Option<Option<Entry>> = None;
     loop {
         let current = read_newest_unless_known(ctx, &key, known.take(), "delete").await?;

@@ -8,8 +8,8 @@ use field_errors::{FieldErrors, FieldPath};
 use store::{Entry, Expect, Revision};
 
 use crate::admission::{
-    AttemptConclusion, CheckedObject, FreshnessRequirement, WriteAttempt, WriteRequest,
-    admit_mutating, admit_object, establish_freshness, run_built_in_checks,
+    AttemptConclusion, CheckedObject, ConfigurationFreshnessRequirement, WriteAttempt,
+    WriteRequest, admit_mutating, admit_object, establish_freshness, run_built_in_checks,
 };
 use crate::authorize::authorize_verb;
 use crate::cluster_ips::ClusterIpChange;
@@ -66,7 +66,7 @@ async fn update_or_patch(
     report: &mut RequestReport,
 ) -> Result<WriteResult, Status> {
     let key = ctx.key(ctx.name)?;
-    let mut attempt = WriteAttempt::new(FreshnessRequirement::MayAssume);
+    let mut attempt = WriteAttempt::new(ConfigurationFreshnessRequirement::MayAssume);
     let mut known: Option<Option<Entry>> = None;
     loop {
         let current = read_newest_unless_known(ctx, &key, known.take(), "update").await?;

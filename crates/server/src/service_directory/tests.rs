@@ -12,7 +12,7 @@ fn directory(routing: ServiceRouting, objects: &[(&str, Value)]) -> ServiceDirec
 
 fn resolve(directory: &ServiceDirectory, name: &str) -> String {
     let service = ServiceName { namespace: "ns".to_owned(), name: name.to_owned(), port: 443 };
-    match directory.resolve(&service) {
+    match directory.resolve_service(&service) {
         Ok(HostPort { host, port }) => format!("{host}:{port}"),
         Err(error) => error.to_string(),
     }
@@ -127,9 +127,9 @@ fn the_service_kubernetes_resolves_to_the_server() {
     let services = ServiceDirectory::new(ServiceRouting::ClusterIp);
     let service =
         ServiceName { namespace: "default".to_owned(), name: "kubernetes".to_owned(), port: 443 };
-    assert!(services.resolve(&service).is_err());
+    assert!(services.resolve_service(&service).is_err());
     services.set_server_address("0.0.0.0:6443".parse().unwrap());
-    let found = services.resolve(&service).unwrap();
+    let found = services.resolve_service(&service).unwrap();
     assert_eq!((found.host.as_str(), found.port), ("127.0.0.1", 6443));
 }
 

@@ -61,7 +61,7 @@ fn claims(bound_object: Option<BoundObject>) -> Claims {
 }
 
 impl World {
-    fn check_at(&self, token: &str, now: i64) -> Result<Option<AcceptedToken>, TokenError> {
+    fn check_at(&self, token: &str, now: i64) -> Result<Option<VerifiedTokenUser>, TokenError> {
         let own = ["api".to_owned(), "me".to_owned()];
         let audiences = AudienceCheck { default_audiences: &own, accepted_audiences: &own };
         poll_once(self.accounts.authenticate(token, audiences, &self.objects, at(now)))
@@ -69,7 +69,7 @@ impl World {
 
     fn check(&self, claims: &Claims) -> Result<User, TokenError> {
         let token = self.issuer.issue(claims).unwrap();
-        self.check_at(&token, NOW).map(|accepted| accepted.unwrap().0)
+        self.check_at(&token, NOW).map(|verified| verified.unwrap().user)
     }
 
     /// A token with any claims.
@@ -78,7 +78,7 @@ impl World {
         jwt::sign_token(&key, claims.as_object().unwrap()).unwrap()
     }
 
-    fn check_claims(&self, claims: &Value) -> Result<Option<AcceptedToken>, TokenError> {
+    fn check_claims(&self, claims: &Value) -> Result<Option<VerifiedTokenUser>, TokenError> {
         self.check_at(&self.sign(claims), NOW)
     }
 }
@@ -190,7 +190,7 @@ fn tokens_are_for_audiences() {
     let body = json!({"namespace": "ns", "serviceaccount": {"name": "sa", "uid": "sa-uid"}});
     let accepted = |aud: Value| {
         let claims = json!({"iss": ISSUER, "aud": aud, "kubernetes.io": body});
-        world.check_claims(&claims).map(|accepted| accepted.unwrap().1)
+        world.check_claims(&claims).map(|verified| verified.unwrap().audiences)
     };
     assert_eq!(accepted(json!("me")).unwrap(), ["me"]);
     assert_eq!(accepted(json!(["x", "me", "api"])).unwrap(), ["me", "api"]);
@@ -253,7 +253,7 @@ fn a_legacy_token_counts_as_long_as_its_secret_holds_it() {
     let token = world.sign(&legacy_claims());
     assert_eq!(world.check_at(&token, NOW), Err(TokenError::Invalidated));
     world.objects.put(ReferencedKind::Secret, legacy_secret(&token));
-    let (user, audiences) = world.check_at(&token, NOW).unwrap().unwrap();
+    let VerifiedTokenUser { user, audiences } = world.check_at(&token, NOW).unwrap().unwrap();
     assert_eq!((user.name.as_str(), user.uid.as_str()), ("system:serviceaccount:ns:sa", "sa-uid"));
     assert_eq!(user.groups, ["system:serviceaccounts", "system:serviceaccounts:ns"]);
     assert!(user.extra.is_empty());

@@ -233,7 +233,7 @@ proptest! {
         let number = f64::from_bits(bits);
         prop_assume!(!number.is_nan());
         for text in [format_double(number), format_double::format_double_without_exponent(number)] {
-            prop_assert_eq!(parse_number::parse_double(&text).map(f64::to_bits), Some(bits), "{}", text);
+            prop_assert_eq!(number_from_text::parse_double(&text).map(f64::to_bits), Some(bits), "{}", text);
         }
     }
 
@@ -243,7 +243,7 @@ proptest! {
         // Divides in two steps, because the power alone may be too small for a double.
         let half = exponent / 2;
         let expected = mantissa as f64 * 2f64.powi(half) * 2f64.powi(exponent - half);
-        prop_assert_eq!(parse_number::parse_double(&text), Some(expected), "{}", text);
+        prop_assert_eq!(number_from_text::parse_double(&text), Some(expected), "{}", text);
     }
 
     #[test]

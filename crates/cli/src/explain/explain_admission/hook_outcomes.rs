@@ -268,7 +268,7 @@ fn convert_object<'t>(
 ) -> Result<Option<Cow<'t, Tree>>, ObjectKindError> {
     match tree {
         Some(tree) if attributes.kind != *kind => {
-            UntypedKinds.convert(tree, kind).map(|tree| Some(Cow::Owned(tree)))
+            UntypedKinds.convert_to_kind(tree, kind).map(|tree| Some(Cow::Owned(tree)))
         }
         tree => Ok(tree.map(Cow::Borrowed)),
     }

@@ -3,7 +3,7 @@
 use authz_rbac::{PolicyRule, Role};
 use document::WarningCode;
 
-use super::LintScope;
+use super::LintContext;
 use super::built_in_resources::BUILT_IN_RESOURCES;
 use crate::rbac::check_role_limits;
 
@@ -16,13 +16,13 @@ const RESOURCE_VERBS: [&str; 5] = ["list", "watch", "create", "update", "deletec
 /// A message about a value that matches no request, and a hint.
 type LintFault = (String, Option<String>);
 
-pub(super) fn lint_rules(role: &Role, scope: &mut LintScope<'_>) {
+pub(super) fn lint_rules(role: &Role, ctx: &mut LintContext<'_>) {
     // The rules of an aggregated role come from other roles and are linted there.
     if role.aggregation_rule.is_some() {
         return;
     }
     for fault in check_role_limits(role, None) {
-        scope.warn(WarningCode::OversizedRole, &fault.path, fault.message_without_path(), None);
+        ctx.warn(WarningCode::OversizedRole, &fault.path, fault.message_without_path(), None);
     }
     for (idx, rule) in role.rules.iter().enumerate() {
         let is_for_paths = !rule.non_resource_urls.is_empty();
@@ -30,7 +30,7 @@ pub(super) fn lint_rules(role: &Role, scope: &mut LintScope<'_>) {
             |code, field: &str, values: &[String], lint: &dyn Fn(&str) -> Option<LintFault>| {
                 for (item, value) in values.iter().enumerate() {
                     if let Some((message, hint)) = lint(value) {
-                        scope.warn(code, &format!("rules[{idx}].{field}[{item}]"), message, hint);
+                        ctx.warn(code, &format!("rules[{idx}].{field}[{item}]"), message, hint);
                     }
                 }
             };

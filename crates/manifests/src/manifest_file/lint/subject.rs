@@ -4,7 +4,7 @@ use authz_rbac::{Binding, Subject};
 use document::WarningCode;
 use field_errors::{dns1123_label_faults, dns1123_subdomain_faults};
 
-use super::LintScope;
+use super::LintContext;
 
 /// The groups that Kubernetes itself gives to users.
 const GROUPS: [&str; 6] = [
@@ -29,7 +29,7 @@ struct SubjectWarning {
     hint: Option<String>,
 }
 
-pub(super) fn lint_subjects(binding: &Binding, scope: &mut LintScope<'_>) {
+pub(super) fn lint_subjects(binding: &Binding, ctx: &mut LintContext<'_>) {
     for (idx, subject) in binding.subjects.iter().enumerate() {
         let warning = match subject.kind.as_str() {
             "User" => lint_user(&subject.name),
@@ -39,7 +39,7 @@ pub(super) fn lint_subjects(binding: &Binding, scope: &mut LintScope<'_>) {
         };
         for warning in warning.into_iter().chain(lint_ignored_namespace(subject)) {
             let path = format!("subjects[{idx}].{}", warning.field);
-            scope.warn(warning.code, &path, warning.message, warning.hint);
+            ctx.warn(warning.code, &path, warning.message, warning.hint);
         }
     }
 }

@@ -137,7 +137,7 @@ impl WebhookAddresses {
 }
 
 impl ServiceResolver for WebhookAddresses {
-    fn resolve(&self, service: &ServiceName) -> Result<HostPort, ResolveError> {
+    fn resolve_service(&self, service: &ServiceName) -> Result<HostPort, ResolveError> {
         let unknown = || ResolveError(format!("services \"{}\" not found", service.name));
         let address = self.find(|key| key == service.name).ok_or_else(unknown)?;
         Ok(HostPort { host: address.ip().to_string(), port: address.port() })

@@ -77,7 +77,7 @@ pub(super) fn webhook_host(webhook: &str) -> String {
 pub(super) struct WebhookAddresses(Vec<(String, SocketAddr)>);
 
 impl ServiceResolver for WebhookAddresses {
-    fn resolve(&self, service: &ServiceName) -> Result<HostPort, ResolveError> {
+    fn resolve_service(&self, service: &ServiceName) -> Result<HostPort, ResolveError> {
         Err(ResolveError(format!("no vector has services, so {service} is unknown")))
     }
 

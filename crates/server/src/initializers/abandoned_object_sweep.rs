@@ -1,4 +1,5 @@
-//! Sweeps waiting objects that no server tracks, because their server is gone.
+//! Sweeps abandoned objects: those that wait for initializers while no server tracks them, because their server
+//! is gone.
 //!
 //! 1. At start, and at intervals, delete objects that an initializer marked as failed, in case the server
 //!    that should have done that died.
@@ -39,7 +40,7 @@ enum SweepError {
 }
 
 /// Sweeps until the task is dropped.
-pub(crate) async fn sweep_waiting_objects(server: Arc<ServerState>) {
+pub(crate) async fn sweep_abandoned_objects(server: Arc<ServerState>) {
     while let Err(error) = count_unrecorded_objects(&server).await {
         server.log.warn("objects that wait for initializers can not be read", &[("why", &error)]);
         tokio::time::sleep(RETRY_DELAY).await;
@@ -159,7 +160,7 @@ async fn delete_waiting_record(
     record: &SweepCandidate,
 ) -> Result<(), SweepError> {
     let waiting = server.snapshot_cache.waiting_objects();
-    if let Some(key) = waiting.record_key(&record.uid) {
+    if let Some(key) = waiting.key_of_record(&record.uid) {
         delete_newest_version(server, &key).await?;
     }
     waiting.remove_object(&record.uid);
