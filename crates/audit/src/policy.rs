@@ -96,7 +96,7 @@ impl Rule {
 
     fn matches_resource(&self, resource: &Resource<'_>) -> bool {
         let is_in_namespace =
-            self.namespaces.is_empty() || contains(&self.namespaces, resource.namespace);
+            self.namespaces.is_empty() || contains(&self.namespaces, resource.namespace.as_str());
         let is_listed =
             self.resources.is_empty() || self.resources.iter().any(|entry| entry.matches(resource));
         is_in_namespace && is_listed

@@ -3,13 +3,13 @@
 //! This table is apart from the decision because two questions use it: may this node make the request,
 //! and which nodes may.
 
-use authz::{Attributes, FieldOperator, Reason, Resource};
+use authz::{Attributes, FieldOperator, Namespace, Reason, Resource};
 
 use crate::object_name::ObjectKind;
 use crate::policy::FeatureGates;
 
 /// The namespace of the leases by which nodes show that they are alive.
-const LEASE_NAMESPACE: &str = "kube-node-lease";
+const LEASE_NAMESPACE: Namespace<'_> = Namespace::new("kube-node-lease");
 
 /// A condition under which a node is allowed a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -92,7 +92,7 @@ fn namespaced_read_requirement(
     if !resource.subresource.is_empty() {
         return never_met("cannot read subresource");
     }
-    if resource.namespace.is_empty() {
+    if resource.namespace.is_cluster_scope() {
         return never_met("can only read namespaced object of this type");
     }
     NodeRequirement::Related(kind)

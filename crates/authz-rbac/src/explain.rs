@@ -88,8 +88,8 @@ fn record_near_misses(
 
 fn binding_event(binding: &Binding, subject_idx: Option<usize>) -> TraceEvent {
     let mut event = TraceEvent::new("binding").with_field("name", binding.name());
-    if !binding.namespace().is_empty() {
-        event = event.with_field("namespace", binding.namespace());
+    if let Some(namespace) = binding.namespace().name() {
+        event = event.with_field("namespace", namespace);
     }
     let event =
         event.with_field("role", format!("{} {}", binding.role_ref.kind, binding.role_ref.name));

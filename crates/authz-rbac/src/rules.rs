@@ -1,7 +1,8 @@
 //! Matching rules against requests, and listing the rules of a user.
 
 use authz::{
-    Attributes, EvaluationErrors, NonResourceRule, Resource, ResourceRule, Rules, Target, User,
+    Attributes, EvaluationErrors, Namespace, NonResourceRule, Resource, ResourceRule, Rules,
+    Target, User,
 };
 
 use crate::policy::PolicyRule;
@@ -135,7 +136,7 @@ pub struct HeldRules<'a> {
 
 impl Snapshot {
     /// Returns the rules that a user holds in a namespace, those for the whole cluster included.
-    pub fn held_rules(&self, user: &User, namespace: &str) -> HeldRules<'_> {
+    pub fn held_rules(&self, user: &User, namespace: Namespace<'_>) -> HeldRules<'_> {
         let mut held = HeldRules::default();
         for UserBinding { binding, role, .. } in self.bindings_of_user(user, namespace) {
             match role {
@@ -148,7 +149,7 @@ impl Snapshot {
 
     /// Lists the rules that a user holds in a namespace, in the form of all authorizers. The list is
     /// incomplete if it exceeds 8 MiB; a role that does not exist is an error beside a complete list.
-    pub fn rules_for(&self, user: &User, namespace: &str) -> Rules {
+    pub fn rules_for(&self, user: &User, namespace: Namespace<'_>) -> Rules {
         let HeldRules { roles, role_lookup_errors } = self.held_rules(user, namespace);
         let mut listed = Rules::default();
         let mut bytes_left = LISTED_BYTES_MAX;

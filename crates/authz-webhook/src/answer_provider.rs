@@ -194,7 +194,7 @@ impl AnswerProvider {
 /// not count.
 fn is_cacheable(attributes: &Attributes<'_>) -> bool {
     let n_resource_bytes = attributes.resource().map_or(0, |resource| {
-        resource.namespace.len()
+        resource.namespace.as_str().len()
             + resource.api_group.len()
             + resource.api_version.len()
             + resource.resource.len()

@@ -45,7 +45,7 @@ pub(crate) fn encode_review(attributes: &Attributes<'_>, version: ReviewVersion)
 fn write_resource(json: &mut JsonWriter, verb: &str, resource: &Resource<'_>) {
     json.write_key("resourceAttributes");
     json.open("{");
-    json.write_member_unless_empty("namespace", resource.namespace);
+    json.write_member_unless_empty("namespace", resource.namespace.as_str());
     json.write_member_unless_empty("verb", verb);
     json.write_member_unless_empty("group", resource.api_group);
     json.write_member_unless_empty("version", resource.api_version);

@@ -88,7 +88,7 @@ impl<'a> ReviewSpec<'a> {
                 let field = if selectors.field { target.field_requirements() } else { &[] };
                 let label = if selectors.label { target.label_requirements() } else { &[] };
                 let resource = ResourceAttributes {
-                    namespace: target.namespace,
+                    namespace: target.namespace.as_str(),
                     verb: attributes.verb,
                     group: target.api_group,
                     version: target.api_version,

@@ -1,5 +1,6 @@
 //! The attributes of a request that authorizers decide by.
 
+use crate::namespace::Namespace;
 use crate::selector::{FieldRequirement, LabelRequirement, Selector};
 use crate::user::User;
 
@@ -36,8 +37,8 @@ pub struct Resource<'a> {
     pub api_group: &'a str,
     /// The version within the group; `*` if any version is meant.
     pub api_version: &'a str,
-    /// The namespace; empty for cluster-scoped requests and for requests across all namespaces.
-    pub namespace: &'a str,
+    /// The namespace; the cluster scope for a request for a cluster-scoped resource or across all namespaces.
+    pub namespace: Namespace<'a>,
     /// The plural, lower-case name of the resource.
     pub resource: &'a str,
     /// The subresource, such as `log`; empty for none.

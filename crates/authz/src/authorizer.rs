@@ -4,6 +4,7 @@ use std::pin::Pin;
 
 use crate::attributes::Attributes;
 use crate::decision::Decision;
+use crate::namespace::Namespace;
 use crate::rules::Rules;
 use crate::subjects::Subjects;
 use crate::trace::Recorder;
@@ -66,7 +67,7 @@ pub trait Authorizer: Send + Sync {
     ) -> DecisionFuture<'a>;
 
     /// Lists the rules of a user in a namespace, as far as possible, without I/O.
-    fn rules_for(&self, user: &User, namespace: &str) -> Rules {
+    fn rules_for(&self, user: &User, namespace: Namespace<'_>) -> Rules {
         let _ = (user, namespace);
         Rules::unlistable("authorizer does not support user rule resolution")
     }

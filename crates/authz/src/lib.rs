@@ -13,6 +13,7 @@
 mod attributes;
 mod authorizer;
 mod decision;
+mod namespace;
 mod rbac_grant;
 mod reason;
 mod request;
@@ -26,6 +27,7 @@ mod user;
 pub use attributes::{Attributes, Resource, Target};
 pub use authorizer::{Authorizer, DecisionFuture};
 pub use decision::{Decision, EvaluationErrors, UnavailableCause, Verdict};
+pub use namespace::Namespace;
 pub use rbac_grant::{RbacBindings, RbacGrant, RbacSubject};
 pub use reason::{Abstention, NodeRule, Reason};
 pub use request::{

@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use go_compat::{Url, UrlError};
 
 use crate::attributes::{Attributes, Resource, Target};
+use crate::namespace::Namespace;
 use crate::selector::{FieldRequirement, LabelRequirement, Selector};
 use crate::user::User;
 
@@ -132,7 +133,7 @@ impl RequestInfo {
                 path: &self.path,
                 api_group: &resource.api_group,
                 api_version: &resource.api_version,
-                namespace: &resource.namespace,
+                namespace: Namespace::new(&resource.namespace),
                 resource: &resource.resource,
                 subresource: &resource.subresource,
                 name: &resource.name,

@@ -195,7 +195,7 @@ pub(crate) async fn authorize_target(
         resource: Some(ResourceInfo {
             api_group: target.api_group.to_owned(),
             api_version: target.api_version.to_owned(),
-            namespace: target.namespace.to_owned(),
+            namespace: target.namespace.as_str().to_owned(),
             resource: target.resource.to_owned(),
             subresource: target.subresource.to_owned(),
             name: target.name.to_owned(),

@@ -10,8 +10,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use authz::{
-    Attributes, Authorizer, Decision, DecisionFuture, DeniedSubjects, Recorder, Rules, Subjects,
-    TraceEvent, User,
+    Attributes, Authorizer, Decision, DecisionFuture, DeniedSubjects, Namespace, Recorder, Rules,
+    Subjects, TraceEvent, User,
 };
 
 /// Denies writes while it is on. Otherwise the next authorizer decides.
@@ -45,7 +45,7 @@ impl Authorizer for Freeze {
     }
 
     /// The authorizer allows nothing, so the list is empty.
-    fn rules_for(&self, _user: &User, _namespace: &str) -> Rules {
+    fn rules_for(&self, _user: &User, _namespace: Namespace<'_>) -> Rules {
         Rules::default()
     }
 

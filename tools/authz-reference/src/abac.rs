@@ -59,7 +59,7 @@ fn grants(policy: &Policy, attributes: &Attributes<'_>) -> bool {
     }
     match &attributes.target {
         Target::Resource(requested) => [
-            (&spec.namespace, requested.namespace),
+            (&spec.namespace, requested.namespace.as_str()),
             (&spec.resource, requested.resource),
             (&spec.api_group, requested.api_group),
         ]

@@ -1,7 +1,9 @@
 //! The errors of requests that a decision does not allow.
 
 use access_reviews::{AccessError, ForbiddenTarget, check_allowed};
-use authz::{Attributes, Decision, EvaluationErrors, Resource, Target, UnavailableCause};
+use authz::{
+    Attributes, Decision, EvaluationErrors, Namespace, Resource, Target, UnavailableCause,
+};
 
 use crate::asking::user;
 
@@ -65,7 +67,12 @@ fn messages_are_those_of_kubernetes() {
             target("", "mypod"),
         ),
         (
-            resource(Resource { api_group: "v2", namespace: "test", subresource: "quota", ..pod }),
+            resource(Resource {
+                api_group: "v2",
+                namespace: Namespace::new("test"),
+                subresource: "quota",
+                ..pod
+            }),
             "NAME",
             "",
             "User \"NAME\" cannot get resource \"pod/quota\" in API group \

@@ -35,8 +35,14 @@ fn shown(asked: &authz::Attributes<'_>) -> String {
     let target = match asked.resource() {
         None => asked.path().to_owned(),
         Some(it) => {
-            let parts =
-                [it.api_group, it.api_version, it.resource, it.subresource, it.namespace, it.name];
+            let parts = [
+                it.api_group,
+                it.api_version,
+                it.resource,
+                it.subresource,
+                it.namespace.as_str(),
+                it.name,
+            ];
             parts.join(",")
         }
     };

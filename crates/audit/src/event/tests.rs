@@ -1,4 +1,4 @@
-use authz::{EvaluationErrors, Resource, Target, UnavailableCause};
+use authz::{EvaluationErrors, Namespace, Resource, Target, UnavailableCause};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -25,7 +25,12 @@ fn event(level: Level, verb: &str, resource: Option<Resource<'_>>, user: Option<
 }
 
 fn pods() -> Resource<'static> {
-    Resource { api_version: "v1", namespace: "web", resource: "pods", ..Resource::default() }
+    Resource {
+        api_version: "v1",
+        namespace: Namespace::new("web"),
+        resource: "pods",
+        ..Resource::default()
+    }
 }
 
 fn ana() -> User {

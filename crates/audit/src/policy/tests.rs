@@ -1,3 +1,5 @@
+use authz::Namespace;
+
 use super::*;
 use crate::stage::Stage;
 
@@ -13,7 +15,7 @@ fn resource<'a>(combined: &'a str, group: &'a str, ns: &'a str, name: &'a str) -
     let api_group = group;
     Target::Resource(Resource {
         api_group,
-        namespace: ns,
+        namespace: Namespace::new(ns),
         resource,
         subresource,
         name,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use authz::{Attributes, Reason, Resource, Target, UnavailableCause, User};
+use authz::{Attributes, Namespace, Reason, Resource, Target, UnavailableCause, User};
 
 use crate::front_proxy::HeaderValueError;
 
@@ -64,7 +64,7 @@ impl MissingPermission {
                 path: resource.path.to_owned(),
                 api_group: resource.api_group.to_owned(),
                 api_version: resource.api_version.to_owned(),
-                namespace: resource.namespace.to_owned(),
+                namespace: resource.namespace.as_str().to_owned(),
                 resource: resource.resource.to_owned(),
                 subresource: resource.subresource.to_owned(),
                 name: resource.name.to_owned(),
@@ -89,7 +89,7 @@ impl MissingPermission {
                 path,
                 api_group,
                 api_version,
-                namespace,
+                namespace: Namespace::new(namespace),
                 resource,
                 subresource,
                 name,

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use authz::{
-    Attributes, Authorizer, Reason, Recorder, Resource, Target, UnavailableCause, User, Verdict,
+    Attributes, Authorizer, Namespace, Reason, Recorder, Resource, Target, UnavailableCause, User,
+    Verdict,
 };
 use field_errors::{FieldErrors, FieldPath};
 
@@ -95,8 +96,11 @@ impl<'a> PermissionChecks<'a> {
             user.groups = vec![NODES_GROUP.to_owned()];
         }
         if let Some((namespace, name)) = split_service_account(&requested.name) {
-            resource =
-                Resource { namespace, name, ..self.impersonated_resource("serviceaccounts") };
+            resource = Resource {
+                namespace: Namespace::new(namespace),
+                name,
+                ..self.impersonated_resource("serviceaccounts")
+            };
             if requested.groups.is_empty() {
                 user.groups = service_account_groups(namespace);
             }

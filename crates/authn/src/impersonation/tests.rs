@@ -40,7 +40,13 @@ fn shown(attributes: &Attributes<'_>) -> String {
         Target::Path(path) => format!("{} {path}", attributes.verb),
         Target::Resource(r) => {
             let (verb, group) = (attributes.verb, r.api_group);
-            format!("{verb} {group}/{}/{} {}/{}", r.resource, r.subresource, r.namespace, r.name)
+            format!(
+                "{verb} {group}/{}/{} {}/{}",
+                r.resource,
+                r.subresource,
+                r.namespace.as_str(),
+                r.name
+            )
         }
     }
 }

@@ -1,4 +1,4 @@
-use authz::{Resource, Target};
+use authz::{Namespace, Resource, Target};
 use proptest::prelude::*;
 
 use super::*;
@@ -36,7 +36,14 @@ fn targets() -> Vec<Target<'static>> {
         Target::Resource(Resource { namespace, resource, ..Resource::default() })
     };
     let paths = ["", "/a", "/a/a/a", "/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a"].map(Target::Path);
-    [resource("", ""), resource("x", "y"), resource("y", "z")].into_iter().chain(paths).collect()
+    [
+        resource(Namespace::CLUSTER_SCOPE, ""),
+        resource(Namespace::new("x"), "y"),
+        resource(Namespace::new("y"), "z"),
+    ]
+    .into_iter()
+    .chain(paths)
+    .collect()
 }
 
 proptest! {

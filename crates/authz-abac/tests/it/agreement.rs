@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use authz::{
-    Attributes, NonResourceRule, Recorder, Resource, ResourceRule, Target, Trace, User, Value,
-    Verdict,
+    Attributes, Namespace, NonResourceRule, Recorder, Resource, ResourceRule, Target, Trace, User,
+    Value, Verdict,
 };
 use authz_abac::{Policy, PolicySpec, Snapshot};
 use authz_reference::ReferenceAbac;
@@ -76,7 +76,7 @@ fn targets() -> Vec<Target<'static>> {
         for resource in ["", "pods", "nodes", "jobs"] {
             for api_group in ["", "apps", "x"] {
                 targets.push(Target::Resource(Resource {
-                    namespace,
+                    namespace: Namespace::new(namespace),
                     resource,
                     api_group,
                     subresource: "status",
@@ -153,7 +153,7 @@ proptest! {
         let policies = Snapshot::new(file.clone()).unwrap();
         let reference = ReferenceAbac::new(file);
         for user in users().iter().flatten() {
-            let got = policies.rules_for(user, namespace);
+            let got = policies.rules_for(user, Namespace::new(namespace));
             let mut resource_rules = Vec::new();
             let mut non_resource_rules = Vec::new();
             for policy in reference.policies_for_user(user) {

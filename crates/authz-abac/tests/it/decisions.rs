@@ -1,7 +1,7 @@
 //! The rules of ABAC decisions, read from `testdata/decisions.txt`: for each rule the requests that it allows, and
 //! the nearest ones that it does not.
 
-use authz::{Attributes, Reason, Recorder, Resource, Target, User, Verdict};
+use authz::{Attributes, Namespace, Reason, Recorder, Resource, Target, User, Verdict};
 use authz_abac::{NO_POLICY_MATCHED, Policy, PolicySpec, Snapshot};
 
 const BLOCKS: &str = include_str!("../../testdata/decisions.txt");
@@ -34,8 +34,14 @@ fn parse_target(text: &str) -> Target<'_> {
     let resource = parts.next().unwrap_or_default();
     let (resource, api_group) = resource.split_once('.').unwrap_or((resource, ""));
     let (subresource, name) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
-    let resource =
-        Resource { api_group, namespace, resource, subresource, name, ..Resource::default() };
+    let resource = Resource {
+        api_group,
+        namespace: Namespace::new(namespace),
+        resource,
+        subresource,
+        name,
+        ..Resource::default()
+    };
     Target::Resource(resource)
 }
 

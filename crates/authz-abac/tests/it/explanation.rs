@@ -1,6 +1,6 @@
 //! The events that an explained decision records.
 
-use authz::{Attributes, Recorder, Resource, Target, Trace, User, Value};
+use authz::{Attributes, Namespace, Recorder, Resource, Target, Trace, User, Value};
 use authz_abac::{NEAR_MISSES_MAX, Policy, PolicySpec, Snapshot};
 
 /// Makes policies with lines from 1. Each row is user, group, namespace, resource, API group, path.
@@ -29,7 +29,11 @@ fn user(name: &str, groups: &[&str]) -> User {
 }
 
 fn pods(namespace: &str) -> Target<'_> {
-    Target::Resource(Resource { namespace, resource: "pods", ..Resource::default() })
+    Target::Resource(Resource {
+        namespace: Namespace::new(namespace),
+        resource: "pods",
+        ..Resource::default()
+    })
 }
 
 /// The recorded lines, each with the part that it lacks; the part is empty if the policy matches.

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use authz::{
-    Attributes, Authorizer, Decision, DecisionFuture, DeniedSubjects, Recorder, Resource, Subjects,
-    Target, User, Verdict,
+    Attributes, Authorizer, Decision, DecisionFuture, DeniedSubjects, Namespace, Recorder,
+    Resource, Subjects, Target, User, Verdict,
 };
 use authz_abac::{Policy, PolicySpec};
 use authz_chain::{AuthorizerName, Chain, Member};
@@ -75,7 +75,8 @@ fn is_denied_in_part(asker: &User, listed: &Subjects) -> bool {
 }
 
 fn list_in_default<'a>(verb: &'a str, resource: &'a str) -> Attributes<'a> {
-    let resource = Resource { namespace: "default", resource, ..Resource::default() };
+    let resource =
+        Resource { namespace: Namespace::new("default"), resource, ..Resource::default() };
     Attributes { user: None, verb, target: Target::Resource(resource) }
 }
 
@@ -221,8 +222,12 @@ fn nodes_are_listed_by_what_leads_to_them() {
         ..authz_node::Pod::default()
     })));
     let members = || vec![Member::Node(Arc::new(policy.clone()))];
-    let secret =
-        Resource { namespace: "ns0", resource: "secrets", name: "s0", ..Resource::default() };
+    let secret = Resource {
+        namespace: Namespace::new("ns0"),
+        resource: "secrets",
+        name: "s0",
+        ..Resource::default()
+    };
     let secret = Attributes { user: None, verb: "get", target: Target::Resource(secret) };
     assert_eq!(who_can(members(), &secret), "system:node:node0|system:masters|");
     let services = list_in_default("get", "services");

@@ -1,7 +1,8 @@
 //! A cluster of two nodes, and the requests that a node is allowed and not allowed.
 
 use authz::{
-    ResourceRule, Selector, Target, Trace, TraceEvent, Value, Verdict, parse_field_selector,
+    Namespace, ResourceRule, Selector, Target, Trace, TraceEvent, Value, Verdict,
+    parse_field_selector,
 };
 
 use super::*;
@@ -92,7 +93,7 @@ fn decide(snapshot: &Snapshot, node: &str, request: &str) -> Decision {
     let selector = Selector::from_parse_result(parse_field_selector(selector));
     let target = Target::Resource(Resource {
         api_group,
-        namespace,
+        namespace: Namespace::new(namespace),
         resource,
         subresource,
         name,
@@ -468,8 +469,12 @@ fn explanations_show_the_path_or_why_there_is_none() {
         ..User::default()
     };
     let explain = |name: &str| {
-        let resource =
-            Resource { resource: "secrets", namespace: "ns0", name, ..Resource::default() };
+        let resource = Resource {
+            resource: "secrets",
+            namespace: Namespace::new("ns0"),
+            name,
+            ..Resource::default()
+        };
         let target = Target::Resource(resource);
         let mut trace = Trace::default();
         let attributes = Attributes { user: Some(&user), verb: "get", target };

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use authz::{
-    Attributes, FieldOperator, FieldRequirement, NonResourceRule, Recorder, Resource, ResourceRule,
-    Selector, Target, User,
+    Attributes, FieldOperator, FieldRequirement, Namespace, NonResourceRule, Recorder, Resource,
+    ResourceRule, Selector, Target, User,
 };
 use authz_node::{FeatureGates, GraphObject, NodeAssignment, NodeRules, Pod, Snapshot};
 use authz_reference::ReferenceNode;
@@ -151,7 +151,7 @@ proptest! {
                 api_group,
                 resource,
                 subresource,
-                namespace,
+                namespace: Namespace::new(namespace),
                 name,
                 field_selector: selector.as_ref(),
                 ..Resource::default()

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use authz::{FieldRequirement, LabelRequirement, Selector, User};
+use authz::{FieldRequirement, LabelRequirement, Namespace, Selector, User};
 use authz::{parse_field_selector, parse_label_selector};
 use proptest::prelude::*;
 
@@ -29,7 +29,7 @@ impl Owned {
                 path,
                 api_group,
                 api_version,
-                namespace,
+                namespace: Namespace::new(namespace),
                 resource,
                 subresource,
                 name,

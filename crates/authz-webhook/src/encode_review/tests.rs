@@ -1,3 +1,5 @@
+use authz::Namespace;
+
 use super::*;
 
 fn encoded(attributes: &Attributes<'_>) -> String {
@@ -15,7 +17,7 @@ fn the_example() {
     };
     let resource = Resource {
         api_version: "v1",
-        namespace: "ns1",
+        namespace: Namespace::new("ns1"),
         resource: "pods",
         name: "p",
         ..Resource::default()
@@ -48,7 +50,7 @@ fn everything_in_its_order() {
         path: "/not/sent",
         api_group: "G",
         api_version: "V",
-        namespace: "N",
+        namespace: Namespace::new("N"),
         resource: "R",
         subresource: "S",
         name: "M",

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::task::{Context, Poll, Waker};
 
-use authz::{Attributes, Decision, Recorder, Resource, Selector, Target, User};
+use authz::{Attributes, Decision, Namespace, Recorder, Resource, Selector, Target, User};
 use authz::{parse_field_selector, parse_label_selector};
 use authz_webhook::{WebhookLimits, WebhookSettings};
 
@@ -35,7 +35,7 @@ async fn a_hit_allocates_nothing() {
     let resource = Resource {
         api_group: "apps",
         api_version: "v1",
-        namespace: "prod",
+        namespace: Namespace::new("prod"),
         resource: "deployments",
         field_selector: fields.as_ref(),
         label_selector: labels.as_ref(),

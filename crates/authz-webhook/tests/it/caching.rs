@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use authz::{Attributes, Resource, Target, User};
+use authz::{Attributes, Namespace, Resource, Target, User};
 use authz_webhook::{CacheSettings, WebhookLimits, WebhookSettings};
 use tokio::time::advance;
 
@@ -109,7 +109,7 @@ async fn long_questions_are_asked_each_time() {
     let long = "x".repeat(2000);
     let user = named("ana");
     let resource = Resource {
-        namespace: "ns",
+        namespace: Namespace::new("ns"),
         api_group: &long,
         api_version: &long,
         resource: &long,
@@ -125,7 +125,7 @@ async fn long_questions_are_asked_each_time() {
         path,
         api_group: "1234567",
         api_version: "12",
-        namespace: "12345",
+        namespace: Namespace::new("12345"),
         resource: "1234",
         subresource: "12",
         name: rest,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use authz::{Attributes, Resource, Selector, Target, User, parse_label_selector};
+use authz::{Attributes, Namespace, Resource, Selector, Target, User, parse_label_selector};
 use authz_webhook::{MatchCondition, MatchConditions, MatchResult, ReviewSpec};
 
 const GUARDED: &str = "has(request.resourceAttributes) && \
@@ -25,7 +25,8 @@ fn named(name: &str) -> User {
 
 /// A resource request with every attribute set.
 fn resource(user: &User) -> Attributes<'_> {
-    let resource = Resource { namespace: "kittensandponies", ..Resource::default() };
+    let resource =
+        Resource { namespace: Namespace::new("kittensandponies"), ..Resource::default() };
     Attributes { user: Some(user), verb: "get", target: Target::Resource(resource) }
 }
 

@@ -1,7 +1,8 @@
 //! Match conditions before the call, several webhooks in one chain, and the trace events.
 
 use authz::{
-    Attributes, Decision, Resource, Selector, Target, Trace, User, Value, parse_label_selector,
+    Attributes, Decision, Namespace, Resource, Selector, Target, Trace, User, Value,
+    parse_label_selector,
 };
 use authz_webhook::{FailurePolicy, TransportErrorKind, WebhookLimits, WebhookSettings};
 
@@ -135,7 +136,12 @@ fn config_maps<'a>(
     namespace: &'a str,
     name: &'a str,
 ) -> Attributes<'a> {
-    let resource = Resource { namespace, name, resource: "configmaps", ..Resource::default() };
+    let resource = Resource {
+        namespace: Namespace::new(namespace),
+        name,
+        resource: "configmaps",
+        ..Resource::default()
+    };
     Attributes { user: Some(user), verb, target: Target::Resource(resource) }
 }
 
@@ -222,7 +228,7 @@ async fn what_happened_is_noted() {
 fn rules_and_subjects_are_not_known() {
     let scene = Scene::new([says(ALLOW)]);
     let alice = named("alice");
-    let rules = scene.webhook.rules_for(&alice, "default");
+    let rules = scene.webhook.rules_for(&alice, Namespace::new("default"));
     assert!(rules.is_incomplete && rules.resource_rules.is_empty());
     let error = rules.error.unwrap().to_string();
     assert_eq!(error, "webhook authorizer does not support user rule resolution");

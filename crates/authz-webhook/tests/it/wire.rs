@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use authz::{
-    Attributes, FieldRequirement, LabelRequirement, Resource, Selector, SelectorError, Target,
-    User, parse_field_selector, parse_label_selector,
+    Attributes, FieldRequirement, LabelRequirement, Namespace, Resource, Selector, SelectorError,
+    Target, User, parse_field_selector, parse_label_selector,
 };
 use authz_webhook::{ReviewVersion, WebhookLimits, WebhookSettings};
 use serde_json::{Value, json};
@@ -41,7 +41,7 @@ fn full<'a>(user: &'a User) -> Attributes<'a> {
         path: "/foo",
         api_group: "group3",
         api_version: "v7beta3",
-        namespace: "kittensandponies",
+        namespace: Namespace::new("kittensandponies"),
         resource: "pods",
         subresource: "proxy",
         name: "my-pod",

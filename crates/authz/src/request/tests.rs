@@ -38,7 +38,7 @@ fn describe(method: &str, target: &str) -> String {
         dash(attributes.verb),
         dash(r.api_group),
         dash(r.api_version),
-        dash(r.namespace),
+        dash(r.namespace.as_str()),
         dash(r.resource),
     );
     if !r.subresource.is_empty() {

@@ -4,8 +4,8 @@
 use std::str::FromStr;
 
 use authz::{
-    Attributes, Authorizer, Decision, DecisionFuture, DeniedSubjects, EvaluationErrors, Recorder,
-    Rules, Subjects, TraceEvent, User, Verdict,
+    Attributes, Authorizer, Decision, DecisionFuture, DeniedSubjects, EvaluationErrors, Namespace,
+    Recorder, Rules, Subjects, TraceEvent, User, Verdict,
 };
 use authz_webhook::{FailurePolicy, IncludedSelectors, MatchConditions, MatchResult, ReviewSpec};
 
@@ -131,7 +131,7 @@ impl Authorizer for WebhookStandIn {
         Box::pin(std::future::ready(self.decide(attributes, &mut recorder)))
     }
 
-    fn rules_for(&self, _: &User, _: &str) -> Rules {
+    fn rules_for(&self, _: &User, _: Namespace<'_>) -> Rules {
         Rules::unlistable("webhook authorizer does not support user rule resolution")
     }
 

@@ -115,7 +115,7 @@ async fn check_may_initialize(
     let target = authz::Resource {
         api_group: &ctx.resource.group,
         api_version: &ctx.resource.version,
-        namespace: ctx.namespace.unwrap_or_default(),
+        namespace: ctx.namespace.into(),
         resource: &ctx.resource.plural,
         name,
         ..authz::Resource::default()

@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 
-use ::authz::{Attributes, Resource, Target, User};
+use ::authz::{Attributes, Namespace, Resource, Target, User};
 use serde_json::{Value, json};
 
 use crate::authz::random::Random;
@@ -47,7 +47,7 @@ impl GeneratedRequest {
             RequestTarget::Path(path) => Target::Path(path),
             RequestTarget::Resource { namespace, api_group, resource, subresource, name } => {
                 Target::Resource(Resource {
-                    namespace,
+                    namespace: Namespace::new(namespace),
                     api_group,
                     resource,
                     subresource,
@@ -147,7 +147,7 @@ pub(crate) fn preload(attributes: &Attributes<'_>) {
     let target = match &attributes.target {
         Target::Path(path) => sum(path),
         Target::Resource(own) => {
-            [own.namespace, own.api_group, own.resource, own.subresource, own.name]
+            [own.namespace.as_str(), own.api_group, own.resource, own.subresource, own.name]
                 .iter()
                 .map(|text| sum(text))
                 .sum()

@@ -1,6 +1,6 @@
 //! Generates requests, and the answer of the service to each.
 
-use authz::{Attributes, Resource, Target, User, Verdict};
+use authz::{Attributes, Namespace, Resource, Target, User, Verdict};
 use serde_json::{Value, json};
 
 /// The match condition of all webhooks, which is true for every request.
@@ -45,7 +45,7 @@ impl ReviewRequest {
             verb: self.verb,
             target: Target::Resource(Resource {
                 api_version: "v1",
-                namespace: &self.namespace,
+                namespace: Namespace::new(&self.namespace),
                 resource: "pods",
                 name: &self.name,
                 ..Resource::default()

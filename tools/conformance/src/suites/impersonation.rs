@@ -95,7 +95,7 @@ impl Authorizer for RecordingAuthorizer {
                     ("version", resource.api_version),
                     ("resource", resource.resource),
                     ("subresource", resource.subresource),
-                    ("namespace", resource.namespace),
+                    ("namespace", resource.namespace.as_str()),
                     ("name", resource.name),
                 ] {
                     check[member] = value.into();

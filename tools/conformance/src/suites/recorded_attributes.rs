@@ -2,7 +2,7 @@
 
 use crate::vectors::UnusableVector;
 use authz::{
-    Attributes, FieldRequirement, LabelRequirement, Resource, Selector, Target, User,
+    Attributes, FieldRequirement, LabelRequirement, Namespace, Resource, Selector, Target, User,
     parse_field_selector, parse_label_selector,
 };
 use serde_json::Value;
@@ -43,7 +43,7 @@ impl<'v> RecordedAttributes<'v> {
                 path,
                 api_group: text(resource, "group"),
                 api_version: text(resource, "version"),
-                namespace: text(resource, "namespace"),
+                namespace: Namespace::new(text(resource, "namespace")),
                 resource: text(resource, "resource"),
                 subresource: text(resource, "subresource"),
                 name: text(resource, "name"),

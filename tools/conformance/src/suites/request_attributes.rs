@@ -44,7 +44,7 @@ fn request_info(info: &RequestInfo) -> Value {
         "apiPrefix": info.api_prefix,
         "apiGroup": resource.api_group,
         "apiVersion": resource.api_version,
-        "namespace": resource.namespace,
+        "namespace": resource.namespace.as_str(),
         "resource": resource.resource,
         "subresource": resource.subresource,
         "name": resource.name,
@@ -61,7 +61,7 @@ pub(super) fn attributes(attributes: &Attributes<'_>) -> Value {
     json!({
         "verb": attributes.verb,
         "readOnly": attributes.is_read_only(),
-        "namespace": resource.namespace,
+        "namespace": resource.namespace.as_str(),
         "apiGroup": resource.api_group,
         "apiVersion": resource.api_version,
         "resource": resource.resource,

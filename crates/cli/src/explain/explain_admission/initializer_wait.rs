@@ -6,7 +6,7 @@ use admission::{
     decide_initializers_on_create, decide_initializers_on_update, runnable_initializers,
 };
 use api_object::Status;
-use authz::{Attributes, Recorder, Resource, Target, Verdict};
+use authz::{Attributes, Namespace, Recorder, Resource, Target, Verdict};
 use server::IntoStatus;
 
 use super::admission_write::AdmissionWrite;
@@ -114,7 +114,7 @@ fn wait_if_permitted<'a>(
             path: "",
             api_group: attributes.resource.group,
             api_version: attributes.resource.version,
-            namespace: attributes.namespace,
+            namespace: Namespace::new(attributes.namespace),
             resource: attributes.resource.resource,
             subresource: "",
             name: attributes.name,
