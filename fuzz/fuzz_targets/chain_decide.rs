@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use authz::{Attributes, Namespace, Recorder, Resource, Target, Trace, User, Verdict};
+use authz::{Attributes, Namespace, Recorder, Resource, Target, Trace, User, Verb, Verdict};
 use authz_chain::{Chain, ChainDecision, Member};
 use authz_rbac::{Binding, Metadata, PolicyRule, Role, RoleRef, Snapshot, Subject};
 use libfuzzer_sys::fuzz_target;
@@ -189,7 +189,7 @@ fn question(choices: &mut Choices<'_>) -> Attributes<'static> {
             ..Resource::default()
         }),
     };
-    Attributes { user: None, verb, target }
+    Attributes { user: None, verb: Verb::new(verb), target }
 }
 
 fn user(name: &str, groups: &[&str]) -> User {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use crate::review::{AccessQuestion, AccessTarget, Spec};
 use api_object::GroupKind;
-use authz::{Attributes, Namespace, Resource, Subjects, Target, User};
+use authz::{Attributes, Namespace, Resource, Subjects, Target, User, Verb};
 use field_errors::{FieldErrors, FieldPath};
 use serde_json::{Map, Value};
 
@@ -38,7 +38,7 @@ impl SubjectsReview {
             resource: local.plural(),
             ..Resource::default()
         };
-        Some(Attributes { user: caller, verb: "create", target: Target::Resource(resource) })
+        Some(Attributes { user: caller, verb: Verb::CREATE, target: Target::Resource(resource) })
     }
 
     /// The attributes for the chain, without a user.

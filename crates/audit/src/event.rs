@@ -116,7 +116,7 @@ impl Event {
             sensitivity,
             audit_id: received.audit_id.to_owned(),
             uri: redact_uri(received.uri).into_owned(),
-            verb: attributes.verb.to_owned(),
+            verb: attributes.verb.as_str().to_owned(),
             user: attributes.user.cloned(),
             impersonation: None,
             source_ips: received.source_ips.to_vec(),

@@ -67,7 +67,7 @@ impl Policy {
 impl Rule {
     fn matches(&self, attributes: &Attributes<'_>) -> bool {
         self.matches_user(attributes.user)
-            && (self.verbs.is_empty() || contains(&self.verbs, attributes.verb))
+            && (self.verbs.is_empty() || contains(&self.verbs, attributes.verb.as_str()))
             && self.matches_target(&attributes.target)
     }
 

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use authz::{Attributes, Decision, Namespace, Recorder, Resource, Target, User, Verdict};
+use authz::{Attributes, Decision, Namespace, Recorder, Resource, Target, User, Verb, Verdict};
 use authz_chain::{Chain, Member};
 use authz_rbac::{Binding, Metadata, PolicyRule, Role, RoleRef, Snapshot, Subject};
 
@@ -54,7 +54,7 @@ fn asker(name: &str) -> User {
 
 fn attributes<'a>(user: &'a User, resource: &'a str) -> Attributes<'a> {
     let resource = Resource { resource, namespace: Namespace::new("team"), ..Resource::default() };
-    Attributes { user: Some(user), verb: "get", target: Target::Resource(resource) }
+    Attributes { user: Some(user), verb: Verb::GET, target: Target::Resource(resource) }
 }
 
 /// Runs a future that never waits.

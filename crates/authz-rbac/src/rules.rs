@@ -77,7 +77,7 @@ impl PolicyRule {
     pub(crate) fn matches(&self, part: RulePart, attributes: &Attributes<'_>) -> bool {
         match (part, &attributes.target) {
             (RulePart::Verb, _) => {
-                contains(&self.verbs, attributes.verb) || contains(&self.verbs, "*")
+                contains(&self.verbs, attributes.verb.as_str()) || contains(&self.verbs, "*")
             }
             (RulePart::ApiGroup, Target::Resource(resource)) => {
                 contains(&self.api_groups, resource.api_group) || contains(&self.api_groups, "*")
@@ -199,6 +199,8 @@ fn count_listed_bytes(rule: &PolicyRule) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use authz::Verb;
+
     use super::*;
 
     fn list(entries: &[&str]) -> Vec<String> {
@@ -218,7 +220,11 @@ mod tests {
     fn allows(rule: &PolicyRule, verb: &str, path: &str, name: &str) -> bool {
         let (resource, subresource) = path.split_once('/').unwrap_or((path, ""));
         let resource = Resource { resource, subresource, name, ..Resource::default() };
-        rule.allows(&Attributes { user: None, verb, target: Target::Resource(resource) })
+        rule.allows(&Attributes {
+            user: None,
+            verb: Verb::new(verb),
+            target: Target::Resource(resource),
+        })
     }
 
     #[test]
@@ -281,7 +287,7 @@ mod tests {
             resources: everything,
             ..PolicyRule::default()
         };
-        let version = Attributes { user: None, verb: "get", target: Target::Path("/version") };
+        let version = Attributes { user: None, verb: Verb::GET, target: Target::Path("/version") };
         assert!(!resources.allows(&version));
         assert!(paths.allows(&version));
     }

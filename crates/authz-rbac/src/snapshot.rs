@@ -21,7 +21,7 @@ use crate::policy::{Binding, Principal, Role};
 /// lock. A change copies the path to the changed object and to its subjects, and nothing else.
 ///
 /// ```
-/// use authz::{Attributes, Namespace, Recorder, Resource, Target, User, Verdict};
+/// use authz::{Attributes, Namespace, Recorder, Resource, Target, User, Verb, Verdict};
 /// use authz_rbac::{Binding, Metadata, PolicyRule, Role, RoleRef, Snapshot, Subject};
 ///
 /// let metadata = Metadata { name: "reader".to_owned(), ..Metadata::default() };
@@ -44,7 +44,7 @@ use crate::policy::{Binding, Principal, Role};
 ///
 /// let ana = User { name: "ana".to_owned(), ..User::default() };
 /// let pods = Resource { resource: "pods", namespace: Namespace::new("team-a"), ..Resource::default() };
-/// let request = Attributes { user: Some(&ana), verb: "get", target: Target::Resource(pods) };
+/// let request = Attributes { user: Some(&ana), verb: Verb::GET, target: Target::Resource(pods) };
 /// assert_eq!(snapshot.authorize(&request, Recorder::disabled()).verdict, Verdict::Allow);
 /// ```
 #[derive(Debug, Clone)]

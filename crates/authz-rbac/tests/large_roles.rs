@@ -5,7 +5,7 @@
 use std::time::{Duration, Instant};
 
 use allocation_counter::measure;
-use authz::{Attributes, Namespace, Recorder, Resource, Target, Trace, User, Verdict};
+use authz::{Attributes, Namespace, Recorder, Resource, Target, Trace, User, Verb, Verdict};
 use authz_rbac::{
     AggregationRule, Binding, CHECK_STEPS_MAX, EscalationRefusal, LabelSelector, Metadata,
     PolicyRule, QUICK_CHECK_STEPS_MAX, Role, RoleRef, Snapshot, Subject,
@@ -54,7 +54,7 @@ fn asks<'a>(user: &'a User, verb: &'a str, group: &'a str, resource: &'a str) ->
         namespace: Namespace::new("team"),
         ..Resource::default()
     };
-    Attributes { user: Some(user), verb, target: Target::Resource(target) }
+    Attributes { user: Some(user), verb: Verb::new(verb), target: Target::Resource(target) }
 }
 
 /// Runs something within limits on time and on memory.

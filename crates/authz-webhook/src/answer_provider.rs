@@ -201,7 +201,8 @@ fn is_cacheable(attributes: &Attributes<'_>) -> bool {
             + resource.subresource.len()
             + resource.name.len()
     });
-    n_resource_bytes + attributes.verb.len() + attributes.path().len() < CACHEABLE_BYTES_MAX
+    n_resource_bytes + attributes.verb.as_str().len() + attributes.path().len()
+        < CACHEABLE_BYTES_MAX
 }
 
 /// Ends a call: with a result, after a panic, or when its last waiter has left. Dropping it removes the call from the

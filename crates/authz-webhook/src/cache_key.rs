@@ -86,12 +86,12 @@ fn visit_review(attributes: &Attributes<'_>, receive: &mut impl ReviewVisitor) {
     match &attributes.target {
         Target::Resource(resource) => {
             receive.visit_tag(RESOURCE);
-            receive.visit_text(attributes.verb);
+            receive.visit_text(attributes.verb.as_str());
             visit_resource(resource, receive);
         }
         Target::Path(path) => {
             receive.visit_tag(PATH);
-            receive.visit_text(attributes.verb);
+            receive.visit_text(attributes.verb.as_str());
             receive.visit_text(path);
         }
     }

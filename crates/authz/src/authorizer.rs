@@ -51,8 +51,9 @@ pub type DecisionFuture<'a> = Pin<Box<dyn Future<Output = Decision> + Send + 'a>
 /// }
 ///
 /// let plugin: Box<dyn Authorizer> = Box::new(Freeze { is_frozen: true });
-/// # use authz::{Target, Verdict};
-/// # let attributes = Attributes { user: None, verb: "post", target: Target::Path("/x") };
+/// # use authz::{Target, Verb, Verdict};
+/// # let verb = Verb::new("post");
+/// # let attributes = Attributes { user: None, verb, target: Target::Path("/x") };
 /// # let mut answer = plugin.authorize(&attributes, Recorder::disabled());
 /// # let mut context = std::task::Context::from_waker(std::task::Waker::noop());
 /// # let std::task::Poll::Ready(decision) = answer.as_mut().poll(&mut context) else { panic!() };

@@ -23,6 +23,7 @@ mod shared_text;
 mod subjects;
 mod trace;
 mod user;
+mod verb;
 
 pub use attributes::{Attributes, Resource, Target};
 pub use authorizer::{Authorizer, DecisionFuture};
@@ -43,3 +44,4 @@ pub use shared_text::SharedText;
 pub use subjects::{DeniedSubjects, Subjects};
 pub use trace::{Recorder, TRACE_ENTRIES_MAX, Trace, TraceEntry, TraceEvent, Value};
 pub use user::{User, user_limit_key};
+pub use verb::Verb;

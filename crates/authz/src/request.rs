@@ -11,6 +11,7 @@ use crate::attributes::{Attributes, Resource, Target};
 use crate::namespace::Namespace;
 use crate::selector::{FieldRequirement, LabelRequirement, Selector};
 use crate::user::User;
+use crate::verb::Verb;
 
 /// The longest request target that is parsed, in bytes. Kubernetes limits the whole header to the same
 /// number of bytes.
@@ -141,7 +142,7 @@ impl RequestInfo {
                 label_selector: resource.label_selector.as_ref(),
             }),
         };
-        Attributes { user, verb: &self.verb, target }
+        Attributes { user, verb: Verb::new(&self.verb), target }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::io::{self, Read, Write};
 
-use authz::{Attributes, Namespace, Resource, Subjects, Target};
+use authz::{Attributes, Namespace, Resource, Subjects, Target, Verb};
 use clap::ValueEnum;
 use serde_json::{Value, json};
 
@@ -113,7 +113,7 @@ fn attributes_from_args(args: &Args) -> Result<Attributes<'_>, LoadFailure> {
             ..Resource::default()
         }),
     };
-    Ok(Attributes { user: None, verb: &args.verb, target })
+    Ok(Attributes { user: None, verb: Verb::new(&args.verb), target })
 }
 
 /// Writes users, service accounts and groups to `out`, and notes to `err`.

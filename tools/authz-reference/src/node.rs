@@ -66,7 +66,7 @@ impl ReferenceNode {
             let name = go_compat::quote(&user.name);
             return Decision::no_opinion(format!("unknown node for user {name}"));
         }
-        let verb = attributes.verb;
+        let verb = attributes.verb.as_str();
         let answer = match &attributes.target {
             Target::Path(path) => {
                 let allows = self.rules.non_resource_rules.iter().any(|own| {
@@ -281,7 +281,7 @@ fn require(holds: bool, reason: &str) -> NodeAnswer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use authz::{User, Verdict};
+    use authz::{User, Verb, Verdict};
     use authz_node::{ClaimReference, PersistentVolume, Pod, SecretReference};
 
     #[test]
@@ -317,7 +317,7 @@ mod tests {
                 ..Resource::default()
             };
             let target = Target::Resource(resource);
-            reference.authorize(&Attributes { user: Some(&user), verb: "get", target }).verdict
+            reference.authorize(&Attributes { user: Some(&user), verb: Verb::GET, target }).verdict
         };
         for (resource, namespace, name, want) in [
             ("secrets", "web", "own", Verdict::Allow),

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use authz::{
     Attributes, EvaluationErrors, FieldRequirement, LabelRequirement, Namespace, Resource,
-    Selector, Target, User,
+    Selector, Target, User, Verb,
 };
 
 /// The question of a review. It owns or borrows the values that [`Attributes`] refer to, and borrows from
@@ -70,7 +70,7 @@ impl AccessQuestion<'_> {
             }),
             AccessTarget::Path(path) => Target::Path(path),
         };
-        Attributes { user: Some(&self.user), verb: &self.verb, target }
+        Attributes { user: Some(&self.user), verb: Verb::new(&self.verb), target }
     }
 
     /// Copies all borrowed values.

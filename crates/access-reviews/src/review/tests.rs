@@ -1,4 +1,4 @@
-use authz::{EvaluationErrors, Namespace, Target};
+use authz::{EvaluationErrors, Namespace, Target, Verb};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -63,7 +63,7 @@ fn a_spec_becomes_attributes() {
     let Target::Resource(of) = attributes.target else { panic!("a resource") };
     assert_eq!(
         (attributes.verb, of.namespace, of.api_group),
-        ("get", Namespace::new("prod"), "apps")
+        (Verb::GET, Namespace::new("prod"), "apps")
     );
     assert_eq!((of.api_version, of.resource), ("v1", "deployments"));
     assert_eq!((of.subresource, of.name, of.path), ("scale", "web", ""));

@@ -2,7 +2,7 @@
 
 use authz::{
     Attributes, Decision, FieldRequirement, LabelRequirement, Namespace, Resource, Selector,
-    Target, User, Verdict, parse_field_selector, parse_label_selector,
+    Target, User, Verb, Verdict, parse_field_selector, parse_label_selector,
 };
 use cel::AuthorizerCheckTarget;
 
@@ -49,7 +49,7 @@ impl PendingAuthorizerCheck {
         };
         Attributes {
             user: self.service_account.as_ref().or(requester),
-            verb: &self.cel_check.verb,
+            verb: Verb::new(&self.cel_check.verb),
             target,
         }
     }
@@ -122,7 +122,7 @@ mod tests {
         let question = PendingAuthorizerCheck::new(asked);
         let user = User { name: "ana".to_owned(), ..User::default() };
         let attributes = question.attributes(Some(&user));
-        assert_eq!((attributes.user, attributes.verb), (Some(&user), "list"));
+        assert_eq!((attributes.user, attributes.verb), (Some(&user), Verb::LIST));
         let found = attributes.resource().unwrap();
         assert_eq!((found.api_group, found.api_version, found.resource), ("g", "*", "pods"));
         assert_eq!(

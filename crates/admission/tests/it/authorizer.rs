@@ -22,7 +22,7 @@ fn hook(expressions: &[&str]) -> Snapshot {
 
 /// An authorizer whose decision depends on the verb.
 fn decide(asked: &authz::Attributes<'_>) -> Decision {
-    match asked.verb {
+    match asked.verb.as_str() {
         "no" => Decision::deny("because"),
         "fail" => Decision::no_opinion("").with_error(authz::EvaluationErrors::message("down")),
         _ => Decision::allow("as you like"),

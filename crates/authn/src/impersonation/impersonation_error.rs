@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use authz::{Attributes, Namespace, Reason, Resource, Target, UnavailableCause, User};
+use authz::{Attributes, Namespace, Reason, Resource, Target, UnavailableCause, User, Verb};
 
 use crate::front_proxy::HeaderValueError;
 
@@ -70,7 +70,12 @@ impl MissingPermission {
                 name: resource.name.to_owned(),
             },
         };
-        Self { requestor: requestor.clone(), verb: attributes.verb.to_owned(), target, reason }
+        Self {
+            requestor: requestor.clone(),
+            verb: attributes.verb.as_str().to_owned(),
+            target,
+            reason,
+        }
     }
 
     /// The attributes that the authorizer did not allow.
@@ -97,7 +102,7 @@ impl MissingPermission {
                 label_selector: None,
             }),
         };
-        Attributes { user: Some(&self.requestor), verb: &self.verb, target }
+        Attributes { user: Some(&self.requestor), verb: Verb::new(&self.verb), target }
     }
 }
 

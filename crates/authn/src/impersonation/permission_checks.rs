@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use authz::{
     Attributes, Authorizer, Namespace, Reason, Recorder, Resource, Target, UnavailableCause, User,
-    Verdict,
+    Verb, Verdict,
 };
 use field_errors::{FieldErrors, FieldPath};
 
@@ -66,7 +66,8 @@ impl<'a> PermissionChecks<'a> {
         if self.mode.is_constrained() {
             let verb =
                 format!("impersonate-on:{}:{}", self.mode.name(), self.request_attributes.verb);
-            self.check_allowed(&Attributes { verb: &verb, ..*self.request_attributes }).await?;
+            self.check_allowed(&Attributes { verb: Verb::new(&verb), ..*self.request_attributes })
+                .await?;
         }
         let mut user = requested.clone();
         self.check_may_impersonate_name(requested, &mut user).await?;
@@ -200,7 +201,7 @@ impl<'a> PermissionChecks<'a> {
 
     fn resource_attributes<'q>(&'q self, resource: Resource<'q>) -> Attributes<'q> {
         let target = Target::Resource(resource);
-        Attributes { user: Some(&self.requestor), verb: self.mode.verb(), target }
+        Attributes { user: Some(&self.requestor), verb: Verb::new(self.mode.verb()), target }
     }
 }
 

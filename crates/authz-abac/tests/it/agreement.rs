@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use authz::{
     Attributes, Namespace, NonResourceRule, Recorder, Resource, ResourceRule, Target, Trace, User,
-    Value, Verdict,
+    Value, Verb, Verdict,
 };
 use authz_abac::{Policy, PolicySpec, Snapshot};
 use authz_reference::ReferenceAbac;
@@ -110,7 +110,7 @@ proptest! {
         let reference = ReferenceAbac::new(file);
         let (users, targets) = (users(), targets());
         for user in &users {
-            for verb in ["get", "create", "head"] {
+            for verb in ["get", "create", "head"].map(Verb::new) {
                 for target in &targets {
                     let attributes = Attributes { user: user.as_ref(), verb, target: *target };
                     let want = reference.authorize(&attributes);
@@ -132,9 +132,9 @@ proptest! {
     fn explanations_agree(file in file(), at in 0..58usize, verb in select(&["get", "create"][..])) {
         let policies = Snapshot::new(file.clone()).unwrap();
         let reference = ReferenceAbac::new(file);
-        let targets = targets();
+        let (verb, target) = (Verb::new(verb), targets()[at]);
         for user in &users() {
-            let attributes = Attributes { user: user.as_ref(), verb, target: targets[at] };
+            let attributes = Attributes { user: user.as_ref(), verb, target };
             let mut trace = Trace::default();
             let explained = policies.authorize(&attributes, Recorder::new(&mut trace));
             let decided = policies.authorize(&attributes, Recorder::disabled());
@@ -189,7 +189,7 @@ proptest! {
         let policies = Snapshot::new(file.clone()).unwrap();
         let reference = ReferenceAbac::new(file);
         let target = targets()[at];
-        let asked = Attributes { user: None, verb: "get", target };
+        let asked = Attributes { user: None, verb: Verb::GET, target };
         let subjects = policies.allowed_subjects(&asked);
         let is_allowed = |name: &str, groups: &[&str]| {
             let groups = groups.iter().map(|group| (*group).to_owned()).collect();

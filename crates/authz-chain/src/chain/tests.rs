@@ -4,7 +4,7 @@ use std::task::{Context, Poll, Waker};
 
 use authz::{
     Authorizer, DecisionFuture, Namespace, NonResourceRule, ResourceRule, Target, Trace,
-    UnavailableCause,
+    UnavailableCause, Verb,
 };
 
 use super::*;
@@ -74,7 +74,7 @@ fn user(groups: &[&str]) -> User {
 /// The decision as `verdict|reason|error|decided by`; an absent part is empty.
 fn ask(members: Vec<Member>, user: Option<&User>) -> String {
     let chain = Chain::new(members).unwrap();
-    let attributes = Attributes { user, verb: "get", target: Target::Path("/x") };
+    let attributes = Attributes { user, verb: Verb::GET, target: Target::Path("/x") };
     let outcome = finish(chain.authorize(&attributes, Recorder::disabled()));
     let mut trace = Trace::default();
     let explained = finish(chain.authorize(&attributes, Recorder::new(&mut trace)));
@@ -161,7 +161,7 @@ fn the_node_authorizer_is_asked_in_its_place() {
     let chain = Chain::new(members()).unwrap();
     let resource = authz::Resource { resource: "nodes", name: "n", ..authz::Resource::default() };
     let target = Target::Resource(resource);
-    let attributes = Attributes { user: Some(&node), verb: "get", target };
+    let attributes = Attributes { user: Some(&node), verb: Verb::GET, target };
     let mut trace = Trace::default();
     let outcome = finish(chain.authorize(&attributes, Recorder::new(&mut trace)));
     assert_eq!(outcome.decided_by, Some("node"));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use authz::{
     Attributes, Authorizer, Decision, DecisionFuture, DeniedSubjects, Namespace, Recorder,
-    Resource, Subjects, Target, User,
+    Resource, Subjects, Target, User, Verb,
 };
 use authz_chain::{AuthorizerName, Chain, Member};
 use authz_rbac::{Binding, Metadata, PolicyRule, Role, RoleRef, Snapshot, Subject};
@@ -50,7 +50,7 @@ impl Question {
                 ..Resource::default()
             }),
         };
-        Attributes { user, verb: self.verb, target }
+        Attributes { user, verb: Verb::new(self.verb), target }
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use authz::{
     Attributes, Authorizer, Decision, DecisionFuture, DeniedSubjects, Namespace, Recorder,
-    Resource, Subjects, Target, User, Verdict,
+    Resource, Subjects, Target, User, Verb, Verdict,
 };
 use authz_abac::{Policy, PolicySpec};
 use authz_chain::{AuthorizerName, Chain, Member};
@@ -77,7 +77,7 @@ fn is_denied_in_part(asker: &User, listed: &Subjects) -> bool {
 fn list_in_default<'a>(verb: &'a str, resource: &'a str) -> Attributes<'a> {
     let resource =
         Resource { namespace: Namespace::new("default"), resource, ..Resource::default() };
-    Attributes { user: None, verb, target: Target::Resource(resource) }
+    Attributes { user: None, verb: Verb::new(verb), target: Target::Resource(resource) }
 }
 
 /// Formats the subjects as `users|groups|notes`, each joined by commas.
@@ -146,7 +146,11 @@ fn each_authorizer_contributes() {
         ),
         (vec![Member::AlwaysDeny], asked, format!("|{masters}|")),
         (vec![two_lines()], events, format!("alice|system:authenticated,{masters}|")),
-        (vec![two_lines()], Attributes { verb: "create", ..events }, format!("alice|{masters}|")),
+        (
+            vec![two_lines()],
+            Attributes { verb: Verb::CREATE, ..events },
+            format!("alice|{masters}|"),
+        ),
         (
             vec![abac(&[spec("u", "g", "", false)])],
             asked,
@@ -228,7 +232,7 @@ fn nodes_are_listed_by_what_leads_to_them() {
         name: "s0",
         ..Resource::default()
     };
-    let secret = Attributes { user: None, verb: "get", target: Target::Resource(secret) };
+    let secret = Attributes { user: None, verb: Verb::GET, target: Target::Resource(secret) };
     assert_eq!(who_can(members(), &secret), "system:node:node0|system:masters|");
     let services = list_in_default("get", "services");
     assert_eq!(who_can(members(), &services), "|system:masters,system:nodes|");

@@ -1,7 +1,7 @@
 //! A cluster of two nodes, and the requests that a node is allowed and not allowed.
 
 use authz::{
-    Namespace, ResourceRule, Selector, Target, Trace, TraceEvent, Value, Verdict,
+    Namespace, ResourceRule, Selector, Target, Trace, TraceEvent, Value, Verb, Verdict,
     parse_field_selector,
 };
 
@@ -100,7 +100,7 @@ fn decide(snapshot: &Snapshot, node: &str, request: &str) -> Decision {
         field_selector: selector.as_ref(),
         ..Resource::default()
     });
-    let attributes = Attributes { user: Some(&user), verb, target };
+    let attributes = Attributes { user: Some(&user), verb: Verb::new(verb), target };
     snapshot.authorize(&attributes, Recorder::disabled())
 }
 
@@ -356,11 +356,11 @@ fn a_user_who_is_not_a_node_gets_no_opinion() {
         ("system:node:", &["system:nodes"], "unknown node for user \"system:node:\""),
     ] {
         let user = User { name: name.to_owned(), groups: texts(groups), ..User::default() };
-        let attributes = Attributes { user: Some(&user), verb: "get", target };
+        let attributes = Attributes { user: Some(&user), verb: Verb::GET, target };
         let decision = snapshot.authorize(&attributes, Recorder::disabled());
         assert_eq!((decision.verdict, decision.reason), (Verdict::NoOpinion, want.into()));
     }
-    let attributes = Attributes { user: None, verb: "get", target };
+    let attributes = Attributes { user: None, verb: Verb::GET, target };
     assert_eq!(snapshot.authorize(&attributes, Recorder::disabled()).reason, "");
 }
 
@@ -477,7 +477,7 @@ fn explanations_show_the_path_or_why_there_is_none() {
         };
         let target = Target::Resource(resource);
         let mut trace = Trace::default();
-        let attributes = Attributes { user: Some(&user), verb: "get", target };
+        let attributes = Attributes { user: Some(&user), verb: Verb::GET, target };
         let _ = snapshot.authorize(&attributes, Recorder::new(&mut trace));
         trace.entries().last().map(|entry| entry.event.clone())
     };

@@ -1,6 +1,6 @@
 //! Random histories of a small cluster: the graph and the reference implementation decide alike.
 
-use authz::{Attributes, Namespace, Recorder, Resource, Target, Trace, User, Verdict};
+use authz::{Attributes, Namespace, Recorder, Resource, Target, Trace, User, Verb, Verdict};
 use authz_node::{
     ClaimReference, GraphObject, NodeAssignment, PersistentVolume, Pod, SecretReference, Snapshot,
 };
@@ -147,7 +147,7 @@ fn check(snapshot: &Snapshot, cluster: &ReferenceNode) -> Result<(), TestCaseErr
                 ..Resource::default()
             };
             let target = Target::Resource(target);
-            let attributes = Attributes { user: None, verb: "get", target };
+            let attributes = Attributes { user: None, verb: Verb::GET, target };
             let subjects = snapshot.allowed_subjects(&attributes);
             for user in &users {
                 let attributes = Attributes { user: Some(user), ..attributes };

@@ -1,7 +1,7 @@
 //! The index, the explanation and an exhaustive search give the same answers, also when hashes of names
 //! collide.
 
-use authz::{Attributes, Namespace, Recorder, Resource, Target, Trace, User};
+use authz::{Attributes, Namespace, Recorder, Resource, Target, Trace, User, Verb};
 use proptest::prelude::*;
 
 use super::*;
@@ -146,7 +146,7 @@ proptest! {
                 let namespace = Namespace::new("ns");
                 let target = Resource { resource, subresource, namespace, ..Resource::default() };
                 let target = Target::Resource(target);
-                let attributes = Attributes { user: Some(user), verb, target };
+                let attributes = Attributes { user: Some(user), verb: Verb::new(verb), target };
                 let want = exhaustive_reason(&snapshot, &attributes, namespace);
                 let indexed = snapshot.authorize(&attributes, Recorder::disabled());
                 prop_assert_eq!(&indexed.reason.to_string(), &want);

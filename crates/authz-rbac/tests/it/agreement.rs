@@ -1,6 +1,6 @@
 //! Random policies, changed step by step, and random requests: the index and the reference agree.
 
-use authz::{Attributes, Namespace, Recorder, Resource, Target, Trace, User, Verdict};
+use authz::{Attributes, Namespace, Recorder, Resource, Target, Trace, User, Verb, Verdict};
 use authz_rbac::{Binding, Metadata, PolicyRule, Role, RoleRef, Snapshot, Subject};
 use authz_reference::ReferenceRbac;
 use proptest::prelude::*;
@@ -128,7 +128,7 @@ fn attributes<'a>(user: Option<&'a User>, (verb, target): &'a Asked) -> Attribut
             ..Resource::default()
         }),
     };
-    Attributes { user, verb, target }
+    Attributes { user, verb: Verb::new(verb), target }
 }
 
 fn apply(snapshot: &mut Snapshot, oracle: &mut ReferenceRbac, step: Step) {

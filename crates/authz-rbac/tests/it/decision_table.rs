@@ -1,7 +1,7 @@
 //! The rules of RBAC decisions, read from `testdata/decisions.txt`: for each rule the requests that it allows, and
 //! the nearest ones that it does not.
 
-use authz::{Attributes, Namespace, Recorder, Resource, Target, User, Verdict};
+use authz::{Attributes, Namespace, Recorder, Resource, Target, User, Verb, Verdict};
 use authz_rbac::{PolicyRule, Role, Snapshot, Subject};
 
 use crate::decisions::{binding, role};
@@ -86,7 +86,8 @@ fn check(snapshot: &Snapshot, words: &[&str]) {
     let mut names = user.split('+').map(str::to_owned);
     let name = names.next().unwrap_or_default();
     let user = User { name, groups: names.collect(), ..User::default() };
-    let attributes = Attributes { user: Some(&user), verb, target: parse_target(target) };
+    let attributes =
+        Attributes { user: Some(&user), verb: Verb::new(verb), target: parse_target(target) };
     let mut trace = authz::Trace::default();
     for recorder in [Recorder::disabled(), Recorder::new(&mut trace)] {
         let decision = snapshot.authorize(&attributes, recorder);

@@ -1,6 +1,6 @@
 //! The rules of RBAC decisions: for each rule a request that it allows, and the nearest one that it does not.
 
-use authz::{Attributes, Namespace, Recorder, Resource, Target, User};
+use authz::{Attributes, Namespace, Recorder, Resource, Target, User, Verb};
 use authz_rbac::{Binding, Metadata, PolicyRule, Role, RoleRef, Snapshot, Subject};
 
 pub(crate) fn list(text: &str) -> Vec<String> {
@@ -66,7 +66,7 @@ pub(crate) fn attributes<'a>(user: &'a User, asked: &'a str) -> Attributes<'a> {
             ..Resource::default()
         }),
     };
-    Attributes { user: Some(user), verb, target }
+    Attributes { user: Some(user), verb: Verb::new(verb), target }
 }
 
 #[track_caller]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use authz::{Attributes, Namespace, Resource, Target, User};
+use authz::{Attributes, Namespace, Resource, Target, User, Verb};
 use authz_webhook::{CacheSettings, WebhookLimits, WebhookSettings};
 use tokio::time::advance;
 
@@ -117,7 +117,7 @@ async fn long_questions_are_asked_each_time() {
         ..Resource::default()
     };
     let target = Target::Resource(resource);
-    let asked = Attributes { user: Some(&user), verb: &long, target };
+    let asked = Attributes { user: Some(&user), verb: Verb::new(&long), target };
     assert_eq!(n_calls_for_two(&asked).await, 2);
 
     // Each part of the request counts, the path included.
@@ -136,12 +136,13 @@ async fn long_questions_are_asked_each_time() {
     let exceeds: &'static str = "n".repeat(10_000 - sum).leak();
     for (resource, n) in [(parts(fits, ""), 1), (parts(exceeds, ""), 2), (parts(fits, "/"), 2)] {
         let target = Target::Resource(resource);
-        let asked = Attributes { user: Some(&user), verb: "123", target };
+        let asked = Attributes { user: Some(&user), verb: Verb::new("123"), target };
         assert_eq!(n_calls_for_two(&asked).await, n);
     }
     let path = "p".repeat(9_996);
     for (path, n) in [(path.as_str(), 1), (&format!("{path}p"), 2)] {
-        let asked = Attributes { user: Some(&user), verb: "123", target: Target::Path(path) };
+        let asked =
+            Attributes { user: Some(&user), verb: Verb::new("123"), target: Target::Path(path) };
         assert_eq!(n_calls_for_two(&asked).await, n);
     }
     // The user does not count.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use authz::{Attributes, Namespace, Resource, Selector, Target, User, parse_label_selector};
+use authz::{Attributes, Namespace, Resource, Selector, Target, User, Verb, parse_label_selector};
 use authz_webhook::{MatchCondition, MatchConditions, MatchResult, ReviewSpec};
 
 const GUARDED: &str = "has(request.resourceAttributes) && \
@@ -27,12 +27,12 @@ fn named(name: &str) -> User {
 fn resource(user: &User) -> Attributes<'_> {
     let resource =
         Resource { namespace: Namespace::new("kittensandponies"), ..Resource::default() };
-    Attributes { user: Some(user), verb: "get", target: Target::Resource(resource) }
+    Attributes { user: Some(user), verb: Verb::GET, target: Target::Resource(resource) }
 }
 
 /// A request for a path.
 fn path(user: &User) -> Attributes<'_> {
-    Attributes { user: Some(user), verb: "get", target: Target::Path("/") }
+    Attributes { user: Some(user), verb: Verb::GET, target: Target::Path("/") }
 }
 
 fn evaluate(expressions: &[&str], attributes: &Attributes<'_>) -> MatchResult {
@@ -108,7 +108,7 @@ fn errors_count_only_if_nothing_is_false() {
 
 #[test]
 fn nobody_is_an_empty_user() {
-    let nobody = Attributes { user: None, verb: "get", target: Target::Path("/") };
+    let nobody = Attributes { user: None, verb: Verb::GET, target: Target::Path("/") };
     let conditions = ["request.user == ''", "request.groups.size() == 0", "request.uid == ''"];
     assert_eq!(evaluate(&conditions, &nobody), MatchResult::Matched);
     assert_eq!(evaluate(&["size(request.extra) == 0"], &nobody), MatchResult::Matched);

@@ -1,7 +1,7 @@
 //! Match conditions before the call, several webhooks in one chain, and the trace events.
 
 use authz::{
-    Attributes, Decision, Namespace, Resource, Selector, Target, Trace, User, Value,
+    Attributes, Decision, Namespace, Resource, Selector, Target, Trace, User, Value, Verb,
     parse_label_selector,
 };
 use authz_webhook::{FailurePolicy, TransportErrorKind, WebhookLimits, WebhookSettings};
@@ -21,7 +21,7 @@ fn scene(policy: FailurePolicy, expressions: &[&str], script: Step) -> Scene {
 }
 
 fn path(user: &User) -> Attributes<'_> {
-    Attributes { user: Some(user), verb: "list", target: Target::Path("/") }
+    Attributes { user: Some(user), verb: Verb::LIST, target: Target::Path("/") }
 }
 
 const UNGUARDED: &str = "request.resourceAttributes.namespace == 'kittensandponies'";
@@ -142,7 +142,7 @@ fn config_maps<'a>(
         resource: "configmaps",
         ..Resource::default()
     };
-    Attributes { user: Some(user), verb, target: Target::Resource(resource) }
+    Attributes { user: Some(user), verb: Verb::new(verb), target: Target::Resource(resource) }
 }
 
 #[tokio::test(start_paused = true)]
@@ -182,7 +182,7 @@ async fn several_webhooks_in_a_row() {
     let resource =
         Resource { resource: "pods", label_selector: selector.as_ref(), ..Resource::default() };
     let target = Target::Resource(resource);
-    let decision = chain.ask(&Attributes { user: Some(&alice), verb: "list", target }).await;
+    let decision = chain.ask(&Attributes { user: Some(&alice), verb: Verb::LIST, target }).await;
     assert_eq!(line(&decision), "allow [yes]");
     assert_eq!((chain.called(), chain.n("excluded")), (vec![("selector", 1)], 3));
 }

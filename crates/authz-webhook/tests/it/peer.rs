@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use authz::{Attributes, Decision, Namespace, Recorder, Resource, Target, Trace, User};
+use authz::{Attributes, Decision, Namespace, Recorder, Resource, Target, Trace, User, Verb};
 use authz_webhook::{
     AbsolutePath, AttemptResult, CacheEvent, CacheSettings, CallRejection, Connection,
     FailOpenCause, FailurePolicy, HttpResponse, MatchCondition, MatchConditions, MatchResultKind,
@@ -260,7 +260,7 @@ pub(crate) fn pods<'a>(user: &'a User, namespace: &'a str) -> Attributes<'a> {
         resource: "pods",
         ..Resource::default()
     };
-    Attributes { user: Some(user), verb: "get", target: Target::Resource(resource) }
+    Attributes { user: Some(user), verb: Verb::GET, target: Target::Resource(resource) }
 }
 
 /// The decision as one line: the verdict, the reason, and the error if there is one.

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use authz::{
-    Attributes, Namespace, Resource, Selector, Target, User, parse_field_selector,
+    Attributes, Namespace, Resource, Selector, Target, User, Verb, parse_field_selector,
     parse_label_selector,
 };
 use authz_webhook::{
@@ -190,7 +190,7 @@ impl<'v> Question<'v> {
             }),
             None => Target::Path(path),
         };
-        Attributes { user: self.user.as_ref(), verb: text(self.given, "verb"), target }
+        Attributes { user: self.user.as_ref(), verb: Verb::new(text(self.given, "verb")), target }
     }
 }
 

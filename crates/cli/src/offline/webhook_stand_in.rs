@@ -179,13 +179,13 @@ pub(crate) fn test_stand_in(
 mod tests {
     use super::*;
 
-    use authz::Target;
+    use authz::{Target, Verb};
 
     const ALLOW: AssumedAnswer = AssumedAnswer::Verdict(Verdict::Allow);
 
     fn decide(condition: &str, assumed: Option<AssumedAnswer>, policy: FailurePolicy) -> Decision {
         let stand_in = test_stand_in("w", &[condition], policy == FailurePolicy::Deny, assumed);
-        let attributes = Attributes { user: None, verb: "get", target: Target::Path("/x") };
+        let attributes = Attributes { user: None, verb: Verb::GET, target: Target::Path("/x") };
         stand_in.decide(&attributes, &mut Recorder::disabled())
     }
 

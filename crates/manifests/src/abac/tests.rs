@@ -1,6 +1,6 @@
 //! Loading of policy files: positions of faults, and the grants of loaded policies.
 
-use authz::{Attributes, Namespace, Recorder, Resource, Target, User, Verdict};
+use authz::{Attributes, Namespace, Recorder, Resource, Target, User, Verb, Verdict};
 use document::{Source, WarningCode};
 use proptest::prelude::*;
 
@@ -42,7 +42,7 @@ fn is_allowed(loaded: &LoadedPolicies, question: &str) -> bool {
             })
         }
     };
-    let attributes = Attributes { user: Some(&user), verb, target };
+    let attributes = Attributes { user: Some(&user), verb: Verb::new(verb), target };
     let decision = loaded.snapshot.authorize(&attributes, Recorder::disabled());
     assert!(decision.error.is_none());
     match decision.verdict {

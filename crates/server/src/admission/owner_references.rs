@@ -8,7 +8,7 @@
 use std::collections::HashSet;
 
 use api_object::{GroupVersion, Status, Tree};
-use authz::{Decision, Namespace, Resource as Target};
+use authz::{Decision, Namespace, Resource as Target, Verb};
 use field_errors::{FieldErrors, FieldPath};
 use serde_json::Value;
 
@@ -49,7 +49,7 @@ pub(super) async fn check_owner_references(
             name: ctx.name,
             ..Target::default()
         };
-        if let Err(decision) = authorize_target(ctx, "delete", &target).await? {
+        if let Err(decision) = authorize_target(ctx, Verb::DELETE, &target).await? {
             let why = "cannot set an ownerRef on a resource you can't delete";
             return Err(owners_forbidden_status(ctx, name, why, &decision));
         }
@@ -97,7 +97,7 @@ async fn check_may_block_owner_deletion(
             name: owner_name,
             ..Target::default()
         };
-        if let Err(decision) = authorize_target(ctx, "update", &target).await? {
+        if let Err(decision) = authorize_target(ctx, Verb::UPDATE, &target).await? {
             let why = "cannot set blockOwnerDeletion if an ownerReference refers to a resource \
                            you can't set finalizers on";
             return Err(owners_forbidden_status(ctx, name, why, &decision));

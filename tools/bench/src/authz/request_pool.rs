@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 
-use ::authz::{Attributes, Namespace, Resource, Target, User};
+use ::authz::{Attributes, Namespace, Resource, Target, User, Verb};
 use serde_json::{Value, json};
 
 use crate::authz::random::Random;
@@ -56,7 +56,7 @@ impl GeneratedRequest {
                 })
             }
         };
-        Attributes { user, verb: &self.verb, target }
+        Attributes { user, verb: Verb::new(&self.verb), target }
     }
 
     fn to_json(&self) -> Value {
@@ -153,7 +153,7 @@ pub(crate) fn preload(attributes: &Attributes<'_>) {
                 .sum()
         }
     };
-    black_box(user + target + sum(attributes.verb));
+    black_box(user + target + sum(attributes.verb.as_str()));
 }
 
 /// Users with these names, each in `n_groups` groups: the group of every user, and others by random numbers.

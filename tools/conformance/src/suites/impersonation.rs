@@ -83,7 +83,7 @@ impl Authorizer for RecordingAuthorizer {
     ) -> authz::DecisionFuture<'a> {
         let decision = self.snapshot.authorize(attributes, recorder);
         let mut check = json!({
-            "verb": attributes.verb,
+            "verb": attributes.verb.as_str(),
             "requestorExtra": attributes.user.map(|user| &user.extra),
             "decision": decision.verdict.name(),
         });

@@ -59,7 +59,7 @@ pub(super) fn attributes(attributes: &Attributes<'_>) -> Value {
     let fields = resource.field_requirements().iter().map(field_requirement);
     let labels = resource.label_requirements().iter().map(label_requirement);
     json!({
-        "verb": attributes.verb,
+        "verb": attributes.verb.as_str(),
         "readOnly": attributes.is_read_only(),
         "namespace": resource.namespace.as_str(),
         "apiGroup": resource.api_group,
