@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use authz::{Attributes, Recorder, Resource, Target, Trace, User, Verdict};
+use authz::{Attributes, Namespace, Recorder, Resource, Target, Trace, User, Verb, Verdict};
 use authz_chain::{Chain, ChainDecision, Member};
 use authz_rbac::{Binding, Metadata, PolicyRule, Role, RoleRef, Snapshot, Subject};
 use libfuzzer_sys::fuzz_target;
@@ -108,8 +108,8 @@ fn rbac(choices: &mut Choices<'_>) -> Member {
         };
         let Metadata { namespace, name, .. } = metadata.clone();
         match choices.number(5) {
-            0 => drop(snapshot.remove_role(&namespace, &name)),
-            1 => drop(snapshot.remove_binding(&namespace, &name)),
+            0 => drop(snapshot.remove_role(Namespace::new(&namespace), &name)),
+            1 => drop(snapshot.remove_binding(Namespace::new(&namespace), &name)),
             2 => snapshot.put_role(Role {
                 metadata,
                 rules: (0..choices.number(3)).map(|_| rule(choices)).collect(),
@@ -182,14 +182,14 @@ fn question(choices: &mut Choices<'_>) -> Attributes<'static> {
         0 => Target::Path(choices.pick(&["", "/logs", "/logs/a", "/"])),
         _ => Target::Resource(Resource {
             api_group: choices.pick(&["", "apps"]),
-            namespace: choices.pick(&NAMESPACES),
+            namespace: Namespace::new(choices.pick(&NAMESPACES)),
             resource: choices.pick(&["pods", "secrets", ""]),
             subresource: choices.pick(&["", "log"]),
             name: choices.pick(&NAMES),
             ..Resource::default()
         }),
     };
-    Attributes { user: None, verb, target }
+    Attributes { user: None, verb: Verb::new(verb), target }
 }
 
 fn user(name: &str, groups: &[&str]) -> User {

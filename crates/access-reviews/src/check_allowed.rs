@@ -123,9 +123,9 @@ fn describe_request(attributes: &Attributes<'_>) -> String {
         subresource => go_compat::quote(&format!("{}/{subresource}", target.resource)),
     };
     let group = go_compat::quote(target.api_group);
-    let scope = match target.namespace {
-        "" => "at the cluster scope".to_owned(),
-        namespace => format!("in the namespace {}", go_compat::quote(namespace)),
+    let scope = match target.namespace.name() {
+        None => "at the cluster scope".to_owned(),
+        Some(namespace) => format!("in the namespace {}", go_compat::quote(namespace)),
     };
     format!("User {user} cannot {verb} resource {resource} in API group {group} {scope}")
 }

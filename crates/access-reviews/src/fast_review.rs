@@ -16,7 +16,7 @@ use crate::review_response::AccessStatus;
 ///     "metadata": {}, "spec": {"user": "ana", "groups": ["dev"],
 ///     "resourceAttributes": {"namespace": "prod", "verb": "get", "resource": "pods"}}}"#;
 /// let review = access_reviews::SubjectAccessReview::parse(body).unwrap();
-/// assert_eq!(review.attributes().verb, "get");
+/// assert_eq!(review.attributes().verb, authz::Verb::GET);
 /// let mut answer = Vec::new();
 /// review.write_response(&authz::Decision::allow("a rule"), &mut answer);
 /// assert!(answer.ends_with(b"\"status\":{\"allowed\":true,\"reason\":\"a rule\"}}\n"));

@@ -1,6 +1,6 @@
 //! SelfSubjectRulesReview: the rules of the caller in a namespace.
 
-use authz::{Rules, User};
+use authz::{Namespace, Rules, User};
 use serde_json::{Map, Value, json};
 
 use crate::prepare_review::ReviewRequest;
@@ -26,8 +26,8 @@ impl RulesReview {
     }
 
     /// The namespace whose rules are listed.
-    pub fn namespace(&self) -> &str {
-        &self.namespace
+    pub fn namespace(&self) -> Namespace<'_> {
+        Namespace::new(&self.namespace)
     }
 
     /// Builds the body of the response. Empty lists are included.

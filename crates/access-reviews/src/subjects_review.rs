@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use crate::review::{AccessQuestion, AccessTarget, Spec};
 use api_object::GroupKind;
-use authz::{Attributes, Resource, Subjects, Target, User};
+use authz::{Attributes, Namespace, Resource, Subjects, Target, User, Verb};
 use field_errors::{FieldErrors, FieldPath};
 use serde_json::{Map, Value};
 
@@ -34,11 +34,11 @@ impl SubjectsReview {
         let resource = Resource {
             api_group: local.group(),
             api_version: "v1alpha1",
-            namespace,
+            namespace: Namespace::new(namespace),
             resource: local.plural(),
             ..Resource::default()
         };
-        Some(Attributes { user: caller, verb: "create", target: Target::Resource(resource) })
+        Some(Attributes { user: caller, verb: Verb::CREATE, target: Target::Resource(resource) })
     }
 
     /// The attributes for the chain, without a user.

@@ -97,7 +97,7 @@ impl Event {
         let attributes = &received.attributes;
         let object_ref = attributes.resource().map(|resource| ObjectRef {
             resource: resource.resource.to_owned(),
-            namespace: resource.namespace.to_owned(),
+            namespace: resource.namespace.as_str().to_owned(),
             name: resource.name.to_owned(),
             api_group: resource.api_group.to_owned(),
             api_version: resource.api_version.to_owned(),
@@ -116,7 +116,7 @@ impl Event {
             sensitivity,
             audit_id: received.audit_id.to_owned(),
             uri: redact_uri(received.uri).into_owned(),
-            verb: attributes.verb.to_owned(),
+            verb: attributes.verb.as_str().to_owned(),
             user: attributes.user.cloned(),
             impersonation: None,
             source_ips: received.source_ips.to_vec(),

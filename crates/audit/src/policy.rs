@@ -68,7 +68,7 @@ impl Policy {
 impl Rule {
     fn matches(&self, attributes: &Attributes<'_>) -> bool {
         self.matches_user(attributes.user)
-            && (self.verbs.is_empty() || contains(&self.verbs, attributes.verb))
+            && (self.verbs.is_empty() || contains(&self.verbs, attributes.verb.as_str()))
             && self.matches_target(&attributes.target)
     }
 
@@ -97,7 +97,7 @@ impl Rule {
 
     fn matches_resource(&self, resource: &Resource<'_>) -> bool {
         let is_in_namespace =
-            self.namespaces.is_empty() || contains(&self.namespaces, resource.namespace);
+            self.namespaces.is_empty() || contains(&self.namespaces, resource.namespace.as_str());
         let is_listed =
             self.resources.is_empty() || self.resources.iter().any(|entry| entry.matches(resource));
         is_in_namespace && is_listed

@@ -80,7 +80,7 @@ impl CandidateTargets {
         (0..8).filter(exists).map(|combination| {
             let part = |bit: u8, value| if combination & bit == 0 { value } else { WILDCARD };
             self.hash(&PolicyTarget::Resource {
-                namespace: part(ANY_NAMESPACE, request.namespace),
+                namespace: part(ANY_NAMESPACE, request.namespace.as_str()),
                 resource: part(ANY_RESOURCE, request.resource),
                 api_group: part(ANY_API_GROUP, request.api_group),
             })

@@ -132,7 +132,8 @@ fn only_mismatch(policy: &Policy, attributes: &Attributes<'_>) -> Option<Mismatc
         Target::Resource(_) if spec.resource.is_empty() => return None,
         Target::Resource(request) => [
             verb,
-            (!covers_value(&spec.namespace, request.namespace)).then_some(Mismatch::Namespace),
+            (!covers_value(&spec.namespace, request.namespace.as_str()))
+                .then_some(Mismatch::Namespace),
             (!covers_value(&spec.resource, request.resource)).then_some(Mismatch::Resource),
             (!covers_value(&spec.api_group, request.api_group)).then_some(Mismatch::ApiGroup),
         ],

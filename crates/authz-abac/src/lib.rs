@@ -8,16 +8,16 @@
 //! Must not know: files, JSON, serde, the other authorizers.
 //!
 //! ```
-//! use authz::{Attributes, Recorder, Target, User, Verdict};
+//! use authz::{Attributes, Recorder, Target, User, Verb, Verdict};
 //! use authz_abac::{Policy, Snapshot, PolicySpec};
 //!
 //! let readers = PolicySpec { group: "readers".into(), is_readonly: true, ..PolicySpec::default() };
 //! let snapshot = Snapshot::new(vec![Policy::from_v0(1, readers)])?;
 //!
 //! let ana = User { name: "ana".into(), groups: vec!["readers".into()], ..User::default() };
-//! let get = Attributes { user: Some(&ana), verb: "get", target: Target::Path("/version") };
+//! let get = Attributes { user: Some(&ana), verb: Verb::GET, target: Target::Path("/version") };
 //! assert_eq!(snapshot.authorize(&get, Recorder::disabled()).verdict, Verdict::Allow);
-//! let post = Attributes { verb: "post", ..get };
+//! let post = Attributes { verb: Verb::new("post"), ..get };
 //! assert_eq!(snapshot.authorize(&post, Recorder::disabled()).verdict, Verdict::NoOpinion);
 //! # Ok::<(), authz_abac::TooManyPolicies>(())
 //! ```

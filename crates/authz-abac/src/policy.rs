@@ -119,7 +119,7 @@ impl Policy {
     pub(crate) fn matches_target(&self, target: &Target<'_>) -> bool {
         match target {
             Target::Resource(resource) => {
-                covers_value(&self.spec.namespace, resource.namespace)
+                covers_value(&self.spec.namespace, resource.namespace.as_str())
                     && covers_value(&self.spec.resource, resource.resource)
                     && covers_value(&self.spec.api_group, resource.api_group)
             }

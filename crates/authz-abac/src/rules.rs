@@ -1,6 +1,6 @@
 //! Listing the rules of a user.
 
-use authz::{NonResourceRule, ResourceRule, Rules, User};
+use authz::{Namespace, NonResourceRule, ResourceRule, Rules, User};
 
 use crate::policy::covers_value;
 use crate::snapshot::Snapshot;
@@ -10,11 +10,11 @@ impl Snapshot {
     ///
     /// Paths have no namespace, so they are listed for every namespace. Kubernetes leaves them out unless
     /// the policy is for all namespaces or for this one.
-    pub fn rules_for(&self, user: &User, namespace: &str) -> Rules {
+    pub fn rules_for(&self, user: &User, namespace: Namespace<'_>) -> Rules {
         let mut rules = Rules::default();
         for policy in self.policies_of_user(user) {
             let spec = policy.spec();
-            if covers_value(&spec.namespace, namespace) && !spec.resource.is_empty() {
+            if covers_value(&spec.namespace, namespace.as_str()) && !spec.resource.is_empty() {
                 rules.resource_rules.push(ResourceRule {
                     verbs: policy.verbs(),
                     api_groups: vec![spec.api_group.clone()],

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use authz::{
-    Abstention, Attributes, Decision, EvaluationErrors, Reason, Recorder, Rules, SharedText,
-    TraceEvent, User, Verdict,
+    Abstention, Attributes, Decision, EvaluationErrors, Namespace, Reason, Recorder, Rules,
+    SharedText, TraceEvent, User, Verdict,
 };
 use authz_webhook::{FailOpenCause, WebhookDecision};
 
@@ -155,7 +155,7 @@ impl Chain {
 
     /// Lists the rules of a user in a namespace: those of all authorizers in order. The list is incomplete if one of them
     /// is. `system:masters` does not add a rule.
-    pub fn rules_for(&self, user: &User, namespace: &str) -> Rules {
+    pub fn rules_for(&self, user: &User, namespace: Namespace<'_>) -> Rules {
         let mut all = Rules::default();
         for member in self.members() {
             let rules = member.rules_for(user, namespace);

@@ -4,7 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use authz::{
-    Attributes, Authorizer as Plugin, Decision, Recorder, Rules, SharedText, Subjects, User,
+    Attributes, Authorizer as Plugin, Decision, Namespace, Recorder, Rules, SharedText, Subjects,
+    User,
 };
 use authz_webhook::WebhookDecision;
 
@@ -105,7 +106,7 @@ impl Member {
     }
 
     /// Lists the rules of a user in a namespace, as far as this authorizer can.
-    pub fn rules_for(&self, user: &User, namespace: &str) -> Rules {
+    pub fn rules_for(&self, user: &User, namespace: Namespace<'_>) -> Rules {
         match self {
             Self::Abac(policies) => policies.rules_for(user, namespace),
             Self::AlwaysAllow => constant_authorizers::always_allow_rules(),

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use authz::{Attributes, Decision, Recorder, Resource, Target, User, Verdict};
+use authz::{Attributes, Decision, Namespace, Recorder, Resource, Target, User, Verb, Verdict};
 use authz_chain::{Chain, Member};
 use authz_rbac::{Binding, Metadata, PolicyRule, Role, RoleRef, Snapshot, Subject};
 
@@ -53,8 +53,8 @@ fn asker(name: &str) -> User {
 }
 
 fn attributes<'a>(user: &'a User, resource: &'a str) -> Attributes<'a> {
-    let resource = Resource { resource, namespace: "team", ..Resource::default() };
-    Attributes { user: Some(user), verb: "get", target: Target::Resource(resource) }
+    let resource = Resource { resource, namespace: Namespace::new("team"), ..Resource::default() };
+    Attributes { user: Some(user), verb: Verb::GET, target: Target::Resource(resource) }
 }
 
 /// Runs a future that never waits.
@@ -101,7 +101,7 @@ fn a_chain_allows_without_an_allocation() {
 #[test]
 fn allocations_are_counted() {
     let mut snapshot = snapshot();
-    snapshot.remove_role("", "all");
+    snapshot.remove_role(Namespace::CLUSTER_SCOPE, "all");
     let (user, mut text) = (asker("root"), String::new());
     let counted = allocation_counter::measure(|| {
         let decision = snapshot.authorize(&attributes(&user, "secrets"), Recorder::disabled());

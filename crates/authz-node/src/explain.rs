@@ -63,9 +63,8 @@ pub(crate) fn explain_no_path(
 
 fn describe_object(object: ObjectName<'_>) -> String {
     let ObjectName { kind, namespace, name } = object;
-    if namespace.is_empty() {
-        format!("{} {name}", kind.name())
-    } else {
-        format!("{} {namespace}/{name}", kind.name())
+    match namespace.name() {
+        None => format!("{} {name}", kind.name()),
+        Some(namespace) => format!("{} {namespace}/{name}", kind.name()),
     }
 }

@@ -3,6 +3,8 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use authz::Namespace;
+
 use crate::graph::{BoundObject, BoundVolume, ClaimRelations, Graph};
 use crate::object::{GraphObject, NodeAssignment, PersistentVolume, Pod};
 use crate::object_name::{AsObjectName, ObjectKind, ObjectName, OwnedObjectName};
@@ -47,7 +49,7 @@ impl Graph {
     }
 
     fn add_pod(&mut self, pod: &Pod) {
-        let namespace = pod.namespace.as_str();
+        let namespace = Namespace::new(&pod.namespace);
         if pod.node_name.is_empty() {
             return;
         }
@@ -77,15 +79,20 @@ impl Graph {
     fn add_volume(&mut self, volume: &PersistentVolume) {
         let Some(claim) = &volume.claim else { return };
         let secrets = volume.secrets.iter().map(|secret| {
-            let namespace = secret.namespace.as_ref().unwrap_or(&claim.namespace);
+            let namespace = Namespace::new(secret.namespace.as_ref().unwrap_or(&claim.namespace));
             ObjectName { kind: ObjectKind::Secret, namespace, name: &secret.name }
         });
         let secrets = distinct_names(secrets);
         let kind = ObjectKind::PersistentVolumeClaim;
-        let claim = ObjectName { kind, namespace: &claim.namespace, name: &claim.name };
+        let claim =
+            ObjectName { kind, namespace: Namespace::new(&claim.namespace), name: &claim.name };
         let claim = OwnedObjectName::from(claim);
         let kind = ObjectKind::PersistentVolume;
-        let name = OwnedObjectName::from(ObjectName { kind, namespace: "", name: &volume.name });
+        let name = OwnedObjectName::from(ObjectName {
+            kind,
+            namespace: Namespace::CLUSTER_SCOPE,
+            name: &volume.name,
+        });
         let volume = BoundVolume { claim: claim.clone(), secrets };
         let entry = self.claims.get_or_insert_with(claim, ClaimRelations::default);
         entry.volumes.insert(name.clone(), ());
@@ -235,15 +242,21 @@ fn distinct_names<'a>(names: impl Iterator<Item = ObjectName<'a>>) -> Arc<[Owned
 
 fn object_name_of(object: &GraphObject) -> ObjectName<'_> {
     let (kind, namespace, name) = match object {
-        GraphObject::Pod(pod) => (ObjectKind::Pod, pod.namespace.as_str(), &pod.name),
-        GraphObject::PersistentVolume(volume) => (ObjectKind::PersistentVolume, "", &volume.name),
+        GraphObject::Pod(pod) => (ObjectKind::Pod, Namespace::new(&pod.namespace), &pod.name),
+        GraphObject::PersistentVolume(volume) => {
+            (ObjectKind::PersistentVolume, Namespace::CLUSTER_SCOPE, &volume.name)
+        }
         GraphObject::VolumeAttachment(assignment) => {
-            (ObjectKind::VolumeAttachment, "", &assignment.name)
+            (ObjectKind::VolumeAttachment, Namespace::CLUSTER_SCOPE, &assignment.name)
         }
-        GraphObject::ResourceSlice(assignment) => (ObjectKind::ResourceSlice, "", &assignment.name),
-        GraphObject::PodCertificateRequest(assignment) => {
-            (ObjectKind::PodCertificateRequest, assignment.namespace.as_str(), &assignment.name)
+        GraphObject::ResourceSlice(assignment) => {
+            (ObjectKind::ResourceSlice, Namespace::CLUSTER_SCOPE, &assignment.name)
         }
+        GraphObject::PodCertificateRequest(assignment) => (
+            ObjectKind::PodCertificateRequest,
+            Namespace::new(&assignment.namespace),
+            &assignment.name,
+        ),
     };
     ObjectName { kind, namespace, name }
 }

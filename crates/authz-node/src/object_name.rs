@@ -4,6 +4,8 @@ use std::borrow::Borrow;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
+use authz::Namespace;
+
 /// The kinds of objects that may be related to a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum ObjectKind {
@@ -42,8 +44,8 @@ impl ObjectKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct ObjectName<'a> {
     pub(crate) kind: ObjectKind,
-    /// Empty for cluster-scoped kinds.
-    pub(crate) namespace: &'a str,
+    /// The cluster scope for cluster-scoped kinds.
+    pub(crate) namespace: Namespace<'a>,
     pub(crate) name: &'a str,
 }
 
@@ -74,13 +76,14 @@ impl AsObjectName for OwnedObjectName {
             .namespace_and_name
             .split_at_checked(self.namespace_len as usize)
             .unwrap_or_default();
-        ObjectName { kind: self.kind, namespace, name }
+        ObjectName { kind: self.kind, namespace: Namespace::new(namespace), name }
     }
 }
 
 impl From<ObjectName<'_>> for OwnedObjectName {
     fn from(object: ObjectName<'_>) -> Self {
         let ObjectName { kind, namespace, name } = object;
+        let namespace = namespace.as_str();
         // Names are much shorter than 4 GiB: the store limits the size of an object.
         Self {
             kind,
@@ -131,7 +134,8 @@ mod tests {
     #[test]
     fn an_owned_name_has_the_parts_of_the_borrowed_one() {
         for (namespace, name) in [("ab", "c"), ("", "abc"), ("größe", "süß"), ("ab", "")] {
-            let object = ObjectName { kind: ObjectKind::Secret, namespace, name };
+            let object =
+                ObjectName { kind: ObjectKind::Secret, namespace: Namespace::new(namespace), name };
             assert_eq!(OwnedObjectName::from(object).as_object_name(), object);
         }
     }
@@ -140,10 +144,10 @@ mod tests {
     fn names_differ_in_every_part() {
         let owned =
             |kind, namespace, name| OwnedObjectName::from(ObjectName { kind, namespace, name });
-        let object = owned(ObjectKind::Secret, "ab", "c");
-        assert_eq!(object, owned(ObjectKind::Secret, "ab", "c"));
-        assert_ne!(object, owned(ObjectKind::ConfigMap, "ab", "c"));
-        assert_ne!(object, owned(ObjectKind::Secret, "a", "bc"));
-        assert_ne!(object, owned(ObjectKind::Secret, "c", "ab"));
+        let object = owned(ObjectKind::Secret, Namespace::new("ab"), "c");
+        assert_eq!(object, owned(ObjectKind::Secret, Namespace::new("ab"), "c"));
+        assert_ne!(object, owned(ObjectKind::ConfigMap, Namespace::new("ab"), "c"));
+        assert_ne!(object, owned(ObjectKind::Secret, Namespace::new("a"), "bc"));
+        assert_ne!(object, owned(ObjectKind::Secret, Namespace::new("c"), "ab"));
     }
 }

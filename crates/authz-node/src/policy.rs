@@ -1,6 +1,8 @@
 //! The policy that holds for every node: the rules of the cluster role `system:node`, and feature gates.
 
-use authz::{Attributes, NonResourceRule, Recorder, Resource, ResourceRule, Target, TraceEvent};
+use authz::{
+    Attributes, NonResourceRule, Recorder, Resource, ResourceRule, Target, TraceEvent, Verb,
+};
 
 /// The rules that hold for every node. There are few and they do not change, so they are tried in order.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -46,7 +48,7 @@ impl NodeRules {
 
     fn allows_resource(
         &self,
-        verb: &str,
+        verb: Verb<'_>,
         resource: &Resource<'_>,
         recorder: &mut Recorder<'_>,
     ) -> bool {
@@ -54,7 +56,7 @@ impl NodeRules {
             if !covers_resource(rule, resource) {
                 continue;
             }
-            let has_verb = contains_or_wildcard(&rule.verbs, verb);
+            let has_verb = contains_or_wildcard(&rule.verbs, verb.as_str());
             let has_name = rule.resource_names.is_empty()
                 || rule.resource_names.iter().any(|name| name == resource.name);
             if has_verb && has_name {
@@ -73,12 +75,12 @@ impl NodeRules {
         false
     }
 
-    fn allows_path(&self, verb: &str, path: &str, recorder: &mut Recorder<'_>) -> bool {
+    fn allows_path(&self, verb: Verb<'_>, path: &str, recorder: &mut Recorder<'_>) -> bool {
         for (idx, rule) in self.non_resource_rules.iter().enumerate() {
             if !rule.non_resource_urls.iter().any(|url| covers_path(url, path)) {
                 continue;
             }
-            let matches = contains_or_wildcard(&rule.verbs, verb);
+            let matches = contains_or_wildcard(&rule.verbs, verb.as_str());
             recorder.record(|| {
                 TraceEvent::new("rule")
                     .with_field("index", idx)

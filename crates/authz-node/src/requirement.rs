@@ -3,13 +3,13 @@
 //! This table is apart from the decision because two questions use it: may this node make the request,
 //! and which nodes may.
 
-use authz::{Attributes, FieldOperator, Reason, Resource};
+use authz::{Attributes, FieldOperator, Namespace, Reason, Resource, Verb};
 
 use crate::object_name::ObjectKind;
 use crate::policy::FeatureGates;
 
 /// The namespace of the leases by which nodes show that they are alive.
-const LEASE_NAMESPACE: &str = "kube-node-lease";
+const LEASE_NAMESPACE: Namespace<'_> = Namespace::new("kube-node-lease");
 
 /// A condition under which a node is allowed a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,24 +82,28 @@ pub(crate) fn selected_nodes<'a>(resource: &Resource<'a>) -> impl Iterator<Item 
 }
 
 fn namespaced_read_requirement(
-    verb: &str,
+    verb: Verb<'_>,
     resource: &Resource<'_>,
     kind: ObjectKind,
 ) -> NodeRequirement {
-    if !matches!(verb, "get" | "list" | "watch") {
+    if !verb.is_read_only() {
         return never_met("can only read resources of this type");
     }
     if !resource.subresource.is_empty() {
         return never_met("cannot read subresource");
     }
-    if resource.namespace.is_empty() {
+    if resource.namespace.is_cluster_scope() {
         return never_met("can only read namespaced object of this type");
     }
     NodeRequirement::Related(kind)
 }
 
-fn get_only_requirement(verb: &str, resource: &Resource<'_>, kind: ObjectKind) -> NodeRequirement {
-    if verb != "get" {
+fn get_only_requirement(
+    verb: Verb<'_>,
+    resource: &Resource<'_>,
+    kind: ObjectKind,
+) -> NodeRequirement {
+    if verb != Verb::GET {
         return never_met("can only get individual resources of this type");
     }
     if !resource.subresource.is_empty() {
@@ -108,19 +112,19 @@ fn get_only_requirement(verb: &str, resource: &Resource<'_>, kind: ObjectKind) -
     NodeRequirement::Related(kind)
 }
 
-fn claim_status_requirement(verb: &str) -> NodeRequirement {
+fn claim_status_requirement(verb: Verb<'_>) -> NodeRequirement {
     match verb {
-        "update" | "patch" => NodeRequirement::Related(ObjectKind::PersistentVolumeClaim),
+        Verb::UPDATE | Verb::PATCH => NodeRequirement::Related(ObjectKind::PersistentVolumeClaim),
         _ => never_met("can only get/update/patch this type"),
     }
 }
 
 fn service_account_requirement(
-    verb: &str,
+    verb: Verb<'_>,
     resource: &Resource<'_>,
     feature_gates: FeatureGates,
 ) -> NodeRequirement {
-    if verb == "get" && resource.subresource.is_empty() {
+    if verb == Verb::GET && resource.subresource.is_empty() {
         let is_enabled = feature_gates.service_account_token_for_credential_providers
             || feature_gates.pod_certificate_request;
         return if is_enabled {
@@ -129,7 +133,7 @@ fn service_account_requirement(
             never_met("not allowed to get service accounts")
         };
     }
-    if verb != "create" || resource.name.is_empty() {
+    if verb != Verb::CREATE || resource.name.is_empty() {
         return never_met("can only create tokens for individual service accounts");
     }
     if resource.subresource != "token" {
@@ -138,8 +142,8 @@ fn service_account_requirement(
     NodeRequirement::Related(ObjectKind::ServiceAccount)
 }
 
-fn lease_requirement(verb: &str, resource: &Resource<'_>) -> NodeRequirement {
-    if !matches!(verb, "get" | "create" | "update" | "patch" | "delete") {
+fn lease_requirement(verb: Verb<'_>, resource: &Resource<'_>) -> NodeRequirement {
+    if !matches!(verb, Verb::GET | Verb::CREATE | Verb::UPDATE | Verb::PATCH | Verb::DELETE) {
         return never_met("can only get, create, update, patch, or delete a node lease");
     }
     if resource.namespace != LEASE_NAMESPACE {
@@ -152,20 +156,24 @@ fn lease_requirement(verb: &str, resource: &Resource<'_>) -> NodeRequirement {
 }
 
 fn csi_node_requirement(
-    verb: &str,
+    verb: Verb<'_>,
     resource: &Resource<'_>,
     feature_gates: FeatureGates,
 ) -> NodeRequirement {
     const OTHER_NAME: &str = "can only access CSINode with the same name as the requesting node";
     match resource.subresource {
-        "" if !matches!(verb, "get" | "create" | "update" | "patch" | "delete") => {
+        "" if !matches!(
+            verb,
+            Verb::GET | Verb::CREATE | Verb::UPDATE | Verb::PATCH | Verb::DELETE
+        ) =>
+        {
             never_met("can only get, create, update, patch, or delete a CSINode")
         }
         "" => same_name_unless_create(verb, OTHER_NAME),
         "status" if !feature_gates.csi_volume_health => {
             never_met("CSINode status access requires CSIVolumeHealth feature")
         }
-        "status" if !matches!(verb, "get" | "update" | "patch") => {
+        "status" if !matches!(verb, Verb::GET | Verb::UPDATE | Verb::PATCH) => {
             never_met("can only get, update, or patch CSINode status")
         }
         "status" => NodeRequirement::SameName(OTHER_NAME),
@@ -174,20 +182,24 @@ fn csi_node_requirement(
 }
 
 /// A create request need not have the name of the object, so admission checks it.
-fn same_name_unless_create(verb: &str, reason: &'static str) -> NodeRequirement {
-    if verb == "create" { NodeRequirement::AlwaysMet } else { NodeRequirement::SameName(reason) }
+fn same_name_unless_create(verb: Verb<'_>, reason: &'static str) -> NodeRequirement {
+    if verb == Verb::CREATE {
+        NodeRequirement::AlwaysMet
+    } else {
+        NodeRequirement::SameName(reason)
+    }
 }
 
-fn resource_slice_requirement(verb: &str, resource: &Resource<'_>) -> NodeRequirement {
+fn resource_slice_requirement(verb: Verb<'_>, resource: &Resource<'_>) -> NodeRequirement {
     if !resource.subresource.is_empty() {
         return never_met("cannot authorize ResourceSlice subresources");
     }
     match verb {
-        "create" => NodeRequirement::AlwaysMet,
-        "get" | "update" | "patch" | "delete" => {
+        Verb::CREATE => NodeRequirement::AlwaysMet,
+        Verb::GET | Verb::UPDATE | Verb::PATCH | Verb::DELETE => {
             NodeRequirement::Related(ObjectKind::ResourceSlice)
         }
-        "list" | "watch" | "deletecollection" => NodeRequirement::Selector(
+        Verb::LIST | Verb::WATCH | Verb::DELETE_COLLECTION => NodeRequirement::Selector(
             "can only list/watch/deletecollection resourceslices with nodeName field selector",
         ),
         _ => never_met(
@@ -197,33 +209,32 @@ fn resource_slice_requirement(verb: &str, resource: &Resource<'_>) -> NodeRequir
     }
 }
 
-fn node_requirement(verb: &str, resource: &Resource<'_>) -> NodeRequirement {
+fn node_requirement(verb: Verb<'_>, resource: &Resource<'_>) -> NodeRequirement {
     match (resource.subresource, verb) {
-        ("", "create" | "update" | "patch") | ("status", "update" | "patch") => {
-            NodeRequirement::AlwaysMet
-        }
+        ("", Verb::CREATE | Verb::UPDATE | Verb::PATCH)
+        | ("status", Verb::UPDATE | Verb::PATCH) => NodeRequirement::AlwaysMet,
         // Not by relation: a kubelet looks for its Node object before it exists.
-        ("", "get" | "list" | "watch") => NodeRequirement::OwnNode,
+        ("", Verb::GET | Verb::LIST | Verb::WATCH) => NodeRequirement::OwnNode,
         _ => never_met(""),
     }
 }
 
-fn pod_requirement(verb: &str, resource: &Resource<'_>) -> NodeRequirement {
+fn pod_requirement(verb: Verb<'_>, resource: &Resource<'_>) -> NodeRequirement {
     match (resource.subresource, verb) {
-        ("", "get") => NodeRequirement::Related(ObjectKind::Pod),
-        ("", "list" | "watch") => {
+        ("", Verb::GET) => NodeRequirement::Related(ObjectKind::Pod),
+        ("", Verb::LIST | Verb::WATCH) => {
             let reason = "can only list/watch pods with spec.nodeName field selector";
             NodeRequirement::SelectorOrRelated(reason, ObjectKind::Pod)
         }
-        ("", "create" | "delete") | ("status", "update" | "patch") | ("eviction", "create") => {
-            NodeRequirement::AlwaysMet
-        }
+        ("", Verb::CREATE | Verb::DELETE)
+        | ("status", Verb::UPDATE | Verb::PATCH)
+        | ("eviction", Verb::CREATE) => NodeRequirement::AlwaysMet,
         _ => never_met(""),
     }
 }
 
 fn pod_certificate_request_requirement(
-    verb: &str,
+    verb: Verb<'_>,
     resource: &Resource<'_>,
     feature_gates: FeatureGates,
 ) -> NodeRequirement {
@@ -234,9 +245,9 @@ fn pod_certificate_request_requirement(
         return never_met("nodes may not access the status subresource of PodCertificateRequests");
     }
     match verb {
-        "create" => NodeRequirement::AlwaysMet,
-        "get" => NodeRequirement::Related(ObjectKind::PodCertificateRequest),
-        "list" | "watch" => NodeRequirement::Selector(
+        Verb::CREATE => NodeRequirement::AlwaysMet,
+        Verb::GET => NodeRequirement::Related(ObjectKind::PodCertificateRequest),
+        Verb::LIST | Verb::WATCH => NodeRequirement::Selector(
             "can only list/watch podcertificaterequests with nodeName field selector",
         ),
         _ => {

@@ -1,5 +1,7 @@
 //! The default roles and bindings of Kubernetes.
 
+use authz::Namespace;
+
 use crate::policy::{Binding, GROUP, Metadata, PolicyRule, Role};
 use crate::reconcile::{
     AUTOUPDATE_ANNOTATION, ExtrasPolicy, ReconcileOperation, reconcile_binding, reconcile_role,
@@ -58,7 +60,7 @@ pub fn reconcile_bootstrap_policy(
     changes.extend(split_discovery_binding(snapshot, policy));
     apply_changes(snapshot, &changes);
     for expected in &policy.roles {
-        let existing = snapshot.role(&expected.metadata.namespace, expected.name());
+        let existing = snapshot.role(expected.namespace(), expected.name());
         match reconcile_role(expected, existing.map(AsRef::as_ref), extras) {
             ReconcileOperation::Unchanged | ReconcileOperation::Protected => {}
             ReconcileOperation::Create(role)
@@ -100,8 +102,8 @@ fn apply_changes(snapshot: &mut Snapshot, changes: &[PolicyChange]) {
 fn move_rules_to_suppliers(snapshot: &Snapshot) -> Vec<PolicyChange> {
     let mut changes = Vec::new();
     for (name, supplier) in AGGREGATED_LATER {
-        let Some(role) = snapshot.role("", name) else { continue };
-        if snapshot.role("", supplier).is_some() {
+        let Some(role) = snapshot.role(Namespace::CLUSTER_SCOPE, name) else { continue };
+        if snapshot.role(Namespace::CLUSTER_SCOPE, supplier).is_some() {
             continue;
         }
         if role.aggregation_rule.is_some() {
@@ -115,11 +117,12 @@ fn move_rules_to_suppliers(snapshot: &Snapshot) -> Vec<PolicyChange> {
 
 fn split_discovery_binding(snapshot: &Snapshot, policy: &BootstrapPolicy) -> Option<PolicyChange> {
     let (first, second) = SPLIT_BINDING;
-    let existing = snapshot.binding("", first)?;
-    if snapshot.binding("", second).is_some() {
+    let existing = snapshot.binding(Namespace::CLUSTER_SCOPE, first)?;
+    if snapshot.binding(Namespace::CLUSTER_SCOPE, second).is_some() {
         return None;
     }
-    let is_second = |binding: &&Binding| binding.namespace().is_empty() && binding.name() == second;
+    let is_second =
+        |binding: &&Binding| binding.namespace().is_cluster_scope() && binding.name() == second;
     let expected = policy.bindings.iter().find(is_second)?;
     let metadata = Metadata { name: second.to_owned(), ..existing.metadata.clone() };
     let subjects = existing.subjects.clone();
@@ -233,7 +236,8 @@ mod tests {
         let expected = binding("system:public-info-viewer", &["everybody"]);
         let policy = BootstrapPolicy { bindings: vec![expected], ..BootstrapPolicy::default() };
         reconcile_bootstrap_policy(&mut snapshot, &policy, ExtrasPolicy::Keep);
-        let split = snapshot.binding("", "system:public-info-viewer").unwrap();
+        let split =
+            snapshot.binding(Namespace::CLUSTER_SCOPE, "system:public-info-viewer").unwrap();
         assert_eq!(split.subjects, [Subject::user("ana"), Subject::user("everybody")]);
         assert_eq!(split.role_ref.name, "system:public-info-viewer");
     }
@@ -248,6 +252,9 @@ mod tests {
             BootstrapPolicy { bindings: vec![expected.clone()], ..BootstrapPolicy::default() };
         let changes = reconcile_bootstrap_policy(&mut snapshot, &policy, ExtrasPolicy::Keep);
         assert_eq!(changes, [PolicyChange::RecreateBinding(expected.clone())]);
-        assert_eq!(snapshot.binding("", "b").map(AsRef::as_ref), Some(&expected));
+        assert_eq!(
+            snapshot.binding(Namespace::CLUSTER_SCOPE, "b").map(AsRef::as_ref),
+            Some(&expected)
+        );
     }
 }

@@ -226,7 +226,7 @@ impl CompiledRole {
         let Some(rule) = self.role.rules.get(entry.target.rule_idx as usize) else { return false };
         let has_verb = entry.verbs == ALL_VERBS
             || request.verb != OTHER_VERBS
-            || contains(&rule.verbs, request.attributes.verb);
+            || contains(&rule.verbs, request.attributes.verb.as_str());
         has_verb
             && match &request.attributes.target {
                 Target::Resource(resource) => {
@@ -384,7 +384,7 @@ fn remove_redundant_entries(entries: Vec<RuleEntry>, role: &Role) -> Vec<RuleEnt
 )]
 impl<'a> CompiledRequest<'a> {
     pub(crate) fn new(hash_builder: &RandomState, attributes: &'a Attributes<'a>) -> Self {
-        let verb = verb_bit(attributes.verb);
+        let verb = verb_bit(attributes.verb.as_str());
         let (mut target_patterns, mut hashes) = (0, [0; N_TARGET_PATTERNS]);
         match &attributes.target {
             Target::Path(path) => {

@@ -3,7 +3,9 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use authz::{Attributes, Decision, RbacBindings, RbacGrant, RbacSubject, Reason, Recorder, User};
+use authz::{
+    Attributes, Decision, Namespace, RbacBindings, RbacGrant, RbacSubject, Reason, Recorder, User,
+};
 use foldhash::fast::RandomState;
 
 use crate::compiled_role::CompiledRequest;
@@ -70,10 +72,7 @@ impl Snapshot {
             slow_denying_roles: HashSet::default(),
             has_dangling_bindings: false,
         };
-        let namespace = match request_namespace(attributes) {
-            "" => None,
-            namespace => self.scope(namespace).map(|scope| scope.id),
-        };
+        let namespace = self.namespace_scope(request_namespace(attributes)).map(|scope| scope.id);
         match roles.find_first_grant(user, namespace) {
             Some(grant) => GrantSearchResult::Granted(grant),
             None => {
@@ -83,7 +82,7 @@ impl Snapshot {
     }
 
     /// The errors of the bindings of a user whose roles do not exist.
-    fn role_lookup_errors(&self, user: &User, namespace: &str) -> Vec<RoleLookupError> {
+    fn role_lookup_errors(&self, user: &User, namespace: Namespace<'_>) -> Vec<RoleLookupError> {
         let bindings = self.bindings_of_user(user, namespace).into_iter();
         let broken_bindings = bindings.filter(|binding| binding.role.is_none());
         broken_bindings.map(|held| RoleLookupError::new(held.binding)).collect()
@@ -179,9 +178,9 @@ impl<'s> RoleChecker<'s, '_> {
     }
 }
 
-/// The namespace in which RoleBindings apply to a request; empty for paths and cluster-scoped resources.
-pub(crate) fn request_namespace<'a>(attributes: &Attributes<'a>) -> &'a str {
-    attributes.resource().map_or("", |resource| resource.namespace)
+/// The namespace whose RoleBindings apply to a request. A path has the cluster scope.
+pub(crate) fn request_namespace<'a>(attributes: &Attributes<'a>) -> Namespace<'a> {
+    attributes.resource().map_or(Namespace::CLUSTER_SCOPE, |resource| resource.namespace)
 }
 
 /// The index of a grant is the position of the subject in the binding.
@@ -201,11 +200,14 @@ impl RbacBindings for Binding {
 }
 
 /// Describes a subject of a binding in `namespace` in Kubernetes' words.
-pub(crate) fn describe_subject(subject: &Subject, namespace: &str) -> String {
+pub(crate) fn describe_subject(subject: &Subject, namespace: Namespace<'_>) -> String {
     to_reason_subject(subject, namespace).to_string()
 }
 
-fn to_reason_subject<'a>(subject: &'a Subject, binding_namespace: &'a str) -> RbacSubject<'a> {
+fn to_reason_subject<'a>(
+    subject: &'a Subject,
+    binding_namespace: Namespace<'a>,
+) -> RbacSubject<'a> {
     let namespace = subject.effective_namespace(binding_namespace);
     RbacSubject { kind: &subject.kind, name: &subject.name, namespace }
 }

@@ -78,8 +78,8 @@ pub fn is_superuser(user: &User) -> bool {
 /// The resource on which a user must be allowed `escalate` to write a role without holding its rules.
 /// `name` is the one in the path of the request, which is empty for a creation.
 pub fn escalate_check_target<'a>(role: &'a Role, name: &'a str) -> Resource<'a> {
-    let namespace = role.metadata.namespace.as_str();
-    let resource = if namespace.is_empty() { "clusterroles" } else { "roles" };
+    let namespace = role.namespace();
+    let resource = if namespace.is_cluster_scope() { "clusterroles" } else { "roles" };
     Resource {
         api_group: GROUP,
         api_version: "*",
@@ -126,7 +126,7 @@ impl Snapshot {
         if is_superuser(user) || old == Some(role) {
             return Ok(());
         }
-        let held = self.held_rules(user, &role.metadata.namespace);
+        let held = self.held_rules(user, role.namespace());
         let is_aggregated = role.is_aggregated() || old.is_some_and(Role::is_aggregated);
         let holds_everything =
             !is_aggregated || holds_all(&held, &cluster_admin_rules(), steps_max)?;

@@ -88,8 +88,8 @@ fn record_near_misses(
 
 fn binding_event(binding: &Binding, subject_idx: Option<usize>) -> TraceEvent {
     let mut event = TraceEvent::new("binding").with_field("name", binding.name());
-    if !binding.namespace().is_empty() {
-        event = event.with_field("namespace", binding.namespace());
+    if let Some(namespace) = binding.namespace().name() {
+        event = event.with_field("namespace", namespace);
     }
     let event =
         event.with_field("role", format!("{} {}", binding.role_ref.kind, binding.role_ref.name));
@@ -254,7 +254,7 @@ fn are_last_parts_similar(own: &str, other: &str) -> bool {
 mod tests {
     use super::*;
 
-    use authz::Resource;
+    use authz::{Resource, Verb};
 
     fn list(texts: &[&str]) -> Vec<String> {
         texts.iter().map(|&text| text.to_owned()).collect()
@@ -288,7 +288,7 @@ mod tests {
             let (resource, subresource) = asked;
             let resource = Resource { resource, subresource, ..Resource::default() };
             let target = Target::Resource(resource);
-            let attributes = Attributes { user: None, verb: "get", target };
+            let attributes = Attributes { user: None, verb: Verb::GET, target };
             let rule = rule([&["get"], &[""], entries, &[]]);
             let missing = only_missing_part(&rule, &attributes, &large_budget());
             assert_eq!(missing, want.then_some(RulePart::Resource), "{entries:?} {asked:?}");
@@ -304,7 +304,7 @@ mod tests {
             ("/healthz", "/metrics", false),
             ("/", "/metrics", false),
         ] {
-            let attributes = Attributes { user: None, verb: "get", target: Target::Path(path) };
+            let attributes = Attributes { user: None, verb: Verb::GET, target: Target::Path(path) };
             let rule = rule([&["get"], &[], &[], &[entry]]);
             let missing = only_missing_part(&rule, &attributes, &large_budget());
             assert_eq!(missing, want.then_some(RulePart::Path), "{entry} {path}");

@@ -6,7 +6,7 @@ use std::hash::{BuildHasher, Hash, Hasher};
 use std::hint::black_box;
 use std::sync::Arc;
 
-use authz::User;
+use authz::{Namespace, User};
 use foldhash::fast::RandomState;
 use persistent::{Map, Slab};
 
@@ -199,7 +199,7 @@ impl SubjectIndex {
     fn map_for_subject(
         &mut self,
         subject: &Subject,
-        namespace: &str,
+        namespace: Namespace<'_>,
     ) -> Option<(&mut Map<NameHash, HeldBindings>, NameHash)> {
         if let Some(user_name) = subject.user_name(namespace) {
             let hash = self.hash_name(&user_name);

@@ -6,6 +6,8 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use authz::Namespace;
+
 /// The API group of the four kinds.
 pub const GROUP: &str = "rbac.authorization.k8s.io";
 
@@ -146,13 +148,13 @@ impl Subject {
 
     /// The user name that a subject of a binding in `namespace` means; `None` if it means no user. The
     /// user name of a service account is made of its namespace and name.
-    pub(crate) fn user_name(&self, namespace: &str) -> Option<Cow<'_, str>> {
+    pub(crate) fn user_name(&self, namespace: Namespace<'_>) -> Option<Cow<'_, str>> {
         match self.kind.as_str() {
             "User" => Some(Cow::Borrowed(&self.name)),
-            "ServiceAccount" => match self.effective_namespace(namespace) {
-                "" => None,
-                own => Some(Cow::Owned(format!("system:serviceaccount:{own}:{}", self.name))),
-            },
+            "ServiceAccount" => {
+                let own = self.effective_namespace(namespace).name()?;
+                Some(Cow::Owned(format!("system:serviceaccount:{own}:{}", self.name)))
+            }
             _ => None,
         }
     }
@@ -163,30 +165,35 @@ impl Subject {
     }
 
     /// Reports whether a subject of a binding in `namespace` means this user or group. Allocates nothing.
-    pub(crate) fn matches_principal(&self, principal: Principal<'_>, namespace: &str) -> bool {
+    pub(crate) fn matches_principal(
+        &self,
+        principal: Principal<'_>,
+        namespace: Namespace<'_>,
+    ) -> bool {
         match (self.kind.as_str(), principal) {
             ("User", Principal::User(name)) | ("Group", Principal::Group(name)) => {
                 self.name == name
             }
             ("ServiceAccount", Principal::User(name)) => {
-                let own = self.effective_namespace(namespace);
+                let own = self.effective_namespace(namespace).name();
                 let rest = name.strip_prefix("system:serviceaccount:");
-                let rest = rest.and_then(|rest| rest.strip_prefix(own)?.strip_prefix(':'));
-                !own.is_empty() && rest == Some(&self.name)
+                let rest = rest.and_then(|rest| rest.strip_prefix(own?)?.strip_prefix(':'));
+                rest == Some(&self.name)
             }
             _ => false,
         }
     }
 
     /// Reports whether two subjects of a binding in `namespace` mean the same user or the same group.
-    pub(crate) fn is_same_principal(&self, other: &Self, namespace: &str) -> bool {
+    pub(crate) fn is_same_principal(&self, other: &Self, namespace: Namespace<'_>) -> bool {
         self.user_name(namespace) == other.user_name(namespace)
             && self.group_name() == other.group_name()
     }
 
     /// The namespace of a service account in a binding of `namespace`.
-    pub(crate) fn effective_namespace<'a>(&'a self, namespace: &'a str) -> &'a str {
-        if self.namespace.is_empty() { namespace } else { &self.namespace }
+    pub(crate) fn effective_namespace<'a>(&'a self, namespace: Namespace<'a>) -> Namespace<'a> {
+        let own = Namespace::new(&self.namespace);
+        if own.is_cluster_scope() { namespace } else { own }
     }
 }
 
@@ -194,6 +201,11 @@ impl Role {
     /// The name in the metadata.
     pub fn name(&self) -> &str {
         &self.metadata.name
+    }
+
+    /// The namespace; the cluster scope for a ClusterRole.
+    pub fn namespace(&self) -> Namespace<'_> {
+        Namespace::new(&self.metadata.namespace)
     }
 
     /// Reports whether other ClusterRoles supply the rules.
@@ -208,9 +220,9 @@ impl Binding {
         &self.metadata.name
     }
 
-    /// The namespace; empty for a ClusterRoleBinding.
-    pub fn namespace(&self) -> &str {
-        &self.metadata.namespace
+    /// The namespace; the cluster scope for a ClusterRoleBinding.
+    pub fn namespace(&self) -> Namespace<'_> {
+        Namespace::new(&self.metadata.namespace)
     }
 }
 
@@ -221,10 +233,16 @@ mod tests {
     #[test]
     fn a_service_account_takes_the_namespace_of_its_binding() {
         let account = Subject::service_account("", "ci");
-        assert_eq!(account.user_name("ns1").as_deref(), Some("system:serviceaccount:ns1:ci"));
-        assert_eq!(account.user_name(""), None);
+        assert_eq!(
+            account.user_name(Namespace::new("ns1")).as_deref(),
+            Some("system:serviceaccount:ns1:ci")
+        );
+        assert_eq!(account.user_name(Namespace::CLUSTER_SCOPE), None);
         let elsewhere = Subject::service_account("ns2", "ci");
-        assert_eq!(elsewhere.user_name("ns1").as_deref(), Some("system:serviceaccount:ns2:ci"));
+        assert_eq!(
+            elsewhere.user_name(Namespace::new("ns1")).as_deref(),
+            Some("system:serviceaccount:ns2:ci")
+        );
     }
 
     #[test]
@@ -243,9 +261,9 @@ mod tests {
         for subject in &subjects {
             for namespace in ["", "ns1", "ns2"] {
                 for name in accounts.iter().map(String::as_str).chain(["ci", ""]) {
-                    let user_name = subject.user_name(namespace);
+                    let user_name = subject.user_name(Namespace::new(namespace));
                     let matches_principal =
-                        |principal| subject.matches_principal(principal, namespace);
+                        |principal| subject.matches_principal(principal, Namespace::new(namespace));
                     assert_eq!(
                         matches_principal(Principal::User(name)),
                         user_name.as_deref() == Some(name)
@@ -262,7 +280,7 @@ mod tests {
     #[test]
     fn an_unknown_kind_means_nobody() {
         let unknown = Subject { kind: "user".to_owned(), ..Subject::user("ana") };
-        assert_eq!((unknown.user_name("ns1"), unknown.group_name()), (None, None));
+        assert_eq!((unknown.user_name(Namespace::new("ns1")), unknown.group_name()), (None, None));
         assert_eq!(Subject::group("*").group_name(), Some("*"));
     }
 }

@@ -1,7 +1,8 @@
 //! Matching rules against requests, and listing the rules of a user.
 
 use authz::{
-    Attributes, EvaluationErrors, NonResourceRule, Resource, ResourceRule, Rules, Target, User,
+    Attributes, EvaluationErrors, Namespace, NonResourceRule, Resource, ResourceRule, Rules,
+    Target, User,
 };
 
 use crate::policy::PolicyRule;
@@ -76,7 +77,7 @@ impl PolicyRule {
     pub(crate) fn matches(&self, part: RulePart, attributes: &Attributes<'_>) -> bool {
         match (part, &attributes.target) {
             (RulePart::Verb, _) => {
-                contains(&self.verbs, attributes.verb) || contains(&self.verbs, "*")
+                contains(&self.verbs, attributes.verb.as_str()) || contains(&self.verbs, "*")
             }
             (RulePart::ApiGroup, Target::Resource(resource)) => {
                 contains(&self.api_groups, resource.api_group) || contains(&self.api_groups, "*")
@@ -135,7 +136,7 @@ pub struct HeldRules<'a> {
 
 impl Snapshot {
     /// Returns the rules that a user holds in a namespace, those for the whole cluster included.
-    pub fn held_rules(&self, user: &User, namespace: &str) -> HeldRules<'_> {
+    pub fn held_rules(&self, user: &User, namespace: Namespace<'_>) -> HeldRules<'_> {
         let mut held = HeldRules::default();
         for UserBinding { binding, role, .. } in self.bindings_of_user(user, namespace) {
             match role {
@@ -148,7 +149,7 @@ impl Snapshot {
 
     /// Lists the rules that a user holds in a namespace. The list is marked incomplete if it exceeds 8 MiB. A
     /// binding to a role that does not exist adds an error; the list still counts as complete.
-    pub fn rules_for(&self, user: &User, namespace: &str) -> Rules {
+    pub fn rules_for(&self, user: &User, namespace: Namespace<'_>) -> Rules {
         let HeldRules { roles, role_lookup_errors } = self.held_rules(user, namespace);
         let mut listed = Rules::default();
         let mut bytes_left = LISTED_BYTES_MAX;
@@ -198,6 +199,8 @@ fn count_listed_bytes(rule: &PolicyRule) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use authz::Verb;
+
     use super::*;
 
     fn list(entries: &[&str]) -> Vec<String> {
@@ -217,7 +220,11 @@ mod tests {
     fn allows(rule: &PolicyRule, verb: &str, path: &str, name: &str) -> bool {
         let (resource, subresource) = path.split_once('/').unwrap_or((path, ""));
         let resource = Resource { resource, subresource, name, ..Resource::default() };
-        rule.allows(&Attributes { user: None, verb, target: Target::Resource(resource) })
+        rule.allows(&Attributes {
+            user: None,
+            verb: Verb::new(verb),
+            target: Target::Resource(resource),
+        })
     }
 
     #[test]
@@ -280,7 +287,7 @@ mod tests {
             resources: everything,
             ..PolicyRule::default()
         };
-        let version = Attributes { user: None, verb: "get", target: Target::Path("/version") };
+        let version = Attributes { user: None, verb: Verb::GET, target: Target::Path("/version") };
         assert!(!resources.allows(&version));
         assert!(paths.allows(&version));
     }

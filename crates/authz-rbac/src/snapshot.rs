@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use authz::User;
+use authz::{Namespace, User};
 use foldhash::fast::RandomState;
 use persistent::{Map, Slab};
 
@@ -21,7 +21,7 @@ use crate::policy::{Binding, Principal, Role};
 /// lock. A change copies the path to the changed object and to its subjects, and nothing else.
 ///
 /// ```
-/// use authz::{Attributes, Recorder, Resource, Target, User, Verdict};
+/// use authz::{Attributes, Namespace, Recorder, Resource, Target, User, Verb, Verdict};
 /// use authz_rbac::{Binding, Metadata, PolicyRule, Role, RoleRef, Snapshot, Subject};
 ///
 /// let metadata = Metadata { name: "reader".to_owned(), ..Metadata::default() };
@@ -43,8 +43,8 @@ use crate::policy::{Binding, Principal, Role};
 /// });
 ///
 /// let ana = User { name: "ana".to_owned(), ..User::default() };
-/// let pods = Resource { resource: "pods", namespace: "team-a", ..Resource::default() };
-/// let request = Attributes { user: Some(&ana), verb: "get", target: Target::Resource(pods) };
+/// let pods = Resource { resource: "pods", namespace: Namespace::new("team-a"), ..Resource::default() };
+/// let request = Attributes { user: Some(&ana), verb: Verb::GET, target: Target::Resource(pods) };
 /// assert_eq!(snapshot.authorize(&request, Recorder::disabled()).verdict, Verdict::Allow);
 /// ```
 #[derive(Debug, Clone)]
@@ -90,7 +90,7 @@ pub enum RoleLookupError {
 impl Snapshot {
     /// Adds a role, or replaces the one of its name.
     pub fn put_role(&mut self, role: Role) {
-        let id = self.get_or_insert_role_use(&role.metadata.namespace, role.name()).id;
+        let id = self.get_or_insert_role_use(role.namespace(), role.name()).id;
         let compiled = Arc::new(CompiledRole::new(&self.hash_builder, Arc::new(role)));
         if let Some(entry) = self.roles.get_mut(id.0) {
             *entry =
@@ -98,8 +98,8 @@ impl Snapshot {
         }
     }
 
-    /// Removes a role; an empty namespace means a ClusterRole.
-    pub fn remove_role(&mut self, namespace: &str, name: &str) -> Option<Arc<Role>> {
+    /// Removes a Role of a namespace, or a ClusterRole of the cluster scope.
+    pub fn remove_role(&mut self, namespace: Namespace<'_>, name: &str) -> Option<Arc<Role>> {
         let id = self.scope(namespace)?.roles.get(name)?.id;
         let removed = std::mem::take(self.roles.get_mut(id.0)?).compiled_role;
         self.drop_role_id_if_unused(namespace, name);
@@ -126,8 +126,8 @@ impl Snapshot {
         self.subjects.add(&binding, bound, &self.bindings);
     }
 
-    /// Removes a binding; an empty namespace means a ClusterRoleBinding.
-    pub fn remove_binding(&mut self, namespace: &str, name: &str) -> Option<Arc<Binding>> {
+    /// Removes a RoleBinding of a namespace, or a ClusterRoleBinding of the cluster scope.
+    pub fn remove_binding(&mut self, namespace: Namespace<'_>, name: &str) -> Option<Arc<Binding>> {
         let bound = *self.scope(namespace)?.bindings.get(name)?;
         let binding = Arc::clone(self.bindings.get(bound.binding.0)?);
         self.subjects.remove(&binding, bound, &self.bindings);
@@ -142,7 +142,7 @@ impl Snapshot {
     }
 
     /// Returns the number of a role and the number of its bindings. A role without a number gets one.
-    fn get_or_insert_role_use(&mut self, namespace: &str, name: &str) -> &mut RoleUsage {
+    fn get_or_insert_role_use(&mut self, namespace: Namespace<'_>, name: &str) -> &mut RoleUsage {
         let known_id =
             self.scope(namespace).and_then(|scope| scope.roles.get(name)).map(|own| own.id);
         let id = known_id.unwrap_or_else(|| RoleId(self.roles.insert(RoleEntry::default())));
@@ -151,7 +151,7 @@ impl Snapshot {
     }
 
     /// Frees the number of a role that does not exist and to which no binding refers.
-    fn drop_role_id_if_unused(&mut self, namespace: &str, name: &str) {
+    fn drop_role_id_if_unused(&mut self, namespace: Namespace<'_>, name: &str) {
         let Some(scope) = self.scope(namespace) else { return };
         let Some(RoleUsage { id, n_bindings: 0 }) = scope.roles.get(name).copied() else { return };
         if self.compiled_role(id).is_none() {
@@ -161,10 +161,8 @@ impl Snapshot {
         }
     }
 
-    fn scope_mut(&mut self, namespace: &str) -> &mut Scope {
-        if namespace.is_empty() {
-            return &mut self.cluster_scope;
-        }
+    fn scope_mut(&mut self, namespace: Namespace<'_>) -> &mut Scope {
+        let Some(namespace) = namespace.name() else { return &mut self.cluster_scope };
         let Self { namespaces, namespace_ids, .. } = self;
         let scope = namespaces.get_or_insert_with(namespace.into(), || {
             Arc::new(Scope::new(ScopeId(namespace_ids.insert(()) + 1)))
@@ -172,8 +170,9 @@ impl Snapshot {
         Arc::make_mut(scope)
     }
 
-    fn drop_scope_if_empty(&mut self, namespace: &str) {
-        if let Some(scope) = self.namespaces.get(namespace)
+    fn drop_scope_if_empty(&mut self, namespace: Namespace<'_>) {
+        if let Some(namespace) = namespace.name()
+            && let Some(scope) = self.namespaces.get(namespace)
             && scope.is_empty()
         {
             self.namespace_ids.remove(scope.id.0 - 1);
@@ -184,14 +183,14 @@ impl Snapshot {
 
 /// Lookups of roles, bindings and scopes.
 impl Snapshot {
-    /// Returns a role; an empty namespace means a ClusterRole.
-    pub fn role(&self, namespace: &str, name: &str) -> Option<&Arc<Role>> {
+    /// Returns a Role of a namespace, or a ClusterRole of the cluster scope.
+    pub fn role(&self, namespace: Namespace<'_>, name: &str) -> Option<&Arc<Role>> {
         let get_or_insert_role_use = self.scope(namespace)?.roles.get(name)?;
         self.compiled_role(get_or_insert_role_use.id).map(|compiled| &compiled.role)
     }
 
-    /// Returns a binding; an empty namespace means a ClusterRoleBinding.
-    pub fn binding(&self, namespace: &str, name: &str) -> Option<&Arc<Binding>> {
+    /// Returns a RoleBinding of a namespace, or a ClusterRoleBinding of the cluster scope.
+    pub fn binding(&self, namespace: Namespace<'_>, name: &str) -> Option<&Arc<Binding>> {
         let bound = self.scope(namespace)?.bindings.get(name)?;
         self.bindings.get(bound.binding.0)
     }
@@ -238,28 +237,36 @@ impl Snapshot {
             .then_some(Grant { binding, subject_idx })
     }
 
-    /// The objects of a namespace; an empty one means those of the cluster.
-    pub(crate) fn scope(&self, namespace: &str) -> Option<&Scope> {
-        match namespace {
-            "" => Some(&self.cluster_scope),
-            namespace => self.namespaces.get(namespace).map(AsRef::as_ref),
+    /// The objects of a namespace, or those of the cluster scope.
+    pub(crate) fn scope(&self, namespace: Namespace<'_>) -> Option<&Scope> {
+        match namespace.name() {
+            None => Some(&self.cluster_scope),
+            Some(name) => self.namespaces.get(name).map(AsRef::as_ref),
         }
     }
 
-    /// The scopes whose bindings apply to a request in a namespace, in the order of the search.
-    pub(crate) fn scopes_for(&self, namespace: &str) -> impl Iterator<Item = &Scope> {
-        let local = (!namespace.is_empty()).then(|| self.scope(namespace)).flatten();
-        [&self.cluster_scope].into_iter().chain(local)
+    /// The objects of a namespace; `None` for the cluster scope.
+    pub(crate) fn namespace_scope(&self, namespace: Namespace<'_>) -> Option<&Scope> {
+        self.namespaces.get(namespace.name()?).map(AsRef::as_ref)
     }
 
-    /// The names of all namespaces that have a role or a binding, in unspecified order.
-    pub(crate) fn namespaces(&self) -> impl Iterator<Item = &str> {
-        self.namespaces.iter().map(|(name, _)| name.as_ref())
+    /// The scopes whose bindings apply to a request in a namespace, in the order of the search.
+    pub(crate) fn scopes_for(&self, namespace: Namespace<'_>) -> impl Iterator<Item = &Scope> {
+        [&self.cluster_scope].into_iter().chain(self.namespace_scope(namespace))
+    }
+
+    /// All namespaces that have a role or a binding, in unspecified order.
+    pub(crate) fn namespaces(&self) -> impl Iterator<Item = Namespace<'_>> {
+        self.namespaces.iter().map(|(name, _)| Namespace::new(name))
     }
 
     /// The bindings that apply to a user in a namespace: ClusterRoleBindings before RoleBindings, both
     /// in the order of their names.
-    pub(crate) fn bindings_of_user(&self, user: &User, namespace: &str) -> Vec<UserBinding<'_>> {
+    pub(crate) fn bindings_of_user(
+        &self,
+        user: &User,
+        namespace: Namespace<'_>,
+    ) -> Vec<UserBinding<'_>> {
         self.scopes_for(namespace).flat_map(|scope| self.bindings_in_scope(user, scope)).collect()
     }
 
@@ -291,14 +298,13 @@ impl Snapshot {
     }
 }
 
-/// The namespace of the role to which a binding refers, empty for a ClusterRole; `None` if the reference
-/// can not name a role.
-fn role_namespace(binding: &Binding) -> Option<&str> {
-    match (binding.role_ref.kind.as_str(), binding.namespace()) {
-        ("ClusterRole", _) => Some(""),
+/// The namespace of the role to which a binding refers, the cluster scope for a ClusterRole; `None` if the
+/// reference can not name a role.
+fn role_namespace(binding: &Binding) -> Option<Namespace<'_>> {
+    match binding.role_ref.kind.as_str() {
+        "ClusterRole" => Some(Namespace::CLUSTER_SCOPE),
         // Every Role has a namespace, and a ClusterRoleBinding has none to look in.
-        ("Role", "") => None,
-        ("Role", namespace) => Some(namespace),
+        "Role" => Some(binding.namespace()).filter(|namespace| !namespace.is_cluster_scope()),
         _ => None,
     }
 }
@@ -355,13 +361,16 @@ mod tests {
         };
         snapshot.put_role(role);
         let before = snapshot.clone();
-        assert!(snapshot.remove_binding("ns1", "other").is_none());
-        assert!(snapshot.remove_binding("ns1", "b").is_some());
-        assert!(snapshot.remove_role("ns2", "r").is_some());
-        assert!(snapshot.remove_role("ns2", "r").is_none());
+        assert!(snapshot.remove_binding(Namespace::new("ns1"), "other").is_none());
+        assert!(snapshot.remove_binding(Namespace::new("ns1"), "b").is_some());
+        assert!(snapshot.remove_role(Namespace::new("ns2"), "r").is_some());
+        assert!(snapshot.remove_role(Namespace::new("ns2"), "r").is_none());
         assert!(snapshot.namespaces.is_empty());
         assert!(snapshot.bindings.is_empty() && snapshot.roles.is_empty());
-        assert!(before.binding("ns1", "b").is_some() && before.role("ns2", "r").is_some());
+        assert!(
+            before.binding(Namespace::new("ns1"), "b").is_some()
+                && before.role(Namespace::new("ns2"), "r").is_some()
+        );
     }
 
     #[test]
@@ -371,7 +380,7 @@ mod tests {
         snapshot.put_binding(binding("", "b", vec![Subject::user("bob"), Subject::user("eve")]));
         let n_held_rules = |name: &str| {
             let user = User { name: name.to_owned(), ..User::default() };
-            snapshot.bindings_of_user(&user, "").len()
+            snapshot.bindings_of_user(&user, Namespace::CLUSTER_SCOPE).len()
         };
         assert_eq!((n_held_rules("ana"), n_held_rules("bob"), n_held_rules("eve")), (0, 1, 1));
     }

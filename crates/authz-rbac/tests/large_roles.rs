@@ -5,7 +5,7 @@
 use std::time::{Duration, Instant};
 
 use allocation_counter::measure;
-use authz::{Attributes, Recorder, Resource, Target, Trace, User, Verdict};
+use authz::{Attributes, Namespace, Recorder, Resource, Target, Trace, User, Verb, Verdict};
 use authz_rbac::{
     AggregationRule, Binding, CHECK_STEPS_MAX, EscalationRefusal, LabelSelector, Metadata,
     PolicyRule, QUICK_CHECK_STEPS_MAX, Role, RoleRef, Snapshot, Subject,
@@ -48,8 +48,13 @@ fn user(name: &str) -> User {
 }
 
 fn asks<'a>(user: &'a User, verb: &'a str, group: &'a str, resource: &'a str) -> Attributes<'a> {
-    let target = Resource { api_group: group, resource, namespace: "team", ..Resource::default() };
-    Attributes { user: Some(user), verb, target: Target::Resource(target) }
+    let target = Resource {
+        api_group: group,
+        resource,
+        namespace: Namespace::new("team"),
+        ..Resource::default()
+    };
+    Attributes { user: Some(user), verb: Verb::new(verb), target: Target::Resource(target) }
 }
 
 /// Runs something within limits on time and on memory.
@@ -215,13 +220,13 @@ fn a2_a_rules_review_lists_so_much_and_says_so() {
         let name = format!("b{number}");
         snapshot.put_binding(binding(&name, ("Role", "big"), Subject::user("eve")));
     }
-    let rules = bounded(64 * MIB, || snapshot.rules_for(&user("eve"), "team"));
+    let rules = bounded(64 * MIB, || snapshot.rules_for(&user("eve"), Namespace::new("team")));
     assert!(rules.is_incomplete);
     assert!(rules.resource_rules.len() > 100, "{}", rules.resource_rules.len());
     let error = rules.error.unwrap().to_string();
     assert_eq!(error, "the rules beyond the first 8 MiB are not listed");
     snapshot.put_binding(binding("one", ("Role", "big"), Subject::user("bob")));
-    let rules = snapshot.rules_for(&user("bob"), "team");
+    let rules = snapshot.rules_for(&user("bob"), Namespace::new("team"));
     assert!(!rules.is_incomplete && rules.error.is_none());
     assert_eq!(rules.resource_rules.len(), 50);
     // A role that fifty bindings grant is checked once.

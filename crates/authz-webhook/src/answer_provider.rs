@@ -194,14 +194,15 @@ impl AnswerProvider {
 /// not count.
 fn is_cacheable(attributes: &Attributes<'_>) -> bool {
     let n_resource_bytes = attributes.resource().map_or(0, |resource| {
-        resource.namespace.len()
+        resource.namespace.as_str().len()
             + resource.api_group.len()
             + resource.api_version.len()
             + resource.resource.len()
             + resource.subresource.len()
             + resource.name.len()
     });
-    n_resource_bytes + attributes.verb.len() + attributes.path().len() < CACHEABLE_BYTES_MAX
+    n_resource_bytes + attributes.verb.as_str().len() + attributes.path().len()
+        < CACHEABLE_BYTES_MAX
 }
 
 /// Ends a call: with a result, after a panic, or when its last waiter has left. Dropping it removes the call from the

@@ -86,12 +86,12 @@ fn visit_review(attributes: &Attributes<'_>, receive: &mut impl ReviewVisitor) {
     match &attributes.target {
         Target::Resource(resource) => {
             receive.visit_tag(RESOURCE);
-            receive.visit_text(attributes.verb);
+            receive.visit_text(attributes.verb.as_str());
             visit_resource(resource, receive);
         }
         Target::Path(path) => {
             receive.visit_tag(PATH);
-            receive.visit_text(attributes.verb);
+            receive.visit_text(attributes.verb.as_str());
             receive.visit_text(path);
         }
     }
@@ -115,7 +115,7 @@ fn visit_review(attributes: &Attributes<'_>, receive: &mut impl ReviewVisitor) {
 /// The path of a resource request is not part of the review. Neither are requirements that a review can not express.
 #[inline]
 fn visit_resource(resource: &Resource<'_>, receive: &mut impl ReviewVisitor) {
-    receive.visit_text(resource.namespace);
+    receive.visit_text(resource.namespace.as_str());
     receive.visit_text(resource.api_group);
     receive.visit_text(resource.api_version);
     receive.visit_text(resource.resource);

@@ -3,7 +3,7 @@
 //! The bytes are those of Kubernetes: the order of keys, the omitted members, and the escapes of Go's JSON. A webhook that
 //! compares or signs texts depends on them.
 
-use authz::{Attributes, Resource, ReviewOperator, Target, User};
+use authz::{Attributes, Resource, ReviewOperator, Target, User, Verb};
 use bytes::Bytes;
 
 use crate::settings::ReviewVersion;
@@ -28,7 +28,7 @@ pub(crate) fn encode_review(attributes: &Attributes<'_>, version: ReviewVersion)
             json.write_key("nonResourceAttributes");
             json.open("{");
             json.write_member_unless_empty("path", path);
-            json.write_member_unless_empty("verb", attributes.verb);
+            json.write_member_unless_empty("verb", attributes.verb.as_str());
             json.close("}");
         }
     }
@@ -42,11 +42,11 @@ pub(crate) fn encode_review(attributes: &Attributes<'_>, version: ReviewVersion)
     json.0.into()
 }
 
-fn write_resource(json: &mut JsonWriter, verb: &str, resource: &Resource<'_>) {
+fn write_resource(json: &mut JsonWriter, verb: Verb<'_>, resource: &Resource<'_>) {
     json.write_key("resourceAttributes");
     json.open("{");
-    json.write_member_unless_empty("namespace", resource.namespace);
-    json.write_member_unless_empty("verb", verb);
+    json.write_member_unless_empty("namespace", resource.namespace.as_str());
+    json.write_member_unless_empty("verb", verb.as_str());
     json.write_member_unless_empty("group", resource.api_group);
     json.write_member_unless_empty("version", resource.api_version);
     json.write_member_unless_empty("resource", resource.resource);

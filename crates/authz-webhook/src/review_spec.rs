@@ -88,8 +88,8 @@ impl<'a> ReviewSpec<'a> {
                 let field = if selectors.field { target.field_requirements() } else { &[] };
                 let label = if selectors.label { target.label_requirements() } else { &[] };
                 let resource = ResourceAttributes {
-                    namespace: target.namespace,
-                    verb: attributes.verb,
+                    namespace: target.namespace.as_str(),
+                    verb: attributes.verb.as_str(),
                     group: target.api_group,
                     version: target.api_version,
                     resource: target.resource,
@@ -101,7 +101,7 @@ impl<'a> ReviewSpec<'a> {
                 (Some(resource), None)
             }
             Target::Path(path) => {
-                (None, Some(NonResourceAttributes { path, verb: attributes.verb }))
+                (None, Some(NonResourceAttributes { path, verb: attributes.verb.as_str() }))
             }
         };
         let user = attributes.user;

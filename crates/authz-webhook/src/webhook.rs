@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use authz::{
-    Attributes, Decision, EvaluationErrors, Reason, Recorder, Rules, SharedText, Subjects, User,
-    Verdict,
+    Attributes, Decision, EvaluationErrors, Namespace, Reason, Recorder, Rules, SharedText,
+    Subjects, User, Verdict,
 };
 use tokio::time::Instant;
 
@@ -127,7 +127,7 @@ impl Webhook {
     }
 
     /// Webhooks can not list the rules of a user.
-    pub fn rules_for(&self, user: &User, namespace: &str) -> Rules {
+    pub fn rules_for(&self, user: &User, namespace: Namespace<'_>) -> Rules {
         let _ = (user, namespace);
         Rules::unlistable("webhook authorizer does not support user rule resolution")
     }

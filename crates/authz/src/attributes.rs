@@ -1,19 +1,21 @@
 //! The attributes of a request that authorizers decide by.
 
+use crate::namespace::Namespace;
 use crate::selector::{FieldRequirement, LabelRequirement, Selector};
 use crate::user::User;
+use crate::verb::Verb;
 
 /// The attributes of one request.
 ///
 /// The value borrows all its parts and allocates nothing. The attributes of a related request are a copy with one part
-/// replaced, such as `Attributes { verb: "create", ..attributes }`.
+/// replaced, such as `Attributes { verb: Verb::CREATE, ..attributes }`.
 #[derive(Debug, Clone, Copy)]
 pub struct Attributes<'a> {
     /// The user; `None` without an authenticated user, and when subjects are listed.
     pub user: Option<&'a User>,
     /// The API verb of a resource request, or the lower-case HTTP method of any other. May be
     /// empty, for HTTP methods without an API verb.
-    pub verb: &'a str,
+    pub verb: Verb<'a>,
     /// The resource or path that the verb applies to.
     pub target: Target<'a>,
 }
@@ -36,8 +38,8 @@ pub struct Resource<'a> {
     pub api_group: &'a str,
     /// The version within the group; `*` if any version is meant.
     pub api_version: &'a str,
-    /// The namespace; empty for cluster-scoped requests and for requests across all namespaces.
-    pub namespace: &'a str,
+    /// The namespace; the cluster scope for a request for a cluster-scoped resource or across all namespaces.
+    pub namespace: Namespace<'a>,
     /// The plural, lower-case name of the resource.
     pub resource: &'a str,
     /// The subresource, such as `log`; empty for none.
@@ -52,9 +54,9 @@ pub struct Resource<'a> {
 }
 
 impl<'a> Attributes<'a> {
-    /// Reports whether the verb only reads: `get`, `list` or `watch`. `head` on a path is not among these verbs.
+    /// Reports whether the verb only reads: see [`Verb::is_read_only`].
     pub fn is_read_only(&self) -> bool {
-        matches!(self.verb, "get" | "list" | "watch")
+        self.verb.is_read_only()
     }
 
     /// The resource, unless the request is for a path.
@@ -104,7 +106,8 @@ mod tests {
             ("proxy", false),
             ("create", false),
         ] {
-            let attributes = Attributes { user: None, verb, target: Target::Path("/healthz") };
+            let attributes =
+                Attributes { user: None, verb: Verb::new(verb), target: Target::Path("/healthz") };
             assert_eq!(attributes.is_read_only(), want, "{verb}");
         }
     }
@@ -112,9 +115,9 @@ mod tests {
     #[test]
     fn the_attributes_of_a_related_request_are_a_copy() {
         let resource = Resource { path: "/p", resource: "pods", ..Resource::default() };
-        let get = Attributes { user: None, verb: "get", target: Target::Resource(resource) };
-        let create = Attributes { verb: "create", ..get };
+        let get = Attributes { user: None, verb: Verb::GET, target: Target::Resource(resource) };
+        let create = Attributes { verb: Verb::CREATE, ..get };
         assert_eq!(create.resource().map(|resource| resource.resource), Some("pods"));
-        assert_eq!((create.path(), get.verb), ("/p", "get"));
+        assert_eq!((create.path(), get.verb), ("/p", Verb::GET));
     }
 }

@@ -4,6 +4,7 @@ use std::pin::Pin;
 
 use crate::attributes::Attributes;
 use crate::decision::Decision;
+use crate::namespace::Namespace;
 use crate::rules::Rules;
 use crate::subjects::Subjects;
 use crate::trace::Recorder;
@@ -50,8 +51,9 @@ pub type DecisionFuture<'a> = Pin<Box<dyn Future<Output = Decision> + Send + 'a>
 /// }
 ///
 /// let plugin: Box<dyn Authorizer> = Box::new(Freeze { is_frozen: true });
-/// # use authz::{Target, Verdict};
-/// # let attributes = Attributes { user: None, verb: "post", target: Target::Path("/x") };
+/// # use authz::{Target, Verb, Verdict};
+/// # let verb = Verb::new("post");
+/// # let attributes = Attributes { user: None, verb, target: Target::Path("/x") };
 /// # let mut answer = plugin.authorize(&attributes, Recorder::disabled());
 /// # let mut context = std::task::Context::from_waker(std::task::Waker::noop());
 /// # let std::task::Poll::Ready(decision) = answer.as_mut().poll(&mut context) else { panic!() };
@@ -66,7 +68,7 @@ pub trait Authorizer: Send + Sync {
     ) -> DecisionFuture<'a>;
 
     /// Lists the rules of a user in a namespace, as far as possible, without I/O.
-    fn rules_for(&self, user: &User, namespace: &str) -> Rules {
+    fn rules_for(&self, user: &User, namespace: Namespace<'_>) -> Rules {
         let _ = (user, namespace);
         Rules::unlistable("authorizer does not support user rule resolution")
     }

@@ -13,6 +13,7 @@
 mod attributes;
 mod authorizer;
 mod decision;
+mod namespace;
 mod rbac_grant;
 mod reason;
 mod request;
@@ -22,10 +23,12 @@ mod shared_text;
 mod subjects;
 mod trace;
 mod user;
+mod verb;
 
 pub use attributes::{Attributes, Resource, Target};
 pub use authorizer::{Authorizer, DecisionFuture};
 pub use decision::{Decision, EvaluationErrors, UnavailableCause, Verdict};
+pub use namespace::Namespace;
 pub use rbac_grant::{RbacBindings, RbacGrant, RbacSubject};
 pub use reason::{Abstention, NodeRule, Reason};
 pub use request::{
@@ -41,3 +44,4 @@ pub use shared_text::SharedText;
 pub use subjects::{DeniedSubjects, Subjects};
 pub use trace::{Recorder, TRACE_ENTRIES_MAX, Trace, TraceEntry, TraceEvent, Value};
 pub use user::{User, user_limit_key};
+pub use verb::Verb;

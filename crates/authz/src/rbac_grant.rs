@@ -2,17 +2,21 @@
 
 use std::fmt;
 
+use crate::namespace::Namespace;
+
 /// A subject of a binding that names the user, and the role that the binding grants to it.
 ///
 /// Displays as Kubernetes describes a grant:
 ///
 /// ```
-/// let grant = authz::RbacGrant {
-///     binding_namespace: "prod",
+/// use authz::{Namespace, RbacGrant, RbacSubject};
+///
+/// let grant = RbacGrant {
+///     binding_namespace: Namespace::new("prod"),
 ///     binding_name: "readers",
 ///     role_kind: "ClusterRole",
 ///     role_name: "view",
-///     subject: Some(authz::RbacSubject { kind: "User", name: "ana", namespace: "" }),
+///     subject: Some(RbacSubject { kind: "User", name: "ana", namespace: Namespace::CLUSTER_SCOPE }),
 ///     rule_idx: None,
 /// };
 /// assert_eq!(
@@ -22,8 +26,8 @@ use std::fmt;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RbacGrant<'a> {
-    /// The namespace of the RoleBinding; empty for a ClusterRoleBinding.
-    pub binding_namespace: &'a str,
+    /// The namespace of a RoleBinding; the cluster scope for a ClusterRoleBinding.
+    pub binding_namespace: Namespace<'a>,
     /// The name of the binding.
     pub binding_name: &'a str,
     /// The kind of the role: `Role` or `ClusterRole`.
@@ -45,7 +49,7 @@ pub struct RbacSubject<'a> {
     /// The name of the subject.
     pub name: &'a str,
     /// The namespace of a service account; not used for other kinds.
-    pub namespace: &'a str,
+    pub namespace: Namespace<'a>,
 }
 
 /// The bindings of an RBAC policy, as far as a [`Reason`](crate::Reason) needs them.
@@ -63,9 +67,10 @@ pub trait RbacBindings: fmt::Debug + Send + Sync {
 
 impl fmt::Display for RbacGrant<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (self.binding_namespace, self.binding_name) {
-            ("", name) => write!(f, "ClusterRoleBinding {}", go_compat::quote(name))?,
-            (namespace, name) => {
+        let name = self.binding_name;
+        match self.binding_namespace.name() {
+            None => write!(f, "ClusterRoleBinding {}", go_compat::quote(name))?,
+            Some(namespace) => {
                 write!(f, "RoleBinding {}", go_compat::quote(&format!("{name}/{namespace}")))?;
             }
         }
@@ -79,6 +84,7 @@ impl fmt::Display for RbacSubject<'_> {
         let Self { kind, name, namespace } = self;
         match *kind {
             "ServiceAccount" => {
+                let namespace = namespace.as_str();
                 write!(f, "{kind} {}", go_compat::quote(&format!("{name}/{namespace}")))
             }
             _ => write!(f, "{kind} {}", go_compat::quote(name)),

@@ -8,8 +8,10 @@ use std::borrow::Cow;
 use go_compat::{Url, UrlError};
 
 use crate::attributes::{Attributes, Resource, Target};
+use crate::namespace::Namespace;
 use crate::selector::{FieldRequirement, LabelRequirement, Selector};
 use crate::user::User;
+use crate::verb::Verb;
 
 /// The longest request target that is parsed, in bytes. Kubernetes limits the whole header to the same
 /// number of bytes.
@@ -132,7 +134,7 @@ impl RequestInfo {
                 path: &self.path,
                 api_group: &resource.api_group,
                 api_version: &resource.api_version,
-                namespace: &resource.namespace,
+                namespace: Namespace::new(&resource.namespace),
                 resource: &resource.resource,
                 subresource: &resource.subresource,
                 name: &resource.name,
@@ -140,7 +142,7 @@ impl RequestInfo {
                 label_selector: resource.label_selector.as_ref(),
             }),
         };
-        Attributes { user, verb: &self.verb, target }
+        Attributes { user, verb: Verb::new(&self.verb), target }
     }
 }
 

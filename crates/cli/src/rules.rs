@@ -4,7 +4,7 @@ mod rule_rows;
 
 use std::io::{self, Read, Write};
 
-use authz::{Rules, User};
+use authz::{Namespace, Rules, User};
 use clap::ValueEnum;
 use serde_json::{Value, json};
 
@@ -78,7 +78,7 @@ pub(crate) fn run(
         Ok(loaded) => loaded,
         Err(failure) => return failure.write_to(err, colour_of_errors),
     };
-    let rules = authorizer.chain().rules_for(&user, &args.namespace);
+    let rules = authorizer.chain().rules_for(&user, Namespace::new(&args.namespace));
     if user.is_in_group(SUPERUSER_GROUP) {
         writeln!(err, "note: members of {SUPERUSER_GROUP} may do everything, whatever is listed")?;
     }

@@ -2,7 +2,7 @@
 
 use std::io::{self, Read, Write};
 
-use authz::{Attributes, Resource, Subjects, Target};
+use authz::{Attributes, Namespace, Resource, Subjects, Target, Verb};
 use clap::ValueEnum;
 use serde_json::{Value, json};
 
@@ -106,14 +106,14 @@ fn attributes_from_args(args: &Args) -> Result<Attributes<'_>, LoadFailure> {
         TargetArgument::Resource(text) => Target::Resource(Resource {
             api_group: &text.api_group,
             api_version: "*",
-            namespace,
+            namespace: Namespace::new(namespace),
             resource: &text.resource,
             subresource: &text.subresource,
             name,
             ..Resource::default()
         }),
     };
-    Ok(Attributes { user: None, verb: &args.verb, target })
+    Ok(Attributes { user: None, verb: Verb::new(&args.verb), target })
 }
 
 /// Writes users, service accounts and groups to `out`, and notes to `err`.

@@ -185,17 +185,17 @@ pub(crate) async fn authorize_verb(
 /// 429, 503 or 504 if the chain could not decide.
 pub(crate) async fn authorize_target(
     ctx: &RequestContext<'_>,
-    verb: &str,
+    verb: authz::Verb<'_>,
     target: &Resource<'_>,
 ) -> Result<Result<Authorized, Decision>, Status> {
     let info = RequestInfo {
         path: target.path.to_owned(),
-        verb: verb.to_owned().into(),
+        verb: verb.as_str().to_owned().into(),
         api_prefix: "apis",
         resource: Some(ResourceInfo {
             api_group: target.api_group.to_owned(),
             api_version: target.api_version.to_owned(),
-            namespace: target.namespace.to_owned(),
+            namespace: target.namespace.as_str().to_owned(),
             resource: target.resource.to_owned(),
             subresource: target.subresource.to_owned(),
             name: target.name.to_owned(),

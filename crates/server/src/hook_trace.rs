@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use admission_hooks::{CallVerdict, HookEvent, HookOutcome, Phase, SessionReport, SkipReason};
-use authz::{Attributes, Target};
+use authz::{Attributes, Target, Verb};
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Map, Value, json};
 
@@ -39,8 +39,11 @@ pub(crate) async fn should_send_trace(headers: &HeaderMap, authorized: &Authoriz
     if !is_requested {
         return false;
     }
-    let attributes =
-        Attributes { user: Some(authorized.user()), verb: "get", target: Target::Path(TRACE_PATH) };
+    let attributes = Attributes {
+        user: Some(authorized.user()),
+        verb: Verb::GET,
+        target: Target::Path(TRACE_PATH),
+    };
     let chain = &authorized.snapshot().chain;
     let outcome = chain.authorize(&attributes, authz::Recorder::disabled()).await;
     outcome.decision.verdict == authz::Verdict::Allow

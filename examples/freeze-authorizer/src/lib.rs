@@ -10,8 +10,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use authz::{
-    Attributes, Authorizer, Decision, DecisionFuture, DeniedSubjects, Recorder, Rules, Subjects,
-    TraceEvent, User,
+    Attributes, Authorizer, Decision, DecisionFuture, DeniedSubjects, Namespace, Recorder, Rules,
+    Subjects, TraceEvent, User,
 };
 
 /// Denies writes while it is on. Otherwise the next authorizer decides.
@@ -45,7 +45,7 @@ impl Authorizer for Freeze {
     }
 
     /// The authorizer allows nothing, so the list is empty.
-    fn rules_for(&self, _user: &User, _namespace: &str) -> Rules {
+    fn rules_for(&self, _user: &User, _namespace: Namespace<'_>) -> Rules {
         Rules::default()
     }
 
@@ -64,7 +64,7 @@ mod tests {
     use std::sync::Arc;
     use std::task::{Context, Poll, Waker};
 
-    use authz::{Target, Verdict};
+    use authz::{Target, Verb, Verdict};
     use authz_chain::{AuthorizerName, Chain, Member};
 
     use super::*;
@@ -73,7 +73,8 @@ mod tests {
     fn ask(chain: &Chain, groups: &[&str], verb: &str) -> (Verdict, String) {
         let groups = groups.iter().map(|group| (*group).to_owned()).collect();
         let user = User { name: "ana".to_owned(), groups, ..User::default() };
-        let attributes = Attributes { user: Some(&user), verb, target: Target::Path("/x") };
+        let attributes =
+            Attributes { user: Some(&user), verb: Verb::new(verb), target: Target::Path("/x") };
         let future = std::pin::pin!(chain.authorize(&attributes, Recorder::disabled()));
         match future.poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(outcome) => (outcome.decision.verdict, outcome.decision.reason.to_string()),
@@ -82,7 +83,8 @@ mod tests {
     }
 
     fn who_can(chain: &Chain, verb: &str) -> Vec<String> {
-        let attributes = Attributes { user: None, verb, target: Target::Path("/x") };
+        let attributes =
+            Attributes { user: None, verb: Verb::new(verb), target: Target::Path("/x") };
         chain.who_can(&attributes).groups.into_iter().collect()
     }
 

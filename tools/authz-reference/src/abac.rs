@@ -54,12 +54,12 @@ fn matches_subject(policy: &Policy, user: &User) -> bool {
 
 fn grants(policy: &Policy, attributes: &Attributes<'_>) -> bool {
     let spec = policy.spec();
-    if spec.is_readonly && !["get", "list", "watch"].contains(&attributes.verb) {
+    if spec.is_readonly && !["get", "list", "watch"].contains(&attributes.verb.as_str()) {
         return false;
     }
     match &attributes.target {
         Target::Resource(requested) => [
-            (&spec.namespace, requested.namespace),
+            (&spec.namespace, requested.namespace.as_str()),
             (&spec.resource, requested.resource),
             (&spec.api_group, requested.api_group),
         ]
@@ -74,7 +74,7 @@ fn grants(policy: &Policy, attributes: &Attributes<'_>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use authz::{Resource, Verdict};
+    use authz::{Resource, Verb, Verdict};
     use authz_abac::PolicySpec;
 
     #[test]
@@ -97,11 +97,11 @@ mod tests {
             (user("ana", ""), "get", Target::Path("/version"), Some(2)),
             (user("bob", "dev"), "get", Target::Path("/version"), None),
         ] {
-            let request = Attributes { user: Some(&user), verb, target };
+            let request = Attributes { user: Some(&user), verb: Verb::new(verb), target };
             assert_eq!(abac.deciding_line(&request), want, "{request:?}");
             assert_eq!(abac.authorize(&request).verdict == Verdict::Allow, want.is_some());
         }
-        let nobody = Attributes { user: None, verb: "get", target: pods };
+        let nobody = Attributes { user: None, verb: Verb::GET, target: pods };
         assert_eq!(abac.deciding_line(&nobody), None);
     }
 }

@@ -1,7 +1,7 @@
 //! The reference Node authorizer: a table of the requests that nodes may make. A request that depends on
 //! related objects reads every object.
 
-use authz::{Attributes, Decision, FieldOperator, Resource, Target};
+use authz::{Attributes, Decision, FieldOperator, Namespace, Resource, Target};
 use authz_node::{FeatureGates, GraphObject, NodeRules};
 
 use crate::node_object::Objects;
@@ -66,7 +66,7 @@ impl ReferenceNode {
             let name = go_compat::quote(&user.name);
             return Decision::no_opinion(format!("unknown node for user {name}"));
         }
-        let verb = attributes.verb;
+        let verb = attributes.verb.as_str();
         let answer = match &attributes.target {
             Target::Path(path) => {
                 let allows = self.rules.non_resource_rules.iter().any(|own| {
@@ -126,7 +126,7 @@ impl ReferenceNode {
         let is_read = ["get", "list", "watch"].contains(&request.verb);
         require(is_read, "can only read resources of this type")?;
         require(request.resource.subresource.is_empty(), "cannot read subresource")?;
-        let has_namespace = !request.resource.namespace.is_empty();
+        let has_namespace = !request.resource.namespace.is_cluster_scope();
         require(has_namespace, "can only read namespaced object of this type")?;
         self.check_related(request)
     }
@@ -136,7 +136,7 @@ impl ReferenceNode {
         require(!name.is_empty(), "No Object name found")?;
         let node = request.node;
         let reason = || format!("no relationship found between node '{node}' and this object");
-        if self.objects.is_related(resource, namespace, name, node) {
+        if self.objects.is_related(resource, namespace.as_str(), name, node) {
             Ok(())
         } else {
             Err(RefusalReason(reason()))
@@ -239,7 +239,7 @@ fn check_lease(request: &NodeRequest<'_>) -> NodeAnswer {
         "can only get, create, update, patch, or delete a node lease",
     )?;
     require(
-        request.resource.namespace == "kube-node-lease",
+        request.resource.namespace == Namespace::new("kube-node-lease"),
         "can only access leases in the \"kube-node-lease\" system namespace",
     )?;
     require(
@@ -281,7 +281,7 @@ fn require(holds: bool, reason: &str) -> NodeAnswer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use authz::{User, Verdict};
+    use authz::{User, Verb, Verdict};
     use authz_node::{ClaimReference, PersistentVolume, Pod, SecretReference};
 
     #[test]
@@ -310,9 +310,14 @@ mod tests {
         let verdict = |node: &str, resource: &str, namespace: &str, name: &str| {
             let groups = vec!["system:nodes".to_owned()];
             let user = User { name: format!("system:node:{node}"), groups, ..User::default() };
-            let resource = Resource { resource, namespace, name, ..Resource::default() };
+            let resource = Resource {
+                resource,
+                namespace: Namespace::new(namespace),
+                name,
+                ..Resource::default()
+            };
             let target = Target::Resource(resource);
-            reference.authorize(&Attributes { user: Some(&user), verb: "get", target }).verdict
+            reference.authorize(&Attributes { user: Some(&user), verb: Verb::GET, target }).verdict
         };
         for (resource, namespace, name, want) in [
             ("secrets", "web", "own", Verdict::Allow),

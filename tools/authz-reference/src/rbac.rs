@@ -143,7 +143,7 @@ fn sort(bindings: &mut [Binding]) {
 
 fn namespace_of<'a>(attributes: &Attributes<'a>) -> &'a str {
     match &attributes.target {
-        Target::Resource(resource) => resource.namespace,
+        Target::Resource(resource) => resource.namespace.as_str(),
         Target::Path(_) => "",
     }
 }
@@ -167,7 +167,7 @@ fn service_account_namespace<'a>(subject: &'a Subject, binding: &'a Binding) -> 
 }
 
 fn allows(rule: &PolicyRule, attributes: &Attributes<'_>) -> bool {
-    rule::has(&rule.verbs, attributes.verb)
+    rule::has(&rule.verbs, attributes.verb.as_str())
         && match &attributes.target {
             Target::Path(path) => rule::has_path(&rule.non_resource_urls, path),
             Target::Resource(requested) => {
@@ -198,7 +198,7 @@ fn describe(binding: &Binding, subject: &Subject) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use authz::{Resource, Verdict};
+    use authz::{Namespace, Resource, Verb, Verdict};
     use authz_rbac::{Metadata, RoleRef};
 
     fn metadata(namespace: &str, name: &str) -> Metadata {
@@ -236,9 +236,14 @@ mod tests {
             (&account, "web", "pods", "", true),
             (&other, "web", "pods", "", false),
         ] {
-            let resource = Resource { namespace, resource, subresource, ..Resource::default() };
+            let resource = Resource {
+                namespace: Namespace::new(namespace),
+                resource,
+                subresource,
+                ..Resource::default()
+            };
             let target = Target::Resource(resource);
-            let request = Attributes { user: Some(user), verb: "get", target };
+            let request = Attributes { user: Some(user), verb: Verb::GET, target };
             assert_eq!(rbac.authorize(&request).verdict == Verdict::Allow, want, "{request:?}");
         }
     }

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use authz::{
-    Attributes, EvaluationErrors, FieldRequirement, LabelRequirement, Resource, Selector, Target,
-    User,
+    Attributes, EvaluationErrors, FieldRequirement, LabelRequirement, Namespace, Resource,
+    Selector, Target, User, Verb,
 };
 
 /// The question of a review. It owns or borrows the values that [`Attributes`] refer to, and borrows from
@@ -61,7 +61,7 @@ impl AccessQuestion<'_> {
                 path: "",
                 api_group: &resource.api_group,
                 api_version: &resource.api_version,
-                namespace: &resource.namespace,
+                namespace: Namespace::new(&resource.namespace),
                 resource: &resource.resource,
                 subresource: &resource.subresource,
                 name: &resource.name,
@@ -70,7 +70,7 @@ impl AccessQuestion<'_> {
             }),
             AccessTarget::Path(path) => Target::Path(path),
         };
-        Attributes { user: Some(&self.user), verb: &self.verb, target }
+        Attributes { user: Some(&self.user), verb: Verb::new(&self.verb), target }
     }
 
     /// Copies all borrowed values.

@@ -1,4 +1,4 @@
-use authz::{EvaluationErrors, Target};
+use authz::{EvaluationErrors, Namespace, Target, Verb};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -61,7 +61,10 @@ fn a_spec_becomes_attributes() {
     assert_eq!(user.extra["k"], ["v", "w"]);
     assert!(user.extra["n"].is_empty());
     let Target::Resource(of) = attributes.target else { panic!("a resource") };
-    assert_eq!((attributes.verb, of.namespace, of.api_group), ("get", "prod", "apps"));
+    assert_eq!(
+        (attributes.verb, of.namespace, of.api_group),
+        (Verb::GET, Namespace::new("prod"), "apps")
+    );
     assert_eq!((of.api_version, of.resource), ("v1", "deployments"));
     assert_eq!((of.subresource, of.name, of.path), ("scale", "web", ""));
 }

@@ -1,12 +1,14 @@
 //! The errors of requests that a decision does not allow.
 
 use access_reviews::{AccessError, ForbiddenTarget, check_allowed};
-use authz::{Attributes, Decision, EvaluationErrors, Resource, Target, UnavailableCause};
+use authz::{
+    Attributes, Decision, EvaluationErrors, Namespace, Resource, Target, UnavailableCause, Verb,
+};
 
 use crate::asking::user;
 
 fn resource(resource: Resource<'_>) -> Attributes<'_> {
-    Attributes { user: None, verb: "get", target: Target::Resource(resource) }
+    Attributes { user: None, verb: Verb::GET, target: Target::Resource(resource) }
 }
 
 /// The message and the target of a forbidden request.
@@ -29,7 +31,7 @@ fn target(api_group: &str, name: &str) -> ForbiddenTarget {
 
 #[test]
 fn messages_are_those_of_kubernetes() {
-    let path = |path| Attributes { user: None, verb: "GET", target: Target::Path(path) };
+    let path = |path| Attributes { user: None, verb: Verb::new("GET"), target: Target::Path(path) };
     let pod = Resource { resource: "pod", ..Resource::default() };
     let scope = "in API group \"\" at the cluster scope";
     for (attributes, name, reason, message, target) in [
@@ -65,7 +67,12 @@ fn messages_are_those_of_kubernetes() {
             target("", "mypod"),
         ),
         (
-            resource(Resource { api_group: "v2", namespace: "test", subresource: "quota", ..pod }),
+            resource(Resource {
+                api_group: "v2",
+                namespace: Namespace::new("test"),
+                subresource: "quota",
+                ..pod
+            }),
             "NAME",
             "",
             "User \"NAME\" cannot get resource \"pod/quota\" in API group \
@@ -88,7 +95,7 @@ fn messages_are_those_of_kubernetes() {
 /// An evaluation error counts unless the chain allows the request.
 #[test]
 fn failures_count_only_where_nothing_is_allowed() {
-    let attributes = Attributes { user: None, verb: "get", target: Target::Path("/") };
+    let attributes = Attributes { user: None, verb: Verb::GET, target: Target::Path("/") };
     let failed = |decision: Decision| decision.with_error(EvaluationErrors::message("ARGH & <x>"));
     assert_eq!(check_allowed(&attributes, "/", &failed(Decision::allow(""))), Ok(()));
     for decision in [Decision::deny("r"), Decision::no_opinion("r")] {

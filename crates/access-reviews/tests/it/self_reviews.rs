@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use access_reviews::{PreparedReview, ReviewKind, ReviewRequest, prepare_review};
-use authz::{Rules, User};
+use authz::{Namespace, Rules, User};
 use authz_chain::{Chain, Member};
 use serde_json::{Value, json};
 
@@ -67,7 +67,7 @@ fn lists_are_there_when_nothing_is_allowed() {
     let review =
         prepare_review(ReviewKind::SelfSubjectRulesReview, &in_namespace("n"), &request).unwrap();
     let PreparedReview::Rules(review) = review else { panic!("rules are asked for") };
-    assert_eq!((review.user(), review.namespace()), (&ana, "n"));
+    assert_eq!((review.user(), review.namespace()), (&ana, Namespace::new("n")));
     let answer = review.into_response(&Rules::default());
     assert_eq!(answer["apiVersion"], "authorization.k8s.io/v1beta1");
     assert_eq!(

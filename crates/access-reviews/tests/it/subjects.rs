@@ -1,7 +1,7 @@
 //! ResourceAccessReview in its forms.
 
 use access_reviews::{PreparedReview, ReviewKind, ReviewRequest, prepare_review};
-use authz::{Decision, EvaluationErrors, User};
+use authz::{Decision, EvaluationErrors, Namespace, User, Verb};
 use authz_chain::{Chain, Member};
 use serde_json::{Value, json};
 
@@ -173,7 +173,10 @@ fn kinds_of_the_proposal_are_resources() {
         let asked = review.attributes();
         let of = asked.resource().unwrap();
         assert_eq!((of.api_group, of.resource, of.subresource), want);
-        assert_eq!((asked.verb, of.name, of.namespace, of.api_version), ("GET", "N", "n", "*"));
+        assert_eq!(
+            (asked.verb, of.name, of.namespace, of.api_version),
+            (Verb::new("GET"), "N", Namespace::new("n"), "*")
+        );
         assert!(asked.user.is_none());
         assert!(review.required_permission(None).is_none());
     }

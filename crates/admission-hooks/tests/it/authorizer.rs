@@ -35,7 +35,7 @@ impl Authorizer for Clerk {
         Box::pin(async move {
             // An authorizer may have to wait for another server.
             tokio::task::yield_now().await;
-            match (attributes.verb, user) {
+            match (attributes.verb.as_str(), user) {
                 ("hang", _) => std::future::pending().await,
                 ("fail", _) => {
                     Decision::no_opinion("").with_error(EvaluationErrors::message("down"))

@@ -1,8 +1,8 @@
 //! The questions of match conditions to the authorizer, and its decisions.
 
 use authz::{
-    Attributes, Decision, FieldRequirement, LabelRequirement, Resource, Selector, Target, User,
-    Verdict, parse_field_selector, parse_label_selector,
+    Attributes, Decision, FieldRequirement, LabelRequirement, Namespace, Resource, Selector,
+    Target, User, Verb, Verdict, parse_field_selector, parse_label_selector,
 };
 use cel::AuthorizerCheckTarget;
 
@@ -39,7 +39,7 @@ impl PendingAuthorizerCheck {
                 path: "",
                 api_group: &target.group,
                 api_version: "*",
-                namespace: &target.namespace,
+                namespace: Namespace::new(&target.namespace),
                 resource: &target.resource,
                 subresource: &target.subresource,
                 name: &target.name,
@@ -49,7 +49,7 @@ impl PendingAuthorizerCheck {
         };
         Attributes {
             user: self.service_account.as_ref().or(requester),
-            verb: &self.cel_check.verb,
+            verb: Verb::new(&self.cel_check.verb),
             target,
         }
     }
@@ -122,10 +122,13 @@ mod tests {
         let question = PendingAuthorizerCheck::new(asked);
         let user = User { name: "ana".to_owned(), ..User::default() };
         let attributes = question.attributes(Some(&user));
-        assert_eq!((attributes.user, attributes.verb), (Some(&user), "list"));
+        assert_eq!((attributes.user, attributes.verb), (Some(&user), Verb::LIST));
         let found = attributes.resource().unwrap();
         assert_eq!((found.api_group, found.api_version, found.resource), ("g", "*", "pods"));
-        assert_eq!((found.subresource, found.namespace, found.name), ("s", "ns", "n"));
+        assert_eq!(
+            (found.subresource, found.namespace, found.name),
+            ("s", Namespace::new("ns"), "n")
+        );
         assert!(found.field_selector.is_none() && found.label_selector.is_none());
         assert!(question.attributes(None).user.is_none());
     }

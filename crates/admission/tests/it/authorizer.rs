@@ -22,7 +22,7 @@ fn hook(expressions: &[&str]) -> Snapshot {
 
 /// An authorizer whose decision depends on the verb.
 fn decide(asked: &authz::Attributes<'_>) -> Decision {
-    match asked.verb {
+    match asked.verb.as_str() {
         "no" => Decision::deny("because"),
         "fail" => Decision::no_opinion("").with_error(authz::EvaluationErrors::message("down")),
         _ => Decision::allow("as you like"),
@@ -35,8 +35,14 @@ fn shown(asked: &authz::Attributes<'_>) -> String {
     let target = match asked.resource() {
         None => asked.path().to_owned(),
         Some(it) => {
-            let parts =
-                [it.api_group, it.api_version, it.resource, it.subresource, it.namespace, it.name];
+            let parts = [
+                it.api_group,
+                it.api_version,
+                it.resource,
+                it.subresource,
+                it.namespace.as_str(),
+                it.name,
+            ];
             parts.join(",")
         }
     };

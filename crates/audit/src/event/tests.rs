@@ -1,4 +1,4 @@
-use authz::{EvaluationErrors, Resource, Target, UnavailableCause};
+use authz::{EvaluationErrors, Namespace, Resource, Target, UnavailableCause, Verb};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -16,7 +16,7 @@ fn event(level: Level, verb: &str, resource: Option<Resource<'_>>, user: Option<
     let received = ReceivedRequest {
         audit_id: "x",
         uri: "/api/v1/namespaces/web/pods?token=hunter",
-        attributes: Attributes { user, verb, target },
+        attributes: Attributes { user, verb: Verb::new(verb), target },
         source_ips: &["192.0.2.1".parse().unwrap()],
         user_agent: "kubectl/v1.32",
         at: AT.parse().unwrap(),
@@ -25,7 +25,12 @@ fn event(level: Level, verb: &str, resource: Option<Resource<'_>>, user: Option<
 }
 
 fn pods() -> Resource<'static> {
-    Resource { api_version: "v1", namespace: "web", resource: "pods", ..Resource::default() }
+    Resource {
+        api_version: "v1",
+        namespace: Namespace::new("web"),
+        resource: "pods",
+        ..Resource::default()
+    }
 }
 
 fn ana() -> User {
@@ -284,7 +289,7 @@ proptest! {
                 uri: &format!("/api?{parameter}={secret}"),
                 attributes: Attributes {
                     user: None,
-                    verb: "create",
+                    verb: Verb::CREATE,
                     target: Target::Resource(resource),
                 },
                 source_ips: &[],

@@ -1,3 +1,5 @@
+use authz::{Namespace, Verb};
+
 use super::*;
 use crate::stage::Stage;
 
@@ -13,7 +15,7 @@ fn resource<'a>(combined: &'a str, group: &'a str, ns: &'a str, name: &'a str) -
     let api_group = group;
     Target::Resource(Resource {
         api_group,
-        namespace: ns,
+        namespace: Namespace::new(ns),
         resource,
         subresource,
         name,
@@ -26,7 +28,7 @@ fn ana() -> User {
 }
 
 fn level(rules: &str, user: Option<&User>, verb: &str, target: Target<'_>) -> Level {
-    policy(rules).config_for_request(&Attributes { user, verb, target }).level
+    policy(rules).config_for_request(&Attributes { user, verb: Verb::new(verb), target }).level
 }
 
 #[test]
@@ -151,9 +153,9 @@ fn stages_add_up_and_managed_fields_are_overridden() {
         omit_stages,
         omit_managed_fields,
     };
-    assert_eq!(config("get"), want(Level::Metadata, received.with(Stage::Panic), true));
-    assert_eq!(config("list"), want(Level::Request, received, false));
-    assert_eq!(config("put"), want(Level::None, received, true));
+    assert_eq!(config(Verb::GET), want(Level::Metadata, received.with(Stage::Panic), true));
+    assert_eq!(config(Verb::LIST), want(Level::Request, received, false));
+    assert_eq!(config(Verb::new("put")), want(Level::None, received, true));
 }
 
 fn refusal(text: &str) -> String {

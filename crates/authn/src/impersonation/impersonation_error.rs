@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use authz::{Attributes, Reason, Resource, Target, UnavailableCause, User};
+use authz::{Attributes, Namespace, Reason, Resource, Target, UnavailableCause, User, Verb};
 
 use crate::front_proxy::HeaderValueError;
 
@@ -64,13 +64,18 @@ impl MissingPermission {
                 path: resource.path.to_owned(),
                 api_group: resource.api_group.to_owned(),
                 api_version: resource.api_version.to_owned(),
-                namespace: resource.namespace.to_owned(),
+                namespace: resource.namespace.as_str().to_owned(),
                 resource: resource.resource.to_owned(),
                 subresource: resource.subresource.to_owned(),
                 name: resource.name.to_owned(),
             },
         };
-        Self { requestor: requestor.clone(), verb: attributes.verb.to_owned(), target, reason }
+        Self {
+            requestor: requestor.clone(),
+            verb: attributes.verb.as_str().to_owned(),
+            target,
+            reason,
+        }
     }
 
     /// The attributes that the authorizer did not allow.
@@ -89,7 +94,7 @@ impl MissingPermission {
                 path,
                 api_group,
                 api_version,
-                namespace,
+                namespace: Namespace::new(namespace),
                 resource,
                 subresource,
                 name,
@@ -97,7 +102,7 @@ impl MissingPermission {
                 label_selector: None,
             }),
         };
-        Attributes { user: Some(&self.requestor), verb: &self.verb, target }
+        Attributes { user: Some(&self.requestor), verb: Verb::new(&self.verb), target }
     }
 }
 

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use authz::{
-    Attributes, Authorizer, Reason, Recorder, Resource, Target, UnavailableCause, User, Verdict,
+    Attributes, Authorizer, Namespace, Reason, Recorder, Resource, Target, UnavailableCause, User,
+    Verb, Verdict,
 };
 use field_errors::{FieldErrors, FieldPath};
 
@@ -65,7 +66,8 @@ impl<'a> PermissionChecks<'a> {
         if self.mode.is_constrained() {
             let verb =
                 format!("impersonate-on:{}:{}", self.mode.name(), self.request_attributes.verb);
-            self.check_allowed(&Attributes { verb: &verb, ..*self.request_attributes }).await?;
+            self.check_allowed(&Attributes { verb: Verb::new(&verb), ..*self.request_attributes })
+                .await?;
         }
         let mut user = requested.clone();
         self.check_may_impersonate_name(requested, &mut user).await?;
@@ -95,8 +97,11 @@ impl<'a> PermissionChecks<'a> {
             user.groups = vec![NODES_GROUP.to_owned()];
         }
         if let Some((namespace, name)) = split_service_account(&requested.name) {
-            resource =
-                Resource { namespace, name, ..self.impersonated_resource("serviceaccounts") };
+            resource = Resource {
+                namespace: Namespace::new(namespace),
+                name,
+                ..self.impersonated_resource("serviceaccounts")
+            };
             if requested.groups.is_empty() {
                 user.groups = service_account_groups(namespace);
             }
@@ -196,7 +201,7 @@ impl<'a> PermissionChecks<'a> {
 
     fn resource_attributes<'q>(&'q self, resource: Resource<'q>) -> Attributes<'q> {
         let target = Target::Resource(resource);
-        Attributes { user: Some(&self.requestor), verb: self.mode.verb(), target }
+        Attributes { user: Some(&self.requestor), verb: Verb::new(self.mode.verb()), target }
     }
 }
 

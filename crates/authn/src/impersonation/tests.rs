@@ -1,6 +1,6 @@
 use std::sync::Mutex;
 
-use authz::{Decision, DecisionFuture, Recorder, Target};
+use authz::{Decision, DecisionFuture, Recorder, Target, Verb};
 use http::HeaderName;
 
 use super::*;
@@ -40,7 +40,13 @@ fn shown(attributes: &Attributes<'_>) -> String {
         Target::Path(path) => format!("{} {path}", attributes.verb),
         Target::Resource(r) => {
             let (verb, group) = (attributes.verb, r.api_group);
-            format!("{verb} {group}/{}/{} {}/{}", r.resource, r.subresource, r.namespace, r.name)
+            format!(
+                "{verb} {group}/{}/{} {}/{}",
+                r.resource,
+                r.subresource,
+                r.namespace.as_str(),
+                r.name
+            )
         }
     }
 }
@@ -68,7 +74,8 @@ fn ask(
         .collect();
     let node = (NODE_NAME_KEY.to_owned(), vec!["n1".to_owned()]);
     let requestor = User { name: ADMIN.to_owned(), extra: [node].into(), ..User::default() };
-    let attributes = Attributes { user: Some(&requestor), verb: "get", target: Target::Path("/p") };
+    let attributes =
+        Attributes { user: Some(&requestor), verb: Verb::GET, target: Target::Path("/p") };
     let rules = Rules { allowed, asked: Mutex::default() };
     let answer = poll_once(impersonator.impersonate(&headers, &attributes, &rules));
     (answer, rules.asked.into_inner().unwrap())
@@ -229,7 +236,7 @@ fn the_mode_that_worked_is_tried_first() {
 #[test]
 fn somebody_must_ask() {
     let headers = [(HeaderName::from_static("impersonate-user"), "u".parse().unwrap())];
-    let attributes = Attributes { user: None, verb: "get", target: Target::Path("/p") };
+    let attributes = Attributes { user: None, verb: Verb::GET, target: Target::Path("/p") };
     let rules = Rules { allowed: &[], asked: Mutex::default() };
     let impersonator = Impersonator::default();
     let headers = headers.into_iter().collect();

@@ -1,4 +1,4 @@
-use authz::{Resource, Target};
+use authz::{Namespace, Resource, Target, Verb};
 use proptest::prelude::*;
 
 use super::*;
@@ -36,7 +36,14 @@ fn targets() -> Vec<Target<'static>> {
         Target::Resource(Resource { namespace, resource, ..Resource::default() })
     };
     let paths = ["", "/a", "/a/a/a", "/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a"].map(Target::Path);
-    [resource("", ""), resource("x", "y"), resource("y", "z")].into_iter().chain(paths).collect()
+    [
+        resource(Namespace::CLUSTER_SCOPE, ""),
+        resource(Namespace::new("x"), "y"),
+        resource(Namespace::new("y"), "z"),
+    ]
+    .into_iter()
+    .chain(paths)
+    .collect()
 }
 
 proptest! {
@@ -53,7 +60,7 @@ proptest! {
         let groups = groups.iter().map(|group| format!("g{group}")).collect();
         let user = User { name: name.into(), groups, ..User::default() };
         for target in targets() {
-            let attributes = Attributes { user: Some(&user), verb, target };
+            let attributes = Attributes { user: Some(&user), verb: Verb::new(verb), target };
             let first = policies.iter().position(|policy| policy.matches(&user, &attributes));
             let candidate = index.first_candidate(&user, &attributes);
             prop_assert_eq!(candidate.map(|idx| idx as usize), first);
@@ -85,7 +92,7 @@ fn a_target_may_have_any_number_of_subjects() {
         for number in 0..=n_subjects {
             let user = User { name: format!("u{number}"), ..User::default() };
             let target = Target::Path("/p");
-            let attributes = Attributes { user: Some(&user), verb: "get", target };
+            let attributes = Attributes { user: Some(&user), verb: Verb::GET, target };
             let expected = (number < n_subjects).then_some(number as PolicyIdx);
             assert_eq!(index.first_candidate(&user, &attributes), expected, "{n_subjects}");
         }

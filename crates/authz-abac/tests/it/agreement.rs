@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use authz::{
-    Attributes, NonResourceRule, Recorder, Resource, ResourceRule, Target, Trace, User, Value,
-    Verdict,
+    Attributes, Namespace, NonResourceRule, Recorder, Resource, ResourceRule, Target, Trace, User,
+    Value, Verb, Verdict,
 };
 use authz_abac::{Policy, PolicySpec, Snapshot};
 use authz_reference::ReferenceAbac;
@@ -76,7 +76,7 @@ fn targets() -> Vec<Target<'static>> {
         for resource in ["", "pods", "nodes", "jobs"] {
             for api_group in ["", "apps", "x"] {
                 targets.push(Target::Resource(Resource {
-                    namespace,
+                    namespace: Namespace::new(namespace),
                     resource,
                     api_group,
                     subresource: "status",
@@ -110,7 +110,7 @@ proptest! {
         let reference = ReferenceAbac::new(file);
         let (users, targets) = (users(), targets());
         for user in &users {
-            for verb in ["get", "create", "head"] {
+            for verb in ["get", "create", "head"].map(Verb::new) {
                 for target in &targets {
                     let attributes = Attributes { user: user.as_ref(), verb, target: *target };
                     let want = reference.authorize(&attributes);
@@ -132,9 +132,9 @@ proptest! {
     fn explanations_agree(file in file(), at in 0..58usize, verb in select(&["get", "create"][..])) {
         let policies = Snapshot::new(file.clone()).unwrap();
         let reference = ReferenceAbac::new(file);
-        let targets = targets();
+        let (verb, target) = (Verb::new(verb), targets()[at]);
         for user in &users() {
-            let attributes = Attributes { user: user.as_ref(), verb, target: targets[at] };
+            let attributes = Attributes { user: user.as_ref(), verb, target };
             let mut trace = Trace::default();
             let explained = policies.authorize(&attributes, Recorder::new(&mut trace));
             let decided = policies.authorize(&attributes, Recorder::disabled());
@@ -153,7 +153,7 @@ proptest! {
         let policies = Snapshot::new(file.clone()).unwrap();
         let reference = ReferenceAbac::new(file);
         for user in users().iter().flatten() {
-            let got = policies.rules_for(user, namespace);
+            let got = policies.rules_for(user, Namespace::new(namespace));
             let mut resource_rules = Vec::new();
             let mut non_resource_rules = Vec::new();
             for policy in reference.policies_for_user(user) {
@@ -189,7 +189,7 @@ proptest! {
         let policies = Snapshot::new(file.clone()).unwrap();
         let reference = ReferenceAbac::new(file);
         let target = targets()[at];
-        let asked = Attributes { user: None, verb: "get", target };
+        let asked = Attributes { user: None, verb: Verb::GET, target };
         let subjects = policies.allowed_subjects(&asked);
         let is_allowed = |name: &str, groups: &[&str]| {
             let groups = groups.iter().map(|group| (*group).to_owned()).collect();

@@ -1,7 +1,7 @@
 //! The rules of ABAC decisions, read from `testdata/decisions.txt`: for each rule the requests that it allows, and
 //! the nearest ones that it does not.
 
-use authz::{Attributes, Reason, Recorder, Resource, Target, User, Verdict};
+use authz::{Attributes, Namespace, Reason, Recorder, Resource, Target, User, Verb, Verdict};
 use authz_abac::{NO_POLICY_MATCHED, Policy, PolicySpec, Snapshot};
 
 const BLOCKS: &str = include_str!("../../testdata/decisions.txt");
@@ -34,8 +34,14 @@ fn parse_target(text: &str) -> Target<'_> {
     let resource = parts.next().unwrap_or_default();
     let (resource, api_group) = resource.split_once('.').unwrap_or((resource, ""));
     let (subresource, name) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
-    let resource =
-        Resource { api_group, namespace, resource, subresource, name, ..Resource::default() };
+    let resource = Resource {
+        api_group,
+        namespace: Namespace::new(namespace),
+        resource,
+        subresource,
+        name,
+        ..Resource::default()
+    };
     Target::Resource(resource)
 }
 
@@ -47,7 +53,8 @@ fn check(snapshot: &Snapshot, case: &str) {
     let mut names = user.split('+').map(str::to_owned);
     let name = names.next().unwrap_or_default();
     let user = User { name, groups: names.collect(), ..User::default() };
-    let attributes = Attributes { user: Some(&user), verb, target: parse_target(target) };
+    let attributes =
+        Attributes { user: Some(&user), verb: Verb::new(verb), target: parse_target(target) };
     let decision = snapshot.authorize(&attributes, Recorder::disabled());
     match (decision.verdict, &decision.reason) {
         (Verdict::Allow, Reason::AbacPolicy { line }) => assert_eq!(line.to_string(), want),

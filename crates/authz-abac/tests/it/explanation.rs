@@ -1,6 +1,6 @@
 //! The events that an explained decision records.
 
-use authz::{Attributes, Recorder, Resource, Target, Trace, User, Value};
+use authz::{Attributes, Namespace, Recorder, Resource, Target, Trace, User, Value, Verb};
 use authz_abac::{NEAR_MISSES_MAX, Policy, PolicySpec, Snapshot};
 
 /// Makes policies with lines from 1. Each row is user, group, namespace, resource, API group, path.
@@ -29,13 +29,17 @@ fn user(name: &str, groups: &[&str]) -> User {
 }
 
 fn pods(namespace: &str) -> Target<'_> {
-    Target::Resource(Resource { namespace, resource: "pods", ..Resource::default() })
+    Target::Resource(Resource {
+        namespace: Namespace::new(namespace),
+        resource: "pods",
+        ..Resource::default()
+    })
 }
 
 /// The recorded lines, each with the part that it lacks; the part is empty if the policy matches.
 fn explain(policies: &Snapshot, user: &User, verb: &str, target: Target<'_>) -> Vec<(i64, String)> {
     let mut trace = Trace::default();
-    let attributes = Attributes { user: Some(user), verb, target };
+    let attributes = Attributes { user: Some(user), verb: Verb::new(verb), target };
     let decision = policies.authorize(&attributes, Recorder::new(&mut trace));
     let noted = trace.entries().iter().map(|entry| {
         assert_eq!(entry.event.kind, "rule");
@@ -66,7 +70,7 @@ fn the_first_line_that_matches_is_noted_whole() {
     ]);
     let mut trace = Trace::default();
     let ana = user("ana", &["dev"]);
-    let attributes = Attributes { user: Some(&ana), verb: "create", target: pods("web") };
+    let attributes = Attributes { user: Some(&ana), verb: Verb::CREATE, target: pods("web") };
     let _ = policies.authorize(&attributes, Recorder::new(&mut trace));
     let [entry] = trace.entries() else { panic!("{trace:?}") };
     let fields: Vec<_> =
@@ -139,7 +143,7 @@ fn near_misses_are_few_and_in_file_order() {
 fn nobody_has_no_near_misses() {
     let policies = policies(&[(false, ["ana", "", "web", "pods", "", ""])]);
     let mut trace = Trace::default();
-    let attributes = Attributes { user: None, verb: "get", target: pods("web") };
+    let attributes = Attributes { user: None, verb: Verb::GET, target: pods("web") };
     let decision = policies.authorize(&attributes, Recorder::new(&mut trace));
     assert_eq!(decision.verdict, authz::Verdict::NoOpinion);
     assert!(trace.entries().is_empty());

@@ -3,7 +3,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Waker};
 
 use authz::{
-    Authorizer, DecisionFuture, NonResourceRule, ResourceRule, Target, Trace, UnavailableCause,
+    Authorizer, DecisionFuture, Namespace, NonResourceRule, ResourceRule, Target, Trace,
+    UnavailableCause, Verb,
 };
 
 use super::*;
@@ -22,9 +23,11 @@ impl Authorizer for Scripted {
         Box::pin(std::future::ready(self.decision.clone()))
     }
 
-    fn rules_for(&self, _: &User, namespace: &str) -> Rules {
-        let rule =
-            ResourceRule { resources: vec![namespace.to_owned()], ..ResourceRule::default() };
+    fn rules_for(&self, _: &User, namespace: Namespace<'_>) -> Rules {
+        let rule = ResourceRule {
+            resources: vec![namespace.as_str().to_owned()],
+            ..ResourceRule::default()
+        };
         Rules { resource_rules: vec![rule], ..Rules::default() }
     }
 }
@@ -71,7 +74,7 @@ fn user(groups: &[&str]) -> User {
 /// The decision as `verdict|reason|error|decided by`; an absent part is empty.
 fn ask(members: Vec<Member>, user: Option<&User>) -> String {
     let chain = Chain::new(members).unwrap();
-    let attributes = Attributes { user, verb: "get", target: Target::Path("/x") };
+    let attributes = Attributes { user, verb: Verb::GET, target: Target::Path("/x") };
     let outcome = finish(chain.authorize(&attributes, Recorder::disabled()));
     let mut trace = Trace::default();
     let explained = finish(chain.authorize(&attributes, Recorder::new(&mut trace)));
@@ -158,7 +161,7 @@ fn the_node_authorizer_is_asked_in_its_place() {
     let chain = Chain::new(members()).unwrap();
     let resource = authz::Resource { resource: "nodes", name: "n", ..authz::Resource::default() };
     let target = Target::Resource(resource);
-    let attributes = Attributes { user: Some(&node), verb: "get", target };
+    let attributes = Attributes { user: Some(&node), verb: Verb::GET, target };
     let mut trace = Trace::default();
     let outcome = finish(chain.authorize(&attributes, Recorder::new(&mut trace)));
     assert_eq!(outcome.decided_by, Some("node"));
@@ -211,13 +214,13 @@ fn rules_are_listed_in_order() {
     let chain = Chain::new(members).unwrap();
     assert_eq!(chain.members().count(), 4);
     let all = vec!["*".to_owned()];
-    let rules = chain.rules_for(&user(&[]), "ns");
+    let rules = chain.rules_for(&user(&[]), Namespace::new("ns"));
     let resources: Vec<_> = rules.resource_rules.iter().map(|rule| &rule.resources[0]).collect();
     assert_eq!(resources, ["ns", "*"]);
     let everything = NonResourceRule { verbs: all.clone(), non_resource_urls: all };
     assert_eq!(rules.non_resource_rules, [everything]);
     assert!(!rules.is_incomplete && rules.error.is_none());
-    let rules = chain.rules_for(&node, "ns");
+    let rules = chain.rules_for(&node, Namespace::new("ns"));
     let error = rules.error.unwrap().to_string();
     assert_eq!(error, "node authorizer does not support user rule resolution");
     assert!(rules.is_incomplete);

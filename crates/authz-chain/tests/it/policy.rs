@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use authz::{
-    Attributes, Authorizer, Decision, DecisionFuture, DeniedSubjects, Recorder, Resource, Subjects,
-    Target, User,
+    Attributes, Authorizer, Decision, DecisionFuture, DeniedSubjects, Namespace, Recorder,
+    Resource, Subjects, Target, User, Verb,
 };
 use authz_chain::{AuthorizerName, Chain, Member};
 use authz_rbac::{Binding, Metadata, PolicyRule, Role, RoleRef, Snapshot, Subject};
@@ -44,13 +44,13 @@ impl Question {
         let target = match self.path {
             Some(path) => Target::Path(path),
             None => Target::Resource(Resource {
-                namespace: self.namespace,
+                namespace: Namespace::new(self.namespace),
                 resource: self.resource,
                 name: self.name,
                 ..Resource::default()
             }),
         };
-        Attributes { user, verb: self.verb, target }
+        Attributes { user, verb: Verb::new(self.verb), target }
     }
 }
 

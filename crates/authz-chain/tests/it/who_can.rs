@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use authz::{
-    Attributes, Authorizer, Decision, DecisionFuture, DeniedSubjects, Recorder, Resource, Subjects,
-    Target, User, Verdict,
+    Attributes, Authorizer, Decision, DecisionFuture, DeniedSubjects, Namespace, Recorder,
+    Resource, Subjects, Target, User, Verb, Verdict,
 };
 use authz_abac::{Policy, PolicySpec};
 use authz_chain::{AuthorizerName, Chain, Member};
@@ -75,8 +75,9 @@ fn is_denied_in_part(asker: &User, listed: &Subjects) -> bool {
 }
 
 fn list_in_default<'a>(verb: &'a str, resource: &'a str) -> Attributes<'a> {
-    let resource = Resource { namespace: "default", resource, ..Resource::default() };
-    Attributes { user: None, verb, target: Target::Resource(resource) }
+    let resource =
+        Resource { namespace: Namespace::new("default"), resource, ..Resource::default() };
+    Attributes { user: None, verb: Verb::new(verb), target: Target::Resource(resource) }
 }
 
 /// Formats the subjects as `users|groups|notes`, each joined by commas.
@@ -145,7 +146,11 @@ fn each_authorizer_contributes() {
         ),
         (vec![Member::AlwaysDeny], asked, format!("|{masters}|")),
         (vec![two_lines()], events, format!("alice|system:authenticated,{masters}|")),
-        (vec![two_lines()], Attributes { verb: "create", ..events }, format!("alice|{masters}|")),
+        (
+            vec![two_lines()],
+            Attributes { verb: Verb::CREATE, ..events },
+            format!("alice|{masters}|"),
+        ),
         (
             vec![abac(&[spec("u", "g", "", false)])],
             asked,
@@ -221,9 +226,13 @@ fn nodes_are_listed_by_what_leads_to_them() {
         ..authz_node::Pod::default()
     })));
     let members = || vec![Member::Node(Arc::new(policy.clone()))];
-    let secret =
-        Resource { namespace: "ns0", resource: "secrets", name: "s0", ..Resource::default() };
-    let secret = Attributes { user: None, verb: "get", target: Target::Resource(secret) };
+    let secret = Resource {
+        namespace: Namespace::new("ns0"),
+        resource: "secrets",
+        name: "s0",
+        ..Resource::default()
+    };
+    let secret = Attributes { user: None, verb: Verb::GET, target: Target::Resource(secret) };
     assert_eq!(who_can(members(), &secret), "system:node:node0|system:masters|");
     let services = list_in_default("get", "services");
     assert_eq!(who_can(members(), &services), "|system:masters,system:nodes|");

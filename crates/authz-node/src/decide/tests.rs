@@ -1,7 +1,8 @@
 //! A cluster of two nodes, and the requests that a node is allowed and not allowed.
 
 use authz::{
-    ResourceRule, Selector, Target, Trace, TraceEvent, Value, Verdict, parse_field_selector,
+    Namespace, ResourceRule, Selector, Target, Trace, TraceEvent, Value, Verb, Verdict,
+    parse_field_selector,
 };
 
 use super::*;
@@ -92,14 +93,14 @@ fn decide(snapshot: &Snapshot, node: &str, request: &str) -> Decision {
     let selector = Selector::from_parse_result(parse_field_selector(selector));
     let target = Target::Resource(Resource {
         api_group,
-        namespace,
+        namespace: Namespace::new(namespace),
         resource,
         subresource,
         name,
         field_selector: selector.as_ref(),
         ..Resource::default()
     });
-    let attributes = Attributes { user: Some(&user), verb, target };
+    let attributes = Attributes { user: Some(&user), verb: Verb::new(verb), target };
     snapshot.authorize(&attributes, Recorder::disabled())
 }
 
@@ -355,11 +356,11 @@ fn a_user_who_is_not_a_node_gets_no_opinion() {
         ("system:node:", &["system:nodes"], "unknown node for user \"system:node:\""),
     ] {
         let user = User { name: name.to_owned(), groups: texts(groups), ..User::default() };
-        let attributes = Attributes { user: Some(&user), verb: "get", target };
+        let attributes = Attributes { user: Some(&user), verb: Verb::GET, target };
         let decision = snapshot.authorize(&attributes, Recorder::disabled());
         assert_eq!((decision.verdict, decision.reason), (Verdict::NoOpinion, want.into()));
     }
-    let attributes = Attributes { user: None, verb: "get", target };
+    let attributes = Attributes { user: None, verb: Verb::GET, target };
     assert_eq!(snapshot.authorize(&attributes, Recorder::disabled()).reason, "");
 }
 
@@ -468,11 +469,15 @@ fn explanations_show_the_path_or_why_there_is_none() {
         ..User::default()
     };
     let explain = |name: &str| {
-        let resource =
-            Resource { resource: "secrets", namespace: "ns0", name, ..Resource::default() };
+        let resource = Resource {
+            resource: "secrets",
+            namespace: Namespace::new("ns0"),
+            name,
+            ..Resource::default()
+        };
         let target = Target::Resource(resource);
         let mut trace = Trace::default();
-        let attributes = Attributes { user: Some(&user), verb: "get", target };
+        let attributes = Attributes { user: Some(&user), verb: Verb::GET, target };
         let _ = snapshot.authorize(&attributes, Recorder::new(&mut trace));
         trace.entries().last().map(|entry| entry.event.clone())
     };

@@ -1,6 +1,6 @@
 //! Random histories of a small cluster: the graph and the reference implementation decide alike.
 
-use authz::{Attributes, Recorder, Resource, Target, Trace, User, Verdict};
+use authz::{Attributes, Namespace, Recorder, Resource, Target, Trace, User, Verb, Verdict};
 use authz_node::{
     ClaimReference, GraphObject, NodeAssignment, PersistentVolume, Pod, SecretReference, Snapshot,
 };
@@ -139,9 +139,15 @@ fn check(snapshot: &Snapshot, cluster: &ReferenceNode) -> Result<(), TestCaseErr
     for (api_group, resource) in RESOURCES {
         for (namespace, name) in NAMESPACES.into_iter().flat_map(|ns| NAMES.map(|name| (ns, name)))
         {
-            let target = Resource { api_group, resource, namespace, name, ..Resource::default() };
+            let target = Resource {
+                api_group,
+                resource,
+                namespace: Namespace::new(namespace),
+                name,
+                ..Resource::default()
+            };
             let target = Target::Resource(target);
-            let attributes = Attributes { user: None, verb: "get", target };
+            let attributes = Attributes { user: None, verb: Verb::GET, target };
             let subjects = snapshot.allowed_subjects(&attributes);
             for user in &users {
                 let attributes = Attributes { user: Some(user), ..attributes };

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use authz::{
-    Attributes, FieldOperator, FieldRequirement, NonResourceRule, Recorder, Resource, ResourceRule,
-    Selector, Target, User,
+    Attributes, FieldOperator, FieldRequirement, Namespace, NonResourceRule, Recorder, Resource,
+    ResourceRule, Selector, Target, User, Verb,
 };
 use authz_node::{FeatureGates, GraphObject, NodeAssignment, NodeRules, Pod, Snapshot};
 use authz_reference::ReferenceNode;
@@ -151,13 +151,13 @@ proptest! {
                 api_group,
                 resource,
                 subresource,
-                namespace,
+                namespace: Namespace::new(namespace),
                 name,
                 field_selector: selector.as_ref(),
                 ..Resource::default()
             }),
         };
-        let attributes = Attributes { user: Some(&user), verb, target };
+        let attributes = Attributes { user: Some(&user), verb: Verb::new(verb), target };
         let got = snapshot.authorize(&attributes, Recorder::disabled());
         let want = reference.authorize(&attributes);
         prop_assert_eq!((got.verdict, got.reason), (want.verdict, want.reason), "{:?}", attributes);

@@ -1,5 +1,6 @@
 //! The index of a role allows what its rules allow.
 
+use authz::Verb;
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
 
@@ -54,7 +55,7 @@ proptest! {
             compiled.entries.iter_mut().for_each(|entry| entry.target_hash = 7);
         }
         for (verb, target) in requests {
-            let attributes = Attributes { user: None, verb, target };
+            let attributes = Attributes { user: None, verb: Verb::new(verb), target };
             let mut request = CompiledRequest::new(&hash_builder, &attributes);
             if all_names_collide {
                 request.hashes = [7; N_TARGET_PATTERNS];

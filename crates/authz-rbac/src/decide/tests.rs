@@ -1,7 +1,7 @@
 //! The index, the explanation and an exhaustive search give the same answers, also when hashes of names
 //! collide.
 
-use authz::{Attributes, Recorder, Resource, Target, Trace, User};
+use authz::{Attributes, Namespace, Recorder, Resource, Target, Trace, User, Verb};
 use proptest::prelude::*;
 
 use super::*;
@@ -44,7 +44,11 @@ fn binding(name: usize, namespace: &str, role: usize, subjects: &[(bool, usize)]
 }
 
 /// The reason of an exhaustive search: every binding in the order of names.
-fn exhaustive_reason(snapshot: &Snapshot, attributes: &Attributes<'_>, namespace: &str) -> String {
+fn exhaustive_reason(
+    snapshot: &Snapshot,
+    attributes: &Attributes<'_>,
+    namespace: Namespace<'_>,
+) -> String {
     let Some(user) = attributes.user else { return String::new() };
     let mut errors = Vec::new();
     for scope in snapshot.scopes_for(namespace) {
@@ -128,22 +132,22 @@ proptest! {
         }
         for (place, name) in removed {
             let name = format!("a-binding-with-a-rather-long-name-{name}");
-            snapshot.remove_binding(namespace(place), &name);
+            snapshot.remove_binding(Namespace::new(namespace(place)), &name);
         }
         for (name, place, rule) in late_roles {
             snapshot.put_role(role(name, namespace(place), rule));
         }
         for (place, name) in removed_roles {
-            snapshot.remove_role(namespace(place), &format!("role-{name}"));
+            snapshot.remove_role(Namespace::new(namespace(place)), &format!("role-{name}"));
         }
         for user in &users {
             for (verb, resource) in VERBS.iter().flat_map(|verb| RESOURCES.map(|it| (*verb, it))) {
                 let (resource, subresource) = resource.split_once('/').unwrap_or((resource, ""));
-                let target =
-                    Resource { resource, subresource, namespace: "ns", ..Resource::default() };
+                let namespace = Namespace::new("ns");
+                let target = Resource { resource, subresource, namespace, ..Resource::default() };
                 let target = Target::Resource(target);
-                let attributes = Attributes { user: Some(user), verb, target };
-                let want = exhaustive_reason(&snapshot, &attributes, "ns");
+                let attributes = Attributes { user: Some(user), verb: Verb::new(verb), target };
+                let want = exhaustive_reason(&snapshot, &attributes, namespace);
                 let indexed = snapshot.authorize(&attributes, Recorder::disabled());
                 prop_assert_eq!(&indexed.reason.to_string(), &want);
                 let mut trace = Trace::default();

@@ -1,6 +1,6 @@
 //! Random policies, changed step by step, and random requests: the index and the reference agree.
 
-use authz::{Attributes, Recorder, Resource, Target, Trace, User, Verdict};
+use authz::{Attributes, Namespace, Recorder, Resource, Target, Trace, User, Verb, Verdict};
 use authz_rbac::{Binding, Metadata, PolicyRule, Role, RoleRef, Snapshot, Subject};
 use authz_reference::ReferenceRbac;
 use proptest::prelude::*;
@@ -120,7 +120,7 @@ fn attributes<'a>(user: Option<&'a User>, (verb, target): &'a Asked) -> Attribut
     let target = match target {
         Ok(path) => Target::Path(path),
         Err([namespace, api_group, resource, subresource, name]) => Target::Resource(Resource {
-            namespace,
+            namespace: Namespace::new(namespace),
             api_group,
             resource,
             subresource,
@@ -128,7 +128,7 @@ fn attributes<'a>(user: Option<&'a User>, (verb, target): &'a Asked) -> Attribut
             ..Resource::default()
         }),
     };
-    Attributes { user, verb, target }
+    Attributes { user, verb: Verb::new(verb), target }
 }
 
 fn apply(snapshot: &mut Snapshot, oracle: &mut ReferenceRbac, step: Step) {
@@ -138,7 +138,7 @@ fn apply(snapshot: &mut Snapshot, oracle: &mut ReferenceRbac, step: Step) {
             oracle.put_role(role);
         }
         Step::RemoveRole(namespace, name) => {
-            snapshot.remove_role(&namespace, &name);
+            snapshot.remove_role(Namespace::new(&namespace), &name);
             oracle.remove_role(&namespace, &name);
         }
         Step::PutBinding(binding) => {
@@ -146,7 +146,7 @@ fn apply(snapshot: &mut Snapshot, oracle: &mut ReferenceRbac, step: Step) {
             oracle.put_binding(binding);
         }
         Step::RemoveBinding(namespace, name) => {
-            snapshot.remove_binding(&namespace, &name);
+            snapshot.remove_binding(Namespace::new(&namespace), &name);
             oracle.remove_binding(&namespace, &name);
         }
     }
@@ -182,7 +182,7 @@ fn check(
     }
     for user in users {
         for namespace in NAMESPACES {
-            let held = snapshot.held_rules(user, namespace);
+            let held = snapshot.held_rules(user, Namespace::new(namespace));
             let rules: Vec<&PolicyRule> = held.roles.into_iter().flatten().collect();
             prop_assert_eq!(rules, oracle.rules_for(user, namespace));
         }

@@ -1,7 +1,7 @@
 //! The rules of RBAC decisions, read from `testdata/decisions.txt`: for each rule the requests that it allows, and
 //! the nearest ones that it does not.
 
-use authz::{Attributes, Recorder, Resource, Target, User, Verdict};
+use authz::{Attributes, Namespace, Recorder, Resource, Target, User, Verb, Verdict};
 use authz_rbac::{PolicyRule, Role, Snapshot, Subject};
 
 use crate::decisions::{binding, role};
@@ -47,7 +47,8 @@ fn put_object(snapshot: &mut Snapshot, words: &[&str]) {
     match words {
         ["role", name, fields @ ..] => {
             let (name, namespace) = split_scope(name);
-            let existing = snapshot.role(namespace, name).map(|role| role.rules.clone());
+            let existing =
+                snapshot.role(Namespace::new(namespace), name).map(|role| role.rules.clone());
             let mut rules = existing.unwrap_or_default();
             rules.push(parse_rule(fields));
             snapshot.put_role(Role { rules, ..role(namespace, name, Vec::new()) });
@@ -68,8 +69,14 @@ fn parse_target(text: &str) -> Target<'_> {
     let resource = parts.next().unwrap_or_default();
     let (resource, api_group) = resource.split_once('.').unwrap_or((resource, ""));
     let (subresource, name) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
-    let resource =
-        Resource { api_group, namespace, resource, subresource, name, ..Resource::default() };
+    let resource = Resource {
+        api_group,
+        namespace: Namespace::new(namespace),
+        resource,
+        subresource,
+        name,
+        ..Resource::default()
+    };
     Target::Resource(resource)
 }
 
@@ -79,7 +86,8 @@ fn check(snapshot: &Snapshot, words: &[&str]) {
     let mut names = user.split('+').map(str::to_owned);
     let name = names.next().unwrap_or_default();
     let user = User { name, groups: names.collect(), ..User::default() };
-    let attributes = Attributes { user: Some(&user), verb, target: parse_target(target) };
+    let attributes =
+        Attributes { user: Some(&user), verb: Verb::new(verb), target: parse_target(target) };
     let mut trace = authz::Trace::default();
     for recorder in [Recorder::disabled(), Recorder::new(&mut trace)] {
         let decision = snapshot.authorize(&attributes, recorder);

@@ -1,6 +1,6 @@
 //! The rules of RBAC decisions: for each rule a request that it allows, and the nearest one that it does not.
 
-use authz::{Attributes, Recorder, Resource, Target, User};
+use authz::{Attributes, Namespace, Recorder, Resource, Target, User, Verb};
 use authz_rbac::{Binding, Metadata, PolicyRule, Role, RoleRef, Snapshot, Subject};
 
 pub(crate) fn list(text: &str) -> Vec<String> {
@@ -60,9 +60,13 @@ pub(crate) fn attributes<'a>(user: &'a User, asked: &'a str) -> Attributes<'a> {
     let (verb, what, namespace) = (word(), word(), word());
     let target = match what.starts_with('/') {
         true => Target::Path(what),
-        false => Target::Resource(Resource { resource: what, namespace, ..Resource::default() }),
+        false => Target::Resource(Resource {
+            resource: what,
+            namespace: Namespace::new(namespace),
+            ..Resource::default()
+        }),
     };
-    Attributes { user: Some(user), verb, target }
+    Attributes { user: Some(user), verb: Verb::new(verb), target }
 }
 
 #[track_caller]
@@ -214,7 +218,7 @@ fn rules_are_listed_apart_and_with_what_failed() {
         binding("ns1", "c", ("Role", "gone"), &ana),
     ];
     let policy = snapshot(vec![role("", "mixed", vec![mixed])], bindings);
-    let rules = policy.rules_for(&user("ana", ""), "ns1");
+    let rules = policy.rules_for(&user("ana", ""), Namespace::new("ns1"));
     assert_eq!((rules.resource_rules.len(), rules.non_resource_rules.len()), (1, 1));
     assert!(!rules.is_incomplete);
     assert_eq!(
@@ -224,5 +228,5 @@ fn rules_are_listed_apart_and_with_what_failed() {
             r#"role.rbac.authorization.k8s.io "gone" not found]"#,
         )
     );
-    assert!(policy.rules_for(&user("eve", ""), "ns1").error.is_none());
+    assert!(policy.rules_for(&user("eve", ""), Namespace::new("ns1")).error.is_none());
 }

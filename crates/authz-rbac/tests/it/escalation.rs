@@ -1,5 +1,6 @@
 //! Escalation checks: which users may write which roles and bindings.
 
+use authz::Namespace;
 use authz_rbac::{
     AggregationRule, Binding, CHECK_STEPS_MAX, EscalationRefusal, LabelSelector, Role, Snapshot,
     Subject, bind_check_target, escalate_check_target,
@@ -142,11 +143,17 @@ fn a_binding_to_a_missing_role_is_not_found() {
 fn the_questions_to_the_chain() {
     let wanted = role("ns1", "r", Vec::new());
     let escalate = escalate_check_target(&wanted, "");
-    assert_eq!((escalate.resource, escalate.name, escalate.namespace), ("roles", "", "ns1"));
+    assert_eq!(
+        (escalate.resource, escalate.name, escalate.namespace),
+        ("roles", "", Namespace::new("ns1"))
+    );
     assert_eq!(escalate.api_version, "*");
     assert_eq!(escalate_check_target(&role("", "r", Vec::new()), "r").resource, "clusterroles");
     let wanted = binding("ns1", "b", ("ClusterRole", "r"), &[]);
     let bind = bind_check_target(&wanted);
-    assert_eq!((bind.resource, bind.name, bind.namespace), ("clusterroles", "r", "ns1"));
+    assert_eq!(
+        (bind.resource, bind.name, bind.namespace),
+        ("clusterroles", "r", Namespace::new("ns1"))
+    );
     assert_eq!(bind.api_group, authz_rbac::GROUP);
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use authz::{Attributes, Recorder, Target, User, Verdict};
+use authz::{Attributes, Recorder, Target, User, Verb, Verdict};
 use authz_reload::Generation;
 use fake_http::{Answer, Authority, Leaf, Peer, Script, ServerTls};
 
@@ -65,7 +65,7 @@ pub(crate) async fn ask(generation: &Generation, user: &str) -> Verdict {
     let groups = vec!["readers".to_owned()];
     let user = User { name: user.to_owned(), groups, ..User::default() };
     let attributes =
-        Attributes { user: Some(&user), verb: "get", target: Target::Path("/version") };
+        Attributes { user: Some(&user), verb: Verb::GET, target: Target::Path("/version") };
     let webhook = generation.webhooks().next().unwrap();
     webhook.authorize(&attributes, Recorder::disabled()).await.decision.verdict
 }

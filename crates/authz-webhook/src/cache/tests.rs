@@ -1,12 +1,12 @@
 use std::time::Duration;
 
-use authz::{SharedText, Target};
+use authz::{SharedText, Target, Verb};
 use proptest::prelude::*;
 
 use super::*;
 
 fn question(path: &str) -> Attributes<'_> {
-    Attributes { user: None, verb: "get", target: Target::Path(path) }
+    Attributes { user: None, verb: Verb::GET, target: Target::Path(path) }
 }
 
 fn answer(text: &str) -> ReviewStatus {

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use authz::{FieldRequirement, LabelRequirement, Selector, User};
+use authz::{FieldRequirement, LabelRequirement, Namespace, Selector, User, Verb};
 use authz::{parse_field_selector, parse_label_selector};
 use proptest::prelude::*;
 
@@ -29,7 +29,7 @@ impl Owned {
                 path,
                 api_group,
                 api_version,
-                namespace,
+                namespace: Namespace::new(namespace),
                 resource,
                 subresource,
                 name,
@@ -37,7 +37,7 @@ impl Owned {
                 label_selector: self.labels.as_ref(),
             }),
         };
-        Attributes { user: self.user.as_ref(), verb: self.verb, target }
+        Attributes { user: self.user.as_ref(), verb: Verb::new(self.verb), target }
     }
 }
 
@@ -133,12 +133,12 @@ fn lengths_are_told_apart() {
     let state = foldhash::quality::RandomState::default();
     for n in [0, 1, 126, 127, 128, 129, 16_383, 16_384, 100_000] {
         let long = "x".repeat(n);
-        let asked = Attributes { user: None, verb: &long, target: Target::Path("x") };
+        let asked = Attributes { user: None, verb: Verb::new(&long), target: Target::Path("x") };
         let key = CacheKey::new(&asked, hash(&asked, &state));
         assert!(key.matches(&asked), "{n}");
         assert_eq!(key.n_bytes(), key.canonical_form.len());
         let longer = format!("{long}x");
-        let other = Attributes { user: None, verb: &longer, target: Target::Path("") };
+        let other = Attributes { user: None, verb: Verb::new(&longer), target: Target::Path("") };
         assert!(!key.matches(&other), "{n}");
     }
 }
@@ -164,7 +164,7 @@ fn numbers_do_not_begin_with_each_other() {
 #[test]
 fn nobody_is_an_empty_user() {
     let empty = User { extra: BTreeMap::new(), ..User::default() };
-    let nobody = Attributes { user: None, verb: "get", target: Target::Path("/") };
+    let nobody = Attributes { user: None, verb: Verb::GET, target: Target::Path("/") };
     let asked = Attributes { user: Some(&empty), ..nobody };
     assert!(CacheKey::new(&nobody, 0).matches(&asked));
 }

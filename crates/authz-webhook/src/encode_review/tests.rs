@@ -1,3 +1,5 @@
+use authz::{Namespace, Verb};
+
 use super::*;
 
 fn encoded(attributes: &Attributes<'_>) -> String {
@@ -15,13 +17,13 @@ fn the_example() {
     };
     let resource = Resource {
         api_version: "v1",
-        namespace: "ns1",
+        namespace: Namespace::new("ns1"),
         resource: "pods",
         name: "p",
         ..Resource::default()
     };
     let attributes =
-        Attributes { user: Some(&user), verb: "get", target: Target::Resource(resource) };
+        Attributes { user: Some(&user), verb: Verb::GET, target: Target::Resource(resource) };
     let want = concat!(
         r#"{"kind":"SubjectAccessReview","apiVersion":"authorization.k8s.io/v1","metadata":{},"#,
         r#""spec":{"resourceAttributes":{"namespace":"ns1","verb":"get","version":"v1","#,
@@ -48,7 +50,7 @@ fn everything_in_its_order() {
         path: "/not/sent",
         api_group: "G",
         api_version: "V",
-        namespace: "N",
+        namespace: Namespace::new("N"),
         resource: "R",
         subresource: "S",
         name: "M",
@@ -56,7 +58,7 @@ fn everything_in_its_order() {
         label_selector: labels.as_ref(),
     };
     let attributes =
-        Attributes { user: Some(&user), verb: "list", target: Target::Resource(resource) };
+        Attributes { user: Some(&user), verb: Verb::LIST, target: Target::Resource(resource) };
     let want = concat!(
         r#"{"resourceAttributes":{"namespace":"N","verb":"list","group":"G","version":"V","#,
         r#""resource":"R","subresource":"S","name":"M","#,
@@ -96,7 +98,8 @@ fn commas_do_not_depend_on_texts() {
         groups: vec!["[".to_owned(), ":".to_owned(), String::new()],
         ..User::default()
     };
-    let attributes = Attributes { user: Some(&user), verb: "get{", target: Target::Path("/[") };
+    let attributes =
+        Attributes { user: Some(&user), verb: Verb::new("get{"), target: Target::Path("/[") };
     let body: serde_json::Value = serde_json::from_str(&encoded(&attributes)).unwrap();
     assert_eq!(body["spec"]["groups"], serde_json::json!(["[", ":", ""]));
     assert_eq!(body["spec"]["user"], "{");

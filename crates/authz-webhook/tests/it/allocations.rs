@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::task::{Context, Poll, Waker};
 
-use authz::{Attributes, Decision, Recorder, Resource, Selector, Target, User};
+use authz::{Attributes, Decision, Namespace, Recorder, Resource, Selector, Target, User, Verb};
 use authz::{parse_field_selector, parse_label_selector};
 use authz_webhook::{WebhookLimits, WebhookSettings};
 
@@ -35,13 +35,14 @@ async fn a_hit_allocates_nothing() {
     let resource = Resource {
         api_group: "apps",
         api_version: "v1",
-        namespace: "prod",
+        namespace: Namespace::new("prod"),
         resource: "deployments",
         field_selector: fields.as_ref(),
         label_selector: labels.as_ref(),
         ..Resource::default()
     };
-    let asked = Attributes { user: Some(&user), verb: "list", target: Target::Resource(resource) };
+    let asked =
+        Attributes { user: Some(&user), verb: Verb::LIST, target: Target::Resource(resource) };
     let condition = "has(request.resourceAttributes) && \
                      request.resourceAttributes.namespace == 'prod'";
     let settings = WebhookSettings { match_conditions: conditions(&[condition]), ..settings() };

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use authz::{Attributes, Resource, Target, User};
+use authz::{Attributes, Namespace, Resource, Target, User, Verb};
 use authz_webhook::{CacheSettings, WebhookLimits, WebhookSettings};
 use tokio::time::advance;
 
@@ -109,7 +109,7 @@ async fn long_questions_are_asked_each_time() {
     let long = "x".repeat(2000);
     let user = named("ana");
     let resource = Resource {
-        namespace: "ns",
+        namespace: Namespace::new("ns"),
         api_group: &long,
         api_version: &long,
         resource: &long,
@@ -117,7 +117,7 @@ async fn long_questions_are_asked_each_time() {
         ..Resource::default()
     };
     let target = Target::Resource(resource);
-    let asked = Attributes { user: Some(&user), verb: &long, target };
+    let asked = Attributes { user: Some(&user), verb: Verb::new(&long), target };
     assert_eq!(n_calls_for_two(&asked).await, 2);
 
     // Each part of the request counts, the path included.
@@ -125,7 +125,7 @@ async fn long_questions_are_asked_each_time() {
         path,
         api_group: "1234567",
         api_version: "12",
-        namespace: "12345",
+        namespace: Namespace::new("12345"),
         resource: "1234",
         subresource: "12",
         name: rest,
@@ -136,12 +136,13 @@ async fn long_questions_are_asked_each_time() {
     let exceeds: &'static str = "n".repeat(10_000 - sum).leak();
     for (resource, n) in [(parts(fits, ""), 1), (parts(exceeds, ""), 2), (parts(fits, "/"), 2)] {
         let target = Target::Resource(resource);
-        let asked = Attributes { user: Some(&user), verb: "123", target };
+        let asked = Attributes { user: Some(&user), verb: Verb::new("123"), target };
         assert_eq!(n_calls_for_two(&asked).await, n);
     }
     let path = "p".repeat(9_996);
     for (path, n) in [(path.as_str(), 1), (&format!("{path}p"), 2)] {
-        let asked = Attributes { user: Some(&user), verb: "123", target: Target::Path(path) };
+        let asked =
+            Attributes { user: Some(&user), verb: Verb::new("123"), target: Target::Path(path) };
         assert_eq!(n_calls_for_two(&asked).await, n);
     }
     // The user does not count.

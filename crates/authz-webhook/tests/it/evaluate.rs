@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use authz::{Attributes, Resource, Selector, Target, User, parse_label_selector};
+use authz::{Attributes, Namespace, Resource, Selector, Target, User, Verb, parse_label_selector};
 use authz_webhook::{MatchCondition, MatchConditions, MatchResult, ReviewSpec};
 
 const GUARDED: &str = "has(request.resourceAttributes) && \
@@ -25,13 +25,14 @@ fn named(name: &str) -> User {
 
 /// A resource request with every attribute set.
 fn resource(user: &User) -> Attributes<'_> {
-    let resource = Resource { namespace: "kittensandponies", ..Resource::default() };
-    Attributes { user: Some(user), verb: "get", target: Target::Resource(resource) }
+    let resource =
+        Resource { namespace: Namespace::new("kittensandponies"), ..Resource::default() };
+    Attributes { user: Some(user), verb: Verb::GET, target: Target::Resource(resource) }
 }
 
 /// A request for a path.
 fn path(user: &User) -> Attributes<'_> {
-    Attributes { user: Some(user), verb: "get", target: Target::Path("/") }
+    Attributes { user: Some(user), verb: Verb::GET, target: Target::Path("/") }
 }
 
 fn evaluate(expressions: &[&str], attributes: &Attributes<'_>) -> MatchResult {
@@ -107,7 +108,7 @@ fn errors_count_only_if_nothing_is_false() {
 
 #[test]
 fn nobody_is_an_empty_user() {
-    let nobody = Attributes { user: None, verb: "get", target: Target::Path("/") };
+    let nobody = Attributes { user: None, verb: Verb::GET, target: Target::Path("/") };
     let conditions = ["request.user == ''", "request.groups.size() == 0", "request.uid == ''"];
     assert_eq!(evaluate(&conditions, &nobody), MatchResult::Matched);
     assert_eq!(evaluate(&["size(request.extra) == 0"], &nobody), MatchResult::Matched);

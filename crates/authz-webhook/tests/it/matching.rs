@@ -1,7 +1,8 @@
 //! Match conditions before the call, several webhooks in one chain, and the trace events.
 
 use authz::{
-    Attributes, Decision, Resource, Selector, Target, Trace, User, Value, parse_label_selector,
+    Attributes, Decision, Namespace, Resource, Selector, Target, Trace, User, Value, Verb,
+    parse_label_selector,
 };
 use authz_webhook::{FailurePolicy, TransportErrorKind, WebhookLimits, WebhookSettings};
 
@@ -20,7 +21,7 @@ fn scene(policy: FailurePolicy, expressions: &[&str], script: Step) -> Scene {
 }
 
 fn path(user: &User) -> Attributes<'_> {
-    Attributes { user: Some(user), verb: "list", target: Target::Path("/") }
+    Attributes { user: Some(user), verb: Verb::LIST, target: Target::Path("/") }
 }
 
 const UNGUARDED: &str = "request.resourceAttributes.namespace == 'kittensandponies'";
@@ -135,8 +136,13 @@ fn config_maps<'a>(
     namespace: &'a str,
     name: &'a str,
 ) -> Attributes<'a> {
-    let resource = Resource { namespace, name, resource: "configmaps", ..Resource::default() };
-    Attributes { user: Some(user), verb, target: Target::Resource(resource) }
+    let resource = Resource {
+        namespace: Namespace::new(namespace),
+        name,
+        resource: "configmaps",
+        ..Resource::default()
+    };
+    Attributes { user: Some(user), verb: Verb::new(verb), target: Target::Resource(resource) }
 }
 
 #[tokio::test(start_paused = true)]
@@ -176,7 +182,7 @@ async fn several_webhooks_in_a_row() {
     let resource =
         Resource { resource: "pods", label_selector: selector.as_ref(), ..Resource::default() };
     let target = Target::Resource(resource);
-    let decision = chain.ask(&Attributes { user: Some(&alice), verb: "list", target }).await;
+    let decision = chain.ask(&Attributes { user: Some(&alice), verb: Verb::LIST, target }).await;
     assert_eq!(line(&decision), "allow [yes]");
     assert_eq!((chain.called(), chain.n("excluded")), (vec![("selector", 1)], 3));
 }
@@ -222,7 +228,7 @@ async fn what_happened_is_noted() {
 fn rules_and_subjects_are_not_known() {
     let scene = Scene::new([says(ALLOW)]);
     let alice = named("alice");
-    let rules = scene.webhook.rules_for(&alice, "default");
+    let rules = scene.webhook.rules_for(&alice, Namespace::new("default"));
     assert!(rules.is_incomplete && rules.resource_rules.is_empty());
     let error = rules.error.unwrap().to_string();
     assert_eq!(error, "webhook authorizer does not support user rule resolution");

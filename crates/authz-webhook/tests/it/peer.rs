@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use authz::{Attributes, Decision, Recorder, Resource, Target, Trace, User};
+use authz::{Attributes, Decision, Namespace, Recorder, Resource, Target, Trace, User, Verb};
 use authz_webhook::{
     AbsolutePath, AttemptResult, CacheEvent, CacheSettings, CallRejection, Connection,
     FailOpenCause, FailurePolicy, HttpResponse, MatchCondition, MatchConditions, MatchResultKind,
@@ -254,9 +254,13 @@ pub(crate) fn named(name: &str) -> User {
 }
 
 pub(crate) fn pods<'a>(user: &'a User, namespace: &'a str) -> Attributes<'a> {
-    let resource =
-        Resource { api_version: "v1", namespace, resource: "pods", ..Resource::default() };
-    Attributes { user: Some(user), verb: "get", target: Target::Resource(resource) }
+    let resource = Resource {
+        api_version: "v1",
+        namespace: Namespace::new(namespace),
+        resource: "pods",
+        ..Resource::default()
+    };
+    Attributes { user: Some(user), verb: Verb::GET, target: Target::Resource(resource) }
 }
 
 /// The decision as one line: the verdict, the reason, and the error if there is one.

@@ -1,6 +1,8 @@
 //! The events that are recorded about conditions. Recording does not change the result.
 
-use authz::{Attributes, Recorder, Resource, Target, Trace, TraceEvent, User, Value};
+use authz::{
+    Attributes, Namespace, Recorder, Resource, Target, Trace, TraceEvent, User, Value, Verb,
+};
 use authz_webhook::{MatchCondition, MatchConditions, MatchResult, ReviewSpec};
 
 fn conditions(expressions: &[&str]) -> MatchConditions {
@@ -42,12 +44,13 @@ fn ana() -> User {
 }
 
 fn pods<'a>(user: &'a User, namespace: &'a str) -> Attributes<'a> {
-    let resource = Resource { namespace, resource: "pods", ..Resource::default() };
-    Attributes { user: Some(user), verb: "get", target: Target::Resource(resource) }
+    let resource =
+        Resource { namespace: Namespace::new(namespace), resource: "pods", ..Resource::default() };
+    Attributes { user: Some(user), verb: Verb::GET, target: Target::Resource(resource) }
 }
 
 fn path(user: &User) -> Attributes<'_> {
-    Attributes { user: Some(user), verb: "get", target: Target::Path("/healthz") }
+    Attributes { user: Some(user), verb: Verb::GET, target: Target::Path("/healthz") }
 }
 
 #[test]

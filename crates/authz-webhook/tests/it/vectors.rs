@@ -7,7 +7,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use authz::{
-    Attributes, Resource, Selector, Target, User, parse_field_selector, parse_label_selector,
+    Attributes, Namespace, Resource, Selector, Target, User, Verb, parse_field_selector,
+    parse_label_selector,
 };
 use authz_webhook::{
     CacheSettings, FailurePolicy, HttpResponse, MatchConditions, ReviewVersion, Timeout,
@@ -180,7 +181,7 @@ impl<'v> Question<'v> {
                 path,
                 api_group: text(resource, "group"),
                 api_version: text(resource, "version"),
-                namespace: text(resource, "namespace"),
+                namespace: Namespace::new(text(resource, "namespace")),
                 resource: text(resource, "resource"),
                 subresource: text(resource, "subresource"),
                 name: text(resource, "name"),
@@ -189,7 +190,7 @@ impl<'v> Question<'v> {
             }),
             None => Target::Path(path),
         };
-        Attributes { user: self.user.as_ref(), verb: text(self.given, "verb"), target }
+        Attributes { user: self.user.as_ref(), verb: Verb::new(text(self.given, "verb")), target }
     }
 }
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use authz::{
-    Attributes, FieldRequirement, LabelRequirement, Resource, Selector, SelectorError, Target,
-    User, parse_field_selector, parse_label_selector,
+    Attributes, FieldRequirement, LabelRequirement, Namespace, Resource, Selector, SelectorError,
+    Target, User, Verb, parse_field_selector, parse_label_selector,
 };
 use authz_webhook::{ReviewVersion, WebhookLimits, WebhookSettings};
 use serde_json::{Value, json};
@@ -41,19 +41,19 @@ fn full<'a>(user: &'a User) -> Attributes<'a> {
         path: "/foo",
         api_group: "group3",
         api_version: "v7beta3",
-        namespace: "kittensandponies",
+        namespace: Namespace::new("kittensandponies"),
         resource: "pods",
         subresource: "proxy",
         name: "my-pod",
         ..Resource::default()
     };
-    Attributes { user: Some(user), verb: "GET", target: Target::Resource(resource) }
+    Attributes { user: Some(user), verb: Verb::new("GET"), target: Target::Resource(resource) }
 }
 
 #[tokio::test]
 async fn paths() {
     let nobody = User::default();
-    let bare = Attributes { user: Some(&nobody), verb: "", target: Target::Path("") };
+    let bare = Attributes { user: Some(&nobody), verb: Verb::new(""), target: Target::Path("") };
     let empty = json!({"nonResourceAttributes": {}});
     assert_eq!(spec(&bare).await, empty);
     assert_eq!(spec(&Attributes { user: None, ..bare }).await, empty);
@@ -92,7 +92,8 @@ async fn selectors(
         label_selector: label.as_ref(),
         ..Resource::default()
     };
-    let attributes = Attributes { user: None, verb: "list", target: Target::Resource(resource) };
+    let attributes =
+        Attributes { user: None, verb: Verb::LIST, target: Target::Resource(resource) };
     let mut resource = spec(&attributes).await["resourceAttributes"].clone();
     assert_eq!(resource.as_object_mut().unwrap().remove("verb"), Some(json!("list")));
     resource

@@ -1,4 +1,5 @@
 use super::*;
+use crate::namespace::Namespace;
 use crate::rbac_grant::RbacSubject;
 
 #[derive(Debug)]
@@ -7,11 +8,15 @@ struct TwoSubjects;
 impl RbacBindings for TwoSubjects {
     fn grant(&self, grant_idx: usize) -> Option<RbacGrant<'_>> {
         let subjects = [
-            RbacSubject { kind: "User", name: "ana \"a\"", namespace: "unused" },
-            RbacSubject { kind: "ServiceAccount", name: "ci", namespace: "prod" },
+            RbacSubject { kind: "User", name: "ana \"a\"", namespace: Namespace::new("unused") },
+            RbacSubject { kind: "ServiceAccount", name: "ci", namespace: Namespace::new("prod") },
         ];
         Some(RbacGrant {
-            binding_namespace: if grant_idx == 0 { "" } else { "prod" },
+            binding_namespace: if grant_idx == 0 {
+                Namespace::CLUSTER_SCOPE
+            } else {
+                Namespace::new("prod")
+            },
             binding_name: "b",
             role_kind: "ClusterRole",
             role_name: "r",
@@ -89,7 +94,7 @@ fn reasons_are_equal_if_their_texts_are() {
 fn the_grant_is_a_value() {
     let reason = granted(1);
     let grant = reason.rbac_grant().unwrap();
-    assert_eq!((grant.binding_namespace, grant.role_name), ("prod", "r"));
+    assert_eq!((grant.binding_namespace, grant.role_name), (Namespace::new("prod"), "r"));
     assert_eq!((grant.subject.unwrap().name, grant.rule_idx), ("ci", Some(3)));
     assert!(all_variants().iter().filter(|(reason, _)| reason.rbac_grant().is_some()).count() == 2);
 }

@@ -35,10 +35,10 @@ fn describe(method: &str, target: &str) -> String {
     };
     let mut text = format!(
         "{}; {}/{}; {}; {}",
-        dash(attributes.verb),
+        dash(attributes.verb.as_str()),
         dash(r.api_group),
         dash(r.api_version),
-        dash(r.namespace),
+        dash(r.namespace.as_str()),
         dash(r.resource),
     );
     if !r.subresource.is_empty() {
@@ -140,7 +140,7 @@ proptest! {
                     let path_after_resource = path_segments[1..].join("/");
                     prop_assert!(info.path.trim_end_matches('/').ends_with(&path_after_resource));
                 }
-                None => prop_assert_eq!(attributes.verb, "get"),
+                None => prop_assert_eq!(attributes.verb, Verb::GET),
             }
         }
     }

@@ -4,8 +4,8 @@
 use std::str::FromStr;
 
 use authz::{
-    Attributes, Authorizer, Decision, DecisionFuture, DeniedSubjects, EvaluationErrors, Recorder,
-    Rules, Subjects, TraceEvent, User, Verdict,
+    Attributes, Authorizer, Decision, DecisionFuture, DeniedSubjects, EvaluationErrors, Namespace,
+    Recorder, Rules, Subjects, TraceEvent, User, Verdict,
 };
 use authz_webhook::{FailurePolicy, IncludedSelectors, MatchConditions, MatchResult, ReviewSpec};
 
@@ -131,7 +131,7 @@ impl Authorizer for WebhookStandIn {
         Box::pin(std::future::ready(self.decide(attributes, &mut recorder)))
     }
 
-    fn rules_for(&self, _: &User, _: &str) -> Rules {
+    fn rules_for(&self, _: &User, _: Namespace<'_>) -> Rules {
         Rules::unlistable("webhook authorizer does not support user rule resolution")
     }
 
@@ -179,13 +179,13 @@ pub(crate) fn test_stand_in(
 mod tests {
     use super::*;
 
-    use authz::Target;
+    use authz::{Target, Verb};
 
     const ALLOW: AssumedAnswer = AssumedAnswer::Verdict(Verdict::Allow);
 
     fn decide(condition: &str, assumed: Option<AssumedAnswer>, policy: FailurePolicy) -> Decision {
         let stand_in = test_stand_in("w", &[condition], policy == FailurePolicy::Deny, assumed);
-        let attributes = Attributes { user: None, verb: "get", target: Target::Path("/x") };
+        let attributes = Attributes { user: None, verb: Verb::GET, target: Target::Path("/x") };
         stand_in.decide(&attributes, &mut Recorder::disabled())
     }
 

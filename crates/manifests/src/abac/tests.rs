@@ -1,6 +1,6 @@
 //! Loading of policy files: positions of faults, and the grants of loaded policies.
 
-use authz::{Attributes, Recorder, Resource, Target, User, Verdict};
+use authz::{Attributes, Namespace, Recorder, Resource, Target, User, Verb, Verdict};
 use document::{Source, WarningCode};
 use proptest::prelude::*;
 
@@ -34,10 +34,15 @@ fn is_allowed(loaded: &LoadedPolicies, question: &str) -> bool {
         None => Target::Path(what),
         Some((resource, namespace)) => {
             let (api_group, resource) = resource.split_once(':').unwrap_or(("", resource));
-            Target::Resource(Resource { namespace, resource, api_group, ..Resource::default() })
+            Target::Resource(Resource {
+                namespace: Namespace::new(namespace),
+                resource,
+                api_group,
+                ..Resource::default()
+            })
         }
     };
-    let attributes = Attributes { user: Some(&user), verb, target };
+    let attributes = Attributes { user: Some(&user), verb: Verb::new(verb), target };
     let decision = loaded.snapshot.authorize(&attributes, Recorder::disabled());
     assert!(decision.error.is_none());
     match decision.verdict {

@@ -1,5 +1,6 @@
 //! Each validation rule of the four kinds, with an accepted and a refused object.
 
+use authz::Namespace;
 use authz_rbac::{
     BOOTSTRAP_POLICY_JSON, BootstrapPolicy, ExtrasPolicy, Snapshot, reconcile_bootstrap_policy,
     resource_access_reviewer_role,
@@ -327,7 +328,7 @@ fn aggregation_makes_of_the_defaults_what_kubernetes_makes_of_them() {
     assert!(changes.len() >= policy.roles.len() + policy.bindings.len());
     for value in data()["aggregatedClusterRoles"].as_array().unwrap() {
         let name = value["metadata"]["name"].as_str().unwrap();
-        let role = snapshot.role("", name).unwrap();
+        let role = snapshot.role(Namespace::CLUSTER_SCOPE, name).unwrap();
         assert_eq!(encode(&Object::Role(role.as_ref().clone())).unwrap(), *value, "{name}");
     }
     assert!(reconcile_bootstrap_policy(&mut snapshot, &policy, ExtrasPolicy::Keep).is_empty());

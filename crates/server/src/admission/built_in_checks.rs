@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use api_object::{Status, Tree};
-use authz::Resource as Target;
+use authz::{Resource as Target, Verb};
 use store::Expect;
 
 use super::configuration_checks::check_configuration;
@@ -116,7 +116,7 @@ async fn check_certificate_request(
     for name in [signer, &format!("{domain}/*")] {
         let (api_group, resource) = SIGNERS;
         let target = Target { api_group, api_version: "*", resource, name, ..Target::default() };
-        if authorize_target(ctx, verb, &target).await?.is_ok() {
+        if authorize_target(ctx, Verb::new(verb), &target).await?.is_ok() {
             return Ok(());
         }
     }

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use api_object::{GroupResource, Status, Tree};
+use authz::Verb;
 use authz_rbac::{
     CHECK_STEPS_MAX, EscalationRefusal, QUICK_CHECK_STEPS_MAX, Snapshot, bind_check_target,
     escalate_check_target,
@@ -41,10 +42,11 @@ pub(super) async fn check_escalation(
     let object = decode_rbac_object(ctx, new)?;
     let authorized = match &object {
         Object::Role(role) => {
-            authorize_target(ctx, "escalate", &escalate_check_target(role, ctx.name)).await?
+            authorize_target(ctx, Verb::new("escalate"), &escalate_check_target(role, ctx.name))
+                .await?
         }
         Object::Binding(binding) => {
-            authorize_target(ctx, "bind", &bind_check_target(binding)).await?
+            authorize_target(ctx, Verb::new("bind"), &bind_check_target(binding)).await?
         }
     };
     if authorized.is_ok() {

@@ -8,7 +8,7 @@
 use std::collections::HashSet;
 
 use api_object::{GroupVersion, Status, Tree};
-use authz::{Decision, Resource as Target};
+use authz::{Decision, Namespace, Resource as Target, Verb};
 use field_errors::{FieldErrors, FieldPath};
 use serde_json::Value;
 
@@ -49,7 +49,7 @@ pub(super) async fn check_owner_references(
             name: ctx.name,
             ..Target::default()
         };
-        if let Err(decision) = authorize_target(ctx, "delete", &target).await? {
+        if let Err(decision) = authorize_target(ctx, Verb::DELETE, &target).await? {
             let why = "cannot set an ownerRef on a resource you can't delete";
             return Err(owners_forbidden_status(ctx, name, why, &decision));
         }
@@ -84,7 +84,10 @@ async fn check_may_block_owner_deletion(
     let mut is_known = false;
     for resource in resources {
         is_known = true;
-        let namespace = if resource.is_namespaced() { authorized_namespace(ctx) } else { "" };
+        let namespace = match resource.is_namespaced() {
+            true => authorized_namespace(ctx),
+            false => Namespace::CLUSTER_SCOPE,
+        };
         let target = Target {
             api_group: &resource.group,
             api_version: &resource.version,
@@ -94,7 +97,7 @@ async fn check_may_block_owner_deletion(
             name: owner_name,
             ..Target::default()
         };
-        if let Err(decision) = authorize_target(ctx, "update", &target).await? {
+        if let Err(decision) = authorize_target(ctx, Verb::UPDATE, &target).await? {
             let why = "cannot set blockOwnerDeletion if an ownerReference refers to a resource \
                            you can't set finalizers on";
             return Err(owners_forbidden_status(ctx, name, why, &decision));
@@ -113,8 +116,8 @@ async fn check_may_block_owner_deletion(
 }
 
 /// The namespace as authorizers see it: that of a Namespace is its own name.
-fn authorized_namespace<'a>(ctx: &RequestContext<'a>) -> &'a str {
-    ctx.authorized.target().map_or("", |target| &target.namespace)
+fn authorized_namespace<'a>(ctx: &RequestContext<'a>) -> Namespace<'a> {
+    Namespace::from(ctx.authorized.target().map(|target| target.namespace.as_str()))
 }
 
 fn owners_forbidden_status(

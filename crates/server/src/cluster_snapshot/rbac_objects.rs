@@ -1,5 +1,6 @@
 //! Roles and bindings of the snapshot.
 
+use authz::Namespace;
 use bytes::Bytes;
 use serde_json::Value;
 
@@ -29,8 +30,8 @@ pub(super) fn apply_rbac_object(
     match object {
         Some(manifests::rbac::Object::Role(role)) => rbac.put_role(role),
         Some(manifests::rbac::Object::Binding(binding)) => rbac.put_binding(binding),
-        None if is_role => drop(rbac.remove_role(namespace, name)),
-        None => drop(rbac.remove_binding(namespace, name)),
+        None if is_role => drop(rbac.remove_role(Namespace::new(namespace), name)),
+        None => drop(rbac.remove_binding(Namespace::new(namespace), name)),
     }
     result
 }

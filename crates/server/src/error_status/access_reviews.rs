@@ -56,14 +56,14 @@ impl IntoStatus for ForbiddenRequest {
 
 #[cfg(test)]
 mod tests {
-    use authz::{Attributes, Reason, Resource, Target, User};
+    use authz::{Attributes, Reason, Resource, Target, User, Verb};
     use serde_json::{Value, json};
 
     use super::*;
 
     fn forbidden(target: Target<'_>) -> (String, Value) {
         let user = User { name: "ana".to_owned(), ..User::default() };
-        let attributes = Attributes { user: Some(&user), verb: "get", target };
+        let attributes = Attributes { user: Some(&user), verb: Verb::GET, target };
         let status = ForbiddenRequest::new(&attributes, &Reason::default()).into_status();
         assert_eq!((status.code, status.reason.as_ref()), (403, "Forbidden"));
         (status.message.clone(), serde_json::to_value(&status).unwrap()["details"].clone())

@@ -6,7 +6,7 @@ use admission::{
     decide_initializers_on_update, normalize_initializers,
 };
 use api_object::{Status, Tree};
-use authz::{Recorder, Target, Verdict};
+use authz::{Recorder, Target, Verb, Verdict};
 
 use crate::admission::WriteRequest;
 use crate::authorize::current_chain;
@@ -115,14 +115,14 @@ async fn check_may_initialize(
     let target = authz::Resource {
         api_group: &ctx.resource.group,
         api_version: &ctx.resource.version,
-        namespace: ctx.namespace.unwrap_or_default(),
+        namespace: ctx.namespace.into(),
         resource: &ctx.resource.plural,
         name,
         ..authz::Resource::default()
     };
     let attributes = authz::Attributes {
         user: Some(ctx.authorized.user()),
-        verb: "initialize",
+        verb: Verb::new("initialize"),
         target: Target::Resource(target),
     };
     let decision = current_chain(ctx).authorize(&attributes, Recorder::disabled()).await.decision;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use api_object::Status;
+use authz::Namespace;
 use authz_rbac::Role;
 use tokio::sync::mpsc;
 
@@ -46,7 +47,7 @@ async fn store_role_rules(server: &ServerState, name: &str) -> Result<(), StoreR
         Err(status) => return Err(StoreRoleRulesError::Request(status)),
     };
     let cluster = server.snapshot_cache.snapshot();
-    let Some(role) = cluster.rbac.role("", name) else { return Ok(()) };
+    let Some(role) = cluster.rbac.role(Namespace::CLUSTER_SCOPE, name) else { return Ok(()) };
     let rules = role.rules.iter().map(manifests::rbac::encode_rule).collect::<Result<Vec<_>, _>>();
     tree.insert("rules".to_owned(), rules.map_err(StoreRoleRulesError::Encode)?.into());
     match server.loopback_update(role_ref, tree).await {

@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 
-use ::authz::{Attributes, Resource, Target, User};
+use ::authz::{Attributes, Namespace, Resource, Target, User, Verb};
 use serde_json::{Value, json};
 
 use crate::authz::random::Random;
@@ -47,7 +47,7 @@ impl GeneratedRequest {
             RequestTarget::Path(path) => Target::Path(path),
             RequestTarget::Resource { namespace, api_group, resource, subresource, name } => {
                 Target::Resource(Resource {
-                    namespace,
+                    namespace: Namespace::new(namespace),
                     api_group,
                     resource,
                     subresource,
@@ -56,7 +56,7 @@ impl GeneratedRequest {
                 })
             }
         };
-        Attributes { user, verb: &self.verb, target }
+        Attributes { user, verb: Verb::new(&self.verb), target }
     }
 
     fn to_json(&self) -> Value {
@@ -147,13 +147,13 @@ pub(crate) fn preload(attributes: &Attributes<'_>) {
     let target = match &attributes.target {
         Target::Path(path) => sum(path),
         Target::Resource(own) => {
-            [own.namespace, own.api_group, own.resource, own.subresource, own.name]
+            [own.namespace.as_str(), own.api_group, own.resource, own.subresource, own.name]
                 .iter()
                 .map(|text| sum(text))
                 .sum()
         }
     };
-    black_box(user + target + sum(attributes.verb));
+    black_box(user + target + sum(attributes.verb.as_str()));
 }
 
 /// Users with these names, each in `n_groups` groups: the group of every user, and others by random numbers.

@@ -1,6 +1,6 @@
 //! Generates requests, and the answer of the service to each.
 
-use authz::{Attributes, Resource, Target, User, Verdict};
+use authz::{Attributes, Namespace, Resource, Target, User, Verb, Verdict};
 use serde_json::{Value, json};
 
 /// The match condition of all webhooks, which is true for every request.
@@ -42,10 +42,10 @@ impl ReviewRequest {
     pub(crate) fn attributes(&self) -> Attributes<'_> {
         Attributes {
             user: Some(&self.user),
-            verb: self.verb,
+            verb: Verb::new(self.verb),
             target: Target::Resource(Resource {
                 api_version: "v1",
-                namespace: &self.namespace,
+                namespace: Namespace::new(&self.namespace),
                 resource: "pods",
                 name: &self.name,
                 ..Resource::default()

@@ -1,6 +1,6 @@
 //! `abac`: a policy file is loaded, requests are decided and rules are listed.
 
-use authz::{Recorder, Rules};
+use authz::{Namespace, Recorder, Rules};
 use document::Source;
 use manifests::abac::{LoadError, LoadOptions, LoadedPolicies, load};
 use serde_json::{Value, json};
@@ -103,7 +103,7 @@ fn list_rules(loaded: &LoadedPolicies, asked: &Value) -> Result<Value, UnusableV
         parse_user(&asked["user"])?.ok_or_else(|| UnusableVector::new("`rules` has no user"))?;
     let namespace = asked["namespace"].as_str().unwrap_or_default();
     let Rules { resource_rules, non_resource_rules, is_incomplete, error } =
-        loaded.snapshot.rules_for(&user, namespace);
+        loaded.snapshot.rules_for(&user, Namespace::new(namespace));
     let resource_rules = resource_rules.iter().map(|rule| {
         json!({
             "verbs": rule.verbs,

@@ -83,7 +83,7 @@ impl Authorizer for RecordingAuthorizer {
     ) -> authz::DecisionFuture<'a> {
         let decision = self.snapshot.authorize(attributes, recorder);
         let mut check = json!({
-            "verb": attributes.verb,
+            "verb": attributes.verb.as_str(),
             "requestorExtra": attributes.user.map(|user| &user.extra),
             "decision": decision.verdict.name(),
         });
@@ -95,7 +95,7 @@ impl Authorizer for RecordingAuthorizer {
                     ("version", resource.api_version),
                     ("resource", resource.resource),
                     ("subresource", resource.subresource),
-                    ("namespace", resource.namespace),
+                    ("namespace", resource.namespace.as_str()),
                     ("name", resource.name),
                 ] {
                     check[member] = value.into();

@@ -4,7 +4,7 @@
 //! reason that the vector lists as acceptable counts as the recorded one, and lists in the order of the visit
 //! are sorted before they are compared.
 
-use authz::{Recorder, Rules};
+use authz::{Namespace, Recorder, Rules};
 use authz_rbac::{ExtrasPolicy, Snapshot, reconcile_bootstrap_policy};
 use manifests::rbac::{Object, bootstrap_policy, decode, encode_subject};
 use serde_json::{Value, json};
@@ -112,7 +112,7 @@ fn list_rules(snapshot: &Snapshot, review: &Value) -> Result<Value, UnusableVect
     let user = parse_user(&review["user"])?.unwrap_or_default();
     let namespace = review["namespace"].as_str().unwrap_or_default();
     let Rules { resource_rules, non_resource_rules, is_incomplete, error } =
-        snapshot.rules_for(&user, namespace);
+        snapshot.rules_for(&user, Namespace::new(namespace));
     let resource_rules: Vec<Value> = resource_rules
         .into_iter()
         .map(|rule| {

@@ -2,8 +2,8 @@
 
 use crate::vectors::UnusableVector;
 use authz::{
-    Attributes, FieldRequirement, LabelRequirement, Resource, Selector, Target, User,
-    parse_field_selector, parse_label_selector,
+    Attributes, FieldRequirement, LabelRequirement, Namespace, Resource, Selector, Target, User,
+    Verb, parse_field_selector, parse_label_selector,
 };
 use serde_json::Value;
 
@@ -43,7 +43,7 @@ impl<'v> RecordedAttributes<'v> {
                 path,
                 api_group: text(resource, "group"),
                 api_version: text(resource, "version"),
-                namespace: text(resource, "namespace"),
+                namespace: Namespace::new(text(resource, "namespace")),
                 resource: text(resource, "resource"),
                 subresource: text(resource, "subresource"),
                 name: text(resource, "name"),
@@ -52,7 +52,11 @@ impl<'v> RecordedAttributes<'v> {
             }),
             None => Target::Path(path),
         };
-        Attributes { user: self.user.as_ref(), verb: text(self.attributes, "verb"), target }
+        Attributes {
+            user: self.user.as_ref(),
+            verb: Verb::new(text(self.attributes, "verb")),
+            target,
+        }
     }
 }
 
@@ -107,7 +111,7 @@ mod tests {
         let recorded = RecordedAttributes::read(&value).unwrap();
         let attributes = recorded.attributes();
         let resource = attributes.resource().unwrap();
-        assert_eq!((attributes.verb, attributes.path(), resource.name), ("list", "/p", "x"));
+        assert_eq!((attributes.verb, attributes.path(), resource.name), (Verb::LIST, "/p", "x"));
         assert_eq!(resource.field_requirements()[0].to_string(), "a=b");
         assert!(resource.label_selector.unwrap().error.is_some());
         assert_eq!(attributes.user.unwrap().extra["k"], ["v"]);

@@ -44,7 +44,7 @@ fn request_info(info: &RequestInfo) -> Value {
         "apiPrefix": info.api_prefix,
         "apiGroup": resource.api_group,
         "apiVersion": resource.api_version,
-        "namespace": resource.namespace,
+        "namespace": resource.namespace.as_str(),
         "resource": resource.resource,
         "subresource": resource.subresource,
         "name": resource.name,
@@ -59,9 +59,9 @@ pub(super) fn attributes(attributes: &Attributes<'_>) -> Value {
     let fields = resource.field_requirements().iter().map(field_requirement);
     let labels = resource.label_requirements().iter().map(label_requirement);
     json!({
-        "verb": attributes.verb,
+        "verb": attributes.verb.as_str(),
         "readOnly": attributes.is_read_only(),
-        "namespace": resource.namespace,
+        "namespace": resource.namespace.as_str(),
         "apiGroup": resource.api_group,
         "apiVersion": resource.api_version,
         "resource": resource.resource,

@@ -6,7 +6,7 @@ use admission::{
     decide_initializers_on_create, decide_initializers_on_update, runnable_initializers,
 };
 use api_object::Status;
-use authz::{Attributes, Recorder, Resource, Target, Verdict};
+use authz::{Attributes, Namespace, Recorder, Resource, Target, Verb, Verdict};
 use server::IntoStatus;
 
 use super::admission_write::AdmissionWrite;
@@ -109,12 +109,12 @@ fn wait_if_permitted<'a>(
     let attributes = write.attributes();
     let asked = Attributes {
         user: attributes.user,
-        verb: "initialize",
+        verb: Verb::new("initialize"),
         target: Target::Resource(Resource {
             path: "",
             api_group: attributes.resource.group,
             api_version: attributes.resource.version,
-            namespace: attributes.namespace,
+            namespace: Namespace::new(attributes.namespace),
             resource: attributes.resource.resource,
             subresource: "",
             name: attributes.name,

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use authz::Namespace;
 use authz_rbac::Binding;
 use document::{Warning, WarningCode};
 
@@ -29,7 +30,7 @@ pub fn lint_role_references(objects: &[ManifestObject], bootstrap: bool) -> Vec<
         Object::Rbac(rbac::Object::Binding(_)) | Object::Node(_) => None,
     });
     for role in found.chain(&defaults) {
-        let names = roles.names_by_namespace.entry(&role.metadata.namespace).or_default();
+        let names = roles.names_by_namespace.entry(role.namespace()).or_default();
         names.insert(&role.metadata.name);
     }
     let mut hints = BTreeMap::new();
@@ -71,57 +72,60 @@ pub fn lint_role_references(objects: &[ManifestObject], bootstrap: bool) -> Vec<
 fn missing_role_message(binding: &Binding) -> String {
     let (namespace, name) = referenced_role(binding);
     let kind = &binding.role_ref.kind;
-    match namespace {
-        "" => format!("there is no {kind} `{name}`, so the binding grants nothing"),
-        namespace => format!(
+    match namespace.name() {
+        None => format!("there is no {kind} `{name}`, so the binding grants nothing"),
+        Some(namespace) => format!(
             "there is no {kind} `{name}` in namespace `{namespace}`, so the binding grants nothing"
         ),
     }
 }
 
 /// Namespace and name of the role that a binding grants.
-fn referenced_role(binding: &Binding) -> (&str, &str) {
-    let namespace = if binding.role_ref.kind == "Role" { binding.namespace() } else { "" };
+fn referenced_role(binding: &Binding) -> (Namespace<'_>, &str) {
+    let is_role = binding.role_ref.kind == "Role";
+    let namespace = if is_role { binding.namespace() } else { Namespace::CLUSTER_SCOPE };
     (namespace, &binding.role_ref.name)
 }
 
 /// The names of all roles.
 #[derive(Default)]
 struct KnownRoles<'r> {
-    /// Role names by namespace. The namespace of cluster roles is empty.
-    names_by_namespace: BTreeMap<&'r str, BTreeSet<&'r str>>,
+    /// Role names by namespace. Cluster roles have the cluster scope.
+    names_by_namespace: BTreeMap<Namespace<'r>, BTreeSet<&'r str>>,
 }
 
 impl KnownRoles<'_> {
-    fn contains_role(&self, namespace: &str, name: &str) -> bool {
-        self.names_by_namespace.get(namespace).is_some_and(|names| names.contains(name))
+    fn contains_role(&self, namespace: Namespace<'_>, name: &str) -> bool {
+        self.names_by_namespace.get(&namespace).is_some_and(|names| names.contains(name))
     }
 
     /// Suggests the role that was probably intended.
     fn suggest_role(&self, binding: &Binding) -> Option<String> {
         let (namespace, name) = referenced_role(binding);
         let own = binding.namespace();
-        if namespace.is_empty() && !own.is_empty() && self.contains_role(own, name) {
+        if namespace.is_cluster_scope() && !own.is_cluster_scope() && self.contains_role(own, name)
+        {
             return Some("there is a Role of this name: write `kind: Role`".to_owned());
         }
-        if !namespace.is_empty() && self.contains_role("", name) {
+        if !namespace.is_cluster_scope() && self.contains_role(Namespace::CLUSTER_SCOPE, name) {
             return Some(
                 "there is a ClusterRole of this name: write `kind: ClusterRole`".to_owned(),
             );
         }
-        if !namespace.is_empty()
+        if !namespace.is_cluster_scope()
             && let Some((other, _)) =
                 self.names_by_namespace.iter().find(|(_, names)| names.contains(name))
         {
             return Some(format!(
-                "there is one in namespace `{other}`, but a binding grants roles of its own only"
+                "there is one in namespace `{}`, but a binding grants roles of its own only",
+                other.as_str()
             ));
         }
         // The comparison is quadratic in the length, so names of a very different length are
         // excluded first.
         let near = |other: &&&str| other.len().abs_diff(name.len()) <= other.len().div_ceil(4);
         let candidates =
-            self.names_by_namespace.get(namespace).into_iter().flatten().filter(near).copied();
+            self.names_by_namespace.get(&namespace).into_iter().flatten().filter(near).copied();
         let nearest = field_errors::nearest_word(name, candidates)?;
         Some(format!("did you mean `{nearest}`?"))
     }

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use ::authz::User;
+use ::authz::{Namespace, User};
 use authz_rbac::{
     Binding, ExtrasPolicy, GROUP, Metadata, PolicyRule, Role, RoleRef, Snapshot, Subject,
     reconcile_bootstrap_policy,
@@ -107,7 +107,7 @@ impl Cluster {
         let mut bindings: Vec<Binding> =
             (0..counts.n_bindings).map(|number| counts.binding(random, number)).collect();
         // Few bindings name the roles of Kubernetes' components.
-        for binding in bindings.iter_mut().filter(|own| own.namespace().is_empty()) {
+        for binding in bindings.iter_mut().filter(|own| own.namespace().is_cluster_scope()) {
             if let (true, Some(name)) = (random.percent(10), random.pick(&others)) {
                 binding.role_ref.name.clone_from(name);
             }
@@ -167,15 +167,18 @@ impl<'a> RequestGenerator<'a> {
         let binding = random.pick(self.held.get(*holder)?)?;
         let namespace = match binding.role_ref.kind.as_str() {
             "Role" => binding.namespace(),
-            _ => "",
+            _ => Namespace::CLUSTER_SCOPE,
         };
-        let role = self.roles.get(&(namespace, binding.role_ref.name.as_str()))?;
+        let role = self.roles.get(&(namespace.as_str(), binding.role_ref.name.as_str()))?;
         let rule = random.pick(&role.rules)?;
         let verb = concrete(random, &rule.verbs, &VERBS)?;
         if !rule.non_resource_urls.is_empty() {
             let url = random.pick(&rule.non_resource_urls)?;
             let path = vocabulary::covered_path(random, url);
-            return binding.namespace().is_empty().then_some((verb, RequestTarget::Path(path)));
+            return binding
+                .namespace()
+                .is_cluster_scope()
+                .then_some((verb, RequestTarget::Path(path)));
         }
         let (any_group, any_resource) = vocabulary::any_resource(random);
         let api_group = concrete(random, &rule.api_groups, &[&any_group])?;
@@ -186,9 +189,9 @@ impl<'a> RequestGenerator<'a> {
             Some(name) => name.clone(),
             None => vocabulary::object_name(random, &verb),
         };
-        let namespace = match binding.namespace() {
-            "" => self.counts.namespace(random),
-            own => own.to_owned(),
+        let namespace = match binding.namespace().name() {
+            None => self.counts.namespace(random),
+            Some(own) => own.to_owned(),
         };
         let (resource, subresource) = (resource.to_owned(), subresource.to_owned());
         Some((verb, RequestTarget::Resource { namespace, api_group, resource, subresource, name }))
@@ -302,7 +305,7 @@ mod tests {
         let is_cluster = |role: &&Role| role.metadata.namespace.is_empty();
         assert_eq!(cluster.roles.iter().filter(is_cluster).count(), CLUSTER_ROLES);
         assert_eq!(cluster.roles.len(), CLUSTER_ROLES + 20);
-        let local = cluster.bindings.iter().filter(|own| !own.namespace().is_empty());
+        let local = cluster.bindings.iter().filter(|own| !own.namespace().is_cluster_scope());
         assert_eq!((cluster.bindings.len(), local.count()), (1000, 500));
         let snapshot = cluster.clone().snapshot();
         for binding in &cluster.bindings {
