@@ -55,7 +55,7 @@ pub enum EscalationRefusal {
     TooManyCombinations(u64),
     /// The check takes more steps than the caller allows. The API answers that the object is invalid.
     #[error(
-        "to compare the role with all that the user holds_all takes too many steps; split the role into \
+        "to compare the role with all that the user holds takes too many steps; split the role into \
          several, or have it written by a user who may escalate or bind"
     )]
     TooManySteps,

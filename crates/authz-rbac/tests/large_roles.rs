@@ -155,6 +155,9 @@ fn a2_a_check_ends_however_much_the_user_holds() {
         snapshot.check_role_write(&user("eve"), &wanted, None, CHECK_STEPS_MAX)
     });
     assert_eq!(outcome, Err(EscalationRefusal::TooManySteps));
+    let text = "to compare the role with all that the user holds takes too many steps; split the role into several, or \
+                have it written by a user who may escalate or bind";
+    assert_eq!(EscalationRefusal::TooManySteps.to_string(), text);
 }
 
 #[test]
