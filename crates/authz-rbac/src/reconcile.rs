@@ -8,7 +8,7 @@ use crate::policy::{AggregationRule, Binding, LabelSelector, Metadata, Role, Sub
 /// The annotation that, set to `false`, excludes an object from reconciliation.
 pub const AUTOUPDATE_ANNOTATION: &str = "rbac.authorization.kubernetes.io/autoupdate";
 
-/// What reconciliation does with permissions and subjects of an object that are not expected.
+/// The treatment of unexpected permissions and subjects of an object during reconciliation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExtrasPolicy {
     /// Extra ones stay; missing ones are added.

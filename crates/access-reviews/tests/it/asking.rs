@@ -23,7 +23,7 @@ pub(crate) struct Post<'p> {
     pub(crate) user: Option<&'p User>,
 }
 
-/// Who is at fault that a review has no answer.
+/// The party at fault if a review has no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
     /// The body is malformed, or posted by nobody or to the wrong place.
