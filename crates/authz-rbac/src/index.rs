@@ -125,8 +125,9 @@ impl SubjectIndex {
         user: &'u User,
         mut visit: impl FnMut(Principal<'u>, &'s [HeldBinding]),
     ) {
-        // Both maps are read before the first visit, so that their cache misses overlap.
-        let mut held_by_user = self.users.get(&self.hash_name(&user.name));
+        if let Some(held) = self.users.get(&self.hash_name(&user.name)) {
+            visit(Principal::User(&user.name), held);
+        }
         for groups in user.groups.chunks(GROUPS_BATCH) {
             let mut hashes = [0; GROUPS_BATCH];
             for (hash, group) in hashes.iter_mut().zip(groups) {
@@ -135,20 +136,13 @@ impl SubjectIndex {
             let hashes = hashes.get(..groups.len()).unwrap_or_default();
             let held_by_groups = self.groups.get_batch::<_, _, GROUPS_BATCH>(hashes);
             // Reads the ends of all lists first, so that the cache misses overlap.
-            let lists = held_by_groups.iter().flatten().chain(&held_by_user);
-            let ends = lists.flat_map(|held| [held.first(), held.last()]);
+            let ends = held_by_groups.iter().flatten().flat_map(|held| [held.first(), held.last()]);
             black_box(ends.flatten().fold(0, |all, held| all ^ held.role.0));
-            if let Some(held) = held_by_user.take() {
-                visit(Principal::User(&user.name), held);
-            }
             for (group, held) in groups.iter().zip(held_by_groups) {
                 if let Some(held) = held {
                     visit(Principal::Group(group), held);
                 }
             }
-        }
-        if let Some(held) = held_by_user {
-            visit(Principal::User(&user.name), held);
         }
     }
 
