@@ -23,6 +23,7 @@ const fn row(from: &'static str, to: &'static [&'static str]) -> Row {
 /// The allowed arrows, innermost crate first.
 pub(super) const TABLE: &[Row] = &[
     row("concurrency-limit", &[]),
+    row("flow-control", &[]),
     row("go-compat", &[]),
     row("field-errors", &["go-compat"]),
     row("persistent", &[]),
