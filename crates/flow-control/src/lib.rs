@@ -11,6 +11,7 @@
 
 #![deny(clippy::indexing_slicing)]
 
+pub mod bootstrap;
 mod classify;
 mod flow_controller;
 mod flow_schema;
