@@ -17,6 +17,7 @@ use audit::Auditor;
 use authn::{Authenticator, Impersonator, TokenIssuer};
 use authz_chain::AuthorizerSlot;
 use concurrency_limit::ConcurrencyLimit;
+use flow_control::FlowController;
 use https_client::AddressPolicy;
 use https_server::{DrainPlan, DrainResult, InFlightLimiter, Limits, Listener, Shutdown};
 use ring::rand::SystemRandom;
@@ -77,6 +78,8 @@ pub struct ServerOptions {
     pub mutating_requests_max: usize,
     /// The maximum number of other requests in flight; 0 disables the limit.
     pub read_only_requests_max: usize,
+    /// The seats of all priority levels together.
+    pub seats_max: u32,
     /// The maximum number of open watches; one user has at most half of them. Watches of members of
     /// `system:masters` are not counted.
     pub watches_max: usize,
@@ -254,6 +257,7 @@ impl Server {
                 options.mutating_requests_max,
                 options.read_only_requests_max,
             ),
+            flow_controller: Arc::new(new_flow_controller(options.seats_max)),
             escalation_checks: Arc::new(ConcurrencyLimit::new(ESCALATION_CHECKS_MAX)),
             watch_limit: Arc::new(ConcurrencyLimit::new(match options.watches_max {
                 0 => usize::MAX,
@@ -338,4 +342,14 @@ impl Server {
             drained
         })
     }
+}
+
+/// A flow controller with the default flow schemas and priority levels, until those of the store are known.
+fn new_flow_controller(seats_max: u32) -> FlowController {
+    let controller = FlowController::new(seats_max);
+    let levels = flow_control::bootstrap::mandatory_levels().into_iter().chain(flow_control::bootstrap::suggested_levels());
+    let levels: Vec<_> = levels.map(|own| own.level).collect();
+    let schemas = flow_control::bootstrap::mandatory_schemas().into_iter().chain(flow_control::bootstrap::suggested_schemas());
+    controller.configure(schemas.map(Arc::new).collect(), &levels);
+    controller
 }

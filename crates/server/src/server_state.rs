@@ -8,6 +8,7 @@ use audit::Auditor;
 use authn::{Authenticator, Impersonator, TokenIssuer};
 use authz::User;
 use concurrency_limit::ConcurrencyLimit;
+use flow_control::FlowController;
 use ring::rand::{SecureRandom, SystemRandom};
 use store::Store;
 
@@ -102,6 +103,8 @@ pub(crate) struct ServerState {
     /// Returns the JSON document of `/portcullis/authorization/status`.
     pub(crate) authorization_status: Arc<dyn Fn() -> serde_json::Value + Send + Sync>,
     pub(crate) in_flight: InFlightLimiter,
+    /// Classifies requests and hands out their seats.
+    pub(crate) flow_controller: Arc<FlowController>,
     /// Limits concurrent checks for privilege escalation that take long.
     pub(crate) escalation_checks: Arc<ConcurrencyLimit>,
     /// Limits the watches of users who are not in `system:masters`.

@@ -210,6 +210,7 @@ pub(crate) fn options(pki: &PkiFiles, address: SocketAddr) -> ServerOptions {
         auditor: None,
         mutating_requests_max: 200,
         read_only_requests_max: 400,
+        seats_max: 600,
         watches_max: 10_000,
         connection_limits: Limits::default(),
         log: Log { format: LogFormat::Text, level: LogLevel::Warn },
