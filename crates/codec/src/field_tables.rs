@@ -50,11 +50,7 @@ static V1: &[KindRow] = &[
     (AUTHORIZATION, "SelfSubjectRulesReview", &reviews::SELF_SUBJECT_RULES_REVIEW),
     (AUTHORIZATION, "SubjectAccessReview", &reviews::SUBJECT_ACCESS_REVIEW),
     (FLOW_CONTROL, "FlowSchema", &flow_control::FLOW_SCHEMA),
-    (
-        FLOW_CONTROL,
-        "PriorityLevelConfiguration",
-        &flow_control::PRIORITY_LEVEL_CONFIGURATION,
-    ),
+    (FLOW_CONTROL, "PriorityLevelConfiguration", &flow_control::PRIORITY_LEVEL_CONFIGURATION),
     (RBAC, "ClusterRole", &rbac::CLUSTER_ROLE),
     (RBAC, "ClusterRoleBinding", &rbac::BINDING),
     (RBAC, "Role", &rbac::ROLE),

@@ -1,5 +1,6 @@
 //! The two kinds of `flowcontrol.apiserver.k8s.io/v1`: defaults, validation, decoding and encoding.
 
+mod auto_update;
 mod bad_value;
 mod decode;
 mod defaults;
@@ -10,6 +11,9 @@ mod validate_flow_schema;
 mod validate_priority_level;
 mod wire;
 
+pub use auto_update::{
+    DefaultObjectClass, is_auto_updated, set_auto_update_annotation, update_default_object,
+};
 pub use decode::{DecodeError, decode_flow_schema, decode_priority_level};
 pub use defaults::set_defaults;
 pub use encode::{encode_flow_schema, encode_priority_level};

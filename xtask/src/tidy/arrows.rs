@@ -177,6 +177,7 @@ pub(super) const TABLE: &[Row] = &[
             "authz-rbac",
             "concurrency-limit",
             "field-errors",
+            "flow-control",
             "go-compat",
             "api-object",
             "object-patch",

@@ -18,9 +18,7 @@ pub(super) fn prepare_update(kind: Kind, tree: &mut Tree) {
 pub(super) fn validate(kind: Kind, tree: &Tree, errors: &mut FieldErrors) {
     errors.append(match kind {
         Kind::FlowSchema => manifests::flow_control::validate_flow_schema(tree),
-        Kind::PriorityLevelConfiguration => {
-            manifests::flow_control::validate_priority_level(tree)
-        }
+        Kind::PriorityLevelConfiguration => manifests::flow_control::validate_priority_level(tree),
     });
 }
 

@@ -6,8 +6,12 @@ pub(crate) static FLOW_SCHEMA: Schema = Schema::new(
     "io.k8s.api.flowcontrol.v1.FlowSchema",
     "Assigns requests to a priority level, and divides them into flows.",
     &[
-        Field::new("spec", FieldType::Object(&FLOW_SCHEMA_SPEC), "Which requests, and which level.")
-            .required(),
+        Field::new(
+            "spec",
+            FieldType::Object(&FLOW_SCHEMA_SPEC),
+            "Which requests, and which level.",
+        )
+        .required(),
         Field::new(
             "status",
             FieldType::Object(&FLOW_SCHEMA_STATUS),

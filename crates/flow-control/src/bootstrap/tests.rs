@@ -82,8 +82,9 @@ fn every_schema_has_a_level_and_every_level_is_used() {
     for own in &levels {
         let is_used = schemas.iter().any(|schema| schema.priority_level == own.level.name);
         assert!(is_used, "{}", own.level.name);
-        if let PriorityLevelKind::Limited { limit_response: LimitResponse::Queue(options), .. } =
-            own.level.kind
+        if let PriorityLevelKind::Limited {
+            limit_response: LimitResponse::Queue(options), ..
+        } = own.level.kind
         {
             assert!(required_entropy_bits(options.queues, options.hand_size) <= 60);
         }

@@ -318,9 +318,12 @@ fn any_subject() -> impl Strategy<Value = Subject> {
     prop_oneof![
         ".{1,8}".prop_map(Subject::User),
         ".{1,8}".prop_map(Subject::Group),
-        ("[a-z]{1,4}", "[a-z.*]{1}|[a-z]{2,6}").prop_filter_map("a valid name", |(namespace, name)| {
-            (name != ".").then_some(Subject::ServiceAccount { namespace, name })
-        }),
+        ("[a-z]{1,4}", "[a-z.*]{1}|[a-z]{2,6}").prop_filter_map(
+            "a valid name",
+            |(namespace, name)| {
+                (name != ".").then_some(Subject::ServiceAccount { namespace, name })
+            }
+        ),
     ]
 }
 
@@ -386,11 +389,36 @@ fn any_level() -> impl Strategy<Value = BootstrapLevel> {
 /// Any JSON whose members have the names of the two kinds.
 fn any_json() -> impl Strategy<Value = Value> {
     let names = vec![
-        "spec", "status", "metadata", "name", "type", "kind", "rules", "limited", "exempt",
-        "limitResponse", "queuing", "queues", "handSize", "queueLengthLimit", "subjects", "user",
-        "group", "serviceAccount", "resourceRules", "nonResourceRules", "verbs", "apiGroups",
-        "resources", "namespaces", "nonResourceURLs", "matchingPrecedence", "conditions",
-        "distinguisherMethod", "priorityLevelConfiguration", "annotations",
+        "spec",
+        "status",
+        "metadata",
+        "name",
+        "type",
+        "kind",
+        "rules",
+        "limited",
+        "exempt",
+        "limitResponse",
+        "queuing",
+        "queues",
+        "handSize",
+        "queueLengthLimit",
+        "subjects",
+        "user",
+        "group",
+        "serviceAccount",
+        "resourceRules",
+        "nonResourceRules",
+        "verbs",
+        "apiGroups",
+        "resources",
+        "namespaces",
+        "nonResourceURLs",
+        "matchingPrecedence",
+        "conditions",
+        "distinguisherMethod",
+        "priorityLevelConfiguration",
+        "annotations",
     ];
     let words = vec!["", "*", "exempt", "catch-all", "Limited", "Exempt", "Queue", "User", "/a*"];
     let leaf = prop_oneof![

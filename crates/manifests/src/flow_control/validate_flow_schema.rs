@@ -14,17 +14,8 @@ const MATCHING_PRECEDENCE_MAX: i32 = 10_000;
 
 const DISTINGUISHER_METHODS: &[&str] = &["ByNamespace", "ByUser"];
 const SUBJECT_KINDS: &[&str] = &["Group", "ServiceAccount", "User"];
-const VERBS: &[&str] = &[
-    "create",
-    "delete",
-    "deletecollection",
-    "get",
-    "list",
-    "patch",
-    "proxy",
-    "update",
-    "watch",
-];
+const VERBS: &[&str] =
+    &["create", "delete", "deletecollection", "get", "list", "patch", "proxy", "update", "watch"];
 
 /// Stands in a list for every value.
 const WILDCARD: &str = "*";

@@ -126,8 +126,7 @@ fn validate_limited(limited: &wire::Limited, at: &FieldPath<'_>, errors: &mut Fi
     validate_lendable_percent(limited.lendable_percent, at, errors);
     if let Some(percent) = limited.borrowing_limit_percent.filter(|percent| *percent < 0) {
         let detail = "if specified, must be a non-negative integer";
-        errors
-            .push(at.child("borrowingLimitPercent").invalid(bad_value::number(percent), detail));
+        errors.push(at.child("borrowingLimitPercent").invalid(bad_value::number(percent), detail));
     }
 }
 
