@@ -5,13 +5,15 @@ mod tests;
 
 use std::hash::RandomState;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use crate::classify::{Classification, FlowSchemas};
+use crate::classify::{Classification, FlowSchemas, SchemaInForce};
 use crate::flow_schema::FlowSchema;
+use crate::flow_statistics::{FlowStatistics, FlowUsage};
 use crate::level_queues::{Arrival, Dispatched, HeldSeats, LevelQueues, WaiterId};
 use crate::priority_level::{LimitResponse, PriorityLevel, PriorityLevelKind};
 use crate::request_digest::RequestDigest;
@@ -44,22 +46,39 @@ pub(crate) struct Level {
 struct LevelState {
     uid: Arc<str>,
     is_exempt: bool,
-    queues: LevelQueues<oneshot::Sender<Seat>>,
+    queues: LevelQueues<WaitingRequest>,
+}
+
+/// A request that waits for a seat.
+#[derive(Debug)]
+struct WaitingRequest {
+    sender: oneshot::Sender<Seat>,
+    holder: SeatHolder,
+}
+
+/// The request that a seat belongs to, for the statistics of its schema.
+#[derive(Debug, Clone)]
+struct SeatHolder {
+    schema: Arc<SchemaInForce>,
+    is_watch: bool,
+    /// How long the request held a seat before it was suspended.
+    served_before: Duration,
 }
 
 /// The right of one request to run. Dropping it lets the next request run.
 #[derive(Debug)]
 #[must_use = "a seat that is dropped at once limits nothing"]
 pub struct Seat {
-    level: Arc<Level>,
+    holder: SeatHolder,
     held: HeldSeats,
     begun: Instant,
+    is_suspended: bool,
 }
 
 /// A request that has given its seat back for a while, such as while it waits for an admission webhook.
 #[derive(Debug)]
 pub struct SuspendedSeat {
-    level: Arc<Level>,
+    holder: SeatHolder,
     seats: u32,
 }
 
@@ -78,6 +97,9 @@ pub enum Rejection {
 }
 
 impl Rejection {
+    /// All reasons.
+    pub const ALL: [Self; 3] = [Self::ConcurrencyLimit, Self::QueueFull, Self::TimeOut];
+
     /// The value of the label `reason` in Kubernetes' metrics.
     pub fn metric_label(self) -> &'static str {
         match self {
@@ -106,8 +128,7 @@ pub struct LevelUsage {
 impl FlowController {
     /// Makes a controller without schemas and levels.
     pub fn new(seats_max: u32) -> Self {
-        let configuration =
-            Configuration { schemas: FlowSchemas::new(Vec::new(), &[]), levels: Vec::new() };
+        let configuration = Configuration { schemas: FlowSchemas::empty(), levels: Vec::new() };
         Self {
             seats_max,
             configuration: ArcSwap::from_pointee(configuration),
@@ -133,7 +154,7 @@ impl FlowController {
                 }
             })
             .collect();
-        let schemas = FlowSchemas::new(schemas, &levels);
+        let schemas = FlowSchemas::new(schemas, &levels, &old.schemas);
         self.configuration.store(Arc::new(Configuration { schemas, levels }));
     }
 
@@ -141,6 +162,11 @@ impl FlowController {
     /// every request.
     pub fn classify(&self, request: &RequestDigest<'_>) -> Option<Classification> {
         self.configuration.load().schemas.classify(request, &self.hasher)
+    }
+
+    /// What happened to the requests of each schema. Schemas that no longer exist are not in it.
+    pub fn flow_usage(&self) -> Vec<FlowUsage> {
+        self.configuration.load().schemas.usage()
     }
 
     /// How busy each level is.
@@ -152,54 +178,118 @@ impl FlowController {
 impl Classification {
     /// Waits until the request may run, at most until `deadline`. Dropping the future gives up the place in the queue.
     pub async fn acquire(&self, seats: u32, deadline: Instant) -> Result<Seat, Rejection> {
-        let level = &self.level;
+        let statistics = &self.schema.statistics;
+        let level = &self.schema.level;
+        let holder = || SeatHolder {
+            schema: Arc::clone(&self.schema),
+            is_watch: self.is_watch,
+            served_before: Duration::ZERO,
+        };
         let mut receiver = None;
         let arrival = {
             let queues = &mut level.lock().queues;
             let seats = seats.clamp(1, queues.seats_max().max(1));
-            queues.arrive(self.flow_hash, seats, || new_sender(&mut receiver))
+            queues.arrive(self.flow_hash, seats, || new_waiting_request(holder(), &mut receiver))
         };
-        match arrival {
-            Arrival::Execute(held) => Ok(level.seat(held)),
-            Arrival::NoSeat => Err(Rejection::ConcurrencyLimit),
-            Arrival::QueueFull => Err(Rejection::QueueFull),
-            Arrival::Wait(id) => {
-                let seat = tokio::time::timeout_at(deadline, level.wait(id, receiver)).await;
-                seat.ok().flatten().ok_or(Rejection::TimeOut)
+        let rejection = match arrival {
+            Arrival::Execute(held) => {
+                statistics.record_dispatch(Duration::ZERO);
+                return Ok(Seat::new(holder(), held));
             }
-        }
+            Arrival::NoSeat => Rejection::ConcurrencyLimit,
+            Arrival::QueueFull => Rejection::QueueFull,
+            Arrival::Wait(id) => {
+                let begun = Instant::now();
+                let waiting = WaitingCount::new(statistics);
+                let seat = tokio::time::timeout_at(deadline, level.wait(id, receiver)).await;
+                drop(waiting);
+                match seat.ok().flatten() {
+                    Some(seat) => {
+                        statistics.record_dispatch(begun.elapsed());
+                        return Ok(seat);
+                    }
+                    None => {
+                        statistics.record_rejection(Rejection::TimeOut, begun.elapsed());
+                        return Err(Rejection::TimeOut);
+                    }
+                }
+            }
+        };
+        statistics.record_rejection(rejection, Duration::ZERO);
+        Err(rejection)
     }
 }
 
-fn new_sender(receiver: &mut Option<oneshot::Receiver<Seat>>) -> oneshot::Sender<Seat> {
+fn new_waiting_request(
+    holder: SeatHolder,
+    receiver: &mut Option<oneshot::Receiver<Seat>>,
+) -> WaitingRequest {
     let (sender, own) = oneshot::channel();
     *receiver = Some(own);
-    sender
+    WaitingRequest { sender, holder }
+}
+
+/// Counts a request as waiting until it is dropped.
+struct WaitingCount<'a>(&'a FlowStatistics);
+
+impl<'a> WaitingCount<'a> {
+    fn new(statistics: &'a FlowStatistics) -> Self {
+        statistics.n_waiting.add(1);
+        Self(statistics)
+    }
+}
+
+impl Drop for WaitingCount<'_> {
+    fn drop(&mut self) {
+        self.0.n_waiting.subtract(1);
+    }
 }
 
 impl Seat {
+    fn new(holder: SeatHolder, held: HeldSeats) -> Self {
+        let statistics = &holder.schema.statistics;
+        statistics.n_executing.add(1);
+        statistics.seats_in_use.add(held.seats as usize);
+        Self { holder, held, begun: Instant::now(), is_suspended: false }
+    }
+
     /// Gives the seat back, to take it again later.
-    pub fn suspend(self) -> SuspendedSeat {
-        SuspendedSeat { level: Arc::clone(&self.level), seats: self.held.seats }
+    pub fn suspend(mut self) -> SuspendedSeat {
+        self.is_suspended = true;
+        let mut holder = self.holder.clone();
+        holder.served_before += self.begun.elapsed();
+        SuspendedSeat { holder, seats: self.held.seats }
     }
 }
 
 impl Drop for Seat {
     fn drop(&mut self) {
-        let dispatched = self.level.lock().queues.finish(self.held, self.begun.elapsed());
-        self.level.wake(dispatched);
+        let service = self.begun.elapsed();
+        let statistics = &self.holder.schema.statistics;
+        statistics.n_executing.subtract(1);
+        statistics.seats_in_use.subtract(self.held.seats as usize);
+        if !self.is_suspended {
+            let service_of_all = self.holder.served_before + service;
+            statistics.record_execution(self.holder.is_watch, service_of_all);
+        }
+        let level = &self.holder.schema.level;
+        let dispatched = level.lock().queues.finish(self.held, service);
+        wake(dispatched);
     }
 }
 
 impl SuspendedSeat {
     /// Waits for the seat. It is never refused, because the request may have had effects already.
     pub async fn resume(self) -> Seat {
-        let level = &self.level;
+        let level = &self.holder.schema.level;
         loop {
             let mut receiver = None;
-            let arrival = level.lock().queues.resume(self.seats, || new_sender(&mut receiver));
+            let arrival = level
+                .lock()
+                .queues
+                .resume(self.seats, || new_waiting_request(self.holder.clone(), &mut receiver));
             match arrival {
-                Ok(held) => return level.seat(held),
+                Ok(held) => return Seat::new(self.holder.clone(), held),
                 Err(id) => {
                     if let Some(seat) = level.wait(id, receiver).await {
                         return seat;
@@ -207,6 +297,14 @@ impl SuspendedSeat {
                 }
             }
         }
+    }
+}
+
+/// Hands seats to waiting requests. A seat for a request that has just given up is dropped, which frees it again. The lock
+/// of the level is not held, because dropping a seat takes it.
+fn wake(dispatched: Dispatched<WaitingRequest>) {
+    for (WaitingRequest { sender, holder }, held) in dispatched {
+        drop(sender.send(Seat::new(holder, held)));
     }
 }
 
@@ -222,11 +320,12 @@ impl Level {
         &self.name
     }
 
-    pub(crate) fn uid(&self) -> Arc<str> {
-        Arc::clone(&self.lock().uid)
+    pub(crate) fn uid_and_exemption(&self) -> (Arc<str>, bool) {
+        let state = self.lock();
+        (Arc::clone(&state.uid), state.is_exempt)
     }
 
-    fn configure(self: &Arc<Self>, level: &PriorityLevel, seats: u32) {
+    fn configure(&self, level: &PriorityLevel, seats: u32) {
         let dispatched = {
             let mut state = self.lock();
             if *state.uid != *level.uid {
@@ -236,36 +335,20 @@ impl Level {
             state.is_exempt = is_exempt;
             state.queues.configure(seats, limit_response)
         };
-        self.wake(dispatched);
+        wake(dispatched);
     }
 
     fn lock(&self) -> MutexGuard<'_, LevelState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn seat(self: &Arc<Self>, held: HeldSeats) -> Seat {
-        Seat { level: Arc::clone(self), held, begun: Instant::now() }
-    }
-
     /// Waits until somebody hands over a seat. Dropping the future gives up the place in the queue.
-    async fn wait(
-        self: &Arc<Self>,
-        id: WaiterId,
-        receiver: Option<oneshot::Receiver<Seat>>,
-    ) -> Option<Seat> {
+    async fn wait(&self, id: WaiterId, receiver: Option<oneshot::Receiver<Seat>>) -> Option<Seat> {
         let place = QueuePlace { level: self, id };
         let seat = receiver?.await.ok();
         // A seat was handed over, so the place in the queue is gone already.
         std::mem::forget(place);
         seat
-    }
-
-    /// Hands seats to waiting requests. A seat for a request that has just given up is dropped, which frees it again. The
-    /// lock is not held, because dropping a seat takes it.
-    fn wake(self: &Arc<Self>, dispatched: Dispatched<oneshot::Sender<Seat>>) {
-        for (sender, held) in dispatched {
-            drop(sender.send(self.seat(held)));
-        }
     }
 
     fn usage(&self) -> LevelUsage {
@@ -291,13 +374,13 @@ fn limits(kind: PriorityLevelKind, seats: u32) -> (bool, u32, LimitResponse) {
 
 /// A place in a queue, which is given up when this is dropped.
 struct QueuePlace<'a> {
-    level: &'a Arc<Level>,
+    level: &'a Level,
     id: WaiterId,
 }
 
 impl Drop for QueuePlace<'_> {
     fn drop(&mut self) {
         let dispatched = self.level.lock().queues.cancel(self.id);
-        self.level.wake(dispatched);
+        wake(dispatched);
     }
 }

@@ -15,6 +15,7 @@ pub mod bootstrap;
 mod classify;
 mod flow_controller;
 mod flow_schema;
+mod flow_statistics;
 mod level_queues;
 mod priority_level;
 mod request_digest;
@@ -26,6 +27,7 @@ pub use flow_controller::{FlowController, LevelUsage, Rejection, Seat, Suspended
 pub use flow_schema::{
     FlowDistinguisher, FlowSchema, NonResourceRule, PolicyRules, ResourceRule, Subject,
 };
+pub use flow_statistics::{DurationHistogram, FlowUsage};
 pub use priority_level::{LimitResponse, PriorityLevel, PriorityLevelKind, QueuingOptions};
 pub use request_digest::{RequestDigest, RequestTarget};
 pub use shuffle_shard::{HASH_BITS_MAX, required_entropy_bits};

@@ -19,7 +19,7 @@ use authz_chain::AuthorizerSlot;
 use concurrency_limit::ConcurrencyLimit;
 use flow_control::FlowController;
 use https_client::AddressPolicy;
-use https_server::{DrainPlan, DrainResult, InFlightLimiter, Limits, Listener, Shutdown};
+use https_server::{DrainPlan, DrainResult, Limits, Listener, Shutdown};
 use ring::rand::SystemRandom;
 use store::{ReadError, Store};
 use tokio::task::JoinSet;
@@ -42,6 +42,7 @@ use crate::loopback::loopback_user;
 use crate::loops;
 use crate::metrics::Metrics;
 use crate::request;
+use crate::request_limits::RequestLimits;
 use crate::server_state::{ApiSettings, ESCALATION_CHECKS_MAX, ServerState};
 use crate::service_directory::ServiceDirectory;
 use crate::snapshot_cache::SnapshotCache;
@@ -74,10 +75,8 @@ pub struct ServerOptions {
     pub ca_files: CaFiles,
     /// Writes audit events; `None` disables auditing.
     pub auditor: Option<Auditor>,
-    /// The maximum number of mutating requests in flight; 0 disables the limit.
-    pub mutating_requests_max: usize,
-    /// The maximum number of other requests in flight; 0 disables the limit.
-    pub read_only_requests_max: usize,
+    /// The limits of requests.
+    pub request_limits: RequestLimits,
     /// The maximum number of open watches; one user has at most half of them. Watches of members of
     /// `system:masters` are not counted.
     pub watches_max: usize,
@@ -225,6 +224,8 @@ impl Server {
         .await?;
         let address = listener.address();
         options.service_directory.set_server_address(address);
+        let request_limits = options.request_limits;
+        let flow_controller = Arc::new(new_flow_controller(request_limits.seats_max));
         let (initialization_tracker, jobs) = InitializationTracker::new();
         let mut server = ServerState {
             store,
@@ -232,7 +233,7 @@ impl Server {
             prefix: options.prefix,
             snapshot_cache,
             api_settings: options.api_settings,
-            metrics: Metrics::new(options.metrics_registry)?,
+            metrics: Metrics::new(options.metrics_registry, &flow_controller)?,
             log: options.log,
             rng: SystemRandom::new(),
             audit_id_generator: AuditIdGenerator::new([0; 16]),
@@ -255,10 +256,16 @@ impl Server {
             initialization_tracker,
             clock: options.admission.clock,
             authorization_status: options.authorization_status,
-            in_flight: InFlightLimiter::new(
-                options.mutating_requests_max,
-                options.read_only_requests_max,
-            ),
+            flow_controller: Arc::clone(&flow_controller),
+            body_bytes: Arc::new(ConcurrencyLimit::with_user_limit(
+                request_limits.body_bytes_max,
+                request_limits.body_bytes_per_user_max,
+            )),
+            webhook_waits: Arc::new(ConcurrencyLimit::with_user_limit(
+                request_limits.webhook_waits_max,
+                request_limits.webhook_waits_per_user_max,
+            )),
+            request_limits,
             escalation_checks: Arc::new(ConcurrencyLimit::new(ESCALATION_CHECKS_MAX)),
             watch_limit: Arc::new(ConcurrencyLimit::new(match options.watches_max {
                 0 => usize::MAX,
@@ -344,4 +351,18 @@ impl Server {
             drained
         })
     }
+}
+
+/// A flow controller with the default flow schemas and priority levels, until those of the store are known.
+fn new_flow_controller(seats_max: u32) -> FlowController {
+    let controller = FlowController::new(seats_max);
+    let levels = flow_control::bootstrap::mandatory_levels()
+        .into_iter()
+        .chain(flow_control::bootstrap::suggested_levels());
+    let levels: Vec<_> = levels.map(|own| own.level).collect();
+    let schemas = flow_control::bootstrap::mandatory_schemas()
+        .into_iter()
+        .chain(flow_control::bootstrap::suggested_schemas());
+    controller.configure(schemas.map(Arc::new).collect(), &levels);
+    controller
 }

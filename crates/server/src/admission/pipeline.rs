@@ -102,7 +102,8 @@ async fn call_mutating_hooks(
     let begun = Clock::now();
     let hook_session = hook_session.get_or_insert_with(|| new_hook_session(ctx));
     let request = inputs.new_hook_request(&name, None, old_object.as_ref());
-    let result = call_hooks_in_rounds(ctx, namespace_uid, &request, hook_session, tree).await;
+    let calls = call_hooks_in_rounds(ctx, namespace_uid, &request, hook_session, tree);
+    let result = ctx.wait_for_hooks(calls).await?;
     let metrics = &ctx.server.admission_metrics;
     let (took, is_refused) = (begun.elapsed(), result.is_err());
     let plugin = Phase::Mutating.plugin_name();
@@ -178,7 +179,8 @@ async fn call_validating_hooks(
     inputs.load_namespace(Phase::Validating, name, object, old_object).await?;
     let begun = Clock::now();
     let hook_session = hook_session.get_or_insert_with(|| new_hook_session(ctx));
-    let result = hook_session.validate(&inputs.new_hook_request(name, object, old_object)).await;
+    let request = inputs.new_hook_request(name, object, old_object);
+    let result = ctx.wait_for_hooks(hook_session.validate(&request)).await?;
     let metrics = &ctx.server.admission_metrics;
     let (took, is_refused) = (begun.elapsed(), result.is_err());
     let plugin = Phase::Validating.plugin_name();
