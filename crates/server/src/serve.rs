@@ -210,11 +210,15 @@ impl Server {
         let empty =
             ClusterSnapshot::empty(options.authorizer_slots, options.node_policy, hooks.clone())?;
         let authenticator = Authenticator::new(options.authentication)?;
+        let n_seats = options.mutating_requests_max.saturating_add(options.read_only_requests_max);
+        let flow_controller =
+            Arc::new(FlowController::new(u32::try_from(n_seats).unwrap_or(u32::MAX)));
         let (snapshot_cache, stale_roles) = SnapshotCache::start(
             Arc::clone(&store),
             &options.prefix,
             empty.clone(),
             Arc::clone(&options.service_directory),
+            flow_controller,
             options.log,
         )
         .await?;
@@ -291,6 +295,7 @@ impl Server {
         server.readiness.is_bootstrapped.store(true, Ordering::Release);
         loop_tasks.spawn(boxed(loops::delete_terminating_namespaces(Arc::clone(&server))));
         loop_tasks.spawn(boxed(loops::reconcile_definitions(Arc::clone(&server))));
+        loop_tasks.spawn(boxed(loops::maintain_flow_control(Arc::clone(&server))));
         if server.api_settings.service_ip_range.is_some() {
             loop_tasks.spawn(boxed(loops::repair_cluster_ips_periodically(Arc::clone(&server))));
         }

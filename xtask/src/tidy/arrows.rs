@@ -66,6 +66,7 @@ pub(super) const TABLE: &[Row] = &[
             "authz-rbac",
             "document",
             "field-errors",
+            "flow-control",
             "go-compat",
         ],
     ),

@@ -33,6 +33,7 @@ mod data_fixture;
 mod every_row;
 mod failure_causes;
 mod first_minute;
+mod flow_control_objects;
 mod grants;
 mod hooks;
 mod identity;
