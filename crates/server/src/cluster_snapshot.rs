@@ -16,7 +16,9 @@ use authz_chain::{AuthorizerSlot, Chain, ConfigurationError};
 use field_errors::FieldErrors;
 use store::{Change, Event, Item, Revision};
 
-pub(crate) use self::flow_control_objects::{FlowControlObjects, StoredFlowSchema};
+pub(crate) use self::flow_control_objects::FlowControlObjects;
+#[cfg(test)]
+pub(crate) use self::flow_control_objects::StoredPriorityLevel;
 pub use self::namespace::{Namespace, NamespacePhase};
 use self::snapshot_update::KeyChange;
 pub(crate) use self::tracked_keys::{TRACKED_PATHS, is_tracked, service_directory_path};

@@ -210,22 +210,19 @@ impl Server {
         let empty =
             ClusterSnapshot::empty(options.authorizer_slots, options.node_policy, hooks.clone())?;
         let authenticator = Authenticator::new(options.authentication)?;
-        let n_seats = options.mutating_requests_max.saturating_add(options.read_only_requests_max);
-        let flow_controller =
-            Arc::new(FlowController::new(u32::try_from(n_seats).unwrap_or(u32::MAX)));
+        let request_limits = options.request_limits;
+        let flow_controller = Arc::new(FlowController::new(request_limits.seats_max));
         let (snapshot_cache, stale_roles) = SnapshotCache::start(
             Arc::clone(&store),
             &options.prefix,
             empty.clone(),
             Arc::clone(&options.service_directory),
-            flow_controller,
+            Arc::clone(&flow_controller),
             options.log,
         )
         .await?;
         let address = listener.address();
         options.service_directory.set_server_address(address);
-        let request_limits = options.request_limits;
-        let flow_controller = Arc::new(new_flow_controller(request_limits.seats_max));
         let (initialization_tracker, jobs) = InitializationTracker::new();
         let mut server = ServerState {
             store,
@@ -351,18 +348,4 @@ impl Server {
             drained
         })
     }
-}
-
-/// A flow controller with the default flow schemas and priority levels, until those of the store are known.
-fn new_flow_controller(seats_max: u32) -> FlowController {
-    let controller = FlowController::new(seats_max);
-    let levels = flow_control::bootstrap::mandatory_levels()
-        .into_iter()
-        .chain(flow_control::bootstrap::suggested_levels());
-    let levels: Vec<_> = levels.map(|own| own.level).collect();
-    let schemas = flow_control::bootstrap::mandatory_schemas()
-        .into_iter()
-        .chain(flow_control::bootstrap::suggested_schemas());
-    controller.configure(schemas.map(Arc::new).collect(), &levels);
-    controller
 }

@@ -478,3 +478,67 @@ proptest! {
         }
     }
 }
+
+/// An annotation, a generation and whether the spec was changed, and what the server then writes: whether the spec comes
+/// back, and the annotation.
+#[test]
+fn default_objects_are_updated_as_their_annotation_says() {
+    use DefaultObjectClass::{Mandatory, Suggested};
+    let default = encode_priority_level(&suggested_levels()[0]).unwrap();
+    #[rustfmt::skip]
+    let cases = [
+        (Suggested, Some("true"), 1, false, None),
+        (Suggested, Some("true"), 2, true, Some((true, "true"))),
+        (Suggested, Some("T"), 2, true, Some((true, "T"))),
+        (Suggested, Some("false"), 2, true, None),
+        (Suggested, Some("0"), 1, true, None),
+        (Suggested, None, 1, false, Some((false, "true"))),
+        (Suggested, None, 1, true, Some((true, "true"))),
+        (Suggested, None, 2, false, Some((false, "false"))),
+        (Suggested, None, 2, true, Some((false, "false"))),
+        (Suggested, Some("maybe"), 2, true, Some((false, "false"))),
+        (Mandatory, Some("true"), 1, false, None),
+        (Mandatory, Some("false"), 2, true, Some((true, "true"))),
+        (Mandatory, Some("false"), 2, false, Some((false, "true"))),
+        (Mandatory, None, 2, true, Some((true, "true"))),
+    ];
+    for (class, annotation, generation, is_changed, want) in cases {
+        let mut stored = Value::Object(default.clone());
+        stored["metadata"]["generation"] = generation.into();
+        if let Some(annotation) = annotation {
+            stored["metadata"]["annotations"] = json!({AUTO_UPDATE_ANNOTATION: annotation});
+        }
+        if is_changed {
+            stored["spec"]["limited"]["nominalConcurrencyShares"] = 7.into();
+        }
+        let Value::Object(stored) = stored else { panic!("not an object") };
+        let kind = Kind::PriorityLevelConfiguration;
+        let updated = update_default_object(kind, class, &default, &stored);
+        let case = (class, annotation, generation, is_changed);
+        let Some((restores, annotation)) = want else {
+            assert_eq!(updated, None, "{case:?}");
+            continue;
+        };
+        let updated = updated.unwrap_or_else(|| panic!("{case:?}"));
+        assert_eq!(updated["spec"] == default["spec"], restores || !is_changed, "{case:?}");
+        let written = &updated["metadata"]["annotations"][AUTO_UPDATE_ANNOTATION];
+        assert_eq!(written, annotation, "{case:?}");
+        assert_eq!(update_default_object(kind, class, &default, &updated), None, "{case:?}");
+    }
+}
+
+#[test]
+fn administrators_choose_the_shares_of_the_exempt_level() {
+    let kind = Kind::PriorityLevelConfiguration;
+    let mut default = encode_priority_level(&mandatory_levels()[0]).unwrap();
+    set_auto_update_annotation(&mut default, true);
+    let mut stored = Value::Object(default.clone());
+    stored["spec"]["exempt"]["nominalConcurrencyShares"] = 9.into();
+    let update = |stored: &Value| {
+        let stored = stored.as_object().unwrap();
+        update_default_object(kind, DefaultObjectClass::Mandatory, &default, stored)
+    };
+    assert_eq!(update(&stored), None);
+    stored["spec"]["exempt"] = Value::Null;
+    assert_eq!(update(&stored), Some(default.clone()));
+}

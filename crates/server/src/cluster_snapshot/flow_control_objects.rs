@@ -39,14 +39,20 @@ pub(crate) struct StoredPriorityLevel {
 
 impl FlowControlObjects {
     /// Makes these objects take effect. A mandatory object that is missing takes effect as if it existed, so that every
-    /// request has a level.
+    /// request has a level. As long as nothing is stored, all default objects do.
     pub(crate) fn configure(&self, controller: &FlowController) {
+        let (mut default_schemas, mut default_levels) =
+            (bootstrap::mandatory_schemas(), bootstrap::mandatory_levels());
+        if self.schemas.is_empty() && self.levels.is_empty() {
+            default_schemas.extend(bootstrap::suggested_schemas());
+            default_levels.extend(bootstrap::suggested_levels());
+        }
         let stored = self.schemas.values().map(|stored| Arc::clone(&stored.schema));
-        let missing = bootstrap::mandatory_schemas().into_iter();
+        let missing = default_schemas.into_iter();
         let missing = missing.filter(|schema| !self.schemas.contains_key(&schema.name));
         let schemas = stored.chain(missing.map(Arc::new)).collect();
         let stored = self.levels.values().map(|stored| stored.level.clone());
-        let missing = bootstrap::mandatory_levels().into_iter().map(|mandatory| mandatory.level);
+        let missing = default_levels.into_iter().map(|default| default.level);
         let missing = missing.filter(|level| !self.levels.contains_key(&level.name));
         let levels: Vec<PriorityLevel> = stored.chain(missing).collect();
         controller.configure(schemas, &levels);

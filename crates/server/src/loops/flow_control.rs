@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use crate::bootstrap::{default_object_changes, flow_control_object_ref};
-use crate::cluster_snapshot::{FlowControlObjects, StoredFlowSchema};
+use crate::cluster_snapshot::FlowControlObjects;
 use crate::server_state::ServerState;
 
 /// The interval at which missing and stale default objects are written, as in Kubernetes. Two versions of the server
@@ -72,11 +72,10 @@ pub(crate) async fn write_dangling_conditions(
 ) {
     let mut writes = JoinSet::new();
     for (name, stored) in &objects.schemas {
-        if with_dangling_condition(&stored.tree, level_exists(stored, objects)).is_some() {
-            let (server, objects) = (Arc::clone(server), Arc::clone(objects));
-            let name = name.clone();
+        if with_dangling_condition(&stored.tree, objects).is_some() {
+            let (server, name) = (Arc::clone(server), name.clone());
             writes.spawn(async move {
-                if let Err(status) = write_dangling_condition(&server, &objects, &name).await {
+                if let Err(status) = write_dangling_condition(&server, &name).await {
                     let fields: &[(&str, &dyn std::fmt::Display)] =
                         &[("name", &name), ("why", &status.message)];
                     server.log.warn("the status of a flow schema can not be written", fields);
@@ -87,21 +86,21 @@ pub(crate) async fn write_dangling_conditions(
     while writes.join_next().await.is_some() {}
 }
 
-async fn write_dangling_condition(
-    server: &ServerState,
-    objects: &FlowControlObjects,
-    name: &str,
-) -> Result<(), Status> {
-    let Some(stored) = objects.schemas.get(name) else { return Ok(()) };
+/// Writes the condition of one schema. The snapshot must be as new as the schema that was read: another server may have
+/// written the condition because of a level that an older snapshot does not have.
+async fn write_dangling_condition(server: &ServerState, name: &str) -> Result<(), Status> {
     let object_ref = flow_control_object_ref(Kind::FlowSchema, name);
     let current = match server.loopback_get(object_ref).await {
-        Ok(current) => current.into_tree(),
+        Ok(current) => current,
         Err(status) if status.is_from_this_server() && status.code == 404 => return Ok(()),
         Err(status) => return Err(status),
     };
-    let Some(updated) = with_dangling_condition(&current, level_exists(stored, objects)) else {
-        return Ok(());
-    };
+    if let Some(revision) = current.revision {
+        server.snapshot_cache.wait_for_revision(revision).await;
+    }
+    let cluster = server.snapshot_cache.snapshot();
+    let updated = with_dangling_condition(&current.into_tree(), &cluster.flow_control);
+    let Some(updated) = updated else { return Ok(()) };
     match server.loopback_update(object_ref.with_subresource("status"), updated).await {
         // Another server wrote the same condition, or the schema has changed and is looked at again.
         Err(status) if status.is_from_this_server() && matches!(status.code, 404 | 409) => Ok(()),
@@ -109,19 +108,16 @@ async fn write_dangling_condition(
     }
 }
 
-fn level_exists(stored: &StoredFlowSchema, objects: &FlowControlObjects) -> bool {
-    objects.levels.contains_key(&stored.schema.priority_level)
-}
-
 /// The schema with the right condition; `None` if it has it already. The texts are those of Kubernetes.
-fn with_dangling_condition(tree: &Tree, level_exists: bool) -> Option<Tree> {
+fn with_dangling_condition(tree: &Tree, objects: &FlowControlObjects) -> Option<Tree> {
     let level = tree.get("spec").and_then(|spec| spec.get("priorityLevelConfiguration"));
     let level = level.and_then(|level| level.get("name")).and_then(Value::as_str);
-    let level = go_compat::quote(level.unwrap_or_default());
-    let (status, reason, outcome) = match level_exists {
+    let level = level.unwrap_or_default();
+    let (status, reason, outcome) = match objects.levels.contains_key(level) {
         true => ("False", "Found", "and it exists"),
         false => ("True", "NotFound", "but there is no such object"),
     };
+    let level = go_compat::quote(level);
     let message = format!(
         "This FlowSchema references the PriorityLevelConfiguration object named {level} {outcome}"
     );
@@ -154,6 +150,18 @@ fn with_dangling_condition(tree: &Tree, level_exists: bool) -> Option<Tree> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cluster_snapshot::StoredPriorityLevel;
+
+    /// The objects with the level of the schema below, or without it.
+    fn objects(exists: bool) -> FlowControlObjects {
+        let mut objects = FlowControlObjects::default();
+        if exists {
+            let level = flow_control::bootstrap::mandatory_levels().remove(0).level;
+            let stored = StoredPriorityLevel { level, tree: Arc::default() };
+            objects.levels.insert("low".to_owned(), stored);
+        }
+        objects
+    }
 
     fn schema(conditions: Value) -> Tree {
         let value = json!({
@@ -185,19 +193,20 @@ mod tests {
             ),
         ] {
             for before in [json!([other]), json!([other, {"type": DANGLING, "status": "?"}])] {
-                let written = with_dangling_condition(&schema(before), exists).expect("a change");
+                let written = with_dangling_condition(&schema(before), &objects(exists));
+                let written = written.expect("a change");
                 let conditions = written["status"]["conditions"].as_array().expect("a list");
                 assert_eq!(conditions.len(), 2);
                 assert_eq!(conditions[0], other);
                 assert_eq!(conditions[1]["status"], status);
                 assert_eq!(conditions[1]["reason"], reason);
                 assert_eq!(conditions[1]["message"], message);
-                assert_eq!(with_dangling_condition(&written, exists), None);
-                assert!(with_dangling_condition(&written, !exists).is_some());
+                assert_eq!(with_dangling_condition(&written, &objects(exists)), None);
+                assert!(with_dangling_condition(&written, &objects(!exists)).is_some());
             }
         }
         for before in [json!(null), json!([])] {
-            assert!(with_dangling_condition(&schema(before), true).is_some());
+            assert!(with_dangling_condition(&schema(before), &objects(true)).is_some());
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Flow schemas and priority levels as objects of the API: their operations, the default ones, and their conditions.
 
+use etcd_testing::Member;
 use http::Method;
 use serde_json::{Value, json};
 use store::{At, Expect, Key, Put, Store};
@@ -8,6 +9,7 @@ use crate::admission_hooks::warnings;
 use crate::client::Client;
 use crate::cluster::Cluster;
 use crate::polling::pause;
+use crate::three_servers::Station;
 
 const GROUP: &str = "/apis/flowcontrol.apiserver.k8s.io/v1";
 const SCHEMAS: &str = "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas";
@@ -479,4 +481,89 @@ async fn tables_have_the_columns_of_kubernetes() {
         row[age] = Value::Null;
         assert_eq!(row, cells, "{path}");
     }
+}
+
+/// The UIDs of the schema and of the level by which a request was classified.
+async fn classified(client: &Client) -> (String, String) {
+    let answer = client.get("/version").await;
+    let header = |name: &str| {
+        let value =
+            answer.headers.get(name).unwrap_or_else(|| panic!("no {name}: {}", answer.text()));
+        value.to_str().expect("text").to_owned()
+    };
+    (header("x-kubernetes-pf-flowschema-uid"), header("x-kubernetes-pf-prioritylevel-uid"))
+}
+
+async fn uid(client: &Client, path: &str) -> String {
+    let object = client.get(path).await.expect(200);
+    object["metadata"]["uid"].as_str().expect("a uid").to_owned()
+}
+
+/// The e2e spec "should ensure that requests can be classified by adding FlowSchema and PriorityLevelConfiguration": a
+/// new schema classifies the next request, and a deleted one no further request.
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_are_classified_by_added_objects_without_a_restart() {
+    let cluster = Cluster::start().await;
+    let (admin, alice, bob) = (cluster.admin(), cluster.alice(), cluster.bob());
+    let default = (
+        uid(&admin, &format!("{SCHEMAS}/global-default")).await,
+        uid(&admin, &format!("{LEVELS}/global-default")).await,
+    );
+    let exempt = (
+        uid(&admin, &format!("{SCHEMAS}/exempt")).await,
+        uid(&admin, &format!("{LEVELS}/exempt")).await,
+    );
+    assert_eq!(classified(&admin).await, exempt);
+    assert_eq!(classified(&alice).await, default);
+    let mut own = schema("own", "own");
+    own["spec"]["rules"][0]["subjects"] = json!([{"kind": "User", "user": {"name": "alice"}}]);
+    let own = admin.post(SCHEMAS, &own).await.expect(201);
+    assert_eq!(classified(&alice).await, default, "a schema without a level matches nothing");
+    let level = admin.post(LEVELS, &level("own", 3)).await.expect(201);
+    let want = (&own["metadata"]["uid"], &level["metadata"]["uid"]);
+    let (schema_uid, level_uid) = classified(&alice).await;
+    assert_eq!((&json!(schema_uid), &json!(level_uid)), want);
+    assert_eq!(classified(&bob).await, default);
+    // The order of schemas follows a change of their precedence.
+    let last = json!({"spec": {"matchingPrecedence": 9950}});
+    admin.patch(&format!("{SCHEMAS}/own"), MERGE, &last).await.expect(200);
+    assert_eq!(classified(&alice).await, default);
+    let first = json!({"spec": {"matchingPrecedence": 3}});
+    admin.patch(&format!("{SCHEMAS}/own"), MERGE, &first).await.expect(200);
+    assert_eq!(classified(&alice).await.0, schema_uid);
+    admin.delete(&format!("{SCHEMAS}/own")).await.expect(200);
+    assert_eq!(classified(&alice).await, default);
+}
+
+/// Several servers on one store agree: each object is written once, whichever server writes it.
+#[tokio::test(flavor = "multi_thread")]
+async fn servers_on_one_store_do_not_write_in_turn() {
+    let members = [Member::alone()];
+    members.iter().for_each(Member::wait_until_healthy);
+    let first = Station::start(&members, |_| {}).await;
+    let before = first.admin().get(SCHEMAS).await.expect(200);
+    let second = Station::start(&members, |_| {}).await;
+    assert_eq!(second.admin().get(SCHEMAS).await.expect(200)["items"], before["items"]);
+    first.admin().post(SCHEMAS, &schema("own", "own")).await.expect(201);
+    dangling(&second.admin(), "own", "True").await;
+    second.admin().post(LEVELS, &level("own", 3)).await.expect(201);
+    dangling(&first.admin(), "own", "False").await;
+    // Of the two servers, one wrote each condition. The other one found it written, also if its snapshot was older.
+    let mut changes = Vec::new();
+    let revision = before["metadata"]["resourceVersion"].as_str().expect("a revision");
+    let path = format!("{SCHEMAS}?watch=1&resourceVersion={revision}");
+    let mut events = first.admin().watch(&path).await;
+    first.admin().delete(&format!("{SCHEMAS}/own")).await.expect(200);
+    loop {
+        let event = events.next().await.expect("an event");
+        if event["object"]["metadata"]["name"] == "own" {
+            changes.push(event["type"].as_str().expect("a type").to_owned());
+            if event["type"] == "DELETED" {
+                break;
+            }
+        }
+    }
+    assert_eq!(changes, ["ADDED", "MODIFIED", "MODIFIED", "DELETED"]);
+    first.stop().await;
+    second.stop().await;
 }
