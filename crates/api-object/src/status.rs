@@ -267,6 +267,12 @@ impl Status {
         Self::new(504, "Timeout", message, None)
     }
 
+    /// The client did not send its request in time.
+    #[must_use]
+    pub fn request_timeout(why: &str) -> Self {
+        Self::new(408, "Timeout", format!("Timeout: {why}"), None)
+    }
+
     /// The client names a resourceVersion that this server has not reached yet.
     #[must_use]
     pub fn too_large_resource_version(requested: u64, current: u64) -> Self {

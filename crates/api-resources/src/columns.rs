@@ -4,6 +4,7 @@ mod admission;
 mod core;
 mod custom;
 mod event;
+mod flow_control;
 mod network;
 mod node;
 mod pod;
@@ -67,6 +68,7 @@ pub fn table_cells(resource: &Resource, tree: &Tree, now: Timestamp) -> Vec<Valu
 
 fn built_in_table(rules: KindRules) -> &'static BuiltInTable {
     use ::admission::ConfigurationKind;
+    use manifests::flow_control::Kind as FlowControlKind;
     use manifests::rbac::Kind;
 
     match rules {
@@ -83,6 +85,10 @@ fn built_in_table(rules: KindRules) -> &'static BuiltInTable {
         KindRules::EndpointSlice => &network::ENDPOINT_SLICE,
         KindRules::Endpoints => &network::ENDPOINTS,
         KindRules::Event => &event::EVENT,
+        KindRules::FlowControl(FlowControlKind::FlowSchema) => &flow_control::FLOW_SCHEMA,
+        KindRules::FlowControl(FlowControlKind::PriorityLevelConfiguration) => {
+            &flow_control::PRIORITY_LEVEL_CONFIGURATION
+        }
         KindRules::Lease => &core::LEASE,
         KindRules::MutatingAdmissionPolicy => &admission::MUTATING_POLICY,
         KindRules::Namespace => &core::NAMESPACE,

@@ -6,7 +6,7 @@
 use api_object::Tree;
 use field_errors::{FieldErrors, FieldPath};
 
-use crate::json_members::member_entries;
+use crate::json_members::{member_entries, value_at};
 use crate::kind::is_content_changed;
 use crate::registry::Registry;
 use crate::resource::{Origin, Resource};
@@ -198,6 +198,13 @@ const TABLE: &[EnforcementRow] = &[
     ("resource.k8s.io", "ResourceClaim", StoredForControllers, NOTHING_MORE),
     ("resource.k8s.io", "ResourceClaimTemplate", StoredForControllers, NOTHING_MORE),
     ("resource.k8s.io", "ResourceSlice", StoredForControllers, "the Node authorizer reads it"),
+    ("flowcontrol.apiserver.k8s.io", "FlowSchema", Enforced, NOTHING_MORE),
+    (
+        "flowcontrol.apiserver.k8s.io",
+        "PriorityLevelConfiguration",
+        Enforced,
+        "except that levels lend each other no seats",
+    ),
 ];
 
 /// The program that acts on the objects of a built-in resource; `None` for custom resources.
@@ -263,6 +270,9 @@ pub fn find_unenforced(
         let warning = format!("{UNENFORCED_PREFIX}the {POD_SECURITY} labels of a namespace: {why}");
         return Some(UnenforcedObject { warning, errors });
     }
+    if resource.group == manifests::flow_control::GROUP {
+        return find_seat_lending(new, old);
+    }
     if *enforcement != NotEnforced {
         return None;
     }
@@ -270,6 +280,40 @@ pub fn find_unenforced(
     if old.is_none_or(|old| is_content_changed(resource, new, old)) {
         errors.push(FieldPath::root("spec").forbidden(&warning));
     }
+    Some(UnenforcedObject { warning, errors })
+}
+
+/// The fields of a priority level by which it lends or borrows seats.
+const SEAT_LENDING: [[&str; 2]; 4] = [
+    ["limited", "borrowingLimitPercent"],
+    ["limited", "lendablePercent"],
+    ["exempt", "lendablePercent"],
+    ["exempt", "nominalConcurrencyShares"],
+];
+
+/// Finds the fields of a priority level that say how it lends or borrows seats. A zero has no effect in Kubernetes
+/// either, except that a limit of zero forbids to borrow.
+fn find_seat_lending(new: &Tree, old: Option<&Tree>) -> Option<UnenforcedObject> {
+    let value = |tree: &Tree, [part, member]: [&str; 2]| {
+        value_at(tree, &["spec", part, member]).as_i64().filter(|percent| *percent != 0)
+    };
+    let set: Vec<_> = SEAT_LENDING.into_iter().filter(|path| value(new, *path).is_some()).collect();
+    let names: Vec<String> =
+        set.iter().map(|[part, member]| format!("spec.{part}.{member}")).collect();
+    if names.is_empty() {
+        return None;
+    }
+    let why = "levels lend each other no seats";
+    let mut errors = FieldErrors::new();
+    let spec = FieldPath::root("spec");
+    for path in set {
+        if old.is_none_or(|old| value(new, path) != value(old, path)) {
+            let [part, member] = path;
+            let detail = format!("{UNENFORCED_PREFIX}{why}");
+            errors.push(spec.child(part).child(member).forbidden(&detail));
+        }
+    }
+    let warning = format!("{UNENFORCED_PREFIX}{}: {why}", names.join(", "));
     Some(UnenforcedObject { warning, errors })
 }
 

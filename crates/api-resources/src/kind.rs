@@ -9,6 +9,7 @@ mod config_data_key;
 mod config_map;
 mod endpoint_slice;
 mod event;
+mod flow_control;
 mod immutable_fields;
 mod lease;
 mod namespace;
@@ -64,6 +65,8 @@ pub(crate) enum KindRules {
     EndpointSlice,
     Endpoints,
     Event,
+    /// The rules of a kind that configures priority and fairness.
+    FlowControl(manifests::flow_control::Kind),
     /// The listed fields are immutable; the kind has no other rules.
     Immutable(&'static [ImmutableField]),
     Lease,
@@ -94,6 +97,7 @@ pub fn prepare_create(resource: &Resource, tree: &mut Tree) -> Result<(), Prepar
     match kind_rules(resource) {
         KindRules::CertificateSigningRequest => certificate_signing_request::prepare_create(tree),
         KindRules::CustomResourceDefinition => custom::prepare_create(tree),
+        KindRules::FlowControl(kind) => flow_control::prepare_create(kind, tree),
         KindRules::Namespace => namespace::prepare_create(tree),
         KindRules::Pod => pod::prepare_create(tree),
         KindRules::Rbac(_) => rbac::prepare(tree),
@@ -119,6 +123,7 @@ pub fn prepare_update(
     conform_to_schema(resource, new)?;
     match (kind_rules(resource), subresource) {
         (KindRules::CustomResourceDefinition, None) => custom::prepare_update(new),
+        (KindRules::FlowControl(kind), None) => flow_control::prepare_update(kind, new),
         (KindRules::Namespace, subresource) => namespace::prepare_update(new, old, subresource),
         (KindRules::Pod, None) => pod::prepare_update(new),
         (KindRules::CertificateSigningRequest, subresource) => {
@@ -178,6 +183,9 @@ pub fn validate_update(
             certificate_signing_request::validate_update(new, old, subresource, &mut errors);
         }
         (_, None) => validate(resource, new, Some(old), &mut errors),
+        (KindRules::FlowControl(kind), Some("status")) => {
+            flow_control::validate_status(kind, new, &mut errors);
+        }
         (KindRules::Namespace, Some("status")) => namespace::validate_status(new, &mut errors),
         (KindRules::Namespace, Some("finalize")) => {
             namespace::validate_finalizers(new, &mut errors)
@@ -201,6 +209,7 @@ fn validate(resource: &Resource, new: &Tree, old: Option<&Tree>, errors: &mut Fi
         KindRules::CustomResourceDefinition => custom::validate(new, old, errors),
         KindRules::EndpointSlice => endpoint_slice::validate(new, old, errors),
         KindRules::Event => event::validate(new, errors),
+        KindRules::FlowControl(kind) => flow_control::validate(kind, new, errors),
         KindRules::Immutable(members) => {
             if let Some(old) = old {
                 immutable_fields::validate(members, new, old, errors);

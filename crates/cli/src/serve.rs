@@ -27,7 +27,8 @@ use admission_hooks::ServiceCredentialsTable;
 use anyhow::Context;
 use https_server::{DrainPlan, Limits, PkiFiles};
 use server::{
-    AdmissionOptions, ApiSettings, CaFiles, Log, LogFormat, LogLevel, Server, ServerOptions,
+    AdmissionOptions, ApiSettings, CaFiles, Log, LogFormat, LogLevel, RequestLimits, Server,
+    ServerOptions,
 };
 use store::Store;
 
@@ -234,8 +235,10 @@ fn build_server_options(
             reload_interval: certificates::RELOAD_INTERVAL,
         },
         auditor: audit_setup::build_auditor(&args.audit, &log)?,
-        mutating_requests_max: args.requests.max_mutating_requests_inflight,
-        read_only_requests_max: args.requests.max_requests_inflight,
+        request_limits: RequestLimits {
+            seats_max: args.requests.seats_max()?,
+            ..RequestLimits::default()
+        },
         watches_max: args.requests.max_watches,
         connection_limits: Limits::default(),
         log,

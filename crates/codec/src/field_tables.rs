@@ -3,6 +3,7 @@
 mod admission;
 mod admission_v1alpha1;
 mod core;
+mod flow_control;
 mod meta;
 mod rbac;
 mod reviews;
@@ -14,6 +15,7 @@ pub(crate) use meta::{DELETE_OPTIONS, OBJECT_META};
 const ADMISSION: &str = "admissionregistration.k8s.io";
 const AUTHENTICATION: &str = "authentication.k8s.io";
 const AUTHORIZATION: &str = "authorization.k8s.io";
+const FLOW_CONTROL: &str = "flowcontrol.apiserver.k8s.io";
 const RBAC: &str = "rbac.authorization.k8s.io";
 
 /// A kind that has a table: group, kind, table.
@@ -47,6 +49,8 @@ static V1: &[KindRow] = &[
     (AUTHORIZATION, "SelfSubjectAccessReview", &reviews::SELF_SUBJECT_ACCESS_REVIEW),
     (AUTHORIZATION, "SelfSubjectRulesReview", &reviews::SELF_SUBJECT_RULES_REVIEW),
     (AUTHORIZATION, "SubjectAccessReview", &reviews::SUBJECT_ACCESS_REVIEW),
+    (FLOW_CONTROL, "FlowSchema", &flow_control::FLOW_SCHEMA),
+    (FLOW_CONTROL, "PriorityLevelConfiguration", &flow_control::PRIORITY_LEVEL_CONFIGURATION),
     (RBAC, "ClusterRole", &rbac::CLUSTER_ROLE),
     (RBAC, "ClusterRoleBinding", &rbac::BINDING),
     (RBAC, "Role", &rbac::ROLE),

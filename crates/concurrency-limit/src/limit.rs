@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 #[derive(Debug)]
 pub struct ConcurrencyLimit {
     permits_max: usize,
+    permits_per_user_max: usize,
     permits_in_use: Mutex<PermitsInUse>,
 }
 
@@ -21,12 +22,13 @@ struct PermitsInUse {
     n_permits_by_user: HashMap<Arc<str>, usize>,
 }
 
-/// The right to run one operation. Dropping it frees the place for another operation.
+/// The right to run one operation, or to use some units of what is limited. Dropping it frees the place for others.
 #[derive(Debug)]
 #[must_use = "a permit that is dropped at once limits nothing"]
 pub struct Permit {
     limit: Arc<ConcurrencyLimit>,
     user: Arc<str>,
+    n_permits: usize,
 }
 
 /// Why no permit is free. The texts are those for calls to a webhook; other callers write their own.
@@ -51,14 +53,19 @@ pub enum Busy {
 }
 
 impl ConcurrencyLimit {
-    /// Makes a limit with this number of permits.
+    /// Makes a limit with this number of permits. One user has at most half of them, rounded up, and at least one.
     pub fn new(permits_max: usize) -> Self {
-        Self { permits_max, permits_in_use: Mutex::default() }
+        Self::with_user_limit(permits_max, permits_max.div_ceil(2).max(1))
     }
 
-    /// The most permits for one user: half of all, rounded up, and at least one.
+    /// Makes a limit with this number of permits, of which one user has at most `permits_per_user_max`.
+    pub fn with_user_limit(permits_max: usize, permits_per_user_max: usize) -> Self {
+        Self { permits_max, permits_per_user_max, permits_in_use: Mutex::default() }
+    }
+
+    /// The most permits for one user.
     pub fn permits_per_user_max(&self) -> usize {
-        self.permits_max.div_ceil(2).max(1)
+        self.permits_per_user_max
     }
 
     /// The number of permits in use.
@@ -71,19 +78,49 @@ impl ConcurrencyLimit {
     /// # Errors
     /// [`Busy`] if all permits, or all permits of the user, are in use. The total limit is reported first.
     pub fn acquire(self: &Arc<Self>, user: &str) -> Result<Permit, Busy> {
+        self.acquire_many(user, 1)
+    }
+
+    /// Acquires several permits at once, such as one for each byte of a body.
+    ///
+    /// # Errors
+    /// [`Busy`] if fewer permits are free, in total or for the user. The total limit is reported first.
+    pub fn acquire_many(self: &Arc<Self>, user: &str, n_permits: usize) -> Result<Permit, Busy> {
         let mut in_use = self.lock();
-        if in_use.n_permits >= self.permits_max {
+        if in_use.n_permits.saturating_add(n_permits) > self.permits_max {
             return Err(Busy::Total { permits_max: self.permits_max });
         }
-        let permits_max = self.permits_per_user_max();
+        let n_of_user = in_use.n_permits_by_user.get(user).copied().unwrap_or_default();
+        if n_of_user.saturating_add(n_permits) > self.permits_per_user_max {
+            return Err(Busy::User { permits_max: self.permits_per_user_max });
+        }
+        Ok(self.add(&mut in_use, user, n_permits))
+    }
+
+    /// Acquires permits for somebody who is never refused. They count for everybody else.
+    pub fn acquire_exempt(self: &Arc<Self>, user: &str, n_permits: usize) -> Permit {
+        self.add(&mut self.lock(), user, n_permits)
+    }
+
+    fn add(self: &Arc<Self>, in_use: &mut PermitsInUse, user: &str, n_permits: usize) -> Permit {
         let (user, n_of_user) = match in_use.n_permits_by_user.get_key_value(user) {
-            Some((_, n)) if *n >= permits_max => return Err(Busy::User { permits_max }),
             Some((user, n)) => (Arc::clone(user), *n),
             None => (Arc::from(user), 0),
         };
-        in_use.n_permits_by_user.insert(Arc::clone(&user), n_of_user + 1);
-        in_use.n_permits += 1;
-        Ok(Permit { limit: Arc::clone(self), user })
+        in_use.n_permits_by_user.insert(Arc::clone(&user), n_of_user.saturating_add(n_permits));
+        in_use.n_permits = in_use.n_permits.saturating_add(n_permits);
+        Permit { limit: Arc::clone(self), user, n_permits }
+    }
+
+    fn remove(&self, user: &str, n_permits: usize) {
+        let mut in_use = self.lock();
+        in_use.n_permits = in_use.n_permits.saturating_sub(n_permits);
+        if let Some(n_of_user) = in_use.n_permits_by_user.get_mut(user) {
+            *n_of_user = n_of_user.saturating_sub(n_permits);
+            if *n_of_user == 0 {
+                in_use.n_permits_by_user.remove(user);
+            }
+        }
     }
 
     /// A poisoned lock is used: no panic can happen between the changes of the counts.
@@ -92,15 +129,19 @@ impl ConcurrencyLimit {
     }
 }
 
+impl Permit {
+    /// Gives back what exceeds `n_permits`.
+    pub fn shrink_to(&mut self, n_permits: usize) {
+        let excess = self.n_permits.saturating_sub(n_permits);
+        if excess > 0 {
+            self.n_permits = n_permits;
+            self.limit.remove(&self.user, excess);
+        }
+    }
+}
+
 impl Drop for Permit {
     fn drop(&mut self) {
-        let mut in_use = self.limit.lock();
-        in_use.n_permits -= 1;
-        if let Some(n_of_user) = in_use.n_permits_by_user.get_mut(&*self.user) {
-            *n_of_user -= 1;
-            if *n_of_user == 0 {
-                in_use.n_permits_by_user.remove(&*self.user);
-            }
-        }
+        self.limit.remove(&self.user, self.n_permits);
     }
 }

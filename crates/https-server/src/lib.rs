@@ -1,14 +1,13 @@
 //! The HTTPS listener: certificates, TLS, HTTP connections and their limits.
 //!
 //! Owns: the certificate files of a data directory and their reload, the TLS handshake, the limits
-//! of connections, bodies and requests in flight, the phases of a shutdown.
+//! of connections and bodies, the phases of a shutdown.
 //! Must not know: to which user a certificate belongs, what a request means, resources, stores.
 
 #![deny(clippy::indexing_slicing)]
 
 mod activity_stream;
 mod connection;
-mod in_flight;
 mod limits;
 mod listener;
 mod pki;
@@ -21,14 +20,13 @@ mod tls;
 mod watched_files;
 
 pub use connection::{Connection, HttpProtocol};
-pub use in_flight::{InFlightLimiter, InFlightPermit, RequestKind};
 pub use limits::Limits;
 pub use listener::{BindError, Listener};
 pub use pki::{
     CertificateFiles, GENERATED_FILES, OperatorFiles, PkiError, PkiFiles, PkiOptions, ServerNames,
     host_name, prepare_pki_files, renew_periodically, replace_private_file, write_kubeconfig,
 };
-pub use request_body::{CollectBodyError, collect_body, discard_body};
+pub use request_body::{BodyPace, CollectBodyError, collect_body, discard_body};
 pub use response_body::{Body, BodySender, PeerDisconnected, ResponseBodyError};
 pub use serve::{ConnectionFault, ReportFault, ResponseSender, serve, serve_with_response_sender};
 pub use shutdown::{DrainPlan, DrainResult, Shutdown, ShutdownPhase, WatchRegistration};

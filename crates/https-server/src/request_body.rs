@@ -1,22 +1,41 @@
 //! Reads request bodies up to a limit.
 
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::time::Duration;
 
 use bytes::{Buf, Bytes, BytesMut};
 use http_body::Body;
+use tokio::time::Instant;
 
 /// Upper bound on the memory that is reserved at once for a body with a declared length. Declaring
 /// a length costs the peer nothing, so memory grows with the bytes that arrive.
 const RESERVE_BYTES_MAX: u64 = 64 << 10;
 
-/// Upper bound on the bytes that [`discard_body`] reads. Many clients send the whole body before
-/// they read the response; if the connection breaks first, they never see it. The bound exceeds the
-/// longest accepted body, and a peer that sends more gets no response.
-const DISCARD_BYTES_MAX: u64 = 8 << 20;
-
 /// Upper bound on the time that [`discard_body`] takes.
 const DISCARD_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// How slowly a peer may send a body. After the grace, the average since the beginning of the body counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BodyPace {
+    /// The time that a body may take whatever its length.
+    pub grace: Duration,
+    /// Each this many bytes allow one more second.
+    pub bytes_per_second_min: u32,
+}
+
+impl Default for BodyPace {
+    fn default() -> Self {
+        Self { grace: Duration::from_secs(10), bytes_per_second_min: 4 << 10 }
+    }
+}
+
+impl BodyPace {
+    /// The time that a peer has for the first `n_bytes` and for the next chunk.
+    fn time_for(&self, n_bytes: usize) -> Duration {
+        let millis = n_bytes as u64 * 1_000 / u64::from(self.bytes_per_second_min.max(1));
+        self.grace + Duration::from_millis(millis)
+    }
+}
 
 /// Why a body was not read.
 #[derive(Debug, thiserror::Error)]
@@ -27,6 +46,9 @@ pub enum CollectBodyError<E> {
         /// The longest body that would have been read, in bytes.
         limit: u64,
     },
+    /// The peer sends more slowly than the [`BodyPace`].
+    #[error("the body arrives too slowly")]
+    TooSlow,
     /// The connection or the peer broke off the body.
     #[error("the body can not be read")]
     Read(#[source] E),
@@ -36,85 +58,88 @@ pub enum CollectBodyError<E> {
     Truncated,
 }
 
-/// Reads a body of at most `limit` bytes. The rest of a longer body is [discarded](discard_body),
-/// so that the peer reads the response.
+/// Reads a body of at most `limit` bytes. A longer body is not read to its end, and one with a longer declared length is not
+/// read at all.
 ///
 /// # Errors
-/// [`CollectBodyError::TooLarge`] past the limit, [`CollectBodyError::Read`] and [`CollectBodyError::Truncated`] if the
-/// body breaks off.
-pub async fn collect_body<B: Body>(
-    body: B,
+/// [`CollectBodyError::TooLarge`] past the limit, [`CollectBodyError::TooSlow`] below the pace, [`CollectBodyError::Read`]
+/// and [`CollectBodyError::Truncated`] if the body breaks off.
+pub async fn collect_body<B: Body + Unpin>(
+    body: &mut B,
     limit: u64,
+    pace: BodyPace,
 ) -> Result<Bytes, CollectBodyError<B::Error>> {
-    let mut body = pin!(body);
-    let collected = if body.size_hint().lower() > limit {
-        Err(CollectBodyError::TooLarge { limit })
-    } else {
-        match collect_chunks(body.as_mut(), limit).await {
-            Ok(_) if body.size_hint().lower() > 0 => Err(CollectBodyError::Truncated),
-            collected => collected,
-        }
-    };
-    if matches!(collected, Err(CollectBodyError::TooLarge { .. })) {
-        discard_body(body).await;
+    if body.size_hint().lower() > limit {
+        return Err(CollectBodyError::TooLarge { limit });
     }
-    collected
+    match collect_chunks(body, limit, pace).await {
+        Ok(_) if body.size_hint().lower() > 0 => Err(CollectBodyError::Truncated),
+        collected => collected,
+    }
 }
 
-/// Reads a body and drops it, within a few seconds and a few megabytes, for responses that do not
-/// depend on the body. A body with a longer declared length is not read at all.
-pub async fn discard_body<B: Body>(body: B) {
-    let mut body = pin!(body);
-    if body.size_hint().lower() > DISCARD_BYTES_MAX {
-        return;
-    }
+/// Reads the rest of a body of HTTP/1.1 and drops it, for responses that do not depend on the body. The response is sent
+/// before: many clients send the whole body before they read the response, and if the connection broke at once, they would
+/// never see it. After `bytes_max` nothing more is read, and the peer has the rest of two seconds to read its response.
+pub async fn discard_body<B: Body + Unpin>(mut body: B, bytes_max: u64) {
     let reading = async {
         let mut discarded = 0;
-        while let Ok(Some(data)) = next_data(body.as_mut()).await {
+        while let Ok(Some(data)) = next_data(&mut body).await {
             discarded += data.remaining() as u64;
-            if discarded > DISCARD_BYTES_MAX {
-                return;
+            if discarded >= bytes_max {
+                return std::future::pending().await;
             }
         }
     };
-    // A slow peer gets the response without having been read to the end.
     let _ = tokio::time::timeout(DISCARD_TIMEOUT, reading).await;
 }
 
-async fn collect_chunks<B: Body>(
-    mut body: Pin<&mut B>,
+async fn collect_chunks<B: Body + Unpin>(
+    body: &mut B,
     limit: u64,
+    pace: BodyPace,
 ) -> Result<Bytes, CollectBodyError<B::Error>> {
-    let Some(first) = next_data(body.as_mut()).await? else {
+    let begun = Instant::now();
+    let ends_at = |n_bytes| begun + pace.time_for(n_bytes);
+    let Some(first) = next_data_until(body, ends_at(0)).await? else {
         return Ok(Bytes::new());
     };
     if first.remaining() as u64 > limit {
         return Err(CollectBodyError::TooLarge { limit });
     }
     // Most bodies arrive in one chunk, which is returned without a copy.
-    let Some(second) = next_data(body.as_mut()).await? else {
+    let Some(second) = next_data_until(body, ends_at(first.remaining())).await? else {
         return Ok(chunk_to_bytes(first));
     };
     let mut bytes = BytesMut::with_capacity(first.remaining() + second.remaining());
     bytes.extend_from_slice(&chunk_to_bytes(first));
-    let mut next = Some(second);
-    while let Some(data) = next {
+    let mut chunk = Some(second);
+    while let Some(data) = chunk {
         if (bytes.len() + data.remaining()) as u64 > limit {
             return Err(CollectBodyError::TooLarge { limit });
         }
         bytes.extend_from_slice(&chunk_to_bytes(data));
         bytes.reserve(body.size_hint().lower().min(RESERVE_BYTES_MAX) as usize);
-        next = next_data(body.as_mut()).await?;
+        chunk = next_data_until(body, ends_at(bytes.len())).await?;
     }
     Ok(bytes.freeze())
 }
 
+/// The next chunk, if it arrives in time. A timer is set only if the chunk has not arrived yet.
+async fn next_data_until<B: Body + Unpin>(
+    body: &mut B,
+    ends_at: Instant,
+) -> Result<Option<B::Data>, CollectBodyError<B::Error>> {
+    let next = tokio::time::timeout_at(ends_at, next_data(body)).await;
+    next.unwrap_or(Err(CollectBodyError::TooSlow))
+}
+
 /// The next chunk that is not empty. Trailers are ignored.
-async fn next_data<B: Body>(
-    mut body: Pin<&mut B>,
+async fn next_data<B: Body + Unpin>(
+    body: &mut B,
 ) -> Result<Option<B::Data>, CollectBodyError<B::Error>> {
     loop {
-        let frame = std::future::poll_fn(|cx| body.as_mut().poll_frame(cx)).await;
+        let frame = std::future::poll_fn(|cx| Pin::new(&mut *body).poll_frame(cx)).await;
         match frame.transpose().map_err(CollectBodyError::Read)? {
             None => return Ok(None),
             Some(frame) => match frame.into_data() {
@@ -139,12 +164,12 @@ mod tests {
         chunks: &[&'static str],
         limit: u64,
     ) -> Result<Bytes, CollectBodyError<ResponseBodyError>> {
-        let (sender, body) = Body::channel(chunks.len());
+        let (sender, mut body) = Body::channel(chunks.len());
         for chunk in chunks {
             sender.send(Bytes::from_static(chunk.as_bytes())).await.unwrap();
         }
         drop(sender);
-        collect_body(body, limit).await
+        collect_body(&mut body, limit, BodyPace::default()).await
     }
 
     #[tokio::test]
@@ -164,28 +189,59 @@ mod tests {
 
     #[tokio::test]
     async fn refuses_an_announced_size() {
-        let error = collect_body(Body::from("abcd"), 3).await.unwrap_err();
+        let error =
+            collect_body(&mut Body::from("abcd"), 3, BodyPace::default()).await.unwrap_err();
         assert!(matches!(error, CollectBodyError::TooLarge { limit: 3 }));
     }
 
     #[tokio::test(start_paused = true)]
     async fn discarding_ends_with_the_body_or_by_itself() {
         let (sender, body) = Body::channel(1);
-        let discarding = tokio::spawn(discard_body(body));
+        let discarding = tokio::spawn(discard_body(body, 256 << 10));
         sender.send("abc".into()).await.unwrap();
         assert!(!discarding.is_finished());
         // The peer falls silent.
         discarding.await.unwrap();
 
+        // A peer that never stops is not read for long.
         let (sender, body) = Body::channel(1);
-        let discarding = tokio::spawn(discard_body(body));
-        let chunk = Bytes::from(vec![0; 1 << 20]);
+        let discarding = tokio::spawn(discard_body(body, 256 << 10));
+        let chunk = Bytes::from(vec![0; 16 << 10]);
         let mut sent = 0;
         while sender.send(chunk.clone()).await.is_ok() {
             sent += chunk.len() as u64;
         }
         discarding.await.unwrap();
-        assert!((DISCARD_BYTES_MAX..=DISCARD_BYTES_MAX + (3 << 20)).contains(&sent), "{sent}");
+        assert!((256 << 10..=320 << 10).contains(&sent), "{sent}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_has_to_keep_its_pace() {
+        let pace = BodyPace { grace: Duration::from_secs(10), bytes_per_second_min: 100 };
+        for (interval_secs, chunk_bytes, is_read) in
+            [(1, 100, true), (1, 50, false), (1, 1, false), (2, 250, true), (11, 5_000, false)]
+        {
+            let (sender, mut body) = Body::channel(1);
+            let sending = tokio::spawn(async move {
+                for _ in 0..60 {
+                    tokio::time::sleep(Duration::from_secs(interval_secs)).await;
+                    if sender.send(Bytes::from(vec![b'x'; chunk_bytes])).await.is_err() {
+                        return;
+                    }
+                }
+            });
+            let begun = Instant::now();
+            let collected = collect_body(&mut body, 1 << 20, pace).await;
+            match is_read {
+                true => assert_eq!(collected.unwrap().len(), 60 * chunk_bytes),
+                false => {
+                    assert!(matches!(collected, Err(CollectBodyError::TooSlow)), "{chunk_bytes}");
+                    assert!(begun.elapsed() <= Duration::from_secs(25), "{:?}", begun.elapsed());
+                }
+            }
+            drop(body);
+            sending.await.unwrap();
+        }
     }
 
     /// A body that announces more than it has.
@@ -210,7 +266,8 @@ mod tests {
     #[tokio::test]
     async fn a_part_of_a_body_is_not_taken_for_the_whole() {
         for part in [None, Some("abc".into())] {
-            let error = collect_body(Announcing(part), 10).await.unwrap_err();
+            let error =
+                collect_body(&mut Announcing(part), 10, BodyPace::default()).await.unwrap_err();
             assert!(matches!(error, CollectBodyError::Truncated), "{error}");
         }
     }
@@ -218,7 +275,8 @@ mod tests {
     #[tokio::test]
     async fn one_piece_is_not_copied() {
         let bytes = Bytes::from(vec![b'x'; 100]);
-        let collected = collect_body(Body::from(bytes.clone()), 100).await.unwrap();
+        let mut body = Body::from(bytes.clone());
+        let collected = collect_body(&mut body, 100, BodyPace::default()).await.unwrap();
         assert_eq!(collected.as_ptr(), bytes.as_ptr());
     }
 }

@@ -163,7 +163,7 @@ impl fmt::Debug for BodyContent {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{CollectBodyError, collect_body};
+    use crate::{BodyPace, CollectBodyError, collect_body};
 
     /// Yields what a list holds.
     struct Listed(std::vec::IntoIter<Result<Bytes, ResponseBodyError>>);
@@ -182,10 +182,11 @@ mod tests {
 
     #[tokio::test]
     async fn a_stream_ends_or_breaks_off() {
-        let whole = listed(vec![Ok("a".into()), Ok("b".into())]);
-        assert_eq!(collect_body(whole, 10).await.unwrap(), "ab");
-        let broken = listed(vec![Ok("a".into()), Err(ResponseBodyError("gone".to_owned()))]);
-        let Err(CollectBodyError::Read(error)) = collect_body(broken, 10).await else {
+        let pace = BodyPace::default();
+        let mut whole = listed(vec![Ok("a".into()), Ok("b".into())]);
+        assert_eq!(collect_body(&mut whole, 10, pace).await.unwrap(), "ab");
+        let mut broken = listed(vec![Ok("a".into()), Err(ResponseBodyError("gone".to_owned()))]);
+        let Err(CollectBodyError::Read(error)) = collect_body(&mut broken, 10, pace).await else {
             panic!("the body did not break off");
         };
         assert_eq!(error.to_string(), "gone");

@@ -101,7 +101,10 @@ fn kind_rows(group: &str, kind: &str) -> &'static [RowsBelowPath] {
     match (group, kind) {
         ("", "Namespace" | "ReplicationController")
         | ("apps", "DaemonSet" | "Deployment" | "ReplicaSet")
-        | ("apiregistration.k8s.io", "APIService") => &[("", CONDITIONS)],
+        | ("apiregistration.k8s.io", "APIService")
+        | ("flowcontrol.apiserver.k8s.io", "FlowSchema" | "PriorityLevelConfiguration") => {
+            &[("", CONDITIONS)]
+        }
         ("apps", "StatefulSet") => &[
             ("", CONDITIONS),
             ("spec.volumeClaimTemplates", CLAIM_STATUS),

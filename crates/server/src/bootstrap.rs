@@ -1,5 +1,7 @@
 //! Writes the default objects when a server starts: the default RBAC policy, the namespaces that always
-//! exist, and the service `default/kubernetes`.
+//! exist, the default flow schemas and priority levels, and the service `default/kubernetes`.
+
+mod flow_control_objects;
 
 use api_object::{Status, Tree};
 use authz_rbac::{ExtrasPolicy, PolicyChange};
@@ -9,6 +11,9 @@ use tokio::task::JoinSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub(crate) use self::flow_control_objects::{
+    default_object_changes, object_ref as flow_control_object_ref,
+};
 use crate::object_ref::ObjectRef;
 use crate::server_state::ServerState;
 
@@ -20,6 +25,9 @@ pub enum BootstrapError {
     /// The default policy that is part of the program can not be read.
     #[error("the default policy can not be read: {0}")]
     Policy(manifests::rbac::DecodeError),
+    /// A default flow schema or priority level can not be encoded.
+    #[error("a default object of flow control can not be encoded: {0}")]
+    FlowControl(serde_json::Error),
     /// An object can not be written.
     #[error("`{name}` can not be written: {message}")]
     Write {
@@ -79,7 +87,18 @@ pub(crate) async fn bootstrap(server: &Arc<ServerState>) -> Result<bool, Bootstr
         let server = Arc::clone(server);
         writes.spawn(async move { apply_policy_change(&server, change).await });
     }
+    let stored = Arc::clone(&server.snapshot_cache.snapshot().flow_control);
+    for change in default_object_changes(&stored).map_err(BootstrapError::FlowControl)? {
+        let server = Arc::clone(server);
+        writes.spawn(async move {
+            let name = change.name().to_owned();
+            let written = change.apply(&server).await;
+            written.map_err(|status| bootstrap_write_error(&name, status))
+        });
+    }
     is_complete &= wait_for_bootstrap_writes(server, &mut writes).await?;
+    let stored = Arc::clone(&server.snapshot_cache.snapshot().flow_control);
+    crate::loops::write_dangling_conditions(server, &stored).await;
     crate::loops::repair_cluster_ips_and_log(server).await;
     // A create would fail before it finds the existing service, because that owns the address.
     let existing = ObjectRef::new(("", "v1", "services"), "default", "kubernetes");

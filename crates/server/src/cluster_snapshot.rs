@@ -1,6 +1,7 @@
 //! The snapshot that the server decides from: an immutable copy of some of the stored objects, replaced as a
 //! whole.
 
+mod flow_control_objects;
 mod namespace;
 mod rbac_objects;
 mod snapshot_update;
@@ -15,6 +16,9 @@ use authz_chain::{AuthorizerSlot, Chain, ConfigurationError};
 use field_errors::FieldErrors;
 use store::{Change, Event, Item, Revision};
 
+pub(crate) use self::flow_control_objects::FlowControlObjects;
+#[cfg(test)]
+pub(crate) use self::flow_control_objects::StoredPriorityLevel;
 pub use self::namespace::{Namespace, NamespacePhase};
 use self::snapshot_update::KeyChange;
 pub(crate) use self::tracked_keys::{TRACKED_PATHS, is_tracked, service_directory_path};
@@ -46,6 +50,8 @@ pub struct ClusterSnapshot {
     pub definitions: Arc<BTreeMap<String, StoredDefinition>>,
     /// The resources that are served.
     pub registry: Arc<Registry>,
+    /// The flow schemas and priority levels.
+    pub(crate) flow_control: Arc<FlowControlObjects>,
     /// The admission webhooks and initializers.
     pub hooks: ConfiguredHooks,
     /// The revision of the config revision key, which every change of the hooks writes. `None` if the hooks
@@ -75,6 +81,8 @@ pub(crate) enum StoredObjectError {
     Json(#[from] codec::JsonError),
     #[error(transparent)]
     Rbac(#[from] manifests::rbac::DecodeError),
+    #[error(transparent)]
+    FlowControl(#[from] manifests::flow_control::DecodeError),
     #[error("{0}")]
     Invalid(FieldErrors),
     #[error("the key names no object")]
@@ -101,6 +109,7 @@ impl ClusterSnapshot {
             namespaces: Arc::default(),
             definitions: Arc::default(),
             registry: Arc::new(Registry::built_in()),
+            flow_control: Arc::default(),
             hooks,
             config_revision: None,
             undecodable_objects: Arc::default(),

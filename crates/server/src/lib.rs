@@ -33,7 +33,9 @@ mod out_of_space;
 mod request;
 mod request_deadline;
 mod request_error;
+mod request_limits;
 mod request_record;
+mod request_seat;
 mod respond;
 mod rest;
 mod review;
@@ -57,6 +59,7 @@ pub use error_status::IntoStatus;
 pub use initializers::UninitializedGetMode;
 pub use log::{Log, LogField, LogFormat, LogLevel};
 pub use loopback::SERVER_USER;
+pub use request_limits::RequestLimits;
 pub use serve::{
     AdmissionOptions, AuthorizerReplacer, BoxedFuture, Server, ServerOptions, StartError,
 };

@@ -1,20 +1,24 @@
 //! Metrics for operators, under the names that Kubernetes uses.
 
+mod flow_control_metrics;
 mod store_metrics;
 mod unserved_metric_series;
 
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 use std::time::Duration;
 
 use ::store::{ListRequest, Prefix};
+use flow_control::FlowController;
 use http::Response;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
-use https_server::{Body, RequestKind};
+use https_server::Body;
 use prometheus::{
     Encoder, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts,
     Registry, TextEncoder,
 };
 
+use self::flow_control_metrics::FlowControlCollector;
 use self::store_metrics::StoreMetrics;
 use crate::server_state::ServerState;
 
@@ -50,7 +54,8 @@ pub(crate) struct Metrics {
     registry: Registry,
     request_counts: IntCounterVec,
     request_durations: HistogramVec,
-    pub(crate) in_flight: IntGaugeVec,
+    pub(crate) in_flight_mutating: IntGauge,
+    pub(crate) in_flight_read_only: IntGauge,
     pub(crate) long_running_requests: IntGaugeVec,
     pub(crate) watch_events: IntCounterVec,
     pub(crate) request_terminations: IntCounterVec,
@@ -63,6 +68,8 @@ pub(crate) struct Metrics {
     storage_objects: IntGaugeVec,
     undecodable_objects: IntGaugeVec,
     snapshot_revision: IntGauge,
+    body_bytes: IntGauge,
+    webhook_waits: IntGauge,
     store: StoreMetrics,
 }
 
@@ -71,7 +78,10 @@ impl Metrics {
     ///
     /// # Errors
     /// A metric name is malformed or already registered.
-    pub(crate) fn new(registry: Registry) -> Result<Self, prometheus::Error> {
+    pub(crate) fn new(
+        registry: Registry,
+        flow_controller: &Arc<FlowController>,
+    ) -> Result<Self, prometheus::Error> {
         let counters = |name: &str, help: &str, labels: &[&str]| {
             let counters = IntCounterVec::new(Opts::new(name, help), labels)?;
             registry.register(Box::new(counters.clone())).map(|()| counters)
@@ -106,11 +116,16 @@ impl Metrics {
             &["operation", "type"],
         )?;
         registry.register(Box::new(store_requests.clone()))?;
-        let snapshot_revision = IntGauge::new(
-            "portcullis_view_revision",
-            "The revision of the store up to which decisions have seen it.",
+        let gauge = |name: &str, help: &str| {
+            let gauge = IntGauge::new(name, help)?;
+            registry.register(Box::new(gauge.clone())).map(|()| gauge)
+        };
+        let in_flight = gauges(
+            "apiserver_current_inflight_requests",
+            "Number of requests that have a seat or have given it back, and have not ended.",
+            &["request_kind"],
         )?;
-        registry.register(Box::new(snapshot_revision.clone()))?;
+        registry.register(Box::new(FlowControlCollector::new(flow_controller)?))?;
         Ok(Self {
             request_counts: counters(
                 "apiserver_request_total",
@@ -119,11 +134,8 @@ impl Metrics {
                 &[&request_labels[..], &["component", "code"]].concat(),
             )?,
             request_durations,
-            in_flight: gauges(
-                "apiserver_current_inflight_requests",
-                "Number of requests under way, of each kind that has a limit of its own.",
-                &["request_kind"],
-            )?,
+            in_flight_mutating: in_flight.with_label_values(&["mutating"]),
+            in_flight_read_only: in_flight.with_label_values(&["readOnly"]),
             long_running_requests: gauges(
                 "apiserver_longrunning_requests",
                 "Gauge of all active long-running requests, by resource.",
@@ -173,7 +185,18 @@ impl Metrics {
                  they count as absent.",
                 &["resource"],
             )?,
-            snapshot_revision,
+            snapshot_revision: gauge(
+                "portcullis_view_revision",
+                "The revision of the store up to which decisions have seen it.",
+            )?,
+            body_bytes: gauge(
+                "portcullis_request_body_bytes",
+                "The bytes that are reserved for the bodies of requests in progress.",
+            )?,
+            webhook_waits: gauge(
+                "portcullis_requests_waiting_for_webhooks",
+                "Number of requests that gave their seat back to wait for webhooks, and have not ended.",
+            )?,
             store: StoreMetrics::new(&registry)?,
             registry,
         })
@@ -221,9 +244,10 @@ pub(crate) async fn metrics_response(server: &ServerState) -> Response<Body> {
     metrics.snapshot_revision.set(i64::try_from(revision).unwrap_or(i64::MAX));
     let age = server.barrier.confirmation_age().age.unwrap_or_else(|| server.started_at.elapsed());
     server.admission_metrics.set_config_freshness(server.observed_config_revision().number(), age);
-    for (name, kind) in [("mutating", RequestKind::Mutating), ("readOnly", RequestKind::ReadOnly)] {
-        let count = i64::try_from(server.in_flight.count(kind)).unwrap_or(i64::MAX);
-        metrics.in_flight.with_label_values(&[name]).set(count);
+    for (gauge, limit) in
+        [(&metrics.body_bytes, &server.body_bytes), (&metrics.webhook_waits, &server.webhook_waits)]
+    {
+        gauge.set(i64::try_from(limit.n_permits_in_use()).unwrap_or(i64::MAX));
     }
     let mut response = Response::new(metrics.encode_text().into());
     let headers = response.headers_mut();
@@ -287,7 +311,7 @@ mod tests {
 
     #[test]
     fn requests_are_counted_under_the_names_of_kubernetes() {
-        let metrics = Metrics::new(Registry::new()).unwrap();
+        let metrics = Metrics::new(Registry::new(), &Arc::new(FlowController::new(1))).unwrap();
         let labels = RequestMetricLabels {
             verb: "GET",
             version: "v1",

@@ -2,12 +2,18 @@
 //!
 //! 1. Decode the target ([`RequestInfo`]) and the deadline.
 //! 2. Authenticate the user, then impersonate.
-//! 3. Acquire an in-flight permit.
-//! 4. Authorize. From here on there is an [`Authorized`], and the rest executes nothing else.
-//! 5. Route the target to a resource, and negotiate the format of the response.
-//! 6. Execute the verb: decode the body, admit the object, persist the `Admitted` ([`execute`]).
-//! 7. Encode the response.
-//! 8. Record the end of the request (audit event, log line and metrics), then send the response.
+//! 3. Classify by flow schema, and authorize. From here on there is an [`Authorized`], and the rest executes nothing else.
+//!    Calls to authorization webhooks count against the user's part of the calls of each webhook.
+//! 4. Route the target to a resource, and negotiate the format of the response.
+//! 5. Reserve memory for the body, and read it within limits of time and rate. A request without a seat has read its body, so
+//!    slow bodies occupy no seats. A client without permission gets its response before anything of its body is read.
+//! 6. Take a seat of the priority level, or wait for one in the queue of the flow.
+//! 7. Execute the verb: decode the body, admit the object, persist the `Admitted` ([`execute`]). While webhooks run, the
+//!    request has no seat ([`RequestSeat`]).
+//! 8. Encode the response.
+//! 9. Record the end of the request (audit event, log line and metrics), then send the response.
+//!
+//! A request never needs a second seat: the server's own requests and its loops take none.
 
 mod execute;
 mod request_body;
@@ -22,10 +28,12 @@ use api_object::Status;
 use api_resources::Verb;
 use authn::CertificateIdentity;
 use authz::{RequestInfo, User};
-use http::header::HeaderMap;
+use bytes::Bytes;
+use flow_control::{Classification, RequestDigest, RequestTarget};
+use http::header::{EXPECT, HeaderMap};
 use http::request::Parts;
 use http::{Request, Response};
-use https_server::{Body, Connection, InFlightPermit, RequestKind, ResponseSender, ShutdownPhase};
+use https_server::{Body, Connection, HttpProtocol, ResponseSender, ShutdownPhase};
 use hyper::body::{Body as _, Incoming};
 use jiff::Timestamp;
 
@@ -40,7 +48,8 @@ use crate::hook_trace;
 use crate::request_deadline::request_duration_max;
 use crate::request_error::{RequestError, error_response};
 use crate::request_record::RequestRecord;
-use crate::respond::{PLAIN_JSON, Reply, text_response};
+use crate::request_seat::RequestSeat;
+use crate::respond::{PLAIN_JSON, Reply, ResponseFormat, text_response};
 use crate::rest::{Query, RequestContext, RequestReport};
 use crate::review;
 use crate::route::{self, Route, RouteError};
@@ -51,6 +60,13 @@ use crate::write_progress::WriteProgress;
 
 /// The limit on the bytes of a request body.
 pub(crate) const BODY_BYTES_MAX: usize = 3_145_728;
+
+/// How much of a body the server reads and drops after a response that does not need it, as in Go's server.
+const DISCARD_BYTES_MAX: u64 = 256 << 10;
+
+/// The same for a body that is too large. Its sender may write, and clients that send everything before they read shall
+/// learn what the limit is.
+const TOO_LARGE_DISCARD_BYTES_MAX: u64 = 8 << 20;
 
 /// The path of the status of the authorizers.
 const AUTHORIZATION_STATUS_PATH: &str = "/portcullis/authorization/status";
@@ -97,13 +113,19 @@ pub(crate) async fn handle_request(
             text_response(500, PANIC_TEXT.to_owned())
         }
     };
-    if let Some(body) = body.filter(|body| !body.is_end_stream()) {
-        // A client that is still sending would not read the response.
-        https_server::discard_body(body).await;
-    }
-    // 8. Record the end of the request, then send the response.
-    record.record_end(response.status().as_u16());
+    // 9. Record the end of the request, then send the response.
+    let code = response.status().as_u16();
+    record.record_end(code);
     slot.respond(|| response);
+    let unread_body = body.filter(|body| !body.is_end_stream());
+    // HTTP/2 resets the stream. A client that expects `100 Continue` has not sent its body.
+    if let Some(body) = unread_body
+        && connection.protocol == HttpProtocol::Http1
+        && !parts.headers.contains_key(EXPECT)
+    {
+        let bytes_max = if code == 413 { TOO_LARGE_DISCARD_BYTES_MAX } else { DISCARD_BYTES_MAX };
+        https_server::discard_body(body, bytes_max).await;
+    }
 }
 
 /// Processes a request up to its response, within its deadline.
@@ -128,28 +150,30 @@ async fn process_request(
     let duration_max = request_duration_max(server, &info, &query)?;
     let duration_max = duration_max.unwrap_or(server.api_settings.request_timeout);
     let begun = tokio::time::Instant::now();
-    // 2 to 4. Authenticate, acquire a permit, authorize.
+    // 2 and 3. Authenticate, classify, authorize.
     let mut report = RequestReport::default();
     let warnings = &mut report.warnings;
-    let authorizing =
-        authenticate_and_authorize(server, parts, connection, record, info, &target, now, warnings);
+    let authorizing = authenticate_and_authorize(
+        server, parts, connection, record, slot, info, &target, now, warnings,
+    );
     let authorized = tokio::time::timeout_at(begun + duration_max, authorizing).await;
     let Ok(authorized) = authorized else {
         record.record_undecided(server, duration_max);
         return Err(Status::timeout().into());
     };
-    let (authorized, permit) = authorized?;
+    let (authorized, classification) = authorized?;
     let request = AuthorizedRequest {
         server,
         parts,
         authorized: &authorized,
+        classification: &classification,
         query: &query,
         now,
         deadline: begun + duration_max,
         write_progress: WriteProgress::default(),
     };
-    // 5 to 7. Route, execute and encode the response.
-    let mut running = std::pin::pin!(request.run(permit, body, record, &mut report));
+    // 4 to 8. Route, read the body, take a seat, execute, and encode the response.
+    let mut running = std::pin::pin!(request.run(body, record, &mut report));
     let mut ends_at = begun + duration_max + DEADLINE_GRACE;
     loop {
         match tokio::time::timeout_at(ends_at, &mut running).await {
@@ -180,17 +204,18 @@ fn decode_target(parts: &Parts, target: &str) -> Result<RequestInfo, RequestErro
     }
 }
 
-/// Authenticates the user, acquires an in-flight permit, and authorizes the request.
+/// Authenticates the user, classifies the request, and authorizes it.
 async fn authenticate_and_authorize(
     server: &Arc<ServerState>,
     parts: &mut Parts,
     connection: &Connection<CertificateIdentity>,
     record: &mut RequestRecord,
+    slot: &mut ResponseSlot,
     info: RequestInfo,
     target: &str,
     now: Timestamp,
     warnings: &mut Vec<String>,
-) -> Result<(Authorized, Option<InFlightPermit>), RequestError> {
+) -> Result<(Authorized, Classification), RequestError> {
     // 2. Authenticate the user, then impersonate.
     let certificates = connection.get_or_compute_identity(
         |known| server.authenticator.uses_current_authorities(known),
@@ -232,16 +257,13 @@ async fn authenticate_and_authorize(
     };
     server.authenticator.strip_credentials(&mut parts.headers);
     authn::strip_impersonation_headers(&mut parts.headers);
-    // 3. Acquire an in-flight permit.
-    let Some(permit) = acquire_permit(server, &info, &user) else {
-        server.metrics.request_terminations.with_label_values(&["429"]).inc();
-        return Err(RequestError::TooManyInFlight);
-    };
-    // 4. Authorize.
+    // 3. Classify by flow schema, and authorize.
+    let classification = classify(server, &info, &user)?;
+    slot.set_classification(classification.clone());
     let (authorized, decision) = authorize(cluster, Arc::clone(&user), info).await;
     record.record_decision(server, &decision);
     match authorized {
-        Ok(authorized) => Ok((authorized, permit)),
+        Ok(authorized) => Ok((authorized, classification)),
         Err(info) => {
             let attributes = info.attributes(Some(&user));
             let checked = access_reviews::check_allowed(&attributes, target, &decision.decision);
@@ -260,6 +282,7 @@ pub(crate) struct AuthorizedRequest<'a> {
     server: &'a Arc<ServerState>,
     parts: &'a Parts,
     authorized: &'a Authorized,
+    classification: &'a Classification,
     query: &'a Query,
     now: Timestamp,
     /// The time by which the request has to be answered.
@@ -267,23 +290,76 @@ pub(crate) struct AuthorizedRequest<'a> {
     write_progress: WriteProgress,
 }
 
+/// What serves a request.
+enum Destination<'r> {
+    /// A path that is no resource.
+    Path,
+    /// An access review, which is not stored.
+    AccessReview(access_reviews::ReviewKind),
+    Resource(Route<'r>),
+}
+
 impl AuthorizedRequest<'_> {
-    /// Routes and executes the request, and builds its response. The request holds its in-flight permit until
-    /// then, unless it waits for initializers.
+    /// Routes and executes the request, and builds its response.
     async fn run(
         &self,
-        mut permit: Option<InFlightPermit>,
-        body: &mut UnreadBody,
+        unread_body: &mut UnreadBody,
         record: &mut RequestRecord,
         report: &mut RequestReport,
     ) -> Result<Response<Body>, RequestError> {
-        let info = self.authorized.request_info();
-        if info.resource.is_none() {
-            return self.serve_non_resource_path(&info.path).await;
+        // 4. Route the target to a resource, and negotiate the format of the response.
+        let destination = self.find_destination(record)?;
+        let (format, has_body) = match &destination {
+            Destination::Path => (None, false),
+            Destination::AccessReview(_) => (Some(self.negotiate_plain_format()?), true),
+            Destination::Resource(route) => {
+                let is_read = matches!(route.verb, Verb::Get | Verb::List | Verb::Watch);
+                (Some(self.negotiate_format(route)?), !is_read)
+            }
+        };
+        // 5. Read the body. The memory for it is reserved until the request ends.
+        let (body, _body_reservation) = match has_body {
+            true => self.receive_body(unread_body).await?,
+            false => (Bytes::new(), None),
+        };
+        // 6. Take a seat.
+        let seat = self.acquire_seat().await?;
+        match (destination, format) {
+            (Destination::AccessReview(kind), Some(format)) => {
+                let warnings = &mut report.warnings;
+                let reply =
+                    review::answer_access_review(self, kind, &body, &seat, record, warnings).await;
+                let reply = reply.unwrap_or_else(Reply::Status);
+                record.record_reply(&reply);
+                Ok(format.encode_response(reply, warnings))
+            }
+            (Destination::Resource(route), Some(format)) => {
+                self.execute_and_encode(&route, format, body, &seat, record, report).await
+            }
+            (_, _) => self.serve_non_resource_path(&self.authorized.request_info().path).await,
         }
-        // 5. Route the target to a resource, and negotiate the format of the response.
+    }
+
+    async fn acquire_seat(&self) -> Result<RequestSeat<'_>, RequestError> {
+        let (user, verb) = (self.authorized.user(), &self.authorized.request_info().verb);
+        let (server, classification) = (self.server, self.classification);
+        let seat = RequestSeat::acquire(server, user, verb, classification, self.deadline).await;
+        seat.map_err(|_| {
+            server.metrics.request_terminations.with_label_values(&["429"]).inc();
+            RequestError::NoSeat
+        })
+    }
+
+    /// Finds what serves the request.
+    fn find_destination(
+        &self,
+        record: &mut RequestRecord,
+    ) -> Result<Destination<'_>, RequestError> {
+        if self.authorized.request_info().resource.is_none() {
+            return Ok(Destination::Path);
+        }
         if let Some(kind) = self.legacy_review_kind() {
-            return self.respond_to_access_review(kind, body, record, &mut report.warnings).await;
+            return self.review_destination(kind);
         }
         let route = match Route::from_authorized(self.authorized) {
             Ok(route) if route::http_method(route.verb) == self.parts.method => route,
@@ -300,17 +376,40 @@ impl AuthorizedRequest<'_> {
             &resource.version,
             &resource.plural,
         );
-        if let Some(kind) = review {
-            return self.respond_to_access_review(kind, body, record, &mut report.warnings).await;
+        match review {
+            Some(kind) => self.review_destination(kind),
+            None => Ok(Destination::Resource(route)),
         }
-        let format = self.negotiate_format(&route)?;
-        // 6. Execute the verb: decode the body, admit, persist.
+    }
+
+    fn review_destination(
+        &self,
+        kind: access_reviews::ReviewKind,
+    ) -> Result<Destination<'_>, RequestError> {
+        match self.authorized.verb() == Some(Verb::Create) {
+            true => Ok(Destination::AccessReview(kind)),
+            false => Err(Status::method_not_allowed().into()),
+        }
+    }
+
+    async fn execute_and_encode(
+        &self,
+        route: &Route<'_>,
+        format: ResponseFormat,
+        body: Bytes,
+        seat: &RequestSeat<'_>,
+        record: &mut RequestRecord,
+        report: &mut RequestReport,
+    ) -> Result<Response<Body>, RequestError> {
+        // 7. Execute the verb: decode the body, admit, persist.
         let (query, deadline) = (self.query, self.deadline);
         let write_progress = &self.write_progress;
-        let ctx =
-            RequestContext::new(self.server, &route, query, self.now, deadline, write_progress);
-        let reply = self.execute(&ctx, &route, body, record, report, &mut permit).await;
-        // 7. Encode the response.
+        let ctx = RequestContext {
+            seat: Some(seat),
+            ..RequestContext::new(self.server, route, query, self.now, deadline, write_progress)
+        };
+        let reply = self.execute(&ctx, route, body, record, report).await;
+        // 8. Encode the response.
         let headers = self.report_admission(record, report).await;
         match reply {
             Ok(Reply::Watch { watcher }) => {
@@ -346,24 +445,6 @@ impl AuthorizedRequest<'_> {
         let hook_warnings = report.hook_reports.drain(..).flat_map(|own| own.warnings);
         report.warnings.extend(hook_warnings);
         headers
-    }
-
-    /// Answers an access review, which is not stored.
-    async fn respond_to_access_review(
-        &self,
-        kind: access_reviews::ReviewKind,
-        body: &mut UnreadBody,
-        record: &mut RequestRecord,
-        warnings: &mut Vec<String>,
-    ) -> Result<Response<Body>, RequestError> {
-        if self.authorized.verb() != Some(Verb::Create) {
-            return Err(Status::method_not_allowed().into());
-        }
-        let format = self.negotiate_plain_format()?;
-        let reply = review::answer_access_review(self, kind, body, record, warnings).await;
-        let reply = reply.unwrap_or_else(Reply::Status);
-        record.record_reply(&reply);
-        Ok(format.encode_response(reply, warnings))
     }
 
     /// The first proposal of access reviews posts them to the core group, in versions that no resource has.
@@ -443,22 +524,27 @@ impl AuthorizedRequest<'_> {
     }
 }
 
-/// Acquires an in-flight permit; `None` if too many requests are in flight. Watches need no permit, and
-/// members of `system:masters` always get one.
-fn acquire_permit(
+/// The flow schema, priority level and flow of a request.
+fn classify(
     server: &ServerState,
     info: &RequestInfo,
     user: &User,
-) -> Option<Option<InFlightPermit>> {
-    let kind = match info.verb.as_ref() {
-        "watch" => return Some(None),
-        "get" | "list" => RequestKind::ReadOnly,
-        _ => RequestKind::Mutating,
+) -> Result<Classification, RequestError> {
+    let target = match &info.resource {
+        None => RequestTarget::Path(&info.path),
+        Some(resource) => RequestTarget::Resource {
+            group: &resource.api_group,
+            resource: &resource.resource,
+            subresource: &resource.subresource,
+            namespace: &resource.namespace,
+        },
     };
-    match user.is_in_group("system:masters") {
-        true => Some(Some(server.in_flight.acquire_exempt(kind))),
-        false => server.in_flight.try_acquire(kind).map(Some),
-    }
+    let request =
+        RequestDigest { user: &user.name, groups: &user.groups, verb: &info.verb, target };
+    // INVARIANT: the mandatory schema `catch-all` is always in force and matches every request.
+    server.flow_controller.classify(&request).ok_or_else(|| {
+        RequestError::Retry(Status::unavailable("no flow schema matches the request"))
+    })
 }
 
 /// Health checks are served even while the server stops.

@@ -19,8 +19,8 @@ pub(crate) enum RequestError {
     Retry(Status),
     /// A status code with plain text.
     Text(u16, String),
-    /// Too many requests are in flight.
-    TooManyInFlight,
+    /// The priority level has no seat for the request.
+    NoSeat,
 }
 
 impl From<Status> for RequestError {
@@ -41,7 +41,7 @@ impl RequestError {
             Self::Status(status) => (record_and_respond(parts, record, now, &status), false),
             Self::Retry(status) => (record_and_respond(parts, record, now, &status), true),
             Self::Text(code, text) => (text_response(code, text), false),
-            Self::TooManyInFlight => {
+            Self::NoSeat => {
                 let text = "Too many requests, please try again later.\n".to_owned();
                 (text_response(429, text), true)
             }

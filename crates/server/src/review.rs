@@ -3,6 +3,7 @@
 use api_object::{Status, Tree};
 use authn::{LookupError, ReferencedKind, TokenRequest, TokenRequestSettings};
 use authz::Recorder;
+use bytes::Bytes;
 use codec::{BodyFormat, ExpectedKind};
 use http::header::CONTENT_TYPE;
 use jiff::Timestamp;
@@ -16,8 +17,9 @@ use crate::admission::{
 };
 use crate::error_status::IntoStatus;
 use crate::initializers::is_stored_uninitialized;
-use crate::request::{AuthorizedRequest, UnreadBody};
+use crate::request::AuthorizedRequest;
 use crate::request_record::RequestRecord;
+use crate::request_seat::RequestSeat;
 use crate::respond::Reply;
 use crate::rest::{RequestContext, RequestReport};
 use crate::route::Route;
@@ -27,7 +29,8 @@ use crate::server_state::ServerState;
 pub(crate) async fn answer_access_review(
     request: &AuthorizedRequest<'_>,
     kind: access_reviews::ReviewKind,
-    body: &mut UnreadBody,
+    body: &Bytes,
+    seat: &RequestSeat<'_>,
     record: &mut RequestRecord,
     warnings: &mut Vec<String>,
 ) -> Result<Reply, Status> {
@@ -41,7 +44,6 @@ pub(crate) async fn answer_access_review(
     };
     let format = codec::body_format(request.header(&CONTENT_TYPE), &expected)
         .map_err(IntoStatus::into_status)?;
-    let bytes = request.read_body(body).await?;
     let options = request.query().write_options("CreateOptions")?;
     let chain = Arc::clone(&authorized.snapshot().chain);
     let is_plain = kind == access_reviews::ReviewKind::SubjectAccessReview
@@ -49,17 +51,18 @@ pub(crate) async fn answer_access_review(
         && info.api_version == "v1";
     if is_plain
         && !record.wants_request_objects()
-        && let Some(review) = access_reviews::SubjectAccessReview::parse(&bytes)
+        && let Some(review) = access_reviews::SubjectAccessReview::parse(body)
     {
         let caller = &authorized.user().name;
-        let outcome = chain.authorize_for(caller, &review.attributes(), Recorder::disabled()).await;
+        let attributes = review.attributes();
+        let deciding = chain.authorize_for(caller, &attributes, Recorder::disabled());
+        let outcome = seat.wait_for_authorizers(deciding).await?;
         access_reviews::check_decided(&outcome.decision).map_err(IntoStatus::into_status)?;
-        let mut json = Vec::with_capacity(bytes.len() + 160);
+        let mut json = Vec::with_capacity(body.len() + 160);
         review.write_response(&outcome.decision, &mut json);
         return Ok(Reply::Json { code: 201, json });
     }
-    let decoded =
-        codec::decode_object(&bytes, format, &expected).map_err(IntoStatus::into_status)?;
+    let decoded = codec::decode_object(body, format, &expected).map_err(IntoStatus::into_status)?;
     options.field_validation.check_findings(&expected, &decoded.findings, warnings)?;
     record.record_request_object(&decoded.tree);
     let request = access_reviews::ReviewRequest {
@@ -70,7 +73,8 @@ pub(crate) async fn answer_access_review(
     };
     let review = access_reviews::prepare_review(kind, &Value::Object(decoded.tree), &request)
         .map_err(IntoStatus::into_status)?;
-    let answer = access_reviews::answer_review(&chain, review, Some(authorized.user())).await;
+    let answering = access_reviews::answer_review(&chain, review, Some(authorized.user()));
+    let answer = seat.wait_for_authorizers(answering).await?;
     match answer.map_err(IntoStatus::into_status)? {
         Value::Object(tree) => Ok(Reply::Tree { code: 201, tree }),
         _ => Err(Status::internal("a review has no answer")),
@@ -82,15 +86,14 @@ pub(crate) async fn review_token(
     server: &ServerState,
     route: &Route<'_>,
     request: &AuthorizedRequest<'_>,
-    body: &mut UnreadBody,
+    body: &Bytes,
     record: &mut RequestRecord,
 ) -> Result<Reply, Status> {
     let resource = &route.resource;
     if resource.kind != "TokenReview" {
         return Err(Status::method_not_allowed());
     }
-    let tree =
-        decode_review(request, &resource.group, &resource.version, &resource.kind, body).await?;
+    let tree = decode_review(request, &resource.group, &resource.version, &resource.kind, body)?;
     record.record_request_object(&tree);
     let reviewed = server.authenticator.review_token(tree, server, request.now()).await;
     let tree = reviewed.map_err(IntoStatus::into_status)?;
@@ -101,11 +104,11 @@ pub(crate) async fn review_token(
 pub(crate) async fn issue_token(
     ctx: &RequestContext<'_>,
     request: &AuthorizedRequest<'_>,
-    body: &mut UnreadBody,
+    body: &Bytes,
     record: &mut RequestRecord,
     report: &mut RequestReport,
 ) -> Result<Reply, Status> {
-    let tree = decode_review(request, "authentication.k8s.io", "v1", "TokenRequest", body).await?;
+    let tree = decode_review(request, "authentication.k8s.io", "v1", "TokenRequest", body)?;
     record.record_request_object(&tree);
     let options = request.query().write_options("CreateOptions")?;
     let write = WriteRequest::create_subresource("token", ctx.name, options, request.query());
@@ -139,19 +142,18 @@ async fn admit_and_issue_token(
     Ok(issued.map_err(IntoStatus::into_status)?.object)
 }
 
-async fn decode_review(
+fn decode_review(
     request: &AuthorizedRequest<'_>,
     group: &str,
     version: &str,
     kind: &str,
-    body: &mut UnreadBody,
+    body: &Bytes,
 ) -> Result<Tree, Status> {
     let expected = ExpectedKind { group, version, kind, is_custom: false };
     let format = codec::body_format(request.header(&CONTENT_TYPE), &expected)
         .map_err(IntoStatus::into_status)?;
-    let bytes = request.read_body(body).await?;
     request.query().write_options("CreateOptions")?;
-    let decoded = codec::decode_object(&bytes, format, &expected);
+    let decoded = codec::decode_object(body, format, &expected);
     Ok(decoded.map_err(IntoStatus::into_status)?.tree)
 }
 

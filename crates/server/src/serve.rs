@@ -17,8 +17,9 @@ use audit::Auditor;
 use authn::{Authenticator, Impersonator, TokenIssuer};
 use authz_chain::AuthorizerSlot;
 use concurrency_limit::ConcurrencyLimit;
+use flow_control::FlowController;
 use https_client::AddressPolicy;
-use https_server::{DrainPlan, DrainResult, InFlightLimiter, Limits, Listener, Shutdown};
+use https_server::{DrainPlan, DrainResult, Limits, Listener, Shutdown};
 use ring::rand::SystemRandom;
 use store::{ReadError, Store};
 use tokio::task::JoinSet;
@@ -41,6 +42,7 @@ use crate::loopback::loopback_user;
 use crate::loops;
 use crate::metrics::Metrics;
 use crate::request;
+use crate::request_limits::RequestLimits;
 use crate::server_state::{ApiSettings, ESCALATION_CHECKS_MAX, ServerState};
 use crate::service_directory::ServiceDirectory;
 use crate::snapshot_cache::SnapshotCache;
@@ -73,10 +75,8 @@ pub struct ServerOptions {
     pub ca_files: CaFiles,
     /// Writes audit events; `None` disables auditing.
     pub auditor: Option<Auditor>,
-    /// The maximum number of mutating requests in flight; 0 disables the limit.
-    pub mutating_requests_max: usize,
-    /// The maximum number of other requests in flight; 0 disables the limit.
-    pub read_only_requests_max: usize,
+    /// The limits of requests.
+    pub request_limits: RequestLimits,
     /// The maximum number of open watches; one user has at most half of them. Watches of members of
     /// `system:masters` are not counted.
     pub watches_max: usize,
@@ -210,11 +210,14 @@ impl Server {
         let empty =
             ClusterSnapshot::empty(options.authorizer_slots, options.node_policy, hooks.clone())?;
         let authenticator = Authenticator::new(options.authentication)?;
+        let request_limits = options.request_limits;
+        let flow_controller = Arc::new(FlowController::new(request_limits.seats_max));
         let (snapshot_cache, stale_roles) = SnapshotCache::start(
             Arc::clone(&store),
             &options.prefix,
             empty.clone(),
             Arc::clone(&options.service_directory),
+            Arc::clone(&flow_controller),
             options.log,
         )
         .await?;
@@ -227,7 +230,7 @@ impl Server {
             prefix: options.prefix,
             snapshot_cache,
             api_settings: options.api_settings,
-            metrics: Metrics::new(options.metrics_registry)?,
+            metrics: Metrics::new(options.metrics_registry, &flow_controller)?,
             log: options.log,
             rng: SystemRandom::new(),
             audit_id_generator: AuditIdGenerator::new([0; 16]),
@@ -250,10 +253,16 @@ impl Server {
             initialization_tracker,
             clock: options.admission.clock,
             authorization_status: options.authorization_status,
-            in_flight: InFlightLimiter::new(
-                options.mutating_requests_max,
-                options.read_only_requests_max,
-            ),
+            flow_controller: Arc::clone(&flow_controller),
+            body_bytes: Arc::new(ConcurrencyLimit::with_user_limit(
+                request_limits.body_bytes_max,
+                request_limits.body_bytes_per_user_max,
+            )),
+            webhook_waits: Arc::new(ConcurrencyLimit::with_user_limit(
+                request_limits.webhook_waits_max,
+                request_limits.webhook_waits_per_user_max,
+            )),
+            request_limits,
             escalation_checks: Arc::new(ConcurrencyLimit::new(ESCALATION_CHECKS_MAX)),
             watch_limit: Arc::new(ConcurrencyLimit::new(match options.watches_max {
                 0 => usize::MAX,
@@ -283,6 +292,7 @@ impl Server {
         server.readiness.is_bootstrapped.store(true, Ordering::Release);
         loop_tasks.spawn(boxed(loops::delete_terminating_namespaces(Arc::clone(&server))));
         loop_tasks.spawn(boxed(loops::reconcile_definitions(Arc::clone(&server))));
+        loop_tasks.spawn(boxed(loops::maintain_flow_control(Arc::clone(&server))));
         if server.api_settings.service_ip_range.is_some() {
             loop_tasks.spawn(boxed(loops::repair_cluster_ips_periodically(Arc::clone(&server))));
         }

@@ -8,10 +8,11 @@ use audit::Auditor;
 use authn::{Authenticator, Impersonator, TokenIssuer};
 use authz::User;
 use concurrency_limit::ConcurrencyLimit;
+use flow_control::FlowController;
 use ring::rand::{SecureRandom, SystemRandom};
 use store::Store;
 
-use https_server::{InFlightLimiter, Shutdown};
+use https_server::Shutdown;
 
 use crate::admission::{FreshnessBarrier, PolledConfigurationSlot};
 use crate::audit_id::AuditIdGenerator;
@@ -22,6 +23,7 @@ use crate::health::Readiness;
 use crate::initializers::{InitializationTracker, UninitializedGetMode};
 use crate::log::Log;
 use crate::metrics::Metrics;
+use crate::request_limits::RequestLimits;
 use crate::snapshot_cache::SnapshotCache;
 
 /// The maximum number of concurrent checks for privilege escalation, apart from fast ones.
@@ -101,7 +103,13 @@ pub(crate) struct ServerState {
     pub(crate) clock: Clock,
     /// Returns the JSON document of `/portcullis/authorization/status`.
     pub(crate) authorization_status: Arc<dyn Fn() -> serde_json::Value + Send + Sync>,
-    pub(crate) in_flight: InFlightLimiter,
+    /// Classifies requests and hands out their seats.
+    pub(crate) flow_controller: Arc<FlowController>,
+    pub(crate) request_limits: RequestLimits,
+    /// Limits the bytes of the bodies of requests in progress.
+    pub(crate) body_bytes: Arc<ConcurrencyLimit>,
+    /// Limits the requests that wait for webhooks without a seat.
+    pub(crate) webhook_waits: Arc<ConcurrencyLimit>,
     /// Limits concurrent checks for privilege escalation that take long.
     pub(crate) escalation_checks: Arc<ConcurrencyLimit>,
     /// Limits the watches of users who are not in `system:masters`.

@@ -13,6 +13,7 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use authz_chain::{AuthorizerSlot, ConfigurationError};
 use authz_rbac::Role;
+use flow_control::FlowController;
 use store::{At, Change, Item, ListRequest, Prefix, ReadError, Revision, Store, WatchError};
 use tokio::sync::{mpsc, watch};
 
@@ -47,6 +48,8 @@ pub(crate) struct SnapshotCache {
     stale_roles: mpsc::Sender<Vec<Arc<Role>>>,
     object_watchers: Arc<ObjectWatchers>,
     waiting_objects: Arc<WaitingObjects>,
+    /// Follows the flow schemas and priority levels of the snapshot.
+    flow_controller: Arc<FlowController>,
     log: Log,
 }
 
@@ -60,6 +63,7 @@ impl SnapshotCache {
         prefix: &str,
         empty: ClusterSnapshot,
         service_directory: Arc<ServiceDirectory>,
+        flow_controller: Arc<FlowController>,
         log: Log,
     ) -> Result<(Arc<Self>, mpsc::Receiver<Vec<Arc<Role>>>), ReadError> {
         let (stale_roles, receiver) = mpsc::channel(STALE_ROLES_QUEUE_MAX);
@@ -74,8 +78,10 @@ impl SnapshotCache {
             stale_roles,
             object_watchers: Arc::default(),
             waiting_objects: Arc::new(WaitingObjects::new(prefix)),
+            flow_controller,
             log,
         };
+        empty.flow_control.configure(&snapshot_cache.flow_controller);
         snapshot_cache.load_snapshot(&empty).await?;
         Ok((Arc::new(snapshot_cache), receiver))
     }
@@ -241,8 +247,13 @@ impl SnapshotCache {
         Ok(())
     }
 
+    /// Makes a snapshot the newest one. The caller holds the update lock, so that the flow controller is not configured
+    /// concurrently.
     fn publish_snapshot(&self, cluster: ClusterSnapshot, report: SnapshotUpdateReport) {
         let revision = cluster.revision;
+        if !Arc::ptr_eq(&cluster.flow_control, &self.newest_snapshot.load().flow_control) {
+            cluster.flow_control.configure(&self.flow_controller);
+        }
         self.newest_snapshot.store(Arc::new(cluster));
         self.published_revision.send_replace(revision.number());
         for (key, why) in &report.undecodable_objects {

@@ -23,6 +23,7 @@ const fn row(from: &'static str, to: &'static [&'static str]) -> Row {
 /// The allowed arrows, innermost crate first.
 pub(super) const TABLE: &[Row] = &[
     row("concurrency-limit", &[]),
+    row("flow-control", &[]),
     row("go-compat", &[]),
     row("field-errors", &["go-compat"]),
     row("persistent", &[]),
@@ -65,6 +66,7 @@ pub(super) const TABLE: &[Row] = &[
             "authz-rbac",
             "document",
             "field-errors",
+            "flow-control",
             "go-compat",
         ],
     ),
@@ -175,6 +177,7 @@ pub(super) const TABLE: &[Row] = &[
             "authz-rbac",
             "concurrency-limit",
             "field-errors",
+            "flow-control",
             "go-compat",
             "api-object",
             "object-patch",

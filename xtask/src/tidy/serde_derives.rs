@@ -12,7 +12,7 @@ const ALLOWED: &[(&str, &str)] = &[
     ("crates/api-object", "Status, and the continue token of lists"),
     ("crates/audit", "audit events"),
     ("crates/authz-reload", "the status of the configuration, on its debug page"),
-    ("crates/manifests", "RBAC objects"),
+    ("crates/manifests", "RBAC objects, flow schemas and priority levels"),
     ("crates/server", "the record by which servers of one store know each other"),
 ];
 

@@ -17,6 +17,7 @@ const AUTHORIZATION: &str = "authorization.k8s.io";
 const CERTIFICATES: &str = "certificates.k8s.io";
 const EXPLANATION: &str = "authorization.portcullis.io";
 const EXTENSIONS: &str = "apiextensions.k8s.io";
+const FLOW_CONTROL: &str = manifests::flow_control::GROUP;
 const NETWORKING: &str = "networking.k8s.io";
 const RBAC: &str = "rbac.authorization.k8s.io";
 const RESOURCE: &str = "resource.k8s.io";
@@ -329,6 +330,21 @@ pub(crate) static TABLE: &[BuiltInResource] = &[
         .generation()
         .returned_on_delete()
         .rules(KindRules::Immutable(kind::RESOURCE_SLICE)),
+    stored_resource(FLOW_CONTROL, "FlowSchema", "flowschemas", Cluster)
+        .with_subresources(STATUS)
+        .generation()
+        .rules(KindRules::FlowControl(manifests::flow_control::Kind::FlowSchema))
+        .schema(&schema::FLOW_SCHEMA),
+    stored_resource(
+        FLOW_CONTROL,
+        "PriorityLevelConfiguration",
+        "prioritylevelconfigurations",
+        Cluster,
+    )
+    .with_subresources(STATUS)
+    .generation()
+    .rules(KindRules::FlowControl(manifests::flow_control::Kind::PriorityLevelConfiguration))
+    .schema(&schema::PRIORITY_LEVEL_CONFIGURATION),
 ];
 
 const LOCAL_REVIEWS: &str = "localsubjectaccessreviews";

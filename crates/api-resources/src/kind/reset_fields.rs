@@ -12,13 +12,15 @@ use crate::resource::Resource;
 const STATUS_METADATA: [&str; 4] = ["labels", "annotations", "finalizers", "ownerReferences"];
 
 /// The members of [`STATUS_METADATA`] that a write to the status keeps, by group and plural.
-const KEPT_BY_STATUS: [(&str, &str, &[&str]); 6] = [
+const KEPT_BY_STATUS: [(&str, &str, &[&str]); 8] = [
     // The garbage collector deletes a pod with its owners, and a writer of the status needs no permission to
     // delete the pod.
     ("", "pods", &["ownerReferences"]),
     ("admissionregistration.k8s.io", "validatingadmissionpolicies", &STATUS_METADATA),
     ("apps", "deployments", &["labels"]),
     ("certificates.k8s.io", "podcertificaterequests", &STATUS_METADATA),
+    ("flowcontrol.apiserver.k8s.io", "flowschemas", &STATUS_METADATA),
+    ("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations", &STATUS_METADATA),
     ("resource.k8s.io", "resourceclaims", &STATUS_METADATA),
     ("storage.k8s.io", "volumeattachments", &STATUS_METADATA),
 ];

@@ -304,6 +304,19 @@ impl WebhookConnectionFlags {
     }
 }
 
+impl RequestFlags {
+    /// The seats of all priority levels together.
+    ///
+    /// # Errors
+    /// Both flags are zero.
+    pub(crate) fn seats_max(&self) -> anyhow::Result<u32> {
+        let seats = self.max_requests_inflight.saturating_add(self.max_mutating_requests_inflight);
+        let flags = "--max-requests-inflight and --max-mutating-requests-inflight";
+        anyhow::ensure!(seats > 0, "the sum of {flags} must be positive");
+        Ok(seats)
+    }
+}
+
 /// Limits of requests, background work, shutdown and the log.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Requests")]
@@ -317,13 +330,14 @@ pub(crate) struct RequestFlags {
     #[arg(long, value_name = "SECONDS", default_value_t = 1800)]
     pub(crate) min_request_timeout: u64,
 
-    /// Maximum concurrent read-only requests; 0 means no limit
+    /// Requests that run at the same time. The sum of this and --max-mutating-requests-inflight is
+    /// divided between the priority levels; requests of exempt levels do not count
     #[arg(long, value_name = "N", default_value_t = 400)]
-    pub(crate) max_requests_inflight: usize,
+    pub(crate) max_requests_inflight: u32,
 
-    /// Maximum concurrent mutating requests; 0 means no limit
+    /// Added to --max-requests-inflight; the sum must be positive
     #[arg(long, value_name = "N", default_value_t = 200)]
-    pub(crate) max_mutating_requests_inflight: usize,
+    pub(crate) max_mutating_requests_inflight: u32,
 
     /// Maximum concurrent watches, at most half of them for one user; further watches get 429.
     /// Watches of system:masters do not count. 0 means no limit

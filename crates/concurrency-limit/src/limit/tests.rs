@@ -76,3 +76,21 @@ proptest! {
         prop_assert!(limit.lock().n_permits_by_user.is_empty());
     }
 }
+
+#[test]
+fn several_permits_count_together_and_can_be_given_back_in_part() {
+    let limit = Arc::new(ConcurrencyLimit::with_user_limit(100, 40));
+    let mut held = limit.acquire_many("jane", 40).unwrap();
+    assert_eq!(limit.acquire_many("jane", 1).unwrap_err(), Busy::User { permits_max: 40 });
+    held.shrink_to(15);
+    held.shrink_to(30);
+    assert_eq!(limit.n_permits_in_use(), 15);
+    let _more = limit.acquire_many("jane", 25).unwrap();
+    let _joe = limit.acquire_many("joe", 40).unwrap();
+    assert_eq!(limit.acquire_many("ada", 21).unwrap_err(), Busy::Total { permits_max: 100 });
+    let exempt = limit.acquire_exempt("root", 1_000);
+    assert_eq!(limit.n_permits_in_use(), 1_080);
+    assert_eq!(limit.acquire_many("ada", 1).unwrap_err(), Busy::Total { permits_max: 100 });
+    drop(exempt);
+    assert!(limit.acquire_many("ada", 20).is_ok());
+}

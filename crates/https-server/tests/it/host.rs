@@ -76,12 +76,16 @@ impl Host {
 
     /// Answers every request with its protocol, the number of certificates and the body.
     pub(crate) fn echo(limits: Limits) -> Self {
-        Self::start(limits, |request, connection| async move {
+        Self::start(limits, |mut request, connection| async move {
             let certificates = *connection.get_or_compute_identity(|_| true, <[_]>::len);
             let head = format!("{:?} {certificates} ", connection.protocol);
-            match https_server::collect_body(request.into_body(), 1 << 20).await {
+            let (body, pace) = (request.body_mut(), https_server::BodyPace::default());
+            match https_server::collect_body(body, 1 << 20, pace).await {
                 Ok(bytes) => Response::new(Body::from([head.as_bytes(), &bytes].concat())),
-                Err(error) => Response::new(Body::from(error.to_string())),
+                Err(error) => {
+                    https_server::discard_body(request.into_body(), 8 << 20).await;
+                    Response::new(Body::from(error.to_string()))
+                }
             }
         })
     }

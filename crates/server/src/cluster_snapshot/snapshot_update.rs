@@ -12,7 +12,8 @@ use store::Revision;
 use super::rbac_objects::apply_rbac_object;
 use super::tracked_keys::{TrackedKeyKind, classify_key};
 use super::{
-    ClusterSnapshot, Namespace, SnapshotUpdateReport, StoredDefinition, StoredObjectError,
+    ClusterSnapshot, FlowControlObjects, Namespace, SnapshotUpdateReport, StoredDefinition,
+    StoredObjectError,
 };
 use crate::admission::ConfigurationChange;
 use crate::initializers::{UNINITIALIZED_PATH, is_stored_initialized};
@@ -34,6 +35,7 @@ struct ModifiedSnapshotParts {
     node: Option<authz_node::Snapshot>,
     namespaces: Option<HashMap<String, Namespace>>,
     definitions: Option<BTreeMap<String, StoredDefinition>>,
+    flow_control: Option<FlowControlObjects>,
     hooks: Vec<ConfigurationChange>,
     config_revision: Option<Option<Revision>>,
     undecodable_objects: Option<BTreeMap<String, String>>,
@@ -127,6 +129,11 @@ impl ClusterSnapshot {
                 }
                 Ok(())
             }
+            TrackedKeyKind::FlowControl => {
+                let objects =
+                    parts.flow_control.get_or_insert_with(|| self.flow_control.as_ref().clone());
+                objects.apply(path, shown_new)
+            }
             TrackedKeyKind::Hooks(kind) => {
                 let decoded = new_value.map(|value| codec::decode_stored_object(value)).transpose();
                 let (tree, applied) = match decoded {
@@ -175,6 +182,9 @@ impl ClusterSnapshot {
         }
         if let Some(namespaces) = parts.namespaces {
             next.namespaces = Arc::new(namespaces);
+        }
+        if let Some(objects) = parts.flow_control {
+            next.flow_control = Arc::new(objects);
         }
         if let Some(paths) = parts.paths_with_uninitialized {
             next.paths_with_uninitialized = Arc::new(paths);

@@ -12,6 +12,7 @@ pub(super) enum TrackedKeyKind {
     Node,
     Namespace,
     Definition,
+    FlowControl,
     Hooks(ConfigurationKind),
     /// The key that every change of the hooks writes.
     ConfigRevision,
@@ -24,7 +25,7 @@ pub(super) enum TrackedKeyKind {
 }
 
 /// The storage paths that the snapshot reads at the start. The order does not matter.
-pub(crate) const TRACKED_PATHS: [&str; 19] = [
+pub(crate) const TRACKED_PATHS: [&str; 21] = [
     "roles",
     "rolebindings",
     "clusterroles",
@@ -38,6 +39,8 @@ pub(crate) const TRACKED_PATHS: [&str; 19] = [
     "services/specs",
     "endpointslices",
     "apiextensions.k8s.io/customresourcedefinitions",
+    "flowschemas",
+    "prioritylevelconfigurations",
     "admissionregistration.k8s.io/externaladmissionhookconfigurations",
     "admissionregistration.k8s.io/initializerconfigurations",
     "mutatingwebhookconfigurations",
@@ -78,6 +81,7 @@ pub(super) fn classify_key<'k>(prefix: &str, key: &'k str) -> Option<(TrackedKey
             Some(_),
         ) => TrackedKeyKind::Node,
         ("namespaces", Some(_)) => TrackedKeyKind::Namespace,
+        ("flowschemas" | "prioritylevelconfigurations", Some(_)) => TrackedKeyKind::FlowControl,
         (UNINITIALIZED_PATH, Some(_)) => TrackedKeyKind::UninitializedPath,
         (WAITING_PATH, Some(_)) => TrackedKeyKind::WaitingObject,
         ("endpointslices", Some(_)) => TrackedKeyKind::ServiceOrEndpoints,

@@ -63,7 +63,8 @@ mod tests {
 
     #[test]
     fn series_of_resources_that_are_not_served_are_removed() {
-        let metrics = Metrics::new(prometheus::Registry::new()).unwrap();
+        let controller = std::sync::Arc::new(flow_control::FlowController::new(1));
+        let metrics = Metrics::new(prometheus::Registry::new(), &controller).unwrap();
         for (group, resource) in [("", "pods"), ("example.com", "widgets"), ("", "")] {
             let labels = RequestMetricLabels {
                 verb: "GET",

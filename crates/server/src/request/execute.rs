@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use api_object::Status;
 use api_resources::Verb;
+use bytes::Bytes;
 use http::header::CONTENT_TYPE;
-use https_server::InFlightPermit;
 
-use super::{AuthorizedRequest, UnreadBody};
+use super::AuthorizedRequest;
 use crate::admission::{is_admission_configuration, parse_ack_timeout};
 use crate::error_status::IntoStatus;
 use crate::initializers::{
@@ -30,15 +30,15 @@ impl AuthorizedRequest<'_> {
         &self,
         ctx: &RequestContext<'_>,
         route: &Route<'_>,
-        body: &mut UnreadBody,
+        body: Bytes,
         record: &mut RequestRecord,
         report: &mut RequestReport,
-        permit: &mut Option<InFlightPermit>,
     ) -> Result<Reply, Status> {
         let can_wait = route.verb.is_write() && is_admission_configuration(&route.resource);
         let ack_timeout = if can_wait { parse_ack_timeout(self.query)? } else { None };
-        let reply = self.execute_verb(ctx, route, body, record, report, permit).await?;
+        let reply = self.execute_verb(ctx, route, body, record, report).await?;
         if let Some(timeout) = ack_timeout {
+            ctx.release_seat();
             let revision = self.server.read_config_revision().await?;
             let warning = self.server.wait_for_servers(revision, timeout, self.deadline).await;
             report.warnings.extend(warning);
@@ -50,10 +50,9 @@ impl AuthorizedRequest<'_> {
         &self,
         ctx: &RequestContext<'_>,
         route: &Route<'_>,
-        body: &mut UnreadBody,
+        body: Bytes,
         record: &mut RequestRecord,
         report: &mut RequestReport,
-        permit: &mut Option<InFlightPermit>,
     ) -> Result<Reply, Status> {
         let resource = &route.resource;
         let object = |code: u16, shown: VersionedObject| Reply::Object {
@@ -83,40 +82,41 @@ impl AuthorizedRequest<'_> {
                 Ok(Reply::Watch { watcher: Box::new(watcher) })
             }
             Verb::Create => match route.subresource {
-                Some("token") => review::issue_token(ctx, self, body, record, report).await,
+                Some("token") => review::issue_token(ctx, self, &body, record, report).await,
                 Some(_) => Err(Status::method_not_allowed()),
                 None if !resource.is_stored() => {
-                    review::review_token(self.server, route, self, body, record).await
+                    review::review_token(self.server, route, self, &body, record).await
                 }
                 None => {
                     let (tree, options) =
-                        self.decode_object(route, body, "CreateOptions", record, report).await?;
+                        self.decode_object(route, &body, "CreateOptions", record, report)?;
+                    drop(body);
                     let written = create(ctx, tree, options, report).await?;
-                    let written = release_permit_and_wait(ctx, written, permit).await?;
+                    let written = release_seat_and_wait(ctx, written).await?;
                     Ok(object(written.code, written.object))
                 }
             },
             Verb::Update => {
                 let (tree, options) =
-                    self.decode_object(route, body, "UpdateOptions", record, report).await?;
+                    self.decode_object(route, &body, "UpdateOptions", record, report)?;
+                drop(body);
                 let written = update(ctx, &tree, options, report).await?;
-                let written = release_permit_and_wait(ctx, written, permit).await?;
+                let written = release_seat_and_wait(ctx, written).await?;
                 Ok(object(written.code, written.object))
             }
             Verb::Patch => {
                 let patch_type =
                     codec::patch_type(self.header(&CONTENT_TYPE), resource.is_custom())
                         .map_err(IntoStatus::into_status)?;
-                let bytes = self.read_body(body).await?;
                 let options = self.query.write_options("PatchOptions")?;
-                record.record_request_patch(&bytes);
+                record.record_request_patch(&body);
                 let field_validation = options.field_validation;
-                let request = PatchRequest { patch_type, body: bytes, field_validation };
+                let request = PatchRequest { patch_type, body, field_validation };
                 let written = patch(ctx, &request, options, report).await?;
                 Ok(object(written.code, written.object))
             }
             Verb::Delete => {
-                let options = self.decode_delete_options(body, record).await?;
+                let options = self.decode_delete_options(&body, record)?;
                 match delete(ctx, &options, report).await? {
                     DeleteResult::Terminating(shown) => {
                         let is_accepted = options.orphan_dependents == Some(false);
@@ -132,7 +132,7 @@ impl AuthorizedRequest<'_> {
             }
             Verb::DeleteCollection => {
                 let filter = ObjectFilter::parse(resource, self.query, ctx.name)?;
-                let options = self.decode_delete_options(body, record).await?;
+                let options = self.decode_delete_options(&body, record)?;
                 let page = delete_collection(ctx, &filter, &options, report).await?;
                 Ok(Reply::List { resource: Arc::clone(resource), page })
             }
@@ -140,15 +140,14 @@ impl AuthorizedRequest<'_> {
     }
 }
 
-/// Waits for the initializers of a written object. The request releases its in-flight permit before, so that
-/// it does not block the initializers.
-async fn release_permit_and_wait(
+/// Waits for the initializers of a written object. The request gives its seat back before, so that it does not keep the
+/// initializers from running.
+async fn release_seat_and_wait(
     ctx: &RequestContext<'_>,
     written: WriteResult,
-    permit: &mut Option<InFlightPermit>,
 ) -> Result<WriteResult, Status> {
     if written.initialization_wait.is_some() {
-        drop(permit.take());
+        ctx.release_seat();
     }
     wait_for_initializers(ctx, written).await
 }

@@ -4,8 +4,10 @@ use api_object::{DeleteOptions, Status};
 use api_resources::Verb;
 use bytes::Bytes;
 use codec::{EndpointKind, ExpectedKind, FormatRequest};
+use concurrency_limit::{Busy, Permit};
 use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderName};
 use https_server::CollectBodyError;
+use hyper::body::Body as _;
 
 use super::{AuthorizedRequest, BODY_BYTES_MAX, UnreadBody};
 use crate::error_status::IntoStatus;
@@ -14,6 +16,9 @@ use crate::request_record::RequestRecord;
 use crate::respond::{IncludeObject, ResponseFormat};
 use crate::rest::{RequestReport, WriteOptions};
 use crate::route::Route;
+
+/// Every body counts with at least this many bytes, which stand for the other memory of a request.
+const BODY_RESERVATION_MIN: usize = 16 << 10;
 
 impl AuthorizedRequest<'_> {
     /// The format that the client asks for.
@@ -69,27 +74,65 @@ impl AuthorizedRequest<'_> {
         self.parts.headers.get(name).and_then(|value| value.to_str().ok())
     }
 
-    /// Reads the body of a request, up to the limit.
-    pub(crate) async fn read_body(&self, body: &mut UnreadBody) -> Result<Bytes, Status> {
+    /// Reserves memory for the body of a request, and reads the body. An empty body needs no memory.
+    ///
+    /// # Errors
+    /// 429 if too many bytes are reserved, 413 if the body is too long, and 408 if it arrives too slowly.
+    pub(super) async fn receive_body(
+        &self,
+        body: &mut UnreadBody,
+    ) -> Result<(Bytes, Option<Permit>), Status> {
         codec::check_content_encoding(self.header(&CONTENT_ENCODING))
             .map_err(IntoStatus::into_status)?;
-        let Some(body) = body.take() else { return Ok(Bytes::new()) };
-        https_server::collect_body(body, BODY_BYTES_MAX as u64).await.map_err(|error| match error {
+        let Some(incoming) = body.as_mut().filter(|body| !body.is_end_stream()) else {
+            return Ok((Bytes::new(), None));
+        };
+        let bytes_max = BODY_BYTES_MAX as u64;
+        let n_announced = incoming.size_hint().exact().unwrap_or(bytes_max);
+        if n_announced > bytes_max {
+            return Err(Status::too_large(BODY_BYTES_MAX));
+        }
+        let n_announced = usize::try_from(n_announced).unwrap_or(BODY_BYTES_MAX);
+        let mut reservation = self.reserve_body_bytes(n_announced.max(BODY_RESERVATION_MIN))?;
+        let pace = self.server.request_limits.body_pace;
+        let bytes = https_server::collect_body(incoming, bytes_max, pace).await;
+        let bytes = bytes.map_err(|error| match error {
             CollectBodyError::TooLarge { .. } => Status::too_large(BODY_BYTES_MAX),
+            CollectBodyError::TooSlow => Status::request_timeout("the body arrives too slowly"),
             CollectBodyError::Read(why) => {
                 Status::bad_request(format!("the body can not be read: {why}"))
             }
             CollectBodyError::Truncated => {
                 Status::bad_request("the body can not be read: unexpected EOF")
             }
+        })?;
+        *body = None;
+        reservation.shrink_to(bytes.len().max(BODY_RESERVATION_MIN));
+        Ok((bytes, Some(reservation)))
+    }
+
+    /// Requests of an exempt priority level are counted and never refused.
+    fn reserve_body_bytes(&self, n_bytes: usize) -> Result<Permit, Status> {
+        let limit = &self.server.body_bytes;
+        let user = authz::user_limit_key(&self.authorized.user().name);
+        if self.classification.is_exempt() {
+            return Ok(limit.acquire_exempt(user, n_bytes));
+        }
+        limit.acquire_many(user, n_bytes).map_err(|busy| {
+            self.server.metrics.request_terminations.with_label_values(&["429"]).inc();
+            let why = match busy {
+                Busy::User { .. } => "the bodies of this user's requests take too much memory",
+                Busy::Total { .. } => "the bodies of all requests take too much memory",
+            };
+            Status::too_many_requests(&format!("{why}, please try again later"), 1)
         })
     }
 
     /// Decodes the object in the body and the options of the write.
-    pub(super) async fn decode_object(
+    pub(super) fn decode_object(
         &self,
         route: &Route<'_>,
-        body: &mut UnreadBody,
+        body: &Bytes,
         options_kind: &str,
         record: &mut RequestRecord,
         report: &mut RequestReport,
@@ -103,10 +146,9 @@ impl AuthorizedRequest<'_> {
         };
         let format = codec::body_format(self.header(&CONTENT_TYPE), &expected)
             .map_err(IntoStatus::into_status)?;
-        let bytes = self.read_body(body).await?;
         let options = self.query.write_options(options_kind)?;
         let decoded =
-            codec::decode_object(&bytes, format, &expected).map_err(IntoStatus::into_status)?;
+            codec::decode_object(body, format, &expected).map_err(IntoStatus::into_status)?;
         let (findings, warnings) = (&decoded.findings, &mut report.warnings);
         options.field_validation.check_findings(&expected, findings, warnings)?;
         record.record_request_object(&decoded.tree);
@@ -114,18 +156,17 @@ impl AuthorizedRequest<'_> {
     }
 
     /// Decodes the options of a delete from the body, or from the query if the body is empty.
-    pub(super) async fn decode_delete_options(
+    pub(super) fn decode_delete_options(
         &self,
-        body: &mut UnreadBody,
+        body: &Bytes,
         record: &mut RequestRecord,
     ) -> Result<DeleteOptions, Status> {
-        let bytes = self.read_body(body).await?;
-        if bytes.is_empty() {
+        if body.is_empty() {
             return self.query.delete_options();
         }
         let format = codec::delete_options_format(self.header(&CONTENT_TYPE))
             .map_err(IntoStatus::into_status)?;
-        let tree = codec::decode_delete_options(&bytes, format).map_err(IntoStatus::into_status)?;
+        let tree = codec::decode_delete_options(body, format).map_err(IntoStatus::into_status)?;
         record.record_request_object(&tree);
         DeleteOptions::from_tree(&tree)
     }

@@ -1,20 +1,32 @@
 //! The slot for the response of a request, which is filled once.
 
+use flow_control::Classification;
 use http::Response;
-use http::header::HeaderValue;
+use http::header::{HeaderName, HeaderValue};
 use https_server::{Body, ResponseSender};
 
 use crate::audit_id::AUDIT_ID;
 
-/// Sends the response of a request once, with its audit id.
+/// The uid of the flow schema that a request matches.
+const FLOW_SCHEMA_UID: HeaderName = HeaderName::from_static("x-kubernetes-pf-flowschema-uid");
+/// The uid of the priority level of that schema.
+const PRIORITY_LEVEL_UID: HeaderName = HeaderName::from_static("x-kubernetes-pf-prioritylevel-uid");
+
+/// Sends the response of a request once, with its audit id and its classification.
 pub(super) struct ResponseSlot {
     response_sender: Option<ResponseSender>,
     audit_id: String,
+    classification: Option<Classification>,
 }
 
 impl ResponseSlot {
     pub(super) fn new(response_sender: ResponseSender, audit_id: String) -> Self {
-        Self { response_sender: Some(response_sender), audit_id }
+        Self { response_sender: Some(response_sender), audit_id, classification: None }
+    }
+
+    /// Sets the classification that the headers of the response name.
+    pub(super) fn set_classification(&mut self, classification: Classification) {
+        self.classification = Some(classification);
     }
 
     /// Sends a response unless one was sent before; reports whether it did.
@@ -23,6 +35,15 @@ impl ResponseSlot {
         let mut response = response();
         if let Ok(value) = HeaderValue::from_str(&self.audit_id) {
             response.headers_mut().insert(AUDIT_ID, value);
+        }
+        if let Some(own) = &self.classification {
+            let uids =
+                [(FLOW_SCHEMA_UID, &*own.schema().uid), (PRIORITY_LEVEL_UID, own.level_uid())];
+            for (name, uid) in uids {
+                if let Ok(value) = HeaderValue::from_str(uid) {
+                    response.headers_mut().insert(name, value);
+                }
+            }
         }
         response_sender.respond(response);
         true

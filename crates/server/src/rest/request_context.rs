@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use store::{Entry, Key, Prefix, ReadError, Revision};
 
 use crate::authorize::Authorized;
+use crate::request_seat::RequestSeat;
 use crate::rest::Query;
 use crate::route::Route;
 use crate::server_state::ServerState;
@@ -34,6 +35,8 @@ pub(crate) struct RequestContext<'a> {
     /// Set when the first write begins. Each object of a deletecollection has its own, because the
     /// deadline may end the collection between two objects.
     pub(crate) write_progress: &'a WriteProgress,
+    /// The seat of the request; the server's own requests need none.
+    pub(crate) seat: Option<&'a RequestSeat<'a>>,
     /// The server writes its own bootstrap objects, which must not depend on hooks.
     pub(crate) is_exempt_from_hooks: bool,
     /// The object is one of a deletecollection.
@@ -80,6 +83,7 @@ impl<'a> RequestContext<'a> {
             now,
             deadline,
             write_progress,
+            seat: None,
             is_exempt_from_hooks: false,
             is_collection_member: false,
         }
@@ -149,6 +153,28 @@ impl RequestContext<'_> {
             .with_label_values(&labels)
             .observe(started.elapsed().as_secs_f64());
         output
+    }
+
+    /// Waits for admission webhooks without a seat, so that slow webhooks do not keep other requests from running.
+    ///
+    /// # Errors
+    /// 429, before the first webhook is called, if too many requests wait or their objects take too much memory.
+    pub(crate) async fn wait_for_hooks<T>(
+        &self,
+        object_bytes: usize,
+        calls: impl Future<Output = T>,
+    ) -> Result<T, Status> {
+        match self.seat {
+            Some(seat) => seat.wait_for_hooks(object_bytes, calls).await,
+            None => Ok(calls.await),
+        }
+    }
+
+    /// Gives the seat of the request back before the end of the request.
+    pub(crate) fn release_seat(&self) {
+        if let Some(seat) = self.seat {
+            seat.release();
+        }
     }
 
     pub(crate) fn not_found(&self, name: &str) -> Status {

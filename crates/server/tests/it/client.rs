@@ -189,6 +189,24 @@ pub(crate) struct AuthorizedHead {
 }
 
 impl Client {
+    /// Sends the head of a request that announces a body, and returns the connection.
+    pub(crate) async fn announce_body(
+        &self,
+        method: Method,
+        path: &str,
+        n_bytes: usize,
+    ) -> TlsStream<TcpStream> {
+        let token = self.token.as_deref().unwrap_or_default();
+        let head = format!(
+            "{method} {path} HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {token}\r\n\
+             content-type: application/json\r\ncontent-length: {n_bytes}\r\n\r\n",
+            self.address,
+        );
+        let mut stream = self.connect("http/1.1").await;
+        stream.write_all(head.as_bytes()).await.expect("a connection");
+        stream
+    }
+
     /// Sends the head of a request and returns when the server asks for the body. The server reads no body
     /// before it has authorized the request, so the snapshot by which it is authorized is fixed then.
     pub(crate) async fn send_head(

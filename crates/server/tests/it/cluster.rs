@@ -14,8 +14,8 @@ use https_server::{
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject;
 use server::{
-    AdmissionOptions, ApiSettings, CaFiles, ConfigSyncOptions, Log, LogFormat, LogLevel, Server,
-    ServerOptions, ServiceDirectory, ServiceRouting,
+    AdmissionOptions, ApiSettings, CaFiles, ConfigSyncOptions, Log, LogFormat, LogLevel,
+    RequestLimits, Server, ServerOptions, ServiceDirectory, ServiceRouting,
 };
 use store_embedded::EmbeddedStore;
 use tempfile::TempDir;
@@ -208,8 +208,7 @@ pub(crate) fn options(pki: &PkiFiles, address: SocketAddr) -> ServerOptions {
         token_issuer: TokenIssuer::new(ISSUER, key),
         ca_files: CaFiles::default(),
         auditor: None,
-        mutating_requests_max: 200,
-        read_only_requests_max: 400,
+        request_limits: RequestLimits::default(),
         watches_max: 10_000,
         connection_limits: Limits::default(),
         log: Log { format: LogFormat::Text, level: LogLevel::Warn },

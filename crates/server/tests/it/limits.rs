@@ -1,10 +1,10 @@
-//! Limits of bodies, annotations, patches and requests in flight.
+//! Limits of bodies, annotations, patches and seats.
 
 use http::Method;
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
 
-use crate::client::Answer;
+use crate::client::{Answer, Client};
 use crate::cluster::Cluster;
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
@@ -94,37 +94,63 @@ async fn a_json_patch_may_have_ten_thousand_operations() {
     admin.patch(&path, "json-patch", &patch(OPERATIONS_MAX)).await.expect(200);
 }
 
-/// A request above the in-flight limit is refused, unless its user is in `system:masters`. The
-/// limit is lower than by default, so that few connections reach it.
+/// A request that gets no seat of its priority level in time is refused. Each level has one seat here. Other levels and
+/// members of `system:masters` are not affected.
 #[tokio::test(flavor = "multi_thread")]
-async fn requests_in_flight_are_limited() {
-    let cluster = Cluster::start_with(|options, _| options.read_only_requests_max = 4).await;
+async fn seats_of_a_level_are_limited() {
+    let cluster = Cluster::start_with(|options, _| options.request_limits.seats_max = 1).await;
     let (admin, alice) = (cluster.admin(), cluster.alice());
-    // A read of a state that does not exist yet is kept waiting for it.
+    // A read of a state that does not exist yet waits three seconds for it.
     let slow = "/api/v1/namespaces?resourceVersion=99999999";
-    let group = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings";
+    let bindings = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings";
     let binding = json!({"metadata": {"name": "alice"},
         "subjects": [{"kind": "User", "name": "alice"}],
         "roleRef": {"kind": "ClusterRole", "name": "cluster-admin"}});
-    admin.post(group, &binding).await.expect(201);
+    admin.post(bindings, &binding).await.expect(201);
     let mut waiting = tokio::task::JoinSet::new();
-    for _ in 0..5 {
+    for _ in 0..3 {
         let alice = alice.clone();
         waiting.spawn(async move { alice.get(slow).await });
     }
-    let refused = waiting.join_next().await.unwrap().unwrap();
+    wait_for_metric(
+        &admin,
+        "apiserver_flowcontrol_current_executing_requests{flow_schema=\"global-default\",\
+         priority_level=\"global-default\"} 1",
+    )
+    .await;
+    // The wait for a seat takes at most a quarter of the time of the request.
+    let refused = alice.get("/api/v1/namespaces?timeout=200ms").await;
     assert_eq!(refused.code, 429);
     assert_eq!(refused.text(), "Too many requests, please try again later.\n");
     assert_eq!(refused.headers["retry-after"], "1");
     assert!(refused.headers["content-type"].to_str().unwrap().starts_with("text/plain"));
-    assert_eq!(alice.get("/api/v1/namespaces").await.code, 429);
-    admin.get("/api/v1/namespaces").await.expect(200);
-    // Watches need no in-flight permit.
-    let (parts, body) = alice.begin(Method::GET, "/api/v1/namespaces?watch=1", &[], "").await;
+    assert!(refused.headers.contains_key("x-kubernetes-pf-flowschema-uid"));
+    // A watch needs a seat until it is initialized.
+    let watch = "/api/v1/namespaces?watch=1";
+    let (parts, body) = alice.begin(Method::GET, watch, &[], "").await;
     assert_eq!(parts.status, 200);
-    drop(body.into_data_stream());
+    admin.get("/api/v1/namespaces").await.expect(200);
+    alice.get(&format!("{bindings}?timeout=10s")).await.expect(200);
     while let Some(answer) = waiting.join_next().await {
         assert_eq!(answer.unwrap().code, 504);
     }
     alice.get("/api/v1/namespaces").await.expect(200);
+    drop(body.into_data_stream());
+    wait_for_metric(
+        &admin,
+        "apiserver_flowcontrol_rejected_requests_total{flow_schema=\"global-default\",\
+         priority_level=\"global-default\",reason=\"time-out\"} 1",
+    )
+    .await;
+}
+
+/// Waits until the metrics have a line.
+async fn wait_for_metric(admin: &Client, line: &str) {
+    for _ in 0..1_000 {
+        let metrics = admin.get("/metrics").await.text();
+        if metrics.lines().any(|own| own == line) {
+            return;
+        }
+    }
+    panic!("the metrics never have {line}");
 }

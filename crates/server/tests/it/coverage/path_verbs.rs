@@ -248,12 +248,17 @@ impl Walk {
             .collect()
     }
 
-    /// Whether the server has written all that it writes into a definition.
-    async fn is_established(&mut self, name: &str) -> bool {
-        let path = format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}");
+    /// Whether the server has written all that it writes into an object.
+    async fn is_settled(&mut self, target: &Target, name: &str) -> bool {
+        let (condition, status) = match target.plural.as_str() {
+            "customresourcedefinitions" => ("Established", "True"),
+            "flowschemas" => ("Dangling", "False"),
+            _ => return true,
+        };
+        let path = format!("{}/{name}", target.collection());
         let own = self.admin_send(Method::GET, &path, "").await.json();
         let conditions = own["status"]["conditions"].as_array().cloned().unwrap_or_default();
-        conditions.iter().any(|own| own["type"] == "Established" && own["status"] == "True")
+        conditions.iter().any(|own| own["type"] == condition && own["status"] == status)
     }
 
     /// Waits for the end of an object that is on its way out, which goes by itself.
@@ -281,9 +286,9 @@ impl Walk {
             object["metadata"]["name"] = name.into();
             let created = self.admin_send(Method::POST, &collection, &object.to_string()).await;
             assert!(matches!(created.code, 201 | 409), "{target}: {}", created.text());
-        }
-        while target.plural == "customresourcedefinitions" && !self.is_established(own).await {
-            crate::polling::pause().await;
+            while !self.is_settled(target, name).await {
+                crate::polling::pause().await;
+            }
         }
         self.known = self.objects(target).await;
     }

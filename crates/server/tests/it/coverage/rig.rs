@@ -175,23 +175,31 @@ impl Rig {
 
     /// Waits until the loops of the server have processed a new object.
     pub(super) async fn settled(&self, target: &Target) {
-        if target.plural == "customresourcedefinitions" {
-            self.established(target.object_name()).await;
+        match target.plural.as_str() {
+            "customresourcedefinitions" => self.established(target.object_name()).await,
+            "flowschemas" => {
+                let path = format!("{}/{}", target.collection(), target.object_name());
+                self.has_condition(&path, "Dangling", "False").await;
+            }
+            _ => {}
         }
     }
 
     async fn established(&self, name: &str) {
         let path = format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}");
+        self.has_condition(&path, "Established", "True").await;
+    }
+
+    async fn has_condition(&self, path: &str, condition: &str, status: &str) {
         for _ in 0..2000 {
-            let conditions =
-                self.admin.get(&path).await.expect(200)["status"]["conditions"].clone();
-            let is_met = |it: &Value| it["type"] == "Established" && it["status"] == "True";
+            let conditions = self.admin.get(path).await.expect(200)["status"]["conditions"].clone();
+            let is_met = |it: &Value| it["type"] == condition && it["status"] == status;
             if conditions.as_array().is_some_and(|list| list.iter().any(is_met)) {
                 return;
             }
             crate::polling::pause().await;
         }
-        panic!("{name} is not served");
+        panic!("{path} is never {condition}: {status}");
     }
 
     /// Waits until an object is deleted. Namespaces and definitions take longer.

@@ -33,6 +33,9 @@ fn content(kind: &str) -> Value {
             "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "view"}}),
         "CertificateSigningRequest" => json!({"spec": {
             "request": ANN, "signerName": "example.com/signer", "usages": ["client auth"]}}),
+        "FlowSchema" => json!({"spec": {"priorityLevelConfiguration": {"name": "system"}}}),
+        "PriorityLevelConfiguration" => json!({"spec": {
+            "type": "Limited", "limited": {"limitResponse": {"type": "Reject"}}}}),
         "CustomResourceDefinition" => definition("gadgets", "Gadget", &["v1"]),
         "TokenReview" => json!({"spec": {"token": "unknown"}}),
         "SelfSubjectAccessReview" | "ResourceAccessReview" | "LocalResourceAccessReview" => {

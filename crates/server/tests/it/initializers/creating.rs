@@ -139,10 +139,10 @@ async fn some_objects_wait_for_nobody() {
     assert_eq!(pending(&changed), None);
 }
 
-/// A create that waits for initializers holds no in-flight permit.
+/// A create that waits for initializers holds no seat. Each priority level has one.
 #[tokio::test(flavor = "multi_thread")]
 async fn waiting_takes_no_room() {
-    let scene = Scene::start_with(|options| options.mutating_requests_max = 1).await;
+    let scene = Scene::start_with(|options| options.request_limits.seats_max = 1).await;
     scene.register(&[("a.x.y", "Ignore")]).await;
     let alice = scene.grant_alice(&["initialize"]).await;
     let create = |name: &'static str| {

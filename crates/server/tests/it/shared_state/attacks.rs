@@ -90,13 +90,50 @@ pub(super) const ROWS: &[Row] = &[
     Row {
         change: |options, folder| {
             usual(options, folder);
-            (options.read_only_requests_max, options.mutating_requests_max) = (8, 8);
+            options.request_limits.seats_max = 58;
         },
-        when_full: &[429],
-        ..Row::new("requests in flight", |scene| {
+        ..Row::new("seats of a priority level", |scene| {
             Box::pin(async {
-                let path = |n: usize| format!("{SECRETS}/slow-{n}");
-                many(&scene.mallory, 20, move |n| (Method::GET, path(n), Value::Null)).await
+                // A read of a state that does not exist yet waits three seconds for it.
+                let path = |n: usize| format!("{MAPS}?resourceVersion={}", 99_999_999 + n);
+                many(&scene.mallory, 40, move |n| (Method::GET, path(n), Value::Null)).await
+            })
+        })
+    },
+    Row {
+        change: |options, folder| {
+            usual(options, folder);
+            options.request_limits.body_bytes_max = 256 << 10;
+            options.request_limits.body_bytes_per_user_max = 128 << 10;
+        },
+        ..Row::new(
+            "bytes of request bodies, and of objects of writes that wait for webhooks",
+            |scene| {
+                Box::pin(async {
+                    let mut attack = Attack::default();
+                    for n_bytes in [100_000, 100_000, 20_000, 20_000, 20_000, 1, 1, 1] {
+                        let stream = scene.mallory.announce_body(Method::POST, MAPS, n_bytes).await;
+                        attack.requests.spawn(async move {
+                            std::future::pending::<()>().await;
+                            drop(stream);
+                        });
+                    }
+                    // The test waits for a real process: the requests of the attack reach the server.
+                    tokio::time::sleep(Duration::from_millis(300)).await;
+                    attack
+                })
+            },
+        )
+    },
+    Row {
+        change: |options, folder| {
+            usual(options, folder);
+            options.request_limits.webhook_waits_max = 8;
+            options.request_limits.webhook_waits_per_user_max = 4;
+        },
+        ..Row::new("requests that wait for webhooks", |scene| {
+            Box::pin(async {
+                many(&scene.mallory, 20, |n| (Method::POST, MAPS.to_owned(), map("slow", n))).await
             })
         })
     },

@@ -1,0 +1,253 @@
+//! The flow schemas and priority levels that exist without anybody creating them.
+//!
+//! The mandatory ones always have these specs. The suggested ones are those of Kubernetes, and three levels of our own,
+//! whose names begin with `portcullis-`: requests that repair a cluster, access reviews, and leases of workloads wait only
+//! for each other, however busy the other levels are.
+
+#[cfg(test)]
+mod tests;
+
+use crate::flow_schema::{
+    FlowDistinguisher, FlowSchema, NonResourceRule, PolicyRules, ResourceRule, Subject,
+};
+use crate::priority_level::{LimitResponse, PriorityLevel, PriorityLevelKind, QueuingOptions};
+
+/// The name of the mandatory schema and of the mandatory level for requests that are never limited.
+pub const EXEMPT: &str = "exempt";
+
+/// The name of the mandatory schema and of the mandatory level for requests that no other schema matches.
+pub const CATCH_ALL: &str = "catch-all";
+
+const EVERY: &[&str] = &["*"];
+
+/// A default priority level as its object describes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BootstrapLevel {
+    /// The level that requests are classified into.
+    pub level: PriorityLevel,
+    /// The part of the seats that the object offers to other levels. Levels do not borrow here, so it has no effect.
+    pub lendable_percent: u32,
+}
+
+/// The levels `exempt` and `catch-all`.
+pub fn mandatory_levels() -> Vec<BootstrapLevel> {
+    let exempt = PriorityLevel {
+        name: EXEMPT.to_owned(),
+        uid: String::new(),
+        kind: PriorityLevelKind::Exempt,
+    };
+    vec![
+        BootstrapLevel { level: exempt, lendable_percent: 0 },
+        limited_level(CATCH_ALL, 5, 0, LimitResponse::Reject),
+    ]
+}
+
+/// The levels that administrators may change.
+pub fn suggested_levels() -> Vec<BootstrapLevel> {
+    vec![
+        limited_level("system", 30, 33, queues(64, 6)),
+        limited_level("node-high", 40, 25, queues(64, 6)),
+        limited_level("leader-election", 10, 0, queues(16, 4)),
+        limited_level("workload-high", 40, 50, queues(128, 6)),
+        limited_level("workload-low", 100, 90, queues(128, 6)),
+        limited_level("global-default", 20, 50, queues(128, 6)),
+        limited_level("portcullis-repair", 15, 0, queues(64, 6)),
+        limited_level("portcullis-access-reviews", 20, 0, queues(64, 6)),
+        limited_level("portcullis-leases", 10, 0, queues(64, 6)),
+    ]
+}
+
+/// The schemas `exempt` and `catch-all`.
+pub fn mandatory_schemas() -> Vec<FlowSchema> {
+    vec![
+        schema(EXEMPT, EXEMPT, 1, None, everything(groups(&["system:masters"]))),
+        schema(
+            CATCH_ALL,
+            CATCH_ALL,
+            10_000,
+            Some(FlowDistinguisher::ByUser),
+            everything(everybody()),
+        ),
+    ]
+}
+
+/// The schemas that administrators may change.
+pub fn suggested_schemas() -> Vec<FlowSchema> {
+    let by_user = Some(FlowDistinguisher::ByUser);
+    let by_namespace = Some(FlowDistinguisher::ByNamespace);
+    let probes = PolicyRules {
+        subjects: everybody(),
+        resource_rules: Vec::new(),
+        non_resource_rules: vec![NonResourceRule {
+            verbs: texts(&["get"]),
+            non_resource_urls: texts(&["/healthz", "/readyz", "/livez"]),
+        }],
+    };
+    let mut leaders = users(&["system:kube-controller-manager", "system:kube-scheduler"]);
+    leaders.extend(accounts_of_kube_system());
+    let node_status = resource_rule(EVERY, &[""], &["nodes", "nodes/status"], true);
+    let node_leases = resource_rule(EVERY, &["coordination.k8s.io"], &["leases"], false);
+    let nodes = groups(&["system:nodes"]);
+    let controller_manager = users(&["system:kube-controller-manager"]);
+    let scheduler = users(&["system:kube-scheduler"]);
+    let service_accounts = groups(&["system:serviceaccounts"]);
+    vec![
+        schema("system-nodes", "system", 500, by_user, everything(nodes.clone())),
+        schema(
+            "system-node-high",
+            "node-high",
+            400,
+            by_user,
+            resources(nodes, vec![node_status, node_leases]),
+        ),
+        schema("probes", EXEMPT, 2, None, probes),
+        schema(
+            "system-leader-election",
+            "leader-election",
+            100,
+            by_user,
+            resources(leaders, vec![lease_rule()]),
+        ),
+        schema(
+            "kube-controller-manager",
+            "workload-high",
+            800,
+            by_namespace,
+            everything(controller_manager),
+        ),
+        schema("kube-scheduler", "workload-high", 800, by_namespace, everything(scheduler)),
+        schema(
+            "kube-system-service-accounts",
+            "workload-high",
+            900,
+            by_namespace,
+            everything(accounts_of_kube_system()),
+        ),
+        schema("service-accounts", "workload-low", 9000, by_user, everything(service_accounts)),
+        schema("global-default", "global-default", 9900, by_user, everything(everybody())),
+        schema(
+            "portcullis-repair",
+            "portcullis-repair",
+            950,
+            by_user,
+            resources(
+                groups(&["system:authenticated"]),
+                vec![resource_rule(EVERY, REPAIR_GROUPS, EVERY, true)],
+            ),
+        ),
+        schema(
+            "portcullis-access-reviews",
+            "portcullis-access-reviews",
+            950,
+            by_user,
+            resources(
+                groups(&["system:authenticated"]),
+                vec![resource_rule(&["create"], REVIEW_GROUPS, EVERY, true)],
+            ),
+        ),
+        schema(
+            "portcullis-leases",
+            "portcullis-leases",
+            950,
+            by_user,
+            resources(groups(&["system:authenticated"]), vec![lease_rule()]),
+        ),
+    ]
+}
+
+/// The API groups whose objects say who may do what, what admission checks, and how requests are limited.
+const REPAIR_GROUPS: &[&str] =
+    &["admissionregistration.k8s.io", "flowcontrol.apiserver.k8s.io", "rbac.authorization.k8s.io"];
+
+/// The API groups of access reviews and token reviews.
+const REVIEW_GROUPS: &[&str] =
+    &["authentication.k8s.io", "authorization.k8s.io", "authorization.portcullis.io"];
+
+fn limited_level(
+    name: &str,
+    nominal_concurrency_shares: u32,
+    lendable_percent: u32,
+    limit_response: LimitResponse,
+) -> BootstrapLevel {
+    let kind = PriorityLevelKind::Limited { nominal_concurrency_shares, limit_response };
+    let level = PriorityLevel { name: name.to_owned(), uid: String::new(), kind };
+    BootstrapLevel { level, lendable_percent }
+}
+
+fn queues(queues: u32, hand_size: u32) -> LimitResponse {
+    LimitResponse::Queue(QueuingOptions { queues, hand_size, queue_length_limit: 50 })
+}
+
+fn schema(
+    name: &str,
+    priority_level: &str,
+    matching_precedence: i32,
+    distinguisher: Option<FlowDistinguisher>,
+    rules: PolicyRules,
+) -> FlowSchema {
+    FlowSchema {
+        name: name.to_owned(),
+        uid: String::new(),
+        matching_precedence,
+        priority_level: priority_level.to_owned(),
+        distinguisher,
+        rules: vec![rules],
+    }
+}
+
+/// Matches every request of the subjects.
+fn everything(subjects: Vec<Subject>) -> PolicyRules {
+    PolicyRules {
+        subjects,
+        resource_rules: vec![resource_rule(EVERY, EVERY, EVERY, true)],
+        non_resource_rules: vec![NonResourceRule {
+            verbs: texts(EVERY),
+            non_resource_urls: texts(EVERY),
+        }],
+    }
+}
+
+fn resources(subjects: Vec<Subject>, resource_rules: Vec<ResourceRule>) -> PolicyRules {
+    PolicyRules { subjects, resource_rules, non_resource_rules: Vec::new() }
+}
+
+/// A rule for all namespaces.
+fn resource_rule(
+    verbs: &[&str],
+    api_groups: &[&str],
+    resources: &[&str],
+    cluster_scope: bool,
+) -> ResourceRule {
+    ResourceRule {
+        verbs: texts(verbs),
+        api_groups: texts(api_groups),
+        resources: texts(resources),
+        namespaces: texts(EVERY),
+        cluster_scope,
+    }
+}
+
+/// The requests by which a leader renews its lease.
+fn lease_rule() -> ResourceRule {
+    resource_rule(&["get", "create", "update"], &["coordination.k8s.io"], &["leases"], false)
+}
+
+fn everybody() -> Vec<Subject> {
+    groups(&["system:unauthenticated", "system:authenticated"])
+}
+
+fn users(names: &[&str]) -> Vec<Subject> {
+    names.iter().map(|name| Subject::User((*name).to_owned())).collect()
+}
+
+fn groups(names: &[&str]) -> Vec<Subject> {
+    names.iter().map(|name| Subject::Group((*name).to_owned())).collect()
+}
+
+fn accounts_of_kube_system() -> Vec<Subject> {
+    vec![Subject::ServiceAccount { namespace: "kube-system".to_owned(), name: "*".to_owned() }]
+}
+
+fn texts(names: &[&str]) -> Vec<String> {
+    names.iter().map(|&name| name.to_owned()).collect()
+}

@@ -1,0 +1,172 @@
+//! Counts what happens to the requests of one flow schema, for metrics.
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use crate::flow_controller::Rejection;
+
+/// The upper bounds of the buckets in milliseconds, as in Kubernetes.
+const BUCKETS_MS: [u64; 13] =
+    [0, 5, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 15_000, 30_000];
+
+/// The counters of one flow schema. All accesses are relaxed, because nothing but metrics depends on them.
+#[derive(Debug, Default)]
+pub(crate) struct FlowStatistics {
+    n_dispatched: AtomicU64,
+    n_rejected: [AtomicU64; Rejection::ALL.len()],
+    pub(crate) n_waiting: Gauge,
+    pub(crate) n_executing: Gauge,
+    pub(crate) seats_in_use: Gauge,
+    waits_of_dispatched: Histogram,
+    waits_of_rejected: Histogram,
+    executions: Histogram,
+    watch_initializations: Histogram,
+}
+
+/// A number that goes up and down.
+#[derive(Debug, Default)]
+pub(crate) struct Gauge(AtomicUsize);
+
+#[derive(Debug, Default)]
+struct Histogram {
+    /// The observations of each bucket; those that are longer than every bound are last.
+    n_by_bucket: [AtomicU64; BUCKETS_MS.len() + 1],
+    sum_nanos: AtomicU64,
+}
+
+/// What happened to the requests of one flow schema.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FlowUsage {
+    /// The name of the flow schema.
+    pub schema: String,
+    /// The name of its priority level.
+    pub level: String,
+    /// The requests that got a seat.
+    pub n_dispatched: u64,
+    /// The requests that got no seat, by reason.
+    pub n_rejected: [(Rejection, u64); Rejection::ALL.len()],
+    /// The requests that wait for a seat now.
+    pub n_waiting: usize,
+    /// The requests that hold a seat now.
+    pub n_executing: usize,
+    /// The seats that these requests hold.
+    pub seats_in_use: usize,
+    /// How long requests waited that got a seat.
+    pub waits_of_dispatched: DurationHistogram,
+    /// How long requests waited that got no seat.
+    pub waits_of_rejected: DurationHistogram,
+    /// How long requests other than watches held their seats.
+    pub executions: DurationHistogram,
+    /// How long watches held their seats, which is until their response begins.
+    pub watch_initializations: DurationHistogram,
+}
+
+/// A histogram of durations at one moment.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DurationHistogram {
+    /// The upper bound of each bucket in seconds, and the observations up to it.
+    pub buckets: [(f64, u64); BUCKETS_MS.len()],
+    /// The number of all observations.
+    pub n_observations: u64,
+    /// The sum of all observations in seconds.
+    pub sum_seconds: f64,
+}
+
+impl FlowStatistics {
+    pub(crate) fn record_dispatch(&self, waited: Duration) {
+        self.n_dispatched.fetch_add(1, Ordering::Relaxed);
+        self.waits_of_dispatched.observe(waited);
+    }
+
+    pub(crate) fn record_rejection(&self, why: Rejection, waited: Duration) {
+        for (rejection, counter) in Rejection::ALL.into_iter().zip(&self.n_rejected) {
+            if rejection == why {
+                counter.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        self.waits_of_rejected.observe(waited);
+    }
+
+    pub(crate) fn record_execution(&self, is_watch: bool, took: Duration) {
+        if is_watch { &self.watch_initializations } else { &self.executions }.observe(took);
+    }
+
+    pub(crate) fn usage(&self, schema: &str, level: &str) -> FlowUsage {
+        let mut n_rejected = Rejection::ALL.map(|rejection| (rejection, 0));
+        for ((_, n), counter) in n_rejected.iter_mut().zip(&self.n_rejected) {
+            *n = counter.load(Ordering::Relaxed);
+        }
+        FlowUsage {
+            schema: schema.to_owned(),
+            level: level.to_owned(),
+            n_dispatched: self.n_dispatched.load(Ordering::Relaxed),
+            n_rejected,
+            n_waiting: self.n_waiting.get(),
+            n_executing: self.n_executing.get(),
+            seats_in_use: self.seats_in_use.get(),
+            waits_of_dispatched: self.waits_of_dispatched.read(),
+            waits_of_rejected: self.waits_of_rejected.read(),
+            executions: self.executions.read(),
+            watch_initializations: self.watch_initializations.read(),
+        }
+    }
+}
+
+impl Gauge {
+    pub(crate) fn add(&self, n: usize) {
+        self.0.fetch_add(n, Ordering::Relaxed);
+    }
+
+    pub(crate) fn subtract(&self, n: usize) {
+        self.0.fetch_sub(n, Ordering::Relaxed);
+    }
+
+    fn get(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl Histogram {
+    fn observe(&self, duration: Duration) {
+        let nanos = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+        let bucket = BUCKETS_MS.iter().take_while(|bound| nanos > **bound * 1_000_000).count();
+        if let Some(counter) = self.n_by_bucket.get(bucket) {
+            counter.fetch_add(1, Ordering::Relaxed);
+        }
+        self.sum_nanos.fetch_add(nanos, Ordering::Relaxed);
+    }
+
+    fn read(&self) -> DurationHistogram {
+        let mut buckets = BUCKETS_MS.map(|bound| (bound as f64 / 1_000.0, 0));
+        let mut n_observations = 0;
+        let mut counters = self.n_by_bucket.iter();
+        for ((_, n), counter) in buckets.iter_mut().zip(counters.by_ref()) {
+            n_observations += counter.load(Ordering::Relaxed);
+            *n = n_observations;
+        }
+        let n_longer: u64 = counters.map(|counter| counter.load(Ordering::Relaxed)).sum();
+        DurationHistogram {
+            buckets,
+            n_observations: n_observations + n_longer,
+            sum_seconds: Duration::from_nanos(self.sum_nanos.load(Ordering::Relaxed)).as_secs_f64(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_duration_counts_in_the_buckets_that_it_fits_into() {
+        let histogram = Histogram::default();
+        for millis in [0, 5, 6, 30_000, 30_001] {
+            histogram.observe(Duration::from_millis(millis));
+        }
+        let read = histogram.read();
+        assert_eq!(read.buckets[..4], [(0.0, 1), (0.005, 2), (0.02, 3), (0.05, 3)]);
+        assert_eq!(read.buckets.last(), Some(&(30.0, 4)));
+        assert_eq!(read.n_observations, 5);
+        assert!((read.sum_seconds - 60.012).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,33 @@
+//! Priority and fairness: which requests run now, which wait, and which are refused.
+//!
+//! A request is classified by the first matching [`FlowSchema`] into a priority level and a flow. Each level has its own
+//! seats, so that a flood in one level leaves the seats of the others free. Within a level, the flows that wait take turns:
+//! a flow that has used many seats waits longer than one that has used few.
+//!
+//! Borrowing of seats between levels does not exist: a level always has its nominal number of seats.
+//!
+//! Owns: flow schemas, priority levels, classification, seats, queues.
+//! Must not know: HTTP, JSON, stores, how users are authenticated, metrics formats.
+
+#![deny(clippy::indexing_slicing)]
+
+pub mod bootstrap;
+mod classify;
+mod flow_controller;
+mod flow_schema;
+mod flow_statistics;
+mod level_queues;
+mod priority_level;
+mod request_digest;
+mod seat_allocation;
+mod shuffle_shard;
+
+pub use classify::Classification;
+pub use flow_controller::{FlowController, LevelUsage, Rejection, Seat, SuspendedSeat};
+pub use flow_schema::{
+    FlowDistinguisher, FlowSchema, NonResourceRule, PolicyRules, ResourceRule, Subject,
+};
+pub use flow_statistics::{DurationHistogram, FlowUsage};
+pub use priority_level::{LimitResponse, PriorityLevel, PriorityLevelKind, QueuingOptions};
+pub use request_digest::{RequestDigest, RequestTarget};
+pub use shuffle_shard::{HASH_BITS_MAX, required_entropy_bits};

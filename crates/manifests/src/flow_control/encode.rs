@@ -1,0 +1,149 @@
+//! Encodes flow schemas and priority levels as JSON.
+
+use flow_control::bootstrap::BootstrapLevel;
+use flow_control::{
+    FlowDistinguisher, FlowSchema, LimitResponse, PolicyRules, PriorityLevelKind, Subject,
+};
+use serde_json::{Map, Value, json};
+
+use super::{API_VERSION, Kind, wire};
+
+/// Encodes a flow schema as the API shows it, without the fields that only a store sets.
+///
+/// # Errors
+/// Never in practice: JSON can express every field of the wire form.
+pub fn encode_flow_schema(schema: &FlowSchema) -> Result<Map<String, Value>, serde_json::Error> {
+    let spec = serde_json::to_value(wire::FlowSchemaSpec::from(schema))?;
+    Ok(object(Kind::FlowSchema, &schema.name, spec))
+}
+
+/// Encodes a priority level as the API shows it, without the fields that only a store sets.
+///
+/// # Errors
+/// Never in practice: JSON can express every field of the wire form.
+pub fn encode_priority_level(
+    level: &BootstrapLevel,
+) -> Result<Map<String, Value>, serde_json::Error> {
+    let spec = serde_json::to_value(wire::PriorityLevelSpec::from(level))?;
+    Ok(object(Kind::PriorityLevelConfiguration, &level.level.name, spec))
+}
+
+fn object(kind: Kind, name: &str, spec: Value) -> Map<String, Value> {
+    let mut tree = Map::new();
+    tree.insert("apiVersion".to_owned(), API_VERSION.into());
+    tree.insert("kind".to_owned(), kind.name().into());
+    tree.insert("metadata".to_owned(), json!({ "name": name }));
+    tree.insert("spec".to_owned(), spec);
+    tree
+}
+
+impl From<&FlowSchema> for wire::FlowSchemaSpec {
+    fn from(schema: &FlowSchema) -> Self {
+        let method = |distinguisher: FlowDistinguisher| wire::DistinguisherMethod {
+            method_type: match distinguisher {
+                FlowDistinguisher::ByUser => "ByUser".to_owned(),
+                FlowDistinguisher::ByNamespace => "ByNamespace".to_owned(),
+            },
+        };
+        Self {
+            priority_level_configuration: wire::Reference { name: schema.priority_level.clone() },
+            matching_precedence: schema.matching_precedence,
+            distinguisher_method: schema.distinguisher.map(method),
+            rules: schema.rules.iter().map(Into::into).collect(),
+        }
+    }
+}
+
+impl From<&PolicyRules> for wire::PolicyRulesWithSubjects {
+    fn from(rules: &PolicyRules) -> Self {
+        let resource_rules = rules.resource_rules.iter().cloned();
+        let non_resource_rules = rules.non_resource_rules.iter().cloned();
+        Self {
+            subjects: rules.subjects.iter().map(Into::into).collect(),
+            resource_rules: resource_rules
+                .map(|rule| wire::ResourcePolicyRule {
+                    verbs: rule.verbs,
+                    api_groups: rule.api_groups,
+                    resources: rule.resources,
+                    cluster_scope: rule.cluster_scope,
+                    namespaces: rule.namespaces,
+                })
+                .collect(),
+            non_resource_rules: non_resource_rules
+                .map(|rule| wire::NonResourcePolicyRule {
+                    verbs: rule.verbs,
+                    non_resource_urls: rule.non_resource_urls,
+                })
+                .collect(),
+        }
+    }
+}
+
+impl From<&Subject> for wire::Subject {
+    fn from(subject: &Subject) -> Self {
+        match subject.clone() {
+            Subject::User(name) => Self {
+                kind: "User".to_owned(),
+                user: Some(wire::Reference { name }),
+                ..Self::default()
+            },
+            Subject::Group(name) => Self {
+                kind: "Group".to_owned(),
+                group: Some(wire::Reference { name }),
+                ..Self::default()
+            },
+            Subject::ServiceAccount { namespace, name } => Self {
+                kind: "ServiceAccount".to_owned(),
+                service_account: Some(wire::ServiceAccountSubject { namespace, name }),
+                ..Self::default()
+            },
+        }
+    }
+}
+
+impl From<&BootstrapLevel> for wire::PriorityLevelSpec {
+    fn from(level: &BootstrapLevel) -> Self {
+        let lendable_percent = Some(to_i32(level.lendable_percent));
+        match level.level.kind {
+            PriorityLevelKind::Exempt => Self {
+                level_type: "Exempt".to_owned(),
+                limited: None,
+                exempt: Some(wire::Exempt {
+                    nominal_concurrency_shares: Some(0),
+                    lendable_percent,
+                }),
+            },
+            PriorityLevelKind::Limited { nominal_concurrency_shares, limit_response } => Self {
+                level_type: "Limited".to_owned(),
+                limited: Some(wire::Limited {
+                    nominal_concurrency_shares: to_i32(nominal_concurrency_shares),
+                    limit_response: limit_response.into(),
+                    lendable_percent,
+                    borrowing_limit_percent: None,
+                }),
+                exempt: None,
+            },
+        }
+    }
+}
+
+impl From<LimitResponse> for wire::LimitResponse {
+    fn from(response: LimitResponse) -> Self {
+        match response {
+            LimitResponse::Reject => Self { response_type: "Reject".to_owned(), queuing: None },
+            LimitResponse::Queue(options) => Self {
+                response_type: "Queue".to_owned(),
+                queuing: Some(wire::Queuing {
+                    queues: to_i32(options.queues),
+                    hand_size: to_i32(options.hand_size),
+                    queue_length_limit: to_i32(options.queue_length_limit),
+                }),
+            },
+        }
+    }
+}
+
+/// The largest number of the wire form stands for every larger one; no valid level has one.
+fn to_i32(number: u32) -> i32 {
+    i32::try_from(number).unwrap_or(i32::MAX)
+}

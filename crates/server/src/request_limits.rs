@@ -1,0 +1,33 @@
+//! The limits of requests: seats, bodies, and waits for webhooks.
+
+use https_server::BodyPace;
+
+/// The limits of requests. One user has a part of each, and requests of an exempt priority level are never refused.
+#[derive(Debug, Clone)]
+pub struct RequestLimits {
+    /// The seats of all priority levels together.
+    pub seats_max: u32,
+    /// The bytes of the bodies of all requests in progress.
+    pub body_bytes_max: usize,
+    /// The bytes of the bodies of one user's requests in progress.
+    pub body_bytes_per_user_max: usize,
+    /// How slowly a client may send a body.
+    pub body_pace: BodyPace,
+    /// The requests that wait for webhooks without a seat.
+    pub webhook_waits_max: usize,
+    /// The requests of one user that wait for webhooks without a seat.
+    pub webhook_waits_per_user_max: usize,
+}
+
+impl Default for RequestLimits {
+    fn default() -> Self {
+        Self {
+            seats_max: 600,
+            body_bytes_max: 256 << 20,
+            body_bytes_per_user_max: 32 << 20,
+            body_pace: BodyPace::default(),
+            webhook_waits_max: 1_024,
+            webhook_waits_per_user_max: 256,
+        }
+    }
+}
