@@ -102,7 +102,7 @@ pub(crate) async fn handle_request(
         https_server::discard_body(body).await;
     }
     // 8. Record the end of the request, then send the response.
-    record.record_end(response.status().as_u16());
+    record.record_end(response.status().as_u16()).await;
     slot.respond(|| response);
 }
 
@@ -214,7 +214,7 @@ async fn authenticate_and_authorize(
     }
     warnings.extend(authenticated.warnings.iter().map(|&own| own.to_owned()));
     let user = Arc::new(authenticated.user);
-    record.record_user(server, &user, &info, parts, now)?;
+    record.record_user(server, &user, &info, parts, now).await?;
     let cluster = server.snapshot_cache.snapshot();
     let impersonated = {
         let attributes = info.attributes(Some(&user));
