@@ -1,6 +1,7 @@
 //! Attacks that published vulnerabilities of similar servers describe, tried over HTTP by ordinary
 //! users. The ids are those of `docs/attacks.md`.
 
+mod audit_pressure;
 mod bodies;
 mod debug_and_metrics;
 mod identity_headers;
