@@ -13,6 +13,7 @@ mod stored_objects;
 mod upgrades;
 mod webhook_addresses;
 mod webhook_answers;
+mod webhook_sizes;
 
 use serde_json::{Value, json};
 
