@@ -43,8 +43,8 @@ pub use built_in::BuiltInResource;
 pub use columns::{Column, table_cells, table_columns};
 pub use custom::{
     CLEANUP_FINALIZER, ConditionStatus, DefinedResources, Definition, DefinitionCondition,
-    DefinitionVersion, Deprecation, PrinterColumn, ResourceNames, ServedVersion, accept_names, mark_established,
-    set_condition,
+    DefinitionVersion, Deprecation, PrinterColumn, ResourceNames, ServedVersion, accept_names,
+    mark_established, set_condition,
 };
 pub use discovery::Discovery;
 pub use enforcement::{

@@ -254,7 +254,11 @@ impl Event {
     /// The log line for a stage, with a line feed at the end.
     pub fn encode_line(&self, stage: Stage, now: Timestamp) -> Vec<u8> {
         let line = event_json::encode(self, stage, now);
-        if line.len() <= EVENT_BYTES_MAX { line } else { self.encode_line_without_bodies(stage, now) }
+        if line.len() <= EVENT_BYTES_MAX {
+            line
+        } else {
+            self.encode_line_without_bodies(stage, now)
+        }
     }
 
     /// The log line for a stage without the bodies of request and response, and with an annotation that says so.

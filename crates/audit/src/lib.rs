@@ -24,8 +24,8 @@ pub use backend::{
     Backend, BackendOptions, BackendStatus, EventSink, LossCause, Mode, SinkError, SinkFuture,
     StartBackendError, Throttle,
 };
-pub use event_list::encode_event_list;
 pub use event::{EVENT_BYTES_MAX, Event, ReceivedRequest};
+pub use event_list::encode_event_list;
 pub use log::{Log, LogError, Rotation};
 pub use policy::{Policy, PolicyError, RequestAuditConfig};
 pub use receipt::{NotRecorded, Receipt, ReceiptFuture};

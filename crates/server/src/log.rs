@@ -70,7 +70,8 @@ impl Log {
                 LogLevel::Info | LogLevel::Debug => LinePriority::Routine,
             };
             if let Some(n_dropped) = standard_error().push(line, priority) {
-                let message = "lines of the log were dropped, because standard error was not read in time";
+                let message =
+                    "lines of the log were dropped, because standard error was not read in time";
                 self.warn(message, &[("lines", &n_dropped)]);
             }
         }

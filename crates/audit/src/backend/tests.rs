@@ -117,7 +117,10 @@ async fn a24_a_sink_that_blocks_costs_events_and_no_time() {
         assert_eq!((status.n_queued, status.n_written), (0, 8), "{mode:?}");
         assert!(record(&backend, "jane", "later\n").await, "{mode:?}");
         backend.flush().await;
-        assert_eq!(sink.lines(), ["0\n", "1\n", "2\n", "3\n", "0\n", "1\n", "2\n", "3\n", "later\n"]);
+        assert_eq!(
+            sink.lines(),
+            ["0\n", "1\n", "2\n", "3\n", "0\n", "1\n", "2\n", "3\n", "later\n"]
+        );
     }
 }
 

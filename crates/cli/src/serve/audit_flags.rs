@@ -242,8 +242,10 @@ impl AuditFlags {
                  --audit-webhook-config-file"
             );
         }
-        let (event, batch) =
-            (self.audit_webhook_truncate_max_event_size, self.audit_webhook_truncate_max_batch_size);
+        let (event, batch) = (
+            self.audit_webhook_truncate_max_event_size,
+            self.audit_webhook_truncate_max_batch_size,
+        );
         if self.audit_webhook_truncate_enabled && batch < event {
             anyhow::bail!(
                 "invalid audit truncate webhook max batch size {batch}, must be greater than max \

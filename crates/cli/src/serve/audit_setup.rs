@@ -76,7 +76,10 @@ fn build_webhook_client(
     for warning in &connection.warnings {
         log.warn("audit webhook kubeconfig warning", &[("why", &warning.message)]);
     }
-    let limits =
-        Limits { body_bytes_max: AuditWebhook::RESPONSE_BYTES_MAX, connect_timeout, ..Limits::default() };
+    let limits = Limits {
+        body_bytes_max: AuditWebhook::RESPONSE_BYTES_MAX,
+        connect_timeout,
+        ..Limits::default()
+    };
     Ok(Client::new(connection.target, None, limits, Arc::new(NoCertificateObserver))?)
 }

@@ -117,7 +117,8 @@ impl LineQueue {
         loop {
             chunk.clear();
             let n_lines = self.take_lines(&mut chunk);
-            let is_written = target.write_all(chunk.as_bytes()).and_then(|()| target.flush()).is_ok();
+            let is_written =
+                target.write_all(chunk.as_bytes()).and_then(|()| target.flush()).is_ok();
             let mut state = self.lock();
             state.is_writing = false;
             if !is_written {

@@ -127,10 +127,11 @@ async fn a24_an_audit_log_that_hangs_changes_no_answer() {
 async fn a24_a_strict_audit_log_refuses_what_it_can_not_record() {
     // The device takes no bytes, like a disk that is full.
     let log = Log::open_file(Path::new("/dev/full"), Rotation::default()).expect("a log");
-    let backend = Backend::start(LOG_BACKEND, Arc::new(log), BackendOptions {
-        mode: Mode::BlockingStrict,
-        ..BackendOptions::default()
-    });
+    let backend = Backend::start(
+        LOG_BACKEND,
+        Arc::new(log),
+        BackendOptions { mode: Mode::BlockingStrict, ..BackendOptions::default() },
+    );
     let cluster = start(backend.expect("a thread")).await;
     let refused = cluster.alice().get(MAPS).await;
     assert_eq!(refused.code, 500);
@@ -197,7 +198,10 @@ async fn an_audit_webhook_gets_lists_of_events() {
     let requests = async || {
         for _ in 0..1000 {
             let requests = peer.requests();
-            if requests.iter().any(|request| request.body.windows(12).any(|own| own == b"configmaps/b")) {
+            if requests
+                .iter()
+                .any(|request| request.body.windows(12).any(|own| own == b"configmaps/b"))
+            {
                 return requests;
             }
             crate::polling::pause().await;
