@@ -7,6 +7,13 @@ use serde_json::Value;
 use crate::call_failure::HookFailureCause;
 use crate::observer::Phase;
 
+/// The limit on the annotations of one response that are looked at. Hooks add a few.
+pub(crate) const RESPONSE_ANNOTATIONS_MAX: usize = 64;
+
+/// The limit on the annotations that all hooks of a request choose together. An audit event has room for twice as many,
+/// so that hooks do not displace what the server says about the request.
+const HOOK_ANNOTATIONS_MAX: usize = 128;
+
 /// An annotation of an audit event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditAnnotation {
@@ -31,6 +38,8 @@ pub enum AnnotationLevel {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct AuditAnnotations {
     pub(crate) items: Vec<AuditAnnotation>,
+    /// The number of items that hooks chose.
+    n_of_hooks: usize,
 }
 
 /// The round and the index of a hook, as annotation keys name it.
@@ -116,18 +125,27 @@ impl AuditAnnotations {
         self.add(key, value, AnnotationLevel::Metadata);
     }
 
-    /// Adds an annotation of a response. Keys that are not valid names are dropped.
+    /// Adds an annotation of a response. Keys that are not valid names, and annotations beyond the limit, are dropped.
     pub(crate) fn add_hook_annotation(&mut self, webhook: &str, key: &str, value: String) {
+        if self.n_of_hooks >= HOOK_ANNOTATIONS_MAX {
+            return;
+        }
         let key = format!("{webhook}/{key}");
-        if key.matches('/').count() == 1 && label_key_faults(&key).is_empty() {
-            self.add(key, value, AnnotationLevel::Metadata);
+        if key.matches('/').count() == 1
+            && label_key_faults(&key).is_empty()
+            && self.add(key, value, AnnotationLevel::Metadata)
+        {
+            self.n_of_hooks += 1;
         }
     }
 
-    fn add(&mut self, key: String, value: String, level: AnnotationLevel) {
-        if !self.items.iter().any(|known| known.key == key) {
+    /// Adds an annotation, and reports whether it did. INVARIANT: hooks choose few of the items, so a scan is short.
+    fn add(&mut self, key: String, value: String, level: AnnotationLevel) -> bool {
+        let is_new = !self.items.iter().any(|known| known.key == key);
+        if is_new {
             self.items.push(AuditAnnotation { key, value, level });
         }
+        is_new
     }
 }
 
@@ -174,6 +192,18 @@ mod tests {
         }
         let shown: Vec<_> = annotations.items.iter().map(|it| (&*it.key, &*it.value)).collect();
         assert_eq!(shown, [("h.x.y/key1", "a")]);
+    }
+
+    /// A20: hooks together choose at most 128 annotations, and those of the server itself are not among them.
+    #[test]
+    fn a20_hooks_choose_a_limited_number_of_annotations() {
+        let mut annotations = AuditAnnotations::default();
+        for idx in 0..HOOK_ANNOTATIONS_MAX + 10 {
+            annotations.add_hook_annotation("h.x.y", &format!("key{idx}"), String::new());
+        }
+        assert_eq!(annotations.items.len(), HOOK_ANNOTATIONS_MAX);
+        annotations.add_mutating_call(HookPosition { round: 0, index: 0 }, "c", "w", true);
+        assert_eq!(annotations.items.len(), HOOK_ANNOTATIONS_MAX + 1);
     }
 
     #[test]

@@ -119,7 +119,7 @@ impl HookCall {
 
     async fn exchange(self, target: Option<LimitedConnection>) -> Result<HookResponse, CallError> {
         let webhook = &self.webhook;
-        let LimitedConnection { connection, call_limit } = target
+        let LimitedConnection { connection, call_limit, .. } = target
             .ok_or_else(|| CallError::unavailable_error(webhook, "there is no client for it"))?;
         let _permit = call_limit.acquire(authz::user_limit_key(&self.user)).map_err(|busy| {
             let webhook = webhook.clone();

@@ -7,6 +7,7 @@ use admission::{ClientConfig, Snapshot};
 use concurrency_limit::ConcurrencyLimit;
 
 use crate::client_pool::ClientPool;
+use crate::condition_load::ConditionLoad;
 use crate::hook_clients::HookClients;
 use crate::hook_connection::{HookConnection, HookEnvironment};
 use crate::observer::Phase;
@@ -19,7 +20,7 @@ use crate::observer::Phase;
 pub struct HookConnections {
     mutating: Vec<LimitedConnection>,
     validating: Vec<LimitedConnection>,
-    call_limits: HashMap<HookId, Arc<ConcurrencyLimit>>,
+    limits: HashMap<HookId, HookLimits>,
     pool: Arc<ClientPool<HookClients>>,
 }
 
@@ -29,6 +30,15 @@ pub(crate) struct LimitedConnection {
     pub(crate) connection: Arc<HookConnection>,
     /// Limits the calls in flight of this hook.
     pub(crate) call_limit: Arc<ConcurrencyLimit>,
+    /// Whether the match conditions of this hook take long.
+    pub(crate) condition_load: Arc<ConditionLoad>,
+}
+
+/// The limits of one hook, which outlive changes of its configuration.
+#[derive(Debug, Clone)]
+struct HookLimits {
+    call_limit: Arc<ConcurrencyLimit>,
+    condition_load: Arc<ConditionLoad>,
 }
 
 /// The identity of a hook across changes of its configuration.
@@ -64,17 +74,23 @@ impl HookConnections {
                 });
                 let (configuration, webhook) = (hook.configuration_name.clone(), hook.name.clone());
                 let id = HookId { phase, configuration, webhook };
-                let previous_limit = previous.call_limits.get(&id).cloned();
-                let call_limit = limits.entry(id).or_insert_with(|| {
-                    previous_limit.unwrap_or_else(|| {
-                        Arc::new(ConcurrencyLimit::new(environment.calls_in_flight_max))
+                let previous_limits = previous.limits.get(&id).cloned();
+                let HookLimits { call_limit, condition_load } = limits
+                    .entry(id)
+                    .or_insert_with(|| {
+                        previous_limits.unwrap_or_else(|| HookLimits {
+                            call_limit: Arc::new(ConcurrencyLimit::new(
+                                environment.calls_in_flight_max,
+                            )),
+                            condition_load: Arc::default(),
+                        })
                     })
-                });
-                let (connection, call_limit) = (Arc::clone(connection), Arc::clone(call_limit));
-                targets.push(LimitedConnection { connection, call_limit });
+                    .clone();
+                let connection = Arc::clone(connection);
+                targets.push(LimitedConnection { connection, call_limit, condition_load });
             }
         }
-        Self { mutating, validating, call_limits: limits, pool: Arc::clone(pool) }
+        Self { mutating, validating, limits, pool: Arc::clone(pool) }
     }
 
     /// The connection to a hook by its position in the list of its phase.

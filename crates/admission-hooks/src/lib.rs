@@ -35,6 +35,7 @@ mod response;
 mod review;
 
 mod client_pool;
+mod condition_load;
 mod hook_clients;
 mod hook_connection;
 mod hook_connections;

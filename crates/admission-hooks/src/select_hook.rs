@@ -68,6 +68,12 @@ pub(crate) async fn select_hook<'a>(
     if hook.match_conditions.is_empty() {
         return Ok(Selection::Call(converted_request));
     }
+    let load = request.connections.get(phase, matched.position).map(|own| &own.condition_load);
+    let user = attributes.user.map(|user| user.name.as_str()).unwrap_or_default();
+    let permit = match load {
+        Some(load) => load.begin(&hook.name, user, deadline).await?,
+        None => None,
+    };
     let began = Instant::now();
     let considered = {
         let objects = Attributes {
@@ -94,6 +100,10 @@ pub(crate) async fn select_hook<'a>(
         duration: began.elapsed(),
         outcome,
     });
+    drop(permit);
+    if let Some(load) = load {
+        load.end(began.elapsed(), deadline).await?;
+    }
     match considered {
         CallDecision::Call => Ok(Selection::Call(converted_request)),
         CallDecision::Skip(skip) => Ok(Selection::Skip(skip.into())),

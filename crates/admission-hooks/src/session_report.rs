@@ -5,11 +5,13 @@ use std::time::Duration;
 use admission::Hook;
 use serde_json::Value;
 
-use crate::annotations::{AuditAnnotation, AuditAnnotations, HookPosition};
+use crate::annotations::{
+    AuditAnnotation, AuditAnnotations, HookPosition, RESPONSE_ANNOTATIONS_MAX,
+};
 use crate::call_failure::HookFailureCause;
 use crate::observer::{Observer, Phase};
 use crate::response::HookResponse;
-use crate::warnings::ClientWarnings;
+use crate::warnings::{ClientWarnings, ITEMS_MAX};
 
 /// The event of one hook in one round.
 #[derive(Debug, Clone, PartialEq)]
@@ -134,12 +136,12 @@ impl SessionReportBuilder {
         self.annotations.add_fail_open(phase, at, &hook.name, cause);
     }
 
-    /// Adds the warnings and audit annotations of a valid response.
+    /// Adds the warnings and audit annotations of a valid response, up to their limits.
     pub(crate) fn add_response(&mut self, webhook: &str, response: &HookResponse) {
-        for (key, value) in &response.audit_annotations {
+        for (key, value) in response.audit_annotations.iter().take(RESPONSE_ANNOTATIONS_MAX) {
             self.annotations.add_hook_annotation(webhook, key, value.clone());
         }
-        for warning in &response.warnings {
+        for warning in response.warnings.iter().take(ITEMS_MAX) {
             self.warnings.add(warning.clone());
         }
     }

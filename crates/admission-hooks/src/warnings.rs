@@ -4,8 +4,9 @@
 const TOTAL_CHARS_MAX: usize = 4096;
 /// The limit on the characters of one warning, applied when all together are too long.
 const ITEM_CHARS_MAX: usize = 256;
-/// The limit on the number of warnings, however short they are.
-const ITEMS_MAX: usize = 1024;
+/// The limit on the number of warnings, however short they are, of one response and in all. Each is compared with
+/// those before it.
+pub(crate) const ITEMS_MAX: usize = 1024;
 
 /// The distinct warnings of one request.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -1,6 +1,7 @@
 //! CustomResourceDefinitions and the resources that they define.
 
 mod accept_names;
+mod defined_resources;
 mod definition;
 mod definition_conditions;
 mod definition_defaults;
@@ -8,6 +9,7 @@ mod served_version;
 mod validate;
 
 pub use accept_names::{accept_names, mark_established};
+pub use defined_resources::DefinedResources;
 pub use definition::{
     ConditionStatus, Definition, DefinitionCondition, DefinitionVersion, Deprecation,
     PrinterColumn, ResourceNames,

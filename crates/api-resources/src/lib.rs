@@ -42,9 +42,9 @@ pub use before_write::{before_create, before_update};
 pub use built_in::BuiltInResource;
 pub use columns::{Column, table_cells, table_columns};
 pub use custom::{
-    CLEANUP_FINALIZER, ConditionStatus, Definition, DefinitionCondition, DefinitionVersion,
-    Deprecation, PrinterColumn, ResourceNames, ServedVersion, accept_names, mark_established,
-    set_condition,
+    CLEANUP_FINALIZER, ConditionStatus, DefinedResources, Definition, DefinitionCondition,
+    DefinitionVersion, Deprecation, PrinterColumn, ResourceNames, ServedVersion, accept_names,
+    mark_established, set_condition,
 };
 pub use discovery::Discovery;
 pub use enforcement::{
@@ -59,7 +59,7 @@ pub use kind::{
 };
 pub use openapi::OpenApi;
 pub use published_document::PublishedDocument;
-pub use registry::{Group, GroupVersionResources, Registry};
+pub use registry::{DefinitionChange, Group, GroupVersionResources, Registry};
 pub use resource::{NameRule, Origin, Resource, Scope, Subresource, SubresourceKind};
 pub use storage_key::{
     DEFAULT_PREFIX, definition_key_prefix, key_prefix, names_in_key, object_key, tenant_of_key,

@@ -2,24 +2,26 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use api_object::Tree;
 use foldhash::{HashMap, HashMapExt};
 
 use crate::built_in::TABLE;
-use crate::custom::Definition;
+use crate::custom::DefinedResources;
 use crate::discovery::Discovery;
 use crate::openapi::OpenApi;
 use crate::resource::Resource;
 use crate::version_order;
 
 /// An immutable snapshot of the served resources.
+///
+/// The next snapshot shares the groups that did not change, so a change of one definition costs little more than a list
+/// of pointers, however many definitions there are.
 #[derive(Debug)]
 pub struct Registry {
     /// The core group first, then the built-in groups, then the others by name.
-    groups: Vec<Group>,
-    by_name: HashMap<String, usize>,
+    groups: Vec<Arc<Group>>,
     /// Built on first use, because most snapshots are replaced before a client requests discovery.
     discovery: OnceLock<Discovery>,
     openapi: OnceLock<OpenApi>,
@@ -44,53 +46,85 @@ pub struct GroupVersionResources {
     /// Whether its resources are built in. A version has either built-in or custom resources.
     pub is_built_in: bool,
     /// The resources, sorted by plural name.
-    resources: BTreeMap<String, Arc<Resource>>,
-    by_plural: HashMap<String, Arc<Resource>>,
+    resources: BTreeMap<Arc<str>, Arc<Resource>>,
+    by_plural: HashMap<Arc<str>, Arc<Resource>>,
 }
+
+/// A change of one CustomResourceDefinition.
+#[derive(Debug, Clone, Default)]
+pub struct DefinitionChange {
+    /// The resources of the version that the registry contains; `None` if there is none.
+    pub old: Option<Arc<DefinedResources>>,
+    /// The resources of the new version; `None` if the definition was deleted.
+    pub new: Option<Arc<DefinedResources>>,
+}
+
+/// The built-in groups in their order, and the place of each.
+static BUILT_IN: LazyLock<(Vec<Arc<Group>>, HashMap<String, usize>)> = LazyLock::new(|| {
+    let mut groups: Vec<Group> = Vec::new();
+    let mut places: HashMap<String, usize> = HashMap::new();
+    for row in TABLE {
+        let resource = row.resource();
+        let at = *places.entry(resource.group.clone()).or_insert_with(|| {
+            let (name, versions) = (resource.group.clone(), Vec::new());
+            groups.push(Group { name, is_built_in: true, versions });
+            groups.len() - 1
+        });
+        if let Some(group) = groups.get_mut(at) {
+            group.insert(Arc::new(resource));
+        }
+    }
+    (groups.into_iter().map(Arc::new).collect(), places)
+});
 
 impl Registry {
     /// The registry of the built-in resources only.
     #[must_use]
     pub fn built_in() -> Self {
-        let mut registry = Self::of(Vec::new());
-        for row in TABLE {
-            registry.insert(row.resource());
-        }
-        registry.into_sorted()
+        Self::of(BUILT_IN.0.clone())
     }
 
     /// Returns the built-in resources and those that the given CustomResourceDefinitions add, and for
     /// each definition that should add resources but cannot, its name and the reason.
+    #[must_use]
+    pub fn with_definitions(trees: &[&Tree]) -> (Self, Vec<(String, String)>) {
+        let changes = trees.iter().map(|tree| {
+            let new = Some(Arc::new(DefinedResources::read(tree)));
+            DefinitionChange { old: None, new }
+        });
+        Self::built_in().with_changes(changes)
+    }
+
+    /// Returns the next registry after some definitions have changed, and for each of them that should add resources
+    /// but cannot, its name and the reason.
     ///
     /// A definition counts as soon as its names are accepted, because its resource must be served before
     /// the status says so. A definition can not replace a built-in resource, add resources to a version
-    /// with built-in resources, or use the storage path of a built-in resource.
+    /// with built-in resources, or use the storage path of a built-in resource. Two definitions never define the same
+    /// resource, because the name of a definition contains its group and plural.
     #[must_use]
-    pub fn with_definitions(trees: &[&Tree]) -> (Self, Vec<(String, String)>) {
-        let mut registry = Self::built_in();
+    pub fn with_changes(
+        &self,
+        changes: impl IntoIterator<Item = DefinitionChange>,
+    ) -> (Self, Vec<(String, String)>) {
+        let mut next = Self::of(self.groups.clone());
         let mut faults = Vec::new();
-        for tree in trees {
-            let mut fault =
-                |why: &str| faults.push((api_object::name(tree).to_owned(), why.to_owned()));
-            let Some(definition) = Definition::read(tree) else {
-                fault("does not say which resource it defines");
-                continue;
-            };
-            if !definition.is_served() {
-                match definition.storage_path() {
-                    _ if !definition.is_established() => {}
-                    None => fault("defines a resource that is part of the program"),
-                    Some(_) => fault("was accepted under names that are not its own"),
-                }
-                continue;
+        for DefinitionChange { old, new } in changes {
+            for resource in old.iter().flat_map(|own| &own.resources) {
+                next.remove(resource);
             }
-            for resource in definition.resources() {
-                if !registry.insert(resource) {
+            let Some(new) = new else { continue };
+            let mut fault = |why: &str| faults.push((new.name.clone(), why.to_owned()));
+            if let Some(why) = new.fault {
+                fault(why);
+            }
+            for resource in &new.resources {
+                if !next.insert(Arc::clone(resource)) {
                     fault("defines what is served already");
                 }
             }
         }
-        (registry.into_sorted(), faults)
+        (next, faults)
     }
 
     /// The resource that a path names.
@@ -113,12 +147,12 @@ impl Registry {
     /// The group of that name.
     #[must_use]
     pub fn group(&self, name: &str) -> Option<&Group> {
-        self.groups.get(*self.by_name.get(name)?)
+        self.groups.get(self.group_position(name).ok()?).map(Arc::as_ref)
     }
 
     /// The groups, in the order of discovery. The core group comes first.
     pub fn groups(&self) -> impl Iterator<Item = &Group> {
-        self.groups.iter()
+        self.groups.iter().map(Arc::as_ref)
     }
 
     /// The resources of all versions of all groups.
@@ -151,23 +185,59 @@ impl Registry {
         self.openapi.get_or_init(|| OpenApi::new(self))
     }
 
-    fn of(groups: Vec<Group>) -> Self {
-        let names = groups.iter().enumerate();
-        let by_name = names.map(|(at, group)| (group.name.clone(), at)).collect();
-        Self { groups, by_name, discovery: OnceLock::new(), openapi: OnceLock::new() }
+    fn of(groups: Vec<Arc<Group>>) -> Self {
+        Self { groups, discovery: OnceLock::new(), openapi: OnceLock::new() }
+    }
+
+    /// The place of a group, or the place at which it would be inserted. Built-in groups keep their places, and the
+    /// others follow in the order of their names.
+    fn group_position(&self, name: &str) -> Result<usize, usize> {
+        let (built_in, places) = &*BUILT_IN;
+        if let Some(at) = places.get(name) {
+            return Ok(*at);
+        }
+        let custom = self.groups.get(built_in.len()..).unwrap_or_default();
+        let found = custom.binary_search_by(|group| group.name.as_str().cmp(name));
+        found.map(|at| at + built_in.len()).map_err(|at| at + built_in.len())
+    }
+
+    /// Adds a custom resource. Returns `false` if the resource exists or the version has built-in resources.
+    fn insert(&mut self, resource: Arc<Resource>) -> bool {
+        let at = match self.group_position(&resource.group) {
+            Ok(at) => at,
+            Err(at) => {
+                let (name, versions) = (resource.group.clone(), Vec::new());
+                self.groups.insert(at, Arc::new(Group { name, is_built_in: false, versions }));
+                at
+            }
+        };
+        self.groups.get_mut(at).is_some_and(|group| Arc::make_mut(group).insert(resource))
+    }
+
+    /// Removes a custom resource, and its version and group if they are empty then.
+    fn remove(&mut self, resource: &Resource) {
+        let Ok(at) = self.group_position(&resource.group) else { return };
+        let Some(group) = self.groups.get_mut(at) else { return };
+        let group = Arc::make_mut(group);
+        group.remove(resource);
+        if group.versions.is_empty() {
+            self.groups.remove(at);
+        }
+    }
+}
+
+impl Group {
+    /// The resources of this group and version.
+    #[must_use]
+    pub fn version(&self, version: &str) -> Option<&GroupVersionResources> {
+        self.versions.iter().find(|it| it.version == version)
     }
 
     /// Adds a resource. Returns `false` if the resource exists or the version has resources of the other
     /// origin.
-    fn insert(&mut self, resource: Resource) -> bool {
+    fn insert(&mut self, resource: Arc<Resource>) -> bool {
         let is_built_in = !resource.is_custom();
-        let at = *self.by_name.entry(resource.group.clone()).or_insert_with(|| {
-            let (name, versions) = (resource.group.clone(), Vec::new());
-            self.groups.push(Group { name, is_built_in, versions });
-            self.groups.len() - 1
-        });
-        let Some(group) = self.groups.get_mut(at) else { return false };
-        match group.versions.iter_mut().find(|it| it.version == resource.version) {
+        match self.versions.iter_mut().find(|it| it.version == resource.version) {
             Some(version) if version.is_built_in != is_built_in => false,
             Some(version) => version.insert(resource),
             None => {
@@ -178,30 +248,23 @@ impl Registry {
                     by_plural: HashMap::new(),
                 };
                 version.insert(resource);
-                group.versions.push(version);
+                self.versions.push(version);
+                let versions = &mut self.versions;
+                versions.sort_by(|a, b| version_order::compare_versions(&a.version, &b.version));
                 true
             }
         }
     }
 
-    /// Sorts custom groups by name after the built-in groups, and the versions of each group by priority.
-    fn into_sorted(mut self) -> Self {
-        let n_built_in = self.groups.iter().take_while(|it| it.is_built_in).count();
-        if let Some(custom) = self.groups.get_mut(n_built_in..) {
-            custom.sort_by(|left, right| left.name.cmp(&right.name));
-        }
-        for group in &mut self.groups {
-            group.versions.sort_by(|a, b| version_order::compare_versions(&a.version, &b.version));
-        }
-        Self::of(self.groups)
-    }
-}
-
-impl Group {
-    /// The resources of this group and version.
-    #[must_use]
-    pub fn version(&self, version: &str) -> Option<&GroupVersionResources> {
-        self.versions.iter().find(|it| it.version == version)
+    /// Removes a custom resource, and its version if it is empty then.
+    fn remove(&mut self, resource: &Resource) {
+        self.versions.retain_mut(|version| {
+            if version.version == resource.version && !version.is_built_in {
+                version.resources.remove(resource.plural.as_str());
+                version.by_plural.remove(resource.plural.as_str());
+            }
+            !version.resources.is_empty()
+        });
     }
 }
 
@@ -217,12 +280,13 @@ impl GroupVersionResources {
         self.resources.values()
     }
 
-    fn insert(&mut self, resource: Resource) -> bool {
-        let Entry::Vacant(vacant) = self.resources.entry(resource.plural.clone()) else {
+    fn insert(&mut self, resource: Arc<Resource>) -> bool {
+        let plural: Arc<str> = Arc::from(resource.plural.as_str());
+        let Entry::Vacant(vacant) = self.resources.entry(Arc::clone(&plural)) else {
             return false;
         };
-        let resource = Arc::clone(vacant.insert(Arc::new(resource)));
-        self.by_plural.insert(resource.plural.clone(), resource);
+        vacant.insert(Arc::clone(&resource));
+        self.by_plural.insert(plural, resource);
         true
     }
 }

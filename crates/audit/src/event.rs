@@ -255,11 +255,23 @@ impl Event {
     pub fn encode_line(&self, stage: Stage, now: Timestamp) -> Vec<u8> {
         let line = event_json::encode(self, stage, now);
         if line.len() <= EVENT_BYTES_MAX {
-            return line;
+            line
+        } else {
+            self.encode_line_without_bodies(stage, now)
         }
+    }
+
+    /// The log line for a stage without the bodies of request and response, and with an annotation that says so.
+    pub(crate) fn encode_line_without_bodies(&self, stage: Stage, now: Timestamp) -> Vec<u8> {
         let mut short = Self { request_object: None, response_object: None, ..self.clone() };
         short.annotations.insert(TRUNCATED.into(), "true".to_owned());
         event_json::encode(&short, stage, now)
+    }
+
+    /// The user to whom the space of the event in a queue is attributed: the one who authenticated. Requests that nobody
+    /// authenticated share one name.
+    pub(crate) fn user_limit_key(&self) -> &str {
+        self.user.as_ref().map_or("", |user| authz::user_limit_key(&user.name))
     }
 
     fn body_copier(&self) -> BodyCopier {

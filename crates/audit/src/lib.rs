@@ -1,25 +1,34 @@
-//! The audit log: one JSON line per event.
+//! Audit events: which requests are recorded, what their events contain, and the backends that get them.
 //!
 //! Owns: the audit policy and its matching, events and their JSON form, the annotations about authorization, the
-//! redaction of secrets, the log file and its rotation.
+//! redaction of secrets, the bounded queues of the backends, the log file and its rotation.
 //! Must not know: HTTP libraries, when in the life of a request a stage is reached, stores.
 
 #![deny(clippy::indexing_slicing)]
 
 mod audit_id;
 mod auditor;
+mod backend;
 mod event;
+mod event_list;
 mod log;
 mod policy;
+mod receipt;
 mod redact;
 mod source_ips;
 mod stage;
 
 pub use audit_id::{NoRandomness, audit_id};
-pub use auditor::Auditor;
+pub use auditor::{Auditor, FlushFuture, LOG_BACKEND};
+pub use backend::{
+    Backend, BackendOptions, BackendStatus, EventSink, LossCause, Mode, SinkError, SinkFuture,
+    StartBackendError, Throttle,
+};
 pub use event::{EVENT_BYTES_MAX, Event, ReceivedRequest};
+pub use event_list::encode_event_list;
 pub use log::{Log, LogError, Rotation};
 pub use policy::{Policy, PolicyError, RequestAuditConfig};
+pub use receipt::{NotRecorded, Receipt, ReceiptFuture};
 pub use redact::{REDACTED, redact_uri};
 pub use source_ips::source_ips;
 pub use stage::{Level, Stage, StageSet};

@@ -4,20 +4,19 @@ mod rotating_file;
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use bytes::Bytes;
 use jiff::Timestamp;
 
 use self::rotating_file::RotatingFile;
+use crate::backend::{EventSink, SinkError, SinkFuture};
 
 /// A log of whole lines. A lock keeps lines apart. Nothing is buffered, so that a written line survives the process.
 #[derive(Debug)]
 pub struct Log {
     target: Mutex<LogTarget>,
-    n_lines_written: AtomicU64,
-    n_lines_failed: AtomicU64,
 }
 
 #[derive(Debug)]
@@ -77,11 +76,7 @@ impl Log {
     }
 
     fn new(target: LogTarget) -> Self {
-        Self {
-            target: Mutex::new(target),
-            n_lines_written: AtomicU64::new(0),
-            n_lines_failed: AtomicU64::new(0),
-        }
+        Self { target: Mutex::new(target) }
     }
 
     /// Writes a line, which ends with a line feed.
@@ -98,19 +93,30 @@ impl Log {
             }
             LogTarget::File(file) => file.write(line, now),
         };
-        let counter = if result.is_ok() { &self.n_lines_written } else { &self.n_lines_failed };
-        counter.fetch_add(1, Ordering::Relaxed);
         result.map_err(LogError::Write)
     }
+}
 
-    /// The number of lines that were written.
-    pub fn n_lines_written(&self) -> u64 {
-        self.n_lines_written.load(Ordering::Relaxed)
+impl EventSink for Log {
+    /// Writes on the thread of the caller, which is that of the backend.
+    fn write_events<'a>(&'a self, lines: &'a [Bytes]) -> SinkFuture<'a> {
+        Box::pin(async move {
+            for (n_written, line) in lines.iter().enumerate() {
+                if let Err(error) = self.write(line, Timestamp::now()) {
+                    return Err(SinkError { n_written, n_lost: 1, message: error.describe() });
+                }
+            }
+            Ok(())
+        })
     }
+}
 
-    /// The number of lines that could not be written.
-    pub fn n_lines_failed(&self) -> u64 {
-        self.n_lines_failed.load(Ordering::Relaxed)
+impl LogError {
+    /// The message with its cause.
+    fn describe(&self) -> String {
+        match self {
+            Self::Open { source, .. } | Self::Write(source) => format!("{self}: {source}"),
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 //! mention.
 
 mod admission_flags;
+mod audit_flags;
 mod audit_setup;
 mod authentication_setup;
 mod authorizer_setup;
@@ -47,6 +48,9 @@ use stop_signals::StopSignals;
 /// Interval of bookmarks on an idle watch. Clients expect one per minute.
 const BOOKMARK_INTERVAL: Duration = Duration::from_secs(50);
 
+/// How long the end of the process waits for standard error to take the lines of the log.
+const LOG_FLUSH_TIME_MAX: Duration = Duration::from_secs(2);
+
 /// Stack size of each thread. Functions recurse as deep as objects are nested, and debug builds need
 /// more. It reserves address space, not memory.
 const STACK_BYTES: usize = 8 << 20;
@@ -62,6 +66,20 @@ pub(crate) fn run(
     colour: bool,
 ) -> io::Result<Exit> {
     let log = Log { format: log_format(args), level: log_level(args.requests.verbosity) };
+    log_panics(log);
+    let exit = load_and_serve(args, log, out, err, colour);
+    log.flush(LOG_FLUSH_TIME_MAX);
+    exit
+}
+
+/// Loads the configuration, and serves until a signal.
+fn load_and_serve(
+    args: &Args,
+    log: Log,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+    colour: bool,
+) -> io::Result<Exit> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .thread_stack_size(STACK_BYTES)
         .enable_all()
@@ -79,15 +97,27 @@ pub(crate) fn run(
     };
     let (authorizers, hook_credentials) = match loaded {
         Ok(loaded) => loaded,
-        Err(failure) => return failure.write_to(err, colour),
+        Err(failure) => {
+            log.flush(LOG_FLUSH_TIME_MAX);
+            return failure.write_to(err, colour);
+        }
     };
     match runtime.block_on(start_and_serve(args, authorizers, hook_credentials, log, out)) {
         Ok(()) => Ok(Exit::Clean),
         Err(error) => {
+            log.flush(LOG_FLUSH_TIME_MAX);
             writeln!(err, "error: {error:#}")?;
             Ok(Exit::Unreadable)
         }
     }
+}
+
+/// Sends the messages of panics to the log. Otherwise a thread that panics would write to standard error itself, and
+/// wait for ever if nobody reads it.
+fn log_panics(log: Log) {
+    std::panic::set_hook(Box::new(move |panic| {
+        log.error("a thread panicked", &[("why", &panic)]);
+    }));
 }
 
 /// Checks the flags and reads the files whose errors are printed with their source lines.
@@ -234,7 +264,11 @@ fn build_server_options(
             requestheader_client_ca: args.authentication.requestheader_client_ca_file.clone(),
             reload_interval: certificates::RELOAD_INTERVAL,
         },
-        auditor: audit_setup::build_auditor(&args.audit, &log)?,
+        auditor: audit_setup::build_auditor(
+            &args.audit,
+            args.webhooks.webhook_connect_timeout,
+            &log,
+        )?,
         request_limits: RequestLimits {
             seats_max: args.requests.seats_max()?,
             ..RequestLimits::default()

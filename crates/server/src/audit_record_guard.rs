@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use api_object::Status;
+use audit::Receipt;
 
 use crate::request_record::RequestRecord;
 use crate::server_state::ServerState;
@@ -25,14 +26,19 @@ impl AuditRecordGuard {
         Self { server: Arc::clone(server), record, started_at: Instant::now(), is_finished: false }
     }
 
-    /// Records the end of the request with the status code of its response.
-    pub(crate) fn record_end(mut self, code: u16) {
-        self.write_end(code);
+    /// Records the end of the request with the status code of its response. In the blocking modes of audit it waits,
+    /// for a limited time, until the last event is written.
+    pub(crate) async fn record_end(mut self, code: u16) {
+        let receipt = self.write_end(code);
+        if !receipt.is_settled() {
+            // The request has been executed: a response that is withheld would undo nothing.
+            let _ = receipt.wait().await;
+        }
     }
 
-    fn write_end(&mut self, code: u16) {
+    fn write_end(&mut self, code: u16) -> Receipt {
         self.is_finished = true;
-        self.record.record_end(&self.server, code, self.started_at.elapsed());
+        self.record.record_end(&self.server, code, self.started_at.elapsed())
     }
 }
 
@@ -60,6 +66,6 @@ impl Drop for AuditRecordGuard {
             false => Status::timeout(),
         };
         self.record.record_error(&status);
-        self.write_end(status.code);
+        drop(self.write_end(status.code));
     }
 }

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use api_object::Tree;
-use api_resources::Registry;
+use api_resources::{DefinedResources, Registry};
 use authz_chain::{AuthorizerSlot, Chain, ConfigurationError};
 use field_errors::FieldErrors;
 use store::{Change, Event, Item, Revision};
@@ -29,6 +29,8 @@ use crate::admission::ConfiguredHooks;
 pub struct StoredDefinition {
     /// The CustomResourceDefinition as the API returns it.
     pub tree: Arc<Tree>,
+    /// What the server uses of it, read once.
+    pub defined: Arc<DefinedResources>,
     /// The revision that wrote it.
     pub mod_rev: Revision,
 }
@@ -47,7 +49,7 @@ pub struct ClusterSnapshot {
     /// The namespaces by name.
     pub namespaces: Arc<HashMap<String, Namespace>>,
     /// The CustomResourceDefinitions by name.
-    pub definitions: Arc<BTreeMap<String, StoredDefinition>>,
+    pub definitions: Arc<BTreeMap<Arc<str>, Arc<StoredDefinition>>>,
     /// The resources that are served.
     pub registry: Arc<Registry>,
     /// The flow schemas and priority levels.

@@ -12,6 +12,7 @@
 mod admission;
 mod audit_id;
 mod audit_record_guard;
+mod audit_webhook;
 mod authorize;
 mod bootstrap;
 mod ca_files;
@@ -49,6 +50,7 @@ mod watch_body;
 mod write_progress;
 
 pub use admission::{Admitted, ConfigSyncMode, ConfigSyncOptions, ConfiguredHooks};
+pub use audit_webhook::{AUDIT_WEBHOOK_BACKEND, AuditWebhook};
 pub use authorize::Authorized;
 pub use bootstrap::BootstrapError;
 pub use ca_files::CaFiles;

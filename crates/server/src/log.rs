@@ -1,10 +1,14 @@
 //! The log of the server: one line per event, as text or JSON.
 
+mod line_queue;
+
 use std::fmt::Write as _;
-use std::io::Write as _;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::{Map, Value};
+
+use self::line_queue::{LinePriority, standard_error};
 
 /// The format of log lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -56,12 +60,28 @@ impl LogLevel {
 }
 
 impl Log {
-    /// Writes a line if its level is enabled. Errors of standard error are ignored.
+    /// Writes a line if its level is enabled. The caller does not wait for standard error: a line for which the
+    /// queue has no room is dropped and counted.
     pub fn write(&self, level: LogLevel, message: &str, fields: &[LogField<'_>]) {
         if level <= self.level {
             let line = self.format_line(Timestamp::now(), level, message, fields);
-            let _ = std::io::stderr().lock().write_all(line.as_bytes());
+            let priority = match level {
+                LogLevel::Error | LogLevel::Warn | LogLevel::Notice => LinePriority::Important,
+                LogLevel::Info | LogLevel::Debug => LinePriority::Routine,
+            };
+            if let Some(n_dropped) = standard_error().push(line, priority) {
+                let message =
+                    "lines of the log were dropped, because standard error was not read in time";
+                self.warn(message, &[("lines", &n_dropped)]);
+            }
         }
+    }
+
+    /// Waits until standard error has taken all lines, at most for `limit`, before the process ends or writes to
+    /// standard error itself.
+    pub fn flush(&self, limit: Duration) {
+        // Lines that nobody reads in time are lost with the process.
+        let _ = standard_error().flush(limit);
     }
 
     /// Writes a line of level error: something is broken.
@@ -82,6 +102,11 @@ impl Log {
     /// Writes a line of level info.
     pub fn info(&self, message: &str, fields: &[LogField<'_>]) {
         self.write(LogLevel::Info, message, fields);
+    }
+
+    /// The number of lines that were dropped because standard error did not take them in time.
+    pub(crate) fn n_dropped_lines(&self) -> u64 {
+        standard_error().n_dropped()
     }
 
     fn format_line(

@@ -1,6 +1,7 @@
 //! Metrics for operators, under the names that Kubernetes uses.
 
 mod flow_control_metrics;
+mod audit_metrics;
 mod store_metrics;
 mod unserved_metric_series;
 
@@ -19,6 +20,7 @@ use prometheus::{
 };
 
 use self::flow_control_metrics::FlowControlCollector;
+use self::audit_metrics::AuditMetrics;
 use self::store_metrics::StoreMetrics;
 use crate::server_state::ServerState;
 
@@ -61,8 +63,9 @@ pub(crate) struct Metrics {
     pub(crate) request_terminations: IntCounterVec,
     pub(crate) authentications: IntCounterVec,
     pub(crate) authority_reloads: IntCounterVec,
-    pub(crate) audit_events: IntCounter,
     pub(crate) audit_rejected: IntCounter,
+    audit: AuditMetrics,
+    dropped_log_lines: IntCounter,
     pub(crate) panics: IntCounter,
     pub(crate) store_requests: HistogramVec,
     storage_objects: IntGaugeVec,
@@ -161,13 +164,14 @@ impl Metrics {
                 "Number of times that a changed file of authorities was read, by outcome.",
                 &["file", "status"],
             )?,
-            audit_events: counter(
-                "apiserver_audit_event_total",
-                "Counter of audit events generated and sent to the audit backend.",
-            )?,
             audit_rejected: counter(
                 "apiserver_audit_requests_rejected_total",
                 "Counter of apiserver requests rejected due to an error in audit logging backend.",
+            )?,
+            audit: AuditMetrics::new(&registry)?,
+            dropped_log_lines: counter(
+                "portcullis_log_dropped_lines_total",
+                "Number of log lines that were dropped because standard error did not take them in time.",
             )?,
             panics: counter(
                 "portcullis_request_panics_total",
@@ -235,6 +239,11 @@ pub(crate) async fn metrics_response(server: &ServerState) -> Response<Body> {
     metrics.remove_unserved_series(&server.snapshot_cache.snapshot().registry);
     update_object_counts(server).await;
     metrics.store.set_from_status(&server.store.status());
+    if let Some(auditor) = &server.auditor {
+        metrics.audit.set_from_auditor(auditor);
+    }
+    let dropped_lines = &metrics.dropped_log_lines;
+    dropped_lines.inc_by(server.log.n_dropped_lines().saturating_sub(dropped_lines.get()));
     let cluster = server.snapshot_cache.snapshot();
     for (path, count) in crate::undecodable_objects::count_undecodable_by_path(&cluster) {
         let gauge = metrics.undecodable_objects.with_label_values(&[path]);

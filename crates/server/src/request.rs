@@ -115,7 +115,7 @@ pub(crate) async fn handle_request(
     };
     // 9. Record the end of the request, then send the response.
     let code = response.status().as_u16();
-    record.record_end(code);
+    record.record_end(code).await;
     slot.respond(|| response);
     let unread_body = body.filter(|body| !body.is_end_stream());
     // HTTP/2 resets the stream. A client that expects `100 Continue` has not sent its body.
@@ -239,7 +239,7 @@ async fn authenticate_and_authorize(
     }
     warnings.extend(authenticated.warnings.iter().map(|&own| own.to_owned()));
     let user = Arc::new(authenticated.user);
-    record.record_user(server, &user, &info, parts, now)?;
+    record.record_user(server, &user, &info, parts, now).await?;
     let cluster = server.snapshot_cache.snapshot();
     let impersonated = {
         let attributes = info.attributes(Some(&user));

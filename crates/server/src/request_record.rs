@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use admission_hooks::{AnnotationLevel, SessionReport};
 use api_object::{Status, Tree};
-use audit::{Event, ReceivedRequest, Stage};
+use audit::{Event, Receipt, ReceivedRequest, Stage};
 use authn::{ImpersonationMode, Unauthenticated};
 use authz::{Decision, RequestInfo, UnavailableCause, User};
 use http::request::Parts;
@@ -17,6 +17,7 @@ use crate::authorize::AuthorizationRecord;
 use crate::hook_trace;
 use crate::log::LogLevel;
 use crate::metrics::{RequestMetricLabels, metric_verb};
+use crate::request_error::RequestError;
 use crate::respond::Reply;
 use crate::rest::Query;
 use crate::route::Route;
@@ -94,31 +95,31 @@ impl RequestRecord {
             let status = serde_json::to_value(Status::unauthorized()).ok();
             event.set_response_status(401, status.as_ref());
         }
-        self.write_event(server, Stage::ResponseStarted);
+        drop(self.write_event(server, Stage::ResponseStarted));
     }
 
     /// Records the authenticated user, and writes the first audit event.
     ///
     /// # Errors
-    /// 500 if the audit event can not be written although it must be.
-    pub(crate) fn record_user(
+    /// 500 if the audit event is not written although it must be, as in Kubernetes.
+    pub(crate) async fn record_user(
         &mut self,
         server: &ServerState,
         user: &Arc<User>,
         info: &RequestInfo,
         parts: &Parts,
         now: Timestamp,
-    ) -> Result<(), Status> {
+    ) -> Result<(), RequestError> {
         self.user = Some(Arc::clone(user));
         self.begin_event(server, Some(user), info, parts, now);
-        match self.write_event(server, Stage::RequestReceived) {
-            true => Ok(()),
-            false => {
-                server.metrics.audit_rejected.inc();
-                self.event = None;
-                Err(Status::internal("the request can not be recorded for audit"))
-            }
-        }
+        let Some(event) = &self.event else { return Ok(()) };
+        let recorded = write_audit_event(server, event, Stage::RequestReceived).wait().await;
+        recorded.map_err(|error| {
+            server.metrics.audit_rejected.inc();
+            self.event = None;
+            let uri = go_compat::quote(&self.uri);
+            RequestError::Text(500, format!("Internal Server Error: {uri}: {error}\n"))
+        })
     }
 
     fn begin_event(
@@ -274,7 +275,7 @@ impl RequestRecord {
         if let Some(event) = &mut self.event {
             event.set_response_status(200, None);
         }
-        self.write_event(server, Stage::ResponseStarted);
+        drop(self.write_event(server, Stage::ResponseStarted));
         WatchStreamRecord { server: Arc::clone(server), event: self.event.take() }
     }
 
@@ -283,24 +284,32 @@ impl RequestRecord {
         if let Some(event) = &mut self.event {
             event.set_response_status(500, None);
         }
-        self.write_event(server, Stage::Panic);
+        drop(self.write_event(server, Stage::Panic));
         self.event = None;
     }
 
-    fn write_event(&self, server: &ServerState, stage: Stage) -> bool {
-        self.event.as_ref().is_none_or(|event| write_audit_event(server, event, stage))
+    fn write_event(&self, server: &ServerState, stage: Stage) -> Receipt {
+        let event = self.event.as_ref();
+        event.map(|event| write_audit_event(server, event, stage)).unwrap_or_default()
     }
 
-    /// Records the end of the request: last audit event, metrics and log line.
-    pub(crate) fn record_end(&mut self, server: &ServerState, code: u16, took: Duration) {
+    /// Records the end of the request: last audit event, metrics and log line. The response should wait for the
+    /// receipt.
+    pub(crate) fn record_end(
+        &mut self,
+        server: &ServerState,
+        code: u16,
+        took: Duration,
+    ) -> Receipt {
         if let Some(event) = &mut self.event
             && !event.has_response_status()
         {
             event.set_response_status(code, None);
         }
-        if self.user.is_some() {
-            self.write_event(server, Stage::ResponseComplete);
-        }
+        let receipt = match self.user {
+            Some(_) => self.write_event(server, Stage::ResponseComplete),
+            None => Receipt::default(),
+        };
         let verb = metric_verb(&self.verb, &self.method);
         let labels = match &self.route {
             None => RequestMetricLabels { verb, ..RequestMetricLabels::default() },
@@ -332,13 +341,14 @@ impl RequestRecord {
                 ],
             );
         }
+        receipt
     }
 }
 
 impl Drop for WatchStreamRecord {
     fn drop(&mut self) {
         if let Some(event) = &self.event {
-            write_audit_event(&self.server, event, Stage::ResponseComplete);
+            drop(write_audit_event(&self.server, event, Stage::ResponseComplete));
         }
     }
 }
@@ -358,17 +368,8 @@ pub(crate) fn annotate_hook_reports(event: &mut Event, reports: &[SessionReport]
     }
 }
 
-/// Writes an audit event; `false` if that failed, which is counted and logged.
-pub(crate) fn write_audit_event(server: &ServerState, event: &Event, stage: Stage) -> bool {
-    let Some(auditor) = &server.auditor else { return true };
-    match auditor.record_event(event, stage, Timestamp::now()) {
-        Ok(()) => {
-            server.metrics.audit_events.inc();
-            true
-        }
-        Err(error) => {
-            server.log.error("an audit event can not be written", &[("why", &error)]);
-            false
-        }
-    }
+/// Gives an audit event to the backends. The caller drops the receipt if it can not wait.
+pub(crate) fn write_audit_event(server: &ServerState, event: &Event, stage: Stage) -> Receipt {
+    let auditor = server.auditor.as_ref();
+    auditor.map(|own| own.record_event(event, stage, Timestamp::now())).unwrap_or_default()
 }

@@ -47,6 +47,9 @@ use crate::server_state::{ApiSettings, ESCALATION_CHECKS_MAX, ServerState};
 use crate::service_directory::ServiceDirectory;
 use crate::snapshot_cache::SnapshotCache;
 
+/// How long a stopping server waits for the audit backends to take the events that wait for them.
+const AUDIT_FLUSH_TIME_MAX: Duration = Duration::from_secs(10);
+
 /// The options of a server, apart from its store and its listener.
 pub struct ServerOptions {
     /// The options of requests.
@@ -286,6 +289,7 @@ impl Server {
             .spawn(boxed(reload_ca_files_periodically(Arc::clone(&server), options.ca_files)));
         loop_tasks.spawn(boxed(loops::store_aggregated_roles(Arc::clone(&server), stale_roles)));
         loop_tasks.spawn(boxed(loops::log_store_alarms(Arc::clone(&server))));
+        loop_tasks.spawn(boxed(loops::log_audit_losses(Arc::clone(&server))));
         if !bootstrap(&server).await? {
             loop_tasks.spawn(boxed(retry_bootstrap(Arc::clone(&server))));
         }
@@ -336,16 +340,30 @@ impl Server {
         Arc::new(move |authorizer_slots| snapshot_cache.replace_authorizers(authorizer_slots))
     }
 
-    /// Stops the server: refuses new requests, ends watches, waits for requests in progress, and closes the
-    /// store.
+    /// Stops the server: refuses new requests, ends watches, waits for requests in progress, writes the audit events
+    /// that wait in queues, and closes the store.
     pub fn stop(mut self, plan: DrainPlan) -> BoxedFuture<DrainResult> {
         Box::pin(async move {
             self.state.readiness.is_stopping.store(true, Ordering::Release);
             let drained = self.state.shutdown.drain(plan).await;
             while self.connection_tasks.join_next().await.is_some() {}
             self.loop_tasks.shutdown().await;
+            self.flush_audit_events().await;
             self.state.store.close().await;
             drained
         })
+    }
+
+    /// Writes the audit events that wait in queues, within a limit, since a backend may hang.
+    async fn flush_audit_events(&self) {
+        let Some(auditor) = &self.state.auditor else { return };
+        if !auditor.flush(AUDIT_FLUSH_TIME_MAX).await {
+            for status in auditor.statuses().filter(|status| status.n_queued > 0) {
+                self.state.log.error(
+                    "audit events are lost, because the backend did not take them before the server stopped",
+                    &[("backend", &status.name), ("events", &status.n_queued)],
+                );
+            }
+        }
     }
 }

@@ -8,6 +8,7 @@ mod decisions;
 mod failures;
 mod fixture;
 mod hook_targets;
+mod large_answers;
 mod mutations;
 mod own_side;
 mod places;

@@ -326,7 +326,7 @@ fn match_conditions_decide_last() {
     assert_eq!(outcome(outside, &system, None), "condition c0");
 }
 
-/// The budget of all conditions together counts more than a false one.
+/// A17: the budget of all conditions together counts more than a false one.
 #[test]
 fn conditions_that_cost_too_much_together_fail() {
     let many: Vec<i64> = (0..700).collect();

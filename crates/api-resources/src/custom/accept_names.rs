@@ -21,12 +21,16 @@ use crate::built_in::{BuiltInResource, TABLE};
 /// the status changed; then the other definitions of its group should be checked again, because a
 /// name may be free.
 ///
-/// `others` are the other definitions, of any group. A resource whose names are accepted is served;
+/// `others` are the other definitions, of any group. Those of other groups do not matter. A resource whose names are accepted is served;
 /// once it is, [`mark_established`] records that.
-pub fn accept_names(tree: &mut Tree, others: &[Definition], now: Timestamp) -> bool {
+pub fn accept_names<'d>(
+    tree: &mut Tree,
+    others: impl IntoIterator<Item = &'d Definition>,
+    now: Timestamp,
+) -> bool {
     let Some(definition) = Definition::read(tree) else { return false };
     let built_in = built_in_names(&definition.group);
-    let group = others.iter().filter(|it| it.group == definition.group);
+    let group = others.into_iter().filter(|it| it.group == definition.group);
     let group = group.map(|it| &it.accepted_names).chain(&built_in);
     let group: Vec<&ResourceNames> = group.collect();
     let (mut accepted, mut conflict) = resolve_names(&definition, &group);

@@ -1,7 +1,11 @@
 //! CustomResourceDefinitions: what makes them sound, who gets which name, what is served.
 
+use std::sync::Arc;
+
 use api_object::Tree;
-use api_resources::{CLEANUP_FINALIZER, Definition, Registry, Verb};
+use api_resources::{
+    CLEANUP_FINALIZER, DefinedResources, Definition, DefinitionChange, Registry, Verb,
+};
 use serde_json::{Value, json};
 
 use crate::world::{EXTENSIONS, established, now, resource, tree, version, widgets, with_widgets};
@@ -509,4 +513,56 @@ fn objects_of_a_custom_resource_are_taken_as_they_are() {
     api_resources::prepare_create(widgets, &mut prepared).expect("nothing to refuse");
     assert_eq!(prepared, object);
     assert!(api_resources::validate_create(widgets, &prepared).is_empty());
+}
+
+/// A18: a change of one definition reads no other definition again: the next registry shares their resources, with
+/// their schemas, and the groups that did not change.
+#[test]
+fn a18_a_change_of_one_definition_shares_the_others() {
+    let definition = |plural: &str, group: &str| {
+        let tree = json!({
+            "metadata": {"name": format!("{plural}.{group}"), "uid": "u"},
+            "spec": {
+                "group": group, "scope": "Namespaced",
+                "names": {"plural": plural, "singular": plural, "kind": plural, "listKind": "List"},
+                "versions": [{"name": "v1", "served": true, "storage": true}],
+            },
+            "status": {
+                "acceptedNames": {"plural": plural, "kind": plural},
+                "conditions": [{"type": "NamesAccepted", "status": "True"}],
+            },
+        });
+        Arc::new(DefinedResources::read(tree.as_object().expect("an object")))
+    };
+    let names = [("a", "x.example.com"), ("b", "x.example.com"), ("c", "y.example.com")];
+    let defined = names.map(|(plural, group)| definition(plural, group));
+    let added =
+        |new: &Arc<DefinedResources>| DefinitionChange { old: None, new: Some(Arc::clone(new)) };
+    let (before, faults) = Registry::built_in().with_changes(defined.iter().map(added));
+    assert_eq!(faults, []);
+    let removed = DefinitionChange { old: Some(Arc::clone(&defined[0])), new: None };
+    let replaced = definition("b", "x.example.com");
+    let changed =
+        DefinitionChange { old: Some(Arc::clone(&defined[1])), new: Some(Arc::clone(&replaced)) };
+    let (after, faults) = before.with_changes([removed, changed]);
+    assert_eq!(faults, []);
+    assert!(after.resource("x.example.com", "v1", "a").is_none());
+    let now = after.resource("x.example.com", "v1", "b").expect("a resource");
+    assert!(Arc::ptr_eq(now, &replaced.resources[0]));
+    let other = after.resource("y.example.com", "v1", "c").expect("a resource");
+    assert!(Arc::ptr_eq(other, &defined[2].resources[0]));
+    assert!(std::ptr::eq(
+        before.group("y.example.com").expect("a group"),
+        after.group("y.example.com").expect("a group")
+    ));
+    assert!(std::ptr::eq(
+        before.group("apps").expect("a group"),
+        after.group("apps").expect("a group")
+    ));
+    // A group without resources is gone, and the order of the others stays.
+    let gone = DefinitionChange { old: Some(replaced), new: None };
+    let (last, _) = after.with_changes([gone]);
+    assert!(last.group("x.example.com").is_none());
+    assert_eq!(last.groups().last().map(|group| group.name.as_str()), Some("y.example.com"));
+    assert_eq!(last.groups().count(), Registry::built_in().groups().count() + 1);
 }

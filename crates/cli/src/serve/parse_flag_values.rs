@@ -28,6 +28,8 @@ pub(super) enum FlagValueError {
     TooManyBytes(&'static str),
     #[error("want MAJOR.MINOR, such as 1.34")]
     Version,
+    #[error("want a number above 0")]
+    Rate,
     #[error("a prefix begins with `/`")]
     KeyPrefix,
 }
@@ -57,6 +59,12 @@ pub(super) fn parse_call_timeout(text: &str) -> Result<Duration, FlagValueError>
         }
         timeout => Ok(timeout),
     }
+}
+
+/// Parses a rate above 0, such as `0.5`.
+pub(super) fn parse_positive_rate(text: &str) -> Result<f32, FlagValueError> {
+    let rate = text.parse::<f32>().ok().filter(|rate| rate.is_finite() && *rate > 0.0);
+    rate.ok_or(FlagValueError::Rate)
 }
 
 /// Parses a Kubernetes version of the form `MAJOR.MINOR`.

@@ -9,6 +9,7 @@ use https_client::AddressPolicy;
 use server::ServiceIpRange;
 
 use super::admission_flags::AdmissionFlags;
+use super::audit_flags::AuditFlags;
 use super::parse_flag_values::{
     parse_bytes, parse_duration, parse_key_prefix, parse_store_bytes, parse_version,
 };
@@ -416,29 +417,4 @@ pub(crate) enum LoggingFormat {
     Text,
     /// One JSON object per line
     Json,
-}
-
-/// The flags of the audit log.
-#[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Audit")]
-pub(crate) struct AuditFlags {
-    /// Audit policy file (audit.k8s.io/v1); without it the server writes no audit events
-    #[arg(long, value_name = "FILE")]
-    pub(crate) audit_policy_file: Option<PathBuf>,
-
-    /// File for audit events, one JSON object per line; `-` is standard output
-    #[arg(long, value_name = "FILE", requires = "audit_policy_file")]
-    pub(crate) audit_log_path: Option<PathBuf>,
-
-    /// Size in MiB at which the audit log is rotated; 0 disables rotation
-    #[arg(long, value_name = "MIB", default_value_t = 100)]
-    pub(crate) audit_log_maxsize: u64,
-
-    /// Days after which rotated audit logs are deleted; 0 keeps them
-    #[arg(long, value_name = "DAYS", default_value_t = 0)]
-    pub(crate) audit_log_maxage: u64,
-
-    /// Number of rotated audit logs to keep; 0 keeps all
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub(crate) audit_log_maxbackup: usize,
 }

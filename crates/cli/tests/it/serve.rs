@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Stdio};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
@@ -131,4 +132,33 @@ fn a_changed_configuration_is_logged_with_what_came_of_it() {
 fn modes_that_allow_everything_refuse_the_unknown() {
     let server = Server::start(&["--authorization-mode=AlwaysAllow"]);
     server.logs(&["WARN", "anonymous authentication is disabled"]);
+}
+
+/// A24: a pipe holds 64 KiB. When nobody reads the log, the server serves on and drops lines.
+#[tokio::test]
+async fn a24_a_server_whose_log_nobody_reads_serves() {
+    let data = tempfile::tempdir().unwrap();
+    let flags = ["serve", "--secure-port=0", "-v=4", "--data-dir", data.path().to_str().unwrap()];
+    let mut process =
+        command(&flags).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut stdout = BufReader::new(process.stdout.take().unwrap());
+    let mut banner = String::new();
+    stdout.read_line(&mut banner).unwrap();
+    assert!(banner.starts_with("serving https://"), "{banner}");
+    let file = data.path().join("admin.kubeconfig");
+    let loaded = kubeconfig::load_connections(&file, &kubeconfig::read_file).unwrap();
+    let mut target = loaded.into_single_connection().unwrap().target;
+    target.path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews".to_owned();
+    let observer = Arc::new(https_client::NoCertificateObserver);
+    let limits = https_client::Limits::default();
+    let client = https_client::Client::new(target, None, limits, observer).unwrap();
+    let review = r#"{"spec": {"nonResourceAttributes": {"verb": "get", "path": "/"}}}"#;
+    // The line of each request repeats the query.
+    let query = format!("x={}", "x".repeat(4000));
+    for n in 0..100 {
+        let reply = client.post(&query, review.into(), PATIENCE).await;
+        assert_eq!(reply.map(|reply| reply.status), Ok(201), "request {n}");
+    }
+    process.kill().unwrap();
+    process.wait().unwrap();
 }

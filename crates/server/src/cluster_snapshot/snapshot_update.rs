@@ -3,8 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use api_object::Tree;
-use api_resources::Registry;
+use api_resources::{DefinedResources, DefinitionChange};
 use bytes::Bytes;
 use serde_json::Value;
 use store::Revision;
@@ -34,7 +33,8 @@ struct ModifiedSnapshotParts {
     rbac: Option<authz_rbac::Snapshot>,
     node: Option<authz_node::Snapshot>,
     namespaces: Option<HashMap<String, Namespace>>,
-    definitions: Option<BTreeMap<String, StoredDefinition>>,
+    definitions: Option<BTreeMap<Arc<str>, Arc<StoredDefinition>>>,
+    definition_changes: Vec<DefinitionChange>,
     flow_control: Option<FlowControlObjects>,
     hooks: Vec<ConfigurationChange>,
     config_revision: Option<Option<Revision>>,
@@ -122,12 +122,23 @@ impl ClusterSnapshot {
                     parts.definitions.get_or_insert_with(|| self.definitions.as_ref().clone());
                 let name = object_name(path);
                 let decoded = shown_new.map(|value| codec::decode_stored_object(value)).transpose();
-                definitions.remove(name);
-                if let Some(tree) = decoded? {
-                    let stored = StoredDefinition { tree: Arc::new(tree), mod_rev: revision };
-                    definitions.insert(name.to_owned(), stored);
-                }
-                Ok(())
+                let old = definitions.remove(name).map(|stored| Arc::clone(&stored.defined));
+                let (new, applied) = match decoded {
+                    Ok(tree) => (tree, Ok(())),
+                    Err(error) => (None, Err(error.into())),
+                };
+                let new = new.map(|tree| {
+                    let defined = Arc::new(DefinedResources::read(&tree));
+                    let stored = StoredDefinition {
+                        tree: Arc::new(tree),
+                        defined: Arc::clone(&defined),
+                        mod_rev: revision,
+                    };
+                    definitions.insert(Arc::from(name), Arc::new(stored));
+                    defined
+                });
+                parts.definition_changes.push(DefinitionChange { old, new });
+                applied
             }
             TrackedKeyKind::FlowControl => {
                 let objects =
@@ -199,9 +210,7 @@ impl ClusterSnapshot {
             next.hooks = next.hooks.with_configuration_changes(parts.hooks);
         }
         if let Some(definitions) = parts.definitions {
-            let trees: Vec<&Tree> =
-                definitions.values().map(|stored| stored.tree.as_ref()).collect();
-            let (registry, faults) = Registry::with_definitions(&trees);
+            let (registry, faults) = next.registry.with_changes(parts.definition_changes);
             report.undecodable_objects.extend(faults);
             next.registry = Arc::new(registry);
             next.definitions = Arc::new(definitions);

@@ -3,15 +3,17 @@
 
 mod unserved_objects;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use api_object::{DeleteOptions, Propagation, Status, Tree};
-use api_resources::{CLEANUP_FINALIZER, Definition};
+use api_resources::{CLEANUP_FINALIZER, Definition, Resource};
 use jiff::Timestamp;
 use store::ListRequest;
 
 use super::deletion_tasks::{DeletionTasks, is_stored_as_terminating, retry_until_deleted};
+use crate::cluster_snapshot::StoredDefinition;
 use crate::log::LogField;
 use crate::object_ref::ObjectRef;
 use crate::server_state::ServerState;
@@ -21,38 +23,61 @@ const RETRY: Duration = Duration::from_millis(200);
 
 const DEFINITIONS: (&str, &str, &str) = ("apiextensions.k8s.io", "v1", "customresourcedefinitions");
 
-/// Reconciles all definitions whenever one of them changes.
+/// Reconciles definitions whenever one of them changes: those that changed, and those that wait for a name in the same
+/// group. The work for one change does not depend on the number of other definitions, apart from comparing pointers.
 pub(crate) async fn reconcile_definitions(server: Arc<ServerState>) {
     let mut tasks = DeletionTasks::default();
     let mut seen_revision = 0;
+    let mut reconciled = Arc::new(Definitions::new());
+    let mut retried: BTreeSet<Arc<str>> = BTreeSet::new();
     loop {
         let cluster = server.snapshot_cache.snapshot();
-        let mut needs_retry = false;
+        let changes = DefinitionChanges::between(&reconciled, &cluster.definitions);
+        let waits_for_name = |stored: &StoredDefinition| {
+            let definition = stored.defined.definition.as_ref();
+            definition.is_some_and(|own| {
+                changes.groups.contains(own.group.as_str()) && !own.has_condition("NamesAccepted")
+            })
+        };
+        let mut failed = BTreeSet::new();
         for (name, stored) in cluster.definitions.iter() {
             if api_object::is_terminating(&stored.tree) {
                 tasks.start(name, || {
-                    delete_definition_until_gone(Arc::clone(&server), name.clone())
+                    delete_definition_until_gone(Arc::clone(&server), name.to_string())
                 });
                 continue;
             }
+            let is_affected = changes.names.contains(name) || retried.contains(name);
+            if !is_affected && !waits_for_name(stored) {
+                continue;
+            }
             match update_definition_conditions(&server, name).await {
-                Ok(is_terminating) => needs_retry |= is_terminating,
+                Ok(is_terminating) => {
+                    if is_terminating {
+                        failed.insert(Arc::clone(name));
+                    }
+                }
                 // Another writer changes or deletes the definition.
                 Err(status) if status.is_from_this_server() && matches!(status.code, 404 | 409) => {
-                    needs_retry = true;
+                    failed.insert(Arc::clone(name));
                 }
                 Err(status) => {
                     let fields: [LogField<'_>; 2] = [("name", name), ("why", &status.message)];
                     server.log.warn("the conditions of a definition can not be updated", &fields);
-                    needs_retry = true;
+                    failed.insert(Arc::clone(name));
                 }
             }
         }
-        if needs_retry {
+        if changes.has_unserved {
+            server.metrics.remove_unserved_series(&server.snapshot_cache.snapshot().registry);
+        }
+        reconciled = Arc::clone(&cluster.definitions);
+        retried = failed;
+        if !retried.is_empty() {
             tokio::time::sleep(RETRY).await;
             continue;
         }
-        while Arc::ptr_eq(&cluster.definitions, &server.snapshot_cache.snapshot().definitions) {
+        while Arc::ptr_eq(&reconciled, &server.snapshot_cache.snapshot().definitions) {
             tokio::select! {
                 () = tasks.wait_for_any_task() => break,
                 revision = server.snapshot_cache.wait_for_revision_after(seen_revision) => {
@@ -60,7 +85,58 @@ pub(crate) async fn reconcile_definitions(server: Arc<ServerState>) {
                 }
             }
         }
-        server.metrics.remove_unserved_series(&server.snapshot_cache.snapshot().registry);
+    }
+}
+
+/// The definitions of a snapshot by name.
+type Definitions = BTreeMap<Arc<str>, Arc<StoredDefinition>>;
+
+/// The differences between the definitions of two snapshots.
+#[derive(Default)]
+struct DefinitionChanges<'a> {
+    /// The definitions that are new or have changed.
+    names: BTreeSet<Arc<str>>,
+    /// The groups of all definitions that are new, have changed or are gone.
+    groups: BTreeSet<&'a str>,
+    /// Whether a resource is not served any more.
+    has_unserved: bool,
+}
+
+impl<'a> DefinitionChanges<'a> {
+    fn between(before: &'a Definitions, now: &'a Definitions) -> Self {
+        let mut changes = Self::default();
+        let mut before = before.iter().peekable();
+        for (name, stored) in now {
+            while let Some((_, gone)) = before.next_if(|(old_name, _)| *old_name < name) {
+                changes.add(Some(gone), None);
+            }
+            let old = before.next_if(|(old_name, _)| *old_name == name).map(|(_, old)| old);
+            if !old.is_some_and(|old| Arc::ptr_eq(old, stored)) {
+                changes.names.insert(Arc::clone(name));
+                changes.add(old, Some(stored));
+            }
+        }
+        before.for_each(|(_, gone)| changes.add(Some(gone), None));
+        changes
+    }
+
+    fn add(
+        &mut self,
+        old: Option<&'a Arc<StoredDefinition>>,
+        new: Option<&'a Arc<StoredDefinition>>,
+    ) {
+        for stored in [old, new].into_iter().flatten() {
+            self.groups.extend(stored.defined.definition.as_ref().map(|own| own.group.as_str()));
+        }
+        let resources = |stored: Option<&'a Arc<StoredDefinition>>| {
+            stored.map(|own| own.defined.resources.as_slice()).unwrap_or_default()
+        };
+        self.has_unserved |= resources(old).iter().any(|own| {
+            let is_same = |it: &Arc<Resource>| {
+                (&it.group, &it.version, &it.plural) == (&own.group, &own.version, &own.plural)
+            };
+            !resources(new).iter().any(is_same)
+        });
     }
 }
 
@@ -77,10 +153,9 @@ async fn update_definition_conditions(server: &ServerState, name: &str) -> Resul
     }
     let now = Timestamp::now();
     let cluster = server.snapshot_cache.snapshot();
-    let others = cluster.definitions.iter().filter(|(other, _)| other.as_str() != name);
-    let others: Vec<Definition> =
-        others.filter_map(|(_, other)| Definition::read(&other.tree)).collect();
-    if api_resources::accept_names(&mut tree, &others, now) {
+    let others = cluster.definitions.iter().filter(|(other, _)| &***other != name);
+    let others = others.filter_map(|(_, other)| other.defined.definition.as_ref());
+    if api_resources::accept_names(&mut tree, others, now) {
         // The write returns when the snapshot contains it, so the resource is served then.
         tree = server
             .loopback_update(definition_ref.with_subresource("status"), tree)

@@ -53,7 +53,7 @@ impl CreatePreconditions {
                 .push(check_parent(ctx, CreateParentKind::Namespace, key, known, admitted).await?);
         }
         if let Origin::Custom(routed) = &ctx.resource.origin {
-            let known = cluster.definitions.get(&routed.definition_name).filter(|own| {
+            let known = cluster.definitions.get(routed.definition_name.as_str()).filter(|own| {
                 !api_object::is_terminating(&own.tree)
                     && api_object::uid(&own.tree) == routed.definition_uid
             });

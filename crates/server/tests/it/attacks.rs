@@ -1,10 +1,12 @@
 //! Attacks that published vulnerabilities of similar servers describe, tried over HTTP by ordinary
 //! users. The ids are those of `docs/attacks.md`.
 
+mod audit_pressure;
 mod bodies;
 mod debug_and_metrics;
 mod identity_headers;
 mod large_objects;
+mod many_definitions;
 mod old_objects;
 mod outgoing_headers;
 mod overload;
@@ -13,6 +15,7 @@ mod stored_objects;
 mod upgrades;
 mod webhook_addresses;
 mod webhook_answers;
+mod webhook_sizes;
 
 use serde_json::{Value, json};
 

@@ -224,5 +224,5 @@ pub(crate) fn write_audit_log(options: &mut ServerOptions, folder: &Path, policy
     let (policy, _) = ::audit::Policy::parse(policy.as_bytes()).expect("a policy");
     let path = folder.join("audit.log");
     let log = ::audit::Log::open_file(&path, ::audit::Rotation::default()).expect("a log");
-    options.auditor = Some(::audit::Auditor::new(policy, log));
+    options.auditor = Some(::audit::Auditor::to_log(policy, log).expect("a thread"));
 }

@@ -100,7 +100,7 @@ async fn webhooks_that_were_not_asked_are_told_in_the_audit() {
             let (policy, _) = Policy::parse(policy.as_bytes()).expect("a policy");
             let log =
                 Log::open_file(&folder.join("audit.log"), Rotation::default()).expect("a log");
-            options.auditor = Some(Auditor::new(policy, log));
+            options.auditor = Some(Auditor::to_log(policy, log).expect("a thread"));
         })
         .await;
     let answer = cluster.alice().get(MAPS).await;

@@ -15,7 +15,7 @@ fn refusal(source: &str, budget: &mut CompileBudget) -> Option<String> {
 
 const NO_ROOM_FOR_PATTERN: &str = "this pattern and those before it take too much memory together";
 
-/// Expressions that are compiled together share patterns and the memory limit of patterns.
+/// A17: expressions that are compiled together share patterns and the memory limit of patterns.
 #[test]
 fn patterns_of_several_expressions_are_bounded_together() {
     let matches = |n: usize| format!("request.user.matches('\\\\pL{{{n}}}')");

@@ -31,7 +31,7 @@ proptest! {
     }
 }
 
-/// Work that has a low cost in Kubernetes: concatenating lists, comparing nested values, reading
+/// A17: work that has a low cost in Kubernetes: concatenating lists, comparing nested values, reading
 /// long texts, compiling patterns. The step budget bounds it. Without it, each of these expressions
 /// runs for minutes or until the memory is full.
 #[test]

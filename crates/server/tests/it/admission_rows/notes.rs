@@ -63,7 +63,7 @@ async fn audited() -> (Scene, std::path::PathBuf) {
     let file = folder.path().join("audit.log");
     let log = audit::Log::open_file(&file, audit::Rotation::default()).unwrap();
     let (policy, _) = audit::Policy::parse(POLICY.as_bytes()).unwrap();
-    let auditor = audit::Auditor::new(policy, log);
+    let auditor = audit::Auditor::to_log(policy, log).expect("a thread");
     let scene = Scene::start_in(folder, |options| options.auditor = Some(auditor)).await;
     (scene, file)
 }

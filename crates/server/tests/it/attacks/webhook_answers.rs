@@ -40,7 +40,7 @@ fn answers() -> Vec<Answer> {
 fn audit_everything(options: &mut server::ServerOptions, folder: &std::path::Path) {
     let (policy, _) = Policy::parse(POLICY.as_bytes()).expect("a policy");
     let log = Log::open_file(&folder.join("audit.log"), Rotation::default()).expect("a log");
-    options.auditor = Some(Auditor::new(policy, log));
+    options.auditor = Some(Auditor::to_log(policy, log).expect("a thread"));
 }
 
 /// L5: what a webhook answers that is neither a review nor a `Status` reaches neither the client nor the

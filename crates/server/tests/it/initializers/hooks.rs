@@ -94,7 +94,7 @@ async fn the_audit_log_tells_who_was_skipped() {
     let file = folder.path().join("audit.log");
     let log = audit::Log::open_file(&file, audit::Rotation::default()).unwrap();
     let (policy, _) = audit::Policy::parse(POLICY.as_bytes()).unwrap();
-    let auditor = audit::Auditor::new(policy, log);
+    let auditor = audit::Auditor::to_log(policy, log).expect("a thread");
     let scene = Scene::start_in(folder, jiff::Timestamp::now(), |options| {
         options.auditor = Some(auditor);
     })

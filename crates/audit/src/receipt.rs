@@ -1,0 +1,88 @@
+//! What a request waits for after its event was given to the backends.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+
+use crate::backend::BackendState;
+
+/// Shows whether an event was written. A caller that does not wait drops it.
+#[derive(Debug, Default)]
+#[must_use = "a request waits for its receipt in the blocking modes"]
+pub struct Receipt {
+    is_refused: bool,
+    pending: Vec<PendingWrite>,
+}
+
+/// A backend in a strict mode did not write an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("failed to store audit event")]
+pub struct NotRecorded;
+
+/// The write of an event at one backend.
+#[derive(Debug)]
+pub(crate) struct PendingWrite {
+    is_written: oneshot::Receiver<bool>,
+    wait_max: Duration,
+    is_strict: bool,
+    state: Arc<BackendState>,
+}
+
+/// The future of a receipt, which is boxed as every future between crates.
+pub type ReceiptFuture = Pin<Box<dyn Future<Output = Result<(), NotRecorded>> + Send>>;
+
+impl Receipt {
+    /// The receipt of an event that a strict backend dropped at once.
+    pub(crate) fn refuse(&mut self) {
+        self.is_refused = true;
+    }
+
+    pub(crate) fn add(&mut self, pending: PendingWrite) {
+        self.pending.push(pending);
+    }
+
+    /// Reports whether [`Self::wait`] returns at once.
+    pub fn is_settled(&self) -> bool {
+        self.pending.is_empty()
+    }
+
+    /// Waits until the backends that requests wait for have written the event, for a limited time.
+    ///
+    /// The future fails with [`NotRecorded`] if a backend in the mode `blocking-strict` did not write the event. A
+    /// request at the stage RequestReceived must then be refused.
+    pub fn wait(self) -> ReceiptFuture {
+        Box::pin(async move {
+            let mut is_refused = self.is_refused;
+            for pending in self.pending {
+                let is_strict = pending.is_strict;
+                is_refused |= !pending.wait().await && is_strict;
+            }
+            if is_refused { Err(NotRecorded) } else { Ok(()) }
+        })
+    }
+}
+
+impl PendingWrite {
+    pub(crate) fn new(
+        is_written: oneshot::Receiver<bool>,
+        wait_max: Duration,
+        is_strict: bool,
+        state: Arc<BackendState>,
+    ) -> Self {
+        Self { is_written, wait_max, is_strict, state }
+    }
+
+    async fn wait(self) -> bool {
+        match timeout(self.wait_max, self.is_written).await {
+            Ok(is_written) => is_written.unwrap_or(false),
+            Err(_) => {
+                self.state.report_stall();
+                false
+            }
+        }
+    }
+}
