@@ -1,16 +1,20 @@
 //! The HTTPS listener: certificates, TLS, HTTP connections and their limits.
 //!
 //! Owns: the certificate files of a data directory and their reload, the TLS handshake, the limits
-//! of connections, bodies and requests in flight, the phases of a shutdown.
+//! of connections, bodies and requests in flight, which connection goes when there are too many, the
+//! phases of a shutdown.
 //! Must not know: to which user a certificate belongs, what a request means, resources, stores.
 
 #![deny(clippy::indexing_slicing)]
 
 mod activity_stream;
 mod connection;
+mod connection_table;
+mod descriptor_limit;
 mod in_flight;
 mod limits;
 mod listener;
+mod occupancy;
 mod pki;
 mod request_body;
 mod response_body;
@@ -21,6 +25,8 @@ mod tls;
 mod watched_files;
 
 pub use connection::{Connection, HttpProtocol};
+pub use connection_table::{ConnectionLimit, TooManyConnections};
+pub use descriptor_limit::{DescriptorLimit, raise_descriptor_limit};
 pub use in_flight::{InFlightLimiter, InFlightPermit, RequestKind};
 pub use limits::Limits;
 pub use listener::{BindError, Listener};
