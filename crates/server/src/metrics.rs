@@ -1,5 +1,6 @@
 //! Metrics for operators, under the names that Kubernetes uses.
 
+mod connection_metrics;
 mod store_metrics;
 mod unserved_metric_series;
 
@@ -15,6 +16,7 @@ use prometheus::{
     Registry, TextEncoder,
 };
 
+use self::connection_metrics::ConnectionMetrics;
 use self::store_metrics::StoreMetrics;
 use crate::server_state::ServerState;
 
@@ -64,6 +66,7 @@ pub(crate) struct Metrics {
     undecodable_objects: IntGaugeVec,
     snapshot_revision: IntGauge,
     store: StoreMetrics,
+    pub(crate) connections: ConnectionMetrics,
 }
 
 impl Metrics {
@@ -175,6 +178,7 @@ impl Metrics {
             )?,
             snapshot_revision,
             store: StoreMetrics::new(&registry)?,
+            connections: ConnectionMetrics::new(&registry)?,
             registry,
         })
     }
@@ -212,6 +216,7 @@ pub(crate) async fn metrics_response(server: &ServerState) -> Response<Body> {
     metrics.remove_unserved_series(&server.snapshot_cache.snapshot().registry);
     update_object_counts(server).await;
     metrics.store.set_from_status(&server.store.status());
+    metrics.connections.set_open(server.shutdown.n_connections());
     let cluster = server.snapshot_cache.snapshot();
     for (path, count) in crate::undecodable_objects::count_undecodable_by_path(&cluster) {
         let gauge = metrics.undecodable_objects.with_label_values(&[path]);
