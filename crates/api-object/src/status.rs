@@ -289,13 +289,13 @@ impl Status {
 
     /// The store is unreachable.
     #[must_use]
-    pub fn server_timeout(resource: &GroupResource, operation: &str) -> Self {
+    pub fn store_unavailable(resource: &GroupResource, operation: &str) -> Self {
         let message = format!(
             "The {operation} operation against {resource} could not be completed at this time, \
              please try again."
         );
         let details = Details { retry_after_seconds: 2, ..details_for(resource, operation) };
-        Self::new(500, "ServerTimeout", message, Some(details))
+        Self::new(503, "ServiceUnavailable", message, Some(details))
     }
 
     /// The requested resourceVersion is no longer available.
@@ -417,8 +417,8 @@ mod tests {
             ),
             (Status::too_large(3), 413, "Request entity too large: limit is 3"),
             (
-                Status::server_timeout(&roles(), "get"),
-                500,
+                Status::store_unavailable(&roles(), "get"),
+                503,
                 "The get operation against roles.rbac.authorization.k8s.io could not be completed \
                  at this time, please try again.",
             ),

@@ -28,7 +28,7 @@ use admission_hooks::ServiceCredentialsTable;
 use anyhow::Context;
 use https_server::{DrainPlan, Limits, PkiFiles};
 use server::{
-    AdmissionOptions, ApiSettings, CaFiles, Log, LogFormat, LogLevel, RequestLimits, Server,
+    AdmissionOptions, ApiSettings, CaFiles, Log, LogField, LogFormat, LogLevel, RequestLimits, Server,
     ServerOptions,
 };
 use store::Store;
@@ -274,9 +274,28 @@ fn build_server_options(
             ..RequestLimits::default()
         },
         watches_max: args.requests.max_watches,
-        connection_limits: Limits::default(),
+        connection_limits: connection_limits(args.requests.max_connections, log),
         log,
     })
+}
+
+/// Raises the limit of open files, and returns the limits of connections that it allows.
+fn connection_limits(connections_max: usize, log: Log) -> Limits {
+    let descriptors = https_server::raise_descriptor_limit();
+    let limits = Limits::for_connections(connections_max, descriptors);
+    let number = |limit: Option<u64>| limit.map_or("unlimited".to_owned(), |n| n.to_string());
+    let (found, current) = (number(descriptors.found), number(descriptors.current));
+    let allowed = limits.connections_max;
+    let fields: [LogField<'_>; 3] =
+        [("found", &found), ("current", &current), ("connections", &allowed)];
+    match allowed < connections_max {
+        true => log.warn(
+            "the limit of open files allows fewer connections than --max-connections",
+            &fields,
+        ),
+        false => log.notice("the limit of open files", &fields),
+    }
+    limits
 }
 
 /// Returns the policy of the node authorizer before it knows any object: the rules of all nodes, and an

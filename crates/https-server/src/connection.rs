@@ -5,6 +5,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rustls_pki_types::CertificateDer;
+use tokio::sync::Semaphore;
+
+use crate::connection_table::{ConnectionSlot, TooManyConnections};
+use crate::limits::Limits;
+use crate::occupancy::OccupiedGuard;
 
 /// The negotiated HTTP version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -30,22 +35,52 @@ pub struct Connection<T> {
     pub certificates: Arc<[CertificateDer<'static>]>,
     cached_identity: Mutex<Option<Arc<T>>>,
     pub(crate) activity: Arc<ConnectionActivity>,
+    pub(crate) slot: Arc<ConnectionSlot>,
+    /// The requests that may run at one time. Dropping the stream of a request frees its slot of HTTP/2 at
+    /// once, but the request continues to run.
+    pub(crate) request_permits: Arc<Semaphore>,
+    /// Permits that the first authenticated request adds.
+    n_withheld_permits: usize,
 }
 
 impl<T> Connection<T> {
-    /// A connection without activity.
-    pub fn new(
+    /// A connection without activity, on which nobody has authenticated.
+    pub(crate) fn new(
         peer: SocketAddr,
         protocol: HttpProtocol,
         certificates: Arc<[CertificateDer<'static>]>,
+        slot: Arc<ConnectionSlot>,
+        limits: &Limits,
     ) -> Self {
+        let n_permits = (limits.streams_max as usize).max(1);
+        let n_first_permits = (limits.unauthenticated_streams_max as usize).clamp(1, n_permits);
         Self {
             peer,
             protocol,
             certificates,
             cached_identity: Mutex::default(),
             activity: Arc::default(),
+            slot,
+            request_permits: Arc::new(Semaphore::new(n_first_permits)),
+            n_withheld_permits: n_permits - n_first_permits,
         }
+    }
+
+    /// Records that a request of this connection was authenticated as a user who is not anonymous. The connection
+    /// counts for the first such user, and no longer for its address. Administrators have no limit.
+    ///
+    /// # Errors
+    /// [`TooManyConnections`] if the user has too many connections and none of them is idle, or if the connection
+    /// belongs to the reserve for administrators. The caller refuses the request and closes the connection.
+    pub fn authenticate_as(
+        &self,
+        user: &str,
+        is_administrator: bool,
+    ) -> Result<(), TooManyConnections> {
+        if self.slot.authenticate(user, is_administrator)? {
+            self.request_permits.add_permits(self.n_withheld_permits);
+        }
+        Ok(())
     }
 
     /// The cached identity. `compute` derives it from the certificates for the first request, and
@@ -83,14 +118,17 @@ pub(crate) struct ConnectionActivity {
 
 /// A request that is active until its response is sent or abandoned.
 #[derive(Debug)]
-pub(crate) struct ActiveRequest(Arc<ConnectionActivity>);
+pub(crate) struct ActiveRequest {
+    activity: Arc<ConnectionActivity>,
+    _occupied: OccupiedGuard,
+}
 
 impl ConnectionActivity {
-    pub(crate) fn begin_request(self: &Arc<Self>) -> ActiveRequest {
+    pub(crate) fn begin_request(self: &Arc<Self>, occupied: OccupiedGuard) -> ActiveRequest {
         self.is_reading_head.store(false, Ordering::Relaxed);
         self.n_begun_requests.fetch_add(1, Ordering::Relaxed);
         self.n_active_requests.fetch_add(1, Ordering::Relaxed);
-        ActiveRequest(Arc::clone(self))
+        ActiveRequest { activity: Arc::clone(self), _occupied: occupied }
     }
 
     /// Records bytes from the peer. Between requests they can only belong to the next request head.
@@ -136,18 +174,22 @@ impl ConnectionActivity {
 
 impl Drop for ActiveRequest {
     fn drop(&mut self) {
-        self.0.n_active_requests.fetch_sub(1, Ordering::Relaxed);
+        self.activity.n_active_requests.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::connection_table::ConnectionTable;
 
     #[test]
     fn what_is_known_of_a_connection_is_made_again_when_it_is_old() {
         let peer = "127.0.0.1:1".parse().unwrap();
-        let connection = Connection::new(peer, HttpProtocol::Http1, Arc::from([]));
+        let limits = Limits::default();
+        let table = Arc::new(ConnectionTable::new(limits.clone(), Arc::new(|_| {})));
+        let slot = Arc::new(table.admit(peer).unwrap());
+        let connection = Connection::new(peer, HttpProtocol::Http1, Arc::from([]), slot, &limits);
         let identity = |generation: u32| {
             *connection.get_or_compute_identity(|known| *known == generation, |_| generation)
         };

@@ -1,15 +1,19 @@
 //! The HTTPS listener: certificates, TLS, HTTP connections and their limits.
 //!
 //! Owns: the certificate files of a data directory and their reload, the TLS handshake, the limits
-//! of connections and bodies, the phases of a shutdown.
+//! of connections and bodies, which connection goes when there are too many, the
+//! phases of a shutdown.
 //! Must not know: to which user a certificate belongs, what a request means, resources, stores.
 
 #![deny(clippy::indexing_slicing)]
 
 mod activity_stream;
 mod connection;
+mod connection_table;
+mod descriptor_limit;
 mod limits;
 mod listener;
+mod occupancy;
 mod pki;
 mod request_body;
 mod response_body;
@@ -20,6 +24,8 @@ mod tls;
 mod watched_files;
 
 pub use connection::{Connection, HttpProtocol};
+pub use connection_table::{ConnectionLimit, TooManyConnections};
+pub use descriptor_limit::{DescriptorLimit, raise_descriptor_limit};
 pub use limits::Limits;
 pub use listener::{BindError, Listener};
 pub use pki::{

@@ -2,12 +2,28 @@
 
 use std::time::Duration;
 
+use crate::descriptor_limit::DescriptorLimit;
+
 /// Limits on connections, on request heads, and on waiting for a peer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
-    /// Open connections. Further peers wait in the backlog of the socket, so that open connections
-    /// stay served.
+    /// Open connections. For a further one, the server closes the oldest connection on which nobody has
+    /// authenticated, or else the one that is idle for the longest time; it never closes one with a request
+    /// under way.
     pub connections_max: usize,
+    /// Open connections from one address (of IPv6, from one network of 64 bits) on which nobody has
+    /// authenticated. For a further one, the server closes the oldest of them.
+    pub unauthenticated_per_address_max: usize,
+    /// Open connections that count for one user. For a further one, the server closes the one of the user that
+    /// is idle for the longest time.
+    pub connections_per_user_max: usize,
+    /// TLS handshakes at one time. For a further one, the server gives up the oldest.
+    pub handshakes_max: usize,
+    /// Connections from loopback addresses beyond `connections_max`, if none of the others can be closed. They
+    /// are for administrators of this machine.
+    pub loopback_reserve: usize,
+    /// How long a connection of the reserve may take until a request of an administrator.
+    pub loopback_reserve_timeout: Duration,
     /// Bytes of all header fields of a request together. More is answered with 431.
     pub header_bytes_max: u32,
     /// Header fields of a request over HTTP/1.1. Each impersonated group takes one.
@@ -16,6 +32,8 @@ pub struct Limits {
     pub url_bytes_max: usize,
     /// Concurrent requests on an HTTP/2 connection.
     pub streams_max: u32,
+    /// Concurrent requests on an HTTP/2 connection on which nobody has authenticated; further ones wait.
+    pub unauthenticated_streams_max: u32,
     /// Upper bound on the duration of a TLS handshake.
     pub handshake_timeout: Duration,
     /// Upper bound on the duration of a request head from its first byte, and of the first request
@@ -34,14 +52,48 @@ pub struct Limits {
     pub ping_timeout: Duration,
 }
 
+/// The default of [`Limits::connections_max`].
+const CONNECTIONS_MAX: usize = 10_000;
+
+/// Descriptors that are kept for files, webhooks and etcd: a quarter of all, between these bounds.
+const DESCRIPTOR_RESERVE_MIN: u64 = 32;
+const DESCRIPTOR_RESERVE_MAX: u64 = 4_096;
+
+impl Limits {
+    /// The limits for this number of connections, or for fewer, if the process may not open so many files. A
+    /// part of the descriptors is kept for the store, for webhooks and for the log.
+    pub fn for_connections(connections_max: usize, descriptors: DescriptorLimit) -> Self {
+        let limits = Self::default();
+        let allowed = descriptors.current.map_or(usize::MAX, |descriptors| {
+            let kept = (descriptors / 4).clamp(DESCRIPTOR_RESERVE_MIN, DESCRIPTOR_RESERVE_MAX);
+            let left = usize::try_from(descriptors.saturating_sub(kept)).unwrap_or(usize::MAX);
+            left.saturating_sub(limits.loopback_reserve)
+        });
+        let connections_max = connections_max.min(allowed).max(1);
+        Self {
+            connections_max,
+            unauthenticated_per_address_max: connections_max.div_ceil(4),
+            connections_per_user_max: connections_max.div_ceil(2),
+            handshakes_max: connections_max.div_ceil(4),
+            ..limits
+        }
+    }
+}
+
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            connections_max: 10_000,
+            connections_max: CONNECTIONS_MAX,
+            unauthenticated_per_address_max: CONNECTIONS_MAX / 4,
+            connections_per_user_max: CONNECTIONS_MAX / 2,
+            handshakes_max: CONNECTIONS_MAX / 4,
+            loopback_reserve: 16,
+            loopback_reserve_timeout: Duration::from_secs(5),
             header_bytes_max: 64 << 10,
             header_fields_max: 512,
             url_bytes_max: 8 << 10,
             streams_max: 100,
+            unauthenticated_streams_max: 10,
             handshake_timeout: Duration::from_secs(10),
             header_timeout: Duration::from_secs(10),
             idle_timeout: Duration::from_secs(180),
@@ -49,5 +101,30 @@ impl Default for Limits {
             ping_interval: Duration::from_secs(30),
             ping_timeout: Duration::from_secs(15),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn connections_leave_descriptors_for_everything_else() {
+        let cases = [
+            (None, 10_000),
+            (Some(1 << 20), 10_000),
+            (Some(16_384), 10_000),
+            (Some(4_096), 4_096 - 1_024 - 16),
+            (Some(256), 256 - 64 - 16),
+            (Some(64), 64 - 32 - 16),
+            (Some(20), 1),
+        ];
+        for (current, want) in cases {
+            let descriptors = DescriptorLimit { found: current, current };
+            let limits = Limits::for_connections(10_000, descriptors);
+            assert_eq!(limits.connections_max, want, "{current:?}");
+        }
+        let unlimited = DescriptorLimit { found: None, current: None };
+        assert_eq!(Limits::for_connections(CONNECTIONS_MAX, unlimited), Limits::default());
     }
 }

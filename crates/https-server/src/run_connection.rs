@@ -40,7 +40,7 @@ enum WaitState {
     Service,
 }
 
-/// Runs a connection until it ends.
+/// Runs a connection until it ends, or until `evicted` completes.
 ///
 /// The timer is set when a wait begins that should be short. The idle wait for the next request is
 /// measured without resetting the timer: when the timer fires and no request has begun since, the
@@ -52,12 +52,15 @@ pub(crate) async fn run_connection<C: HttpConnection>(
     protocol: HttpProtocol,
     limits: &Limits,
     shutdown: &Shutdown,
+    evicted: impl Future<Output = ()>,
 ) -> ConnectionEnd {
+    let mut evicted = pin!(evicted);
     let mut http_connection = pin!(http_connection);
     let mut closing = pin!(shutdown.wait_for_phase(ShutdownPhase::Closing));
     let mut timed_wait = current_wait(activity, protocol);
-    let mut timer = pin!(sleep(timeout_for(timed_wait, limits)));
+    let mut timer = pin!(sleep(timeout_for(timed_wait, false, limits)));
     let mut is_closing = false;
+    let mut closing_deadline = None;
     std::future::poll_fn(|cx| {
         loop {
             if let Poll::Ready(result) = http_connection.as_mut().poll(cx) {
@@ -69,6 +72,12 @@ pub(crate) async fn run_connection<C: HttpConnection>(
                     Ok(()) | Err(_) => ConnectionEnd::Finished,
                 });
             }
+            if evicted.as_mut().poll(cx).is_ready() {
+                // An HTTP/2 peer learns with GOAWAY that the connection takes no requests, if it reads.
+                http_connection.as_mut().close();
+                let _ = http_connection.as_mut().poll(cx);
+                return Poll::Ready(ConnectionEnd::Finished);
+            }
             if !is_closing
                 && (activity.is_close_requested() || closing.as_mut().poll(cx).is_ready())
             {
@@ -77,12 +86,23 @@ pub(crate) async fn run_connection<C: HttpConnection>(
                 }
                 is_closing = true;
                 http_connection.as_mut().close();
+                // A peer that ignores the end of an idle connection does not keep it.
+                timed_wait = current_wait(activity, protocol);
+                timer.as_mut().reset(Instant::now() + timeout_for(timed_wait, is_closing, limits));
                 continue;
+            }
+            if !is_closing || activity.n_active_requests() > 0 {
+                closing_deadline = None;
+            } else if Instant::now()
+                >= *closing_deadline.get_or_insert_with(|| Instant::now() + limits.idle_timeout)
+            {
+                // A peer that keeps the server busy with other frames does not keep the connection.
+                return Poll::Ready(ConnectionEnd::Finished);
             }
             let wait = current_wait(activity, protocol);
             if wait != timed_wait && matches!(wait, WaitState::Reader(_) | WaitState::Head(_)) {
                 timed_wait = wait;
-                timer.as_mut().reset(Instant::now() + timeout_for(wait, limits));
+                timer.as_mut().reset(Instant::now() + timeout_for(wait, is_closing, limits));
             }
             if timer.as_mut().poll(cx).is_pending() {
                 return Poll::Pending;
@@ -109,7 +129,7 @@ pub(crate) async fn run_connection<C: HttpConnection>(
                 | WaitState::Request(_)
                 | WaitState::Service => {
                     timed_wait = wait;
-                    timer.as_mut().reset(Instant::now() + timeout_for(wait, limits));
+                    timer.as_mut().reset(Instant::now() + timeout_for(wait, is_closing, limits));
                 }
             }
         }
@@ -121,21 +141,25 @@ fn current_wait(activity: &ConnectionActivity, protocol: HttpProtocol) -> WaitSt
     let requests = activity.n_begun_requests();
     // In HTTP/2, frames that are no requests, such as pings, count as bytes too.
     let is_reading_head = protocol == HttpProtocol::Http1 && activity.is_reading_head();
-    if activity.is_write_blocked() {
+    if requests == 0 {
+        // Frames that the server answers, such as settings, do not put off the first request.
+        WaitState::Head(requests)
+    } else if activity.is_write_blocked() {
         WaitState::Reader(activity.n_bytes_written())
     } else if activity.n_active_requests() > 0 {
         WaitState::Service
-    } else if requests == 0 || is_reading_head {
+    } else if is_reading_head {
         WaitState::Head(requests)
     } else {
         WaitState::Request(requests)
     }
 }
 
-fn timeout_for(wait: WaitState, limits: &Limits) -> Duration {
+fn timeout_for(wait: WaitState, is_closing: bool, limits: &Limits) -> Duration {
     match wait {
         WaitState::Reader(_) => limits.write_stall_timeout,
         WaitState::Head(_) => limits.header_timeout,
+        WaitState::Request(_) if is_closing => limits.header_timeout,
         WaitState::Request(_) | WaitState::Service => limits.idle_timeout,
     }
 }

@@ -16,12 +16,13 @@ use rustls_pki_types::CertificateDer;
 use socket2::{SockRef, TcpKeepalive};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
 use crate::activity_stream::ActivityStream;
 use crate::connection::{Connection, HttpProtocol};
+use crate::connection_table::{ConnectionLimit, ConnectionSlot, ConnectionTable};
 use crate::limits::Limits;
 use crate::listener::Listener;
 use crate::response_body::Body;
@@ -30,6 +31,15 @@ use crate::shutdown::{ConnectionRegistration, Shutdown, ShutdownPhase};
 
 /// The pause after a failed accept, which usually means too many open files.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// The pause after a failed accept for which a connection was closed, until its descriptor is free.
+const EVICTION_PAUSE: Duration = Duration::from_millis(2);
+
+/// Streams that an HTTP/2 peer resets before the server has taken them up. More end the connection.
+const HTTP2_PENDING_RESETS_MAX: usize = 20;
+
+/// Streams that the server resets because of errors of an HTTP/2 peer. More end the connection.
+const HTTP2_ERROR_RESETS_MAX: usize = 256;
 
 /// Buffered bytes of one HTTP/1.1 connection in each direction. It exceeds the longest head, and is
 /// small enough for every connection at once.
@@ -71,6 +81,22 @@ pub enum ConnectionFault {
         /// The timeout that the peer exceeded.
         reason: &'static str,
     },
+    /// The connection was closed to make room for another one.
+    #[error("connection with {peer} closed at the limit `{}`", limit.name())]
+    Evicted {
+        /// The address of the peer.
+        peer: SocketAddr,
+        /// The limit that another connection reached.
+        limit: ConnectionLimit,
+    },
+    /// The connection was refused, because there is no other connection to close.
+    #[error("connection with {peer} refused at the limit `{}`", limit.name())]
+    Refused {
+        /// The address of the peer.
+        peer: SocketAddr,
+        /// The limit that the connection reached.
+        limit: ConnectionLimit,
+    },
     /// The service panicked in a request or a connection.
     #[error("a request or a connection was lost to a panic")]
     Panic,
@@ -97,7 +123,8 @@ fn format_causes(error: &hyper::Error) -> String {
 ///
 /// Each call of `service` runs in its own task, which the peer can not cancel: a peer that
 /// disconnects only loses its response. A connection counts as open, for [`Shutdown::drain`] and
-/// against [`Limits::connections_max`], until its requests have ended.
+/// against [`Limits::connections_max`], until its requests have ended. The socket's queue never waits for
+/// room: at the limits, connections are closed for new ones.
 ///
 /// `T` is the identity that the service caches with a connection; see [`Connection::get_or_compute_identity`].
 pub async fn serve<T, S, F>(
@@ -143,7 +170,7 @@ pub async fn serve_with_response_sender<T, S, F>(
     F: Future<Output = ()> + Send + 'static,
 {
     let Listener { socket, address: _, tls } = listener;
-    let permit = Arc::new(Semaphore::new(limits.connections_max.clamp(1, Semaphore::MAX_PERMITS)));
+    let table = Arc::new(ConnectionTable::new(limits.clone(), Arc::clone(&report)));
     let server = Arc::new(ConnectionServer {
         tls: tls.map(TlsAcceptor::from),
         limits,
@@ -154,27 +181,29 @@ pub async fn serve_with_response_sender<T, S, F>(
     let mut connections = JoinSet::new();
     let mut refusing = std::pin::pin!(shutdown.wait_for_phase(ShutdownPhase::Refusing));
     loop {
-        let accept = async {
-            let permit = Arc::clone(&permit).acquire_owned().await;
-            (socket.accept().await, permit)
-        };
         tokio::select! {
             () = &mut refusing => break,
             Some(ended) = connections.join_next() => server.report_panic(ended),
-            (accepted, permit) = accept => match accepted {
+            accepted = socket.accept() => match accepted {
                 Ok((stream, peer)) => {
+                    // A stream without a slot is closed here.
+                    let Some(slot) = table.admit(peer) else { continue };
                     let server = Arc::clone(&server);
                     let open = Arc::new(OpenConnectionGuard {
                         _registration: shutdown.register_connection(),
-                        _connection_permit: permit.ok(),
+                        slot: Arc::new(slot),
                     });
                     connections.spawn(async move {
                         server.serve_connection(stream, peer, open).await;
                     });
                 }
+                // The peer has left the socket's queue.
+                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
                 Err(error) => {
+                    let is_evicted = is_out_of_descriptors(&error) && table.evict_for_descriptor();
                     (server.report_fault)(&ConnectionFault::Accept(error));
-                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                    let pause = if is_evicted { EVICTION_PAUSE } else { ACCEPT_PAUSE };
+                    tokio::time::sleep(pause).await;
                 }
             },
         }
@@ -195,7 +224,7 @@ pub async fn serve_with_response_sender<T, S, F>(
 /// Counts a connection as open. The connection and each of its requests hold a reference.
 struct OpenConnectionGuard {
     _registration: ConnectionRegistration,
-    _connection_permit: Option<OwnedSemaphorePermit>,
+    slot: Arc<ConnectionSlot>,
 }
 
 /// The state that all connections share.
@@ -223,18 +252,22 @@ impl<S> ConnectionServer<S> {
             return (self.report_fault)(&ConnectionFault::Accept(error));
         }
         let Some(tls) = &self.tls else {
-            let connection = Connection::new(peer, HttpProtocol::Http1, Arc::from([]));
+            open.slot.end_handshake();
+            let (protocol, slot) = (HttpProtocol::Http1, Arc::clone(&open.slot));
+            let connection = Connection::new(peer, protocol, Arc::from([]), slot, &self.limits);
             return self.serve_http(stream, connection, open).await;
         };
         let handshake = tokio::time::timeout(self.limits.handshake_timeout, tls.accept(stream));
         let stream = tokio::select! {
             // No request has begun, so nothing is lost.
             () = self.shutdown.wait_for_phase(ShutdownPhase::Closing) => return,
+            () = open.slot.wait_for_eviction() => return,
             done = handshake => match done.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())) {
                 Ok(stream) => stream,
                 Err(error) => return (self.report_fault)(&ConnectionFault::Handshake { peer, error }),
             },
         };
+        open.slot.end_handshake();
         let session = stream.get_ref().1;
         let protocol = match session.alpn_protocol() {
             Some(b"h2") => HttpProtocol::Http2,
@@ -242,7 +275,9 @@ impl<S> ConnectionServer<S> {
         };
         let certificates = session.peer_certificates().unwrap_or_default();
         let certificates = certificates.iter().cloned().map(CertificateDer::into_owned).collect();
-        self.serve_http(stream, Connection::new(peer, protocol, certificates), open).await;
+        let slot = Arc::clone(&open.slot);
+        let connection = Connection::new(peer, protocol, certificates, slot, &self.limits);
+        self.serve_http(stream, connection, open).await;
     }
 
     /// Serves HTTP on a stream until it ends.
@@ -262,25 +297,27 @@ impl<S> ConnectionServer<S> {
         let (peer, protocol) = (connection.peer, connection.protocol);
         let io = TokioIo::new(ActivityStream::new(stream, Arc::clone(&activity)));
         let server = Arc::clone(self);
-        // A reset HTTP/2 stream frees its slot at once, but its request continues to run.
-        let tasks = Arc::new(Semaphore::new((self.limits.streams_max as usize).max(1)));
+        let slot = Arc::clone(&open.slot);
         let service = service_fn(move |request| {
             let (server, connection) = (Arc::clone(&server), Arc::clone(&connection));
-            let (open, tasks) = (Arc::clone(&open), Arc::clone(&tasks));
+            let open = Arc::clone(&open);
             async move {
-                let answer = server.serve_request(request, connection, open, tasks).await;
+                let answer = server.serve_request(request, connection, open).await;
                 Ok::<_, std::convert::Infallible>(answer)
             }
         });
         let (limits, shutdown) = (&self.limits, &self.shutdown);
+        let evicted = slot.wait_for_eviction();
         let end = match protocol {
             HttpProtocol::Http1 => {
                 let http_connection = http1_builder(limits).serve_connection(io, service);
-                run_connection(http_connection, &activity, protocol, limits, shutdown).await
+                run_connection(http_connection, &activity, protocol, limits, shutdown, evicted)
+                    .await
             }
             HttpProtocol::Http2 => {
                 let http_connection = http2_builder(limits).serve_connection(io, service);
-                run_connection(http_connection, &activity, protocol, limits, shutdown).await
+                run_connection(http_connection, &activity, protocol, limits, shutdown, evicted)
+                    .await
             }
         };
         match end {
@@ -296,31 +333,36 @@ impl<S> ConnectionServer<S> {
 
     /// Responds to a request. Dropping the future abandons the response and not the running
     /// request. A request waits, as if it had not been received, while [`Limits::streams_max`]
-    /// requests of its connection run.
+    /// requests of its connection run; fewer until somebody has authenticated on it.
     async fn serve_request<T, F>(
         &self,
         request: Request<Incoming>,
         connection: Arc<Connection<T>>,
         open: Arc<OpenConnectionGuard>,
-        tasks: Arc<Semaphore>,
     ) -> Response<Body>
     where
         S: Fn(Request<Incoming>, Arc<Connection<T>>, ResponseSender) -> F,
         F: Future<Output = ()> + Send + 'static,
     {
-        let active = connection.activity.begin_request();
+        let (Some(occupied), Some(occupied_by_task)) =
+            (open.slot.begin_request(), open.slot.begin_request())
+        else {
+            // The peer hardly gets it, since the connection is being closed.
+            return evicted_response();
+        };
+        let active = connection.activity.begin_request(occupied);
         let is_http1 = request.version() < Version::HTTP_2;
         let target_bytes = request.uri().path_and_query().map_or(0, |target| target.as_str().len());
         let mut response = if target_bytes > self.limits.url_bytes_max {
             uri_too_long_response()
         } else {
-            let permit = tasks.acquire_owned().await;
+            let permit = Arc::clone(&connection.request_permits).acquire_owned().await;
             let (sender, answer) = oneshot::channel();
             let answering =
                 (self.service)(request, Arc::clone(&connection), ResponseSender(sender));
             tokio::spawn(async move {
                 answering.await;
-                drop((permit, open));
+                drop((permit, occupied_by_task, open));
             });
             answer.await.unwrap_or_else(|_| {
                 (self.report_fault)(&ConnectionFault::Panic);
@@ -346,6 +388,11 @@ fn uri_too_long_response() -> Response<Body> {
     plain_text_response(StatusCode::URI_TOO_LONG, "the request URI is too long\n")
 }
 
+/// The response to a request that arrives while its connection is being closed.
+fn evicted_response() -> Response<Body> {
+    plain_text_response(StatusCode::SERVICE_UNAVAILABLE, "too many connections\n")
+}
+
 /// The response if the service panicked.
 fn panic_response() -> Response<Body> {
     plain_text_response(
@@ -361,6 +408,12 @@ fn plain_text_response(status: StatusCode, text: &'static str) -> Response<Body>
         .headers_mut()
         .insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
     response
+}
+
+/// Whether the process or the system has no descriptor left.
+fn is_out_of_descriptors(error: &io::Error) -> bool {
+    use rustix::io::Errno;
+    matches!(Errno::from_io_error(error), Some(Errno::MFILE | Errno::NFILE))
 }
 
 /// Disables Nagle's algorithm and enables keepalive probes.
@@ -382,13 +435,16 @@ fn http1_builder(limits: &Limits) -> http1::Builder {
     builder
 }
 
-/// Hyper's own limits protect against streams that are opened only to be reset.
+/// The library ends the connection of a peer whose header list takes too many frames, and takes up no further
+/// frame of a peer that does not read the answers to its settings and pings.
 fn http2_builder(limits: &Limits) -> http2::Builder<TokioExecutor> {
     let mut builder = http2::Builder::new(TokioExecutor::new());
     builder
         .timer(TokioTimer::new())
         .max_concurrent_streams(limits.streams_max)
         .max_header_list_size(limits.header_bytes_max)
+        .max_pending_accept_reset_streams(HTTP2_PENDING_RESETS_MAX)
+        .max_local_error_reset_streams(HTTP2_ERROR_RESETS_MAX)
         .initial_stream_window_size(HTTP2_STREAM_WINDOW_BYTES)
         .initial_connection_window_size(HTTP2_CONNECTION_WINDOW_BYTES)
         .keep_alive_interval(limits.ping_interval)

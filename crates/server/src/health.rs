@@ -104,13 +104,19 @@ async fn run_health_checks(
     server: &ServerState,
     endpoint: HealthEndpoint,
 ) -> Vec<HealthCheckResult> {
+    let status = server.store.status();
     let is_stored = match endpoint {
-        // A restart does not repair a disk that accepts no writes, so liveness requires reads only.
-        HealthEndpoint::Livez => {
+        // A restart does not repair a disk that accepts no writes, so liveness requires reads only. While the
+        // store is read-only, the server is as ready as any other on the same data.
+        HealthEndpoint::Readyz if !status.is_read_only => {
+            let store = tokio::time::timeout(STORE_TIMEOUT, server.store.health()).await;
+            matches!(store, Ok(Ok(())))
+        }
+        HealthEndpoint::Livez | HealthEndpoint::Readyz => {
             let read = tokio::time::timeout(STORE_TIMEOUT, server.store.current_rev()).await;
             matches!(read, Ok(Ok(_)))
         }
-        HealthEndpoint::Healthz | HealthEndpoint::Readyz => {
+        HealthEndpoint::Healthz => {
             let store = tokio::time::timeout(STORE_TIMEOUT, server.store.health()).await;
             matches!(store, Ok(Ok(())))
         }
@@ -121,11 +127,11 @@ async fn run_health_checks(
         HealthCheckResult::new("storage", is_stored),
     ];
     if endpoint == HealthEndpoint::Readyz {
-        let status = server.store.status();
         let readiness = &server.readiness;
         let is_bootstrapped = readiness.is_bootstrapped.load(Ordering::Acquire);
         checks.extend([
             HealthCheckResult::new("storage-readiness", is_stored),
+            HealthCheckResult::new_degradable("storage-writes", !status.is_read_only),
             HealthCheckResult::new_degradable("storage-space", status.alarms.is_empty()),
             HealthCheckResult::new_degradable(
                 "storage-upkeep",

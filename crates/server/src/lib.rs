@@ -19,6 +19,7 @@ mod ca_files;
 mod clock;
 mod cluster_ips;
 mod cluster_snapshot;
+mod connection_faults;
 mod decodable_versions;
 mod discovery;
 mod error_status;

@@ -2,6 +2,7 @@
 
 mod flow_control_metrics;
 mod audit_metrics;
+mod connection_metrics;
 mod store_metrics;
 mod unserved_metric_series;
 
@@ -21,6 +22,7 @@ use prometheus::{
 
 use self::flow_control_metrics::FlowControlCollector;
 use self::audit_metrics::AuditMetrics;
+use self::connection_metrics::ConnectionMetrics;
 use self::store_metrics::StoreMetrics;
 use crate::server_state::ServerState;
 
@@ -74,6 +76,7 @@ pub(crate) struct Metrics {
     body_bytes: IntGauge,
     webhook_waits: IntGauge,
     store: StoreMetrics,
+    pub(crate) connections: ConnectionMetrics,
 }
 
 impl Metrics {
@@ -202,6 +205,7 @@ impl Metrics {
                 "Number of requests that gave their seat back to wait for webhooks, and have not ended.",
             )?,
             store: StoreMetrics::new(&registry)?,
+            connections: ConnectionMetrics::new(&registry)?,
             registry,
         })
     }
@@ -244,6 +248,7 @@ pub(crate) async fn metrics_response(server: &ServerState) -> Response<Body> {
     }
     let dropped_lines = &metrics.dropped_log_lines;
     dropped_lines.inc_by(server.log.n_dropped_lines().saturating_sub(dropped_lines.get()));
+    metrics.connections.set_open(server.shutdown.n_connections());
     let cluster = server.snapshot_cache.snapshot();
     for (path, count) in crate::undecodable_objects::count_undecodable_by_path(&cluster) {
         let gauge = metrics.undecodable_objects.with_label_values(&[path]);

@@ -17,6 +17,14 @@ pub(crate) fn out_of_space_status(tenant: Option<&str>) -> Status {
     })
 }
 
+/// The status of a write that the disk of the store refuses. The store tries the disk again every second, but
+/// somebody has to free space first.
+pub(crate) fn disk_full_status() -> Status {
+    Status::insufficient_storage(
+        "the disk of the server is full: writes are refused until it has free space",
+    )
+}
+
 /// The status of a write by a namespace that has written too much.
 pub(crate) fn throttled_status(tenant: &str, retry_after: Duration) -> Status {
     let why = format!("{} has written too much data in the last minutes", describe_tenant(tenant));

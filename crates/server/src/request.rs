@@ -234,12 +234,16 @@ async fn authenticate_and_authorize(
         }
     };
     server.metrics.authentications.with_label_values(&["success"]).inc();
-    if authenticated.is_anonymous() {
+    let is_anonymous = authenticated.is_anonymous();
+    if is_anonymous {
         connection.close();
     }
     warnings.extend(authenticated.warnings.iter().map(|&own| own.to_owned()));
     let user = Arc::new(authenticated.user);
     record.record_user(server, &user, &info, parts, now).await?;
+    if !is_anonymous {
+        count_connection(server, connection, &user)?;
+    }
     let cluster = server.snapshot_cache.snapshot();
     let impersonated = {
         let attributes = info.attributes(Some(&user));
@@ -275,6 +279,21 @@ async fn authenticate_and_authorize(
             })
         }
     }
+}
+
+/// Counts the connection for the user who has authenticated, and no longer for its address.
+fn count_connection(
+    server: &ServerState,
+    connection: &Connection<CertificateIdentity>,
+    user: &User,
+) -> Result<(), Status> {
+    let is_administrator = user.is_in_group("system:masters");
+    let limit_key = authz::user_limit_key(&user.name);
+    connection.authenticate_as(limit_key, is_administrator).map_err(|_| {
+        connection.close();
+        server.metrics.request_terminations.with_label_values(&["429"]).inc();
+        Status::too_many_requests("too many connections with requests in progress", 1)
+    })
 }
 
 /// A request that was authorized.

@@ -32,6 +32,7 @@ use crate::ca_files::{CaFiles, reload_ca_files_periodically};
 use crate::clock::Clock;
 use crate::cluster_ips::PendingIpAllocations;
 use crate::cluster_snapshot::ClusterSnapshot;
+use crate::connection_faults::connection_fault_reporter;
 use crate::decodable_versions::DecodableVersions;
 use crate::health::Readiness;
 use crate::initializers::{
@@ -310,12 +311,7 @@ impl Server {
                 request::handle_request(Arc::clone(&server), request, connection, response_sender)
             }
         };
-        let report = {
-            let log = server.log;
-            Arc::new(move |trouble: &https_server::ConnectionFault| {
-                log.write(crate::log::LogLevel::Debug, "connection", &[("why", trouble)]);
-            })
-        };
+        let report = connection_fault_reporter(Arc::clone(&server));
         connection_tasks.spawn(https_server::serve_with_response_sender(
             listener,
             options.connection_limits,

@@ -19,6 +19,7 @@ mod history;
 mod history_page;
 mod history_pager;
 mod locked_directory;
+mod log_failure;
 mod log_file;
 mod maintenance;
 mod maintenance_task;

@@ -5,9 +5,10 @@ use std::io;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
-use store::{Revision, StoreStatus, Unavailable, Usage};
+use store::{Revision, StoreStatus, Usage};
 
 use crate::checkpoint::{self, Checkpoint};
+use crate::log_failure::LogFailure;
 use crate::log_file::LogFile;
 use crate::maintenance_task::MaintenanceTask;
 use crate::options::SyncMode;
@@ -22,14 +23,11 @@ impl Writer {
     /// Makes the store read-only until [`Self::try_leave_read_only`] succeeds. Readers keep the last durable state;
     /// pending writes fail.
     pub(crate) fn enter_read_only(&mut self, error: &io::Error) {
-        let reason = format!("it can not write its log and only reads: {error}");
-        let failure = Unavailable { reason: reason.into() };
-        self.report_failure(Some(failure.clone()));
-        self.log_failure = Some(failure);
         self.next_sync = None;
         self.state = StoreState::clone(&self.shared_state.state.load());
         self.accounting.roll_back(self.state.revision);
         self.expiries = collect_expiries(&self.state);
+        self.set_log_failure(Some(LogFailure::new(error)));
     }
 
     /// Tries once a second to leave read-only mode: repairs the log to the state that readers see, and starts
@@ -42,14 +40,19 @@ impl Writer {
         match revived {
             Ok(()) => {
                 self.synced_revision = self.state.revision;
-                self.log_failure = None;
-                self.report_failure(None);
+                self.set_log_failure(None);
             }
-            Err(error) => {
-                let reason = format!("it can not write its log and only reads: {error}");
-                self.report_failure(Some(Unavailable { reason: reason.into() }));
-            }
+            Err(error) => self.set_log_failure(Some(LogFailure::new(&error))),
         }
+    }
+
+    /// Publishes the failure with the status, so that refused writes, health and status agree.
+    fn set_log_failure(&mut self, failure: Option<LogFailure>) {
+        let unavailable = failure.as_ref().map(|failure| failure.unavailable.clone());
+        *self.shared_state.write_failure.lock().unwrap_or_else(PoisonError::into_inner) =
+            unavailable;
+        self.log_failure = failure;
+        self.report_status();
     }
 
     /// Measures the free space and publishes the usage.
@@ -177,10 +180,6 @@ impl Writer {
         Ok(())
     }
 
-    fn report_failure(&self, failure: Option<Unavailable>) {
-        *self.shared_state.write_failure.lock().unwrap_or_else(PoisonError::into_inner) = failure;
-    }
-
     /// Publishes alarms at once, so that a refused write and the status agree.
     fn report_alarms(&self) {
         let alarms = self.space_budget.alarms();
@@ -194,6 +193,7 @@ impl Writer {
         let files = logs + self.log.bytes() + self.snapshot_bytes + self.history_pager.bytes();
         self.shared_state.status.store(Arc::new(StoreStatus {
             alarms: self.space_budget.alarms(),
+            is_read_only: self.log_failure.is_some(),
             failed_maintenance: self.failed_tasks.describe_failures(),
             usage: Some(Usage {
                 disk_bytes: files,

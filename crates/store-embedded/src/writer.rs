@@ -13,7 +13,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use store::{Delete, Expect, Key, ReadError, Revision, Unavailable, WriteError};
+use store::{Delete, Expect, Key, ReadError, Revision, WriteError};
 use tokio::sync::oneshot;
 
 use crate::checkpoint::Checkpoint;
@@ -21,6 +21,7 @@ use crate::command_queue::{BatchWait, Command, Reply, WriteCommand};
 use crate::engine::SharedState;
 use crate::history_pager::HistoryPager;
 use crate::locked_directory::LockedDirectory;
+use crate::log_failure::LogFailure;
 use crate::log_file::{FrameBuffer, LogFile};
 use crate::maintenance_task::{FailedTasks, MaintenanceTask};
 use crate::options::{Options, REVISION_GAP, SyncMode};
@@ -68,7 +69,7 @@ pub(crate) struct Writer {
     pub(crate) next_sync: Option<Instant>,
     pub(crate) next_maintenance: Instant,
     /// Set while the log cannot be written: then the store is read-only.
-    pub(crate) log_failure: Option<Unavailable>,
+    pub(crate) log_failure: Option<LogFailure>,
 }
 
 /// The keys that a batch has written so far, and the replies to send.
@@ -327,14 +328,14 @@ pub(crate) fn collect_expiries(state: &StoreState) -> BTreeSet<(u64, Key)> {
 
 impl PendingReply {
     /// Answers the caller; with the failure if the batch failed.
-    fn send(self, failure: Option<&Unavailable>) {
-        let failure = failure.cloned();
+    fn send(self, failure: Option<&LogFailure>) {
         // The caller may have gone away.
         match self {
             Self::Write(reply, result) => {
-                reply.send(failure.map_or(result, |failure| Err(failure.into()))).ok();
+                reply.send(failure.map_or(result, |failure| Err(failure.write_error()))).ok();
             }
             Self::Compact(reply, result) => {
+                let failure = failure.map(|failure| failure.unavailable.clone());
                 reply.send(failure.map_or(result, |failure| Err(failure.into()))).ok();
             }
         }

@@ -94,6 +94,12 @@ pub enum WriteError {
     /// The store is unavailable for writes.
     #[error(transparent)]
     Unavailable(#[from] Unavailable),
+    /// The disk of the store is full, so it only reads until there is space again.
+    #[error("the disk of the store is full: {reason}")]
+    DiskFull {
+        /// The cause, for the operator.
+        reason: Arc<str>,
+    },
     /// The store did not answer in time.
     #[error("the store did not answer in time")]
     Timeout,

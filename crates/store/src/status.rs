@@ -31,6 +31,9 @@ impl Alarm {
 pub struct StoreStatus {
     /// Active alarms; empty if the store accepts all writes.
     pub alarms: Vec<Alarm>,
+    /// Whether the store refuses every write because its disk fails. It reads, and tries the disk again and
+    /// again.
+    pub is_read_only: bool,
     /// Failed maintenance that the store retries and that blocks no request, such as moving history to a
     /// file. For the operator: it may name files.
     pub failed_maintenance: Option<Arc<str>>,

@@ -345,6 +345,12 @@ pub(crate) struct RequestFlags {
     #[arg(long, value_name = "N", default_value_t = 90_000)]
     pub(crate) max_watches: usize,
 
+    /// Maximum open connections, at most half of them for one user. For a further one the server
+    /// closes one that is not authenticated, or else an idle one; it never closes one with a
+    /// request in progress. The limit of open files may allow fewer
+    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    pub(crate) max_connections: usize,
+
     /// Time after which Events are deleted
     #[arg(long, value_name = "DURATION", default_value = "1h", value_parser = parse_duration)]
     pub(crate) event_ttl: Duration,

@@ -44,6 +44,7 @@ struct Written {
     done: Instant,
 }
 
+/// A25: a storm of changes, half of them torn while the server reads, and other users ask meanwhile.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn changes_under_load_drop_nothing_and_mix_nothing() {
     let n_changes = match std::env::var(CHANGES_VARIABLE) {

@@ -91,61 +91,53 @@ async fn who_sends_all_before_listening_hears_that_it_was_too_much() {
     }
 }
 
-/// L18: the streams of a connection are limited.
+/// L18: the streams of a connection are limited, and more so until somebody has authenticated on it.
 #[tokio::test]
 async fn requests_at_one_time_over_http2() {
-    let running = Arc::new(AtomicUsize::new(0));
-    let gate = Arc::new(Semaphore::new(0));
-    let host = {
-        let (running, gate) = (Arc::clone(&running), Arc::clone(&gate));
-        Host::start(Limits::default(), move |_, _| {
+    for (is_authenticated, n_at_once) in [(false, 10), (true, 100)] {
+        let running = Arc::new(AtomicUsize::new(0));
+        let gate = Arc::new(Semaphore::new(0));
+        let host = {
             let (running, gate) = (Arc::clone(&running), Arc::clone(&gate));
-            async move {
-                running.fetch_add(1, Ordering::Relaxed);
-                gate.acquire().await.unwrap().forget();
-                Response::new(Body::empty())
-            }
-        })
-    };
-    let sender = host.http2(&Client::default()).await;
-    let requests: Vec<_> = (0..101)
-        .map(|_| {
-            let mut sender = sender.clone();
-            tokio::spawn(async move {
-                sender.send_request(request("https://localhost/", "")).await.unwrap()
+            Host::start(Limits::default(), move |_, connection| {
+                let (running, gate) = (Arc::clone(&running), Arc::clone(&gate));
+                async move {
+                    if is_authenticated {
+                        connection.authenticate_as("jane", false).unwrap();
+                    }
+                    running.fetch_add(1, Ordering::Relaxed);
+                    gate.acquire().await.unwrap().forget();
+                    Response::new(Body::empty())
+                }
             })
-        })
-        .collect();
-    let begun = |count: usize| {
-        let running = Arc::clone(&running);
-        async move {
-            while running.load(Ordering::Relaxed) < count {
-                tokio::task::yield_now().await;
+        };
+        let sender = host.http2(&Client::default()).await;
+        let requests: Vec<_> = (0..101)
+            .map(|_| {
+                let mut sender = sender.clone();
+                tokio::spawn(async move {
+                    sender.send_request(request("https://localhost/", "")).await.unwrap()
+                })
+            })
+            .collect();
+        let begun = |count: usize| {
+            let running = Arc::clone(&running);
+            async move {
+                while running.load(Ordering::Relaxed) < count {
+                    tokio::task::yield_now().await;
+                }
             }
+        };
+        soon("the last request at once", begun(n_at_once)).await;
+        let early = tokio::time::timeout(Duration::from_millis(100), begun(n_at_once + 1)).await;
+        assert!(early.is_err(), "more than {n_at_once} requests run");
+        gate.add_permits(1);
+        soon("one more request", begun(n_at_once + 1)).await;
+        gate.add_permits(100);
+        for request in requests {
+            assert_eq!(request.await.unwrap().status(), 200);
         }
-    };
-    soon("the hundredth request", begun(100)).await;
-    assert!(tokio::time::timeout(Duration::from_millis(100), begun(101)).await.is_err());
-    gate.add_permits(1);
-    soon("the last request", begun(101)).await;
-    gate.add_permits(100);
-    for request in requests {
-        assert_eq!(request.await.unwrap().status(), 200);
     }
-}
-
-#[tokio::test]
-async fn connections_past_the_limit_wait() {
-    let host = Host::echo(Limits { connections_max: 2, ..Limits::default() });
-    let first = host.http1(&Client::default()).await;
-    let _second = host.http1(&Client::default()).await;
-    let client = Client::default();
-    let mut third = std::pin::pin!(host.http1(&client));
-    let early = tokio::time::timeout(Duration::from_millis(100), &mut third).await;
-    assert!(early.is_err(), "a third connection was served");
-    drop(first);
-    let mut third = soon("room for the third connection", third).await;
-    assert_eq!(text(third.send_request(request("/", "")).await.unwrap()).await, "Http1 0 ");
 }
 
 #[tokio::test]

@@ -5,39 +5,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use http::Response;
 use https_server::{Body, Limits};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::AsyncWriteExt;
 
 use crate::host::{Client, Host, request, soon, text};
+use crate::raw_http2::{
+    ENHANCE_YOUR_CALM, HEADERS, PREFACE, RST_STREAM, SETTINGS, WHOLE, frame, goaway,
+};
 
-const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-const HEADERS: u8 = 1;
-const RST_STREAM: u8 = 3;
-const SETTINGS: u8 = 4;
-const GOAWAY: u8 = 7;
-/// The flags END_STREAM and END_HEADERS together.
-const WHOLE: u8 = 5;
-const ENHANCE_YOUR_CALM: u32 = 11;
 /// How many streams the attacker opens.
 const N_STREAMS: u32 = 5_000;
-
-fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
-    let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
-    [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
-}
-
-/// The code of the GOAWAY with which the server ends a connection.
-async fn goaway(mut stream: impl tokio::io::AsyncRead + Unpin) -> Option<u32> {
-    let mut head = [0; 9];
-    while stream.read_exact(&mut head).await.is_ok() {
-        let length = u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize;
-        let mut payload = vec![0; length];
-        stream.read_exact(&mut payload).await.ok()?;
-        if head[3] == GOAWAY {
-            return Some(u32::from_be_bytes(payload[4..8].try_into().unwrap()));
-        }
-    }
-    None
-}
 
 /// L18, A12: the server ends the connection of such a peer after a few streams, begins little of the work
 /// that they ask for, and goes on serving others.

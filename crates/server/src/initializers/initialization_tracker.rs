@@ -140,7 +140,9 @@ async fn store_and_track_object(server: Arc<ServerState>, pending: PendingObject
     let revision = match &outcome {
         Ok(revision) => Some(*revision),
         // The object may exist.
-        Err(WriteError::Unavailable(_) | WriteError::Timeout) => Some(Revision::ZERO),
+        Err(WriteError::Unavailable(_) | WriteError::DiskFull { .. } | WriteError::Timeout) => {
+            Some(Revision::ZERO)
+        }
         Err(_) => None,
     };
     // The request may have ended.

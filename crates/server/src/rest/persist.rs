@@ -138,7 +138,11 @@ pub(crate) async fn await_write_visible(
         Err(WriteError::Unavailable(why)) => {
             ctx.server.log.error("the store can not be written", &[("why", &why)]);
             let resource = ctx.resource.group_resource();
-            Err(WriteFailure::OutcomeUnknown(Status::server_timeout(&resource, operation)))
+            Err(WriteFailure::OutcomeUnknown(Status::store_unavailable(&resource, operation)))
+        }
+        Err(WriteError::DiskFull { reason }) => {
+            ctx.server.log.error("the disk of the store is full", &[("why", &reason)]);
+            Err(WriteFailure::OutcomeUnknown(out_of_space::disk_full_status()))
         }
     }
 }

@@ -209,7 +209,7 @@ impl RequestContext<'_> {
             }
             ReadError::Unavailable(why) => {
                 self.server.log.error("the store can not be read", &[("why", why)]);
-                Status::server_timeout(&self.resource.group_resource(), operation)
+                Status::store_unavailable(&self.resource.group_resource(), operation)
             }
             ReadError::Timeout => Status::timeout(),
         }

@@ -20,7 +20,7 @@ impl Writer {
         frame: &mut FrameBuffer,
     ) -> Result<Revision, WriteError> {
         if let Some(failure) = &self.log_failure {
-            return Err(failure.clone().into());
+            return Err(failure.write_error());
         }
         let WriteCommand { transaction, expires_at_ms } = write;
         self.check_expectations(transaction)?;

@@ -88,6 +88,7 @@ const ROWS: &[FlagRow] = &[
     ("max-requests-inflight", "1", &[]),
     ("max-mutating-requests-inflight", "1", &[]),
     ("max-watches", "100", &[]),
+    ("max-connections", "100", &[]),
     ("event-ttl", "1s", &[]),
     ("enable-garbage-collector", "false", &[]),
     ("delete-collection-workers", "4", &[]),

@@ -5,6 +5,7 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use http::Method;
+use https_server::Limits;
 use serde_json::{Value, json};
 use server::ServerOptions;
 use tokio::task::JoinSet;
@@ -137,19 +138,34 @@ pub(super) const ROWS: &[Row] = &[
             })
         })
     },
-    Row::new("open connections", |scene| {
-        Box::pin(async {
-            let mut attack = Attack::default();
-            for _ in 0..300 {
-                let session = scene.mallory.session().await;
-                attack.requests.spawn(async move {
-                    std::future::pending::<()>().await;
-                    drop(session);
-                });
-            }
-            attack
+    Row {
+        change: |options, folder| {
+            usual(options, folder);
+            options.connection_limits = Limits {
+                connections_max: 100,
+                unauthenticated_per_address_max: 60,
+                connections_per_user_max: 50,
+                handshakes_max: 50,
+                ..Limits::default()
+            };
+        },
+        ..Row::new("open connections", |scene| {
+            Box::pin(async {
+                let mut attack = Attack::default();
+                for n in 0..300 {
+                    let mut session = scene.mallory.session().await;
+                    if n % 2 == 0 {
+                        session.send(Method::GET, MAPS, "").await;
+                    }
+                    attack.requests.spawn(async move {
+                        std::future::pending::<()>().await;
+                        drop(session);
+                    });
+                }
+                attack
+            })
         })
-    }),
+    },
     Row::new("watches", |scene| {
         Box::pin(async {
             let path = |_| format!("{MAPS}?watch=1");

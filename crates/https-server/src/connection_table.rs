@@ -1,0 +1,436 @@
+//! The open connections of a listener: the limits that they count against, and which one is closed when there are
+//! too many.
+//!
+//! A connection counts for its address until somebody has authenticated on it, and for that user from then on. At
+//! a limit the server closes another connection and accepts the new one, because a peer that holds connections
+//! must not keep others out: first the oldest connection on which nobody has authenticated, then the one that
+//! is idle for the longest time. It never closes one with a request under way. If there is nothing to close, the
+//! new connection is refused, unless it comes from a loopback address and the reserve has room.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeSet, HashMap};
+use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use crate::limits::Limits;
+use crate::occupancy::{Occupancy, OccupiedGuard};
+use crate::serve::{ConnectionFault, ReportFault};
+
+/// The limit because of which a connection was closed or refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ConnectionLimit {
+    /// [`Limits::connections_max`]
+    Connections,
+    /// [`Limits::handshakes_max`]
+    Handshakes,
+    /// [`Limits::unauthenticated_per_address_max`]
+    Address,
+    /// [`Limits::connections_per_user_max`]
+    User,
+    /// [`Limits::loopback_reserve`], and the time and the users that it is for.
+    LoopbackReserve,
+    /// The limit of open files of the process.
+    Descriptors,
+}
+
+impl ConnectionLimit {
+    /// Every limit, for metrics that begin with zero.
+    pub const ALL: [Self; 6] = [
+        Self::Connections,
+        Self::Handshakes,
+        Self::Address,
+        Self::User,
+        Self::LoopbackReserve,
+        Self::Descriptors,
+    ];
+
+    /// The name of the limit in metrics and in the log.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Connections => "connections",
+            Self::Handshakes => "handshakes",
+            Self::Address => "address",
+            Self::User => "user",
+            Self::LoopbackReserve => "loopback-reserve",
+            Self::Descriptors => "descriptors",
+        }
+    }
+}
+
+/// The user may have no further connection: all of the user's connections have requests under way, or the
+/// connection belongs to the reserve for administrators.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("too many connections")]
+pub struct TooManyConnections;
+
+/// The open connections.
+pub(crate) struct ConnectionTable {
+    limits: Limits,
+    /// The start of the server, from which times of idleness count.
+    epoch: Instant,
+    report_fault: ReportFault,
+    open: Mutex<OpenConnections>,
+}
+
+/// The place of one connection in the table, until it is dropped.
+pub(crate) struct ConnectionSlot {
+    table: Arc<ConnectionTable>,
+    number: u64,
+    occupancy: Arc<Occupancy>,
+    /// The time by which an administrator must have authenticated; `None` outside of the reserve.
+    reserve_deadline: Option<tokio::time::Instant>,
+    /// Spares requests after the first one the lock of the table.
+    is_authenticated: AtomicBool,
+}
+
+/// The connections by everything that limits count. Numbers grow, so the first number of a set is the oldest
+/// connection.
+#[derive(Default)]
+struct OpenConnections {
+    last_number: u64,
+    entries: HashMap<u64, OpenConnection>,
+    handshakes: BTreeSet<u64>,
+    unauthenticated: BTreeSet<u64>,
+    /// The unauthenticated connections by address. An address without any has no entry.
+    by_address: HashMap<AddressGroup, BTreeSet<u64>>,
+    /// The connections that count for users. A user without any has no entry.
+    by_user: HashMap<Arc<str>, BTreeSet<u64>>,
+    /// Connections of the reserve, which are in no other set but `handshakes`.
+    reserve: BTreeSet<u64>,
+}
+
+struct OpenConnection {
+    peer: SocketAddr,
+    address: AddressGroup,
+    owner: ConnectionOwner,
+    occupancy: Arc<Occupancy>,
+}
+
+/// For whom a connection counts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum ConnectionOwner {
+    /// Nobody has authenticated yet, so the address counts.
+    Nobody,
+    /// The user of the first request that was authenticated.
+    User(Arc<str>),
+    /// An administrator, who has no limit.
+    Administrator,
+}
+
+/// The addresses that one peer is expected to have: an address of IPv4, or a network of IPv6.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct AddressGroup(IpAddr);
+
+impl AddressGroup {
+    fn new(address: IpAddr) -> Self {
+        /// The bits of an IPv6 address that a machine chooses for itself.
+        const INTERFACE_BITS: u32 = 64;
+        match address.to_canonical() {
+            IpAddr::V6(address) if !address.is_loopback() => {
+                let network = address.to_bits() >> INTERFACE_BITS << INTERFACE_BITS;
+                Self(IpAddr::V6(network.into()))
+            }
+            address => Self(address),
+        }
+    }
+}
+
+impl ConnectionTable {
+    pub(crate) fn new(limits: Limits, report_fault: ReportFault) -> Self {
+        Self { limits, epoch: Instant::now(), report_fault, open: Mutex::default() }
+    }
+
+    /// Adds an accepted connection, whose handshake begins. `None` if it must be closed: there is no room for it,
+    /// and nothing can be closed for it.
+    pub(crate) fn admit(self: &Arc<Self>, peer: SocketAddr) -> Option<ConnectionSlot> {
+        let occupancy = Arc::new(Occupancy::new(self.epoch));
+        let mut faults = Vec::new();
+        let admitted = self.lock().admit(peer, &occupancy, &self.limits, &mut faults);
+        self.report(&faults);
+        let (number, is_reserved) = admitted?;
+        let accepted_at = tokio::time::Instant::now();
+        Some(ConnectionSlot {
+            table: Arc::clone(self),
+            number,
+            occupancy,
+            reserve_deadline: is_reserved
+                .then(|| accepted_at + self.limits.loopback_reserve_timeout),
+            is_authenticated: AtomicBool::new(false),
+        })
+    }
+
+    /// Closes a connection because the process has no descriptor for a new one. Returns whether there was one to
+    /// close.
+    pub(crate) fn evict_for_descriptor(&self) -> bool {
+        let mut faults = Vec::new();
+        let is_evicted = self.lock().evict_any(ConnectionLimit::Descriptors, &mut faults);
+        self.report(&faults);
+        is_evicted
+    }
+
+    fn report(&self, faults: &[ConnectionFault]) {
+        faults.iter().for_each(|fault| (self.report_fault)(fault));
+    }
+
+    /// A poisoned lock is used: a connection that is in too few sets is only closed later than it could be.
+    fn lock(&self) -> MutexGuard<'_, OpenConnections> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ConnectionSlot {
+    pub(crate) fn end_handshake(&self) {
+        self.table.lock().handshakes.remove(&self.number);
+    }
+
+    /// Begins a request; `None` if the connection was evicted before.
+    pub(crate) fn begin_request(&self) -> Option<OccupiedGuard> {
+        self.occupancy.begin_request()
+    }
+
+    /// Counts the connection for a user, if it counts for nobody yet, and returns whether that changed.
+    pub(crate) fn authenticate(
+        &self,
+        user: &str,
+        is_administrator: bool,
+    ) -> Result<bool, TooManyConnections> {
+        if self.is_authenticated.load(Ordering::Acquire) {
+            return Ok(false);
+        }
+        let (table, mut faults) = (&self.table, Vec::new());
+        let owner = match is_administrator {
+            true => ConnectionOwner::Administrator,
+            false => ConnectionOwner::User(user.into()),
+        };
+        let changed = table.lock().authenticate(self.number, owner, &table.limits, &mut faults);
+        table.report(&faults);
+        if changed.is_ok() {
+            self.is_authenticated.store(true, Ordering::Release);
+        }
+        changed
+    }
+
+    /// Completes when the connection must be closed at once: it is evicted, or it is in the reserve and no
+    /// administrator has authenticated in time.
+    pub(crate) async fn wait_for_eviction(&self) {
+        if let Some(deadline) = self.reserve_deadline
+            && !self.is_authenticated.load(Ordering::Acquire)
+        {
+            tokio::select! {
+                () = self.occupancy.wait_for_eviction() => return,
+                () = tokio::time::sleep_until(deadline) => {}
+            }
+            if !self.is_authenticated.load(Ordering::Acquire) {
+                let mut faults = Vec::new();
+                self.table.lock().evict_from_reserve(self.number, &mut faults);
+                return self.table.report(&faults);
+            }
+        }
+        self.occupancy.wait_for_eviction().await;
+    }
+}
+
+impl Drop for ConnectionSlot {
+    fn drop(&mut self) {
+        self.table.lock().remove(self.number);
+    }
+}
+
+impl std::fmt::Debug for ConnectionSlot {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ConnectionSlot").field("number", &self.number).finish_non_exhaustive()
+    }
+}
+
+impl OpenConnections {
+    /// Adds a connection and returns its number, and whether it is in the reserve.
+    fn admit(
+        &mut self,
+        peer: SocketAddr,
+        occupancy: &Arc<Occupancy>,
+        limits: &Limits,
+        faults: &mut Vec<ConnectionFault>,
+    ) -> Option<(u64, bool)> {
+        let address = AddressGroup::new(peer.ip());
+        let is_reserved = match self.make_room(address, limits, faults) {
+            Ok(()) => false,
+            Err(_) if address.0.is_loopback() && self.make_room_in_reserve(limits, faults) => true,
+            Err(limit) => {
+                faults.push(ConnectionFault::Refused { peer, limit });
+                return None;
+            }
+        };
+        self.last_number += 1;
+        let number = self.last_number;
+        let owner = ConnectionOwner::Nobody;
+        let occupancy = Arc::clone(occupancy);
+        self.entries.insert(number, OpenConnection { peer, address, owner, occupancy });
+        self.handshakes.insert(number);
+        if is_reserved {
+            self.reserve.insert(number);
+        } else {
+            self.unauthenticated.insert(number);
+            self.by_address.entry(address).or_default().insert(number);
+        }
+        Some((number, is_reserved))
+    }
+
+    /// Closes connections until the limits allow another one from this address, or returns the limit at which
+    /// there is none to close.
+    fn make_room(
+        &mut self,
+        address: AddressGroup,
+        limits: &Limits,
+        faults: &mut Vec<ConnectionFault>,
+    ) -> Result<(), ConnectionLimit> {
+        if let Some(own) = self.by_address.get(&address)
+            && own.len() >= limits.unauthenticated_per_address_max.max(1)
+        {
+            let oldest = self.evict_first(own);
+            self.finish_eviction(oldest, ConnectionLimit::Address, faults)?;
+        }
+        if self.handshakes.len() >= limits.handshakes_max.max(1) {
+            let oldest = self.evict_first(&self.handshakes);
+            self.finish_eviction(oldest, ConnectionLimit::Handshakes, faults)?;
+        }
+        let n_regular = self.entries.len().saturating_sub(self.reserve.len());
+        if n_regular >= limits.connections_max.max(1)
+            && !self.evict_any(ConnectionLimit::Connections, faults)
+        {
+            return Err(ConnectionLimit::Connections);
+        }
+        Ok(())
+    }
+
+    /// Closes a connection of the reserve, if the reserve is full: the oldest on which no administrator has
+    /// authenticated, even if it has a request under way, because the reserve is not for its peer.
+    fn make_room_in_reserve(&mut self, limits: &Limits, faults: &mut Vec<ConnectionFault>) -> bool {
+        if self.reserve.len() < limits.loopback_reserve {
+            return true;
+        }
+        let is_unauthenticated = |number: &&u64| {
+            self.entries.get(number).is_some_and(|own| own.owner == ConnectionOwner::Nobody)
+        };
+        if let Some(oldest) = self.reserve.iter().find(is_unauthenticated).copied() {
+            return self.evict_from_reserve(oldest, faults);
+        }
+        let oldest = self.evict_first(&self.reserve);
+        self.finish_eviction(oldest, ConnectionLimit::LoopbackReserve, faults).is_ok()
+    }
+
+    fn evict_from_reserve(&mut self, number: u64, faults: &mut Vec<ConnectionFault>) -> bool {
+        let evicted = self.entries.get(&number).map(|own| own.occupancy.evict());
+        let evicted = evicted.map(|()| number);
+        self.finish_eviction(evicted, ConnectionLimit::LoopbackReserve, faults).is_ok()
+    }
+
+    /// Closes the oldest connection on which nobody has authenticated, or else the authenticated one that is
+    /// idle for the longest time.
+    fn evict_any(&mut self, limit: ConnectionLimit, faults: &mut Vec<ConnectionFault>) -> bool {
+        let evicted = self.evict_first(&self.unauthenticated).or_else(|| {
+            let regular = self.entries.keys().filter(|number| !self.reserve.contains(number));
+            self.evict_idlest(regular)
+        });
+        self.finish_eviction(evicted, limit, faults).is_ok()
+    }
+
+    /// Evicts the oldest of these connections that has no request under way.
+    fn evict_first(&self, numbers: &BTreeSet<u64>) -> Option<u64> {
+        let evict =
+            |number: &u64| self.entries.get(number)?.occupancy.try_evict().then_some(*number);
+        numbers.iter().find_map(evict)
+    }
+
+    /// Evicts the connection that is idle for the longest time. Takes time for each connection, so it is for
+    /// limits at which somebody has authenticated for each of them.
+    fn evict_idlest<'n>(&self, numbers: impl Iterator<Item = &'n u64> + Clone) -> Option<u64> {
+        /// Attempts, because the idlest connection may begin a request.
+        const ATTEMPTS_MAX: usize = 8;
+        let idle_since = |number: &u64| {
+            let occupancy = &self.entries.get(number)?.occupancy;
+            occupancy.is_idle().then(|| (occupancy.idle_since_us(), *number))
+        };
+        (0..ATTEMPTS_MAX).find_map(|_| {
+            let (_, idlest) = numbers.clone().filter_map(idle_since).min()?;
+            self.entries.get(&idlest)?.occupancy.try_evict().then_some(idlest)
+        })
+    }
+
+    /// Removes an evicted connection and reports it; the limit if none was evicted.
+    fn finish_eviction(
+        &mut self,
+        evicted: Option<u64>,
+        limit: ConnectionLimit,
+        faults: &mut Vec<ConnectionFault>,
+    ) -> Result<(), ConnectionLimit> {
+        let removed = evicted.and_then(|number| self.remove(number)).ok_or(limit)?;
+        faults.push(ConnectionFault::Evicted { peer: removed.peer, limit });
+        Ok(())
+    }
+
+    fn authenticate(
+        &mut self,
+        number: u64,
+        owner: ConnectionOwner,
+        limits: &Limits,
+        faults: &mut Vec<ConnectionFault>,
+    ) -> Result<bool, TooManyConnections> {
+        match self.entries.get(&number) {
+            None => return Err(TooManyConnections),
+            Some(own) if own.owner != ConnectionOwner::Nobody => return Ok(false),
+            Some(_) => {}
+        }
+        if self.reserve.contains(&number) {
+            if owner != ConnectionOwner::Administrator {
+                self.evict_from_reserve(number, faults);
+                return Err(TooManyConnections);
+            }
+        } else if let ConnectionOwner::User(user) = &owner
+            && let Some(others) = self.by_user.get(user)
+            && others.len() >= limits.connections_per_user_max.max(1)
+        {
+            let idlest = self.evict_idlest(others.iter());
+            self.finish_eviction(idlest, ConnectionLimit::User, faults)
+                .map_err(|_| TooManyConnections)?;
+        }
+        self.unauthenticated.remove(&number);
+        if let Some(entry) = self.entries.get_mut(&number) {
+            remove_from_group(&mut self.by_address, &entry.address, number);
+            if let ConnectionOwner::User(user) = &owner {
+                self.by_user.entry(Arc::clone(user)).or_default().insert(number);
+            }
+            entry.owner = owner;
+        }
+        Ok(true)
+    }
+
+    fn remove(&mut self, number: u64) -> Option<OpenConnection> {
+        let removed = self.entries.remove(&number)?;
+        self.handshakes.remove(&number);
+        self.unauthenticated.remove(&number);
+        self.reserve.remove(&number);
+        remove_from_group(&mut self.by_address, &removed.address, number);
+        if let ConnectionOwner::User(user) = &removed.owner {
+            remove_from_group(&mut self.by_user, user, number);
+        }
+        Some(removed)
+    }
+}
+
+/// Removes a connection from the set of a key, and the key with its last connection.
+fn remove_from_group<K: std::hash::Hash + Eq>(
+    groups: &mut HashMap<K, BTreeSet<u64>>,
+    key: &K,
+    number: u64,
+) {
+    if let Some(group) = groups.get_mut(key) {
+        group.remove(&number);
+        if group.is_empty() {
+            groups.remove(key);
+        }
+    }
+}
