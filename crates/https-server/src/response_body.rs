@@ -10,6 +10,14 @@ use http_body::{Frame, SizeHint};
 use tokio::sync::mpsc;
 
 use crate::connection::ActiveRequest;
+use crate::stream_executor::{BodyWait, record_body_wait};
+
+/// The most bytes of a body that are handed over at a time. A peer that takes nothing holds up no more than a few chunks.
+pub const BODY_CHUNK_BYTES: usize = 64 << 10;
+
+/// The most bytes of the last chunk of a body. Once it is handed over, the stream of an HTTP/2 response has ended for this
+/// crate although the peer may not have taken the chunk, so it should be small.
+pub const LAST_CHUNK_BYTES: usize = 4 << 10;
 
 /// The body of a response, which may arrive over time.
 #[derive(Debug, Default)]
@@ -114,12 +122,11 @@ impl http_body::Body for Body {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, ResponseBodyError>>> {
-        match &mut self.content {
+        let frame = match &mut self.content {
             BodyContent::Empty => Poll::Ready(None),
             BodyContent::Bytes(bytes) => {
-                let bytes = std::mem::take(bytes);
-                self.content = BodyContent::Empty;
-                Poll::Ready((!bytes.is_empty()).then(|| Ok(Frame::data(bytes))))
+                let chunk = bytes.split_to(first_chunk_bytes(bytes.len()));
+                Poll::Ready((!chunk.is_empty()).then(|| Ok(Frame::data(chunk))))
             }
             BodyContent::Channel(receiver) => {
                 receiver.poll_recv(cx).map(|chunk| chunk.map(|bytes| Ok(Frame::data(bytes))))
@@ -128,7 +135,9 @@ impl http_body::Body for Body {
                 .as_mut()
                 .poll_next(cx)
                 .map(|chunk| chunk.map(|result| result.map(Frame::data))),
-        }
+        };
+        record_body_wait(if frame.is_pending() { BodyWait::Service } else { BodyWait::Peer });
+        frame
     }
 
     fn is_end_stream(&self) -> bool {
@@ -145,6 +154,14 @@ impl http_body::Body for Body {
             BodyContent::Bytes(bytes) => SizeHint::with_exact(bytes.len() as u64),
             BodyContent::Channel(_) | BodyContent::Stream(_) => SizeHint::default(),
         }
+    }
+}
+
+/// The bytes of the first chunk of a body of this many bytes, so that all chunks keep to the two limits.
+pub fn first_chunk_bytes(n_bytes: usize) -> usize {
+    match n_bytes.saturating_sub(LAST_CHUNK_BYTES) {
+        0 => n_bytes,
+        before_last => before_last.min(BODY_CHUNK_BYTES),
     }
 }
 
@@ -197,6 +214,26 @@ mod tests {
         drop(body);
         sender.wait_for_disconnect().await;
         assert_eq!(sender.send(Bytes::new()).await, Err(PeerDisconnected));
+    }
+
+    #[tokio::test]
+    async fn long_bytes_are_handed_over_in_chunks() {
+        use http_body_util::BodyExt as _;
+        let last = LAST_CHUNK_BYTES;
+        for (n_bytes, want) in [
+            (0, vec![]),
+            (last, vec![last]),
+            (last + 1, vec![1, last]),
+            (BODY_CHUNK_BYTES, vec![BODY_CHUNK_BYTES - last, last]),
+            (2 * BODY_CHUNK_BYTES + 7, vec![BODY_CHUNK_BYTES, BODY_CHUNK_BYTES - last + 7, last]),
+        ] {
+            let mut body = Body::from(vec![7; n_bytes]);
+            let mut chunks = Vec::new();
+            while let Some(frame) = body.frame().await {
+                chunks.push(frame.unwrap().into_data().unwrap().len());
+            }
+            assert_eq!(chunks, want, "{n_bytes}");
+        }
     }
 
     #[test]

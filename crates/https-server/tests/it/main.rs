@@ -9,3 +9,4 @@ mod rapid_reset;
 mod reload;
 mod shutdown;
 mod slow_peers;
+mod stalled_streams;
