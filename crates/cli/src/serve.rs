@@ -237,6 +237,8 @@ fn build_server_options(
         mutating_requests_max: args.requests.max_mutating_requests_inflight,
         read_only_requests_max: args.requests.max_requests_inflight,
         watches_max: args.requests.max_watches,
+        watches_per_user_max: args.requests.max_watches_per_user,
+        response_bytes_max: args.requests.max_response_bytes_inflight,
         connection_limits: Limits::default(),
         log,
     })

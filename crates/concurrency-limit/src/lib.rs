@@ -1,7 +1,7 @@
 //! Limits operations that run at the same time: the calls to one webhook, open watches, or the long checks of RBAC
 //! escalation.
 //!
-//! One user holds at most half of the permits, rounded up, so with two or more permits the requests of one
+//! One user holds at most half of the permits, rounded up, unless the owner of the limit says otherwise, so with two or more permits the requests of one
 //! user leave some for others. Acquiring a permit never waits: a caller gets a [`Permit`] or [`Busy`] at
 //! once.
 //!

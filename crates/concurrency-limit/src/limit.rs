@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 #[derive(Debug)]
 pub struct ConcurrencyLimit {
     permits_max: usize,
+    permits_per_user_max: usize,
     permits_in_use: Mutex<PermitsInUse>,
 }
 
@@ -51,14 +52,20 @@ pub enum Busy {
 }
 
 impl ConcurrencyLimit {
-    /// Makes a limit with this number of permits.
+    /// Makes a limit with this number of permits, at most half of them, rounded up, for one user.
     pub fn new(permits_max: usize) -> Self {
-        Self { permits_max, permits_in_use: Mutex::default() }
+        Self::with_limit_per_user(permits_max, permits_max.div_ceil(2))
     }
 
-    /// The most permits for one user: half of all, rounded up, and at least one.
+    /// Makes a limit with this number of permits, and this number of them for one user, at least one.
+    pub fn with_limit_per_user(permits_max: usize, permits_per_user_max: usize) -> Self {
+        let permits_per_user_max = permits_per_user_max.max(1);
+        Self { permits_max, permits_per_user_max, permits_in_use: Mutex::default() }
+    }
+
+    /// The most permits for one user.
     pub fn permits_per_user_max(&self) -> usize {
-        self.permits_max.div_ceil(2).max(1)
+        self.permits_per_user_max
     }
 
     /// The number of permits in use.

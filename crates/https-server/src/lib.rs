@@ -31,8 +31,8 @@ pub use pki::{
 };
 pub use request_body::{CollectBodyError, collect_body, discard_body};
 pub use response_body::{
-    BODY_CHUNK_BYTES, Body, BodySender, LAST_CHUNK_BYTES, PeerDisconnected, ResponseBodyError,
-    first_chunk_bytes,
+    BODY_CHUNK_BYTES, Body, BodySender, ChunkSender, LAST_CHUNK_BYTES, PeerDisconnected,
+    ResponseBodyError, first_chunk_bytes,
 };
 pub use serve::{ConnectionFault, ReportFault, ResponseSender, serve, serve_with_response_sender};
 pub use shutdown::{DrainPlan, DrainResult, Shutdown, ShutdownPhase, WatchRegistration};

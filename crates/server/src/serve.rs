@@ -32,6 +32,7 @@ use crate::clock::Clock;
 use crate::cluster_ips::PendingIpAllocations;
 use crate::cluster_snapshot::ClusterSnapshot;
 use crate::decodable_versions::DecodableVersions;
+use crate::event_encodings::EventEncodings;
 use crate::health::Readiness;
 use crate::initializers::{
     InitializationTracker, UninitializedGetMode, run_initialization_jobs, sweep_abandoned_objects,
@@ -41,6 +42,7 @@ use crate::loopback::loopback_user;
 use crate::loops;
 use crate::metrics::Metrics;
 use crate::request;
+use crate::response_bytes::ResponseBytesLimit;
 use crate::server_state::{ApiSettings, ESCALATION_CHECKS_MAX, ServerState};
 use crate::service_directory::ServiceDirectory;
 use crate::snapshot_cache::SnapshotCache;
@@ -77,9 +79,14 @@ pub struct ServerOptions {
     pub mutating_requests_max: usize,
     /// The maximum number of other requests in flight; 0 disables the limit.
     pub read_only_requests_max: usize,
-    /// The maximum number of open watches; one user has at most half of them. Watches of members of
-    /// `system:masters` are not counted.
+    /// The maximum number of open watches; 0 disables the limit. Watches of members of `system:masters` are not
+    /// counted.
     pub watches_max: usize,
+    /// The maximum number of open watches of one user; 0 disables the limit.
+    pub watches_per_user_max: usize,
+    /// The maximum number of bytes of responses that wait for their clients; one user has at most a quarter of them, and
+    /// 0 disables the limit. Responses to members of `system:masters` are not counted.
+    pub response_bytes_max: usize,
     /// The limits of connections.
     pub connection_limits: Limits,
     /// The log of the server.
@@ -255,10 +262,12 @@ impl Server {
                 options.read_only_requests_max,
             ),
             escalation_checks: Arc::new(ConcurrencyLimit::new(ESCALATION_CHECKS_MAX)),
-            watch_limit: Arc::new(ConcurrencyLimit::new(match options.watches_max {
-                0 => usize::MAX,
-                max => max,
-            })),
+            watch_limit: Arc::new(ConcurrencyLimit::with_limit_per_user(
+                unlimited_if_zero(options.watches_max),
+                unlimited_if_zero(options.watches_per_user_max),
+            )),
+            response_bytes: Arc::new(ResponseBytesLimit::new(options.response_bytes_max)),
+            event_encodings: EventEncodings::default(),
             shutdown: Shutdown::new(),
             pending_ip_allocations: PendingIpAllocations::default(),
         };
@@ -338,4 +347,9 @@ impl Server {
             drained
         })
     }
+}
+
+/// A flag of 0 disables its limit.
+fn unlimited_if_zero(max: usize) -> usize {
+    if max == 0 { usize::MAX } else { max }
 }

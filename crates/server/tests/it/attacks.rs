@@ -7,6 +7,7 @@ mod identity_headers;
 mod large_objects;
 mod old_objects;
 mod outgoing_headers;
+mod overload;
 mod scopes;
 mod stored_objects;
 mod upgrades;

@@ -211,6 +211,8 @@ pub(crate) fn options(pki: &PkiFiles, address: SocketAddr) -> ServerOptions {
         mutating_requests_max: 200,
         read_only_requests_max: 400,
         watches_max: 10_000,
+        watches_per_user_max: 5_000,
+        response_bytes_max: 1 << 30,
         connection_limits: Limits::default(),
         log: Log { format: LogFormat::Text, level: LogLevel::Warn },
     }

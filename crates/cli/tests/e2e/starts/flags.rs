@@ -88,6 +88,8 @@ const ROWS: &[FlagRow] = &[
     ("max-requests-inflight", "1", &[]),
     ("max-mutating-requests-inflight", "1", &[]),
     ("max-watches", "100", &[]),
+    ("max-watches-per-user", "10", &[]),
+    ("max-response-bytes-inflight", "1000000", &[]),
     ("event-ttl", "1s", &[]),
     ("enable-garbage-collector", "false", &[]),
     ("delete-collection-workers", "4", &[]),
