@@ -221,7 +221,11 @@ impl http_body::Body for Body {
                 .poll_next(cx)
                 .map(|chunk| chunk.map(|result| result.map(Frame::data))),
             BodyContent::Produced(produced) => {
-                produced.poll_chunk(cx).map(|chunk| chunk.map(|bytes| Ok(Frame::data(bytes))))
+                let chunk = produced.poll_chunk(cx);
+                if let (Poll::Ready(Some(_)), Some(request)) = (&chunk, &self.active_request) {
+                    request.record_event();
+                }
+                chunk.map(|chunk| chunk.map(|bytes| Ok(Frame::data(bytes))))
             }
         };
         record_body_wait(if frame.is_pending() { BodyWait::Service } else { BodyWait::Peer });

@@ -272,7 +272,8 @@ impl<S> ConnectionServer<S> {
         let connection = Arc::new(connection);
         let activity = Arc::clone(&connection.activity);
         let (peer, protocol) = (connection.peer, connection.protocol);
-        let io = TokioIo::new(ActivityStream::new(stream, Arc::clone(&activity)));
+        let (stream, writes) = ActivityStream::new(stream, Arc::clone(&activity), protocol);
+        let io = TokioIo::new(stream);
         let server = Arc::clone(self);
         // A reset HTTP/2 stream frees its slot at once, but its request continues to run.
         let tasks = Arc::new(Semaphore::new((self.limits.streams_max as usize).max(1)));
@@ -288,7 +289,8 @@ impl<S> ConnectionServer<S> {
         let end = match protocol {
             HttpProtocol::Http1 => {
                 let http_connection = http1_builder(limits).serve_connection(io, service);
-                run_connection(http_connection, &activity, protocol, limits, shutdown).await
+                run_connection(http_connection, &writes, &activity, protocol, limits, shutdown)
+                    .await
             }
             HttpProtocol::Http2 => {
                 let report = Arc::clone(&self.report_fault);
@@ -300,7 +302,8 @@ impl<S> ConnectionServer<S> {
                     }),
                 };
                 let http_connection = http2_builder(limits, executor).serve_connection(io, service);
-                run_connection(http_connection, &activity, protocol, limits, shutdown).await
+                run_connection(http_connection, &writes, &activity, protocol, limits, shutdown)
+                    .await
             }
         };
         match end {

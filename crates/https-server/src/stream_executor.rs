@@ -101,7 +101,9 @@ mod tests {
         let n_stalls = Arc::new(AtomicUsize::new(0));
         let report: Arc<dyn Fn() + Send + Sync> = {
             let n_stalls = Arc::clone(&n_stalls);
-            Arc::new(move || drop(n_stalls.fetch_add(1, Ordering::Relaxed)))
+            Arc::new(move || {
+                n_stalls.fetch_add(1, Ordering::Relaxed);
+            })
         };
         let stream = async move {
             for wait in steps {
