@@ -274,6 +274,8 @@ fn build_server_options(
             ..RequestLimits::default()
         },
         watches_max: args.requests.max_watches,
+        watches_per_user_max: args.requests.max_watches_per_user,
+        response_bytes_max: args.requests.max_response_bytes_inflight,
         connection_limits: connection_limits(args.requests.max_connections, log),
         log,
     })

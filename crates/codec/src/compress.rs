@@ -31,6 +31,35 @@ pub fn gzip(bytes: &[u8]) -> io::Result<Vec<u8>> {
     encoder.finish()
 }
 
+/// Compresses a response that is written bit by bit, with the same level as [`gzip`].
+#[derive(Debug)]
+pub struct GzipStream(GzEncoder<Vec<u8>>);
+
+impl Default for GzipStream {
+    fn default() -> Self {
+        Self(GzEncoder::new(Vec::new(), Compression::fast()))
+    }
+}
+
+impl GzipStream {
+    /// Takes the next bytes of the response, and returns the compressed ones that are complete, often none.
+    ///
+    /// # Errors
+    /// Writing to memory does not fail; the signature follows the encoder.
+    pub fn compress(&mut self, bytes: &[u8]) -> io::Result<Vec<u8>> {
+        self.0.write_all(bytes)?;
+        Ok(std::mem::take(self.0.get_mut()))
+    }
+
+    /// Ends the response, and returns its last compressed bytes.
+    ///
+    /// # Errors
+    /// Writing to memory does not fail; the signature follows the encoder.
+    pub fn finish(self) -> io::Result<Vec<u8>> {
+        self.0.finish()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::io::Read;
@@ -52,6 +81,15 @@ mod tests {
         let text = b"portcullis ".repeat(20_000);
         let small = gzip(&text).unwrap();
         assert!(small.len() < text.len() / 10);
+        let mut back = Vec::new();
+        flate2::read::GzDecoder::new(small.as_slice()).read_to_end(&mut back).unwrap();
+        assert_eq!(back, text);
+        let mut stream = GzipStream::default();
+        let mut small = Vec::new();
+        for part in text.chunks(10_000) {
+            small.extend(stream.compress(part).unwrap());
+        }
+        small.extend(stream.finish().unwrap());
         let mut back = Vec::new();
         flate2::read::GzDecoder::new(small.as_slice()).read_to_end(&mut back).unwrap();
         assert_eq!(back, text);

@@ -10,7 +10,7 @@ use crate::yaml;
 
 /// The deepest nesting of a response: that of the deepest object, and the levels that lists, tables
 /// and events add.
-const ANSWER_NESTING_MAX: usize = NESTING_MAX + 8;
+pub(crate) const ANSWER_NESTING_MAX: usize = NESTING_MAX + 8;
 
 /// The type of a watch event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,7 +103,7 @@ pub(crate) fn write_json<T: Serialize + ?Sized>(out: &mut Vec<u8>, value: &T) {
 }
 
 #[expect(clippy::expect_used, reason = "neither memory nor a tree of texts can fail to be written")]
-fn write_pretty<T: Serialize>(out: &mut Vec<u8>, value: &T) {
+pub(crate) fn write_pretty<T: Serialize>(out: &mut Vec<u8>, value: &T) {
     serde_json::to_writer_pretty(out, value).expect("memory takes every tree");
 }
 

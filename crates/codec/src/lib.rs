@@ -16,6 +16,7 @@ mod encode;
 mod field_tables;
 mod field_types;
 mod json;
+mod list_writer;
 mod protobuf;
 mod response_format;
 mod stored_check;
@@ -28,7 +29,7 @@ mod value_path;
 mod warning_header;
 mod yaml;
 
-pub use compress::{GZIP_BYTES_MIN, accepts_gzip, gzip};
+pub use compress::{GZIP_BYTES_MIN, GzipStream, accepts_gzip, gzip};
 pub use conform_to_kind::WrongTypeError;
 pub use content_type::{
     BodyFormat, PatchType, UnsupportedMediaType, body_format, check_content_encoding,
@@ -42,6 +43,7 @@ pub use encode::{
 };
 pub use field_tables::has_field_table;
 pub use json::{JsonError, NESTING_MAX, ParsedJson, parse_json};
+pub use list_writer::ListWriter;
 pub use response_format::{
     DiscoveryFormat, DiscoveryVersion, EndpointKind, Format, FormatRequest, MetaVersion,
     NegotiationError, ResponseEncoding, Transform, negotiate, negotiate_discovery,
@@ -52,7 +54,5 @@ pub use stored_object::{
     splice_partial_metadata, splice_resource_version,
 };
 pub use strict_finding::{StrictDecodingError, StrictFinding, check_strict};
-pub use table::{
-    Column, ListMetadata, Row, encode_table, partial_metadata, write_list_end, write_list_start,
-};
+pub use table::{Column, ListMetadata, Row, encode_table, partial_metadata, write_row};
 pub use warning_header::warning_headers;

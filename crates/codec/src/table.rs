@@ -43,17 +43,6 @@ pub struct Row {
     pub object: Option<Vec<u8>>,
 }
 
-/// Writes a list up to its items, which the caller appends with commas between them.
-pub fn write_list_start(api_version: &str, kind: &str, metadata: &ListMetadata, out: &mut Vec<u8>) {
-    write_list_head(api_version, kind, metadata, out);
-    out.extend_from_slice(b",\"items\":[");
-}
-
-/// Ends a list after its items.
-pub fn write_list_end(out: &mut Vec<u8>) {
-    out.extend_from_slice(b"]}");
-}
-
 /// Encodes a table. Only the first event of a watch has columns.
 pub fn encode_table(
     version: MetaVersion,
@@ -62,15 +51,25 @@ pub fn encode_table(
     rows: &[Row],
     out: &mut Vec<u8>,
 ) {
+    write_table_head(version, metadata, columns, out);
+    out.extend_from_slice(b",\"rows\":");
+    write_json_array(rows, out, write_row);
+    out.push(b'}');
+}
+
+/// Writes a table from its opening brace to the end of its columns.
+pub(crate) fn write_table_head(
+    version: MetaVersion,
+    metadata: &ListMetadata,
+    columns: Option<&[Column]>,
+    out: &mut Vec<u8>,
+) {
     write_list_head(version.api_version(), "Table", metadata, out);
     out.extend_from_slice(b",\"columnDefinitions\":");
     match columns {
         None => out.extend_from_slice(b"null"),
         Some(columns) => write_json_array(columns, out, write_column),
     }
-    out.extend_from_slice(b",\"rows\":");
-    write_json_array(rows, out, write_row);
-    out.push(b'}');
 }
 
 /// An object reduced to its metadata.
@@ -84,7 +83,12 @@ pub fn partial_metadata(tree: &Tree, version: MetaVersion) -> Tree {
 }
 
 /// Writes a list or table from its opening brace to the end of its metadata.
-fn write_list_head(api_version: &str, kind: &str, metadata: &ListMetadata, out: &mut Vec<u8>) {
+pub(crate) fn write_list_head(
+    api_version: &str,
+    kind: &str,
+    metadata: &ListMetadata,
+    out: &mut Vec<u8>,
+) {
     let mut members = Tree::new();
     if let Some(version) = metadata.resource_version {
         members.insert("resourceVersion".to_owned(), version.to_string().into());
@@ -130,7 +134,8 @@ fn write_column(column: &Column, out: &mut Vec<u8>) {
     out.push(b'}');
 }
 
-fn write_row(row: &Row, out: &mut Vec<u8>) {
+/// Writes a row of a table.
+pub fn write_row(row: &Row, out: &mut Vec<u8>) {
     out.extend_from_slice(b"{\"cells\":");
     write_json(out, &row.cells);
     if let Some(object) = &row.object {
@@ -192,15 +197,6 @@ mod tests {
         let empty = table(None, &[]);
         assert_eq!(empty["rows"], json!([]));
         assert_eq!(empty["columnDefinitions"], Value::Null);
-    }
-
-    #[test]
-    fn lists_leave_out_what_they_do_not_know() {
-        let mut out = Vec::new();
-        write_list_start("v1", "ConfigMapList", &ListMetadata::default(), &mut out);
-        write_list_end(&mut out);
-        let want = r#"{"kind":"ConfigMapList","apiVersion":"v1","metadata":{},"items":[]}"#;
-        assert_eq!(String::from_utf8(out).unwrap(), want);
     }
 
     #[test]

@@ -2,8 +2,8 @@
 //! escalation. With one permit for each byte, it limits the bytes that requests hold.
 //!
 //! One user holds at most half of the permits, rounded up, unless the caller chooses another number, so with two or more
-//! permits the requests of one user leave some for others. Acquiring a permit never waits: a caller gets a [`Permit`] or [`Busy`] at
-//! once.
+//! permits the requests of one user leave some for others. Acquiring a permit never waits: a caller gets a [`Permit`] or
+//! [`Busy`] at once.
 //!
 //! INVARIANT: [`Busy`] is a state of this server, not of the webhook. The client gets 429 and `Retry-After`, whatever the
 //! failure policy of the webhook is.

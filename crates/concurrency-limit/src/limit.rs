@@ -53,13 +53,14 @@ pub enum Busy {
 }
 
 impl ConcurrencyLimit {
-    /// Makes a limit with this number of permits. One user has at most half of them, rounded up, and at least one.
+    /// Makes a limit with this number of permits, at most half of them, rounded up, for one user.
     pub fn new(permits_max: usize) -> Self {
-        Self::with_user_limit(permits_max, permits_max.div_ceil(2).max(1))
+        Self::with_limit_per_user(permits_max, permits_max.div_ceil(2))
     }
 
-    /// Makes a limit with this number of permits, of which one user has at most `permits_per_user_max`.
-    pub fn with_user_limit(permits_max: usize, permits_per_user_max: usize) -> Self {
+    /// Makes a limit with this number of permits, and this number of them for one user, at least one.
+    pub fn with_limit_per_user(permits_max: usize, permits_per_user_max: usize) -> Self {
+        let permits_per_user_max = permits_per_user_max.max(1);
         Self { permits_max, permits_per_user_max, permits_in_use: Mutex::default() }
     }
 

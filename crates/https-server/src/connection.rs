@@ -114,6 +114,8 @@ pub(crate) struct ConnectionActivity {
     is_write_blocked: AtomicBool,
     is_reading_head: AtomicBool,
     is_close_requested: AtomicBool,
+    /// A body has handed over an event, and others of the connection may be about to do the same.
+    expects_more_events: AtomicBool,
 }
 
 /// A request that is active until its response is sent or abandoned.
@@ -147,6 +149,12 @@ impl ConnectionActivity {
         self.is_write_blocked.store(is_blocked, Ordering::Relaxed);
     }
 
+    pub(crate) fn take_expects_more_events(&self) -> bool {
+        // Most polls find nothing, and a load is cheaper than a swap.
+        self.expects_more_events.load(Ordering::Relaxed)
+            && self.expects_more_events.swap(false, Ordering::Relaxed)
+    }
+
     pub(crate) fn is_close_requested(&self) -> bool {
         self.is_close_requested.load(Ordering::Relaxed)
     }
@@ -169,6 +177,13 @@ impl ConnectionActivity {
 
     pub(crate) fn n_bytes_written(&self) -> u64 {
         self.n_bytes_written.load(Ordering::Relaxed)
+    }
+}
+
+impl ActiveRequest {
+    /// Records that an event of a watch was handed over. An event mostly goes to many watches.
+    pub(crate) fn record_event(&self) {
+        self.0.expects_more_events.store(true, Ordering::Relaxed);
     }
 }
 

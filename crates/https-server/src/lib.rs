@@ -20,6 +20,7 @@ mod response_body;
 mod run_connection;
 mod serve;
 mod shutdown;
+mod stream_executor;
 mod tls;
 mod watched_files;
 
@@ -33,7 +34,10 @@ pub use pki::{
     host_name, prepare_pki_files, renew_periodically, replace_private_file, write_kubeconfig,
 };
 pub use request_body::{BodyPace, CollectBodyError, collect_body, discard_body};
-pub use response_body::{Body, BodySender, PeerDisconnected, ResponseBodyError};
+pub use response_body::{
+    BODY_CHUNK_BYTES, Body, BodySender, ChunkSender, LAST_CHUNK_BYTES, PeerDisconnected,
+    ResponseBodyError, first_chunk_bytes,
+};
 pub use serve::{ConnectionFault, ReportFault, ResponseSender, serve, serve_with_response_sender};
 pub use shutdown::{DrainPlan, DrainResult, Shutdown, ShutdownPhase, WatchRegistration};
 pub use tls::{ReloadingCertificate, TlsError, tls_server_config};

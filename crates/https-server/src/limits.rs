@@ -45,6 +45,9 @@ pub struct Limits {
     pub idle_timeout: Duration,
     /// Upper bound on the time in which a peer reads nothing of a response.
     pub write_stall_timeout: Duration,
+    /// Upper bound on the time in which the peer of an HTTP/2 stream takes none of the bytes that wait for it. The
+    /// stream is reset then, and the connection stays.
+    pub stream_stall_timeout: Duration,
     /// The interval of HTTP/2 pings to a silent peer, and the idle time before TCP keepalive
     /// probes.
     pub ping_interval: Duration,
@@ -98,6 +101,7 @@ impl Default for Limits {
             header_timeout: Duration::from_secs(10),
             idle_timeout: Duration::from_secs(180),
             write_stall_timeout: Duration::from_secs(60),
+            stream_stall_timeout: Duration::from_secs(30),
             ping_interval: Duration::from_secs(30),
             ping_timeout: Duration::from_secs(15),
         }

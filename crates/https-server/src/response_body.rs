@@ -1,7 +1,9 @@
 //! Response bodies: bytes, or chunks that arrive over time.
 
+use std::any::Any;
 use std::fmt;
 use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -10,6 +12,14 @@ use http_body::{Frame, SizeHint};
 use tokio::sync::mpsc;
 
 use crate::connection::ActiveRequest;
+use crate::stream_executor::{BodyWait, record_body_wait};
+
+/// The most bytes of a body that are handed over at a time. A peer that takes nothing holds up no more than a few chunks.
+pub const BODY_CHUNK_BYTES: usize = 64 << 10;
+
+/// The most bytes of the last chunk of a body. Once it is handed over, the stream of an HTTP/2 response has ended for this
+/// crate although the peer may not have taken the chunk, so it should be small.
+pub const LAST_CHUNK_BYTES: usize = 4 << 10;
 
 /// The body of a response, which may arrive over time.
 #[derive(Debug, Default)]
@@ -17,6 +27,8 @@ pub struct Body {
     content: BodyContent,
     /// Counts the request as active until the last byte is handed over.
     active_request: Option<ActiveRequest>,
+    /// Dropped with the body, such as a permit for its bytes.
+    _guard: Option<Box<dyn Any + Send + Sync>>,
 }
 
 #[derive(Default)]
@@ -26,7 +38,21 @@ enum BodyContent {
     Bytes(Bytes),
     Channel(mpsc::Receiver<Bytes>),
     Stream(Pin<Box<dyn Stream<Item = Result<Bytes, ResponseBodyError>> + Send>>),
+    Produced(ProducedChunks),
 }
+
+/// A future that sends chunks, and the chunk that it has sent last.
+struct ProducedChunks {
+    /// `None` after its end.
+    producer: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
+    slot: ChunkSlot,
+}
+
+type ChunkSlot = Arc<Mutex<Option<Bytes>>>;
+
+/// Sends the chunks of a body that [`Body::produced_by`] made.
+#[derive(Debug)]
+pub struct ChunkSender(ChunkSlot);
 
 /// Why a body breaks off. The peer sees the connection or the stream end early.
 #[derive(Debug, thiserror::Error)]
@@ -52,13 +78,41 @@ impl Body {
     pub fn stream(
         stream: impl Stream<Item = Result<Bytes, ResponseBodyError>> + Send + 'static,
     ) -> Self {
-        Self { content: BodyContent::Stream(Box::pin(stream)), active_request: None }
+        BodyContent::Stream(Box::pin(stream)).into()
     }
 
     /// A body whose chunks another task sends, at most `chunks_max` of them ahead of the peer.
     pub fn channel(chunks_max: usize) -> (BodySender, Self) {
         let (sender, receiver) = mpsc::channel(chunks_max.max(1));
-        (BodySender(sender), Self { content: BodyContent::Channel(receiver), active_request: None })
+        (BodySender(sender), BodyContent::Channel(receiver).into())
+    }
+
+    /// A body whose chunks a future sends. The future runs only when the peer takes chunks, and it is dropped with the
+    /// body. That takes one task and one queue less than [`channel`](Self::channel).
+    pub fn produced_by<F>(produce: impl FnOnce(ChunkSender) -> F) -> Self
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let slot = ChunkSlot::default();
+        let producer = Box::pin(produce(ChunkSender(Arc::clone(&slot))));
+        BodyContent::Produced(ProducedChunks { producer: Some(producer), slot }).into()
+    }
+
+    /// The same body, which drops `guard` when it is dropped itself.
+    #[must_use]
+    pub fn holding(self, guard: impl Any + Send + Sync) -> Self {
+        Self { _guard: Some(Box::new(guard)), ..self }
+    }
+
+    /// The number of bytes that the body holds; 0 if they arrive over time.
+    pub fn held_bytes(&self) -> usize {
+        match &self.content {
+            BodyContent::Bytes(bytes) => bytes.len(),
+            BodyContent::Empty
+            | BodyContent::Channel(_)
+            | BodyContent::Stream(_)
+            | BodyContent::Produced(_) => 0,
+        }
     }
 
     pub(crate) fn with_active_request(mut self, active_request: ActiveRequest) -> Self {
@@ -67,9 +121,15 @@ impl Body {
     }
 }
 
+impl From<BodyContent> for Body {
+    fn from(content: BodyContent) -> Self {
+        Self { content, active_request: None, _guard: None }
+    }
+}
+
 impl From<Bytes> for Body {
     fn from(bytes: Bytes) -> Self {
-        Self { content: BodyContent::Bytes(bytes), active_request: None }
+        BodyContent::Bytes(bytes).into()
     }
 }
 
@@ -88,6 +148,39 @@ impl From<String> for Body {
 impl From<&'static str> for Body {
     fn from(text: &'static str) -> Self {
         Bytes::from_static(text.as_bytes()).into()
+    }
+}
+
+impl ChunkSender {
+    /// Sends a chunk, and waits until the body has handed it over.
+    pub async fn send(&self, chunk: Bytes) {
+        *self.lock() = Some(chunk);
+        // The body takes the chunk right after this returned pending, and polls again when the peer wants more. So
+        // nobody needs to be woken.
+        std::future::poll_fn(|_| match self.lock().is_some() {
+            true => Poll::Pending,
+            false => Poll::Ready(()),
+        })
+        .await;
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Bytes>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ProducedChunks {
+    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        if let Some(producer) = &mut self.producer
+            && producer.as_mut().poll(cx).is_ready()
+        {
+            self.producer = None;
+        }
+        let chunk = self.slot.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if chunk.is_none() && self.producer.is_some() {
+            return Poll::Pending;
+        }
+        Poll::Ready(chunk)
     }
 }
 
@@ -114,12 +207,11 @@ impl http_body::Body for Body {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, ResponseBodyError>>> {
-        match &mut self.content {
+        let frame = match &mut self.content {
             BodyContent::Empty => Poll::Ready(None),
             BodyContent::Bytes(bytes) => {
-                let bytes = std::mem::take(bytes);
-                self.content = BodyContent::Empty;
-                Poll::Ready((!bytes.is_empty()).then(|| Ok(Frame::data(bytes))))
+                let chunk = bytes.split_to(first_chunk_bytes(bytes.len()));
+                Poll::Ready((!chunk.is_empty()).then(|| Ok(Frame::data(chunk))))
             }
             BodyContent::Channel(receiver) => {
                 receiver.poll_recv(cx).map(|chunk| chunk.map(|bytes| Ok(Frame::data(bytes))))
@@ -128,14 +220,23 @@ impl http_body::Body for Body {
                 .as_mut()
                 .poll_next(cx)
                 .map(|chunk| chunk.map(|result| result.map(Frame::data))),
-        }
+            BodyContent::Produced(produced) => {
+                let chunk = produced.poll_chunk(cx);
+                if let (Poll::Ready(Some(_)), Some(request)) = (&chunk, &self.active_request) {
+                    request.record_event();
+                }
+                chunk.map(|chunk| chunk.map(|bytes| Ok(Frame::data(bytes))))
+            }
+        };
+        record_body_wait(if frame.is_pending() { BodyWait::Service } else { BodyWait::Peer });
+        frame
     }
 
     fn is_end_stream(&self) -> bool {
         match &self.content {
             BodyContent::Empty => true,
             BodyContent::Bytes(bytes) => bytes.is_empty(),
-            BodyContent::Channel(_) | BodyContent::Stream(_) => false,
+            BodyContent::Channel(_) | BodyContent::Stream(_) | BodyContent::Produced(_) => false,
         }
     }
 
@@ -143,8 +244,18 @@ impl http_body::Body for Body {
         match &self.content {
             BodyContent::Empty => SizeHint::with_exact(0),
             BodyContent::Bytes(bytes) => SizeHint::with_exact(bytes.len() as u64),
-            BodyContent::Channel(_) | BodyContent::Stream(_) => SizeHint::default(),
+            BodyContent::Channel(_) | BodyContent::Stream(_) | BodyContent::Produced(_) => {
+                SizeHint::default()
+            }
         }
+    }
+}
+
+/// The bytes of the first chunk of a body of this many bytes, so that all chunks keep to the two limits.
+pub fn first_chunk_bytes(n_bytes: usize) -> usize {
+    match n_bytes.saturating_sub(LAST_CHUNK_BYTES) {
+        0 => n_bytes,
+        before_last => before_last.min(BODY_CHUNK_BYTES),
     }
 }
 
@@ -156,6 +267,7 @@ impl fmt::Debug for BodyContent {
             Self::Bytes(bytes) => write!(f, "Bytes({})", bytes.len()),
             Self::Channel(_) => f.write_str("Channel"),
             Self::Stream(_) => f.write_str("Stream"),
+            Self::Produced(_) => f.write_str("Produced"),
         }
     }
 }
@@ -198,6 +310,48 @@ mod tests {
         drop(body);
         sender.wait_for_disconnect().await;
         assert_eq!(sender.send(Bytes::new()).await, Err(PeerDisconnected));
+    }
+
+    #[tokio::test]
+    async fn a_producer_runs_while_it_is_asked_and_ends_with_its_body() {
+        let whole = Body::produced_by(|sender| async move {
+            for chunk in ["a", "b", "c"] {
+                sender.send(chunk.into()).await;
+                tokio::task::yield_now().await;
+            }
+        });
+        assert_eq!(collect_body(whole, 10).await.unwrap(), "abc");
+        let alive = Arc::new(());
+        let held = Arc::clone(&alive);
+        let body = Body::produced_by(|sender| async move {
+            sender.send("a".into()).await;
+            std::future::pending::<()>().await;
+            drop(held);
+        });
+        let body = body.holding(Arc::clone(&alive));
+        assert_eq!(Arc::strong_count(&alive), 3);
+        drop(body);
+        assert_eq!(Arc::strong_count(&alive), 1);
+    }
+
+    #[tokio::test]
+    async fn long_bytes_are_handed_over_in_chunks() {
+        use http_body_util::BodyExt as _;
+        let last = LAST_CHUNK_BYTES;
+        for (n_bytes, want) in [
+            (0, vec![]),
+            (last, vec![last]),
+            (last + 1, vec![1, last]),
+            (BODY_CHUNK_BYTES, vec![BODY_CHUNK_BYTES - last, last]),
+            (2 * BODY_CHUNK_BYTES + 7, vec![BODY_CHUNK_BYTES, BODY_CHUNK_BYTES - last + 7, last]),
+        ] {
+            let mut body = Body::from(vec![7; n_bytes]);
+            let mut chunks = Vec::new();
+            while let Some(frame) = body.frame().await {
+                chunks.push(frame.unwrap().into_data().unwrap().len());
+            }
+            assert_eq!(chunks, want, "{n_bytes}");
+        }
     }
 
     #[test]

@@ -4,8 +4,10 @@ use std::pin::{Pin, pin};
 use std::task::Poll;
 use std::time::Duration;
 
+use tokio::io::AsyncWrite;
 use tokio::time::{Instant, sleep};
 
+use crate::activity_stream::CollectedWrites;
 use crate::connection::{ConnectionActivity, HttpProtocol};
 use crate::limits::Limits;
 use crate::shutdown::{Shutdown, ShutdownPhase};
@@ -46,8 +48,12 @@ enum WaitState {
 /// measured without resetting the timer: when the timer fires and no request has begun since, the
 /// connection is idle. A busy connection therefore never touches the timer, and an idle one is
 /// noticed after one to two times its limit.
-pub(crate) async fn run_connection<C: HttpConnection>(
+///
+/// Small writes are collected while the connection is polled, and flushed afterwards. After an event of a watch the flush
+/// waits for one turn of the other tasks, because they often have the same event for other watches of the connection.
+pub(crate) async fn run_connection<C: HttpConnection, S: AsyncWrite + Unpin>(
     http_connection: C,
+    writes: &CollectedWrites<S>,
     activity: &ConnectionActivity,
     protocol: HttpProtocol,
     limits: &Limits,
@@ -61,6 +67,7 @@ pub(crate) async fn run_connection<C: HttpConnection>(
     let mut timer = pin!(sleep(timeout_for(timed_wait, false, limits)));
     let mut is_closing = false;
     let mut closing_deadline = None;
+    let mut is_flush_deferred = false;
     std::future::poll_fn(|cx| {
         loop {
             if let Poll::Ready(result) = http_connection.as_mut().poll(cx) {
@@ -76,7 +83,15 @@ pub(crate) async fn run_connection<C: HttpConnection>(
                 // An HTTP/2 peer learns with GOAWAY that the connection takes no requests, if it reads.
                 http_connection.as_mut().close();
                 let _ = http_connection.as_mut().poll(cx);
+                drop(writes.poll_flush(cx));
                 return Poll::Ready(ConnectionEnd::Finished);
+            }
+            is_flush_deferred = !is_flush_deferred && activity.take_expects_more_events();
+            match is_flush_deferred {
+                // This task comes after those that are ready to run now.
+                true => cx.waker().wake_by_ref(),
+                // If the flush has to wait, it wakes this task.
+                false => drop(writes.poll_flush(cx)),
             }
             if !is_closing
                 && (activity.is_close_requested() || closing.as_mut().poll(cx).is_ready())

@@ -11,7 +11,7 @@ use http::{HeaderValue, Request, Response, StatusCode, Version};
 use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
 use hyper::service::{HttpService, service_fn};
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::rt::{TokioIo, TokioTimer};
 use rustls_pki_types::CertificateDer;
 use socket2::{SockRef, TcpKeepalive};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -28,6 +28,7 @@ use crate::listener::Listener;
 use crate::response_body::Body;
 use crate::run_connection::{ConnectionEnd, HttpConnection, run_connection};
 use crate::shutdown::{ConnectionRegistration, Shutdown, ShutdownPhase};
+use crate::stream_executor::StreamExecutor;
 
 /// The pause after a failed accept, which usually means too many open files.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -50,6 +51,9 @@ const HTTP2_STREAM_WINDOW_BYTES: u32 = 256 << 10;
 
 /// The same bound for all requests of a connection together.
 const HTTP2_CONNECTION_WINDOW_BYTES: u32 = 1 << 20;
+
+/// Bytes of one response that wait for an HTTP/2 peer outside of their body, apart from the last chunk.
+const HTTP2_SEND_BYTES_MAX: usize = 128 << 10;
 
 /// A fault of one connection. The server continues.
 #[derive(Debug, thiserror::Error)]
@@ -96,6 +100,14 @@ pub enum ConnectionFault {
         peer: SocketAddr,
         /// The limit that the connection reached.
         limit: ConnectionLimit,
+    },
+    /// The peer of a stream exceeded a timeout, and the stream was reset.
+    #[error("stream of {peer} reset: {reason}")]
+    StreamTimedOut {
+        /// The address of the peer.
+        peer: SocketAddr,
+        /// The timeout that the peer exceeded.
+        reason: &'static str,
     },
     /// The service panicked in a request or a connection.
     #[error("a request or a connection was lost to a panic")]
@@ -295,7 +307,8 @@ impl<S> ConnectionServer<S> {
         let connection = Arc::new(connection);
         let activity = Arc::clone(&connection.activity);
         let (peer, protocol) = (connection.peer, connection.protocol);
-        let io = TokioIo::new(ActivityStream::new(stream, Arc::clone(&activity)));
+        let (stream, writes) = ActivityStream::new(stream, Arc::clone(&activity), protocol);
+        let io = TokioIo::new(stream);
         let server = Arc::clone(self);
         let slot = Arc::clone(&open.slot);
         let service = service_fn(move |request| {
@@ -311,12 +324,20 @@ impl<S> ConnectionServer<S> {
         let end = match protocol {
             HttpProtocol::Http1 => {
                 let http_connection = http1_builder(limits).serve_connection(io, service);
-                run_connection(http_connection, &activity, protocol, limits, shutdown, evicted)
+                run_connection(http_connection, &writes, &activity, protocol, limits, shutdown, evicted)
                     .await
             }
             HttpProtocol::Http2 => {
-                let http_connection = http2_builder(limits).serve_connection(io, service);
-                run_connection(http_connection, &activity, protocol, limits, shutdown, evicted)
+                let report = Arc::clone(&self.report_fault);
+                let reason = "the peer takes no bytes of a stream";
+                let executor = StreamExecutor {
+                    stall_timeout: limits.stream_stall_timeout,
+                    report_stall: Arc::new(move || {
+                        report(&ConnectionFault::StreamTimedOut { peer, reason });
+                    }),
+                };
+                let http_connection = http2_builder(limits, executor).serve_connection(io, service);
+                run_connection(http_connection, &writes, &activity, protocol, limits, shutdown, evicted)
                     .await
             }
         };
@@ -437,8 +458,8 @@ fn http1_builder(limits: &Limits) -> http1::Builder {
 
 /// The library ends the connection of a peer whose header list takes too many frames, and takes up no further
 /// frame of a peer that does not read the answers to its settings and pings.
-fn http2_builder(limits: &Limits) -> http2::Builder<TokioExecutor> {
-    let mut builder = http2::Builder::new(TokioExecutor::new());
+fn http2_builder(limits: &Limits, executor: StreamExecutor) -> http2::Builder<StreamExecutor> {
+    let mut builder = http2::Builder::new(executor);
     builder
         .timer(TokioTimer::new())
         .max_concurrent_streams(limits.streams_max)
@@ -447,6 +468,7 @@ fn http2_builder(limits: &Limits) -> http2::Builder<TokioExecutor> {
         .max_local_error_reset_streams(HTTP2_ERROR_RESETS_MAX)
         .initial_stream_window_size(HTTP2_STREAM_WINDOW_BYTES)
         .initial_connection_window_size(HTTP2_CONNECTION_WINDOW_BYTES)
+        .max_send_buf_size(HTTP2_SEND_BYTES_MAX)
         .keep_alive_interval(limits.ping_interval)
         .keep_alive_timeout(limits.ping_timeout);
     builder
@@ -463,7 +485,7 @@ where
     }
 }
 
-impl<I, S, F> HttpConnection for http2::Connection<I, S, TokioExecutor>
+impl<I, S, F> HttpConnection for http2::Connection<I, S, StreamExecutor>
 where
     S: HttpService<Incoming, ResBody = Body, Future = F>,
     S::Error: Into<Box<dyn std::error::Error + Send + Sync>>,

@@ -21,7 +21,7 @@ pub const COPIED_BYTES_MAX: usize = 3 << 20;
 ///
 /// An insertion moves all later items of a list, so ten thousand of them into a list of a hundred
 /// thousand would take seconds. Real patches stay far below.
-pub const WORK_MAX: usize = 100_000_000;
+pub const WORK_MAX: usize = 20_000_000;
 
 /// Applies the operations of a patch, all or none.
 ///

@@ -69,29 +69,39 @@ impl StrategicMerger<'_> {
         if let Some(keys) = patch.shift_remove(RETAIN_KEYS) {
             apply_retain_keys(original, &keys, &patch)?;
         }
-        for (directive, list, value) in directive::take_list_directives(&mut patch)? {
+        let (directives, mut patch) = directive::take_list_directives(patch)?;
+        // Members are removed all at once, because each removal moves all later members.
+        let mut ordered_lists = HashSet::new();
+        for (directive, list, value) in directives {
             match directive {
                 Directive::SetElementOrder => {
-                    self.merge_and_order_list(original, &mut patch, &list, value)?
+                    self.merge_and_order_list(original, &mut patch, &list, value)?;
+                    ordered_lists.insert(list);
                 }
                 Directive::DeleteFromPrimitiveList => delete_scalars(original, &list, value)?,
             }
         }
-        for (name, value) in patch {
-            self.merge_member(original, name, value)?;
+        let mut removed = HashSet::new();
+        for (name, value) in patch.into_iter().filter(|(name, _)| !ordered_lists.contains(name)) {
+            self.merge_member(original, name, value, &mut removed)?;
+        }
+        if !removed.is_empty() {
+            original.retain(|name, _| !removed.contains(name));
         }
         Ok(())
     }
 
+    /// Merges a member, or adds its name to those that are to be removed.
     fn merge_member(
         &mut self,
         original: &mut Tree,
         name: String,
         value: Value,
+        removed: &mut HashSet<String>,
     ) -> Result<(), PatchError> {
         match (original.get_mut(&name), value) {
             (_, Value::Null) => {
-                original.shift_remove(&name);
+                removed.insert(name);
             }
             (Some(Value::Object(inner)), Value::Object(patch)) => {
                 self.path.push(name);
@@ -109,7 +119,7 @@ impl StrategicMerger<'_> {
             }
             (_, value) => match strip_new_value(value) {
                 Some(value) => drop(original.insert(name, value)),
-                None => drop(original.shift_remove(&name)),
+                None => drop(removed.insert(name)),
             },
         }
         Ok(())
@@ -131,7 +141,7 @@ impl StrategicMerger<'_> {
         };
         let order = list(Some(order))?.unwrap_or_default();
         let server = list(original.get(name).cloned())?;
-        let items = list(patch.shift_remove(name))?;
+        let items = list(patch.get_mut(name).map(Value::take))?;
         self.path.push(name.to_owned());
         let key = match self.schema.strategy(&self.path) {
             Some(MergeStrategy::MergeBy(key)) => Some(key),

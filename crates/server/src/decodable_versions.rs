@@ -43,8 +43,21 @@ impl DecodableVersions {
         key: &Key,
         entry: Entry,
     ) -> ListedEntry {
-        if self.is_decodable(key, &entry) {
-            return ListedEntry { entry, is_placeholder: false };
+        match self.placeholder(resource, key, &entry) {
+            None => ListedEntry { entry, is_placeholder: false },
+            Some(entry) => ListedEntry { entry, is_placeholder: true },
+        }
+    }
+
+    /// The placeholder of an object that can not be decoded; `None` if it can.
+    pub(crate) fn placeholder(
+        &self,
+        resource: &Resource,
+        key: &Key,
+        entry: &Entry,
+    ) -> Option<Entry> {
+        if self.is_decodable(key, entry) {
+            return None;
         }
         let why = match codec::decode_stored_object(&entry.value) {
             Err(error) => error.to_string(),
@@ -53,8 +66,7 @@ impl DecodableVersions {
         let names = api_resources::names_in_key(&self.prefix, resource, key.as_str());
         let (namespace, name) = names.unwrap_or_default();
         let tree = undecodable_placeholder(resource, namespace, name, &entry.value, &why);
-        let entry = Entry { value: codec::encode_stored_object(&tree).into(), ..entry };
-        ListedEntry { entry, is_placeholder: true }
+        Some(Entry { value: codec::encode_stored_object(&tree).into(), ..entry.clone() })
     }
 
     fn is_decodable(&self, key: &Key, entry: &Entry) -> bool {

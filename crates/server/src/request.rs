@@ -439,6 +439,7 @@ impl AuthorizedRequest<'_> {
                 record.record_reply(&reply);
                 let mut response = format.encode_response(reply, &report.warnings);
                 response.headers_mut().extend(headers);
+                ctx.count_response_bytes(&mut response)?;
                 Ok(response)
             }
         }

@@ -7,14 +7,17 @@ use api_resources::Resource;
 use bytes::Bytes;
 use codec::{Format, IncludeTypeMeta, ListMetadata, MetaVersion, ResponseEncoding, Row, Transform};
 use http::header::{
-    CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ETAG, HeaderValue, LOCATION, RETRY_AFTER, VARY,
-    WARNING, X_CONTENT_TYPE_OPTIONS,
+    CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ETAG, HeaderMap, HeaderValue, LOCATION,
+    RETRY_AFTER, VARY, WARNING, X_CONTENT_TYPE_OPTIONS,
 };
 use http::{Response, StatusCode};
 use https_server::Body;
 use jiff::Timestamp;
 use store::Item;
 
+use crate::event_encodings::{EventEncodings, EventForm};
+use crate::list_body::{ListBody, ListEncoder};
+use crate::response_bytes::ResponseBytes;
 use crate::rest::{ListPage, WatchEvent, WatchEventObject, Watcher};
 
 /// The result of a request, before it is encoded.
@@ -85,6 +88,9 @@ pub(crate) struct ResponseFormat {
     pub(crate) now: Timestamp,
 }
 
+/// The bytes of an event around a stored object, with its resourceVersion.
+const EVENT_BYTES: usize = 96;
+
 /// Compact JSON, for errors before the format is negotiated.
 pub(crate) const PLAIN_JSON: ResponseEncoding =
     ResponseEncoding { format: Format::Json, pretty: false, transform: None };
@@ -129,7 +135,7 @@ impl ResponseFormat {
         codec::encode_table(version, &metadata, columns.as_deref(), &[row], out);
     }
 
-    fn table_row(&self, resource: &Resource, tree: &Tree, version: MetaVersion) -> Row {
+    pub(crate) fn table_row(&self, resource: &Resource, tree: &Tree, version: MetaVersion) -> Row {
         let object = match self.include_object {
             IncludeObject::None => None,
             IncludeObject::Metadata => {
@@ -140,69 +146,66 @@ impl ResponseFormat {
         Row { cells: api_resources::table_cells(resource, tree, self.now), object }
     }
 
-    fn encode_list(&self, resource: &Resource, page: &ListPage) -> Vec<u8> {
-        let metadata = ListMetadata {
-            resource_version: Some(page.revision.number()),
-            continue_token: page.continue_token.clone(),
-            remaining_item_count: page.n_remaining,
-        };
-        let mut out = Vec::new();
-        match self.encoding.transform {
-            Some(Transform::Table(version)) => {
-                let rows: Vec<Row> = (page.items.iter())
-                    .filter_map(|item| decode_list_item(resource, item))
-                    .map(|tree| self.table_row(resource, &tree, version))
-                    .collect();
-                codec::encode_table(
-                    version,
-                    &metadata,
-                    Some(&table_columns(resource)),
-                    &rows,
-                    &mut out,
-                );
-            }
-            Some(
-                Transform::PartialObjectMetadata(version)
-                | Transform::PartialObjectMetadataList(version),
-            ) => {
-                let kind = "PartialObjectMetadataList";
-                codec::write_list_start(version.api_version(), kind, &metadata, &mut out);
-                write_list_items(&page.items, &mut out, |item, out| {
-                    let revision = item.entry.mod_rev.number();
-                    codec::splice_partial_metadata(&item.entry.value, revision, version, out)
-                        .is_ok()
-                });
-                codec::write_list_end(&mut out);
-            }
-            None => {
-                let api_version = resource.group_version().to_string();
-                codec::write_list_start(&api_version, &resource.list_kind, &metadata, &mut out);
-                let is_custom = resource.is_custom();
-                let type_meta =
-                    if is_custom { IncludeTypeMeta::Keep } else { IncludeTypeMeta::Drop };
-                write_list_items(&page.items, &mut out, |item, out| {
-                    if is_custom && !has_api_version(&item.entry.value, &api_version) {
-                        let tree = decode_list_item(resource, item);
-                        return tree.is_some_and(|tree| serde_json::to_writer(out, &tree).is_ok());
-                    }
-                    let revision = item.entry.mod_rev.number();
-                    codec::splice_resource_version(&item.entry.value, revision, type_meta, out)
-                        .is_ok()
-                });
-                codec::write_list_end(&mut out);
+    /// The response to a list. A short list is encoded at once; a long one is encoded while the client reads it.
+    fn list_response(&self, resource: Arc<Resource>, mut page: ListPage) -> Response<Body> {
+        let bytes_in_flight = page.bytes_in_flight.take();
+        let mut encoder = ListEncoder::new(*self, resource, page);
+        let mut first = Vec::new();
+        while first.len() <= codec::GZIP_BYTES_MIN {
+            if encoder.write_up_to(codec::GZIP_BYTES_MIN + 1, &mut first) {
+                let mut response = self.bytes_response(200, first);
+                hold_in_body(&mut response, bytes_in_flight);
+                return response;
             }
         }
-        codec::reencode_json(out, &self.without_transform())
+        let mut response = empty_response(200);
+        let headers = response.headers_mut();
+        let media_type = self.encoding.format.media_type();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
+        if self.accepts_gzip {
+            insert_gzip_headers(headers);
+        }
+        *response.body_mut() = ListBody::into_body(encoder, first, self.accepts_gzip);
+        hold_in_body(&mut response, bytes_in_flight);
+        response
+    }
+
+    /// Encodes an event, or returns the bytes that another watch has encoded.
+    pub(crate) fn encode_shared_event(
+        &self,
+        encodings: &EventEncodings,
+        resource: &Arc<Resource>,
+        event: WatchEvent,
+        is_first: bool,
+    ) -> Bytes {
+        let WatchEvent { event_type, object } = event;
+        let (value, revision) = match object {
+            WatchEventObject::Stored(value, revision) => (value, revision),
+            object => {
+                return self
+                    .encode_event(resource, &WatchEvent { event_type, object }, is_first)
+                    .into();
+            }
+        };
+        let form = EventForm {
+            value,
+            revision: revision.number(),
+            event_type,
+            resource: Arc::clone(resource),
+            transform: self.encoding.transform,
+        };
+        encodings.get_or_encode(form, |form| {
+            let object = WatchEventObject::Stored(form.value.clone(), revision);
+            self.encode_event(resource, &WatchEvent { event_type, object }, is_first)
+        })
     }
 
     /// Encodes an event; the first event of a table contains its columns.
-    pub(crate) fn encode_event(
-        &self,
-        resource: &Resource,
-        event: &WatchEvent,
-        is_first: bool,
-    ) -> Vec<u8> {
-        let mut out = Vec::new();
+    fn encode_event(&self, resource: &Resource, event: &WatchEvent, is_first: bool) -> Vec<u8> {
+        let mut out = match &event.object {
+            WatchEventObject::Stored(value, _) => Vec::with_capacity(value.len() + EVENT_BYTES),
+            WatchEventObject::Tree(_) | WatchEventObject::Status(_) => Vec::new(),
+        };
         codec::write_event_start(event.event_type, &mut out);
         match &event.object {
             WatchEventObject::Status(status) => {
@@ -274,9 +277,7 @@ impl ResponseFormat {
                 };
                 self.bytes_response(code, json)
             }
-            Reply::List { resource, page } => {
-                self.bytes_response(200, self.encode_list(&resource, &page))
-            }
+            Reply::List { resource, page } => self.list_response(resource, page),
             Reply::Watch { .. } => empty_response(200),
             Reply::Status(status) => self.status_response(&status),
             Reply::Document(document) => document_response(document),
@@ -313,11 +314,23 @@ impl ResponseFormat {
             && let Ok(smaller) = codec::gzip(&bytes)
         {
             bytes = smaller;
-            headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
-            headers.insert(VARY, HeaderValue::from_static("Accept-Encoding"));
+            insert_gzip_headers(headers);
         }
         *response.body_mut() = bytes.into();
         response
+    }
+}
+
+fn insert_gzip_headers(headers: &mut HeaderMap) {
+    headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+    headers.insert(VARY, HeaderValue::from_static("Accept-Encoding"));
+}
+
+/// Counts the bytes of a response until its body is dropped.
+pub(crate) fn hold_in_body(response: &mut Response<Body>, bytes: Option<ResponseBytes>) {
+    if let Some(bytes) = bytes {
+        let body = std::mem::take(response.body_mut());
+        *response.body_mut() = body.holding(bytes);
     }
 }
 
@@ -366,32 +379,13 @@ fn document_response(document: CacheableDocument) -> Response<Body> {
     response
 }
 
-fn write_list_items(
-    items: &[Item],
-    out: &mut Vec<u8>,
-    mut write: impl FnMut(&Item, &mut Vec<u8>) -> bool,
-) {
-    let mut is_first = true;
-    for item in items {
-        let before = out.len();
-        if !is_first {
-            out.push(b',');
-        }
-        match write(item, out) {
-            true => is_first = false,
-            // Objects that can not be decoded are left out; a get of one returns the error.
-            false => out.truncate(before),
-        }
-    }
-}
-
-fn has_api_version(stored: &[u8], api_version: &str) -> bool {
+pub(crate) fn has_api_version(stored: &[u8], api_version: &str) -> bool {
     let rest = stored.strip_prefix(b"{\"apiVersion\":\"");
     let rest = rest.and_then(|rest| rest.strip_prefix(api_version.as_bytes()));
     rest.is_some_and(|rest| rest.starts_with(b"\""))
 }
 
-fn decode_list_item(resource: &Resource, item: &Item) -> Option<Tree> {
+pub(crate) fn decode_list_item(resource: &Resource, item: &Item) -> Option<Tree> {
     decode_with_revision(resource, &item.entry.value, item.entry.mod_rev.number())
 }
 
@@ -405,7 +399,7 @@ fn decode_with_revision(resource: &Resource, value: &[u8], revision: u64) -> Opt
     Some(tree)
 }
 
-fn table_columns(resource: &Resource) -> Vec<codec::Column> {
+pub(crate) fn table_columns(resource: &Resource) -> Vec<codec::Column> {
     let column = |own: &api_resources::Column| codec::Column {
         name: own.name.clone(),
         kind: own.r#type.clone(),

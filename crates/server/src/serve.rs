@@ -34,6 +34,7 @@ use crate::cluster_ips::PendingIpAllocations;
 use crate::cluster_snapshot::ClusterSnapshot;
 use crate::connection_faults::connection_fault_reporter;
 use crate::decodable_versions::DecodableVersions;
+use crate::event_encodings::EventEncodings;
 use crate::health::Readiness;
 use crate::initializers::{
     InitializationTracker, UninitializedGetMode, run_initialization_jobs, sweep_abandoned_objects,
@@ -44,6 +45,7 @@ use crate::loops;
 use crate::metrics::Metrics;
 use crate::request;
 use crate::request_limits::RequestLimits;
+use crate::response_bytes::ResponseBytesLimit;
 use crate::server_state::{ApiSettings, ESCALATION_CHECKS_MAX, ServerState};
 use crate::service_directory::ServiceDirectory;
 use crate::snapshot_cache::SnapshotCache;
@@ -81,9 +83,14 @@ pub struct ServerOptions {
     pub auditor: Option<Auditor>,
     /// The limits of requests.
     pub request_limits: RequestLimits,
-    /// The maximum number of open watches; one user has at most half of them. Watches of members of
-    /// `system:masters` are not counted.
+    /// The maximum number of open watches; 0 disables the limit. Watches of members of `system:masters` are not
+    /// counted.
     pub watches_max: usize,
+    /// The maximum number of open watches of one user; 0 disables the limit.
+    pub watches_per_user_max: usize,
+    /// The maximum number of bytes of responses that wait for their clients; one user has at most a quarter of them, and
+    /// 0 disables the limit. Responses to members of `system:masters` are not counted.
+    pub response_bytes_max: usize,
     /// The limits of connections.
     pub connection_limits: Limits,
     /// The log of the server.
@@ -258,20 +265,22 @@ impl Server {
             clock: options.admission.clock,
             authorization_status: options.authorization_status,
             flow_controller: Arc::clone(&flow_controller),
-            body_bytes: Arc::new(ConcurrencyLimit::with_user_limit(
+            body_bytes: Arc::new(ConcurrencyLimit::with_limit_per_user(
                 request_limits.body_bytes_max,
                 request_limits.body_bytes_per_user_max,
             )),
-            webhook_waits: Arc::new(ConcurrencyLimit::with_user_limit(
+            webhook_waits: Arc::new(ConcurrencyLimit::with_limit_per_user(
                 request_limits.webhook_waits_max,
                 request_limits.webhook_waits_per_user_max,
             )),
             request_limits,
             escalation_checks: Arc::new(ConcurrencyLimit::new(ESCALATION_CHECKS_MAX)),
-            watch_limit: Arc::new(ConcurrencyLimit::new(match options.watches_max {
-                0 => usize::MAX,
-                max => max,
-            })),
+            watch_limit: Arc::new(ConcurrencyLimit::with_limit_per_user(
+                unlimited_if_zero(options.watches_max),
+                unlimited_if_zero(options.watches_per_user_max),
+            )),
+            response_bytes: Arc::new(ResponseBytesLimit::new(options.response_bytes_max)),
+            event_encodings: EventEncodings::default(),
             shutdown: Shutdown::new(),
             pending_ip_allocations: PendingIpAllocations::default(),
         };
@@ -362,4 +371,9 @@ impl Server {
             }
         }
     }
+}
+
+/// A flag of 0 disables its limit.
+fn unlimited_if_zero(max: usize) -> usize {
+    if max == 0 { usize::MAX } else { max }
 }

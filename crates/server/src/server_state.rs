@@ -19,11 +19,13 @@ use crate::audit_id::AuditIdGenerator;
 use crate::clock::Clock;
 use crate::cluster_ips::{PendingIpAllocations, ServiceIpRange};
 use crate::decodable_versions::DecodableVersions;
+use crate::event_encodings::EventEncodings;
 use crate::health::Readiness;
 use crate::initializers::{InitializationTracker, UninitializedGetMode};
 use crate::log::Log;
 use crate::metrics::Metrics;
 use crate::request_limits::RequestLimits;
+use crate::response_bytes::ResponseBytesLimit;
 use crate::snapshot_cache::SnapshotCache;
 
 /// The maximum number of concurrent checks for privilege escalation, apart from fast ones.
@@ -114,6 +116,10 @@ pub(crate) struct ServerState {
     pub(crate) escalation_checks: Arc<ConcurrencyLimit>,
     /// Limits the watches of users who are not in `system:masters`.
     pub(crate) watch_limit: Arc<ConcurrencyLimit>,
+    /// Limits the bytes of responses that wait for users who are not in `system:masters`.
+    pub(crate) response_bytes: Arc<ResponseBytesLimit>,
+    /// The newest events in the form that watches send.
+    pub(crate) event_encodings: EventEncodings,
     pub(crate) shutdown: Shutdown,
     /// Cluster IPs that requests are about to allocate.
     pub(crate) pending_ip_allocations: PendingIpAllocations,

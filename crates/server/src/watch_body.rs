@@ -4,24 +4,22 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use api_resources::Resource;
+use bytes::Bytes;
 use http::Response;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
-use https_server::Body;
+use https_server::{Body, ChunkSender};
+use prometheus::{IntCounter, IntGauge};
 use tokio::time::Instant;
 
 use crate::request_record::RequestRecord;
 use crate::respond::ResponseFormat;
-use crate::rest::Watcher;
+use crate::rest::{WatchEvent, Watcher};
 use crate::server_state::ServerState;
 
-/// The most unsent chunks of a client that reads slowly. Later events wait in the store, which keeps the
-/// history anyway. A chunk may have an object of more than a megabyte.
-const CHUNKS_MAX: usize = 1;
-/// Pending events are sent in one chunk, up to about this many bytes.
+/// Pending events are sent in one chunk, up to about this many bytes. Later events wait in the store, which keeps the
+/// history anyway.
 const CHUNK_BYTES: usize = 32 * 1024;
-
-/// How long a watch waits for a client that reads nothing.
-const STALLED_TIME_MAX: Duration = Duration::from_secs(60);
 
 /// When a watch ends: after the time that the client sets, or after a random time between the minimum and
 /// twice the minimum, so that clients that connected together do not reconnect together.
@@ -38,60 +36,81 @@ pub(crate) fn watch_end_time(server: &ServerState, timeout_seconds: u64) -> Inst
     Instant::now() + length
 }
 
-/// The response to a watch, whose body a task sends.
+/// The response to a watch. Its events are read and encoded when the client takes them.
 pub(crate) fn respond_with_watch(
     server: &Arc<ServerState>,
-    mut watcher: Watcher,
+    watcher: Watcher,
     format: ResponseFormat,
     record: &mut RequestRecord,
 ) -> Response<Body> {
-    let (sender, body) = Body::channel(CHUNKS_MAX);
+    let registration = server.shutdown.register_watch();
+    let stream_record = record.record_stream(server);
+    let server = Arc::clone(server);
+    let body = Body::produced_by(|sender| async move {
+        let running = RunningWatch::begin(&server, &watcher.resource);
+        tokio::select! {
+            () = send_events(&server, watcher, format, &running, &sender) => {}
+            () = registration.wait_for_end() => {}
+        }
+        drop((running, stream_record));
+    });
     let mut response = Response::new(body);
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
-    let registration = server.shutdown.register_watch();
-    let stream_record = record.record_stream(server);
-    let server = Arc::clone(server);
-    tokio::spawn(async move {
-        let resource = Arc::clone(&watcher.resource);
-        let (group, version, plural) = (&*resource.group, &*resource.version, &*resource.plural);
-        let running = server
-            .metrics
-            .long_running_requests
-            .with_label_values(&["WATCH", group, version, plural]);
-        let sent_events = server.metrics.watch_events.with_label_values(&[group, version, plural]);
-        running.inc();
-        let mut is_first = true;
-        let ended = registration.wait_for_end();
-        tokio::pin!(ended);
-        loop {
-            let event = tokio::select! {
-                event = watcher.next() => event,
-                () = &mut ended => break,
-                () = sender.wait_for_disconnect() => break,
-            };
-            let Ok(event) = event else { break };
-            let mut chunk = format.encode_event(&resource, &event, is_first);
-            is_first = false;
-            sent_events.inc();
-            while chunk.len() < CHUNK_BYTES && watcher.has_pending_events() {
-                let Ok(event) = watcher.next().await else { break };
-                chunk.extend(format.encode_event(&resource, &event, false));
-                sent_events.inc();
-            }
-            // A client that reads nothing must not keep unsent chunks in memory.
-            let is_sent = tokio::select! {
-                sent = sender.send(chunk.into()) => sent.is_ok(),
-                () = &mut ended => false,
-                () = tokio::time::sleep(STALLED_TIME_MAX) => false,
-            };
-            if !is_sent {
-                break;
-            }
-        }
-        running.dec();
-        drop((watcher, registration, stream_record));
-    });
     response
+}
+
+/// Sends events until the watch ends.
+async fn send_events(
+    server: &ServerState,
+    mut watcher: Watcher,
+    format: ResponseFormat,
+    running: &RunningWatch,
+    sender: &ChunkSender,
+) {
+    let resource = Arc::clone(&watcher.resource);
+    let encode = |event: WatchEvent, is_first: bool| -> Bytes {
+        running.sent_events.inc();
+        format.encode_shared_event(&server.event_encodings, &resource, event, is_first)
+    };
+    let mut is_first = true;
+    while let Ok(event) = watcher.next().await {
+        let mut chunk = encode(event, is_first);
+        is_first = false;
+        if watcher.has_pending_events() {
+            let mut events = Vec::with_capacity(CHUNK_BYTES);
+            events.extend_from_slice(&chunk);
+            while events.len() < CHUNK_BYTES && watcher.has_pending_events() {
+                let Ok(event) = watcher.next().await else { break };
+                events.extend_from_slice(&encode(event, false));
+            }
+            chunk = events.into();
+        }
+        sender.send(chunk).await;
+    }
+}
+
+/// Counts a watch as running until it is dropped, and counts its events.
+struct RunningWatch {
+    running: IntGauge,
+    sent_events: IntCounter,
+}
+
+impl RunningWatch {
+    fn begin(server: &ServerState, resource: &Resource) -> Self {
+        let (group, version, plural) = (&*resource.group, &*resource.version, &*resource.plural);
+        let metrics = &server.metrics;
+        let running =
+            metrics.long_running_requests.with_label_values(&["WATCH", group, version, plural]);
+        let sent_events = metrics.watch_events.with_label_values(&[group, version, plural]);
+        running.inc();
+        Self { running, sent_events }
+    }
+}
+
+impl Drop for RunningWatch {
+    fn drop(&mut self) {
+        self.running.dec();
+    }
 }

@@ -340,8 +340,8 @@ pub(crate) struct RequestFlags {
     #[arg(long, value_name = "N", default_value_t = 200)]
     pub(crate) max_mutating_requests_inflight: u32,
 
-    /// Maximum concurrent watches, at most half of them for one user; further watches get 429.
-    /// Watches of system:masters do not count. 0 means no limit
+    /// Maximum concurrent watches; further watches get 429. Watches of system:masters do not count.
+    /// 0 means no limit
     #[arg(long, value_name = "N", default_value_t = 90_000)]
     pub(crate) max_watches: usize,
 
@@ -350,6 +350,17 @@ pub(crate) struct RequestFlags {
     /// request in progress. The limit of open files may allow fewer
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     pub(crate) max_connections: usize,
+
+    /// Maximum concurrent watches of one user; the service accounts of a namespace count as one
+    /// user. 0 means no limit
+    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    pub(crate) max_watches_per_user: usize,
+
+    /// Maximum bytes of responses that wait for their clients, at most a quarter of them for one
+    /// user; further lists and reads of large objects get 429. Responses to system:masters do not
+    /// count. 0 means no limit
+    #[arg(long, value_name = "BYTES", default_value_t = 1 << 30)]
+    pub(crate) max_response_bytes_inflight: usize,
 
     /// Time after which Events are deleted
     #[arg(long, value_name = "DURATION", default_value = "1h", value_parser = parse_duration)]

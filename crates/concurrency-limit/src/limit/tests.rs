@@ -79,7 +79,7 @@ proptest! {
 
 #[test]
 fn several_permits_count_together_and_can_be_given_back_in_part() {
-    let limit = Arc::new(ConcurrencyLimit::with_user_limit(100, 40));
+    let limit = Arc::new(ConcurrencyLimit::with_limit_per_user(100, 40));
     let mut held = limit.acquire_many("jane", 40).unwrap();
     assert_eq!(limit.acquire_many("jane", 1).unwrap_err(), Busy::User { permits_max: 40 });
     held.shrink_to(15);

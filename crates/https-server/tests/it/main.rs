@@ -12,3 +12,4 @@ mod raw_http2;
 mod reload;
 mod shutdown;
 mod slow_peers;
+mod stalled_streams;

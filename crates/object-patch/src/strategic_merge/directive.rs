@@ -25,14 +25,18 @@ pub(super) fn unknown_directive_error(directive: &Value) -> PatchError {
     PatchError::UnknownDirective(shown)
 }
 
-/// Removes the directives about lists from a patch, those about order first, and returns each with
-/// the name of its list and its value.
-pub(super) fn take_list_directives(
-    patch: &mut Tree,
-) -> Result<Vec<(Directive, String, Value)>, PatchError> {
-    let names: Vec<String> = patch.keys().filter(|name| is_list_directive(name)).cloned().collect();
-    let mut taken = Vec::with_capacity(names.len());
-    for name in names {
+/// A directive, the name of its list, and its value.
+pub(super) type ListDirective = (Directive, String, Value);
+
+/// Separates the directives about lists, those about order first, from the rest of a patch.
+pub(super) fn take_list_directives(patch: Tree) -> Result<(Vec<ListDirective>, Tree), PatchError> {
+    if !patch.keys().any(|name| is_list_directive(name)) {
+        return Ok((Vec::new(), patch));
+    }
+    let (directives, rest): (Vec<_>, Vec<_>) =
+        patch.into_iter().partition(|(name, _)| is_list_directive(name));
+    let mut taken = Vec::with_capacity(directives.len());
+    for (name, value) in directives {
         let (directive, list) = match name.split_once('/') {
             Some((SET_ELEMENT_ORDER, list)) => (Directive::SetElementOrder, list),
             Some((DELETE_FROM_PRIMITIVE_LIST, list)) => (Directive::DeleteFromPrimitiveList, list),
@@ -41,11 +45,10 @@ pub(super) fn take_list_directives(
             }
             _ => return Err(PatchError::Directive("primitive list")),
         };
-        let value = patch.shift_remove(&name).unwrap_or_default();
         taken.push((directive, list.to_owned(), value));
     }
     taken.sort_by_key(|(directive, ..)| *directive);
-    Ok(taken)
+    Ok((taken, rest.into_iter().collect()))
 }
 
 /// Reports whether a member is a directive about a list.

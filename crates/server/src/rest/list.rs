@@ -10,11 +10,13 @@ use crate::decodable_versions::ListedEntry;
 use crate::initializers::{
     has_no_hidden_objects, is_stored_uninitialized, snapshot_has_no_hidden_objects,
 };
+use crate::response_bytes::{ResponseBytes, ResponseBytesError};
 use crate::rest::get::wait_for_store_revision;
 use crate::rest::query::RequestedRevision;
 use crate::rest::{ObjectFilter, RequestContext};
+use crate::yield_timer::YieldTimer;
 
-/// The most objects of one read of the store if a filter may drop most of them.
+/// The most objects of one read of the store, so that a long list lets other tasks run in between.
 const ROUND_ITEMS_MAX: usize = 10_000;
 
 /// A page of a list.
@@ -30,6 +32,9 @@ pub(crate) struct ListPage {
     pub(crate) n_remaining: Option<u64>,
     /// The names of the objects that can not be decoded.
     pub(crate) placeholders: Vec<String>,
+    /// The bytes that the objects take while the response waits for its client; `None` for a member of
+    /// `system:masters`.
+    pub(crate) bytes_in_flight: Option<ResponseBytes>,
 }
 
 const CONTINUE_TOO_OLD: &str = "The provided continue parameter is too old to display a consistent \
@@ -50,12 +55,35 @@ pub(crate) async fn list(
         text => decode_continue_token(&prefix, text)?,
     };
     let is_continued = !options.continue_token.is_empty();
+    let limited_user = ctx.limited_user();
+    let refuse = |error: ResponseBytesError| {
+        ctx.server.metrics.request_terminations.with_label_values(&["429"]).inc();
+        error.to_status()
+    };
+    if let Some(user) = limited_user {
+        ctx.server.response_bytes.check_room(user).map_err(refuse)?;
+    }
     match read_list_page(ctx, &prefix, filter, options.limit, at, from.clone()).await {
         Err(ReadError::Compacted { .. }) if is_continued => {
             Err(continue_expired_status(&prefix, &from))
         }
         Err(error) => Err(ctx.read_failure_status("list", &error)),
-        Ok(listed) => Ok(listed),
+        Ok(mut listed) => {
+            if let Some(user) = limited_user {
+                let n_bytes = listed.held_bytes();
+                let reserved = ctx.server.response_bytes.reserve(user, n_bytes).map_err(refuse)?;
+                listed.bytes_in_flight = Some(reserved);
+            }
+            Ok(listed)
+        }
+    }
+}
+
+impl ListPage {
+    /// The memory that the page takes if nobody else refers to its objects.
+    fn held_bytes(&self) -> usize {
+        let values: usize = self.items.iter().map(|item| item.entry.value.len()).sum();
+        values + self.items.capacity() * size_of::<Item>()
     }
 }
 
@@ -87,18 +115,52 @@ async fn read_list_page(
 ) -> Result<ListPage, ReadError> {
     let mut items: Vec<Item> = Vec::new();
     let mut placeholders: Vec<String> = Vec::new();
-    let mut read_size = limit;
+    let mut yield_timer = YieldTimer::default();
+    let mut read_size = if limit == 0 { ROUND_ITEMS_MAX } else { limit };
     loop {
         let is_plain = filter.has_no_selectors() && !filter.hides_uninitialized();
-        let n_requested = if is_plain { limit.saturating_sub(items.len()) } else { read_size };
+        let n_requested = match is_plain && limit > 0 {
+            true => limit.saturating_sub(items.len()).min(ROUND_ITEMS_MAX),
+            false => read_size.min(ROUND_ITEMS_MAX),
+        };
         let request = ListRequest { from, limit: NonZeroUsize::new(n_requested), at };
-        let page = ctx.time_store_request("list", ctx.server.store.list(prefix, request)).await?;
+        let mut page =
+            ctx.time_store_request("list", ctx.server.store.list(prefix, request)).await?;
         at = At::Exactly(page.revision);
         let hides =
             filter.hides_uninitialized() && !snapshot_has_no_hidden_objects(ctx, page.revision);
         let last = page.items.last().map(|item| item.key.clone());
         let n_read = page.items.len() as u64;
+        let has_room = limit == 0 || items.len() + page.items.len() <= limit;
+        if filter.has_no_selectors() && !hides && has_room {
+            // The common case moves no object.
+            for item in &mut page.items {
+                let Item { key, entry } = item;
+                let placeholder =
+                    ctx.server.decodable_versions.placeholder(ctx.resource, key, entry);
+                if let Some(placeholder) = placeholder {
+                    placeholders.push(object_name_of_key(key).to_owned());
+                    *entry = placeholder;
+                }
+            }
+            match items.is_empty() {
+                true => items = std::mem::take(&mut page.items),
+                false => items.append(&mut page.items),
+            }
+            if items.len() == limit && page.remaining > 0 {
+                let continue_token = continue_token_after(prefix, items.last(), page.revision);
+                return Ok(ListPage {
+                    items,
+                    revision: page.revision,
+                    continue_token,
+                    n_remaining: Some(page.remaining),
+                    placeholders,
+                    bytes_in_flight: None,
+                });
+            }
+        }
         for (idx, Item { key, entry }) in page.items.into_iter().enumerate() {
+            yield_timer.yield_if_late().await;
             if hides && is_stored_uninitialized(&entry.value) {
                 continue;
             }
@@ -123,17 +185,24 @@ async fn read_list_page(
                     continue_token,
                     n_remaining,
                     placeholders,
+                    bytes_in_flight: None,
                 });
             }
         }
         match last {
             Some(key) if page.remaining > 0 => from = Bound::Excluded(key),
             _ => {
-                let (revision, continue_token) = (page.revision, String::new());
-                let n_remaining = None;
-                return Ok(ListPage { items, revision, continue_token, n_remaining, placeholders });
+                return Ok(ListPage {
+                    items,
+                    revision: page.revision,
+                    continue_token: String::new(),
+                    n_remaining: None,
+                    placeholders,
+                    bytes_in_flight: None,
+                });
             }
         }
+        tokio::task::yield_now().await;
         read_size = read_size.saturating_mul(2).min(ROUND_ITEMS_MAX);
     }
 }

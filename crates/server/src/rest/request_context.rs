@@ -3,12 +3,16 @@
 use std::time::Instant;
 
 use api_object::{GroupKind, Status, Tree};
-use api_resources::Resource;
+use api_resources::{Resource, Verb};
+use http::Response;
+use https_server::Body;
 use jiff::Timestamp;
 use store::{Entry, Key, Prefix, ReadError, Revision};
 
 use crate::authorize::Authorized;
 use crate::request_seat::RequestSeat;
+use crate::respond::hold_in_body;
+use crate::response_bytes::COUNTED_BYTES_MIN;
 use crate::rest::Query;
 use crate::route::Route;
 use crate::server_state::ServerState;
@@ -103,6 +107,37 @@ impl<'a> RequestContext<'a> {
             name: target.map_or("", |target| &target.name),
             ..*self
         }
+    }
+
+    /// The user whom limits count the request for; `None` for a member of `system:masters`, whom no limit stops.
+    pub(crate) fn limited_user(&self) -> Option<&'a str> {
+        let user = self.authorized.user();
+        (!user.is_in_group("system:masters")).then(|| authz::user_limit_key(&user.name))
+    }
+
+    /// Counts the bytes of a response until the client has taken them. A list has counted its objects before.
+    ///
+    /// # Errors
+    /// 429 if the request reads, and too many bytes wait for the user.
+    pub(crate) fn count_response_bytes(&self, response: &mut Response<Body>) -> Result<(), Status> {
+        let n_bytes = response.body().held_bytes();
+        let Some(user) = self.limited_user().filter(|_| n_bytes >= COUNTED_BYTES_MIN) else {
+            return Ok(());
+        };
+        let limit = &self.server.response_bytes;
+        let counted = match self.authorized.verb() {
+            // The objects of a list stand for its bytes.
+            Some(Verb::List | Verb::DeleteCollection | Verb::Watch) => return Ok(()),
+            Some(Verb::Get) => limit.reserve(user, n_bytes).map_err(|error| {
+                self.server.metrics.request_terminations.with_label_values(&["429"]).inc();
+                error.to_status()
+            })?,
+            Some(Verb::Create | Verb::Update | Verb::Patch | Verb::Delete) | None => {
+                limit.count(user, n_bytes)
+            }
+        };
+        hold_in_body(response, Some(counted));
+        Ok(())
     }
 
     pub(crate) fn group_kind(&self) -> GroupKind {

@@ -1,6 +1,9 @@
 //! `watch`: the changes of objects, in the order of their revisions.
 
 use std::collections::VecDeque;
+use std::num::NonZeroUsize;
+use std::ops::Bound;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,9 +14,10 @@ use codec::EventType;
 use concurrency_limit::{Busy, Permit};
 use serde_json::json;
 use store::{
-    At, Change, Entry, Event, Key, ListRequest, Prefix, Revision, Store, Watch, WatchError,
+    At, Change, Entry, Event, Key, ListRequest, Page, Prefix, ReadError, Revision, Store, Watch,
+    WatchError,
 };
-use tokio::time::Instant;
+use tokio::time::{Instant, Sleep};
 
 use crate::decodable_versions::DecodableVersions;
 use crate::initializers::is_stored_uninitialized;
@@ -22,6 +26,11 @@ use crate::rest::{ObjectFilter, RequestContext, WatchOptions, WatchStart, decode
 
 /// A watch sends its last bookmark this long before its end.
 const LAST_BOOKMARK: Duration = Duration::from_secs(2);
+/// How many of the objects that exist when a watch begins are read at a time. The watch sends them before it reads more,
+/// so that it holds few of them.
+const INITIAL_PAGE_ITEMS: usize = 250;
+/// A watch that has looked at this many events of others in vain lets other tasks run.
+const UNSEEN_EVENTS_PER_TURN: usize = 64;
 /// The annotation of the bookmark after the objects that existed when the watch began.
 const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
 
@@ -57,15 +66,27 @@ pub(crate) struct Watcher {
     filter: ObjectFilter,
     /// Events that were not sent yet.
     pending_events: VecDeque<WatchEvent>,
+    /// The objects that existed when the watch began and were not read yet.
+    unread_objects: Option<UnreadObjects>,
     /// Every event up to this revision was sent or is pending.
     through_revision: Revision,
     allows_bookmarks: bool,
     bookmark_interval: Duration,
     last_bookmark: (Instant, Revision),
+    /// Fires when a bookmark may be due or the watch ends. It is set again only after it has fired, because most events
+    /// come long before.
+    timer: Pin<Box<Sleep>>,
     pub(crate) ends_at: Instant,
     has_ended: bool,
     /// `None` for a member of `system:masters`.
     _watch_permit: Option<Permit>,
+}
+
+/// The position in the objects that existed at the revision at which a watch began.
+struct UnreadObjects {
+    revision: Revision,
+    /// The last key that was read.
+    after: Key,
 }
 
 /// Begins a watch, with the current objects if the client asks for them.
@@ -85,10 +106,12 @@ pub(crate) async fn watch(
         resource,
         filter,
         pending_events: VecDeque::new(),
+        unread_objects: None,
         through_revision: Revision::ZERO,
         allows_bookmarks: options.allows_bookmarks,
         bookmark_interval: ctx.server.api_settings.bookmark_interval,
         last_bookmark: (Instant::now(), Revision::ZERO),
+        timer: Box::pin(tokio::time::sleep_until(Instant::now())),
         ends_at,
         has_ended: false,
         _watch_permit: permit,
@@ -120,11 +143,8 @@ pub(crate) async fn watch(
 /// Acquires one of the permits for watches, of which each user has a share; members of `system:masters`
 /// need none.
 fn acquire_watch_permit(ctx: &RequestContext<'_>) -> Result<Option<Permit>, Status> {
-    let user = ctx.authorized.user();
-    if user.is_in_group("system:masters") {
-        return Ok(None);
-    }
-    ctx.server.watch_limit.acquire(authz::user_limit_key(&user.name)).map(Some).map_err(|busy| {
+    let Some(user) = ctx.limited_user() else { return Ok(None) };
+    ctx.server.watch_limit.acquire(user).map(Some).map_err(|busy| {
         ctx.server.metrics.request_terminations.with_label_values(&["429"]).inc();
         let why = match busy {
             Busy::User { permits_max } => format!(
@@ -139,29 +159,18 @@ fn acquire_watch_permit(ctx: &RequestContext<'_>) -> Result<Option<Permit>, Stat
     })
 }
 
-/// Adds events for all objects that exist now, and the bookmark after them.
+/// Adds events for the first of the objects that exist now. The others are read when these are sent, at the same
+/// revision.
 async fn add_current_objects(
     ctx: &RequestContext<'_>,
     watcher: &mut Watcher,
 ) -> Result<(), Status> {
-    let request = ListRequest { at: At::Newest, ..ListRequest::default() };
+    let limit = NonZeroUsize::new(INITIAL_PAGE_ITEMS);
+    let request = ListRequest { at: At::Newest, limit, ..ListRequest::default() };
     let page = ctx.server.store.list(&watcher.prefix, request).await;
     let page = page.map_err(|error| ctx.read_failure_status("watch", &error))?;
-    for item in page.items {
-        let revision = item.entry.mod_rev;
-        if let Some(value) = watcher.visible_value(&item.key, item.entry) {
-            let object = WatchEventObject::Stored(value, revision);
-            watcher.pending_events.push_back(WatchEvent { event_type: EventType::Added, object });
-        }
-    }
     watcher.through_revision = page.revision;
-    if watcher.allows_bookmarks {
-        let mut bookmark = watcher.new_bookmark(page.revision);
-        let annotations = json!({INITIAL_EVENTS_END: "true"});
-        api_object::metadata_mut(&mut bookmark).insert("annotations".to_owned(), annotations);
-        let object = WatchEventObject::Tree(bookmark);
-        watcher.pending_events.push_back(WatchEvent { event_type: EventType::Bookmark, object });
-    }
+    watcher.add_initial_page(page);
     Ok(())
 }
 
@@ -180,6 +189,11 @@ impl Watcher {
                 self.has_ended = true;
                 continue;
             }
+            if let Some(unread) = &self.unread_objects {
+                let (revision, after) = (unread.revision, unread.after.clone());
+                self.read_initial_page(revision, after).await;
+                continue;
+            }
             if let Some(event) = self.take_due_bookmark(now) {
                 return Ok(event);
             }
@@ -187,17 +201,63 @@ impl Watcher {
             if self.allows_bookmarks && now + LAST_BOOKMARK < self.ends_at {
                 wake = (self.ends_at - LAST_BOOKMARK).min(now + self.bookmark_interval);
             }
-            // Dropping the future of a watch loses no events.
-            if let Ok(result) = tokio::time::timeout_at(wake, self.read_next_batch()).await {
-                match result {
-                    Ok(()) => {}
-                    Err(WatchError::Compacted { .. }) => self.end_with_error(Status::expired(
-                        "The resourceVersion for the provided watch is too old.",
-                    )),
-                    // The store is closed or unavailable; the client resumes from its last revision.
-                    Err(WatchError::Unavailable(_)) => self.has_ended = true,
-                }
+            if self.timer.is_elapsed() || self.timer.deadline() > wake {
+                self.timer.as_mut().reset(wake);
             }
+            match self.read_next_batch().await {
+                Ok(()) => {}
+                Err(WatchError::Compacted { .. }) => self.end_with_error(Status::expired(
+                    "The resourceVersion for the provided watch is too old.",
+                )),
+                // The store is closed or unavailable; the client resumes from its last revision.
+                Err(WatchError::Unavailable(_)) => self.has_ended = true,
+            }
+        }
+    }
+
+    /// Reads the next objects that existed when the watch began.
+    async fn read_initial_page(&mut self, revision: Revision, after: Key) {
+        let request = ListRequest {
+            from: Bound::Excluded(after),
+            limit: NonZeroUsize::new(INITIAL_PAGE_ITEMS),
+            at: At::Exactly(revision),
+        };
+        match self.store.list(&self.prefix, request).await {
+            Ok(page) => self.add_initial_page(page),
+            Err(ReadError::Compacted { .. }) => self.end_with_error(Status::expired(
+                "The resourceVersion for the provided watch is too old.",
+            )),
+            // The client begins again.
+            Err(ReadError::Future { .. } | ReadError::Unavailable(_) | ReadError::Timeout) => {
+                self.has_ended = true;
+            }
+        }
+        if self.pending_events.is_empty() {
+            // A selector has dropped all objects of the page, and nothing else ends the turn of this task.
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// Adds events for a page of the objects that existed when the watch began, and after the last page the bookmark
+    /// that says so.
+    fn add_initial_page(&mut self, page: Page) {
+        let last = page.items.last().map(|item| item.key.clone());
+        for item in page.items {
+            let revision = item.entry.mod_rev;
+            if let Some(value) = self.visible_value(&item.key, item.entry) {
+                let object = WatchEventObject::Stored(value, revision);
+                self.pending_events.push_back(WatchEvent { event_type: EventType::Added, object });
+            }
+        }
+        let revision = page.revision;
+        self.unread_objects =
+            last.filter(|_| page.remaining > 0).map(|after| UnreadObjects { revision, after });
+        if self.allows_bookmarks && self.unread_objects.is_none() {
+            let mut bookmark = self.new_bookmark(revision);
+            let annotations = json!({INITIAL_EVENTS_END: "true"});
+            api_object::metadata_mut(&mut bookmark).insert("annotations".to_owned(), annotations);
+            let object = WatchEventObject::Tree(bookmark);
+            self.pending_events.push_back(WatchEvent { event_type: EventType::Bookmark, object });
         }
     }
 
@@ -206,6 +266,7 @@ impl Watcher {
         !self.pending_events.is_empty()
     }
 
+    /// Waits for the next events of the store, or until the timer fires.
     async fn read_next_batch(&mut self) -> Result<(), WatchError> {
         let source = match &mut self.source {
             Some(source) => source,
@@ -214,13 +275,22 @@ impl Watcher {
                 self.source.insert(begun)
             }
         };
-        let batch = source.next().await?;
+        // Dropping the future of a watch loses no events.
+        let batch = tokio::select! {
+            biased;
+            batch = source.next() => batch?,
+            () = &mut self.timer => return Ok(()),
+        };
+        let n_events = batch.events.len();
         for event in batch.events {
             if let Some(visible) = self.visible_event(event) {
                 self.pending_events.push_back(visible);
             }
         }
         self.through_revision = batch.complete_through;
+        if self.pending_events.is_empty() && n_events >= UNSEEN_EVENTS_PER_TURN {
+            tokio::task::yield_now().await;
+        }
         Ok(())
     }
 

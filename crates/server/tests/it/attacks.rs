@@ -6,6 +6,7 @@ mod bodies;
 mod debug_and_metrics;
 mod identity_headers;
 mod large_objects;
+mod lists_and_watches;
 mod many_definitions;
 mod old_objects;
 mod outgoing_headers;

@@ -46,6 +46,26 @@ pub(crate) struct Session {
     client: Client,
 }
 
+/// An HTTP/2 connection for many requests at a time.
+#[derive(Clone)]
+pub(crate) struct Http2Session {
+    sender: http2::SendRequest<Full<Bytes>>,
+    client: Client,
+}
+
+impl Http2Session {
+    /// Sends a GET and waits for the head of the answer.
+    pub(crate) async fn begin(&mut self, path: &str) -> (http::response::Parts, Incoming) {
+        let mut request = Request::builder().uri(format!("https://{}{path}", self.client.address));
+        if let Some(token) = &self.client.token {
+            request = request.header("authorization", format!("Bearer {token}"));
+        }
+        let request = request.body(Full::new(Bytes::new())).expect("a request");
+        let answer = tokio::time::timeout(PATIENCE, self.sender.send_request(request)).await;
+        answer.expect("an answer in time").expect("an answer").into_parts()
+    }
+}
+
 /// A stream of events.
 pub(crate) struct Events {
     body: Incoming,
@@ -170,6 +190,17 @@ impl Client {
         }
         let connector = TlsConnector::from(tls);
         connector.connect(name, tcp).await.expect("TLS comes about")
+    }
+
+    /// An HTTP/2 connection whose streams take this many bytes before somebody reads them.
+    pub(crate) async fn http2_session(&self, stream_window: u32) -> Http2Session {
+        let stream = self.connect("h2").await;
+        let mut builder = http2::Builder::new(TokioExecutor::new());
+        builder.initial_stream_window_size(stream_window).initial_connection_window_size(64 << 20);
+        let (sender, connection) =
+            builder.handshake(TokioIo::new(stream)).await.expect("HTTP/2 comes about");
+        tokio::spawn(connection);
+        Http2Session { sender, client: self.clone() }
     }
 
     /// A connection for many requests, one after the other.
@@ -323,7 +354,8 @@ impl Session {
     }
 }
 
-async fn whole(parts: http::response::Parts, body: Incoming) -> Answer {
+/// Reads the whole body of an answer.
+pub(crate) async fn whole(parts: http::response::Parts, body: Incoming) -> Answer {
     let bytes = tokio::time::timeout(PATIENCE, body.collect()).await.expect("an answer in time");
     Answer {
         code: parts.status.as_u16(),

@@ -210,6 +210,8 @@ pub(crate) fn options(pki: &PkiFiles, address: SocketAddr) -> ServerOptions {
         auditor: None,
         request_limits: RequestLimits::default(),
         watches_max: 10_000,
+        watches_per_user_max: 5_000,
+        response_bytes_max: 1 << 30,
         connection_limits: Limits::default(),
         log: Log { format: LogFormat::Text, level: LogLevel::Warn },
     }

@@ -178,7 +178,10 @@ async fn the_series_of_a_definition_go_with_it() {
 /// permits.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_user_has_a_share_of_the_watches() {
-    let cluster = Cluster::start_with(|options, _| options.watches_max = 6).await;
+    let cluster = Cluster::start_with(|options, _| {
+        (options.watches_max, options.watches_per_user_max) = (6, 3);
+    })
+    .await;
     let (admin, alice, bob) = (cluster.admin(), cluster.alice(), cluster.bob());
     let binding = json!({"metadata": {"name": "watchers"},
         "subjects": [{"kind": "User", "name": "alice"}, {"kind": "User", "name": "bob"}],

@@ -199,3 +199,52 @@ async fn a_watch_resumes_after_a_restart() {
         before = at;
     }
 }
+
+/// An event is encoded once for all watches of one form. A watch that may not see it, or wants another form, does not
+/// get those bytes.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_shared_encoding_shows_nobody_more() {
+    let cluster = Cluster::start().await;
+    let (admin, alice) = (cluster.admin(), cluster.alice());
+    let rules = json!([{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["watch"],
+        "resourceNames": ["hers"]}]);
+    let group = "/apis/rbac.authorization.k8s.io/v1/namespaces/default";
+    let role = json!({"metadata": {"name": "hers"}, "rules": rules});
+    admin.post(&format!("{group}/roles"), &role).await.expect(201);
+    let binding = json!({"metadata": {"name": "hers"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "hers"},
+        "subjects": [{"kind": "User", "name": "alice"}]});
+    admin.post(&format!("{group}/rolebindings"), &binding).await.expect(201);
+    let watch = format!("{MAPS}?watch=1&resourceVersion=0");
+    let only = format!("{watch}&fieldSelector=metadata.name%3Dhers");
+    assert_eq!(alice.get(&watch).await.code, 403);
+    let mut whole = [admin.watch(&watch).await, admin.watch(&watch).await];
+    let mut hers = alice.watch(&only).await;
+    let partial = [("accept", "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io")];
+    let table = [("accept", "application/json;as=Table;v=v1;g=meta.k8s.io")];
+    let mut partial = admin.watch_with(&watch, &partial).await;
+    let mut table = admin.watch_with(&watch, &table).await;
+    let path = format!("{MAPS}/hers");
+    let other = json!({"metadata": {"name": "other"}, "data": {"k": "secret"}});
+    let own = json!({"metadata": {"name": "hers"}, "data": {"k": "1"}});
+    let changed = json!({"metadata": {"name": "hers"}, "data": {"k": "2"}});
+    let made = [
+        ("ADDED", admin.post(MAPS, &other).await.expect(201)),
+        ("ADDED", admin.post(MAPS, &own).await.expect(201)),
+        ("MODIFIED", admin.put(&path, &changed).await.expect(200)),
+    ];
+    for (event_type, object) in &made {
+        let want = json!({"type": event_type, "object": object});
+        for events in &mut whole {
+            assert_eq!(events.next().await.unwrap(), want);
+        }
+        let event = partial.next().await.unwrap();
+        assert_eq!(event["object"]["kind"], "PartialObjectMetadata");
+        assert_eq!(event["object"]["metadata"], object["metadata"]);
+        assert_eq!(event["object"]["data"], Value::Null);
+        assert_eq!(table.next().await.unwrap()["object"]["kind"], "Table");
+        if object["metadata"]["name"] == "hers" {
+            assert_eq!(hers.next().await.unwrap(), want);
+        }
+    }
+}

@@ -89,6 +89,8 @@ const ROWS: &[FlagRow] = &[
     ("max-mutating-requests-inflight", "1", &[]),
     ("max-watches", "100", &[]),
     ("max-connections", "100", &[]),
+    ("max-watches-per-user", "10", &[]),
+    ("max-response-bytes-inflight", "1000000", &[]),
     ("event-ttl", "1s", &[]),
     ("enable-garbage-collector", "false", &[]),
     ("delete-collection-workers", "4", &[]),

@@ -172,6 +172,36 @@ pub(super) const ROWS: &[Row] = &[
             many(&scene.mallory, 1_000, move |n| (Method::GET, path(n), Value::Null)).await
         })
     }),
+    Row {
+        change: |options, folder| {
+            usual(options, folder);
+            options.response_bytes_max = 4 << 20;
+        },
+        ..Row::new("bytes of responses that wait for their clients", |scene| {
+            Box::pin(async {
+                let own = format!("/api/v1/namespaces/{OWN}/secrets");
+                for n in 0..3 {
+                    let secret = json!({"metadata": {"name": format!("big-{n}")},
+                        "stringData": {"x": "x".repeat(200_000)}});
+                    scene.mallory.post(&own, &secret).await.expect(201);
+                }
+                let mut attack = Attack::default();
+                // Nobody reads these lists, because their streams have no window.
+                let mut session = scene.mallory.http2_session(0).await;
+                let mut n_refused = 0;
+                for _ in 0..20 {
+                    let (parts, body) = session.begin(&own).await;
+                    n_refused += usize::from(parts.status == 429);
+                    attack.requests.spawn(async move {
+                        std::future::pending::<()>().await;
+                        drop(body);
+                    });
+                }
+                assert!(n_refused >= 15, "{n_refused} refused");
+                attack
+            })
+        })
+    },
     Row::new("the queue of writes to the store", |scene| {
         Box::pin(async {
             let own = format!("/api/v1/namespaces/{OWN}/secrets");

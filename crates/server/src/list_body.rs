@@ -1,0 +1,206 @@
+//! The body of a list, which is encoded while the client reads it.
+//!
+//! The body holds the objects as the store has them, at one revision, and a chunk of their encoded form. Every object
+//! was checked before the response began, so the encoding does not fail.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use api_resources::Resource;
+use bytes::Bytes;
+use codec::{GzipStream, IncludeTypeMeta, ListMetadata, ListWriter, Transform};
+use futures_core::Stream;
+use https_server::{BODY_CHUNK_BYTES, Body, ResponseBodyError, first_chunk_bytes};
+use store::Item;
+
+use crate::respond::{ResponseFormat, decode_list_item, has_api_version, table_columns};
+use crate::rest::ListPage;
+
+/// How long a chunk of a list is encoded before other tasks of the thread have their turn.
+const CHUNK_TIME_MAX: Duration = Duration::from_millis(1);
+
+/// How many items are encoded between two looks at the clock.
+const ITEMS_PER_CLOCK_READ: usize = 16;
+
+/// Encodes the objects of a page one after the other.
+pub(crate) struct ListEncoder {
+    format: ResponseFormat,
+    resource: Arc<Resource>,
+    api_version: String,
+    writer: ListWriter,
+    items: std::vec::IntoIter<Item>,
+    progress: Progress,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Progress {
+    Start,
+    Items,
+    End,
+}
+
+impl ListEncoder {
+    /// An encoder of a page that has written nothing yet.
+    pub(crate) fn new(format: ResponseFormat, resource: Arc<Resource>, page: ListPage) -> Self {
+        let metadata = ListMetadata {
+            resource_version: Some(page.revision.number()),
+            continue_token: page.continue_token,
+            remaining_item_count: page.n_remaining,
+        };
+        let api_version = resource.group_version().to_string();
+        let encoding = &format.encoding;
+        let writer = match encoding.transform {
+            Some(Transform::Table(version)) => {
+                ListWriter::table(version, &metadata, &table_columns(&resource), encoding)
+            }
+            Some(
+                Transform::PartialObjectMetadata(version)
+                | Transform::PartialObjectMetadataList(version),
+            ) => {
+                let kind = "PartialObjectMetadataList";
+                ListWriter::list(version.api_version(), kind, &metadata, encoding)
+            }
+            None => ListWriter::list(&api_version, &resource.list_kind, &metadata, encoding),
+        };
+        let items = page.items.into_iter();
+        Self { format, resource, api_version, writer, items, progress: Progress::Start }
+    }
+
+    /// Writes objects until there are this many bytes, or for [`CHUNK_TIME_MAX`]. Returns whether it has written the end
+    /// of the list. It may exceed the number by one object.
+    pub(crate) fn write_up_to(&mut self, n_bytes: usize, out: &mut Vec<u8>) -> bool {
+        let begun = Instant::now();
+        if self.progress == Progress::Start {
+            self.writer.write_start(out);
+            self.progress = Progress::Items;
+        }
+        for n_written in 1_usize.. {
+            if self.progress == Progress::End {
+                return true;
+            }
+            match self.items.next() {
+                Some(item) => self.write_item(&item, out),
+                None => {
+                    self.writer.write_end(out);
+                    self.progress = Progress::End;
+                    return true;
+                }
+            }
+            let next_bytes = self.items.as_slice().first().map_or(0, |next| next.entry.value.len());
+            let is_late =
+                n_written.is_multiple_of(ITEMS_PER_CLOCK_READ) && begun.elapsed() >= CHUNK_TIME_MAX;
+            if out.len() + next_bytes > n_bytes || is_late {
+                break;
+            }
+        }
+        false
+    }
+
+    fn write_item(&mut self, item: &Item, out: &mut Vec<u8>) {
+        let Self { format, resource, api_version, writer, .. } = self;
+        let revision = item.entry.mod_rev.number();
+        writer.write_item(out, |out| match format.encoding.transform {
+            Some(Transform::Table(version)) => {
+                decode_list_item(resource, item).is_some_and(|tree| {
+                    codec::write_row(&format.table_row(resource, &tree, version), out);
+                    true
+                })
+            }
+            Some(
+                Transform::PartialObjectMetadata(version)
+                | Transform::PartialObjectMetadataList(version),
+            ) => codec::splice_partial_metadata(&item.entry.value, revision, version, out).is_ok(),
+            None if resource.is_custom() => {
+                if has_api_version(&item.entry.value, api_version) {
+                    let keep = IncludeTypeMeta::Keep;
+                    codec::splice_resource_version(&item.entry.value, revision, keep, out).is_ok()
+                } else {
+                    let tree = decode_list_item(resource, item);
+                    tree.is_some_and(|tree| serde_json::to_writer(out, &tree).is_ok())
+                }
+            }
+            None => {
+                let drop = IncludeTypeMeta::Drop;
+                codec::splice_resource_version(&item.entry.value, revision, drop, out).is_ok()
+            }
+        });
+    }
+}
+
+/// The rest of a list, as a stream of chunks.
+pub(crate) struct ListBody {
+    encoder: ListEncoder,
+    gzip: Option<GzipStream>,
+    /// Bytes that were not handed over yet.
+    ready: Bytes,
+    has_ended: bool,
+    /// Other tasks have their turn before the next chunk is encoded.
+    should_yield: bool,
+}
+
+impl ListBody {
+    /// The body of a list whose first bytes are encoded.
+    pub(crate) fn into_body(encoder: ListEncoder, first: Vec<u8>, is_compressed: bool) -> Body {
+        let mut list = Self {
+            encoder,
+            gzip: is_compressed.then(GzipStream::default),
+            ready: Bytes::new(),
+            has_ended: false,
+            should_yield: false,
+        };
+        list.ready = list.compress(first).unwrap_or_default().into();
+        Body::stream(list)
+    }
+
+    /// Compresses encoded bytes if the client wants that.
+    fn compress(&mut self, bytes: Vec<u8>) -> std::io::Result<Vec<u8>> {
+        let Some(gzip) = &mut self.gzip else { return Ok(bytes) };
+        let mut compressed = gzip.compress(&bytes)?;
+        if self.has_ended
+            && let Some(gzip) = self.gzip.take()
+        {
+            compressed.extend(gzip.finish()?);
+        }
+        Ok(compressed)
+    }
+
+    fn encode_next_chunk(&mut self) -> std::io::Result<()> {
+        let begun = Instant::now();
+        let mut chunk = Vec::with_capacity(BODY_CHUNK_BYTES);
+        self.has_ended = self.encoder.write_up_to(BODY_CHUNK_BYTES, &mut chunk);
+        self.ready = self.compress(chunk)?.into();
+        // A client with a large window would otherwise keep the thread for all of its list.
+        self.should_yield = begun.elapsed() >= CHUNK_TIME_MAX / 2;
+        Ok(())
+    }
+}
+
+impl Stream for ListBody {
+    type Item = Result<Bytes, ResponseBodyError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if self.ready.is_empty() && !self.has_ended {
+            if std::mem::take(&mut self.should_yield) {
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+            if let Err(error) = self.encode_next_chunk() {
+                return Poll::Ready(Some(Err(ResponseBodyError(error.to_string()))));
+            }
+        }
+        let n_ready = self.ready.len();
+        if n_ready == 0 && !self.has_ended {
+            // The compressor keeps what it has for now.
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        let n_chunk = match self.has_ended {
+            true => first_chunk_bytes(n_ready),
+            false => n_ready.min(BODY_CHUNK_BYTES),
+        };
+        let chunk = self.ready.split_to(n_chunk);
+        Poll::Ready((!chunk.is_empty()).then_some(Ok(chunk)))
+    }
+}
