@@ -183,7 +183,7 @@ impl ConnectionActivity {
 impl ActiveRequest {
     /// Records that an event of a watch was handed over. An event mostly goes to many watches.
     pub(crate) fn record_event(&self) {
-        self.0.expects_more_events.store(true, Ordering::Relaxed);
+        self.activity.expects_more_events.store(true, Ordering::Relaxed);
     }
 }
 

@@ -83,7 +83,7 @@ pub(crate) async fn run_connection<C: HttpConnection, S: AsyncWrite + Unpin>(
                 // An HTTP/2 peer learns with GOAWAY that the connection takes no requests, if it reads.
                 http_connection.as_mut().close();
                 let _ = http_connection.as_mut().poll(cx);
-                drop(writes.poll_flush(cx));
+                let _ = writes.poll_flush(cx);
                 return Poll::Ready(ConnectionEnd::Finished);
             }
             is_flush_deferred = !is_flush_deferred && activity.take_expects_more_events();

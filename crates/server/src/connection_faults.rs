@@ -25,6 +25,7 @@ pub(crate) fn connection_fault_reporter(server: Arc<ServerState>) -> ReportFault
             ConnectionFault::Handshake { .. }
             | ConnectionFault::Connection { .. }
             | ConnectionFault::TimedOut { .. }
+            | ConnectionFault::StreamTimedOut { .. }
             | ConnectionFault::Panic => None,
         };
         if let Some(limit) = limit {

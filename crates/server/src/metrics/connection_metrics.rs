@@ -60,6 +60,7 @@ impl ConnectionMetrics {
             | ConnectionFault::Handshake { .. }
             | ConnectionFault::Connection { .. }
             | ConnectionFault::TimedOut { .. }
+            | ConnectionFault::StreamTimedOut { .. }
             | ConnectionFault::Panic => {}
         }
     }

@@ -52,7 +52,7 @@ pub(crate) async fn events(watch: &mut dyn Watch, after: Revision, up_to: Revisi
 /// Reports whether the outcome of a failed write is unknown.
 pub(crate) fn is_unsure(error: &WriteError) -> bool {
     match error {
-        WriteError::Unavailable(_) | WriteError::Timeout => true,
+        WriteError::Unavailable(_) | WriteError::DiskFull { .. } | WriteError::Timeout => true,
         WriteError::Conflict { .. }
         | WriteError::ConditionFailed { .. }
         | WriteError::NoSpace { .. }
