@@ -361,7 +361,8 @@ impl AuthorizedRequest<'_> {
             return Err(Status::method_not_allowed().into());
         }
         let format = self.negotiate_plain_format()?;
-        let reply = review::answer_access_review(self, kind, body, record, warnings).await;
+        let reply =
+            review::answer_access_review(self.server, self, kind, body, record, warnings).await;
         let reply = reply.unwrap_or_else(Reply::Status);
         record.record_reply(&reply);
         Ok(format.encode_response(reply, warnings))
