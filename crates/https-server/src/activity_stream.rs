@@ -13,11 +13,14 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::connection::{ConnectionActivity, HttpProtocol};
 
-/// The most bytes that are collected; two TLS records of the largest size.
-const COLLECTED_BYTES_MAX: usize = 32 << 10;
+/// The most bytes that are collected.
+const COLLECTED_BYTES_MAX: usize = 64 << 10;
 
-/// Writes of this size are not collected, because copying them takes longer than a system call.
-const LARGE_WRITE_BYTES: usize = 4 << 10;
+/// Writes of this size are not collected. They fill a TLS record by themselves: most are full frames of a long response.
+const LARGE_WRITE_BYTES: usize = 16 << 10;
+
+/// The most bytes of the buffer that an idle connection keeps for its next response.
+const KEPT_BUFFER_BYTES_MAX: usize = 4 << 10;
 
 /// Passes bytes through and records them in `activity`.
 #[derive(Debug)]
@@ -138,8 +141,7 @@ impl<S: AsyncWrite + Unpin> WriteCollector<S> {
             }
         }
         self.n_written = 0;
-        match self.collected.capacity() > LARGE_WRITE_BYTES {
-            // An idle connection keeps no buffer.
+        match self.collected.capacity() > KEPT_BUFFER_BYTES_MAX {
             true => self.collected = Vec::new(),
             false => self.collected.clear(),
         }

@@ -1,15 +1,20 @@
 //! Create requests that store nothing: access reviews, token reviews and token requests.
 
+use std::sync::Arc;
+use std::time::Duration;
+
+use access_reviews::{AnswerError, PreparedReview};
 use api_object::{Status, Tree};
 use authn::{LookupError, ReferencedKind, TokenRequest, TokenRequestSettings};
-use authz::Recorder;
+use authz::{Recorder, User};
+use authz_chain::Chain;
 use bytes::Bytes;
 use codec::{BodyFormat, ExpectedKind};
 use http::header::CONTENT_TYPE;
 use jiff::Timestamp;
 use serde_json::Value;
-use std::sync::Arc;
 use store::{At, Key};
+use tokio::time::Instant;
 
 use crate::admission::{
     ConfigurationFreshnessRequirement, WriteAttempt, WriteRequest, admit_mutating,
@@ -25,8 +30,15 @@ use crate::rest::{RequestContext, RequestReport};
 use crate::route::Route;
 use crate::server_state::ServerState;
 
+/// How long a review that lists rules or subjects waits for others to end.
+const LISTING_WAIT_MAX: Duration = Duration::from_secs(10);
+
+/// The time between two attempts to begin such a review.
+const LISTING_RETRY: Duration = Duration::from_millis(5);
+
 /// Answers an access review.
 pub(crate) async fn answer_access_review(
+    server: &ServerState,
     request: &AuthorizedRequest<'_>,
     kind: access_reviews::ReviewKind,
     body: &Bytes,
@@ -73,12 +85,50 @@ pub(crate) async fn answer_access_review(
     };
     let review = access_reviews::prepare_review(kind, &Value::Object(decoded.tree), &request)
         .map_err(IntoStatus::into_status)?;
-    let answering = access_reviews::answer_review(&chain, review, Some(authorized.user()));
-    let answer = seat.wait_for_authorizers(answering).await?;
+    let answer = match review {
+        PreparedReview::Rules(_) | PreparedReview::Subjects(_) => {
+            answer_listing_review(server, authorized.user(), chain, review).await?
+        }
+        PreparedReview::Answered(_)
+        | PreparedReview::Access(_)
+        | PreparedReview::Explanation(_) => {
+            let answering = access_reviews::answer_review(&chain, review, Some(authorized.user()));
+            seat.wait_for_authorizers(answering).await?
+        }
+    };
     match answer.map_err(IntoStatus::into_status)? {
         Value::Object(tree) => Ok(Reply::Tree { code: 201, tree }),
         _ => Err(Status::internal("a review has no answer")),
     }
+}
+
+/// Answers a review that walks over all roles and bindings, on a thread that serves no other requests. A few such reviews
+/// run at a time, and the others wait.
+async fn answer_listing_review(
+    server: &ServerState,
+    user: &Arc<User>,
+    chain: Arc<Chain>,
+    review: PreparedReview,
+) -> Result<Result<Value, AnswerError>, Status> {
+    let (user, key) = (Arc::clone(user), authz::user_limit_key(&user.name));
+    let waits_until = Instant::now() + LISTING_WAIT_MAX;
+    let permit = loop {
+        match server.listing_reviews.acquire(key) {
+            Ok(permit) => break permit,
+            Err(_) if Instant::now() < waits_until => tokio::time::sleep(LISTING_RETRY).await,
+            Err(_) => {
+                let why = "too many reviews list rules or subjects, please try again later";
+                return Err(Status::too_many_requests(why, 1));
+            }
+        }
+    };
+    let runtime = tokio::runtime::Handle::current();
+    // The thread holds the permit until the review ends, even if the request has ended.
+    let answering = tokio::task::spawn_blocking(move || {
+        let _permit = permit;
+        runtime.block_on(access_reviews::answer_review(&chain, review, Some(&user)))
+    });
+    answering.await.map_err(|error| Status::internal(&error.to_string()))
 }
 
 /// Answers a TokenReview, which asks whom a token authenticates.

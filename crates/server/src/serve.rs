@@ -46,7 +46,7 @@ use crate::metrics::Metrics;
 use crate::request;
 use crate::request_limits::RequestLimits;
 use crate::response_bytes::ResponseBytesLimit;
-use crate::server_state::{ApiSettings, ESCALATION_CHECKS_MAX, ServerState};
+use crate::server_state::{ApiSettings, ESCALATION_CHECKS_MAX, LISTING_REVIEWS_MAX, ServerState};
 use crate::service_directory::ServiceDirectory;
 use crate::snapshot_cache::SnapshotCache;
 
@@ -275,6 +275,7 @@ impl Server {
             )),
             request_limits,
             escalation_checks: Arc::new(ConcurrencyLimit::new(ESCALATION_CHECKS_MAX)),
+            listing_reviews: Arc::new(ConcurrencyLimit::new(LISTING_REVIEWS_MAX)),
             watch_limit: Arc::new(ConcurrencyLimit::with_limit_per_user(
                 unlimited_if_zero(options.watches_max),
                 unlimited_if_zero(options.watches_per_user_max),

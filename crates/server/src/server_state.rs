@@ -31,6 +31,9 @@ use crate::snapshot_cache::SnapshotCache;
 /// The maximum number of concurrent checks for privilege escalation, apart from fast ones.
 pub(crate) const ESCALATION_CHECKS_MAX: usize = 4;
 
+/// The maximum number of concurrent reviews that list rules or subjects.
+pub(crate) const LISTING_REVIEWS_MAX: usize = 4;
+
 /// The options of requests and loops.
 #[derive(Debug, Clone)]
 pub struct ApiSettings {
@@ -114,6 +117,8 @@ pub(crate) struct ServerState {
     pub(crate) webhook_waits: Arc<ConcurrencyLimit>,
     /// Limits concurrent checks for privilege escalation that take long.
     pub(crate) escalation_checks: Arc<ConcurrencyLimit>,
+    /// Limits concurrent reviews that list rules or subjects.
+    pub(crate) listing_reviews: Arc<ConcurrencyLimit>,
     /// Limits the watches of users who are not in `system:masters`.
     pub(crate) watch_limit: Arc<ConcurrencyLimit>,
     /// Limits the bytes of responses that wait for users who are not in `system:masters`.

@@ -245,6 +245,16 @@ pub(super) const ROWS: &[Row] = &[
             .await
         })
     }),
+    Row::new("reviews that list rules or subjects", |scene| {
+        Box::pin(async {
+            let path = "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews";
+            many(&scene.mallory, 200, move |n| {
+                let namespace = if n % 2 == 0 { OWN } else { "shared" };
+                (Method::POST, path.to_owned(), json!({"spec": {"namespace": namespace}}))
+            })
+            .await
+        })
+    }),
     Row {
         change: |options, folder| {
             usual(options, folder);
