@@ -30,6 +30,7 @@ mod loops;
 mod metrics;
 mod object_ref;
 mod out_of_space;
+mod pod_actions;
 mod request;
 mod request_deadline;
 mod request_error;
@@ -46,7 +47,10 @@ mod undecodable_objects;
 mod watch_body;
 mod write_progress;
 
-pub use admission::{Admitted, ConfigSyncMode, ConfigSyncOptions, ConfiguredHooks};
+pub use admission::{
+    AdmissionPlugin, AdmissionPlugins, AdmissionPluginsError, Admitted, ConfigSyncMode,
+    ConfigSyncOptions, ConfiguredHooks,
+};
 pub use authorize::Authorized;
 pub use bootstrap::BootstrapError;
 pub use ca_files::CaFiles;

@@ -9,6 +9,7 @@ use https_client::AddressPolicy;
 use server::ServiceIpRange;
 
 use super::admission_flags::AdmissionFlags;
+use super::admission_plugin_flags::AdmissionPluginFlags;
 use super::parse_flag_values::{
     parse_bytes, parse_duration, parse_key_prefix, parse_store_bytes, parse_version,
 };
@@ -39,6 +40,8 @@ pub(crate) struct Args {
     pub(crate) authorization: AuthorizationFlags,
     #[command(flatten)]
     pub(crate) webhooks: WebhookConnectionFlags,
+    #[command(flatten)]
+    pub(crate) admission_plugins: AdmissionPluginFlags,
     #[command(flatten)]
     pub(crate) admission: AdmissionFlags,
     #[command(flatten)]

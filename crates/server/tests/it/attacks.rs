@@ -5,6 +5,7 @@ mod bodies;
 mod debug_and_metrics;
 mod identity_headers;
 mod large_objects;
+mod node_credentials;
 mod old_objects;
 mod outgoing_headers;
 mod scopes;

@@ -44,6 +44,7 @@ mod openapi;
 mod own_requests;
 mod owner_permissions;
 mod pattern;
+mod pod_actions;
 mod pods;
 mod polling;
 mod races;
