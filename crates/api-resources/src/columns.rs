@@ -102,7 +102,8 @@ fn built_in_table(rules: KindRules) -> &'static BuiltInTable {
         KindRules::Service => &network::SERVICE,
         KindRules::ServiceAccount => &core::SERVICE_ACCOUNT,
         KindRules::ValidatingAdmissionPolicy => &admission::VALIDATING_POLICY,
-        KindRules::Immutable(_)
+        KindRules::CsiNode
+        | KindRules::Immutable(_)
         | KindRules::None
         | KindRules::PersistentVolume
         | KindRules::Rbac(Kind::Role | Kind::ClusterRole) => &core::ANY,

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::published_document::PublishedDocument;
 use crate::registry::{Group, GroupVersionResources, Registry};
-use crate::resource::{Origin, Resource, Scope, Subresource};
+use crate::resource::{Origin, Resource, Scope, Subresource, SubresourceKind};
 use crate::verb::{Verb, Verbs};
 
 /// The discovery documents of one registry.
@@ -124,10 +124,9 @@ fn api_resource_entries(resource: &Resource) -> Vec<Value> {
     add_other_names(&mut entry, resource);
     let mut entries = vec![entry];
     for subresource in &resource.subresources {
-        let (kind, other) = match &subresource.kind {
-            Some(other) => (other.kind, Some(other)),
-            None => (resource.kind.as_str(), None),
-        };
+        let other = subresource.kind.as_ref();
+        let kind = other.map_or(resource.kind.as_str(), |other| other.kind);
+        let other = other.filter(|other| !is_version_of(other, resource));
         let mut entry = json!({
             "name": format!("{}/{}", resource.plural, subresource.name),
             "singularName": "",
@@ -183,6 +182,9 @@ fn aggregated_resource_json(resource: &Resource) -> Value {
     let part = |part: &Subresource| {
         let kind = match &part.kind {
             None => json!({ "group": "", "version": "", "kind": resource.kind }),
+            Some(it) if is_version_of(it, resource) => {
+                json!({ "group": "", "version": "", "kind": it.kind })
+            }
             Some(it) => json!({ "group": it.group, "version": it.version, "kind": it.kind }),
         };
         json!({ "subresource": part.name, "responseKind": kind, "verbs": part.verbs.names() })
@@ -192,6 +194,11 @@ fn aggregated_resource_json(resource: &Resource) -> Value {
         members.insert("subresources".to_owned(), parts.into());
     }
     entry
+}
+
+/// Whether the kind of a subresource has the group and version of the resource. Discovery then omits both.
+fn is_version_of(kind: &SubresourceKind, resource: &Resource) -> bool {
+    (kind.group, kind.version) == (resource.group.as_str(), resource.version.as_str())
 }
 
 /// Adds the short names and categories of a resource, if it has any.

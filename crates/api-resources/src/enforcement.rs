@@ -50,6 +50,7 @@ use Enforcement::{Enforced, NotEnforced, StoredForControllers};
 
 /// Every built-in kind. A test compares it with what is served, and with `docs/kinds.md`.
 const TABLE: &[EnforcementRow] = &[
+    ("", "Binding", Enforced, "binds a pod to a node and is not stored"),
     ("", "ConfigMap", StoredForControllers, "`immutable` is enforced"),
     ("", "Endpoints", StoredForControllers, NOTHING_MORE),
     ("", "Event", StoredForControllers, "removed after `--event-ttl`"),
@@ -64,7 +65,7 @@ const TABLE: &[EnforcementRow] = &[
         "",
         "Node",
         StoredForControllers,
-        "the Node authorizer knows nodes by the pods that are bound to them",
+        "the Node authorizer knows nodes by the pods that are bound to them; NodeRestriction limits what a node writes",
     ),
     ("", "PersistentVolume", StoredForControllers, "the Node authorizer reads it"),
     ("", "PersistentVolumeClaim", StoredForControllers, NOTHING_MORE),
@@ -131,7 +132,7 @@ const TABLE: &[EnforcementRow] = &[
         "policy",
         "PodDisruptionBudget",
         StoredForControllers,
-        "pods have no `eviction` subresource that would heed it",
+        "an eviction heeds its status, which a controller writes",
     ),
     (
         "rbac.authorization.k8s.io",

@@ -7,6 +7,7 @@
 mod certificate_signing_request;
 mod config_data_key;
 mod config_map;
+mod csi_node;
 mod endpoint_slice;
 mod event;
 mod flow_control;
@@ -24,7 +25,8 @@ mod service;
 mod service_account;
 
 pub use certificate_signing_request::{
-    SignerPermission, forbidden_subject_reason, required_signer_permission,
+    SignerPermission, forbidden_node_certificate_reason, forbidden_subject_reason,
+    required_signer_permission,
 };
 pub use reset_fields::reset_fields;
 
@@ -60,6 +62,7 @@ pub(crate) enum KindRules {
     ConfigMap,
     /// The rules of a kind that configures admission.
     Configuration(ConfigurationKind),
+    CsiNode,
     CustomResourceDefinition,
     Deployment,
     EndpointSlice,
@@ -96,6 +99,7 @@ pub fn prepare_create(resource: &Resource, tree: &mut Tree) -> Result<(), Prepar
     conform_to_schema(resource, tree)?;
     match kind_rules(resource) {
         KindRules::CertificateSigningRequest => certificate_signing_request::prepare_create(tree),
+        KindRules::CsiNode => csi_node::prepare(tree),
         KindRules::CustomResourceDefinition => custom::prepare_create(tree),
         KindRules::FlowControl(kind) => flow_control::prepare_create(kind, tree),
         KindRules::Namespace => namespace::prepare_create(tree),
@@ -122,6 +126,7 @@ pub fn prepare_update(
 ) -> Result<(), PrepareError> {
     conform_to_schema(resource, new)?;
     match (kind_rules(resource), subresource) {
+        (KindRules::CsiNode, None) => csi_node::prepare(new),
         (KindRules::CustomResourceDefinition, None) => custom::prepare_update(new),
         (KindRules::FlowControl(kind), None) => flow_control::prepare_update(kind, new),
         (KindRules::Namespace, subresource) => namespace::prepare_update(new, old, subresource),

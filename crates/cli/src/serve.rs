@@ -6,6 +6,7 @@
 
 mod admission_flags;
 mod audit_flags;
+mod admission_plugin_flags;
 mod audit_setup;
 mod authentication_setup;
 mod authorizer_setup;
@@ -28,8 +29,8 @@ use admission_hooks::ServiceCredentialsTable;
 use anyhow::Context;
 use https_server::{DrainPlan, Limits, PkiFiles};
 use server::{
-    AdmissionOptions, ApiSettings, CaFiles, Log, LogField, LogFormat, LogLevel, RequestLimits, Server,
-    ServerOptions,
+    AdmissionOptions, AdmissionPlugins, ApiSettings, CaFiles, Log, LogField, LogFormat, LogLevel,
+    RequestLimits, Server, ServerOptions,
 };
 use store::Store;
 
@@ -95,14 +96,14 @@ fn load_and_serve(
         let _guard = runtime.enter();
         load_configuration(args, log)
     };
-    let (authorizers, hook_credentials) = match loaded {
+    let loaded = match loaded {
         Ok(loaded) => loaded,
         Err(failure) => {
             log.flush(LOG_FLUSH_TIME_MAX);
             return failure.write_to(err, colour);
         }
     };
-    match runtime.block_on(start_and_serve(args, authorizers, hook_credentials, log, out)) {
+    match runtime.block_on(start_and_serve(args, loaded, log, out)) {
         Ok(()) => Ok(Exit::Clean),
         Err(error) => {
             log.flush(LOG_FLUSH_TIME_MAX);
@@ -120,13 +121,21 @@ fn log_panics(log: Log) {
     }));
 }
 
+/// What the flags and their files choose, apart from the parts that are opened later.
+struct LoadedConfiguration {
+    authorizers: AuthorizerSetup,
+    admission_plugins: AdmissionPlugins,
+    hook_credentials: ServiceCredentialsTable,
+}
+
 /// Checks the flags and reads the files whose errors are printed with their source lines.
-fn load_configuration(
-    args: &Args,
-    log: Log,
-) -> Result<(AuthorizerSetup, ServiceCredentialsTable), LoadFailure> {
+fn load_configuration(args: &Args, log: Log) -> Result<LoadedConfiguration, LoadFailure> {
     args.admission.check_conflicts()?;
-    Ok((AuthorizerSetup::load(args, log)?, args.admission.load_hook_credentials(log)?))
+    Ok(LoadedConfiguration {
+        admission_plugins: args.admission_plugins.to_plugins()?,
+        authorizers: AuthorizerSetup::load(args, log)?,
+        hook_credentials: args.admission.load_hook_credentials(log)?,
+    })
 }
 
 /// Starts the server and serves until a signal:
@@ -139,12 +148,12 @@ fn load_configuration(
 /// 6. Wait for a signal, then end watches and requests.
 async fn start_and_serve(
     args: &Args,
-    authorizers: AuthorizerSetup,
-    hook_credentials: ServiceCredentialsTable,
+    loaded: LoadedConfiguration,
     log: Log,
     out: &mut dyn Write,
 ) -> anyhow::Result<()> {
     let started_at = Instant::now();
+    let LoadedConfiguration { authorizers, admission_plugins, hook_credentials } = loaded;
     authorizers.log_warnings(log);
     args.admission.log_warnings(log);
 
@@ -169,6 +178,7 @@ async fn start_and_serve(
         StoreKind::Embedded => StoreSharing::Exclusive,
     };
     let admission = AdmissionOptions {
+        plugins: admission_plugins,
         connect_timeout: args.webhooks.webhook_connect_timeout,
         hook_addresses: args.webhooks.webhook_address_policy(args.listen.bind_address),
         ..args.admission.to_admission_options(sharing, hook_credentials)

@@ -24,8 +24,11 @@ mod freshness_barrier;
 mod freshness_error;
 mod hook_object_converter;
 mod namespace_lifecycle;
+mod node_restriction;
+mod node_taints;
 mod owner_references;
 mod pipeline;
+mod plugins;
 mod server_heartbeats;
 mod write_attempt;
 mod write_request;
@@ -33,9 +36,11 @@ mod write_request;
 pub use admitted::Admitted;
 pub use configured_hooks::ConfiguredHooks;
 pub use freshness_barrier::{ConfigSyncMode, ConfigSyncOptions};
+pub use plugins::{AdmissionPlugin, AdmissionPlugins, AdmissionPluginsError};
 
 pub(crate) use admitted::{
-    AdmittedDeletion, DeletionStep, admit_deletion, admit_object, admit_without_storing,
+    AdmittedAction, AdmittedDeletion, DeletionStep, admit_action, admit_deletion, admit_object,
+    admit_without_storing,
 };
 pub(crate) use built_in_checks::{CheckedObject, run_built_in_checks};
 pub(crate) use config_revision::{CONFIG_REVISION_PATH, config_revision_key};
@@ -48,6 +53,7 @@ pub(crate) use freshness::{
 pub(crate) use freshness_barrier::FreshnessBarrier;
 pub(crate) use freshness_error::FreshnessError;
 pub(crate) use namespace_lifecycle::{check_namespace_is_usable, definition_terminating_status};
+pub(crate) use node_restriction::{check_pod_is_on_own_node, check_sent_object};
 pub(crate) use pipeline::admit_mutating;
 pub(crate) use server_heartbeats::{ADMISSION_STATUS_PATH, parse_ack_timeout};
 pub(crate) use write_attempt::{AttemptConclusion, WriteAttempt};

@@ -34,6 +34,7 @@ mod loops;
 mod metrics;
 mod object_ref;
 mod out_of_space;
+mod pod_actions;
 mod request;
 mod request_deadline;
 mod request_error;
@@ -54,7 +55,10 @@ mod watch_body;
 mod write_progress;
 mod yield_timer;
 
-pub use admission::{Admitted, ConfigSyncMode, ConfigSyncOptions, ConfiguredHooks};
+pub use admission::{
+    AdmissionPlugin, AdmissionPlugins, AdmissionPluginsError, Admitted, ConfigSyncMode,
+    ConfigSyncOptions, ConfiguredHooks,
+};
 pub use audit_webhook::{AUDIT_WEBHOOK_BACKEND, AuditWebhook};
 pub use authorize::Authorized;
 pub use bootstrap::BootstrapError;

@@ -18,14 +18,14 @@ mod watch;
 
 pub(crate) use create::{WriteResult, create};
 pub(crate) use create_preconditions::CreatePreconditions;
-pub(crate) use delete::{DeleteResult, delete, deletion_status};
+pub(crate) use delete::{DeleteResult, delete, delete_admitted, deletion_status};
 pub(crate) use delete_collection::delete_collection;
-pub(crate) use get::{get, get_entry};
+pub(crate) use get::{get, get_entry, read_newest_unless_known};
 pub(crate) use list::{ListPage, list};
 pub(crate) use object_filter::ObjectFilter;
-pub(crate) use object_metadata::requester_metadata;
+pub(crate) use object_metadata::{normalize_metadata, requester_metadata, validate_metadata};
 pub(crate) use patch::PatchRequest;
-pub(crate) use persist::{WriteFailure, await_write_visible};
+pub(crate) use persist::{WriteFailure, await_write_visible, persist};
 pub(crate) use query::{FieldValidation, Query, WatchOptions, WatchStart, WriteOptions};
 pub(crate) use request_context::{RequestContext, VersionedObject, decode_stored_entry};
 pub(crate) use request_report::RequestReport;

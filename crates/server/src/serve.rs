@@ -25,7 +25,9 @@ use store::{ReadError, Store};
 use tokio::task::JoinSet;
 
 use crate::admission::ConfiguredHooks;
-use crate::admission::{ConfigSyncOptions, FreshnessBarrier, PolledConfiguration};
+use crate::admission::{
+    AdmissionPlugins, ConfigSyncOptions, FreshnessBarrier, PolledConfiguration,
+};
 use crate::audit_id::AuditIdGenerator;
 use crate::bootstrap::{BootstrapError, bootstrap, retry_bootstrap};
 use crate::ca_files::{CaFiles, reload_ca_files_periodically};
@@ -100,6 +102,8 @@ pub struct ServerOptions {
 /// The options of dynamic admission.
 #[derive(Debug, Clone)]
 pub struct AdmissionOptions {
+    /// The built-in plugins that are enabled.
+    pub plugins: AdmissionPlugins,
     /// How fresh the configuration must be.
     pub config_sync: ConfigSyncOptions,
     /// The options of initializers.
@@ -125,6 +129,7 @@ pub struct AdmissionOptions {
 impl Default for AdmissionOptions {
     fn default() -> Self {
         Self {
+            plugins: AdmissionPlugins::default(),
             config_sync: ConfigSyncOptions::default(),
             initializers: InitializerOptions::default(),
             get_mode: UninitializedGetMode::default(),
@@ -253,6 +258,7 @@ impl Server {
             auditor: options.auditor,
             authorization_metrics: options.authorization_metrics,
             admission_metrics,
+            admission_plugins: options.admission.plugins,
             barrier: FreshnessBarrier::new(options.admission.config_sync),
             started_at: Instant::now(),
             server_id: String::new(),

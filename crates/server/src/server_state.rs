@@ -14,7 +14,7 @@ use store::Store;
 
 use https_server::Shutdown;
 
-use crate::admission::{FreshnessBarrier, PolledConfigurationSlot};
+use crate::admission::{AdmissionPlugins, FreshnessBarrier, PolledConfigurationSlot};
 use crate::audit_id::AuditIdGenerator;
 use crate::clock::Clock;
 use crate::cluster_ips::{PendingIpAllocations, ServiceIpRange};
@@ -86,6 +86,8 @@ pub(crate) struct ServerState {
     pub(crate) auditor: Option<Auditor>,
     pub(crate) authorization_metrics: Arc<metrics::AuthorizationMetrics>,
     pub(crate) admission_metrics: Arc<metrics::AdmissionMetrics>,
+    /// The built-in admission plugins that are enabled.
+    pub(crate) admission_plugins: AdmissionPlugins,
     /// Determines whether the admission configuration is current.
     pub(crate) barrier: FreshnessBarrier,
     /// The time at which the server began to read the store.

@@ -5,6 +5,7 @@ use crate::signature::{PublicKey, SignatureFault, SignedData};
 
 /// The attribute `organizationName`, 2.5.4.10.
 const ORGANIZATION: &[u8] = &[0x55, 0x04, 0x0a];
+const COMMON_NAME: &[u8] = &[0x55, 0x04, 0x03];
 
 /// Why a certificate signing request is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -25,6 +26,8 @@ pub enum CertificateRequestError {
 pub struct CertificateRequest {
     /// The organizations of the subject, in order: the groups of a user.
     pub organizations: Vec<String>,
+    /// The common name of the subject: the name of a user. Of several, the last one counts, as in Go.
+    pub common_name: String,
 }
 
 impl CertificateRequest {
@@ -62,11 +65,11 @@ fn parse_request_info(bytes: &[u8]) -> Option<(CertificateRequest, PublicKey, Si
         algorithm: algorithm.contents.to_vec(),
         signature: signature.to_vec(),
     };
-    Some((CertificateRequest { organizations: read_organizations(subject)? }, key, signed))
+    Some((read_subject(subject)?, key, signed))
 }
 
-fn read_organizations(mut subject: DerReader<'_>) -> Option<Vec<String>> {
-    let mut found = Vec::new();
+fn read_subject(mut subject: DerReader<'_>) -> Option<CertificateRequest> {
+    let (mut organizations, mut common_name) = (Vec::new(), String::new());
     while !subject.is_empty() {
         let mut attributes = subject.read_nested(DerTag::SET)?;
         while !attributes.is_empty() {
@@ -75,11 +78,14 @@ fn read_organizations(mut subject: DerReader<'_>) -> Option<Vec<String>> {
             let value = attribute.read_any_value()?;
             attribute.expect_end()?;
             if kind.contents == ORGANIZATION {
-                found.push(decode_attribute_text(value.tag, value.contents)?);
+                organizations.push(decode_attribute_text(value.tag, value.contents)?);
+            }
+            if kind.contents == COMMON_NAME {
+                common_name = decode_attribute_text(value.tag, value.contents)?;
             }
         }
     }
-    Some(found)
+    Some(CertificateRequest { organizations, common_name })
 }
 
 /// Decodes an attribute value. Unknown string types make the request malformed, as in Go.

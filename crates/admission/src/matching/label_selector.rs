@@ -23,7 +23,8 @@ pub struct LabelSelectorError(String);
 
 impl LabelSelector {
     /// Reads the selector in a member of a hook; an absent selector selects everything.
-    pub(crate) fn read(hook: &Tree, member: &str) -> Self {
+    #[must_use]
+    pub fn read(hook: &Tree, member: &str) -> Self {
         let Some(tree) = read_object(hook, member) else { return Self::Requirements(Vec::new()) };
         match read_requirements(tree) {
             Ok(requirements) => Self::Requirements(requirements),
@@ -35,6 +36,12 @@ impl LabelSelector {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         matches!(self, Self::Requirements(requirements) if requirements.is_empty())
+    }
+
+    /// Whether an object is selected. An invalid selector selects nothing.
+    #[must_use]
+    pub fn selects(&self, object: &Tree) -> bool {
+        self.selects_any(&[Some(object)]).unwrap_or(false)
     }
 
     /// Whether at least one of the objects is selected. Objects that are absent or have no metadata never are.

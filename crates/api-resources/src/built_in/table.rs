@@ -28,6 +28,16 @@ const API_EXTENSIONS: &[&str] = &["api-extensions"];
 
 const STATUS: &[Subresource] = &[Subresource::STATUS];
 const APPROVAL: Subresource = Subresource { name: "approval", verbs: Verbs::PART, kind: None };
+const BINDING: Subresource = Subresource {
+    name: "binding",
+    verbs: Verbs::CREATE,
+    kind: Some(SubresourceKind { group: "", version: "v1", kind: "Binding" }),
+};
+const EVICTION: Subresource = Subresource {
+    name: "eviction",
+    verbs: Verbs::CREATE,
+    kind: Some(SubresourceKind { group: "policy", version: "v1", kind: "Eviction" }),
+};
 const FINALIZE: Subresource = Subresource { name: "finalize", verbs: Verbs::UPDATE, kind: None };
 const TOKEN: Subresource = Subresource {
     name: "token",
@@ -37,6 +47,7 @@ const TOKEN: Subresource = Subresource {
 
 /// The table. Groups stand in the order in which discovery shows them.
 pub(crate) static TABLE: &[BuiltInResource] = &[
+    review_resource("", "v1", "Binding", "bindings", Namespaced),
     core_resource("ConfigMap", "configmaps", Namespaced)
         .with_short_names(&["cm"])
         .rules(KindRules::ConfigMap)
@@ -79,7 +90,7 @@ pub(crate) static TABLE: &[BuiltInResource] = &[
     core_resource("Pod", "pods", Namespaced)
         .with_short_names(&["po"])
         .categories(ALL)
-        .with_subresources(STATUS)
+        .with_subresources(&[BINDING, EVICTION, Subresource::STATUS])
         .generation()
         .returned_on_delete()
         .rules(KindRules::Pod),
@@ -267,7 +278,8 @@ pub(crate) static TABLE: &[BuiltInResource] = &[
         .returned_on_delete(),
     stored_resource(STORAGE, "CSINode", "csinodes", Cluster)
         .resource_version_required()
-        .returned_on_delete(),
+        .returned_on_delete()
+        .rules(KindRules::CsiNode),
     stored_resource(STORAGE, "StorageClass", "storageclasses", Cluster)
         .with_short_names(&["sc"])
         .returned_on_delete(),

@@ -123,6 +123,25 @@ pub fn forbidden_subject_reason(resource: &Resource, tree: &Tree) -> Option<Stri
     }
 }
 
+/// The signers of the certificates of nodes.
+const NODE_SIGNERS: [&str; 2] =
+    ["kubernetes.io/kubelet-serving", "kubernetes.io/kube-apiserver-client-kubelet"];
+
+/// The reason why this node may not request this certificate: a node requests certificates of nodes for itself
+/// only. `None` for other signers and for allowed requests.
+#[must_use]
+pub fn forbidden_node_certificate_reason(tree: &Tree, node_name: &str) -> Option<String> {
+    let spec = value_at(tree, &["spec"]);
+    if !NODE_SIGNERS.contains(&string_member(spec, "signerName")) {
+        return None;
+    }
+    match read_certificate_request(string_member(spec, "request")) {
+        Ok(request) if request.common_name == format!("system:node:{node_name}") => None,
+        Ok(_) => Some(format!("can only create a node CSR with CN=system:node:{node_name}")),
+        Err(error) => Some(format!("unable to parse csr: {error}")),
+    }
+}
+
 /// Empties the status, because a new request can not be approved yet.
 pub(super) fn prepare_create(tree: &mut Tree) {
     tree.insert("status".to_owned(), json!({}));

@@ -12,8 +12,10 @@ use crate::json_members::{list_member, object_items_mut, set_default, string_mem
 
 pub(super) fn prepare_create(tree: &mut Tree) {
     tree.insert("status".to_owned(), json!({ "phase": "Pending" }));
+    // A mirror pod refers to no other objects, so it has no service account either.
+    let is_mirror_pod = !value_at(tree, &["metadata", "annotations", MIRROR_ANNOTATION]).is_null();
     let spec = object_member_mut(tree, "spec");
-    if string_member(spec, "serviceAccount").is_empty() {
+    if string_member(spec, "serviceAccount").is_empty() && !is_mirror_pod {
         set_default(spec, "serviceAccountName", "default");
     }
     prepare_update(tree);

@@ -79,13 +79,15 @@ fn the_kinds_that_a_deletion_returns() {
 
 /// A resource that is not stored, such as a review, supports only `create`.
 #[test]
-fn reviews_are_not_stored() {
+fn reviews_and_bindings_are_not_stored() {
     let registry = Registry::built_in();
     for resource in registry.resources() {
-        let is_review =
-            resource.plural.ends_with("reviews") || resource.plural.ends_with("explanations");
-        assert_eq!(resource.is_stored(), !is_review, "{}", resource.plural);
-        assert_eq!(resource.supports_verb(Verb::Get), !is_review, "{}", resource.plural);
+        let plural = &resource.plural;
+        let is_stored = !(plural.ends_with("reviews")
+            || plural.ends_with("explanations")
+            || plural == "bindings");
+        assert_eq!(resource.is_stored(), is_stored, "{plural}");
+        assert_eq!(resource.supports_verb(Verb::Get), is_stored, "{plural}");
         assert!(resource.supports_verb(Verb::Create));
     }
     let versions: Vec<&str> = registry

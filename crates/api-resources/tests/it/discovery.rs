@@ -75,6 +75,20 @@ fn one_group_and_the_core_list() {
         })
     );
     assert_eq!(entry(&core, "namespaces/finalize")["verbs"], json!(["update"]));
+    let eviction = entry(&core, "pods/eviction");
+    assert_eq!((&eviction["group"], &eviction["version"]), (&json!("policy"), &json!("v1")));
+    // A kind of the same version stands without it.
+    assert_eq!(
+        entry(&core, "pods/binding"),
+        json!({
+            "name": "pods/binding",
+            "singularName": "",
+            "namespaced": true,
+            "kind": "Binding",
+            "verbs": ["create"],
+        })
+    );
+    assert_eq!(entry(&core, "bindings")["verbs"], json!(["create"]));
     let roles = read(registry.discovery().version(RBAC, "v1").expect("a version"));
     assert_eq!(roles["apiVersion"], "v1");
     assert!(registry.discovery().version(RBAC, "v9").is_none());
@@ -101,6 +115,15 @@ fn everything_at_once() {
             ],
             "shortNames": ["cm"],
         })
+    );
+    let pods = resources.iter().find(|it| it["resource"] == "pods").expect("pods");
+    assert_eq!(
+        pods["subresources"][0]["responseKind"],
+        json!({ "group": "", "version": "", "kind": "Binding" })
+    );
+    assert_eq!(
+        pods["subresources"][1]["responseKind"],
+        json!({ "group": "policy", "version": "v1", "kind": "Eviction" })
     );
     let groups = read(&registry.discovery().aggregated_groups);
     assert_eq!(groups["apiVersion"], "apidiscovery.k8s.io/v2");

@@ -174,8 +174,9 @@ fn a_pod_that_waits_for_its_gates_may_be_placed_more_closely() {
 fn a_pod_neither_becomes_nor_stops_being_a_mirror_pod() {
     let pods = resource("", "pods");
     let pod = |annotations: Value| {
+        // A mirror pod gets no service account by default.
         json!({ "metadata": { "name": "p", "annotations": annotations },
-                "spec": { "containers": [{ "name": "c", "image": "i" }] } })
+                "spec": { "serviceAccountName": "a", "containers": [{ "name": "c", "image": "i" }] } })
     };
     let mirror = json!({ "kubernetes.io/config.mirror": "x" });
     let path = "metadata.annotations[kubernetes.io/config.mirror]";

@@ -10,6 +10,7 @@ use server::ServiceIpRange;
 
 use super::admission_flags::AdmissionFlags;
 use super::audit_flags::AuditFlags;
+use super::admission_plugin_flags::AdmissionPluginFlags;
 use super::parse_flag_values::{
     parse_bytes, parse_duration, parse_key_prefix, parse_store_bytes, parse_version,
 };
@@ -40,6 +41,8 @@ pub(crate) struct Args {
     pub(crate) authorization: AuthorizationFlags,
     #[command(flatten)]
     pub(crate) webhooks: WebhookConnectionFlags,
+    #[command(flatten)]
+    pub(crate) admission_plugins: AdmissionPluginFlags,
     #[command(flatten)]
     pub(crate) admission: AdmissionFlags,
     #[command(flatten)]

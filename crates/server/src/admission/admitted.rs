@@ -1,8 +1,8 @@
 //! The proof of admission, and the object that it belongs to.
 //!
 //! INVARIANT: the functions of this file make every [`Admitted`], after the validating hooks allowed the
-//! very object inside it. Nothing replaces that object later; the one change that is possible afterwards is
-//! the deletion mark of an object whose deletion was admitted.
+//! very object inside it, or the action that changes it. Nothing replaces that object later; the one change
+//! that is possible afterwards is the deletion mark of an object whose deletion was admitted.
 
 use admission::InitializersOrigin;
 use api_object::{Status, Tree};
@@ -26,6 +26,10 @@ pub struct Admitted {
 
 /// An object whose deletion was admitted.
 pub(crate) struct AdmittedDeletion(Admitted);
+
+/// The proof that admission allowed an action on a stored pod, a Binding or an Eviction. Like in Kubernetes, the
+/// hooks review the action and not the change of the pod that follows from it.
+pub(crate) struct AdmittedAction(());
 
 /// The next step of an admitted deletion.
 pub(crate) enum DeletionStep {
@@ -78,6 +82,20 @@ pub(crate) async fn admit_deletion(
         false => require_unchanged_if_assumed(attempt),
     };
     Ok(AdmittedDeletion(Admitted::new(tree, attempt, config_revision)))
+}
+
+/// Calls the validating hooks about an action on the stored object that the path names.
+///
+/// # Errors
+/// The refusal of a hook.
+pub(crate) async fn admit_action(
+    ctx: &RequestContext<'_>,
+    attempt: &mut WriteAttempt,
+    write: &WriteRequest,
+    action: &Tree,
+) -> Result<AdmittedAction, Status> {
+    run_validating_phase(ctx, attempt, write, action, None).await?;
+    Ok(AdmittedAction(()))
 }
 
 /// Calls the validating hooks about an object that is not stored, such as a TokenRequest. There is no
@@ -138,6 +156,18 @@ impl Admitted {
         prefix: &str,
     ) -> Result<Option<SharedRevision>, ConfigRevisionError> {
         self.config_revision.into_shared_revision(prefix)
+    }
+}
+
+impl AdmittedAction {
+    /// The pod as the action changes it.
+    pub(crate) fn admit_change(&self, attempt: &WriteAttempt, pod: Tree) -> Admitted {
+        Admitted::new(pod, attempt, require_unchanged_if_assumed(attempt))
+    }
+
+    /// The pod that the action deletes.
+    pub(crate) fn admit_deletion(&self, attempt: &WriteAttempt, pod: Tree) -> AdmittedDeletion {
+        AdmittedDeletion(self.admit_change(attempt, pod))
     }
 }
 

@@ -2,13 +2,16 @@
 
 use std::sync::Arc;
 
+use admission::Operation;
 use api_object::{Status, Tree};
 use authz::{Resource as Target, Verb};
 use store::Expect;
 
 use super::configuration_checks::check_configuration;
 use super::escalation::{EscalationProof, check_escalation};
+use super::node_restriction::{NodeRestrictionProof, check_node_restriction};
 use super::owner_references::check_owner_references;
+use super::plugins::AdmissionPlugin;
 use crate::authorize::authorize_target;
 use crate::cluster_ips::ClusterIpChange;
 use crate::rest::RequestContext;
@@ -17,14 +20,15 @@ const SIGNERS: (&str, &str) = ("certificates.k8s.io", "signers");
 
 /// An object that passed all built-in checks.
 ///
-/// INVARIANT: [`run_built_in_checks`] makes every value of this type, and it needs the proof of the
-/// escalation check for that. Admission stores nothing but checked objects.
+/// INVARIANT: [`run_built_in_checks`] makes every value of this type, and it needs the proofs of the
+/// escalation check and of NodeRestriction for that. Admission stores nothing but checked objects.
 #[derive(Clone)]
 pub(crate) struct CheckedObject {
     tree: Tree,
     /// The config revision at which an admission configuration was checked against the others.
     checked_config_revision: Option<Expect>,
     _escalation_proof: EscalationProof,
+    _node_restriction_proof: NodeRestrictionProof,
 }
 
 impl CheckedObject {
@@ -53,13 +57,14 @@ impl CheckedObject {
 
 /// Checks the next state of an object, which is valid by itself:
 ///
-/// 1. The user may delete the object if the user changes its owner references, and may change the
+/// 1. A node writes only what NodeRestriction allows. The mutating hooks may have changed the object.
+/// 2. The user may delete the object if the user changes its owner references, and may change the
 ///    finalizers of owners whose deletion the references block.
-/// 2. The user holds every permission that a role or a binding grants.
-/// 3. The user may approve or sign a certificate request for its signer, and no certificate request asks for
+/// 3. The user holds every permission that a role or a binding grants.
+/// 4. The user may approve or sign a certificate request for its signer, and no certificate request asks for
 ///    the group of superusers.
-/// 4. An object that asks for something that the server does not enforce is refused, or the user is warned.
-/// 5. An admission configuration does not contradict the other ones.
+/// 5. An object that asks for something that the server does not enforce is refused, or the user is warned.
+/// 6. An admission configuration does not contradict the other ones.
 ///
 /// # Errors
 /// 403 or 422 if a check fails; 429, 500, 503 or 504 if the server failed to check.
@@ -69,12 +74,22 @@ pub(crate) async fn run_built_in_checks(
     old: Option<&Tree>,
     warnings: &mut Vec<String>,
 ) -> Result<CheckedObject, Status> {
-    check_owner_references(ctx, &tree, old).await?;
+    let operation = if old.is_none() { Operation::Create } else { Operation::Update };
+    let restricted = check_node_restriction(ctx, operation, Some(&tree), old).await?;
+    let plugins = ctx.server.admission_plugins;
+    if plugins.is_enabled(AdmissionPlugin::OwnerReferencesPermissionEnforcement) {
+        check_owner_references(ctx, &tree, old).await?;
+    }
     let grants = check_escalation(ctx, &tree, old).await?;
     check_certificate_request(ctx, &tree, old).await?;
     warnings.extend(check_unenforced_features(ctx, &tree, old)?);
     let checked_config_revision = check_configuration(ctx, &tree, old, warnings).await?;
-    Ok(CheckedObject { tree, checked_config_revision, _escalation_proof: grants })
+    Ok(CheckedObject {
+        tree,
+        checked_config_revision,
+        _escalation_proof: grants,
+        _node_restriction_proof: restricted,
+    })
 }
 
 /// Refuses an object that asks for something that the server does not enforce, or returns a warning.
@@ -104,7 +119,9 @@ async fn check_certificate_request(
 ) -> Result<(), Status> {
     let forbidden =
         |why: &str| Status::forbidden(&ctx.resource.group_resource(), api_object::name(new), why);
+    let plugins = ctx.server.admission_plugins;
     if old.is_none()
+        && plugins.is_enabled(AdmissionPlugin::CertificateSubjectRestriction)
         && let Some(why) = api_resources::forbidden_subject_reason(ctx.resource, new)
     {
         return Err(forbidden(&why));
@@ -112,6 +129,14 @@ async fn check_certificate_request(
     let demand = api_resources::required_signer_permission(ctx.resource, new, old, ctx.subresource);
     let Some(demand) = demand else { return Ok(()) };
     let (verb, signer) = (demand.verb, demand.signer_name);
+    let plugin = match verb {
+        "approve" => AdmissionPlugin::CertificateApproval,
+        "attest" => AdmissionPlugin::ClusterTrustBundleAttest,
+        _ => AdmissionPlugin::CertificateSigning,
+    };
+    if !plugins.is_enabled(plugin) {
+        return Ok(());
+    }
     let domain = signer.split_once('/').map_or(signer, |(domain, _)| domain);
     for name in [signer, &format!("{domain}/*")] {
         let (api_group, resource) = SIGNERS;

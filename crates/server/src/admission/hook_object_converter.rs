@@ -79,7 +79,8 @@ impl HookObjectConverter<'_> {
     ) -> Result<(), ObjectKindError> {
         let malformed = |error: PrepareError| ObjectKindError(error.to_string());
         match (self.operation, self.old) {
-            (Operation::Create, _) if self.subresource.is_empty() => {
+            // A Binding is not stored; the uid in it is the one that the pod must have.
+            (Operation::Create, _) if self.subresource.is_empty() && resource.is_stored() => {
                 api_resources::before_create(resource, tree, &requester_metadata(self.user))
                     .map_err(malformed)
             }

@@ -16,6 +16,9 @@ use super::hook_object_converter::HookObjectConverter;
 use super::namespace_lifecycle::{
     check_definition_not_terminating, check_namespace_lifecycle, find_namespace,
 };
+use super::node_restriction::check_node_restriction;
+use super::node_taints::add_not_ready_taint;
+use super::plugins::AdmissionPlugin;
 use crate::authorize::{ChainAuthorizer, current_chain};
 use crate::cluster_snapshot::Namespace;
 use crate::error_status::IntoStatus;
@@ -28,9 +31,11 @@ use crate::rest::{RequestContext, VersionedObject};
 /// Runs the mutating phase and returns the resulting object. The tree of a deletion is the stored object.
 ///
 /// 1. Check that the namespace exists and is not terminating.
-/// 2. Decide about the initializers of the object.
-/// 3. Call the mutating hooks, and call them again if one changed an object that others had reviewed.
-/// 4. Normalize the initializers that hooks wrote.
+/// 2. Check that a node may write this.
+/// 3. Decide about the initializers of the object.
+/// 4. Call the mutating hooks, and call them again if one changed an object that others had reviewed. Check
+///    again that a node may write the result.
+/// 5. Normalize the initializers that hooks wrote.
 ///
 /// # Errors
 /// The refusal of a built-in check or of a hook.
@@ -56,6 +61,8 @@ async fn run_mutating_phase(
     old: Option<&Tree>,
 ) -> Result<Tree, Status> {
     check_namespace_lifecycle(ctx, &mut attempt.namespace_uid, write.operation, &tree).await?;
+    check_write_of_node(ctx, write, &tree, old).await?;
+    add_taint_of_new_node(ctx, write, &mut tree);
     match write.operation {
         Operation::Create => {
             let decision = attempt.configuration_matches.take_create_decision();
@@ -64,14 +71,46 @@ async fn run_mutating_phase(
         Operation::Update => check_initializer_update(ctx, write, &mut tree, old).await?,
         Operation::Delete | Operation::Connect => {}
     }
-    if !attempt.configuration_matches.hooks.has_mutating_hooks() {
+    let plugins = ctx.server.admission_plugins;
+    if !attempt.configuration_matches.hooks.has_mutating_hooks()
+        || !plugins.is_enabled(AdmissionPlugin::MutatingAdmissionWebhook)
+    {
         return Ok(tree);
     }
     let mut tree = call_mutating_hooks(ctx, attempt, write, tree, old).await?;
+    // A hook must not change what a node writes into what it may not write. Objects that are stored are checked
+    // once more when they are complete; a token request or an eviction is not.
+    check_write_of_node(ctx, write, &tree, old).await?;
     if write.operation != Operation::Delete {
         normalize_initializers_after_hooks(ctx, write, &mut tree, old)?;
     }
     Ok(tree)
+}
+
+/// Checks a write of a node. The tree of a deletion is the stored object.
+async fn check_write_of_node(
+    ctx: &RequestContext<'_>,
+    write: &WriteRequest,
+    tree: &Tree,
+    old: Option<&Tree>,
+) -> Result<(), Status> {
+    let (object, old) = match write.operation {
+        Operation::Delete => (None, Some(tree)),
+        Operation::Create | Operation::Update | Operation::Connect => (Some(tree), old),
+    };
+    check_node_restriction(ctx, write.operation, object, old).await.map(drop)
+}
+
+fn add_taint_of_new_node(ctx: &RequestContext<'_>, write: &WriteRequest, tree: &mut Tree) {
+    let is_new_node = write.operation == Operation::Create
+        && write.subresource.is_empty()
+        && ctx.resource.group.is_empty()
+        && ctx.resource.plural == "nodes";
+    if is_new_node
+        && ctx.server.admission_plugins.is_enabled(AdmissionPlugin::TaintNodesByCondition)
+    {
+        add_not_ready_taint(tree);
+    }
 }
 
 async fn call_mutating_hooks(
@@ -167,7 +206,10 @@ async fn call_validating_hooks(
 ) -> Result<(), Status> {
     let WriteAttempt { freshness, configuration_matches, hook_session, .. } = attempt;
     let Some(snapshot) = freshness.as_ref().and_then(Freshness::snapshot) else { return Ok(()) };
-    if !configuration_matches.hooks.has_validating_hooks() {
+    let plugins = ctx.server.admission_plugins;
+    if !configuration_matches.hooks.has_validating_hooks()
+        || !plugins.is_enabled(AdmissionPlugin::ValidatingAdmissionWebhook)
+    {
         return Ok(());
     }
     let name = api_object::name(tree);

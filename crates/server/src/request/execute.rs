@@ -13,6 +13,7 @@ use crate::error_status::IntoStatus;
 use crate::initializers::{
     GetResult, get_with_read_repair, visibility_filter, wait_for_initializers,
 };
+use crate::pod_actions;
 use crate::request_record::RequestRecord;
 use crate::respond::Reply;
 use crate::rest::{
@@ -83,7 +84,12 @@ impl AuthorizedRequest<'_> {
             }
             Verb::Create => match route.subresource {
                 Some("token") => review::issue_token(ctx, self, &body, record, report).await,
+                Some("binding") => pod_actions::bind_pod(ctx, self, &body, record, report).await,
+                Some("eviction") => pod_actions::evict_pod(ctx, self, &body, record, report).await,
                 Some(_) => Err(Status::method_not_allowed()),
+                None if !resource.is_stored() && resource.kind == "Binding" => {
+                    pod_actions::bind_pod(ctx, self, &body, record, report).await
+                }
                 None if !resource.is_stored() => {
                     review::review_token(self.server, route, self, &body, record).await
                 }

@@ -1,6 +1,6 @@
 //! The body of a request, and the format of its response.
 
-use api_object::{DeleteOptions, Status};
+use api_object::{DeleteOptions, GroupVersion, Status};
 use api_resources::Verb;
 use bytes::Bytes;
 use codec::{EndpointKind, ExpectedKind, FormatRequest};
@@ -144,13 +144,35 @@ impl AuthorizedRequest<'_> {
             kind: &resource.kind,
             is_custom: resource.is_custom(),
         };
-        let format = codec::body_format(self.header(&CONTENT_TYPE), &expected)
+        self.decode_kind(&expected, None, body, options_kind, record, report)
+    }
+
+    /// Decodes an object of a kind, or of an older version of it that has the same fields, and the options of the
+    /// write.
+    pub(crate) fn decode_kind(
+        &self,
+        expected: &ExpectedKind<'_>,
+        older_version: Option<&str>,
+        body: &Bytes,
+        options_kind: &str,
+        record: &mut RequestRecord,
+        report: &mut RequestReport,
+    ) -> Result<(api_object::Tree, WriteOptions), Status> {
+        let format = codec::body_format(self.header(&CONTENT_TYPE), expected)
             .map_err(IntoStatus::into_status)?;
         let options = self.query.write_options(options_kind)?;
-        let decoded =
-            codec::decode_object(body, format, &expected).map_err(IntoStatus::into_status)?;
+        let mut decoded = codec::decode_object(body, format, expected);
+        if let (Err(_), Some(version)) = (&decoded, older_version)
+            && let Ok(mut older) =
+                codec::decode_object(body, format, &ExpectedKind { version, ..*expected })
+        {
+            let current = GroupVersion::new(expected.group, expected.version).to_string();
+            older.tree.insert("apiVersion".to_owned(), current.into());
+            decoded = Ok(older);
+        }
+        let decoded = decoded.map_err(IntoStatus::into_status)?;
         let (findings, warnings) = (&decoded.findings, &mut report.warnings);
-        options.field_validation.check_findings(&expected, findings, warnings)?;
+        options.field_validation.check_findings(expected, findings, warnings)?;
         record.record_request_object(&decoded.tree);
         Ok((decoded.tree, options))
     }

@@ -92,6 +92,19 @@ async fn attempt_delete(
     establish_freshness(ctx, attempt, &write, &old).await?;
     let old = admit_mutating(ctx, attempt, &write, old, None).await?;
     let admitted = admit_deletion(ctx, attempt, &write, old).await?;
+    delete_admitted(ctx, attempt, options, admitted, entry, is_placeholder).await
+}
+
+/// Removes an object whose deletion was admitted, or marks it for deletion. `entry` is its stored form; another
+/// writer who changes the object in the meantime causes a conflict.
+pub(crate) async fn delete_admitted(
+    ctx: &RequestContext<'_>,
+    attempt: &mut WriteAttempt,
+    options: &DeleteOptions,
+    admitted: AdmittedDeletion,
+    entry: &Entry,
+    is_placeholder: bool,
+) -> Result<DeleteResult, WriteFailure> {
     let key = ctx.key(ctx.name)?;
     let finalizers = match ctx.server.api_settings.has_garbage_collector {
         true => options.finalizers(admitted.tree()),

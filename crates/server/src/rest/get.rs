@@ -58,7 +58,7 @@ pub(super) async fn wait_for_store_revision(
 }
 
 /// Reads the newest version of an object, unless a failed transaction has returned it.
-pub(super) async fn read_newest_unless_known(
+pub(crate) async fn read_newest_unless_known(
     ctx: &RequestContext<'_>,
     key: &Key,
     known: Option<Option<Entry>>,

@@ -12,7 +12,7 @@ use crate::rest::RequestContext;
 ///
 /// # Errors
 /// 400 if a member has a wrong type.
-pub(super) fn normalize_metadata(ctx: &RequestContext<'_>, tree: &mut Tree) -> Result<(), Status> {
+pub(crate) fn normalize_metadata(ctx: &RequestContext<'_>, tree: &mut Tree) -> Result<(), Status> {
     let shaped = api_object::normalize_metadata(tree).and_then(|()| normalize_initializers(tree));
     shaped.map_err(|error| {
         let (kind, version) = (&ctx.resource.kind, &ctx.resource.version);
@@ -47,7 +47,7 @@ pub(super) fn dedup_owner_references(tree: &mut Tree, warnings: &mut Vec<String>
 }
 
 /// The errors in the metadata of an object, by the name rule of its resource.
-pub(super) fn validate_metadata(ctx: &RequestContext<'_>, tree: &Tree) -> FieldErrors {
+pub(crate) fn validate_metadata(ctx: &RequestContext<'_>, tree: &Tree) -> FieldErrors {
     let rule = ctx.resource.name_rule;
     let name_faults = |name: &str, is_prefix: bool| match is_prefix {
         true => rule.prefix_faults(name),

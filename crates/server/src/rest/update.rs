@@ -9,7 +9,8 @@ use store::{Entry, Expect, Revision};
 
 use crate::admission::{
     AttemptConclusion, CheckedObject, ConfigurationFreshnessRequirement, WriteAttempt,
-    WriteRequest, admit_mutating, admit_object, establish_freshness, run_built_in_checks,
+    WriteRequest, admit_mutating, admit_object, check_sent_object, establish_freshness,
+    run_built_in_checks,
 };
 use crate::authorize::authorize_verb;
 use crate::cluster_ips::ClusterIpChange;
@@ -132,6 +133,7 @@ async fn attempt_update(
     if !is_patch {
         check_uid_precondition(ctx, &new, &old)?;
     }
+    check_sent_object(ctx, &new, &old).await?;
     api_resources::before_update(ctx.resource, &mut new, &old, subresource)
         .map_err(IntoStatus::into_status)?;
     let write =

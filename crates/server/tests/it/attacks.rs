@@ -8,6 +8,7 @@ mod identity_headers;
 mod large_objects;
 mod lists_and_watches;
 mod many_definitions;
+mod node_credentials;
 mod old_objects;
 mod outgoing_headers;
 mod overload;

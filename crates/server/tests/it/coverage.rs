@@ -15,7 +15,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use self::rig::{Mood, Rig};
-use self::samples::sample;
+use self::samples::{action, sample};
 use self::served::{Served, Target};
 
 /// The group and resource of each kind that no hook is called for: admission configurations and reviews.
@@ -90,8 +90,15 @@ async fn walk(rig: &Rig, served: &Served) -> usize {
     let mut n_attempts = 0;
     if main.offers("create") {
         let body = sample(main);
+        let is_binding = main.plural == "bindings";
+        if is_binding {
+            rig.add_pod(name).await;
+        }
         rig.attempt(&main.attempt("create", "CREATE", Method::POST, main.collection(), body)).await;
         n_attempts += 1;
+        if is_binding {
+            rig.admin.delete(&rig::pod_path(name)).await.expect(200);
+        }
     }
     if !main.offers("get") {
         assert_eq!(main.verbs, ["create"], "{main}");
@@ -114,10 +121,13 @@ async fn walk(rig: &Rig, served: &Served) -> usize {
             n_attempts += 1;
         }
         if !target.part.is_empty() && target.offers("create") {
-            let body = json!({"spec": {"audiences": ["a"]}});
+            let body = action(target);
             rig.attempt(&target.attempt("create", "CREATE", Method::POST, path.clone(), body))
                 .await;
             n_attempts += 1;
+            if target.part == "eviction" {
+                rig.admin.post(&main.collection(), &sample(main)).await.expect(201);
+            }
         }
         rig.settled(main).await;
         let known =

@@ -47,6 +47,7 @@ mod openapi;
 mod own_requests;
 mod owner_permissions;
 mod pattern;
+mod pod_actions;
 mod pods;
 mod polling;
 mod races;

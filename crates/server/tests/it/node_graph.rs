@@ -31,6 +31,19 @@ async fn cluster() -> Cluster {
                        "volumeattachments"],
          "verbs": ["*"]}]});
     admin.post(&format!("{rbac}/clusterroles"), &role).await.expect(201);
+    let driver = json!({"metadata": {"name": "d"}, "spec": {}});
+    admin.post("/apis/storage.k8s.io/v1/csidrivers", &driver).await.expect(201);
+    // NodeRestriction asks for this permission, because no volume of the pods is for the audience.
+    let audience = json!({"metadata": {"name": "audience"}, "rules": [
+        {"apiGroups": [""], "resources": ["a"],
+         "verbs": ["request-serviceaccounts-token-audience"]}]});
+    admin.post(&format!("{rbac}/clusterroles"), &audience).await.expect(201);
+    let binding = json!({"metadata": {"name": "audience"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole",
+                    "name": "audience"},
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "Group",
+                      "name": "system:nodes"}]});
+    admin.post(&format!("{rbac}/clusterrolebindings"), &binding).await.expect(201);
     let binding = json!({"metadata": {"name": "alice"},
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole",
                     "name": "bound-to-nodes"},
@@ -91,8 +104,10 @@ async fn node_reads(admin: &Client) -> u16 {
 }
 
 async fn node_gets_a_token(admin: &Client) -> u16 {
+    let uid = admin.get(&format!("{PODS}/p")).await.json()["metadata"]["uid"].clone();
+    let pod = json!({"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": uid});
     let review = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest",
-        "spec": {"audiences": ["a"]}});
+        "spec": {"audiences": ["a"], "boundObjectRef": pod}});
     as_node(admin, Method::POST, TOKEN, &review).await.code
 }
 

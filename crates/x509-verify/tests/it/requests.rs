@@ -29,10 +29,13 @@ fn bytes(text: &str) -> Vec<u8> {
 }
 
 #[test]
-fn organizations_are_read() {
-    for (text, organizations) in REQUESTS {
+fn organizations_and_common_names_are_read() {
+    for ((text, organizations), common_name) in
+        REQUESTS.into_iter().zip(["ann", "ann", "ann", "jane"])
+    {
         let request = CertificateRequest::parse(&bytes(text)).unwrap();
         assert_eq!(request.organizations, organizations);
+        assert_eq!(request.common_name, common_name);
     }
 }
 

@@ -7,10 +7,6 @@ use api_resources::{Registry, Resource};
 
 use crate::offline::ResourceArgument;
 
-/// Kubernetes subresources with their own kind that this server does not serve, with their resource.
-const ELSEWHERE: [(&str, &str, &str); 2] =
-    [("Binding", "binding", "pods"), ("Eviction", "eviction", "pods")];
-
 /// The kind of the connect options, by resource and subresource.
 const CONNECTIONS: [(&str, &str, &str); 6] = [
     ("pods", "attach", "PodAttachOptions"),
@@ -30,8 +26,8 @@ pub(super) enum FindResourceError {
     UnknownKind { kind: String, version: String, hint: &'static str },
 }
 
-/// Finds the resource of a kind: the one of `--resource`, the one with that kind, or the only one with
-/// such a subresource.
+/// Finds the resource of a kind: the one of `--resource`, the only one with such a subresource, or the one with
+/// that kind.
 ///
 /// # Errors
 /// No resource has the kind, or the flag names no resource.
@@ -48,9 +44,6 @@ pub(super) fn find_resource<'r>(
             FindResourceError::UnknownResource(format!("{resource}{dot}{api_group}"))
         });
     }
-    if let Some(own) = registry.resource_of_kind(kind.group, kind.version, kind.kind) {
-        return Ok(own);
-    }
     let takes = |resource: &&Arc<Resource>| {
         let own = resource.subresource(subresource).and_then(|own| own.kind);
         own.is_some_and(|own| (own.group, own.kind) == (kind.group, kind.kind))
@@ -59,10 +52,8 @@ pub(super) fn find_resource<'r>(
     if let (Some(only), None) = (takers.next(), takers.next()) {
         return Ok(only);
     }
-    let elsewhere =
-        ELSEWHERE.iter().find(|(own, part, _)| (*own, *part) == (kind.kind, subresource));
-    if let Some(resource) = elsewhere.and_then(|(_, _, it)| registry.resource("", "v1", it)) {
-        return Ok(resource);
+    if let Some(own) = registry.resource_of_kind(kind.group, kind.version, kind.kind) {
+        return Ok(own);
     }
     let version = match kind.group {
         "" => kind.version.to_owned(),

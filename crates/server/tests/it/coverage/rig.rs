@@ -18,6 +18,11 @@ use crate::hooks::{Hooks, abstain, allow, deny, rbac};
 /// Where objects of namespaces are written.
 pub(super) const NAMESPACE: &str = "coverage";
 
+/// The path of a pod of this name.
+pub(super) fn pod_path(name: &str) -> String {
+    format!("/api/v1/namespaces/{NAMESPACE}/pods/{name}")
+}
+
 /// The response of hooks to requests of alice. They allow the requests of other users.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mood {
@@ -96,6 +101,14 @@ impl Rig {
         rig.established("widgets.example.com").await;
         rig.aggregated().await;
         rig
+    }
+
+    /// Creates a pod, for a Binding of it.
+    pub(super) async fn add_pod(&self, name: &str) {
+        let pod = json!({"metadata": {"name": name},
+            "spec": {"containers": [{"name": "c", "image": "i"}]}});
+        let path = format!("/api/v1/namespaces/{NAMESPACE}/pods");
+        self.admin.post(&path, &pod).await.expect(201);
     }
 
     /// Waits until the server has stored the rules of aggregated roles.

@@ -21,10 +21,29 @@ pub(crate) fn sample(target: &Target) -> Value {
     object
 }
 
+/// What is sent to a part of an object that is an action, such as `eviction`.
+pub(super) fn action(target: &Target) -> Value {
+    let group = target.kind["group"].as_str().expect("a group");
+    let version = target.kind["version"].as_str().expect("a version");
+    let metadata = json!({"name": target.object_name()});
+    match target.part.as_str() {
+        "token" => json!({"spec": {"audiences": ["a"]}}),
+        "binding" => {
+            json!({"apiVersion": version, "kind": target.kind["kind"], "metadata": metadata,
+                "target": {"kind": "Node", "name": "n"}})
+        }
+        _ => {
+            let version = format!("{group}/{version}");
+            json!({"apiVersion": version, "kind": target.kind["kind"], "metadata": metadata})
+        }
+    }
+}
+
 /// The required fields of each kind.
 fn content(kind: &str) -> Value {
     let question = json!({"verb": "get", "resource": "pods", "namespace": NAMESPACE});
     match kind {
+        "Binding" => json!({"target": {"kind": "Node", "name": "n"}}),
         "Pod" => json!({"spec": {"containers": [{"name": "c", "image": "i"}]}}),
         "Service" => json!({"spec": {"ports": [{"port": 80}]}}),
         "EndpointSlice" => json!({"addressType": "IPv4", "endpoints": []}),

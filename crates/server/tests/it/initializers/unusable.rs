@@ -107,14 +107,20 @@ async fn a21_the_annotation_of_mirror_pods_skips_no_initializer() {
     }
     let made = alice.post(&path, &mirror("of-alice", Some("n1"))).await.expect(202);
     assert_eq!(pending(&made), Some(vec!["a.x.y"]));
-    for (name, user, code) in [("own", "system:node:n1", 201), ("foreign", "system:node:n2", 202)] {
+    let node = json!({"metadata": {"name": "n1"}});
+    let node = scene.admin.post("/api/v1/nodes", &node).await.expect(201);
+    let owner = json!({"apiVersion": "v1", "kind": "Node", "name": "n1", "controller": true,
+        "uid": node["metadata"]["uid"]});
+    for (name, user, code) in [("own", "system:node:n1", 201), ("foreign", "system:node:n2", 403)] {
         let headers = [
             ("impersonate-user", user),
             ("impersonate-group", "system:nodes"),
             ("content-type", "application/json"),
         ];
-        let body = mirror(name, Some("n1")).to_string();
-        scene.admin.send(Method::POST, &path, &headers, body).await.expect(code);
+        let mut body = mirror(name, Some("n1"));
+        body["metadata"]["ownerReferences"] = json!([owner]);
+        let made = scene.admin.send(Method::POST, &path, &headers, body.to_string()).await;
+        assert_eq!(pending(&made.expect(code)), None);
     }
     let made = scene.admin.post(&path, &mirror("of-admin", Some("n1"))).await.expect(201);
     assert_eq!(pending(&made), None, "who may `initialize` could leave them out anyway");

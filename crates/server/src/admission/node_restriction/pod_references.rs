@@ -1,0 +1,151 @@
+//! The other objects that a pod refers to. A pod that a node creates may refer to none.
+//!
+//! This server does not validate the volumes of pods, so a volume may name several sources. Every source that
+//! refers to an object counts, and a source that is not known counts as one that might.
+
+use api_object::Tree;
+use authz_node::GraphObject;
+use serde_json::Value;
+
+use super::pods::volumes;
+use super::{set_member, spec, text};
+
+/// Sources of volumes that refer to objects, and what messages call these.
+const REFERRING_SOURCES: [(&str, &str); 7] = [
+    ("configMap", "configmaps (via configmap volumes)"),
+    ("secret", "secrets (via secret volumes)"),
+    ("csi", "csidrivers (via CSI volumes)"),
+    ("glusterfs", "endpoints (via glusterFS volumes)"),
+    ("persistentVolumeClaim", "persistentvolumeclaims"),
+    ("ephemeral", "persistentvolumeclaims (via ephemeral volumes)"),
+    ("azureFile", "secrets (via azureFile volumes)"),
+];
+
+/// Sources of projected volumes that refer to objects.
+const REFERRING_PROJECTIONS: [(&str, &str); 5] = [
+    ("configMap", "configmaps (via projected volumes)"),
+    ("secret", "secrets (via projected volumes)"),
+    ("serviceAccountToken", "serviceaccounts (via projected volumes)"),
+    ("clusterTrustBundle", "clustertrustbundles"),
+    ("podCertificate", "podcertificates"),
+];
+
+/// Sources of volumes that refer to no object of the API.
+const OTHER_SOURCES: [&str; 22] = [
+    "awsElasticBlockStore",
+    "azureDisk",
+    "cephfs",
+    "cinder",
+    "downwardAPI",
+    "emptyDir",
+    "fc",
+    "flexVolume",
+    "flocker",
+    "gcePersistentDisk",
+    "gitRepo",
+    "hostPath",
+    "image",
+    "iscsi",
+    "nfs",
+    "photonPersistentDisk",
+    "portworxVolume",
+    "quobyte",
+    "rbd",
+    "scaleIO",
+    "storageos",
+    "vsphereVolume",
+];
+
+/// A volume might refer to an object.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum ReferenceError {
+    /// The volume of this name has no known source.
+    #[error("unknown volume type for volume  {}", go_compat::quote(.0))]
+    UnknownVolume(String),
+    /// The projected volume of this name has a source that is not known.
+    #[error("unknown source for projected volume {}", go_compat::quote(.0))]
+    UnknownSource(String),
+}
+
+/// The first reference to another object; `None` if there is none.
+pub(super) fn find_reference(pod: &Tree) -> Result<Option<&'static str>, ReferenceError> {
+    let spec = spec(pod);
+    // `serviceAccount` is the former name of the field, which the server copies.
+    let accounts = ["serviceAccountName", "serviceAccount"];
+    if accounts.into_iter().any(|member| is_used(spec, member)) {
+        return Ok(Some("serviceaccounts"));
+    }
+    if let Some(GraphObject::Pod(named)) = manifests::parse_node_object(&with_type(pod)) {
+        for (names, what) in [(&named.secrets, "secrets"), (&named.config_maps, "configmaps")] {
+            if names.iter().any(|name| !name.is_empty()) {
+                return Ok(Some(what));
+            }
+        }
+    }
+    if is_used(spec, "resourceClaims") {
+        return Ok(Some("resourceclaims"));
+    }
+    // A value that is no list might be understood by another reader.
+    if set_member(spec, "volumes").is_some_and(|own| !own.is_array()) {
+        return Err(ReferenceError::UnknownVolume(String::new()));
+    }
+    for volume in volumes(pod) {
+        if let Some(what) = find_reference_of_volume(volume)? {
+            return Ok(Some(what));
+        }
+    }
+    Ok(None)
+}
+
+fn find_reference_of_volume(volume: &Value) -> Result<Option<&'static str>, ReferenceError> {
+    let name = || text(volume, "name").to_owned();
+    if let Some((_, what)) = find_set(volume, &REFERRING_SOURCES) {
+        return Ok(Some(what));
+    }
+    if let Some(projected) = set_member(volume, "projected") {
+        let sources = projected.get("sources").unwrap_or(&Value::Null);
+        let sources = match sources {
+            Value::Null => &[][..],
+            Value::Array(sources) => sources,
+            _ => return Err(ReferenceError::UnknownSource(name())),
+        };
+        for source in sources {
+            if let Some((_, what)) = find_set(source, &REFERRING_PROJECTIONS) {
+                return Ok(Some(what));
+            }
+            if set_member(source, "downwardAPI").is_none() {
+                return Err(ReferenceError::UnknownSource(name()));
+            }
+        }
+        return Ok(None);
+    }
+    match OTHER_SOURCES.iter().any(|source| set_member(volume, source).is_some()) {
+        true => Ok(None),
+        false => Err(ReferenceError::UnknownVolume(name())),
+    }
+}
+
+fn find_set(
+    value: &Value,
+    members: &[(&'static str, &'static str)],
+) -> Option<(&'static str, &'static str)> {
+    members.iter().copied().find(|(member, _)| set_member(value, member).is_some())
+}
+
+/// Whether a member has a value other than the empty string and the empty list.
+fn is_used(value: &Value, member: &str) -> bool {
+    match set_member(value, member) {
+        None => false,
+        Some(Value::String(text)) => !text.is_empty(),
+        Some(Value::Array(items)) => !items.is_empty(),
+        Some(_) => true,
+    }
+}
+
+/// The pod with the type that the reader of references expects.
+fn with_type(pod: &Tree) -> Value {
+    let mut pod = pod.clone();
+    pod.insert("apiVersion".to_owned(), "v1".into());
+    pod.insert("kind".to_owned(), "Pod".into());
+    Value::Object(pod)
+}

@@ -1,0 +1,54 @@
+//! The status of claims: a node reports how far the resizing of a volume is.
+
+use admission::Operation;
+use api_object::Tree;
+use serde_json::Value;
+
+use super::same_value::is_same;
+use super::{NodeWrite, RuleResult, forbid};
+
+/// The members of the status that a node may change.
+const RESIZE_MEMBERS: [&str; 4] =
+    ["capacity", "conditions", "allocatedResourceStatuses", "allocatedResources"];
+
+/// Checks that only the progress of a resize changes.
+///
+/// Kubernetes shows the difference of both objects as Go prints it; here the message names the members.
+pub(super) fn check_status(write: &NodeWrite<'_>) -> RuleResult {
+    let (Operation::Update, Some(claim), Some(old)) = (write.operation, write.object, write.old)
+    else {
+        let operation = go_compat::quote(write.operation.name());
+        return forbid(format!("unexpected operation {operation}"));
+    };
+    let (new, old) = (without_resize(claim), without_resize(old));
+    if is_same(Some(&new), Some(&old)) {
+        return Ok(());
+    }
+    let mut members: Vec<&str> = [&new, &old]
+        .into_iter()
+        .filter_map(Value::as_object)
+        .flat_map(|own| own.keys().map(String::as_str))
+        .filter(|member| !is_same(new.get(member), old.get(member)))
+        .collect();
+    members.sort_unstable();
+    members.dedup();
+    let node = go_compat::quote(write.node_name);
+    forbid(format!(
+        "node {node} is not allowed to update fields other than status.quantity and \
+         status.conditions: {} differs",
+        members.join(", ")
+    ))
+}
+
+/// The claim without the members that may differ.
+fn without_resize(claim: &Tree) -> Value {
+    let mut claim = Value::Object(claim.clone());
+    let parts: [(&str, &[&str]); 2] =
+        [("metadata", &["resourceVersion", "managedFields"]), ("status", &RESIZE_MEMBERS)];
+    for (part, members) in parts {
+        if let Some(own) = claim.get_mut(part).and_then(Value::as_object_mut) {
+            own.retain(|member, _| !members.contains(&member.as_str()));
+        }
+    }
+    claim
+}
