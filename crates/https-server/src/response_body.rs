@@ -314,13 +314,13 @@ mod tests {
 
     #[tokio::test]
     async fn a_producer_runs_while_it_is_asked_and_ends_with_its_body() {
-        let whole = Body::produced_by(|sender| async move {
+        let mut whole = Body::produced_by(|sender| async move {
             for chunk in ["a", "b", "c"] {
                 sender.send(chunk.into()).await;
                 tokio::task::yield_now().await;
             }
         });
-        assert_eq!(collect_body(whole, 10).await.unwrap(), "abc");
+        assert_eq!(collect_body(&mut whole, 10, BodyPace::default()).await.unwrap(), "abc");
         let alive = Arc::new(());
         let held = Arc::clone(&alive);
         let body = Body::produced_by(|sender| async move {
