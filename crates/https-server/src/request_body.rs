@@ -215,6 +215,7 @@ mod tests {
         assert!((256 << 10..=320 << 10).contains(&sent), "{sent}");
     }
 
+    /// A8: a body that arrives slowly ends.
     #[tokio::test(start_paused = true)]
     async fn a_body_has_to_keep_its_pace() {
         let pace = BodyPace { grace: Duration::from_secs(10), bytes_per_second_min: 100 };
@@ -223,8 +224,10 @@ mod tests {
         {
             let (sender, mut body) = Body::channel(1);
             let sending = tokio::spawn(async move {
+                let mut interval = tokio::time::interval(Duration::from_secs(interval_secs));
+                interval.tick().await;
                 for _ in 0..60 {
-                    tokio::time::sleep(Duration::from_secs(interval_secs)).await;
+                    interval.tick().await;
                     if sender.send(Bytes::from(vec![b'x'; chunk_bytes])).await.is_err() {
                         return;
                     }

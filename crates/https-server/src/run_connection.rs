@@ -79,6 +79,10 @@ pub(crate) async fn run_connection<C: HttpConnection, S: AsyncWrite + Unpin>(
                     Ok(()) | Err(_) => ConnectionEnd::Finished,
                 });
             }
+            // An HTTP/1.1 response says itself that it is the last. Hyper would close the connection at once, without regard
+            // to a client that is still sending its body.
+            let is_close_requested =
+                activity.is_close_requested() && protocol == HttpProtocol::Http2;
             if evicted.as_mut().poll(cx).is_ready() {
                 // An HTTP/2 peer learns with GOAWAY that the connection takes no requests, if it reads.
                 http_connection.as_mut().close();
@@ -93,9 +97,7 @@ pub(crate) async fn run_connection<C: HttpConnection, S: AsyncWrite + Unpin>(
                 // If the flush has to wait, it wakes this task.
                 false => drop(writes.poll_flush(cx)),
             }
-            if !is_closing
-                && (activity.is_close_requested() || closing.as_mut().poll(cx).is_ready())
-            {
+            if !is_closing && (is_close_requested || closing.as_mut().poll(cx).is_ready()) {
                 if activity.n_begun_requests() == 0 {
                     return Poll::Ready(ConnectionEnd::Finished);
                 }

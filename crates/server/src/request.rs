@@ -16,6 +16,7 @@
 //! A request never needs a second seat: the server's own requests and its loops take none.
 
 mod execute;
+mod non_resource_paths;
 mod request_body;
 mod response_slot;
 
@@ -38,23 +39,19 @@ use hyper::body::{Body as _, Incoming};
 use jiff::Timestamp;
 
 use self::response_slot::ResponseSlot;
-use crate::admission::ADMISSION_STATUS_PATH;
 use crate::audit_record_guard::AuditRecordGuard;
 use crate::authorize::{Authorized, ChainAuthorizer, authorize};
-use crate::discovery;
 use crate::error_status::IntoStatus;
-use crate::health;
 use crate::hook_trace;
 use crate::request_deadline::request_duration_max;
 use crate::request_error::{RequestError, error_response};
 use crate::request_record::RequestRecord;
 use crate::request_seat::RequestSeat;
-use crate::respond::{PLAIN_JSON, Reply, ResponseFormat, text_response};
+use crate::respond::{Reply, ResponseFormat, text_response};
 use crate::rest::{Query, RequestContext, RequestReport};
 use crate::review;
 use crate::route::{self, Route, RouteError};
 use crate::server_state::ServerState;
-use crate::undecodable_objects;
 use crate::watch_body;
 use crate::write_progress::WriteProgress;
 
@@ -67,9 +64,6 @@ const DISCARD_BYTES_MAX: u64 = 256 << 10;
 /// The same for a body that is too large. Its sender may write, and clients that send everything before they read shall
 /// learn what the limit is.
 const TOO_LARGE_DISCARD_BYTES_MAX: u64 = 8 << 20;
-
-/// The path of the status of the authorizers.
-const AUTHORIZATION_STATUS_PATH: &str = "/portcullis/authorization/status";
 
 /// How long after its deadline a request is ended, so that steps that end at the deadline, such as hook
 /// calls, can still report how they ended.
@@ -477,58 +471,6 @@ impl AuthorizedRequest<'_> {
         )?;
         let is_whole = info.subresource.is_empty() && info.path_after_resource.is_none();
         (kind == access_reviews::ReviewKind::LegacyResourceAccessReview && is_whole).then_some(kind)
-    }
-
-    /// Serves a non-resource path: health, metrics, status and discovery.
-    async fn serve_non_resource_path(&self, path: &str) -> Result<Response<Body>, RequestError> {
-        let is_read = matches!(self.authorized.request_info().verb.as_ref(), "get" | "head");
-        if let Some(text) = health::health_response(self.server, path, self.query).await {
-            return Ok(text_response(text.code, text.text));
-        }
-        if path == "/metrics" && is_read {
-            return Ok(crate::metrics::metrics_response(self.server).await);
-        }
-        if matches!(path, AUTHORIZATION_STATUS_PATH | ADMISSION_STATUS_PATH) {
-            if !is_read {
-                return Err(Status::method_not_allowed().into());
-            }
-            let status = match path {
-                ADMISSION_STATUS_PATH => self.server.admission_status().await,
-                _ => {
-                    let cluster = self.server.snapshot_cache.snapshot();
-                    undecodable_objects::add_undecodable_objects(
-                        (self.server.authorization_status)(),
-                        &cluster,
-                    )
-                }
-            };
-            let json = serde_json::to_vec(&status).unwrap_or_default();
-            let reply = Reply::Json { code: 200, json };
-            return Ok(self.new_response_format(PLAIN_JSON).encode_response(reply, &[]));
-        }
-        let (format_request, etag) =
-            (self.format_request(), self.header(&http::header::IF_NONE_MATCH));
-        let registry = &self.authorized.snapshot().registry;
-        let document = discovery::discovery_document(
-            self.server,
-            registry,
-            path,
-            &format_request,
-            etag,
-            self.query,
-        )?;
-        match document {
-            Some(_) if !is_read => Err(Status::method_not_allowed().into()),
-            // The format of a document was negotiated when it was encoded.
-            Some(reply @ Reply::Document(_)) => {
-                Ok(self.new_response_format(PLAIN_JSON).encode_response(reply, &[]))
-            }
-            Some(reply) => Ok(self.negotiate_plain_format()?.encode_response(reply, &[])),
-            None if discovery::is_known_group(registry, path) => {
-                Err(Status::unknown_resource().into())
-            }
-            None => Err(RequestError::Text(404, NOT_FOUND_TEXT.to_owned())),
-        }
     }
 
     pub(crate) fn authorized(&self) -> &Authorized {

@@ -14,7 +14,7 @@ use prometheus::proto::{
 /// The labels of a schema's series.
 const FLOW: &[&str] = &["flow_schema", "priority_level"];
 
-/// A metric family.
+/// A metric family of priority and fairness.
 struct FamilyDefinition {
     name: &'static str,
     labels: &'static [&'static str],

@@ -80,6 +80,20 @@ async fn a_user_with_few_requests_is_not_drowned_out() {
     let binding = json!({"metadata": {"name": "viewers"}, "subjects": subjects,
         "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": "view"}});
     admin.post(&format!("/apis/{group}/v1/clusterrolebindings"), &binding).await.expect(201);
+    // A flow has two queues, so bob waits for at most three reads of alice.
+    let queuing = json!({"queues": 64, "handSize": 2, "queueLengthLimit": 50});
+    let level = json!({"metadata": {"name": "shared"}, "spec": {"type": "Limited", "limited": {
+        "nominalConcurrencyShares": 1, "limitResponse": {"type": "Queue", "queuing": queuing}}}});
+    admin.post(LEVELS, &level).await.expect(201);
+    let resources = json!({"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"],
+        "namespaces": ["*"], "clusterScope": true});
+    let users = ["alice", "bob"].map(|name| json!({"kind": "User", "user": {"name": name}}));
+    let schema = json!({"metadata": {"name": "shared"}, "spec": {
+        "matchingPrecedence": 900,
+        "priorityLevelConfiguration": {"name": "shared"},
+        "distinguisherMethod": {"type": "ByUser"},
+        "rules": [{"subjects": users, "resourceRules": [resources]}]}});
+    admin.post(SCHEMAS, &schema).await.expect(201);
     // Each of these reads waits three seconds for a state that does not exist yet.
     let mut elephant = tokio::task::JoinSet::new();
     for n in 0..40 {
@@ -87,8 +101,8 @@ async fn a_user_with_few_requests_is_not_drowned_out() {
         let path = format!("/api/v1/namespaces?resourceVersion={}", 99_999_999 + n);
         elephant.spawn(async move { alice.begin(Method::GET, &path, &[], "").await });
     }
-    let waiting = "apiserver_flowcontrol_current_inqueue_requests{flow_schema=\"global-default\",\
-                   priority_level=\"global-default\"} ";
+    let waiting = "apiserver_flowcontrol_current_inqueue_requests{flow_schema=\"shared\",\
+                   priority_level=\"shared\"} ";
     let n_waiting = async || {
         let metrics = admin.get("/metrics").await.text();
         let line = metrics.lines().find_map(|line| line.strip_prefix(waiting));

@@ -91,13 +91,14 @@ pub(super) const ROWS: &[Row] = &[
     Row {
         change: |options, folder| {
             usual(options, folder);
-            options.request_limits.seats_max = 58;
+            options.request_limits.seats_max = 116;
         },
+        when_full: &[429],
         ..Row::new("seats of a priority level", |scene| {
             Box::pin(async {
                 // A read of a state that does not exist yet waits three seconds for it.
                 let path = |n: usize| format!("{MAPS}?resourceVersion={}", 99_999_999 + n);
-                many(&scene.mallory, 40, move |n| (Method::GET, path(n), Value::Null)).await
+                many(&scene.mallory, 60, move |n| (Method::GET, path(n), Value::Null)).await
             })
         })
     },

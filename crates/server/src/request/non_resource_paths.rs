@@ -1,0 +1,73 @@
+//! Serves paths that are no resources: health, metrics, status and discovery.
+
+use api_object::Status;
+use http::Response;
+use https_server::Body;
+
+use super::{AuthorizedRequest, NOT_FOUND_TEXT};
+use crate::admission::ADMISSION_STATUS_PATH;
+use crate::discovery;
+use crate::health;
+use crate::request_error::RequestError;
+use crate::respond::{PLAIN_JSON, Reply, text_response};
+use crate::undecodable_objects;
+
+/// The path of the status of the authorizers.
+const AUTHORIZATION_STATUS_PATH: &str = "/portcullis/authorization/status";
+
+impl AuthorizedRequest<'_> {
+    /// Serves a non-resource path: health, metrics, status and discovery.
+    pub(super) async fn serve_non_resource_path(
+        &self,
+        path: &str,
+    ) -> Result<Response<Body>, RequestError> {
+        let is_read = matches!(self.authorized.request_info().verb.as_ref(), "get" | "head");
+        if let Some(text) = health::health_response(self.server, path, self.query).await {
+            return Ok(text_response(text.code, text.text));
+        }
+        if path == "/metrics" && is_read {
+            return Ok(crate::metrics::metrics_response(self.server).await);
+        }
+        if matches!(path, AUTHORIZATION_STATUS_PATH | ADMISSION_STATUS_PATH) {
+            if !is_read {
+                return Err(Status::method_not_allowed().into());
+            }
+            let status = match path {
+                ADMISSION_STATUS_PATH => self.server.admission_status().await,
+                _ => {
+                    let cluster = self.server.snapshot_cache.snapshot();
+                    undecodable_objects::add_undecodable_objects(
+                        (self.server.authorization_status)(),
+                        &cluster,
+                    )
+                }
+            };
+            let json = serde_json::to_vec(&status).unwrap_or_default();
+            let reply = Reply::Json { code: 200, json };
+            return Ok(self.new_response_format(PLAIN_JSON).encode_response(reply, &[]));
+        }
+        let (format_request, etag) =
+            (self.format_request(), self.header(&http::header::IF_NONE_MATCH));
+        let registry = &self.authorized.snapshot().registry;
+        let document = discovery::discovery_document(
+            self.server,
+            registry,
+            path,
+            &format_request,
+            etag,
+            self.query,
+        )?;
+        match document {
+            Some(_) if !is_read => Err(Status::method_not_allowed().into()),
+            // The format of a document was negotiated when it was encoded.
+            Some(reply @ Reply::Document(_)) => {
+                Ok(self.new_response_format(PLAIN_JSON).encode_response(reply, &[]))
+            }
+            Some(reply) => Ok(self.negotiate_plain_format()?.encode_response(reply, &[])),
+            None if discovery::is_known_group(registry, path) => {
+                Err(Status::unknown_resource().into())
+            }
+            None => Err(RequestError::Text(404, NOT_FOUND_TEXT.to_owned())),
+        }
+    }
+}
