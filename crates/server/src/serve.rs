@@ -46,7 +46,7 @@ use crate::service_directory::ServiceDirectory;
 use crate::snapshot_cache::SnapshotCache;
 
 /// How long a stopping server waits for the audit backends to take the events that wait for them.
-const AUDIT_FLUSH_TIME_MAX: Duration = Duration::from_secs(10);
+const AUDIT_FLUSH_TIME_MAX: Duration = Duration::from_secs(5);
 
 /// The options of a server, apart from its store and its listener.
 pub struct ServerOptions {
