@@ -135,8 +135,7 @@ const WEBHOOK: &str = "--authorization-mode=Webhook,RBAC";
 const GUARD: &str = "--authorization-webhook-config-file=DIR/kubeconfig";
 const AUDIT: &str = "--audit-policy-file=DIR/audit.yaml";
 const LOG: &[&str] = &[AUDIT, "--audit-log-path=DATA/audit/log"];
-const LOG_BATCHES: &[&str] =
-    &[AUDIT, "--audit-log-path=DATA/audit/log", "--audit-log-mode=batch"];
+const LOG_BATCHES: &[&str] = &[AUDIT, "--audit-log-path=DATA/audit/log", "--audit-log-mode=batch"];
 const AUDIT_WEBHOOK: &[&str] = &[AUDIT, "--audit-webhook-config-file=DIR/kubeconfig"];
 
 /// The flags that the program has, as it lists them itself.
