@@ -16,8 +16,8 @@ use crate::version_order;
 
 /// An immutable snapshot of the served resources.
 ///
-/// The next snapshot shares the groups that did not change, so a change of one definition costs little more than a list
-/// of pointers, however many definitions there are.
+/// The next snapshot shares the groups that did not change, so a change of one definition costs little more
+/// than a list of pointers, however many definitions there are.
 #[derive(Debug)]
 pub struct Registry {
     /// The core group first, then the built-in groups, then the others by name.
@@ -95,13 +95,13 @@ impl Registry {
         Self::built_in().with_changes(changes)
     }
 
-    /// Returns the next registry after some definitions have changed, and for each of them that should add resources
-    /// but cannot, its name and the reason.
+    /// Returns the next registry after some definitions have changed, and for each of them that should add
+    /// resources but cannot, its name and the reason.
     ///
-    /// A definition counts as soon as its names are accepted, because its resource must be served before
-    /// the status says so. A definition can not replace a built-in resource, add resources to a version
-    /// with built-in resources, or use the storage path of a built-in resource. Two definitions never define the same
-    /// resource, because the name of a definition contains its group and plural.
+    /// A definition counts as soon as its names are accepted, because its resource must be served before the
+    /// status says so. A definition can not replace a built-in resource, add resources to a version with
+    /// built-in resources, or use the storage path of a built-in resource. Two definitions never define the
+    /// same resource, because the name of a definition contains its group and plural.
     #[must_use]
     pub fn with_changes(
         &self,
@@ -189,8 +189,8 @@ impl Registry {
         Self { groups, discovery: OnceLock::new(), openapi: OnceLock::new() }
     }
 
-    /// The place of a group, or the place at which it would be inserted. Built-in groups keep their places, and the
-    /// others follow in the order of their names.
+    /// The place of a group, or the place at which it would be inserted. Built-in groups keep their places, and
+    /// the others follow in the order of their names.
     fn group_position(&self, name: &str) -> Result<usize, usize> {
         let (built_in, places) = &*BUILT_IN;
         if let Some(at) = places.get(name) {

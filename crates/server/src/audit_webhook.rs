@@ -21,7 +21,8 @@ const ATTEMPTS_MAX: u32 = 5;
 /// How much longer each wait between attempts is than the one before.
 const BACKOFF_FACTOR: f64 = 1.5;
 
-/// The number of batches in flight. A slow webhook then takes more events, and one that hangs holds few connections.
+/// The number of batches in flight. A slow webhook then takes more events, and one that hangs holds few
+/// connections.
 const BATCHES_IN_FLIGHT_MAX: usize = 4;
 
 /// Posts audit events to a service. It never follows redirects, and never logs what it sends.
@@ -35,8 +36,8 @@ impl AuditWebhook {
     /// The limit on the response of a webhook, whose content nobody reads.
     pub const RESPONSE_BYTES_MAX: usize = 64 << 10;
 
-    /// A webhook behind this client. After a failed call it waits for `initial_backoff`, and longer after each further
-    /// one.
+    /// A webhook behind this client. After a failed call it waits for `initial_backoff`, and longer after each
+    /// further one.
     pub fn new(client: Client, initial_backoff: Duration) -> Self {
         Self { client, initial_backoff }
     }

@@ -330,8 +330,8 @@ impl Server {
         Arc::new(move |authorizer_slots| snapshot_cache.replace_authorizers(authorizer_slots))
     }
 
-    /// Stops the server: refuses new requests, ends watches, waits for requests in progress, writes the audit events
-    /// that wait in queues, and closes the store.
+    /// Stops the server: refuses new requests, ends watches, waits for requests in progress, writes the audit
+    /// events that wait in queues, and closes the store.
     pub fn stop(mut self, plan: DrainPlan) -> BoxedFuture<DrainResult> {
         Box::pin(async move {
             self.state.readiness.is_stopping.store(true, Ordering::Release);

@@ -35,8 +35,8 @@ fn any_object() -> Value {
     json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true})
 }
 
-/// A18: what the server does for a definition does not depend on how many others there are: it reads and writes each a
-/// few times, although all of them are of one group and share its names.
+/// A18: what the server does for a definition does not depend on how many others there are: it reads and writes
+/// each a few times, although all of them are of one group and share its names.
 #[tokio::test(flavor = "multi_thread")]
 async fn a18_definitions_are_reconciled_once_each() {
     const N_DEFINITIONS: usize = 40;
@@ -69,14 +69,15 @@ async fn a18_definitions_are_reconciled_once_each() {
         }
     }
     assert!(n_reads.len() >= N_DEFINITIONS, "{n_reads:?}");
-    // One for each of its own changes, and a few more if passes overlap. Before, each of them was read for each other.
+    // One for each of its own changes, and a few more if passes overlap. Before, each of them was read for each
+    // other.
     n_reads.retain(|name, _| !name.starts_with("thieves") && !name.starts_with("kind0s"));
     let most = n_reads.values().max().copied().unwrap_or_default();
     assert!(most <= 8, "{n_reads:?}");
 }
 
-/// A18: a schema of 1 MB is served and published, and other definitions stay as they are. A schema that does not fit
-/// into the store is refused.
+/// A18: a schema of 1 MB is served and published, and other definitions stay as they are. A schema that does
+/// not fit into the store is refused.
 #[tokio::test(flavor = "multi_thread")]
 async fn a18_schemas_of_a_megabyte_are_bounded() {
     let cluster = Cluster::start().await;
