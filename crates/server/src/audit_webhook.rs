@@ -42,15 +42,22 @@ impl AuditWebhook {
         Self { client, initial_backoff }
     }
 
-    async fn send_list(&self, list: Bytes) -> Result<(), String> {
-        let reply = self.client.post(TIMEOUT_QUERY, list, CALL_TIME_MAX).await;
-        match reply {
-            Ok(reply) if (200..=206).contains(&reply.status) => Ok(()),
-            // The body may be that of any service, so it stays out of the log.
-            Ok(reply) => Err(format!("the audit webhook answered with status {}", reply.status)),
-            Err(fault) => Err(fault.message),
+    async fn send_list(&self, list: Bytes) -> Result<(), SendError> {
+        match self.client.post(TIMEOUT_QUERY, list, CALL_TIME_MAX).await? {
+            reply if (200..=206).contains(&reply.status) => Ok(()),
+            reply => Err(SendError::Status(reply.status)),
         }
     }
+}
+
+/// The webhook did not take a list.
+#[derive(Debug, thiserror::Error)]
+enum SendError {
+    #[error(transparent)]
+    Exchange(#[from] https_client::Fault),
+    /// The body may be that of any service, so it stays out of the log.
+    #[error("the audit webhook answered with status {0}")]
+    Status(u16),
 }
 
 impl EventSink for AuditWebhook {
@@ -61,8 +68,9 @@ impl EventSink for AuditWebhook {
             let mut backoff = self.initial_backoff;
             let mut n_attempts = 1;
             loop {
-                let Err(message) = self.send_list(list.clone()).await else { return Ok(()) };
+                let Err(error) = self.send_list(list.clone()).await else { return Ok(()) };
                 if n_attempts >= ATTEMPTS_MAX {
+                    let message = error.to_string();
                     return Err(SinkError { n_written: 0, n_lost: lines.len(), message });
                 }
                 n_attempts += 1;

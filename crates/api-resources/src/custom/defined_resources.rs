@@ -22,7 +22,7 @@ pub struct DefinedResources {
 }
 
 impl DefinedResources {
-    /// Reads a definition.
+    /// Reads a definition and builds the resources of its served versions.
     #[must_use]
     pub fn read(tree: &Tree) -> Self {
         let definition = Definition::read(tree);
