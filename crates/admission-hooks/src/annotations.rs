@@ -10,8 +10,8 @@ use crate::observer::Phase;
 /// The limit on the annotations of one response that are looked at. Hooks add a few.
 pub(crate) const RESPONSE_ANNOTATIONS_MAX: usize = 64;
 
-/// The limit on the annotations that all hooks of a request choose together. An audit event has room for twice as many,
-/// so that hooks do not displace what the server says about the request.
+/// The limit on the annotations that all hooks of a request choose together. An audit event has room for twice
+/// as many, so that hooks do not displace what the server says about the request.
 const HOOK_ANNOTATIONS_MAX: usize = 128;
 
 /// An annotation of an audit event.
@@ -125,7 +125,8 @@ impl AuditAnnotations {
         self.add(key, value, AnnotationLevel::Metadata);
     }
 
-    /// Adds an annotation of a response. Keys that are not valid names, and annotations beyond the limit, are dropped.
+    /// Adds an annotation of a response. Keys that are not valid names, and annotations beyond the limit, are
+    /// dropped.
     pub(crate) fn add_hook_annotation(&mut self, webhook: &str, key: &str, value: String) {
         if self.n_of_hooks >= HOOK_ANNOTATIONS_MAX {
             return;
@@ -139,7 +140,8 @@ impl AuditAnnotations {
         }
     }
 
-    /// Adds an annotation, and reports whether it did. INVARIANT: hooks choose few of the items, so a scan is short.
+    /// Adds an annotation, and reports whether it did. INVARIANT: hooks choose few of the items, so a scan is
+    /// short.
     fn add(&mut self, key: String, value: String, level: AnnotationLevel) -> bool {
         let is_new = !self.items.iter().any(|known| known.key == key);
         if is_new {

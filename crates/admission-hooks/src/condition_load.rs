@@ -1,8 +1,8 @@
 //! Keeps long evaluations of match conditions from taking all workers of the server.
 //!
-//! The cost limit lets the conditions of one hook take about a second of a worker, and every write that the hook's rules
-//! match pays it. So a hook whose last evaluation took long gets one of a few permits before the next one. Half of the
-//! processors are left to requests that no such hook matches.
+//! The cost limit lets the conditions of one hook take about a second of a worker, and every write that the
+//! hook's rules match pays it. So a hook whose last evaluation took long gets one of a few permits before the
+//! next one. Half of the processors are left to requests that no such hook matches.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock};
@@ -18,8 +18,8 @@ use crate::hook_refusal::HookRefusal;
 /// An evaluation that takes longer than this is long. Usual conditions take less than a microsecond.
 const LONG_EVALUATION: Duration = Duration::from_millis(5);
 
-/// The number of long evaluations that may wait or run at one time, half of them for one user. Further writes that such
-/// a hook matches are refused, because the time to wait would be that of the request.
+/// The number of long evaluations that may wait or run at one time, half of them for one user. Further writes
+/// that such a hook matches are refused, because the time to wait would be that of the request.
 const LONG_EVALUATIONS_MAX: usize = 16;
 
 /// The evaluations that may run at one time: half of the processors.
@@ -76,8 +76,8 @@ impl ConditionLoad {
         }
     }
 
-    /// Records how long an evaluation took. After a long one it lets other tasks of the worker run, and ends a request
-    /// whose time is over, so that many hooks with long evaluations do not add up to more.
+    /// Records how long an evaluation took. After a long one it lets other tasks of the worker run, and ends a
+    /// request whose time is over, so that many hooks with long evaluations do not add up to more.
     ///
     /// # Errors
     /// The deadline of the request has passed.
@@ -99,8 +99,8 @@ impl ConditionLoad {
 mod tests {
     use super::*;
 
-    /// A17: long evaluations are few at a time, half of them for one user, and end with the request. Short ones do not
-    /// wait. One test, because the permits are those of the process.
+    /// A17: long evaluations are few at a time, half of them for one user, and end with the request. Short ones
+    /// do not wait. One test, because the permits are those of the process.
     #[tokio::test]
     async fn a17_long_evaluations_are_limited_for_each_user() {
         let load = ConditionLoad::default();

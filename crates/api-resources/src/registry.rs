@@ -16,8 +16,8 @@ use crate::version_order;
 
 /// An immutable snapshot of the served resources.
 ///
-/// The next snapshot shares the groups that did not change, so a change of one definition costs little more than a list
-/// of pointers, however many definitions there are.
+/// The next snapshot shares the groups that did not change, so a change of one definition costs little more
+/// than a list of pointers, however many definitions there are.
 #[derive(Debug)]
 pub struct Registry {
     /// The core group first, then the built-in groups, then the others by name.
@@ -59,8 +59,13 @@ pub struct DefinitionChange {
     pub new: Option<Arc<DefinedResources>>,
 }
 
-/// The built-in groups in their order, and the place of each.
-static BUILT_IN: LazyLock<(Vec<Arc<Group>>, HashMap<String, usize>)> = LazyLock::new(|| {
+/// The built-in groups, which every registry has at the same places.
+struct BuiltInGroups {
+    groups: Vec<Arc<Group>>,
+    places: HashMap<String, usize>,
+}
+
+static BUILT_IN: LazyLock<BuiltInGroups> = LazyLock::new(|| {
     let mut groups: Vec<Group> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();
     for row in TABLE {
@@ -74,14 +79,14 @@ static BUILT_IN: LazyLock<(Vec<Arc<Group>>, HashMap<String, usize>)> = LazyLock:
             group.insert(Arc::new(resource));
         }
     }
-    (groups.into_iter().map(Arc::new).collect(), places)
+    BuiltInGroups { groups: groups.into_iter().map(Arc::new).collect(), places }
 });
 
 impl Registry {
     /// The registry of the built-in resources only.
     #[must_use]
     pub fn built_in() -> Self {
-        Self::of(BUILT_IN.0.clone())
+        Self::of(BUILT_IN.groups.clone())
     }
 
     /// Returns the built-in resources and those that the given CustomResourceDefinitions add, and for
@@ -95,13 +100,13 @@ impl Registry {
         Self::built_in().with_changes(changes)
     }
 
-    /// Returns the next registry after some definitions have changed, and for each of them that should add resources
-    /// but cannot, its name and the reason.
+    /// Returns the next registry after some definitions have changed, and for each of them that should add
+    /// resources but cannot, its name and the reason.
     ///
-    /// A definition counts as soon as its names are accepted, because its resource must be served before
-    /// the status says so. A definition can not replace a built-in resource, add resources to a version
-    /// with built-in resources, or use the storage path of a built-in resource. Two definitions never define the same
-    /// resource, because the name of a definition contains its group and plural.
+    /// A definition counts as soon as its names are accepted, because its resource must be served before the
+    /// status says so. A definition can not replace a built-in resource, add resources to a version with
+    /// built-in resources, or use the storage path of a built-in resource. Two definitions never define the
+    /// same resource, because the name of a definition contains its group and plural.
     #[must_use]
     pub fn with_changes(
         &self,
@@ -189,16 +194,16 @@ impl Registry {
         Self { groups, discovery: OnceLock::new(), openapi: OnceLock::new() }
     }
 
-    /// The place of a group, or the place at which it would be inserted. Built-in groups keep their places, and the
-    /// others follow in the order of their names.
+    /// The place of a group, or the place at which it would be inserted. Built-in groups keep their places, and
+    /// the others follow in the order of their names.
     fn group_position(&self, name: &str) -> Result<usize, usize> {
-        let (built_in, places) = &*BUILT_IN;
-        if let Some(at) = places.get(name) {
+        if let Some(at) = BUILT_IN.places.get(name) {
             return Ok(*at);
         }
-        let custom = self.groups.get(built_in.len()..).unwrap_or_default();
+        let n_built_in = BUILT_IN.groups.len();
+        let custom = self.groups.get(n_built_in..).unwrap_or_default();
         let found = custom.binary_search_by(|group| group.name.as_str().cmp(name));
-        found.map(|at| at + built_in.len()).map_err(|at| at + built_in.len())
+        found.map(|at| at + n_built_in).map_err(|at| at + n_built_in)
     }
 
     /// Adds a custom resource. Returns `false` if the resource exists or the version has built-in resources.

@@ -64,8 +64,8 @@ impl Auditor {
         (level > Level::None).then(|| Event::new(received, config))
     }
 
-    /// Gives an event at a stage to every backend, unless the policy omits the stage. It never waits; the caller may
-    /// wait for the receipt.
+    /// Gives an event at a stage to every backend, unless the policy omits the stage. It never waits; the
+    /// caller may wait for the receipt.
     pub fn record_event(&self, event: &Event, stage: Stage, now: Timestamp) -> Receipt {
         let mut receipt = Receipt::default();
         if !event.records_stage(stage) {
@@ -91,8 +91,8 @@ impl Auditor {
         receipt
     }
 
-    /// Waits until the events that are in the queues now are written or lost, at most for `limit`. Reports whether the
-    /// queues were emptied in time.
+    /// Waits until the events that are in the queues now are written or lost, at most for `limit`. Reports
+    /// whether the queues were emptied in time.
     pub fn flush(&self, limit: Duration) -> FlushFuture<'_> {
         let deadline = Instant::now() + limit;
         Box::pin(async move {

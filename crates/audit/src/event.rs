@@ -268,8 +268,8 @@ impl Event {
         event_json::encode(&short, stage, now)
     }
 
-    /// The user to whom the space of the event in a queue is attributed: the one who authenticated. Requests that nobody
-    /// authenticated share one name.
+    /// The user to whom the space of the event in a queue is attributed: the one who authenticated. Requests
+    /// that nobody authenticated share one name.
     pub(crate) fn user_limit_key(&self) -> &str {
         self.user.as_ref().map_or("", |user| authz::user_limit_key(&user.name))
     }

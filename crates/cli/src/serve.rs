@@ -113,8 +113,8 @@ fn load_and_serve(
     }
 }
 
-/// Sends the messages of panics to the log. Otherwise a thread that panics would write to standard error itself, and
-/// wait for ever if nobody reads it.
+/// Sends the messages of panics to the log. Otherwise a thread that panics would write to standard error
+/// itself, and wait for ever if nobody reads it.
 fn log_panics(log: Log) {
     std::panic::set_hook(Box::new(move |panic| {
         log.error("a thread panicked", &[("why", &panic)]);

@@ -26,8 +26,8 @@ impl AuditRecordGuard {
         Self { server: Arc::clone(server), record, started_at: Instant::now(), is_finished: false }
     }
 
-    /// Records the end of the request with the status code of its response. In the blocking modes of audit it waits,
-    /// for a limited time, until the last event is written.
+    /// Records the end of the request with the status code of its response. In the blocking modes of audit it
+    /// waits, for a limited time, until the last event is written.
     pub(crate) async fn record_end(mut self, code: u16) {
         let receipt = self.write_end(code);
         if !receipt.is_settled() {

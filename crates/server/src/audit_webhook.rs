@@ -21,7 +21,8 @@ const ATTEMPTS_MAX: u32 = 5;
 /// How much longer each wait between attempts is than the one before.
 const BACKOFF_FACTOR: f64 = 1.5;
 
-/// The number of batches in flight. A slow webhook then takes more events, and one that hangs holds few connections.
+/// The number of batches in flight. A slow webhook then takes more events, and one that hangs holds few
+/// connections.
 const BATCHES_IN_FLIGHT_MAX: usize = 4;
 
 /// Posts audit events to a service. It never follows redirects, and never logs what it sends.
@@ -35,21 +36,28 @@ impl AuditWebhook {
     /// The limit on the response of a webhook, whose content nobody reads.
     pub const RESPONSE_BYTES_MAX: usize = 64 << 10;
 
-    /// A webhook behind this client. After a failed call it waits for `initial_backoff`, and longer after each further
-    /// one.
+    /// A webhook behind this client. After a failed call it waits for `initial_backoff`, and longer after each
+    /// further one.
     pub fn new(client: Client, initial_backoff: Duration) -> Self {
         Self { client, initial_backoff }
     }
 
-    async fn send_list(&self, list: Bytes) -> Result<(), String> {
-        let reply = self.client.post(TIMEOUT_QUERY, list, CALL_TIME_MAX).await;
-        match reply {
-            Ok(reply) if (200..=206).contains(&reply.status) => Ok(()),
-            // The body may be that of any service, so it stays out of the log.
-            Ok(reply) => Err(format!("the audit webhook answered with status {}", reply.status)),
-            Err(fault) => Err(fault.message),
+    async fn send_list(&self, list: Bytes) -> Result<(), SendError> {
+        match self.client.post(TIMEOUT_QUERY, list, CALL_TIME_MAX).await? {
+            reply if (200..=206).contains(&reply.status) => Ok(()),
+            reply => Err(SendError::Status(reply.status)),
         }
     }
+}
+
+/// The webhook did not take a list.
+#[derive(Debug, thiserror::Error)]
+enum SendError {
+    #[error(transparent)]
+    Exchange(#[from] https_client::Fault),
+    /// The body may be that of any service, so it stays out of the log.
+    #[error("the audit webhook answered with status {0}")]
+    Status(u16),
 }
 
 impl EventSink for AuditWebhook {
@@ -60,8 +68,9 @@ impl EventSink for AuditWebhook {
             let mut backoff = self.initial_backoff;
             let mut n_attempts = 1;
             loop {
-                let Err(message) = self.send_list(list.clone()).await else { return Ok(()) };
+                let Err(error) = self.send_list(list.clone()).await else { return Ok(()) };
                 if n_attempts >= ATTEMPTS_MAX {
+                    let message = error.to_string();
                     return Err(SinkError { n_written: 0, n_lost: lines.len(), message });
                 }
                 n_attempts += 1;

@@ -53,7 +53,7 @@ use crate::service_directory::ServiceDirectory;
 use crate::snapshot_cache::SnapshotCache;
 
 /// How long a stopping server waits for the audit backends to take the events that wait for them.
-const AUDIT_FLUSH_TIME_MAX: Duration = Duration::from_secs(10);
+const AUDIT_FLUSH_TIME_MAX: Duration = Duration::from_secs(5);
 
 /// The options of a server, apart from its store and its listener.
 pub struct ServerOptions {
@@ -352,8 +352,8 @@ impl Server {
         Arc::new(move |authorizer_slots| snapshot_cache.replace_authorizers(authorizer_slots))
     }
 
-    /// Stops the server: refuses new requests, ends watches, waits for requests in progress, writes the audit events
-    /// that wait in queues, and closes the store.
+    /// Stops the server: refuses new requests, ends watches, waits for requests in progress, writes the audit
+    /// events that wait in queues, and closes the store.
     pub fn stop(mut self, plan: DrainPlan) -> BoxedFuture<DrainResult> {
         Box::pin(async move {
             self.state.readiness.is_stopping.store(true, Ordering::Release);

@@ -21,8 +21,8 @@ use crate::built_in::{BuiltInResource, TABLE};
 /// the status changed; then the other definitions of its group should be checked again, because a
 /// name may be free.
 ///
-/// `others` are the other definitions, of any group. Those of other groups do not matter. A resource whose names are accepted is served;
-/// once it is, [`mark_established`] records that.
+/// `others` are the other definitions, of any group. Those of other groups do not matter. A resource whose
+/// names are accepted is served; once it is, [`mark_established`] records that.
 pub fn accept_names<'d>(
     tree: &mut Tree,
     others: impl IntoIterator<Item = &'d Definition>,

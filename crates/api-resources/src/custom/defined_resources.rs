@@ -7,8 +7,8 @@ use api_object::Tree;
 use super::definition::Definition;
 use crate::resource::Resource;
 
-/// A CustomResourceDefinition as it was read, with the resources that it adds. Reading takes time in proportion to its
-/// schema, so it is done once for each stored version.
+/// A CustomResourceDefinition as it was read, with the resources that it adds. Reading takes time in proportion
+/// to its schema, so it is done once for each stored version.
 #[derive(Debug)]
 pub struct DefinedResources {
     /// The name of the object.
@@ -22,7 +22,7 @@ pub struct DefinedResources {
 }
 
 impl DefinedResources {
-    /// Reads a definition.
+    /// Reads a definition and builds the resources of its served versions.
     #[must_use]
     pub fn read(tree: &Tree) -> Self {
         let definition = Definition::read(tree);

@@ -10,7 +10,7 @@ pub enum LossCause {
     QueueFull,
     /// The events of one user take up half of the queue.
     UserShare,
-    /// The sink failed.
+    /// The sink failed to write it.
     Failed,
     /// The event is longer than the backend accepts, even without bodies.
     TooLarge,
@@ -32,7 +32,7 @@ pub struct BackendStatus {
 }
 
 impl LossCause {
-    /// All causes.
+    /// All causes, in the order of metrics.
     pub const ALL: [Self; 4] = [Self::QueueFull, Self::UserShare, Self::Failed, Self::TooLarge];
 
     /// The label of the cause in metrics.

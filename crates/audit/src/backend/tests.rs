@@ -4,7 +4,8 @@ use std::sync::atomic::AtomicUsize;
 use super::*;
 use crate::Receipt;
 
-/// A sink that does what its script says: each batch of events is kept if the gate is open and the sink is healthy.
+/// A sink that does what its script says: each batch of events is kept if the gate is open and the sink is
+/// healthy.
 #[derive(Default)]
 struct ScriptedSink {
     batches: Mutex<Vec<Vec<Bytes>>>,
@@ -92,8 +93,9 @@ async fn in_the_blocking_modes_an_event_is_written_when_its_request_continues() 
     }
 }
 
-/// A24: in every mode a sink that blocks stops no caller. Events beyond the queue are dropped and counted, and only the
-/// mode `blocking-strict` refuses requests. When the sink goes on, everything that was queued is written.
+/// A24: in every mode a sink that blocks stops no caller. Events beyond the queue are dropped and counted, and
+/// only the mode `blocking-strict` refuses requests. When the sink goes on, everything that was queued is
+/// written.
 #[tokio::test]
 async fn a24_a_sink_that_blocks_costs_events_and_no_time() {
     for mode in [Mode::Batch, Mode::Blocking, Mode::BlockingStrict] {

@@ -87,8 +87,8 @@ impl Batch {
         self.events.push(event);
     }
 
-    /// Adds events until the batch is full. In mode `Batch` it waits for them, in other modes it takes those that are
-    /// already in the queue, because requests wait for the batch.
+    /// Adds events until the batch is full. In mode `Batch` it waits for them, in other modes it takes those
+    /// that are already in the queue, because requests wait for the batch.
     async fn collect(
         &mut self,
         messages: &mut mpsc::UnboundedReceiver<Message>,

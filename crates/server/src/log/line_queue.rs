@@ -1,7 +1,8 @@
 //! The queue of log lines in front of standard error, and the thread that writes them.
 //!
-//! Standard error may be a pipe that nobody reads. A worker that wrote to it would wait for ever, and every request
-//! of that worker with it. So workers put lines into a bounded queue, and a line that does not fit is counted.
+//! Standard error may be a pipe that nobody reads. A worker that wrote to it would wait for ever, and every
+//! request of that worker with it. So workers put lines into a bounded queue, and a line that does not fit is
+//! counted.
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
@@ -66,8 +67,8 @@ pub(super) fn standard_error() -> &'static LineQueue {
 }
 
 impl LineQueue {
-    /// Puts a line into the queue, or drops and counts it. Never waits for a write. If there is room again, it returns
-    /// the number of lines that were dropped before, once, so that the log can mention them.
+    /// Puts a line into the queue, or drops and counts it. Never waits for a write. If there is room again, it
+    /// returns the number of lines that were dropped before, once, so that the log can mention them.
     pub(super) fn push(&self, line: String, priority: LinePriority) -> Option<u64> {
         let bytes_max = match priority {
             LinePriority::Routine => ROUTINE_BYTES_MAX,
@@ -194,8 +195,8 @@ mod tests {
         String::from_utf8(reader.try_iter().flatten().collect()).unwrap()
     }
 
-    /// A24: a pipe that nobody reads costs lines, which are counted, and nobody's time. The lines of requests leave
-    /// room for warnings. When the pipe is read again, the log goes on and mentions what it lost.
+    /// A24: a pipe that nobody reads costs lines, which are counted, and nobody's time. The lines of requests
+    /// leave room for warnings. When the pipe is read again, the log goes on and mentions what it lost.
     #[test]
     fn a24_a_pipe_that_nobody_reads_costs_lines_and_no_time() {
         let (queue, opener, reader) = start();

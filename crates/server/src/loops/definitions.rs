@@ -23,8 +23,9 @@ const RETRY: Duration = Duration::from_millis(200);
 
 const DEFINITIONS: (&str, &str, &str) = ("apiextensions.k8s.io", "v1", "customresourcedefinitions");
 
-/// Reconciles definitions whenever one of them changes: those that changed, and those that wait for a name in the same
-/// group. The work for one change does not depend on the number of other definitions, apart from comparing pointers.
+/// Reconciles definitions whenever one of them changes: those that changed, and those that wait for a name in
+/// the same group. The work for one change does not depend on the number of other definitions, apart from
+/// comparing pointers.
 pub(crate) async fn reconcile_definitions(server: Arc<ServerState>) {
     let mut tasks = DeletionTasks::default();
     let mut seen_revision = 0;

@@ -102,9 +102,30 @@ const ROWS: &[FlagRow] = &[
     ("v", "4", &[]),
     ("audit-policy-file", "DIR/audit.yaml", &["--audit-log-path=-"]),
     ("audit-log-path", "DATA/audit/log", &[AUDIT]),
-    ("audit-log-maxsize", "1", &[AUDIT, "--audit-log-path=DATA/audit/log"]),
-    ("audit-log-maxage", "1", &[AUDIT, "--audit-log-path=DATA/audit/log"]),
-    ("audit-log-maxbackup", "1", &[AUDIT, "--audit-log-path=DATA/audit/log"]),
+    ("audit-log-maxsize", "1", LOG),
+    ("audit-log-maxage", "1", LOG),
+    ("audit-log-maxbackup", "1", LOG),
+    ("audit-log-mode", "blocking-strict", LOG),
+    ("audit-log-batch-buffer-size", "100", LOG_BATCHES),
+    ("audit-log-batch-max-size", "10", LOG_BATCHES),
+    ("audit-log-batch-max-wait", "10ms", LOG_BATCHES),
+    ("audit-log-batch-throttle-enable", "true", LOG_BATCHES),
+    ("audit-log-batch-throttle-qps", "100", LOG_BATCHES),
+    ("audit-log-batch-throttle-burst", "100", LOG_BATCHES),
+    ("audit-log-truncate-enabled", "true", LOG),
+    ("audit-log-truncate-max-event-size", "1000", LOG),
+    ("audit-webhook-config-file", "DIR/kubeconfig", &[AUDIT]),
+    ("audit-webhook-mode", "blocking", AUDIT_WEBHOOK),
+    ("audit-webhook-batch-buffer-size", "100", AUDIT_WEBHOOK),
+    ("audit-webhook-batch-max-size", "10", AUDIT_WEBHOOK),
+    ("audit-webhook-batch-max-wait", "10ms", AUDIT_WEBHOOK),
+    ("audit-webhook-batch-throttle-enable", "false", AUDIT_WEBHOOK),
+    ("audit-webhook-batch-throttle-qps", "100", AUDIT_WEBHOOK),
+    ("audit-webhook-batch-throttle-burst", "100", AUDIT_WEBHOOK),
+    ("audit-webhook-initial-backoff", "1ms", AUDIT_WEBHOOK),
+    ("audit-webhook-truncate-enabled", "true", AUDIT_WEBHOOK),
+    ("audit-webhook-truncate-max-event-size", "1000", AUDIT_WEBHOOK),
+    ("audit-webhook-truncate-max-batch-size", "1000000", AUDIT_WEBHOOK),
 ];
 
 type FlagRow = (&'static str, &'static str, &'static [&'static str]);
@@ -116,6 +137,9 @@ const KEYFILE: &str = "--etcd-keyfile=DIR/client.key";
 const WEBHOOK: &str = "--authorization-mode=Webhook,RBAC";
 const GUARD: &str = "--authorization-webhook-config-file=DIR/kubeconfig";
 const AUDIT: &str = "--audit-policy-file=DIR/audit.yaml";
+const LOG: &[&str] = &[AUDIT, "--audit-log-path=DATA/audit/log"];
+const LOG_BATCHES: &[&str] = &[AUDIT, "--audit-log-path=DATA/audit/log", "--audit-log-mode=batch"];
+const AUDIT_WEBHOOK: &[&str] = &[AUDIT, "--audit-webhook-config-file=DIR/kubeconfig"];
 
 /// The flags that the program has, as it lists them itself.
 fn listed() -> BTreeSet<String> {

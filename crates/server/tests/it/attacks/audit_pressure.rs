@@ -88,8 +88,8 @@ async fn wait_for_metric(cluster: &Cluster, series: &str, count: u64) {
     panic!("{series} stays below {count}");
 }
 
-/// A24: while the audit log hangs, requests are answered as by an idle server, and a flood of one user leaves room in
-/// the queue for the events of another one.
+/// A24: while the audit log hangs, requests are answered as by an idle server, and a flood of one user leaves
+/// room in the queue for the events of another one.
 #[tokio::test(flavor = "multi_thread")]
 async fn a24_an_audit_log_that_hangs_changes_no_answer() {
     for mode in [Mode::Blocking, Mode::Batch] {
@@ -121,8 +121,8 @@ async fn a24_an_audit_log_that_hangs_changes_no_answer() {
     }
 }
 
-/// A24: in the mode `blocking-strict` a request is refused if its event is not written, in the words of Kubernetes.
-/// Requests that the policy leaves out are served, so an administrator can repair the log.
+/// A24: in the mode `blocking-strict` a request is refused if its event is not written, in the words of
+/// Kubernetes. Requests that the policy leaves out are served, so an administrator can repair the log.
 #[tokio::test(flavor = "multi_thread")]
 async fn a24_a_strict_audit_log_refuses_what_it_can_not_record() {
     // The device takes no bytes, like a disk that is full.

@@ -22,8 +22,8 @@ fn answers() -> [(&'static str, Answer); 3] {
     ]
 }
 
-/// A20: a tenant's webhook that answers so fails the writes that it matches, by its own timeout, and those of others
-/// are as fast and as right as before.
+/// A20: a tenant's webhook that answers so fails the writes that it matches, by its own timeout, and those of
+/// others are as fast and as right as before.
 #[tokio::test(flavor = "multi_thread")]
 async fn a20_answers_of_an_admission_webhook_concern_its_own_writes() {
     let cluster = Cluster::start().await;
