@@ -105,12 +105,14 @@ mod tests {
                 n_stalls.fetch_add(1, Ordering::Relaxed);
             })
         };
+        let mut pace = tokio::time::interval(step);
+        pace.tick().await;
         let stream = async move {
             for wait in steps {
                 if let Some(wait) = wait {
                     record_body_wait(*wait);
                 }
-                sleep(step).await;
+                pace.tick().await;
             }
             std::future::pending::<()>().await;
         };

@@ -41,7 +41,7 @@ mod tests {
 
     use super::*;
 
-    /// On a runtime of one thread, another task runs while a long loop is under way.
+    /// A11: on a runtime of one thread, another task runs while a long loop is under way.
     #[tokio::test]
     async fn others_run_during_a_long_loop() {
         let n_turns = Arc::new(AtomicUsize::new(0));

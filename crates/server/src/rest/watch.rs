@@ -28,7 +28,9 @@ use crate::rest::{ObjectFilter, RequestContext, WatchOptions, WatchStart, decode
 const LAST_BOOKMARK: Duration = Duration::from_secs(2);
 /// How many of the objects that exist when a watch begins are read at a time. The watch sends them before it reads more,
 /// so that it holds few of them.
-const INITIAL_PAGE_ITEMS: usize = 250;
+const INITIAL_PAGE_ITEMS: usize = 128;
+/// A watch that has sent its events keeps room for this many, because an idle watch should be small.
+const KEPT_EVENTS_MAX: usize = 16;
 /// A watch that has looked at this many events of others in vain lets other tasks run.
 const UNSEEN_EVENTS_PER_TURN: usize = 64;
 /// The annotation of the bookmark after the objects that existed when the watch began.
@@ -179,6 +181,9 @@ impl Watcher {
     pub(crate) async fn next(&mut self) -> Result<WatchEvent, WatchEnd> {
         loop {
             if let Some(event) = self.pending_events.pop_front() {
+                if self.pending_events.is_empty() {
+                    self.pending_events.shrink_to(KEPT_EVENTS_MAX);
+                }
                 return Ok(event);
             }
             if self.has_ended {
