@@ -263,6 +263,7 @@ pub(super) const TABLE: &[Row] = &[
             "authz-webhook",
             "etcd-testing",
             "fake-http",
+            "https-server",
         ],
     ),
     Row { from: "freeze-authorizer", to: &["authz"], dev: &["authz-chain"] },
