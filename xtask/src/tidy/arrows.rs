@@ -266,6 +266,8 @@ pub(super) const TABLE: &[Row] = &[
             "https-server",
         ],
     ),
+    // The attacks use the server as clients, and have webhooks of their own.
+    row("attack", &["fake-http"]),
     Row { from: "freeze-authorizer", to: &["authz"], dev: &["authz-chain"] },
     row("stories", &[]),
     row("admission-webhook", &[]),
