@@ -36,6 +36,11 @@ const BENCHES: &[Bench] = &[
         ],
     },
     Bench {
+        name: "floor",
+        about: "CPU time per request beside a server that answers constants, and beside kube-apiserver",
+        cargo: &["run", "--release", "--package", "bench", "--", "floor"],
+    },
+    Bench {
         name: "server",
         about: "requests a second, latency and memory of the server over TLS",
         cargo: &["run", "--release", "--package", "bench", "--", "server"],
@@ -84,6 +89,9 @@ mod tests {
         assert_eq!(find("server").unwrap().name, "server");
         assert_eq!(find("webhook").unwrap().name, "webhook");
         let error = find("cle").err().unwrap().to_string();
-        assert_eq!(error, "unknown benchmark `cle`, known: admission, authz, cel, server, webhook");
+        assert_eq!(
+            error,
+            "unknown benchmark `cle`, known: admission, authz, cel, floor, server, webhook"
+        );
     }
 }

@@ -3,6 +3,7 @@
 //! Chores are here rather than in shell scripts so that they are typed, tested and the same on
 //! every machine. Few dependencies: this crate is compiled before anything else can be checked.
 
+mod attack;
 mod bench;
 mod ci;
 mod conformance;
@@ -37,6 +38,7 @@ Chores:
   race [--writes N]                      write N times to three servers while hooks change
   abort [--requests N]                   abort N requests while their answers are on the way
   reload [--changes N]                   change its configuration N times while clients ask
+  attack [ROW...] [--runs N]             run the attacks of docs/attacks.md against the server
   bench NAME [ARGUMENT...]               run a benchmark; without NAME, list them
   fuzz [TARGET] [--seconds N]            fuzz one target or all of them, N seconds each";
 
@@ -66,6 +68,7 @@ fn run(args: &[&str]) -> anyhow::Result<ExitCode> {
         ["race", rest @ ..] => repeated_tests::RACE.run(rest)?,
         ["abort", rest @ ..] => repeated_tests::ABORT.run(rest)?,
         ["reload", rest @ ..] => repeated_tests::RELOAD.run(rest)?,
+        ["attack", rest @ ..] => attack::run(rest)?,
         ["bench", rest @ ..] => bench::run(rest)?,
         ["fuzz", rest @ ..] => fuzz::run(rest)?,
         [chore @ ("setup" | "test" | "ci" | "tidy"), argument, ..] => {

@@ -23,7 +23,7 @@ use crate::server::case::Case;
 use crate::server::client_runtime;
 use crate::server::load::{self, Effort, LoadResult};
 use crate::server::measured_server::MeasuredServer;
-use crate::server::program::{self, Profile};
+use crate::server::program::{self, PORTCULLIS, Profile};
 
 /// The settings of one run: full, or quick for a test.
 struct Plan {
@@ -157,7 +157,7 @@ async fn measure(arguments: &Arguments) -> anyhow::Result<String> {
     let plan = if arguments.is_quick { Plan::QUICK } else { Plan::FULL };
     let program = match &arguments.program {
         Some(program) => program.clone(),
-        None => program::find(plan.profile)?,
+        None => program::find(PORTCULLIS, plan.profile)?,
     };
     let matching = matching::run(arguments.is_quick)?;
     let mut embedded = start_pair(&program, &[]).await?;

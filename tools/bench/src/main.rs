@@ -3,6 +3,7 @@
 //! ```text
 //! bench authz [--quick] [--write FILE]
 //! bench server|admission [--quick] [--only TEXT] [--program FILE] [--write FILE]
+//! bench floor [--quick] [--only TEXT] [--program FILE] [--peer URL --token TOKEN] [--write FILE]
 //! bench webhook [--quick] [--write FILE]
 //! ```
 //!
@@ -12,7 +13,7 @@
 mod admission;
 mod arguments;
 mod authz;
-
+mod floor;
 mod go_program;
 mod numbers;
 mod replace_tables;
@@ -28,7 +29,7 @@ use anyhow::{Context, bail};
 use cap::Cap;
 use mimalloc::MiMalloc;
 
-use arguments::Arguments;
+use arguments::{Arguments, OF_FLOOR, OF_SERVER};
 
 /// The allocator of `portcullis`, with counters. The location of objects in memory is part of the time of a
 /// decision.
@@ -56,19 +57,20 @@ fn main() -> ExitCode {
 
 fn run(words: &[String]) -> anyhow::Result<ExitCode> {
     let (name, rest) = words.split_first().context("name a benchmark")?;
-    let parse = |has_server| Arguments::parse(rest, has_server);
+    let parse = |own_flags: &[&str]| Arguments::parse(rest, own_flags);
     let (arguments, bench): (Arguments, fn(&Arguments) -> anyhow::Result<BenchResult>) =
         match (name.as_str(), rest) {
-            ("authz", _) => (parse(false)?, authz::run),
-            ("server", _) => (parse(true)?, server::run),
-            ("admission", _) => (parse(true)?, admission::run),
-            ("webhook", _) => (parse(false)?, webhook::run),
+            ("authz", _) => (parse(&[])?, authz::run),
+            ("server", _) => (parse(OF_SERVER)?, server::run),
+            ("admission", _) => (parse(OF_SERVER)?, admission::run),
+            ("floor", _) => (parse(OF_FLOOR)?, floor::run),
+            ("webhook", _) => (parse(&[])?, webhook::run),
             // The webhook service that the benchmark `webhook` starts as a separate process.
             (webhook::SERVICE, [folder]) => {
                 webhook::serve(Path::new(folder))?;
                 return Ok(ExitCode::SUCCESS);
             }
-            _ => bail!("unknown benchmark, known: authz, server, admission, webhook"),
+            _ => bail!("unknown benchmark, known: authz, server, admission, floor, webhook"),
         };
     let measured = bench(&arguments)?;
     print!("{}", measured.text);

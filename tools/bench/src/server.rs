@@ -9,7 +9,7 @@ pub(crate) mod measured_server;
 pub(crate) mod populate;
 pub(crate) mod process;
 pub(crate) mod program;
-mod report;
+pub(crate) mod report;
 mod targets;
 
 use std::time::Duration;
@@ -19,7 +19,7 @@ use anyhow::Context;
 use case::Case;
 use load::Effort;
 use measured_server::MeasuredServer;
-use program::Profile;
+use program::{PORTCULLIS, Profile};
 use report::{Report, Row};
 
 use crate::arguments::Arguments;
@@ -62,7 +62,7 @@ impl Plan {
     async fn run(&self, arguments: &Arguments) -> anyhow::Result<Report> {
         let program = match &arguments.program {
             Some(program) => program.clone(),
-            None => program::find(self.profile)?,
+            None => program::find(PORTCULLIS, self.profile)?,
         };
         let n_connections = self.effort.n_connections;
         let mut servers = Vec::new();

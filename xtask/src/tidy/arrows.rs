@@ -266,8 +266,11 @@ pub(super) const TABLE: &[Row] = &[
             "authz-webhook",
             "etcd-testing",
             "fake-http",
+            "https-server",
         ],
     ),
+    // The attacks use the server as clients, and have webhooks of their own.
+    row("attack", &["fake-http"]),
     Row { from: "freeze-authorizer", to: &["authz"], dev: &["authz-chain"] },
     row("stories", &[]),
     row("admission-webhook", &[]),

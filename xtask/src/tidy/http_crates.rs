@@ -18,6 +18,7 @@ const USERS: &[(&str, &str)] = &[
     ("fake-http", "answers instead of a real server"),
     ("stories", "calls the server of a story"),
     ("bench", "answers as a webhook"),
+    ("attack", "attacks as a client and as a webhook"),
 ];
 
 /// The crates that depend on hyper through one of those.

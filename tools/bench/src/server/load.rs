@@ -9,8 +9,9 @@ use anyhow::{Context, ensure};
 use tokio::task::LocalSet;
 
 use crate::server::case::Case;
-use crate::server::client::Connection;
+use crate::server::client::{Answer, Client, Connection};
 use crate::server::measured_server::MeasuredServer;
+use crate::server::process::processor_time;
 
 /// The amount of load of one measurement.
 #[derive(Debug, Clone, Copy)]
@@ -33,7 +34,18 @@ pub(crate) struct LoadResult {
 }
 
 /// The counter for requests that can be sent only once.
-type NextNumber = Rc<Cell<u64>>;
+pub(crate) type NextNumber = Rc<Cell<u64>>;
+
+/// The requests of a measurement: those that take turns, or those that are sent once each.
+#[derive(Clone)]
+pub(crate) struct Requests {
+    /// The requests that take turns; empty if each can be sent only once.
+    pub(crate) repeated: Arc<Vec<Vec<u8>>>,
+    /// Makes the request with a number, if none can be repeated.
+    pub(crate) numbered: fn(u64) -> Vec<u8>,
+    /// Whether an answer is the expected one.
+    pub(crate) is_right: fn(Answer<'_>) -> bool,
+}
 
 /// Sends one kind of request for some time.
 ///
@@ -44,30 +56,48 @@ pub(crate) async fn run(
     case: Case,
     effort: Effort,
 ) -> anyhow::Result<LoadResult> {
+    let repeated = (0..case.n_requests().unwrap_or(0)).map(|number| case.request(number)).collect();
+    let requests = Requests {
+        repeated: Arc::new(repeated),
+        numbered: |number| Case::Create.request(number),
+        is_right: case.answer_check(),
+    };
+    let next: NextNumber = Rc::new(Cell::new(measured_server.n_written));
+    let (client, pid) = (&measured_server.client, measured_server.process.pid());
+    let result = send(client, pid, &requests, &next, effort).await;
+    measured_server.n_written = next.get();
+    result
+}
+
+/// Sends requests to the process with this identifier for some time.
+///
+/// # Errors
+/// A connection breaks, or an answer is wrong.
+pub(crate) async fn send(
+    client: &Client,
+    pid: u32,
+    requests: &Requests,
+    next: &NextNumber,
+    effort: Effort,
+) -> anyhow::Result<LoadResult> {
     let mut connections = Vec::new();
     for _ in 0..effort.n_connections {
-        connections.push(measured_server.client.connect().await?);
+        connections.push(client.connect().await?);
     }
-    let prepared: Vec<Vec<u8>> =
-        (0..case.n_requests().unwrap_or(0)).map(|number| case.request(number)).collect();
-    let prepared = Arc::new(prepared);
-    let next: NextNumber = Rc::new(Cell::new(measured_server.n_written));
     let begin = Instant::now() + effort.warm_up;
     let end = begin + effort.window;
     let tasks = LocalSet::new();
     let handles: Vec<_> = (connections.into_iter().enumerate())
         .map(|(idx, connection)| {
-            let (prepared, next) = (Arc::clone(&prepared), Rc::clone(&next));
-            let slot = ConnectionLoad { idx, case, prepared, next };
-            tasks.spawn_local(slot.send_requests(connection, begin, end))
+            let load = ConnectionLoad { idx, requests: requests.clone(), next: Rc::clone(next) };
+            tasks.spawn_local(load.send_requests(connection, begin, end))
         })
         .collect();
-    let process = &measured_server.process;
     let counted = async {
         tokio::time::sleep_until(begin.into()).await;
-        let before = process.processor_time()?;
+        let before = processor_time(pid)?;
         tokio::time::sleep_until(end.into()).await;
-        anyhow::Ok(process.processor_time()?.saturating_sub(before))
+        anyhow::Ok(processor_time(pid)?.saturating_sub(before))
     };
     let server_time = tasks.run_until(counted).await?;
     let mut latencies = Vec::new();
@@ -78,15 +108,13 @@ pub(crate) async fn run(
         anyhow::Ok(())
     };
     tasks.run_until(joined).await?;
-    measured_server.n_written = next.get();
     LoadResult::new(latencies, effort.window, server_time)
 }
 
 /// The part of the load that one connection sends.
 struct ConnectionLoad {
     idx: usize,
-    case: Case,
-    prepared: Arc<Vec<Vec<u8>>>,
+    requests: Requests,
     next: NextNumber,
 }
 
@@ -99,16 +127,17 @@ impl ConnectionLoad {
         end: Instant,
     ) -> anyhow::Result<Vec<u64>> {
         let mut latencies = Vec::new();
+        let repeated = &self.requests.repeated;
         // Connections start at different requests, so that they do not send the same one at the same time.
         let mut at = self.idx * 31;
         loop {
             let fresh;
-            let request = match self.prepared.get(at % self.prepared.len().max(1)) {
+            let request = match repeated.get(at % repeated.len().max(1)) {
                 Some(request) => request,
                 None => {
                     let number = self.next.get();
                     self.next.set(number + 1);
-                    fresh = self.case.request(number);
+                    fresh = (self.requests.numbered)(number);
                     &fresh
                 }
             };
@@ -117,7 +146,7 @@ impl ConnectionLoad {
             let answer = connection.exchange(request).await?;
             let received = Instant::now();
             ensure!(
-                self.case.is_right(answer),
+                (self.requests.is_right)(answer),
                 "a wrong answer: {} {}",
                 answer.code,
                 String::from_utf8_lossy(answer.body)

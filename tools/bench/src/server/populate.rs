@@ -12,7 +12,7 @@ use crate::server::client::{Client, Connection};
 /// every request.
 pub(crate) const TOKEN: &str = "load-7c1d9a";
 /// The token of the superuser who creates the objects.
-const ADMIN_TOKEN: &str = "admin-5b20ce";
+pub(crate) const ADMIN_TOKEN: &str = "admin-5b20ce";
 
 /// The namespace of the objects that are read.
 pub(crate) const LISTED_NAMESPACE: &str = "listed";
@@ -24,11 +24,25 @@ pub(crate) const WRITTEN_NAMESPACE: &str = "written";
 
 /// The longest time until the server decides by the new bindings.
 const BINDINGS_TIMEOUT: Duration = Duration::from_secs(60);
-const CLUSTER_ROLE_BINDINGS: &str = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings";
+pub(crate) const CLUSTER_ROLE_BINDINGS: &str =
+    "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings";
+
+/// The number of users who only watch.
+pub(crate) const N_WATCHERS: usize = 10;
+/// The group of these users.
+const WATCHERS: &str = "watchers";
 
 /// The content of the token file.
 pub(crate) fn token_file() -> String {
+    let watchers = (0..N_WATCHERS)
+        .map(|idx| format!("{},watcher-{idx},watcher-{idx},\"{WATCHERS}\"\n", watcher_token(idx)));
     format!("{TOKEN},load,1\n{ADMIN_TOKEN},admin,2,\"system:masters\"\n")
+        + &watchers.collect::<String>()
+}
+
+/// The token of a user who only watches.
+pub(crate) fn watcher_token(idx: usize) -> String {
+    format!("watch-{idx}-3e91f0")
 }
 
 /// A ConfigMap of about 700 bytes.
@@ -63,11 +77,11 @@ pub(crate) async fn populate(
     populate_load(client).await?;
     let mut connection = client.connect().await?;
     let listed = format!("/api/v1/namespaces/{LISTED_NAMESPACE}/configmaps");
-    create_all(client, n_connections, N_LISTED, &listed, |number| {
+    create_all(ADMIN_TOKEN, client, n_connections, N_LISTED, &listed, |number| {
         config_map(&format!("listed-{number:09}"))
     })
     .await?;
-    create_all(client, n_connections, n_bindings, CLUSTER_ROLE_BINDINGS, |number| {
+    create_all(ADMIN_TOKEN, client, n_connections, n_bindings, CLUSTER_ROLE_BINDINGS, |number| {
         let (user, group) = (user(number), group(number));
         let subjects = [("User", user.as_str()), ("Group", group.as_str())];
         binding(&format!("bench-{number:05}"), "view", &subjects)
@@ -93,6 +107,8 @@ pub(crate) async fn populate_load(client: &Client) -> anyhow::Result<()> {
         let own = binding(&format!("load-{role}"), role, &[("User", "load")]);
         create(&mut connection, CLUSTER_ROLE_BINDINGS, &own).await?;
     }
+    let watchers = binding("watchers", "view", &[("Group", WATCHERS)]);
+    create(&mut connection, CLUSTER_ROLE_BINDINGS, &watchers).await?;
     wait_until_allowed(&mut connection, "load", "configmaps").await
 }
 
@@ -114,7 +130,7 @@ pub(crate) async fn send_as_admin(
     Ok(())
 }
 
-fn binding(name: &str, role: &str, subjects: &[(&str, &str)]) -> Value {
+pub(crate) fn binding(name: &str, role: &str, subjects: &[(&str, &str)]) -> Value {
     let subject = |(kind, name): &(&str, &str)| json!({ "apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name });
     json!({
         "apiVersion": "rbac.authorization.k8s.io/v1",
@@ -128,14 +144,31 @@ fn binding(name: &str, role: &str, subjects: &[(&str, &str)]) -> Value {
 }
 
 async fn create(connection: &mut Connection, path: &str, object: &Value) -> anyhow::Result<()> {
-    let answer = connection.exchange(&request_as(ADMIN_TOKEN, "POST", path, Some(object))).await?;
+    create_as(ADMIN_TOKEN, connection, path, object).await
+}
+
+/// Creates an object with the permissions of a token.
+///
+/// # Errors
+/// The server refuses the object.
+pub(crate) async fn create_as(
+    token: &str,
+    connection: &mut Connection,
+    path: &str,
+    object: &Value,
+) -> anyhow::Result<()> {
+    let answer = connection.exchange(&request_as(token, "POST", path, Some(object))).await?;
     let body = || String::from_utf8_lossy(answer.body).into_owned();
     ensure!(answer.code == 201, "{path}: {} {}", answer.code, body());
     Ok(())
 }
 
 /// Creates many objects over several connections.
-async fn create_all(
+///
+/// # Errors
+/// The server refuses an object.
+pub(crate) async fn create_all(
+    token: &str,
     client: &Client,
     n_connections: usize,
     n_objects: u64,
@@ -146,11 +179,11 @@ async fn create_all(
     for first in 0..n_connections as u64 {
         let numbers = (first..n_objects).step_by(n_connections);
         let objects: Vec<Value> = numbers.map(&object).collect();
-        let (client, path) = (client.clone(), path.to_owned());
+        let (client, path, token) = (client.clone(), path.to_owned(), token.to_owned());
         tasks.spawn(async move {
             let mut connection = client.connect().await?;
             for object in &objects {
-                create(&mut connection, &path, object).await?;
+                create_as(&token, &mut connection, &path, object).await?;
             }
             anyhow::Ok(())
         });

@@ -28,16 +28,22 @@ impl Process {
         tokens: &Path,
         flags: &[String],
     ) -> anyhow::Result<Self> {
-        let mut child = Command::new(program)
-            .args(["serve", "--secure-port=0", "-v", "0", "--data-dir"])
-            .arg(data)
-            .arg("--token-auth-file")
-            .arg(tokens)
-            .args(flags)
+        let mut command = Command::new(program);
+        command.args(["serve", "--secure-port=0", "-v", "0", "--data-dir"]).arg(data);
+        Self::spawn(command.arg("--token-auth-file").arg(tokens).args(flags))
+    }
+
+    /// Starts a program that prints its address as `portcullis serve` does.
+    ///
+    /// # Errors
+    /// The program does not start; its standard error has the reason.
+    pub(crate) fn spawn(command: &mut Command) -> anyhow::Result<Self> {
+        let program = command.get_program().to_string_lossy().into_owned();
+        let mut child = command
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn()
-            .with_context(|| format!("cannot start {}", program.display()))?;
+            .with_context(|| format!("cannot start {program}"))?;
         let stdout = child.stdout.take().context("the server has no standard output")?;
         let mut stdout = BufReader::new(stdout);
         let mut line = String::new();
@@ -57,12 +63,9 @@ impl Process {
         resident_bytes(&text).context("the system does not tell how much memory is resident")
     }
 
-    /// The CPU time that the process has used.
-    pub(crate) fn processor_time(&self) -> anyhow::Result<Duration> {
-        let text = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id()))?;
-        let ticks = ticks(&text).context("the system does not tell how long the server ran")?;
-        let ticks_per_second = rustix::param::clock_ticks_per_second().max(1);
-        Ok(Duration::from_secs_f64(ticks as f64 / ticks_per_second as f64))
+    /// The identifier of the process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
     }
 
     /// Stops the server with a signal and waits for its end.
@@ -81,6 +84,27 @@ impl Drop for Process {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// The CPU time that a process has used: nanoseconds of all its threads, or clock ticks where the system does
+/// not count nanoseconds. Threads that have ended do not count, so it is for differences over short times.
+///
+/// # Errors
+/// There is no such process.
+pub(crate) fn processor_time(pid: u32) -> anyhow::Result<Duration> {
+    let mut nanos = 0;
+    for thread in std::fs::read_dir(format!("/proc/{pid}/task"))? {
+        // A thread may end between the listing and the read.
+        let text = std::fs::read_to_string(thread?.path().join("schedstat")).unwrap_or_default();
+        nanos += text.split(' ').next().and_then(|first| first.parse().ok()).unwrap_or(0_u64);
+    }
+    if nanos > 0 {
+        return Ok(Duration::from_nanos(nanos));
+    }
+    let text = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
+    let ticks = ticks(&text).context("the system does not tell how long the server ran")?;
+    let ticks_per_second = rustix::param::clock_ticks_per_second().max(1);
+    Ok(Duration::from_secs_f64(ticks as f64 / ticks_per_second as f64))
 }
 
 /// The address in the first line of output.

@@ -1,4 +1,4 @@
-//! Finds or builds the server program.
+//! Finds or builds the programs that are measured.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -6,9 +6,17 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, bail};
 use serde_json::Value;
 
-/// The name of the program and of its package.
-const PROGRAM: &str = "portcullis";
-const PACKAGE: &str = "cli";
+/// A program of the workspace: its package and its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Program {
+    package: &'static str,
+    name: &'static str,
+}
+
+/// The server.
+pub(crate) const PORTCULLIS: Program = Program { package: "cli", name: "portcullis" };
+/// The server that answers constants with the same TLS, HTTP and allocator.
+pub(crate) const FLOOR: Program = Program { package: "bench", name: "floor" };
 
 /// The profile with which the server is compiled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,47 +27,55 @@ pub(crate) enum Profile {
     Dev,
 }
 
-/// Returns the path of the program, and builds it if necessary.
+/// Returns the path of a program, and builds it if necessary.
 ///
 /// # Errors
 /// The program does not compile.
-pub(crate) fn find(profile: Profile) -> anyhow::Result<PathBuf> {
+pub(crate) fn find(program: Program, profile: Profile) -> anyhow::Result<PathBuf> {
     match profile {
-        Profile::Release => build(&["--release"]),
-        Profile::Dev => match beside() {
-            Some(program) => Ok(program),
-            None => build(&[]),
+        Profile::Release => build(program, &["--release"]),
+        Profile::Dev => match beside(program) {
+            Some(path) => Ok(path),
+            None => build(program, &[]),
         },
     }
 }
 
-fn beside() -> Option<PathBuf> {
-    let program = std::env::current_exe().ok()?.with_file_name(PROGRAM);
-    program.is_file().then_some(program)
+fn beside(program: Program) -> Option<PathBuf> {
+    let path = std::env::current_exe().ok()?.with_file_name(program.name);
+    path.is_file().then_some(path)
 }
 
-fn build(options: &[&str]) -> anyhow::Result<PathBuf> {
+fn build(program: Program, options: &[&str]) -> anyhow::Result<PathBuf> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
-        .args(["build", "--package", PACKAGE, "--bin", PROGRAM, "--message-format=json"])
+        .args([
+            "build",
+            "--package",
+            program.package,
+            "--bin",
+            program.name,
+            "--message-format=json",
+        ])
         .args(options)
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .stderr(Stdio::inherit())
         .output()
         .context("cannot start cargo")?;
     if !output.status.success() {
-        bail!("the server does not compile");
+        bail!("{} does not compile", program.name);
     }
     let text = String::from_utf8_lossy(&output.stdout);
-    text.lines().find_map(executable).context("cargo does not say where the server is")
+    let path = text.lines().find_map(|message| executable(program, message));
+    path.with_context(|| format!("cargo does not say where {} is", program.name))
 }
 
 /// The path of the program, if this message of cargo contains it.
-fn executable(message: &str) -> Option<PathBuf> {
+fn executable(program: Program, message: &str) -> Option<PathBuf> {
     let message: Value = serde_json::from_str(message).ok()?;
     let name = message.pointer("/target/name")?.as_str()?;
     let path = message.get("executable")?.as_str()?;
-    (name == PROGRAM).then(|| path.into())
+    (name == program.name).then(|| path.into())
 }
 
 #[cfg(test)]
@@ -69,9 +85,9 @@ mod tests {
     #[test]
     fn only_the_message_with_the_program_names_it() {
         let named = r#"{"target": {"name": "portcullis"}, "executable": "/t/portcullis"}"#;
-        assert_eq!(executable(named), Some("/t/portcullis".into()));
-        assert_eq!(executable(&named.replace("\"portcullis\"", "\"server\"")), None);
-        assert_eq!(executable(&named.replace("\"/t/portcullis\"", "null")), None);
-        assert_eq!(executable("compiling"), None);
+        assert_eq!(executable(PORTCULLIS, named), Some("/t/portcullis".into()));
+        assert_eq!(executable(PORTCULLIS, &named.replace("\"portcullis\"", "\"server\"")), None);
+        assert_eq!(executable(PORTCULLIS, &named.replace("\"/t/portcullis\"", "null")), None);
+        assert_eq!(executable(PORTCULLIS, "compiling"), None);
     }
 }

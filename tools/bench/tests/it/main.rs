@@ -71,3 +71,20 @@ fn the_benchmark_of_webhooks_runs() {
         ],
     );
 }
+
+#[test]
+fn the_comparison_with_the_floor_runs() {
+    check(
+        "floor",
+        &[
+            "| request | floor, CPU | a second | ours, CPU | a second | share |",
+            "| SubjectAccessReview |",
+            "| GET a Namespace |",
+            "| GET a Namespace, service account |",
+            "| LIST 500 ConfigMaps |",
+            "| LIST 600 ConfigMaps |",
+            "| WATCH, one delivery |",
+            "resident memory with 20 more bindings at most 55.0 MB",
+        ],
+    );
+}
