@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-/// The users and groups that an authorizer allows. Each one is sufficient.
+/// The users and groups that an authorizer allows. A user is allowed by name or by any one of the groups.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Subjects {
     /// The names of users.
