@@ -127,7 +127,7 @@ impl Policy {
         }
     }
 
-    /// The verbs that the policy grants, as a rule lists them.
+    /// The verbs that the policy grants, in the form in which [`Rules`](authz::Rules) list them.
     pub(crate) fn verbs(&self) -> Vec<String> {
         let verbs: &[&str] =
             if self.spec.is_readonly { &["get", "list", "watch"] } else { &[WILDCARD] };
@@ -180,9 +180,9 @@ mod tests {
         }
     }
 
-    /// A user or group beside `*` is dropped.
+    /// If a policy has `*` as its user or group, the conversion drops the other one.
     #[test]
-    fn conversion_fills_in_what_is_unset() {
+    fn conversion_sets_unset_parts() {
         let all = "system:authenticated";
         for (given, want) in [
             (["", "", "", "", "", ""], ["", all, "*", "*", "*", "*"]),
