@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_subject_means_the_principal_of_its_name() {
+    fn a_subject_matches_the_principal_of_its_name() {
         let subjects = [
             Subject::user("ci"),
             Subject::user("system:serviceaccount:ns1:ci"),
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_kind_means_nobody() {
+    fn an_unknown_kind_matches_nobody() {
         let unknown = Subject { kind: "user".to_owned(), ..Subject::user("ana") };
         assert_eq!((unknown.user_name(Namespace::new("ns1")), unknown.group_name()), (None, None));
         assert_eq!(Subject::group("*").group_name(), Some("*"));
