@@ -8,7 +8,7 @@ use std::sync::Arc;
 pub(crate) struct NodeId(pub(crate) u32);
 
 impl NodeId {
-    /// The index into arrays that run parallel to the arena.
+    /// The index of the node's value in a [`NodeMap`] or any other list that is parallel to the arena.
     pub(crate) fn index(self) -> usize {
         self.0 as usize
     }

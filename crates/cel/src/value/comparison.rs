@@ -9,7 +9,7 @@ use crate::function::EvalError;
 /// expression can create two lists whose full comparison would take practically forever.
 const EQUALITY_STEPS_MAX: u64 = 1_000_000;
 
-/// Whether two values are equal.
+/// The result of comparing two values for equality.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EqualityResult {
     Equal,
@@ -74,7 +74,7 @@ impl<'a> Value<'a> {
         Some(equal.into())
     }
 
-    /// Whether values of this type are ordered.
+    /// Reports whether values of this type are ordered.
     pub(crate) fn has_ordering(&self) -> bool {
         match self {
             Self::Bool(_)
@@ -150,8 +150,8 @@ impl Number {
     }
 }
 
-/// Compares as doubles within the range of the integer type, as cel-go does. A large integer equals
-/// the double that it rounds to.
+/// Compares a double with an integer. As in cel-go, numbers within the range of the integer type are compared as
+/// doubles, so a large integer equals the double that it rounds to.
 fn compare_double_to_int(d: f64, i: i64) -> Option<Ordering> {
     if d < i64::MIN as f64 {
         return Some(Ordering::Less);

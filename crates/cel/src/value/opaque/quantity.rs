@@ -70,7 +70,7 @@ impl Quantity {
         Self { amount: QuantityAmount::Int { value, scale: 0 }, is_arithmetic_result: false }
     }
 
-    /// Whether [`Quantity::add`] or [`Quantity::sub`] made the value.
+    /// Reports whether [`Quantity::add`] or [`Quantity::sub`] made the value.
     pub fn is_arithmetic_result(&self) -> bool {
         self.is_arithmetic_result
     }
