@@ -18,7 +18,7 @@ pub struct FieldSchema {
     pub name: &'static str,
     /// Description for the published JSON Schema.
     pub description: &'static str,
-    /// The published JSON Schema requires the field.
+    /// Whether the published JSON Schema requires the field.
     pub is_required: bool,
     /// The type of the value.
     pub field_type: FieldType,
