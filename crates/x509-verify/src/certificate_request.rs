@@ -6,7 +6,7 @@ use crate::signature::{PublicKey, SignatureFault, SignedData};
 /// The attribute `organizationName`, 2.5.4.10.
 const ORGANIZATION: &[u8] = &[0x55, 0x04, 0x0a];
 
-/// Why a certificate signing request is refused.
+/// The reason why a certificate signing request is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum CertificateRequestError {
     /// The request is malformed.
@@ -37,7 +37,7 @@ impl CertificateRequest {
             parse_request_info(der).ok_or(CertificateRequestError::Malformed)?;
         key.verify(&signed).map_err(|fault| match fault {
             SignatureFault::Unsupported => CertificateRequestError::UnsupportedAlgorithm,
-            SignatureFault::OtherKey | SignatureFault::Invalid => {
+            SignatureFault::WrongKeyType | SignatureFault::Invalid => {
                 CertificateRequestError::Signature
             }
         })?;
