@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_leave_out_what_they_do_not_know() {
+    fn unknown_list_metadata_is_omitted() {
         let mut out = Vec::new();
         write_list_start("v1", "ConfigMapList", &ListMetadata::default(), &mut out);
         write_list_end(&mut out);
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn partial_metadata_is_all_there_is() {
+    fn partial_metadata_contains_only_metadata() {
         let tree = json!({"apiVersion": "v1", "kind": "K", "metadata": {"name": "a"}, "data": {}});
         let partial = partial_metadata(tree.as_object().unwrap(), MetaVersion::V1);
         let want = json!({
