@@ -87,7 +87,7 @@ impl DependencyGraph {
         Self::from_initializers(&initializers.iter().collect::<Vec<_>>())
     }
 
-    /// Names that are not among the initializers add no dependency.
+    /// Makes the graph of these initializers. A constraint on a name that is not among them adds no dependency.
     fn from_initializers(initializers: &[&Initializer]) -> Self {
         let mut graph = Self { successors: vec![BTreeSet::new(); initializers.len()] };
         let named = initializers.iter().enumerate().map(|(idx, it)| (it.name.as_str(), idx));

@@ -94,7 +94,8 @@ fn check_url(url: &str, at: &FieldPath<'_>, errors: &mut FieldErrors) {
     }
 }
 
-/// Kubernetes names `namespace` if `name` is missing and the reverse; this function names the missing member.
+/// Checks the Service reference. Kubernetes names `namespace` if `name` is missing and the reverse; this function
+/// names the member that is missing.
 fn check_service(service: &Tree, at: &FieldPath<'_>, errors: &mut FieldErrors) {
     for member in ["name", "namespace"] {
         if read_string(service, member).unwrap_or_default().is_empty() {

@@ -115,7 +115,7 @@ impl InitializerTimers {
         self.timers.iter().map(|timer| timer.due_at).fold(self.ends_at, Duration::min)
     }
 
-    /// Whether the timers have ended, so that only read repair is left.
+    /// Reports whether the timers have ended, so that only read repair is left.
     #[must_use]
     pub fn has_ended(&self, now: Duration) -> bool {
         now >= self.ends_at
