@@ -15,7 +15,7 @@ pub struct Ratchet {
     ids: BTreeSet<String>,
 }
 
-/// Why the list can not be used.
+/// The reason why the list can not be used.
 #[derive(Debug, thiserror::Error)]
 pub enum RatchetError {
     /// The file can not be read.
