@@ -1,8 +1,7 @@
-//! How long reading a SubjectAccessReview and writing its answer takes, both ways, without the
-//! asking in between.
+//! Measures reading a SubjectAccessReview and writing its answer, by the fast path and by the general path. The
+//! decision in between is not measured.
 //!
-//! `cargo bench -p reviews` prints nanoseconds a review. When tests run it, it goes round a few
-//! times only.
+//! `cargo bench -p access-reviews` prints nanoseconds per review. A test run makes only a few rounds.
 
 use std::hint::black_box;
 use std::io::Write;
@@ -13,7 +12,7 @@ use access_reviews::{
 };
 use authz::Decision;
 
-/// Rounds that are measured; the median of several is shown.
+/// The number of rounds in one measurement. The median of [`REPEATS`] measurements is shown.
 const ROUNDS: usize = 20_000;
 const REPEATS: usize = 9;
 

@@ -5,7 +5,8 @@ use crate::attributes::{Attributes, GroupVersionKind};
 /// The reason why a request is not subject to hooks and initializers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Exemption {
-    /// The request changes the configuration of admission, which must stay repairable whatever the hooks do.
+    /// The request changes the configuration of admission. No hook applies, so that an administrator can always
+    /// repair a broken configuration.
     Configuration,
     /// The request is a review, which is not stored.
     Review,

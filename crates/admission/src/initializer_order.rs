@@ -82,7 +82,7 @@ pub(crate) struct DependencyGraph {
 }
 
 impl DependencyGraph {
-    /// Makes the graph of all configured initializers, whatever their rules.
+    /// Makes the graph of all configured initializers. Their rules are ignored.
     pub(crate) fn new(initializers: &[Initializer]) -> Self {
         Self::from_initializers(&initializers.iter().collect::<Vec<_>>())
     }

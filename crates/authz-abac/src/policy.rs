@@ -135,7 +135,7 @@ impl Policy {
     }
 }
 
-/// Replaces `*` as the user or the group with `system:authenticated`, whatever the other one is.
+/// If the user or the group of a policy is `*`, replaces both with the group `system:authenticated`.
 fn replace_wildcard_subject(spec: PolicySpec) -> PolicySpec {
     if spec.user == WILDCARD || spec.group == WILDCARD {
         PolicySpec { user: String::new(), group: AUTHENTICATED_GROUP.to_owned(), ..spec }
@@ -180,7 +180,7 @@ mod tests {
         }
     }
 
-    /// If a policy has `*` as its user or group, the conversion drops the other one.
+    /// If a policy has `*` as its user or group, the conversion drops the other part.
     #[test]
     fn conversion_sets_unset_parts() {
         let all = "system:authenticated";

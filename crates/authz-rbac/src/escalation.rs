@@ -43,7 +43,7 @@ pub enum EscalationRefusal {
         /// The name of the role.
         name: String,
     },
-    /// The binding refers to a kind that is no role.
+    /// The binding refers to a kind that is neither Role nor ClusterRole.
     #[error(transparent)]
     UnsupportedKind(RoleLookupError),
     /// The role grants more than [`ROLE_COMBINATIONS_MAX`] permissions, so it is not checked. The API

@@ -85,10 +85,10 @@ pub struct RoleRef {
     pub name: String,
 }
 
-/// The selectors of the ClusterRoles that supply the rules of another.
+/// The selectors of an aggregated ClusterRole. Its rules are those of the ClusterRoles that they select.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AggregationRule {
-    /// A ClusterRole that any of these selects supplies its rules.
+    /// The selectors. A ClusterRole that any of them selects contributes its rules.
     pub cluster_role_selectors: Vec<LabelSelector>,
 }
 

@@ -62,7 +62,7 @@ pub(crate) const fn parts_of_request(attributes: &Attributes<'_>) -> &'static [R
 }
 
 impl PolicyRule {
-    /// Reports whether the rule allows the request, whoever the user is.
+    /// Reports whether the rule allows the request. The user of the request is ignored.
     ///
     /// 1. For a resource, the rule must list the verb, the API group, the resource and, if it lists
     ///    resource names, the name.

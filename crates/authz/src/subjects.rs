@@ -17,7 +17,8 @@ pub struct Subjects {
     pub is_incomplete: bool,
 }
 
-/// The subjects that an authorizer denies, whatever later authorizers decide. Subjects that it allows are not among them.
+/// The subjects that an authorizer denies, so that later authorizers can not allow them. Subjects that it allows
+/// are not among them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum DeniedSubjects {
     /// The authorizer denies no subject.

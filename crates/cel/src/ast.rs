@@ -48,7 +48,7 @@ impl Ast {
 pub(crate) struct NodeMap<T>(Vec<T>);
 
 impl<T> NodeMap<T> {
-    /// A map of values in the order of the arena.
+    /// Makes a map from values in the order of the arena.
     pub(crate) fn new(values: Vec<T>) -> Self {
         Self(values)
     }

@@ -1,4 +1,4 @@
-//! Reads the question of one line of text.
+//! Reads the question of a review that is one line of text.
 
 use document::{
     DecodeProblem, Diagnostic, Entry, Fault, LineIndex, Node, Span, SpannedFault, Value, json,

@@ -130,7 +130,8 @@ impl Initializers {
         errors
     }
 
-    /// Validates the transition from `old`, whatever the permissions of the client.
+    /// Validates the transition from `old`. These rules apply to every client, even to one with the permission
+    /// `initialize`.
     pub(super) fn transition_errors(&self, old: &Self) -> FieldErrors {
         let metadata = FieldPath::root("metadata");
         let at = metadata.child(INITIALIZERS);

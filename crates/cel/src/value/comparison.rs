@@ -104,7 +104,7 @@ impl<'a> Value<'a> {
             (Self::Timestamp(a), Self::Timestamp(b)) => Ok(a.cmp(b)),
             _ => match (self.as_number(), other.as_number()) {
                 (Some(a), Some(b)) => a.compare_numbers(b).ok_or_else(nan_ordering_error),
-                // A NaN on the left is an error whatever the other value is.
+                // A NaN on the left is always an error.
                 (Some(Number::Double(a)), None) if a.is_nan() => Err(nan_ordering_error()),
                 _ => Err(EvalError::new("no such overload")),
             },

@@ -1,4 +1,4 @@
-//! The validation rules of the file, which convert the hooks.
+//! Validates the decoded hook file and converts its hooks.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;

@@ -13,8 +13,9 @@ enum Formula {
     And(Box<[Formula; 2]>),
     Or(Box<[Formula; 2]>),
     If(Box<[Formula; 3]>),
-    /// The macro `exists` or `all` over a list with these truth values.
+    /// The macro `exists` over a list of elements with these truth values.
     Exists(Vec<Option<bool>>),
+    /// The macro `all` over a list of elements with these truth values.
     All(Vec<Option<bool>>),
 }
 
