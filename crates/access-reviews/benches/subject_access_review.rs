@@ -1,8 +1,7 @@
-//! How long reading a SubjectAccessReview and writing its answer takes, both ways, without the
-//! asking in between.
+//! Measures reading a SubjectAccessReview and writing its answer, by the fast path and by the general path. The
+//! decision in between is not measured.
 //!
-//! `cargo bench -p reviews` prints nanoseconds a review. When tests run it, it goes round a few
-//! times only.
+//! `cargo bench -p access-reviews` prints nanoseconds per review. A test run makes only a few rounds.
 
 use std::hint::black_box;
 use std::io::Write;
@@ -13,7 +12,7 @@ use access_reviews::{
 };
 use authz::Decision;
 
-/// Rounds that are measured; the median of several is shown.
+/// The number of rounds in one measurement. The median of [`REPEATS`] measurements is shown.
 const ROUNDS: usize = 20_000;
 const REPEATS: usize = 9;
 
@@ -24,7 +23,10 @@ fn main() -> std::io::Result<()> {
     let rounds = if is_measured { ROUNDS } else { 10 };
     let decision = Decision::allow("RBAC: allowed by ClusterRoleBinding \"readers\"");
     let mut out = std::io::stdout().lock();
-    for (name, round) in [("quick", quick as fn(&Decision, &mut Vec<u8>) -> bool), ("long", long)] {
+    for (name, round) in [
+        ("quick", answer_by_fast_path as fn(&Decision, &mut Vec<u8>) -> bool),
+        ("long", answer_by_general_path),
+    ] {
         let mut answer = Vec::with_capacity(4096);
         if !round(&decision, &mut answer) {
             return Err(std::io::Error::other("the body is not read"));
@@ -47,14 +49,14 @@ fn main() -> std::io::Result<()> {
     Ok(())
 }
 
-fn quick(decision: &Decision, answer: &mut Vec<u8>) -> bool {
+fn answer_by_fast_path(decision: &Decision, answer: &mut Vec<u8>) -> bool {
     let Some(review) = SubjectAccessReview::parse(BODY) else { return false };
     black_box(review.attributes());
     review.write_response(decision, answer);
     true
 }
 
-fn long(decision: &Decision, answer: &mut Vec<u8>) -> bool {
+fn answer_by_general_path(decision: &Decision, answer: &mut Vec<u8>) -> bool {
     let now = jiff::Timestamp::UNIX_EPOCH;
     let request = ReviewRequest { version: "v1", namespace: "", user: None, now };
     let Ok(body) = serde_json::from_slice(BODY) else { return false };

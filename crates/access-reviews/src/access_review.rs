@@ -27,7 +27,7 @@ impl AccessReview {
         self.question.attributes()
     }
 
-    /// The body of the response. It reports errors of authorizers; they do not fail the review.
+    /// The body of the response. It contains the errors of authorizers, which do not make the review fail.
     pub fn into_response(self, decision: &Decision) -> Value {
         let status = AccessStatus::new(&self.question, decision).into_map();
         self.response.with_status(status)
@@ -58,7 +58,7 @@ pub(crate) fn prepare(
         local = check_local_namespace(&spec, metadata.namespace());
     }
     let faults = metadata.validation_error(kind).into_iter().chain(local);
-    // Kubernetes loses the kind on the way, so its messages begin with a dot.
+    // Kubernetes' decoder drops the kind before this message, so its messages begin with a dot.
     let kind_in_messages = GroupKind::new(kind.group(), "");
     let question = into_valid_question(question, faults, kind_in_messages)?.into_owned();
     if kind == ReviewKind::SelfSubjectAccessReview && request.user.is_none() {
@@ -88,7 +88,8 @@ fn read<'t>(
     read().map_err(|malformed: MalformedBody| malformed.into_review_error(kind, version))
 }
 
-/// The namespace in the spec of a local review must be that of the review; an empty one is not filled in.
+/// Checks that the namespace in the spec of a local review is that of the review. An empty namespace in the spec
+/// is an error.
 fn check_local_namespace(spec: &Spec<'_>, namespace: &str) -> FieldErrors {
     let at = FieldPath::root("spec");
     let mut errors = FieldErrors::new();

@@ -4,14 +4,14 @@ use authz::{
     Attributes, Decision, EvaluationErrors, Reason, Resource, Target, UnavailableCause, Verdict,
 };
 
-/// No authorizer allows a request.
+/// The error of a request that no authorizer allows.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AccessError {
     /// An authorizer denied the request, or all authorizers abstained.
     #[error(transparent)]
     Forbidden(ForbiddenRequest),
-    /// No authorizer allowed the request, and one failed that might have. The text is the body of the response, with a
-    /// line feed at the end.
+    /// No authorizer allowed the request, and one that might have allowed it failed. The text is the body of the
+    /// response, with a line feed at the end.
     #[error("{0}")]
     EvaluationFailed(String),
     /// This server could not consult an authorizer. The client may try again.
@@ -34,12 +34,12 @@ pub struct ForbiddenRequest {
 pub enum ForbiddenTarget {
     /// The request was for a non-resource path.
     Path,
-    /// An object without group and resource.
+    /// A request for an object without API group and resource.
     NameOnly {
         /// The name of the object, often empty.
         name: String,
     },
-    /// A resource, or one object of it.
+    /// A request for a resource, or for one object of it.
     Resource {
         /// The API group; empty for the core group.
         api_group: String,
@@ -53,7 +53,7 @@ pub enum ForbiddenTarget {
 /// Checks that a decision allows a request.
 ///
 /// # Errors
-/// 1. An allowed request proceeds, also if an authorizer failed.
+/// 1. If the request is allowed, there is no error, even if an authorizer failed.
 /// 2. If this server could not consult an authorizer, the error is `Unavailable`.
 /// 3. If an authorizer failed, the error is `EvaluationFailed`.
 /// 4. Otherwise the request is forbidden, whether it was denied or all authorizers abstained.

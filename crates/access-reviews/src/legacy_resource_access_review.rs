@@ -26,7 +26,7 @@ struct LegacyReviewFields<'t> {
 }
 
 /// Reads and validates the body:
-/// 1. The kind and version, which no registry knows.
+/// 1. The kind and version, which the decoder does not check because they are not registered.
 /// 2. The metadata, of which only the namespace is used; all of it is echoed.
 /// 3. The spec, which is echoed unchanged.
 pub(crate) fn prepare(
@@ -52,9 +52,9 @@ pub(crate) fn prepare(
         _ => return Err(ReviewError::NamespaceMismatch),
     }
     metadata.insert("namespace".to_owned(), request.namespace.into());
-    let asked = read_legacy_fields(&fields, request.version).map_err(malformed)?;
+    let legacy_fields = read_legacy_fields(&fields, request.version).map_err(malformed)?;
     let name = metadata.get("name").and_then(Value::as_str).unwrap_or_default();
-    let question = build_question(&asked, request.namespace).map_err(|errors| {
+    let question = build_question(&legacy_fields, request.namespace).map_err(|errors| {
         let kind = GroupKind::new("", KIND.name());
         ReviewError::Invalid { kind, name: name.to_owned(), errors }
     })?;
@@ -97,22 +97,22 @@ fn read_legacy_fields<'t>(
 }
 
 fn build_question(
-    asked: &LegacyReviewFields<'_>,
+    legacy_fields: &LegacyReviewFields<'_>,
     namespace: &str,
 ) -> Result<AccessQuestion<'static>, FieldErrors> {
     let at = FieldPath::root("spec");
     let mut errors = FieldErrors::new();
-    if asked.verb.is_empty() {
+    if legacy_fields.verb.is_empty() {
         errors.push(at.child("verb").required(""));
     }
-    let kind = asked.resource_kind.to_ascii_lowercase();
+    let kind = legacy_fields.resource_kind.to_ascii_lowercase();
     let (resource, subresource) = kind.split_once('/').unwrap_or((&kind, ""));
     let (resource, api_group) = resource.split_once('.').unwrap_or((resource, ""));
-    if asked.resource_kind.is_empty() {
+    if legacy_fields.resource_kind.is_empty() {
         errors.push(at.child("resourceKind").required(""));
     } else if resource.is_empty() {
         let detail = "must begin with the name of a resource";
-        errors.push(at.child("resourceKind").invalid(asked.resource_kind, detail));
+        errors.push(at.child("resourceKind").invalid(legacy_fields.resource_kind, detail));
     }
     let target = ResourceTarget {
         api_group: api_group.to_owned().into(),
@@ -120,12 +120,12 @@ fn build_question(
         namespace: namespace.to_owned().into(),
         resource: resource.to_owned().into(),
         subresource: subresource.to_owned().into(),
-        name: asked.resource_name.to_owned().into(),
+        name: legacy_fields.resource_name.to_owned().into(),
         ..ResourceTarget::default()
     };
     errors.into_result(AccessQuestion {
         user: User::default(),
-        verb: asked.verb.to_owned().into(),
+        verb: legacy_fields.verb.to_owned().into(),
         target: AccessTarget::Resource(target),
     })
 }

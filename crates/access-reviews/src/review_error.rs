@@ -6,7 +6,7 @@ use field_errors::FieldErrors;
 
 use crate::check_allowed::ForbiddenRequest;
 
-/// A review is malformed or invalid. The client is at fault, and the texts are those of Kubernetes.
+/// The reason why a review is malformed or invalid. The client is at fault, and the texts are those of Kubernetes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReviewError {
     /// A value in the body has the wrong type.
@@ -45,7 +45,7 @@ pub enum ReviewError {
     },
 }
 
-/// A valid review can not be answered.
+/// The reason why a valid review can not be answered.
 #[derive(Debug, thiserror::Error)]
 pub enum AnswerError {
     /// This server could not consult an authorizer. The client may try again.

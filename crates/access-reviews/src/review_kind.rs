@@ -12,7 +12,7 @@ const LEGACY_VERSIONS: [&str; 4] = ["v1beta1", "v1beta2", "v1beta3", "v1"];
 pub enum ReviewKind {
     /// Reports whether a user may do something.
     SubjectAccessReview,
-    /// The same for one namespace.
+    /// Reports whether a user may do something in one namespace.
     LocalSubjectAccessReview,
     /// Reports whether the caller may do something.
     SelfSubjectAccessReview,
@@ -22,7 +22,7 @@ pub enum ReviewKind {
     SelfSubjectReview,
     /// Lists the subjects that may do something.
     ResourceAccessReview,
-    /// The same for one namespace.
+    /// Lists the subjects that may do something in one namespace.
     LocalResourceAccessReview,
     /// Lists subjects, in the form of the first proposal.
     LegacyResourceAccessReview,
@@ -54,7 +54,7 @@ impl ReviewKind {
         found.versions().contains(&api_version).then_some(found)
     }
 
-    /// The `kind` of its objects.
+    /// The `kind` of the review's objects.
     pub const fn name(self) -> &'static str {
         match self {
             Self::SubjectAccessReview => "SubjectAccessReview",
@@ -68,7 +68,7 @@ impl ReviewKind {
         }
     }
 
-    /// Its API group; empty for the core group.
+    /// The API group of the review; empty for the core group.
     pub const fn group(self) -> &'static str {
         match self {
             Self::SubjectAccessReview
@@ -83,7 +83,7 @@ impl ReviewKind {
         }
     }
 
-    /// The versions in which it is served.
+    /// The versions in which the server serves the review.
     pub const fn versions(self) -> &'static [&'static str] {
         match self {
             Self::SubjectAccessReview
@@ -98,7 +98,7 @@ impl ReviewKind {
         }
     }
 
-    /// The resource that requests name.
+    /// The plural name of the resource, as paths contain it.
     pub const fn plural(self) -> &'static str {
         match self {
             Self::SubjectAccessReview => "subjectaccessreviews",
@@ -114,7 +114,7 @@ impl ReviewKind {
         }
     }
 
-    /// Reports whether it is posted into a namespace.
+    /// Reports whether clients post the review to a namespace.
     pub const fn is_namespaced(self) -> bool {
         match self {
             Self::LocalSubjectAccessReview
@@ -129,7 +129,7 @@ impl ReviewKind {
         }
     }
 
-    /// The `apiVersion` of its objects in this version.
+    /// The `apiVersion` of the review's objects in this version.
     pub(crate) fn api_version(self, version: &str) -> String {
         match self.group() {
             "" => version.to_owned(),
@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_review_is_found_where_it_is_served_and_nowhere_else() {
+    fn reviews_are_found_by_group_version_and_resource() {
         for kind in ReviewKind::ALL {
             for version in kind.versions() {
                 assert_eq!(

@@ -95,8 +95,8 @@ pub(crate) fn prepare(
     Ok(SubjectsReview { response, question, namespace_to_authorize })
 }
 
-/// The errors of missing fields. A review without verb or target would list only the subjects that may do everything, which
-/// is hardly intended.
+/// The errors of missing fields. A review without verb or target would list only the subjects that may do
+/// everything, which the client hardly intends.
 fn missing_field_errors(spec: &Spec<'_>) -> FieldErrors {
     let at = FieldPath::root("spec");
     let mut errors = FieldErrors::new();

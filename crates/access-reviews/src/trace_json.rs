@@ -45,7 +45,7 @@ fn authorizer_name(event: &TraceEvent) -> Option<&str> {
     }
 }
 
-/// Takes the entries at `depth` or below, up to the first that lies above.
+/// Takes the entries at `depth` or deeper, up to the first entry of lesser depth.
 fn collect_trace_level<'t>(
     entries: &mut Peekable<Iter<'t, TraceEntry>>,
     depth: usize,
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn json_keeps_the_types_of_particulars() {
+    fn json_keeps_the_types_of_values() {
         let mut trace = Trace::default();
         let event =
             TraceEvent::new("x").with_field("t", "a").with_field("b", true).with_field("n", 7usize);

@@ -8,13 +8,13 @@ use authz::User;
 /// The operation of a request, as rules and reviews name it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Operation {
-    /// Creates an object, or a subresource such as `pods/eviction`.
+    /// The request creates an object, or a subresource such as `pods/eviction`.
     Create,
     /// The request changes an object.
     Update,
     /// The request deletes an object.
     Delete,
-    /// Opens a connection to an object, such as `pods/exec`.
+    /// The request opens a connection to an object, such as `pods/exec`.
     Connect,
 }
 
@@ -36,7 +36,7 @@ impl Operation {
 /// A group, a version and a kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct GroupVersionKind<'a> {
-    /// Empty for the core group.
+    /// The API group; empty for the core group.
     pub group: &'a str,
     /// The version, such as `v1`.
     pub version: &'a str,
@@ -47,11 +47,11 @@ pub struct GroupVersionKind<'a> {
 /// A group, a version and a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct GroupVersionResource<'a> {
-    /// Empty for the core group.
+    /// The API group; empty for the core group.
     pub group: &'a str,
     /// The version of the request's URL, which need not be the one that is stored.
     pub version: &'a str,
-    /// The plural in lower case.
+    /// The plural name of the resource in lower case.
     pub resource: &'a str,
 }
 
@@ -80,16 +80,15 @@ pub struct EquivalentResource<'a> {
 pub struct Attributes<'a> {
     /// The operation of the request.
     pub operation: Operation,
-    /// The kind of the request's object, which for a subresource may be another than the
-    /// resource's own.
+    /// The kind of the request's object. For a subresource it may differ from the kind of the resource.
     pub kind: GroupVersionKind<'a>,
     /// The resource that the URL names.
     pub resource: GroupVersionResource<'a>,
-    /// Empty for the resource itself.
+    /// The subresource; empty for the resource itself.
     pub subresource: &'a str,
-    /// Empty before a name is generated, and for each object of a `deletecollection`.
+    /// The name of the object. Empty before a name is generated, and for each object of a `deletecollection`.
     pub name: &'a str,
-    /// Empty for cluster-scoped resources; for a Namespace, its own name.
+    /// The namespace. Empty for cluster-scoped resources; for a Namespace object, its own name.
     pub namespace: &'a str,
     /// The new state of the object, or the options object of a connection.
     pub object: Option<&'a Tree>,

@@ -28,7 +28,7 @@ pub enum HookEndpoint {
     Url {
         /// A host name or an IP address; an IPv6 address has no brackets.
         host: String,
-        /// `None` for the port of the scheme.
+        /// The port; `None` for the default port of the scheme.
         port: Option<u16>,
     },
     /// The hook is behind a Service.
@@ -101,10 +101,10 @@ pub(crate) fn decode_ca_bundle(config: &Tree) -> Option<Vec<u8>> {
 pub(crate) fn decode_base64(text: &str) -> Option<Vec<u8>> {
     use base64::Engine as _;
     use base64::engine::general_purpose::{GeneralPurpose, PAD};
-    const LENIENT: GeneralPurpose =
+    const LENIENT_BASE64: GeneralPurpose =
         GeneralPurpose::new(&base64::alphabet::STANDARD, PAD.with_decode_allow_trailing_bits(true));
     if text.contains(['\r', '\n']) {
-        return LENIENT.decode(text.replace(['\r', '\n'], "")).ok();
+        return LENIENT_BASE64.decode(text.replace(['\r', '\n'], "")).ok();
     }
-    LENIENT.decode(text).ok()
+    LENIENT_BASE64.decode(text).ok()
 }

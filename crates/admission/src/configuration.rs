@@ -30,7 +30,7 @@ use self::ratcheting::UpdateRatchet;
 use crate::json_members::read_objects;
 
 /// The suffix of names that only static manifests may have.
-const STATIC_SUFFIX: &str = ".static.k8s.io";
+const STATIC_MANIFEST_SUFFIX: &str = ".static.k8s.io";
 
 /// Prepares a received configuration: checks the types of its fields, removes unknown members and sets defaults. Metadata
 /// is not changed.
@@ -64,7 +64,7 @@ pub fn known_configuration_fields(kind: ConfigurationKind, at: &str) -> Vec<&'st
 pub fn validate_configuration_create(kind: ConfigurationKind, new: &Tree) -> FieldErrors {
     let mut errors = FieldErrors::new();
     validate(kind, new, None, &mut errors);
-    if name(new).ends_with(STATIC_SUFFIX) {
+    if name(new).ends_with(STATIC_MANIFEST_SUFFIX) {
         let at = FieldPath::root("metadata");
         errors.push(at.child("name").invalid(name(new), &reserved_suffix_detail()));
     }
@@ -128,7 +128,7 @@ pub fn refused_address_warnings(
 }
 
 fn reserved_suffix_detail() -> String {
-    let suffix = go_compat::quote(STATIC_SUFFIX);
+    let suffix = go_compat::quote(STATIC_MANIFEST_SUFFIX);
     format!(
         "names ending with {suffix} are reserved for static manifest-based configurations and \
          cannot be managed via the API"

@@ -2,10 +2,11 @@
 
 use crate::attributes::{Attributes, GroupVersionKind};
 
-/// Why a request is not subject to hooks and initializers.
+/// The reason why a request is not subject to hooks and initializers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Exemption {
-    /// The request changes the configuration of admission, which must stay repairable whatever the hooks do.
+    /// The request changes the configuration of admission. No hook applies, so that an administrator can always
+    /// repair a broken configuration.
     Configuration,
     /// The request is a review, which is not stored.
     Review,
@@ -34,24 +35,24 @@ const REVIEWS: [(&str, &str); 6] = [
     ("authorization.k8s.io", "subjectaccessreviews"),
 ];
 
-/// Whether a kind configures admission. The group and the kind decide, in every version and for every subresource; the
-/// name of the resource does not.
+/// Reports whether a kind configures admission. The group and the kind decide, in every version and for every
+/// subresource; the name of the resource does not.
 #[must_use]
 pub fn is_admission_configuration(kind: &GroupVersionKind<'_>) -> bool {
     kind.group == CONFIGURATION_GROUP && CONFIGURATION_KINDS.contains(&kind.kind)
 }
 
-/// Whether a resource is a review.
+/// Reports whether a resource is a review.
 pub(crate) fn is_review(group: &str, resource: &str) -> bool {
     REVIEWS.contains(&(group, resource))
 }
 
-/// Whether a review kind is in this group.
+/// Reports whether a review kind is in this group.
 pub(crate) fn is_review_group(group: &str) -> bool {
     REVIEWS.iter().any(|(own, _)| *own == group)
 }
 
-/// Whether a review kind has this resource name.
+/// Reports whether a review kind has this resource name.
 pub(crate) fn is_review_resource(resource: &str) -> bool {
     REVIEWS.iter().any(|(_, own)| *own == resource)
 }

@@ -21,9 +21,9 @@ pub struct Hook {
     pub name: String,
     /// The name of the configuration object that holds the hook.
     pub configuration_name: String,
-    /// How to reach the hook.
+    /// The address of the hook and its CA bundle.
     pub client_config: ClientConfig,
-    /// The hook is called only for requests that match at least one rule.
+    /// The rules of the hook. It is called only for requests that match at least one of them.
     pub rules: Vec<Rule>,
     /// The effect of a failed call on the request.
     pub failure_policy: FailurePolicy,
@@ -33,7 +33,7 @@ pub struct Hook {
     pub namespace_selector: LabelSelector,
     /// Selects requests by the labels of their objects.
     pub object_selector: LabelSelector,
-    /// Select among the requests that match by rules and selectors.
+    /// The conditions that select among the requests that match by rules and selectors.
     pub match_conditions: MatchConditions,
     /// Whether a dry run may call the hook. `None` if the stored object, which may predate the rule that makes the field
     /// required, does not set it.
@@ -56,7 +56,7 @@ pub enum FailurePolicy {
     Fail,
 }
 
-/// Which resources the rules of a hook match.
+/// The resources that the rules of a hook match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MatchPolicy {
     /// The resources that a rule names.
@@ -148,7 +148,7 @@ impl Hook {
         }
     }
 
-    /// Reads a hook of `v1alpha1`, which runs in the validating phase.
+    /// Reads a hook of `v1alpha1`. Such a hook runs in the validating phase.
     pub(crate) fn read_v1alpha1(configuration_name: &str, tree: &Tree) -> Self {
         Self {
             name: read_string(tree, "name").unwrap_or_default().to_owned(),

@@ -16,20 +16,20 @@ pub struct Initializer {
     pub name: String,
     /// The name of the configuration object that holds the initializer.
     pub configuration_name: String,
-    /// The initializer applies only to new objects that match at least one rule.
+    /// The rules of the initializer. It applies only to new objects that match at least one of them.
     pub rules: Vec<Rule>,
     /// The effect on the object if the initializer does not act in time.
     pub failure_policy: FailurePolicy,
-    /// When the initializer may act.
+    /// The position of the initializer in the order in which initializers act.
     pub ordering: InitializerOrdering,
 }
 
-/// When an initializer may act.
+/// The position of an initializer in the order in which initializers act.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum InitializerOrdering {
-    /// After the previous sequential initializer.
+    /// The initializer acts after the previous sequential initializer.
     Sequential,
-    /// After and before the initializers that it names.
+    /// The initializer acts after and before the initializers that it names.
     Graph {
         /// These initializers act before this one.
         after: Vec<String>,

@@ -82,12 +82,12 @@ pub(crate) struct DependencyGraph {
 }
 
 impl DependencyGraph {
-    /// Makes the graph of all configured initializers, whatever their rules.
+    /// Makes the graph of all configured initializers. Their rules are ignored.
     pub(crate) fn new(initializers: &[Initializer]) -> Self {
         Self::from_initializers(&initializers.iter().collect::<Vec<_>>())
     }
 
-    /// Names that are not among the initializers add no dependency.
+    /// Makes the graph of these initializers. A constraint on a name that is not among them adds no dependency.
     fn from_initializers(initializers: &[&Initializer]) -> Self {
         let mut graph = Self { successors: vec![BTreeSet::new(); initializers.len()] };
         let named = initializers.iter().enumerate().map(|(idx, it)| (it.name.as_str(), idx));

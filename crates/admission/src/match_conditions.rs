@@ -14,7 +14,8 @@ use cel::{
 pub use self::authorizer_checks::{AuthorizerDecisions, PendingAuthorizerCheck};
 use self::cel_document::CelDocument;
 use self::cel_environment::{
-    AUTHORIZER_INDEX, NEW_CONDITIONS, REQUEST_RESOURCE_INDEX, STORED_CONDITIONS,
+    AUTHORIZER_INDEX, NEW_CONDITION_ENVIRONMENT, REQUEST_RESOURCE_INDEX,
+    STORED_CONDITION_ENVIRONMENT,
 };
 pub use self::explain::ExplainedCondition;
 use self::request_variable::AdmissionRequest;
@@ -38,7 +39,7 @@ const DETAIL_BYTES_MAX: usize = 8 << 20;
 /// The length to which a message is cut after [`DETAIL_BYTES_MAX`] is used up.
 const SHORT_DETAIL_BYTES_MAX: usize = 1 << 10;
 
-/// Why an expression is not a valid match condition.
+/// The reason why an expression is not a valid match condition.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConditionError {
     /// The expression does not compile, or its type is not bool. The text is Kubernetes'.
@@ -53,7 +54,7 @@ pub enum ConditionError {
 #[derive(Debug, Default)]
 pub struct MatchConditions {
     conditions: Vec<MatchCondition>,
-    /// Whether a condition uses the authorizer. Most do not, and then the variable is not set.
+    /// Whether a condition uses the authorizer. Most do not, so the variable is set only if this is true.
     uses_authorizer: bool,
 }
 
@@ -155,7 +156,7 @@ impl MatchConditions {
         Self { conditions, uses_authorizer }
     }
 
-    /// Whether there are no conditions, so that the caller need not build the variables.
+    /// Reports whether there are no conditions, so that the caller need not build the variables.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.conditions.is_empty()
@@ -165,7 +166,7 @@ impl MatchConditions {
     ///
     /// 1. All conditions are evaluated, even after one is false, because all together must stay below the cost limit.
     /// 2. If one is false, the hook is not called.
-    /// 3. Otherwise, errors count.
+    /// 3. Otherwise, if the evaluation of a condition failed, the result is a failure.
     ///
     /// # Errors
     /// A question for the authorizer. The caller asks it, [records](AuthorizerDecisions::record_decision) the decision and evaluates again.
@@ -242,12 +243,12 @@ impl ConditionCompiler {
         &mut self,
         expression: &str,
     ) -> Result<Program, ConditionError> {
-        self.compile_in_environment(&STORED_CONDITIONS, expression)
+        self.compile_in_environment(&STORED_CONDITION_ENVIRONMENT, expression)
     }
 
     /// Checks a new expression. It may use only functions that the previous version also has.
     pub(crate) fn check_new_expression(&mut self, expression: &str) -> Result<(), ConditionError> {
-        self.compile_in_environment(&NEW_CONDITIONS, expression).map(|_| ())
+        self.compile_in_environment(&NEW_CONDITION_ENVIRONMENT, expression).map(|_| ())
     }
 
     fn compile_in_environment(

@@ -138,7 +138,7 @@ impl Snapshot {
     /// Finds the initializers whose rules match a new object, in global order; see
     /// [`order_pending_initializers`](crate::order_pending_initializers).
     ///
-    /// The caller asks only about objects that are stored and have metadata.
+    /// The caller must pass only objects that are stored and have metadata.
     #[must_use]
     pub fn match_initializers(&self, attributes: &Attributes<'_>) -> Vec<&Initializer> {
         let is_creation = attributes.operation == Operation::Create;

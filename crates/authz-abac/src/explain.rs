@@ -53,7 +53,7 @@ impl Mismatch {
 }
 
 impl NearMiss<'_> {
-    /// The policy with the part that it lacks.
+    /// Makes the trace event of the near miss: the policy, and the part in which it differs from the request.
     pub(crate) fn to_event(&self) -> TraceEvent {
         policy_event(self.policy)
             .with_field("matches", false)
@@ -61,7 +61,7 @@ impl NearMiss<'_> {
     }
 }
 
-/// The line of a policy and its parts, except those that are empty.
+/// Makes a trace event with the line of a policy and its parts. Empty parts are left out.
 pub(crate) fn policy_event(policy: &Policy) -> TraceEvent {
     let spec = policy.spec();
     let mut event = TraceEvent::new("rule").with_field("line", policy.line());
@@ -108,7 +108,8 @@ pub(crate) fn near_misses<'p>(
     near_misses
 }
 
-/// How a subject differs from the user, if it does and is similar.
+/// Returns how the subject of a policy differs from the user. Returns `None` if the subject matches or is not
+/// similar.
 fn subject_mismatch(subject: Subject<'_>, user: &User) -> Option<Mismatch> {
     match subject {
         Subject::User(name) => is_similar_name(name, &user.name).then_some(Mismatch::User),

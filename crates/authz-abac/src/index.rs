@@ -59,7 +59,7 @@ struct FirstPolicies {
     write: PolicyIdx,
 }
 
-/// INVARIANT on Snapshot: no file has so many policies.
+/// The index that stands for "no policy". INVARIANT on Snapshot: no file has so many policies.
 const NO_POLICY: PolicyIdx = PolicyIdx::MAX;
 
 impl Index {
@@ -121,9 +121,9 @@ impl Index {
 
     /// The first policy that may grant the request to the user.
     ///
-    /// INVARIANT: no later than the first policy that grants it, so no policy grants the request if there
-    /// is none, and if this policy grants it, it is the first. It does not grant the request only if two
-    /// names have the same hash.
+    /// INVARIANT: no earlier policy grants the request. So if the result is `None`, no policy grants it, and if
+    /// the returned policy grants it, that policy is the first. The returned policy fails to grant the request
+    /// only if two names have the same hash.
     pub(crate) fn first_candidate(
         &self,
         user: &User,
@@ -153,7 +153,8 @@ impl Index {
         (first_idx != NO_POLICY).then_some(first_idx)
     }
 
-    /// All policies whose subject the user may be, in file order.
+    /// All policies whose subject may match the user, in file order. Two names with the same hash make it include
+    /// others.
     pub(crate) fn policies_of_user(&self, user: &User) -> Vec<PolicyIdx> {
         let user_hash = self.user_hash(&user.name);
         let groups = user.groups.iter().map(|group| self.group_hash(group));
@@ -179,7 +180,8 @@ impl Index {
 }
 
 impl TargetSubjects {
-    /// The first policies of any of some subjects: a user, the user as a member of any group, and groups.
+    /// The first policies for any of these subjects: a user, the user as a member of some group, and the groups of
+    /// the user.
     #[inline]
     fn first_policies_of(&self, subjects: &[SubjectHash]) -> FirstPolicies {
         let mut first = FirstPolicies::NONE;

@@ -127,7 +127,7 @@ impl Policy {
         }
     }
 
-    /// The verbs that the policy grants, as a rule lists them.
+    /// The verbs that the policy grants, in the form in which [`Rules`](authz::Rules) list them.
     pub(crate) fn verbs(&self) -> Vec<String> {
         let verbs: &[&str] =
             if self.spec.is_readonly { &["get", "list", "watch"] } else { &[WILDCARD] };
@@ -135,7 +135,7 @@ impl Policy {
     }
 }
 
-/// Replaces `*` as the user or the group with `system:authenticated`, whatever the other one is.
+/// If the user or the group of a policy is `*`, replaces both with the group `system:authenticated`.
 fn replace_wildcard_subject(spec: PolicySpec) -> PolicySpec {
     if spec.user == WILDCARD || spec.group == WILDCARD {
         PolicySpec { user: String::new(), group: AUTHENTICATED_GROUP.to_owned(), ..spec }
@@ -180,9 +180,9 @@ mod tests {
         }
     }
 
-    /// A user or group beside `*` is dropped.
+    /// If a policy has `*` as its user or group, the conversion drops the other part.
     #[test]
-    fn conversion_fills_in_what_is_unset() {
+    fn conversion_sets_unset_parts() {
         let all = "system:authenticated";
         for (given, want) in [
             (["", "", "", "", "", ""], ["", all, "*", "*", "*", "*"]),

@@ -59,7 +59,7 @@ mod tests {
     use crate::policy::PolicySpec;
 
     #[test]
-    fn as_many_policies_as_the_limit_are_accepted_and_one_more_is_not() {
+    fn the_number_of_policies_is_limited() {
         let policies = vec![Policy::from_v1beta1(1, PolicySpec::default()); POLICIES_MAX];
         let mut more_policies = policies.clone();
         assert_eq!(Snapshot::new(policies).unwrap().policies().len(), POLICIES_MAX);

@@ -15,7 +15,7 @@ use crate::member::Member;
 pub struct AuthorizerSlot {
     /// The authorizer in this position.
     pub authorizer: SlotAuthorizer,
-    /// Observes its decisions; `None` without metrics.
+    /// The function that observes the decisions of the authorizer; `None` if nothing observes them.
     pub observer: Option<DecisionObserver>,
 }
 
@@ -36,7 +36,7 @@ impl AuthorizerSlot {
         Self { authorizer, observer: None }
     }
 
-    /// The authorizer with these objects.
+    /// Makes a member of a chain: the authorizer of this slot together with the objects that it decides from.
     pub fn to_member(
         &self,
         rbac: &Arc<authz_rbac::Snapshot>,
@@ -49,7 +49,7 @@ impl AuthorizerSlot {
         }
     }
 
-    /// Its type; `None` for a plugin.
+    /// The type of the authorizer; `None` for a plugin.
     pub fn authorizer_type(&self) -> Option<AuthorizerType> {
         match &self.authorizer {
             SlotAuthorizer::Fixed(member) => member.authorizer_type(),
@@ -58,7 +58,7 @@ impl AuthorizerSlot {
         }
     }
 
-    /// Its name in metrics and reasons.
+    /// The name of the authorizer in metrics and reasons.
     pub fn name(&self) -> &str {
         match &self.authorizer {
             SlotAuthorizer::Fixed(member) => member.name(),

@@ -22,7 +22,7 @@ impl AuthorizerType {
     pub const ALL: [Self; 6] =
         [Self::Abac, Self::AlwaysAllow, Self::AlwaysDeny, Self::Node, Self::Rbac, Self::Webhook];
 
-    /// The type of that name; case counts.
+    /// Returns the type with this name. Names are case-sensitive.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
@@ -39,7 +39,7 @@ impl AuthorizerType {
         }
     }
 
-    /// The only name of an authorizer of this type; `None` if the configuration chooses it.
+    /// The name that every authorizer of this type must have; `None` if the configuration chooses the name.
     pub fn required_authorizer_name(self) -> Option<&'static str> {
         match self {
             Self::Abac => Some("abac"),
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn built_in_types_bear_their_name_in_lower_case() {
+    fn built_in_authorizers_have_the_lower_case_type_as_name() {
         for kind in AuthorizerType::ALL {
             let lower = kind.name().to_ascii_lowercase();
             let required = (kind != AuthorizerType::Webhook).then_some(lower.as_str());

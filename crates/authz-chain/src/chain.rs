@@ -53,7 +53,7 @@ pub struct ChainDecision<'c> {
 }
 
 impl<'c> ChainDecision<'c> {
-    /// A decision without webhooks.
+    /// Makes a decision in which no webhook was skipped or failed open.
     pub fn new(decision: Decision, decided_by: Option<&'c str>) -> Self {
         Self { decision, decided_by, skipped: Vec::new(), failed_open: Vec::new() }
     }
@@ -97,8 +97,8 @@ impl Chain {
     ///
     /// 1. The first to allow or deny decides, with its reason and its error. Reasons and errors of earlier
     ///    authorizers are dropped.
-    /// 2. The first that this server could not consult ends the walk as well: no later authorizer decides
-    ///    in its place.
+    /// 2. The walk also ends at the first authorizer that this server could not consult. No later authorizer
+    ///    decides in its place.
     /// 3. If all abstain, so does the chain. Its reason lists the reasons that were given, and the errors
     ///    are merged.
     ///

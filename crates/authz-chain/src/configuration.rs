@@ -41,16 +41,16 @@ pub struct WebhookConfiguration {
     pub settings: WebhookSettings,
 }
 
-/// The authorizers do not make a chain.
+/// The reason why a list of authorizers is not a valid chain.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigurationError {
     /// There is no authorizer.
     #[error("at least one authorization mode must be defined")]
     Empty,
-    /// A type that may occur once occurs again.
+    /// A type that may occur only once is repeated.
     #[error("authorizer type {} is repeated", .0.name())]
     RepeatedType(AuthorizerType),
-    /// Two authorizers have one name.
+    /// Two authorizers have the same name.
     #[error("authorizer name {0} is repeated")]
     RepeatedName(String),
 }
@@ -83,7 +83,7 @@ impl Configuration {
         &self.authorizers
     }
 
-    /// The built-in types in it. A reload can not remove one that was there at the start.
+    /// The built-in types in the configuration. A reload can not remove a type that the server had at its start.
     pub fn built_in_types(&self) -> BTreeSet<AuthorizerType> {
         let types = self.authorizers.iter().map(AuthorizerConfiguration::authorizer_type);
         types.filter(|kind| kind.required_authorizer_name().is_some()).collect()
@@ -91,7 +91,7 @@ impl Configuration {
 }
 
 impl AuthorizerConfiguration {
-    /// The authorizer of a built-in type; a webhook needs more than its type.
+    /// Makes the configuration of a built-in type. Returns `None` for a webhook, which needs more than its type.
     pub fn from_built_in_type(kind: AuthorizerType) -> Option<Self> {
         match kind {
             AuthorizerType::Abac => Some(Self::Abac),
@@ -115,7 +115,7 @@ impl AuthorizerConfiguration {
         }
     }
 
-    /// Its name in metrics and reasons.
+    /// The name of the authorizer in metrics and reasons.
     pub fn name(&self) -> &str {
         match self {
             Self::Webhook(webhook) => webhook.name.as_str(),
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn chains_that_do_not_exist() {
+    fn invalid_chains_are_refused() {
         assert_eq!(Configuration::new(vec![]), Err(ConfigurationError::Empty));
         assert_eq!(
             Configuration::new(vec![AuthorizerConfiguration::Node, AuthorizerConfiguration::Node]),

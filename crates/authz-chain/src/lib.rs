@@ -1,4 +1,4 @@
-//! The chain of authorizers: the one crate that knows all types.
+//! The chain of authorizers. This is the only crate that knows all types of authorizers.
 //!
 //! Owns: the types of authorizers and their names, the rules of a valid chain, and how the decisions of several authorizers
 //! become one.

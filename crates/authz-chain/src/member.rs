@@ -36,7 +36,7 @@ pub enum Member {
 }
 
 impl Member {
-    /// Its type; `None` for a plugin.
+    /// The type of the authorizer; `None` for a plugin.
     pub fn authorizer_type(&self) -> Option<AuthorizerType> {
         match self {
             Self::Abac(_) => Some(AuthorizerType::Abac),
@@ -62,7 +62,7 @@ impl Member {
         }
     }
 
-    /// The same name, for values that outlive this one.
+    /// The name in a form that may outlive the member.
     pub(crate) fn shared_name(&self) -> SharedText {
         match self {
             Self::Webhook(webhook) => Arc::clone(webhook.shared_name()).into(),

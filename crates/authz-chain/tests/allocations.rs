@@ -47,7 +47,7 @@ fn snapshot() -> Snapshot {
     snapshot
 }
 
-fn asker(name: &str) -> User {
+fn user_with_groups(name: &str) -> User {
     let groups = (0..N_GROUPS).map(|number| format!("group-{number}")).collect();
     User { name: name.to_owned(), groups, ..User::default() }
 }
@@ -71,10 +71,10 @@ fn finish<T>(future: impl Future<Output = T>) -> T {
 fn check(decide: &dyn Fn(&Attributes<'_>) -> Decision) {
     let alone = User { name: "system:serviceaccount:team:ci".to_owned(), ..User::default() };
     for (user, resource, want) in [
-        (&asker("ana"), "pods", Verdict::Allow),
-        (&asker("ana"), "jobs", Verdict::Allow),
-        (&asker("root"), "secrets", Verdict::Allow),
-        (&asker("ana"), "secrets", Verdict::NoOpinion),
+        (&user_with_groups("ana"), "pods", Verdict::Allow),
+        (&user_with_groups("ana"), "jobs", Verdict::Allow),
+        (&user_with_groups("root"), "secrets", Verdict::Allow),
+        (&user_with_groups("ana"), "secrets", Verdict::NoOpinion),
         (&alone, "jobs", Verdict::Allow),
         (&alone, "pods", Verdict::NoOpinion),
     ] {
@@ -102,7 +102,7 @@ fn a_chain_allows_without_an_allocation() {
 fn allocations_are_counted() {
     let mut snapshot = snapshot();
     snapshot.remove_role(Namespace::CLUSTER_SCOPE, "all");
-    let (user, mut text) = (asker("root"), String::new());
+    let (user, mut text) = (user_with_groups("root"), String::new());
     let counted = allocation_counter::measure(|| {
         let decision = snapshot.authorize(&attributes(&user, "secrets"), Recorder::disabled());
         text = decision.reason.to_string();

@@ -50,7 +50,8 @@ pub(crate) fn explain_no_path(
 ) {
     recorder.record(|| {
         let related_nodes = graph.nodes_of_object(object);
-        let is_object_known = !related_nodes.is_empty() || graph.is_known_to_volumes(object);
+        let is_object_known =
+            !related_nodes.is_empty() || graph.is_volume_or_used_by_volume(object);
         let shown_nodes = related_nodes.iter().take(NEAR_MISSES_MAX);
         TraceEvent::new("noPath")
             .with_field("object", describe_object(object))

@@ -78,9 +78,9 @@ impl Graph {
         nodes
     }
 
-    /// Reports whether some volume has this name, this claim or this secret. For a secret this reads all
-    /// volumes.
-    pub(crate) fn is_known_to_volumes(&self, object: ObjectName<'_>) -> bool {
+    /// Reports whether some volume has this name, is bound to this claim or refers to this secret. For a secret
+    /// this reads all volumes.
+    pub(crate) fn is_volume_or_used_by_volume(&self, object: ObjectName<'_>) -> bool {
         let key: &dyn AsObjectName = &object;
         let mut volumes = self.bound_volumes.values();
         self.bound_volumes.contains_key(key)
@@ -89,8 +89,8 @@ impl Graph {
                 && volumes.any(|volume| volume.has_secret(object)))
     }
 
-    /// The path from an object to a node to which it is related: the object, then those through which it
-    /// is related to the node. This reads all objects of the node.
+    /// Finds the path from an object to a node. The path begins with the object and continues with the objects
+    /// through which it is related to the node. This reads all objects of the node.
     pub(crate) fn path_to_node<'g>(
         &'g self,
         object: ObjectName<'g>,

@@ -26,9 +26,9 @@ impl Graph {
         }
     }
 
-    /// Updates an object. Most updates of pods change only the status, which relates nothing: then both
-    /// objects are equal, and the graph does not change. Every other difference counts, also in fields that
-    /// Kubernetes does not let change: a reference that the new object lacks is removed.
+    /// Updates an object. Most updates of a pod change only its status. The reduced objects are then equal, and
+    /// the graph does not change. Any other update removes the references that the new object lacks, even if
+    /// Kubernetes treats the field as immutable.
     pub fn update(&mut self, old: &GraphObject, new: &GraphObject) {
         if old != new {
             self.delete(old);
@@ -233,7 +233,7 @@ impl Graph {
     }
 }
 
-/// The names that are not empty, each once.
+/// Returns the names that are not empty, without duplicates.
 fn distinct_names<'a>(names: impl Iterator<Item = ObjectName<'a>>) -> Arc<[OwnedObjectName]> {
     let mut seen_names = HashSet::new();
     let named = names.filter(|object| !object.name.is_empty());

@@ -1,4 +1,4 @@
-//! Which users are nodes.
+//! Determines which users are nodes.
 
 use authz::User;
 
@@ -19,8 +19,9 @@ pub enum NodeIdentity<'a> {
 }
 
 impl<'a> NodeIdentity<'a> {
-    /// Determines whether a user is a node. This takes the prefix and the group: a user may be given a name
-    /// with the prefix, and the group does not tell which node it is.
+    /// Determines whether a user is a node. A node has both the user name prefix and the group. The prefix alone
+    /// does not suffice, because an administrator may give it to any user, and the group alone does not say which
+    /// node the user is.
     pub fn from_user(user: Option<&'a User>) -> Self {
         let Some(user) = user else { return Self::NotANode };
         match user.name.strip_prefix(NODE_USER_PREFIX) {
@@ -41,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn prefix_and_group_make_a_node() {
+    fn a_node_needs_both_the_prefix_and_the_group() {
         for (name, groups, want) in [
             ("system:node:a", &["x", "system:nodes"][..], NodeIdentity::Node("a")),
             ("system:node:a:b", &["system:nodes"], NodeIdentity::Node("a:b")),

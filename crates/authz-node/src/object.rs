@@ -27,8 +27,8 @@ pub struct Pod {
     pub name: String,
     /// The node to which it is bound; empty before the scheduler binds it.
     pub node_name: String,
-    /// It mirrors a static pod of its node. Nodes create mirror pods, so a mirror pod relates no object to
-    /// the node but itself.
+    /// Whether the pod mirrors a static pod of its node. Nodes create mirror pods themselves, so a mirror pod
+    /// relates only itself to the node, and none of the objects to which it refers.
     pub is_mirror_pod: bool,
     /// The name of the service account.
     pub service_account_name: String,

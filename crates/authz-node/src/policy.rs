@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn resources_match_whole() {
+    fn resource_names_match_exactly() {
         for (text, resource, subresource, want) in [
             ("pods", "pods", "", true),
             ("pods", "pods", "log", false),
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_match_whole_or_by_their_beginning() {
+    fn paths_match_exactly_or_by_prefix() {
         for (text, path, want) in [
             ("*", "/any", true),
             ("*", "", true),

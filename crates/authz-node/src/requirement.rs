@@ -1,7 +1,7 @@
 //! The requirement that a request puts on the node that makes it.
 //!
-//! This table is apart from the decision because two questions use it: may this node make the request,
-//! and which nodes may.
+//! The table is separate from the decision because two callers use it: the decision for one node, and the list of
+//! all nodes that are allowed the request.
 
 use authz::{Attributes, FieldOperator, Namespace, Reason, Resource, Verb};
 
@@ -20,13 +20,13 @@ pub(crate) enum NodeRequirement {
     NeverMet(Reason),
     /// Some rule that holds for every node allows the request.
     NodeRule,
-    /// The object has the name of the node; else this is the reason.
+    /// The object has the name of the node. The text is the reason if it does not.
     SameName(&'static str),
     /// The object is the Node object of the node.
     OwnNode,
     /// The object, which is of this kind, is related to the node.
     Related(ObjectKind),
-    /// The field selector of the request selects the node; else this is the reason.
+    /// The field selector of the request selects the node. The text is the reason if it does not.
     Selector(&'static str),
     /// The field selector of the request selects the node, or the object is related to the node.
     SelectorOrRelated(&'static str, ObjectKind),
@@ -213,7 +213,8 @@ fn node_requirement(verb: Verb<'_>, resource: &Resource<'_>) -> NodeRequirement 
     match (resource.subresource, verb) {
         ("", Verb::CREATE | Verb::UPDATE | Verb::PATCH)
         | ("status", Verb::UPDATE | Verb::PATCH) => NodeRequirement::AlwaysMet,
-        // Not by relation: a kubelet looks for its Node object before it exists.
+        // The requirement is not [`NodeRequirement::Related`], because a kubelet reads its Node object before it
+        // exists.
         ("", Verb::GET | Verb::LIST | Verb::WATCH) => NodeRequirement::OwnNode,
         _ => never_met(""),
     }

@@ -32,7 +32,7 @@ impl Snapshot {
             self.cluster_roles().into_iter().filter(is_aggregated).cloned().collect();
         let mut changed = Vec::new();
         for role in aggregated_roles {
-            let rules = self.supplied_rules(&role);
+            let rules = self.rules_of_selected_roles(&role);
             let is_stale = !rules.iter().copied().eq(&role.rules);
             // Most changes concern few roles, so only their rules are copied.
             let rules = is_stale.then(|| rules.into_iter().cloned().collect());
@@ -49,7 +49,7 @@ impl Snapshot {
 
     /// The rules of every other ClusterRole that a selector of `role` selects: selector by selector, each
     /// in the order of role names, each rule once.
-    fn supplied_rules(&self, role: &Role) -> Vec<&PolicyRule> {
+    fn rules_of_selected_roles(&self, role: &Role) -> Vec<&PolicyRule> {
         let suppliers = self.cluster_roles();
         let mut added_rules: HashSet<&PolicyRule> = HashSet::new();
         let mut rules = Vec::new();
@@ -137,12 +137,12 @@ mod tests {
     }
 
     #[test]
-    fn no_match_empties_the_rules() {
+    fn rules_are_empty_if_no_role_is_selected() {
         check(vec![role("all", "none", &["saw"], &["tool"])], &[("all", &[])]);
     }
 
     #[test]
-    fn suppliers_come_by_name_and_rules_once() {
+    fn selected_roles_are_sorted_and_rules_deduplicated() {
         let roles = vec![
             role("all", "tool", &[], &["tool", "other"]),
             role("hammer", "tool", &["hit", "cut"], &[]),
@@ -153,12 +153,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_up_to_date_is_not_written() {
+    fn current_roles_are_not_written() {
         check(vec![role("all", "x", &["a"], &["t"]), role("r", "t", &["a"], &[])], &[]);
     }
 
     #[test]
-    fn chains_settle_whatever_their_names() {
+    fn chains_of_aggregated_roles_converge() {
         let roles = vec![
             role("a", "x", &[], &["to-a"]),
             role("b", "to-a", &[], &["to-b"]),
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_circle_ends() {
+    fn cyclic_aggregation_terminates() {
         let mut snapshot = Snapshot::default();
         for (name, label, selects) in [("a", "1", "2"), ("b", "2", "3"), ("c", "3", "1")] {
             snapshot.put_role(role(name, label, &[name], &[selects]));
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn expressions_select_too() {
+    fn match_expressions_select_roles() {
         let labels = BTreeMap::from([("a".to_owned(), "1".to_owned())]);
         for (key, operator, values, want) in [
             ("a", "In", vec!["1"], true),

@@ -15,7 +15,7 @@ pub const BOOTSTRAP_POLICY_JSON: &str = include_str!("../data/bootstrap-policy.j
 
 /// Roles that became aggregated in a later version of Kubernetes, and the role that takes over the rules
 /// that an administrator added to each.
-const AGGREGATED_LATER: [(&str, &str); 3] = [
+const ROLES_AGGREGATED_IN_LATER_VERSIONS: [(&str, &str); 3] = [
     ("admin", "system:aggregate-to-admin"),
     ("edit", "system:aggregate-to-edit"),
     ("view", "system:aggregate-to-view"),
@@ -56,7 +56,7 @@ pub fn reconcile_bootstrap_policy(
     policy: &BootstrapPolicy,
     extras: ExtrasPolicy,
 ) -> Vec<PolicyChange> {
-    let mut changes = move_rules_to_suppliers(snapshot);
+    let mut changes = move_rules_to_source_roles(snapshot);
     changes.extend(split_discovery_binding(snapshot, policy));
     apply_changes(snapshot, &changes);
     for expected in &policy.roles {
@@ -99,9 +99,9 @@ fn apply_changes(snapshot: &mut Snapshot, changes: &[PolicyChange]) {
     }
 }
 
-fn move_rules_to_suppliers(snapshot: &Snapshot) -> Vec<PolicyChange> {
+fn move_rules_to_source_roles(snapshot: &Snapshot) -> Vec<PolicyChange> {
     let mut changes = Vec::new();
-    for (name, supplier) in AGGREGATED_LATER {
+    for (name, supplier) in ROLES_AGGREGATED_IN_LATER_VERSIONS {
         let Some(role) = snapshot.role(Namespace::CLUSTER_SCOPE, name) else { continue };
         if snapshot.role(Namespace::CLUSTER_SCOPE, supplier).is_some() {
             continue;
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn additions_to_a_role_move_to_its_supplier() {
+    fn added_rules_move_to_the_source_role() {
         let mut snapshot = Snapshot::default();
         snapshot.put_role(role("edit", &["own"]));
         let changes = reconcile_bootstrap_policy(
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn an_aggregated_role_ends_the_move() {
+    fn moving_rules_stops_at_an_aggregated_role() {
         let mut snapshot = Snapshot::default();
         let moved = Role {
             aggregation_rule: Some(AggregationRule::default()),

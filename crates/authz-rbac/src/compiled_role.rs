@@ -33,7 +33,7 @@ const QUICK_UNINDEXED_RULES_MAX: usize = 8;
 #[derive(Debug)]
 pub(crate) struct CompiledRole {
     pub(crate) role: Arc<Role>,
-    /// In the order of hashes.
+    /// The entries in the order of their hashes.
     entries: Box<[RuleEntry]>,
     /// The patterns of the targets of all entries, a bit for each pattern.
     target_patterns: TargetPatternSet,
@@ -443,7 +443,7 @@ fn hash_rule_resource(hash_builder: &RandomState, entry: &str) -> u64 {
     hash_resource_parts(hash_builder, resource, subresource)
 }
 
-/// The hash of the entry of a rule that is literally this resource.
+/// The hash that a rule entry has if it names exactly this resource.
 fn hash_resource(hash_builder: &RandomState, resource: &Resource<'_>) -> u64 {
     let Resource { resource, subresource, .. } = *resource;
     if !resource.contains('/') {

@@ -18,7 +18,7 @@ const UNINDEXED_GRIDS_MAX: usize = 16;
 #[derive(Debug)]
 pub(crate) struct RuleCoverage<'w> {
     requested_grids: Vec<PermissionGrid<'w>>,
-    /// `None` if there are few requested grids.
+    /// The index of the requested grids; `None` if there are few of them.
     index: Option<GridIndex<'w>>,
     /// For each grid, the number of the last held rule that was compared with it.
     last_held_rule_by_grid: Vec<u64>,
@@ -68,20 +68,22 @@ impl<'w> RuleCoverage<'w> {
         }
         spend_steps(&mut self.steps_left, rule.n_entries())?;
         self.n_held_rules += 1;
-        let held = HeldRule::new(rule);
+        let held_rule = HeldRule::new(rule);
         let index = self.index.take();
-        let outcome = match index.as_ref().and_then(|index| index.candidate_grids(&held)) {
+        let outcome = match index.as_ref().and_then(|index| index.candidate_grids(&held_rule)) {
             Some(candidates) => candidates
                 .into_iter()
                 .flatten()
-                .try_for_each(|(_, at)| self.mark_granted(*at, &held)),
-            None => (0..self.requested_grids.len()).try_for_each(|at| self.mark_granted(at, &held)),
+                .try_for_each(|(_, at)| self.mark_granted(*at, &held_rule)),
+            None => {
+                (0..self.requested_grids.len()).try_for_each(|at| self.mark_granted(at, &held_rule))
+            }
         };
         self.index = index;
         outcome
     }
 
-    fn mark_granted(&mut self, at: usize, held: &HeldRule<'_>) -> Result<(), LimitExceeded> {
+    fn mark_granted(&mut self, at: usize, held_rule: &HeldRule<'_>) -> Result<(), LimitExceeded> {
         spend_steps(&mut self.steps_left, 1)?;
         let (Some(grid), Some(last_held_rule_by_grid)) =
             (self.requested_grids.get_mut(at), self.last_held_rule_by_grid.get_mut(at))
@@ -93,7 +95,7 @@ impl<'w> RuleCoverage<'w> {
         {
             return Ok(());
         }
-        let part = grid.part_granted_by(held);
+        let part = grid.part_granted_by(held_rule);
         spend_steps(&mut self.steps_left, part.n_steps)?;
         self.n_missing -= grid.mark_granted(&part);
         Ok(())
@@ -122,7 +124,7 @@ fn spend_steps(steps_left: &mut u64, n_steps: u64) -> Result<(), LimitExceeded> 
     Ok(())
 }
 
-/// Returns the permissions of `requested` that `held` does not grant, each with one verb, API group,
+/// Returns the permissions of `requested` that `held_rules` do not grant, each with one verb, API group,
 /// resource and name, or with one verb and path, in order.
 ///
 /// 1. One held rule must grant a permission by itself.
@@ -130,14 +132,14 @@ fn spend_steps(steps_left: &mut u64, n_steps: u64) -> Result<(), LimitExceeded> 
 /// 3. A permission without a resource name is not granted by a rule with names.
 /// 4. If the comparison exceeds the limits of an escalation check, whole rules are compared instead, so
 ///    that too many permissions are missing rather than too few.
-pub fn uncovered_rules(held: &[PolicyRule], requested: &[PolicyRule]) -> Vec<PolicyRule> {
+pub fn uncovered_rules(held_rules: &[PolicyRule], requested: &[PolicyRule]) -> Vec<PolicyRule> {
     let covered = || -> Result<Vec<PolicyRule>, LimitExceeded> {
         let mut coverage = RuleCoverage::new(requested, crate::escalation::CHECK_STEPS_MAX)?;
-        held.iter().try_for_each(|rule| coverage.add(rule))?;
+        held_rules.iter().try_for_each(|rule| coverage.add(rule))?;
         Ok(coverage.missing_permissions().map(|permission_at| permission_at.rule()).collect())
     };
     covered().unwrap_or_else(|_| {
-        let is_held = |rule: &&PolicyRule| held.contains(rule);
+        let is_held = |rule: &&PolicyRule| held_rules.contains(rule);
         requested.iter().filter(|rule| !is_held(rule)).cloned().collect()
     })
 }
@@ -182,25 +184,27 @@ impl<'w> GridIndex<'w> {
         }
     }
 
-    /// Finds the grids that a held rule may grant a part of. Each list of the rule gives the grids that share
-    /// an element with it; the shortest result is returned. Returns `None` if it contains all grids.
-    fn candidate_grids<'i>(&'i self, held: &HeldRule<'_>) -> Option<Vec<&'i [Posting<'w>]>> {
+    /// Finds the requested grids of which a held rule may grant a part. For each list of the rule it finds the
+    /// grids that share an element with that list, and returns the shortest result. Returns `None` if every result
+    /// contains all grids.
+    fn candidate_grids<'i>(&'i self, held_rule: &HeldRule<'_>) -> Option<Vec<&'i [Posting<'w>]>> {
         let find = |postings: &'i [Posting<'w>], values: &[&str]| -> Vec<&'i [Posting<'w>]> {
             values.iter().map(|value| find_postings(postings, value)).collect()
         };
-        let verbs = (!held.verbs.has_wildcard).then(|| find(&self.verbs, &held.verbs.values));
-        if held.has_urls() {
+        let verbs =
+            (!held_rule.verbs.has_wildcard).then(|| find(&self.verbs, &held_rule.verbs.values));
+        if held_rule.has_urls() {
             return verbs;
         }
-        let api_groups = (!held.api_groups.has_wildcard)
-            .then(|| find(&self.api_groups, &held.api_groups.values));
-        let resources = (!held.resources.has_wildcard).then(|| {
-            let mut found = find(&self.resources, &held.resources.values);
-            found.extend(find(&self.subresources, &held.wildcard_subresources));
+        let api_groups = (!held_rule.api_groups.has_wildcard)
+            .then(|| find(&self.api_groups, &held_rule.api_groups.values));
+        let resources = (!held_rule.resources.has_wildcard).then(|| {
+            let mut found = find(&self.resources, &held_rule.resources.values);
+            found.extend(find(&self.subresources, &held_rule.wildcard_subresources));
             found
         });
-        let names = (!held.resource_names.is_empty())
-            .then(|| find(&self.resource_names, &held.resource_names));
+        let names = (!held_rule.resource_names.is_empty())
+            .then(|| find(&self.resource_names, &held_rule.resource_names));
         let size = |found: &Vec<&[Posting<'w>]>| found.iter().map(|own| own.len()).sum::<usize>();
         let all = [verbs, api_groups, resources, names].into_iter().flatten();
         all.min_by_key(size).filter(|found| size(found) < self.n_grids)
@@ -244,9 +248,9 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(held: &[&str], requested: &[&str], want: &[&str]) {
+    fn check(held_rules: &[&str], requested: &[&str], want: &[&str]) {
         let rules = |texts: &[&str]| texts.iter().map(|text| rule(text)).collect::<Vec<_>>();
-        assert_eq!(uncovered_rules(&rules(held), &rules(requested)), rules(want));
+        assert_eq!(uncovered_rules(&rules(held_rules), &rules(requested)), rules(want));
     }
 
     #[test]

@@ -56,7 +56,7 @@ impl Snapshot {
             GrantSearchResult::NotGranted { has_dangling_bindings: true } => {
                 let errors = self.role_lookup_errors(user, request_namespace(attributes));
                 if errors.is_empty() {
-                    // The dangling bindings belong to other names with the same hash.
+                    // No error was found, so the dangling bindings belong to other names with the same hash.
                     return Decision::no_opinion("");
                 }
                 let messages: Vec<String> = errors.iter().map(ToString::to_string).collect();
@@ -85,7 +85,7 @@ impl Snapshot {
     fn role_lookup_errors(&self, user: &User, namespace: Namespace<'_>) -> Vec<RoleLookupError> {
         let bindings = self.bindings_of_user(user, namespace).into_iter();
         let broken_bindings = bindings.filter(|binding| binding.role.is_none());
-        broken_bindings.map(|held| RoleLookupError::new(held.binding)).collect()
+        broken_bindings.map(|broken| RoleLookupError::new(broken.binding)).collect()
     }
 }
 
@@ -120,11 +120,11 @@ impl<'s> RoleChecker<'s, '_> {
     /// each role is compared. The first binding of all is also the first for each of its subjects.
     fn find_first_grant(&mut self, user: &User, namespace: Option<ScopeId>) -> Option<Grant<'s>> {
         let (mut in_cluster, mut in_namespace) = (None, None);
-        self.snapshot.subjects.for_each_principal(user, |principal, held| {
-            let in_cluster_scope = bindings_in_scope(held, CLUSTER_SCOPE);
+        self.snapshot.subjects.for_each_principal(user, |principal, bindings| {
+            let in_cluster_scope = bindings_in_scope(bindings, CLUSTER_SCOPE);
             self.replace_if_earlier_grant(principal, in_cluster_scope, &mut in_cluster);
             if let (Some(namespace), None) = (namespace, in_cluster) {
-                let in_namespace_scope = bindings_in_scope(held, namespace);
+                let in_namespace_scope = bindings_in_scope(bindings, namespace);
                 self.replace_if_earlier_grant(principal, in_namespace_scope, &mut in_namespace);
             }
         });
@@ -136,15 +136,16 @@ impl<'s> RoleChecker<'s, '_> {
     fn replace_if_earlier_grant(
         &mut self,
         principal: Principal<'_>,
-        held: &[HeldBinding],
+        bindings: &[HeldBinding],
         first_grant: &mut Option<Grant<'s>>,
     ) {
-        for held in chunk_by_role(held) {
-            if held.first().is_none_or(|held| !self.allows(held.role)) {
+        for bindings_of_role in chunk_by_role(bindings) {
+            if bindings_of_role.first().is_none_or(|binding| !self.allows(binding.role)) {
                 continue;
             }
-            let mut grants =
-                held.iter().filter_map(|held| self.snapshot.resolve_grant(held, principal));
+            let mut grants = bindings_of_role
+                .iter()
+                .filter_map(|binding| self.snapshot.resolve_grant(binding, principal));
             if let Some(grant) = grants.next()
                 && first_grant.is_none_or(|first| grant.sort_key() < first.sort_key())
             {

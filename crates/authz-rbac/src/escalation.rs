@@ -43,7 +43,7 @@ pub enum EscalationRefusal {
         /// The name of the role.
         name: String,
     },
-    /// The binding refers to a kind that is no role.
+    /// The binding refers to a kind that is neither Role nor ClusterRole.
     #[error(transparent)]
     UnsupportedKind(RoleLookupError),
     /// The role grants more than [`ROLE_COMBINATIONS_MAX`] permissions, so it is not checked. The API
@@ -126,11 +126,11 @@ impl Snapshot {
         if is_superuser(user) || old == Some(role) {
             return Ok(());
         }
-        let held = self.held_rules(user, role.namespace());
+        let held_rules = self.held_rules(user, role.namespace());
         let is_aggregated = role.is_aggregated() || old.is_some_and(Role::is_aggregated);
         let holds_everything =
-            !is_aggregated || holds_all(&held, &cluster_admin_rules(), steps_max)?;
-        check_rules_held(user, held, &role.rules, steps_max)?;
+            !is_aggregated || holds_all(&held_rules, &cluster_admin_rules(), steps_max)?;
+        check_rules_held(user, held_rules, &role.rules, steps_max)?;
         if holds_everything { Ok(()) } else { Err(EscalationRefusal::Aggregation) }
     }
 
@@ -163,12 +163,12 @@ impl Snapshot {
 /// Returns the permissions that the user does not hold, or the limit that the check exceeds.
 pub fn check_rules_held(
     user: &User,
-    held: HeldRules<'_>,
+    held_rules: HeldRules<'_>,
     requested: &[PolicyRule],
     steps_max: u64,
 ) -> Result<(), EscalationRefusal> {
     let mut coverage = RuleCoverage::new(requested, steps_max)?;
-    add_held_rules(&mut coverage, &held)?;
+    add_held_rules(&mut coverage, &held_rules)?;
     if coverage.n_missing() == 0 {
         return Ok(());
     }
@@ -176,27 +176,27 @@ pub fn check_rules_held(
     Err(EscalationRefusal::NotHeld(MissingPermissions::new(
         user,
         &coverage,
-        held.role_lookup_errors,
+        held_rules.role_lookup_errors,
     )))
 }
 
 fn holds_all(
-    held: &HeldRules<'_>,
+    held_rules: &HeldRules<'_>,
     requested: &[PolicyRule],
     steps_max: u64,
 ) -> Result<bool, LimitExceeded> {
     let mut coverage = RuleCoverage::new(requested, steps_max)?;
-    add_held_rules(&mut coverage, held)?;
+    add_held_rules(&mut coverage, held_rules)?;
     Ok(coverage.n_missing() == 0)
 }
 
 /// Adds held rules to a coverage. A role that several bindings grant is added once.
 fn add_held_rules(
     coverage: &mut RuleCoverage<'_>,
-    held: &HeldRules<'_>,
+    held_rules: &HeldRules<'_>,
 ) -> Result<(), LimitExceeded> {
     let mut added_roles: HashSet<*const PolicyRule> = HashSet::new();
-    let distinct = held.roles.iter().filter(|rules| added_roles.insert(rules.as_ptr()));
+    let distinct = held_rules.roles.iter().filter(|rules| added_roles.insert(rules.as_ptr()));
     distinct.copied().flatten().try_for_each(|rule| coverage.add(rule))
 }
 

@@ -41,8 +41,8 @@ pub(crate) fn find_grant<'s>(
     recorder: &mut Recorder<'_>,
 ) -> GrantSearchResult<'s> {
     let mut has_dangling_bindings = false;
-    for held in snapshot.bindings_of_user(user, request_namespace(attributes)) {
-        let UserBinding { binding, subject_idx, role } = held;
+    for user_binding in snapshot.bindings_of_user(user, request_namespace(attributes)) {
+        let UserBinding { binding, subject_idx, role } = user_binding;
         let event = || binding_event(binding, Some(subject_idx));
         let Some(compiled) = role else {
             has_dangling_bindings = true;
@@ -198,10 +198,10 @@ fn bindings_in_other_namespaces(
     for namespace in snapshot.namespaces().filter(|name| *name != requested_namespace) {
         let Some(scope) = snapshot.scope(namespace) else { continue };
         let held_bindings = snapshot.bindings_in_scope(user, scope).into_iter();
-        let granting = held_bindings.filter(|held| {
-            held.role.is_some_and(|compiled| any_rule_allows(&compiled.role, attributes))
+        let granting = held_bindings.filter(|user_binding| {
+            user_binding.role.is_some_and(|compiled| any_rule_allows(&compiled.role, attributes))
         });
-        granting_bindings.extend(granting.map(|held| held.binding.as_ref()));
+        granting_bindings.extend(granting.map(|user_binding| user_binding.binding.as_ref()));
         if granting_bindings.len() >= NEAR_MISSES_MAX {
             break;
         }

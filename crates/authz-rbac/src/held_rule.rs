@@ -11,7 +11,7 @@ pub(crate) struct HeldRule<'o> {
     pub(crate) resources: ValueSet<'o>,
     /// The subresource of each resource such as `*/scale`, sorted.
     pub(crate) wildcard_subresources: Vec<&'o str>,
-    /// Sorted; an empty list stands for all names.
+    /// The resource names, sorted. An empty list stands for all names.
     pub(crate) resource_names: Vec<&'o str>,
     urls: Vec<&'o str>,
     /// The URLs that end in `*`, without the stars, sorted. INVARIANT: none is a prefix of another.
@@ -66,8 +66,8 @@ impl<'o> HeldRule<'o> {
         }
     }
 
-    /// Reports whether a URL begins with one of the prefixes. Since none is a prefix of another, only
-    /// the last one that is not after the URL can be.
+    /// Reports whether a URL begins with one of the prefixes. No prefix is a prefix of another, so only the last
+    /// prefix that sorts before or equal to the URL can match.
     fn has_prefix_for(&self, url: &str) -> bool {
         let n_before = self.url_prefixes.partition_point(|prefix| *prefix <= url);
         let last = n_before.checked_sub(1).and_then(|at| self.url_prefixes.get(at));
@@ -111,16 +111,16 @@ mod tests {
     use crate::rules::matches_path;
 
     #[test]
-    fn prefixes_are_found_as_entries_are_matched() {
+    fn url_prefixes_match_like_rule_entries() {
         let entries = ["/a*", "/a/b/*", "/ab", "/b/**", "/c/*/d*", "/ba*", "/b/c*", "", "/z"];
         let urls: Vec<String> = entries.iter().map(|&entry| entry.to_owned()).collect();
         let rule = PolicyRule { non_resource_urls: urls.clone(), ..PolicyRule::default() };
-        let held = HeldRule::new(&rule);
+        let held_rule = HeldRule::new(&rule);
         let mut n_granted = 0;
         for url in ["/a", "/", "", "/b", "/b/", "/b/x", "/bb", "/c/*/d", "/c/x/d", "/zz", "/*", "*"]
         {
             let want = urls.iter().any(|entry| matches_path(entry, url));
-            assert_eq!(held.grants(RulePart::Path, url), want, "{url}");
+            assert_eq!(held_rule.grants(RulePart::Path, url), want, "{url}");
             n_granted += usize::from(want);
         }
         assert_eq!(n_granted, 5);

@@ -18,7 +18,7 @@ const LINES_MAX: usize = 100;
 const LINES_BYTES_MAX: usize = 64 << 10;
 
 /// The bytes of a line beside its elements.
-const LINE_BYTES: usize = 64;
+const LINE_OVERHEAD_BYTES: usize = 64;
 
 /// The permissions that a user would grant without holding them. Displays as the message of the API.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,9 +42,8 @@ impl MissingPermissions {
         role_lookup_errors: Vec<RoleLookupError>,
     ) -> Self {
         let mut lines = MessageLines::default();
-        let missing =
-            coverage.missing_permissions().filter(|permission_at| lines.add(permission_at));
-        let rules: Vec<PolicyRule> = missing.map(|permission_at| permission_at.rule()).collect();
+        let missing = coverage.missing_permissions().filter(|permission| lines.add(permission));
+        let rules: Vec<PolicyRule> = missing.map(|permission| permission.rule()).collect();
         let n_unlisted = coverage.n_missing() - rules.len() as u64;
         let (user, groups) = (user.name.clone(), user.groups.clone());
         Self { user, groups, rules, n_unlisted, role_lookup_errors }
@@ -54,15 +53,15 @@ impl MissingPermissions {
 /// The lines of a message so far.
 #[derive(Default)]
 struct MessageLines<'w> {
-    /// The target of each line. A line has all verbs of a resource, but one verb of a path.
+    /// The target of each line. One line has all verbs of a resource. A path has one line for each verb.
     line_targets: HashSet<(PermissionTarget<'w>, Option<&'w str>)>,
     n_bytes: usize,
 }
 
 impl<'w> MessageLines<'w> {
     /// Adds a permission if there is room for it. Returns `false` if there is not.
-    fn add(&mut self, permission_at: &Permission<'w>) -> bool {
-        let Permission { verb, target } = *permission_at;
+    fn add(&mut self, permission: &Permission<'w>) -> bool {
+        let Permission { verb, target } = *permission;
         let (line, n_bytes) = match target {
             PermissionTarget::Resource { api_group, resource, name } => {
                 ((target, None), api_group.len() + resource.len() + name.map_or(0, str::len))
@@ -70,7 +69,7 @@ impl<'w> MessageLines<'w> {
             PermissionTarget::Path(url) => ((target, Some(verb)), url.len()),
         };
         let is_known = self.line_targets.contains(&line);
-        let n_line_bytes = if is_known { 0 } else { n_bytes + LINE_BYTES };
+        let n_line_bytes = if is_known { 0 } else { n_bytes + LINE_OVERHEAD_BYTES };
         let n_bytes = self.n_bytes + n_line_bytes + verb.len() + " \"\"".len();
         if n_bytes > LINES_BYTES_MAX || (!is_known && self.line_targets.len() >= LINES_MAX) {
             return false;

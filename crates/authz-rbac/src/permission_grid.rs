@@ -11,7 +11,7 @@ const N_AXES: usize = 4;
 /// as soon as a held rule grants its combination.
 #[derive(Debug)]
 pub(crate) struct PermissionGrid<'w> {
-    /// The lists. In the order of permissions, the last list changes first.
+    /// The lists of the rule. In the order of permissions, the last list varies fastest.
     axes: [GridAxis<'w>; N_AXES],
     /// The axis whose entries are the bits of a row: the longest, so that there are few rows.
     bit_axis: usize,
@@ -113,12 +113,12 @@ impl<'w> PermissionGrid<'w> {
     }
 
     /// Computes the part of the grid that a held rule grants.
-    pub(crate) fn part_granted_by(&self, held: &HeldRule<'_>) -> GrantedPart {
+    pub(crate) fn part_granted_by(&self, held_rule: &HeldRule<'_>) -> GrantedPart {
         let mut part =
             GrantedPart { granted_masks: Default::default(), is_empty: false, n_steps: 0 };
         let mut n_rows = 1;
         for (at, axis) in self.axes.iter().enumerate() {
-            let (mask, n_granted) = axis.elements_granted_by(held);
+            let (mask, n_granted) = axis.elements_granted_by(held_rule);
             part.n_steps += axis.len() as u64;
             if n_granted == 0 {
                 return GrantedPart { is_empty: true, ..part };
@@ -201,7 +201,7 @@ impl GridAxis<'_> {
     }
 
     /// The elements that a held rule grants, as bits, and their number.
-    fn elements_granted_by(&self, held: &HeldRule<'_>) -> (Vec<u64>, usize) {
+    fn elements_granted_by(&self, held_rule: &HeldRule<'_>) -> (Vec<u64>, usize) {
         let mut mask = vec![0; self.len().div_ceil(WORD_BITS)];
         let mut n_granted = 0;
         let mut grant = |at: usize| {
@@ -213,13 +213,15 @@ impl GridAxis<'_> {
         match self.part {
             // A permission without a name is granted only by rules for all names.
             Some(RulePart::ResourceName) if self.values.is_empty() => {
-                if held.resource_names.is_empty() {
+                if held_rule.resource_names.is_empty() {
                     grant(0);
                 }
             }
             Some(part) => {
                 let values = self.values.iter().enumerate();
-                values.filter(|(_, value)| held.grants(part, value)).for_each(|(at, _)| grant(at));
+                values
+                    .filter(|(_, value)| held_rule.grants(part, value))
+                    .for_each(|(at, _)| grant(at));
             }
             None => grant(0),
         }

@@ -85,10 +85,10 @@ pub struct RoleRef {
     pub name: String,
 }
 
-/// The selectors of the ClusterRoles that supply the rules of another.
+/// The selectors of an aggregated ClusterRole. Its rules are those of the ClusterRoles that they select.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AggregationRule {
-    /// A ClusterRole that any of these selects supplies its rules.
+    /// The selectors. A ClusterRole that any of them selects contributes its rules.
     pub cluster_role_selectors: Vec<LabelSelector>,
 }
 
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_subject_means_the_principal_of_its_name() {
+    fn a_subject_matches_the_principal_of_its_name() {
         let subjects = [
             Subject::user("ci"),
             Subject::user("system:serviceaccount:ns1:ci"),
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_kind_means_nobody() {
+    fn an_unknown_kind_matches_nobody() {
         let unknown = Subject { kind: "user".to_owned(), ..Subject::user("ana") };
         assert_eq!((unknown.user_name(Namespace::new("ns1")), unknown.group_name()), (None, None));
         assert_eq!(Subject::group("*").group_name(), Some("*"));

@@ -11,9 +11,9 @@ pub const AUTOUPDATE_ANNOTATION: &str = "rbac.authorization.kubernetes.io/autoup
 /// The treatment of unexpected permissions and subjects of an object during reconciliation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExtrasPolicy {
-    /// Extra ones stay; missing ones are added.
+    /// Reconciliation keeps unexpected permissions and subjects and adds the missing ones.
     Keep,
-    /// Extra ones are removed; the object becomes the expected one.
+    /// Reconciliation removes unexpected permissions and subjects, so that the object equals the expected one.
     Remove,
 }
 

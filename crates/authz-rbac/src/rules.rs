@@ -8,12 +8,12 @@ use authz::{
 use crate::policy::PolicyRule;
 use crate::snapshot::{RoleLookupError, Snapshot, UserBinding};
 
-/// The most rules that are listed, in bytes of their text and [`ELEMENT_BYTES`] for each element. A user
-/// who is bound to large roles many times holds far more than anybody reads.
+/// The size limit of a list of rules: the bytes of their text, plus [`ELEMENT_OVERHEAD_BYTES`] for each element. A
+/// user who is bound to large roles many times would otherwise get far more than anybody reads.
 const LISTED_BYTES_MAX: usize = 8 << 20;
 
 /// The bytes of an element of a list beside its text.
-const ELEMENT_BYTES: usize = 32;
+const ELEMENT_OVERHEAD_BYTES: usize = 32;
 
 /// A list of a rule, and the part of a request with which it is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,7 +62,7 @@ pub(crate) const fn parts_of_request(attributes: &Attributes<'_>) -> &'static [R
 }
 
 impl PolicyRule {
-    /// Reports whether the rule allows the request, whoever the user is.
+    /// Reports whether the rule allows the request. The user of the request is ignored.
     ///
     /// 1. For a resource, the rule must list the verb, the API group, the resource and, if it lists
     ///    resource names, the name.
@@ -135,16 +135,17 @@ pub struct HeldRules<'a> {
 }
 
 impl Snapshot {
-    /// Returns the rules that a user holds in a namespace, those for the whole cluster included.
+    /// Returns the rules that a user holds in a namespace, including the rules that the user holds in the whole
+    /// cluster.
     pub fn held_rules(&self, user: &User, namespace: Namespace<'_>) -> HeldRules<'_> {
-        let mut held = HeldRules::default();
+        let mut held_rules = HeldRules::default();
         for UserBinding { binding, role, .. } in self.bindings_of_user(user, namespace) {
             match role {
-                Some(compiled) => held.roles.push(&compiled.role.rules),
-                None => held.role_lookup_errors.push(RoleLookupError::new(binding)),
+                Some(compiled) => held_rules.roles.push(&compiled.role.rules),
+                None => held_rules.role_lookup_errors.push(RoleLookupError::new(binding)),
             }
         }
-        held
+        held_rules
     }
 
     /// Lists the rules that a user holds in a namespace. The list is marked incomplete if it exceeds 8 MiB. A
@@ -194,7 +195,8 @@ fn count_listed_bytes(rule: &PolicyRule) -> usize {
     let PolicyRule { verbs, api_groups, resources, resource_names, non_resource_urls } = rule;
     let lists = [verbs, api_groups, resources, resource_names, non_resource_urls];
     let elements = lists.into_iter().flatten();
-    elements.map(|element| element.len() + ELEMENT_BYTES).sum::<usize>() + ELEMENT_BYTES
+    elements.map(|element| element.len() + ELEMENT_OVERHEAD_BYTES).sum::<usize>()
+        + ELEMENT_OVERHEAD_BYTES
 }
 
 #[cfg(test)]
@@ -228,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn resources_are_literal_but_for_two_stars() {
+    fn resource_wildcards_have_two_forms() {
         for (entry, asked, want) in [
             ("pods", "pods", true),
             ("pods", "pods/log", false),
@@ -248,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn a_named_rule_needs_the_name() {
+    fn a_rule_with_resource_names_requires_the_name() {
         let rule = resource_rule(&["pods"], &["a"]);
         assert!(allows(&rule, "get", "pods", "a"));
         assert!(!allows(&rule, "get", "pods", "b"));

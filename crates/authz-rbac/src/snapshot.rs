@@ -58,7 +58,7 @@ pub struct Snapshot {
     cluster_scope: Scope,
     /// INVARIANT: no scope is empty.
     namespaces: Map<Arc<str>, Arc<Scope>>,
-    /// The numbers of namespaces, each less one: the number 0 belongs to the cluster scope.
+    /// The numbers of namespaces, each reduced by one, because number 0 belongs to the cluster scope.
     namespace_ids: Slab<()>,
 }
 
@@ -68,11 +68,11 @@ pub(crate) struct UserBinding<'s> {
     pub(crate) binding: &'s Arc<Binding>,
     /// The first subject that means the user.
     pub(crate) subject_idx: usize,
-    /// `None` if the role does not exist.
+    /// The compiled role; `None` if the role does not exist.
     pub(crate) role: Option<&'s CompiledRole>,
 }
 
-/// Why the role of a binding can not be found. Displays in Kubernetes' words.
+/// The reason why the role of a binding can not be found. Displays in Kubernetes' words.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum RoleLookupError {
     /// The ClusterRole does not exist.
@@ -90,7 +90,7 @@ pub enum RoleLookupError {
 impl Snapshot {
     /// Adds a role, or replaces the one of its name.
     pub fn put_role(&mut self, role: Role) {
-        let id = self.get_or_insert_role_use(role.namespace(), role.name()).id;
+        let id = self.get_or_insert_role_usage(role.namespace(), role.name()).id;
         let compiled = Arc::new(CompiledRole::new(&self.hash_builder, Arc::new(role)));
         if let Some(entry) = self.roles.get_mut(id.0) {
             *entry =
@@ -111,10 +111,10 @@ impl Snapshot {
         self.remove_binding(binding.namespace(), binding.name());
         let role = match role_namespace(&binding) {
             Some(namespace) => {
-                let get_or_insert_role_use =
-                    self.get_or_insert_role_use(namespace, &binding.role_ref.name);
-                get_or_insert_role_use.n_bindings += 1;
-                get_or_insert_role_use.id
+                let get_or_insert_role_usage =
+                    self.get_or_insert_role_usage(namespace, &binding.role_ref.name);
+                get_or_insert_role_usage.n_bindings += 1;
+                get_or_insert_role_usage.id
             }
             None => UNRESOLVABLE_ROLE,
         };
@@ -134,7 +134,7 @@ impl Snapshot {
         self.scope_mut(namespace).bindings.remove(name);
         self.bindings.remove(bound.binding.0);
         if let Some(role_namespace) = role_namespace(&binding) {
-            self.get_or_insert_role_use(role_namespace, &binding.role_ref.name).n_bindings -= 1;
+            self.get_or_insert_role_usage(role_namespace, &binding.role_ref.name).n_bindings -= 1;
             self.drop_role_id_if_unused(role_namespace, &binding.role_ref.name);
         }
         self.drop_scope_if_empty(namespace);
@@ -142,7 +142,7 @@ impl Snapshot {
     }
 
     /// Returns the number of a role and the number of its bindings. A role without a number gets one.
-    fn get_or_insert_role_use(&mut self, namespace: Namespace<'_>, name: &str) -> &mut RoleUsage {
+    fn get_or_insert_role_usage(&mut self, namespace: Namespace<'_>, name: &str) -> &mut RoleUsage {
         let known_id =
             self.scope(namespace).and_then(|scope| scope.roles.get(name)).map(|own| own.id);
         let id = known_id.unwrap_or_else(|| RoleId(self.roles.insert(RoleEntry::default())));
@@ -185,8 +185,8 @@ impl Snapshot {
 impl Snapshot {
     /// Returns a Role of a namespace, or a ClusterRole of the cluster scope.
     pub fn role(&self, namespace: Namespace<'_>, name: &str) -> Option<&Arc<Role>> {
-        let get_or_insert_role_use = self.scope(namespace)?.roles.get(name)?;
-        self.compiled_role(get_or_insert_role_use.id).map(|compiled| &compiled.role)
+        let get_or_insert_role_usage = self.scope(namespace)?.roles.get(name)?;
+        self.compiled_role(get_or_insert_role_usage.id).map(|compiled| &compiled.role)
     }
 
     /// Returns a RoleBinding of a namespace, or a ClusterRoleBinding of the cluster scope.
@@ -276,15 +276,15 @@ impl Snapshot {
         user: &User,
         scope: &'s Scope,
     ) -> Vec<UserBinding<'s>> {
-        let mut held: Vec<HeldBinding> = Vec::new();
+        let mut held_bindings: Vec<HeldBinding> = Vec::new();
         self.subjects.for_each_principal(user, |principal, all| {
             let bindings_in_scope = bindings_in_scope(all, scope.id).iter();
-            held.extend(
+            held_bindings.extend(
                 bindings_in_scope.filter(|own| self.resolve_grant(own, principal).is_some()),
             );
         });
-        held.sort_unstable_by_key(|held| (held.binding, held.subject_idx));
-        held.dedup_by_key(|held| held.binding);
+        held_bindings.sort_unstable_by_key(|held| (held.binding, held.subject_idx));
+        held_bindings.dedup_by_key(|held| held.binding);
         let resolve = |held: HeldBinding| {
             Some(UserBinding {
                 binding: self.bindings.get(held.binding.0)?,
@@ -292,7 +292,8 @@ impl Snapshot {
                 role: self.compiled_role(held.role),
             })
         };
-        let mut bindings: Vec<UserBinding<'_>> = held.into_iter().filter_map(resolve).collect();
+        let mut bindings: Vec<UserBinding<'_>> =
+            held_bindings.into_iter().filter_map(resolve).collect();
         bindings.sort_unstable_by(|a, b| a.binding.name().cmp(b.binding.name()));
         bindings
     }
@@ -303,7 +304,7 @@ impl Snapshot {
 fn role_namespace(binding: &Binding) -> Option<Namespace<'_>> {
     match binding.role_ref.kind.as_str() {
         "ClusterRole" => Some(Namespace::CLUSTER_SCOPE),
-        // Every Role has a namespace, and a ClusterRoleBinding has none to look in.
+        // A Role always has a namespace, so a ClusterRoleBinding can not refer to one.
         "Role" => Some(binding.namespace()).filter(|namespace| !namespace.is_cluster_scope()),
         _ => None,
     }

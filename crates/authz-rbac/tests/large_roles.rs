@@ -47,7 +47,12 @@ fn user(name: &str) -> User {
     User { name: name.to_owned(), ..User::default() }
 }
 
-fn asks<'a>(user: &'a User, verb: &'a str, group: &'a str, resource: &'a str) -> Attributes<'a> {
+fn resource_attributes<'a>(
+    user: &'a User,
+    verb: &'a str,
+    group: &'a str,
+    resource: &'a str,
+) -> Attributes<'a> {
     let target = Resource {
         api_group: group,
         resource,
@@ -117,7 +122,7 @@ fn a2_the_largest_rule_is_checked_against_a_thousand() {
 }
 
 #[test]
-fn a2_what_has_too_many_combinations_is_not_looked_at() {
+fn a2_roles_with_too_many_combinations_are_refused() {
     let mut snapshot = namespace_admin();
     let eve = user("eve");
     let oversized = role("team", "big", vec![rule(150, 150, 150)]);
@@ -137,7 +142,7 @@ fn a2_what_has_too_many_combinations_is_not_looked_at() {
 }
 
 #[test]
-fn a2_a_check_ends_however_much_the_user_holds() {
+fn a2_an_escalation_check_has_a_step_limit() {
     // Each held rule grants a part of each requested rule, and no requested rule is granted whole.
     let mut snapshot = Snapshot::default();
     let held = |number: usize| PolicyRule {
@@ -175,7 +180,7 @@ fn a2_long_entries_do_not_make_long_messages() {
 }
 
 #[test]
-fn a2_a_stored_role_is_indexed_and_decides_without_its_product() {
+fn a2_large_products_are_not_expanded_in_the_index() {
     let mut snapshot = Snapshot::default();
     let many = vec![rule(3, 32, 32); 3_000];
     for (name, rules) in [("big", vec![rule(150, 150, 150)]), ("many", many)] {
@@ -190,7 +195,7 @@ fn a2_a_stored_role_is_indexed_and_decides_without_its_product() {
             ("v2", "g31", "r200", Verdict::NoOpinion),
             ("v200", "g31", "r31", Verdict::NoOpinion),
         ] {
-            let asked = asks(&asker, verb, group, resource);
+            let asked = resource_attributes(&asker, verb, group, resource);
             let decision = bounded(MIB, || snapshot.authorize(&asked, Recorder::disabled()));
             assert_eq!(decision.verdict, want, "{name} {verb} {group} {resource}");
             let subjects = bounded(MIB, || snapshot.allowed_subjects(&asked));
@@ -216,7 +221,7 @@ fn a2_the_index_does_not_grow_with_products() {
 }
 
 #[test]
-fn a2_a_rules_review_lists_so_much_and_says_so() {
+fn a2_a_rules_review_is_truncated_and_marked_incomplete() {
     let mut snapshot = Snapshot::default();
     snapshot.put_role(role("team", "big", vec![rule(150, 150, 150); 50]));
     for number in 0..1_000 {
@@ -240,7 +245,7 @@ fn a2_a_rules_review_lists_so_much_and_says_so() {
 }
 
 #[test]
-fn a2_an_explanation_compares_so_many_names() {
+fn a2_an_explanation_has_a_comparison_limit() {
     let mut snapshot = Snapshot::default();
     let near = PolicyRule { api_groups: vec![String::new()], ..rule(1, 1, 50_000) };
     snapshot.put_role(role("team", "near", vec![near; 4]));
@@ -252,14 +257,14 @@ fn a2_an_explanation_compares_so_many_names() {
     let mut asker = user("eve");
     asker.groups = entries("group-that-may-not-", 2_000);
     asker.groups.push("group-7-that-may".to_owned());
-    let asked = asks(&asker, "v0", "", "r1a");
+    let asked = resource_attributes(&asker, "v0", "", "r1a");
     let mut trace = Trace::default();
     let decision = bounded(2 * MIB, || snapshot.authorize(&asked, Recorder::new(&mut trace)));
     assert_eq!(decision.verdict, Verdict::NoOpinion);
 }
 
 #[test]
-fn a2_aggregation_copies_what_changed_only() {
+fn a2_aggregation_copies_only_changed_roles() {
     let mut snapshot = Snapshot::default();
     let labels = [("to".to_owned(), "all".to_owned())];
     for number in 0..20 {

@@ -29,7 +29,7 @@ pub struct AuthorizationStatus {
     /// The last reload that applied a configuration or failed; absent before the first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_attempt: Option<ReloadAttemptStatus>,
-    /// The hash of the configuration file if the reloader rejected it; another configuration is in effect then.
+    /// The hash of the configuration file if the reloader rejected it. Another configuration is then in effect.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pending: Option<String>,
     /// The authorizers in order.
@@ -95,7 +95,7 @@ pub struct WebhookFailureStatus {
     pub message: String,
 }
 
-/// The generation in effect and the result of the last reload. Each check replaces it whole.
+/// The generation in effect and the result of the last reload. Each check replaces the whole value.
 #[derive(Debug)]
 pub(crate) struct ReloaderState {
     pub(crate) generation: Arc<Generation>,

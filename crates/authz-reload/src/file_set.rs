@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_change_while_reading_is_noticed_later() {
+    fn a_change_during_the_build_is_found_by_the_next_check() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("file");
         std::fs::write(&path, "one").unwrap();
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn one_byte_more_than_permitted_is_read() {
+    fn reading_stops_one_byte_above_the_limit() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("file");
         std::fs::write(&path, "12345").unwrap();

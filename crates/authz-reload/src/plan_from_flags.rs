@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use authz_chain::AuthorizerType;
-use config::authorization_config::CONFIG_FILE_NEEDS_GATE;
+use config::authorization_config::CONFIG_FILE_WITHOUT_GATE_ERROR;
 
 /// The authorizers of kube-apiserver if no flag names any.
 pub const UPSTREAM_DEFAULT_MODES: &[AuthorizerType] = &[AuthorizerType::AlwaysAllow];
@@ -148,7 +148,7 @@ fn plan_from_config_file(
     path: &Path,
 ) -> Result<AuthorizationPlan, &'static str> {
     if !options.is_structured_config_enabled {
-        return Err(CONFIG_FILE_NEEDS_GATE);
+        return Err(CONFIG_FILE_WITHOUT_GATE_ERROR);
     }
     let is_legacy = options.modes.is_some()
         || options.webhook_config_file.is_some()

@@ -22,7 +22,7 @@ use crate::generation::Generation;
 use crate::plan_from_flags::AuthorizationPlan;
 use crate::reload_notice::ReloadNotice;
 
-/// How configuration files are reloaded.
+/// Options for reloading configuration files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReloadOptions {
     /// The interval at which the reloader reads the files, even if the system reports no change.
@@ -65,7 +65,7 @@ pub struct PublishError(pub Box<dyn std::error::Error + Send + Sync>);
 ///
 /// A configuration from flags never changes; the reloader then only reports its status.
 pub struct Reloader {
-    /// Replaced whole by the task. Readers take no lock.
+    /// The state that readers get without a lock. The task replaces the whole value.
     reloader_state: Arc<ArcSwap<ReloaderState>>,
     /// `None` if the configuration comes from flags.
     reload_task: Option<ReloadTask>,

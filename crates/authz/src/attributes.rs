@@ -11,7 +11,8 @@ use crate::verb::Verb;
 /// replaced, such as `Attributes { verb: Verb::CREATE, ..attributes }`.
 #[derive(Debug, Clone, Copy)]
 pub struct Attributes<'a> {
-    /// The user; `None` without an authenticated user, and when subjects are listed.
+    /// The user who sends the request. `None` if nobody is authenticated, and when an authorizer lists the allowed
+    /// subjects.
     pub user: Option<&'a User>,
     /// The API verb of a resource request, or the lower-case HTTP method of any other. May be
     /// empty, for HTTP methods without an API verb.
@@ -46,10 +47,10 @@ pub struct Resource<'a> {
     pub subresource: &'a str,
     /// The name of the object.
     pub name: &'a str,
-    /// The field selector that narrows the request. Without requirements, `None`, or with an
-    /// error, it does not narrow.
+    /// The field selector that narrows the request. A selector without requirements or with an error does not
+    /// narrow the request.
     pub field_selector: Option<&'a Selector<FieldRequirement>>,
-    /// The label selector that narrows the request, by the same rules.
+    /// The label selector that narrows the request. It follows the rules of the field selector.
     pub label_selector: Option<&'a Selector<LabelRequirement>>,
 }
 
@@ -78,13 +79,13 @@ impl<'a> Attributes<'a> {
 
 impl<'a> Resource<'a> {
     /// The requirements of the field selector, all of which must hold. Empty if the request has no field selector
-    /// or nothing of it parses.
+    /// or the field selector does not parse.
     pub fn field_requirements(&self) -> &'a [FieldRequirement] {
         self.field_selector.map_or(&[], |selector| &selector.requirements)
     }
 
     /// The requirements of the label selector, all of which must hold. Empty if the request has no label selector
-    /// or nothing of it parses.
+    /// or the label selector does not parse.
     pub fn label_requirements(&self) -> &'a [LabelRequirement] {
         self.label_selector.map_or(&[], |selector| &selector.requirements)
     }

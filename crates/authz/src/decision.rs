@@ -23,7 +23,7 @@ pub enum Verdict {
     Unavailable(UnavailableCause),
 }
 
-/// Why this server could not consult an authorizer.
+/// The reason why this server could not consult an authorizer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum UnavailableCause {
     /// A limit of this server is reached. The client may try again soon.
@@ -77,7 +77,7 @@ impl Decision {
         Self { verdict: Verdict::NoOpinion, reason: reason.into(), error: None }
     }
 
-    /// This server could not consult an authorizer.
+    /// A decision that reports that this server could not consult the authorizer.
     pub fn unavailable(cause: UnavailableCause) -> Self {
         Self { verdict: Verdict::Unavailable(cause), ..Self::default() }
     }
@@ -108,7 +108,7 @@ impl EvaluationErrors {
         &self.causes
     }
 
-    /// Appends the errors of another value.
+    /// Appends the errors of `other`.
     pub fn merge(&mut self, other: Self) {
         self.causes.extend(other.causes);
     }
@@ -120,7 +120,8 @@ impl<E: Error + Send + Sync + 'static> From<E> for EvaluationErrors {
     }
 }
 
-/// Not an [`Error`] itself, because any error converts into it.
+/// [`EvaluationErrors`] does not implement [`Error`], because then the conversion from any error could not be
+/// implemented.
 impl fmt::Display for EvaluationErrors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let messages: Vec<String> = self.causes.iter().map(ToString::to_string).collect();
@@ -141,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn failures_merge_and_aggregate() {
+    fn errors_merge_and_display_once() {
         let mut failure = EvaluationErrors::message("a");
         assert_eq!(failure.to_string(), "a");
         failure.merge(EvaluationErrors::from(fmt::Error));

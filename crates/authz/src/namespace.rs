@@ -41,7 +41,7 @@ impl<'a> Namespace<'a> {
     }
 }
 
-/// No name stands for the cluster scope.
+/// `None` becomes the cluster scope.
 impl<'a> From<Option<&'a str>> for Namespace<'a> {
     fn from(name: Option<&'a str>) -> Self {
         name.map_or(Self::CLUSTER_SCOPE, Self::new)

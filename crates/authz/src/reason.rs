@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::rbac_grant::{RbacBindings, RbacGrant};
 use crate::shared_text::SharedText;
 
-/// Why an authorizer decided as it did: the rule that decided, or a text.
+/// The reason of a decision: the rule that decided, or a text.
 ///
 /// Displays as Kubernetes' text for the audit log and for the client, which is empty for some authorizers.
 /// Reasons are equal if their texts are. A clone allocates nothing.
@@ -76,11 +76,11 @@ pub enum Reason {
 pub struct Abstention {
     /// The name of the authorizer.
     pub authorizer: SharedText,
-    /// Its reason, which is not empty.
+    /// The reason of the authorizer, which is not empty.
     pub reason: Reason,
 }
 
-/// Why the Node authorizer allows a request.
+/// The rule by which the Node authorizer allows a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum NodeRule {
     /// Every node may make this request.
@@ -209,7 +209,7 @@ impl fmt::Debug for Reason {
 
 impl PartialEq<str> for Reason {
     fn eq(&self, text: &str) -> bool {
-        let mut expected = ExpectedText(text);
+        let mut expected = RemainingExpectedText(text);
         write!(expected, "{self}").is_ok() && expected.0.is_empty()
     }
 }
@@ -229,9 +229,9 @@ impl PartialEq for Reason {
 impl Eq for Reason {}
 
 /// The rest of an expected text. Writing removes each written piece from it, so a comparison allocates nothing.
-struct ExpectedText<'a>(&'a str);
+struct RemainingExpectedText<'a>(&'a str);
 
-impl Write for ExpectedText<'_> {
+impl Write for RemainingExpectedText<'_> {
     fn write_str(&mut self, piece: &str) -> fmt::Result {
         self.0 = self.0.strip_prefix(piece).ok_or(fmt::Error)?;
         Ok(())

@@ -20,8 +20,8 @@ pub const TARGET_BYTES_MAX: usize = 1 << 20;
 /// The classification of an HTTP request by its method and target, without headers and body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestInfo {
-    /// The path, percent-decoded once, as it was sent: a legacy form that was rewritten for
-    /// classification keeps its text here.
+    /// The path, percent-decoded once, as the client sent it. A legacy path is rewritten for classification, but
+    /// keeps its original text here.
     pub path: String,
     /// The API verb of a resource request, or the lower-case HTTP method of any other.
     pub verb: Cow<'static, str>,
@@ -62,10 +62,11 @@ pub struct ResourceInfo {
     pub label_selector: Option<Selector<LabelRequirement>>,
 }
 
-/// A request has no attributes. No authorizer is consulted.
+/// The reason why a request line has no attributes. The server refuses such a request before it consults an
+/// authorizer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RequestError {
-    /// The request is not HTTP that we accept: the client is at fault.
+    /// The request line is not acceptable HTTP, which is a fault of the client.
     #[error(transparent)]
     Malformed(#[from] MalformedRequest),
     /// The path can not be classified. Kubernetes answers this as an internal error.
@@ -79,7 +80,7 @@ pub enum MalformedRequest {
     /// The method is not an HTTP token.
     #[error("invalid method {}", go_compat::quote(.0))]
     Method(String),
-    /// The target ends at a space, and the rest is no protocol version.
+    /// The target contains a space, and the text after the space is not an HTTP version.
     #[error("malformed HTTP version {}", go_compat::quote(.0))]
     Version(String),
     /// The target is not a URL.
@@ -150,7 +151,8 @@ impl ResourceInfo {
     /// The segments of the path from the resource on: the resource, the name, the subresource,
     /// and whatever follows. Empty if the request was not classified.
     pub fn path_segments(&self) -> impl Iterator<Item = &str> {
-        // A path never ends in an empty segment, so an empty resource without further segments is none.
+        // A path never ends in an empty segment. So an empty resource that no segment follows means that the
+        // request has no resource.
         let is_classified = !self.resource.is_empty() || self.path_after_resource.is_some();
         let resource = is_classified.then_some(self.resource.as_str());
         let path_after_resource = self

@@ -26,7 +26,7 @@ impl Rules {
     }
 }
 
-/// Verbs on resources. `*` in a list stands for everything; no names stand for all names.
+/// Verbs on resources. `*` in a list stands for everything; an empty list of names stands for all names.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ResourceRule {
     /// The verbs that the rule allows; `*` stands for all.
@@ -39,11 +39,11 @@ pub struct ResourceRule {
     pub resource_names: Vec<String>,
 }
 
-/// Verbs on paths. `*` stands for everything, and at the end of a path for any rest.
+/// Verbs on paths. `*` stands for everything, and at the end of a path for any suffix.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct NonResourceRule {
     /// The verbs that the rule allows; `*` stands for all.
     pub verbs: Vec<String>,
-    /// The paths that the rule allows; `*` at the end stands for any rest.
+    /// The paths that the rule allows; `*` at the end stands for any suffix.
     pub non_resource_urls: Vec<String>,
 }

@@ -32,10 +32,10 @@ impl SelectorError {
     }
 }
 
-/// The requirements of a selector that were parsed, and the error about the others.
+/// The requirements of a selector that could be parsed, and the error about the others.
 ///
-/// Text that does not parse gives no requirements. A selector that was given as a list may have
-/// lost some of its requirements to an error and kept the others.
+/// A selector in text form that does not parse has no requirements. A selector in list form keeps its valid
+/// requirements, and reports the others in the error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Selector<R> {
     /// The requirements that were parsed.

@@ -11,7 +11,7 @@ pub enum SharedText {
     /// Text of the program.
     Static(&'static str),
     /// Text that is made at run time.
-    Counted(Arc<str>),
+    RefCounted(Arc<str>),
 }
 
 impl Default for SharedText {
@@ -26,7 +26,7 @@ impl Deref for SharedText {
     fn deref(&self) -> &str {
         match self {
             Self::Static(text) => text,
-            Self::Counted(text) => text,
+            Self::RefCounted(text) => text,
         }
     }
 }
@@ -45,13 +45,13 @@ impl From<&'static str> for SharedText {
 
 impl From<String> for SharedText {
     fn from(text: String) -> Self {
-        if text.is_empty() { Self::default() } else { Self::Counted(text.into()) }
+        if text.is_empty() { Self::default() } else { Self::RefCounted(text.into()) }
     }
 }
 
 impl From<Arc<str>> for SharedText {
     fn from(text: Arc<str>) -> Self {
-        Self::Counted(text)
+        Self::RefCounted(text)
     }
 }
 

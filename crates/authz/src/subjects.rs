@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-/// The users and groups that an authorizer allows. Each one is sufficient.
+/// The users and groups that an authorizer allows. A user is allowed by name or by any one of the groups.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Subjects {
     /// The names of users.
@@ -17,7 +17,8 @@ pub struct Subjects {
     pub is_incomplete: bool,
 }
 
-/// The subjects that an authorizer denies, whatever later authorizers decide. Subjects that it allows are not among them.
+/// The subjects that an authorizer denies, so that later authorizers can not allow them. Subjects that it allows
+/// are not among them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum DeniedSubjects {
     /// The authorizer denies no subject.

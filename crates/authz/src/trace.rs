@@ -21,7 +21,7 @@ pub struct Trace {
 /// An event and its depth in the tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TraceEntry {
-    /// The number of events around this one.
+    /// The number of events that enclose this one.
     pub depth: usize,
     /// The recorded step of the authorizer.
     pub event: TraceEvent,
@@ -58,7 +58,7 @@ impl Trace {
         &self.entries
     }
 
-    /// How many entries were dropped because the trace was full.
+    /// The number of entries that were dropped because the trace was full.
     pub fn n_dropped(&self) -> usize {
         self.n_dropped
     }
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_trace_counts_what_it_drops() {
+    fn a_full_trace_counts_dropped_entries() {
         let mut trace = Trace::default();
         let mut recorder = Recorder::new(&mut trace);
         for _ in 0..TRACE_ENTRIES_MAX {
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn verdict_events_leave_out_what_is_empty() {
+    fn verdict_events_omit_empty_fields() {
         let bare = TraceEvent::from_decision(&Decision::allow(""));
         assert_eq!(bare.fields, [("decision".into(), Value::from("allow"))]);
         let full = TraceEvent::from_decision(

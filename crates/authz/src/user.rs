@@ -36,7 +36,7 @@ mod tests {
     use super::user_limit_key;
 
     #[test]
-    fn the_service_accounts_of_a_namespace_count_as_one() {
+    fn service_accounts_of_a_namespace_share_a_limit_key() {
         for (user, want) in [
             ("jane", "jane"),
             ("system:serviceaccount:n:a", "system:serviceaccount:n"),

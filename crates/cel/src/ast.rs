@@ -8,7 +8,7 @@ use std::sync::Arc;
 pub(crate) struct NodeId(pub(crate) u32);
 
 impl NodeId {
-    /// The index into arrays that run parallel to the arena.
+    /// The index of the node's value in a [`NodeMap`] or any other list that is parallel to the arena.
     pub(crate) fn index(self) -> usize {
         self.0 as usize
     }
@@ -48,7 +48,7 @@ impl Ast {
 pub(crate) struct NodeMap<T>(Vec<T>);
 
 impl<T> NodeMap<T> {
-    /// A map of values in the order of the arena.
+    /// Makes a map from values in the order of the arena.
     pub(crate) fn new(values: Vec<T>) -> Self {
         Self(values)
     }

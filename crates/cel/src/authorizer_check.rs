@@ -23,9 +23,9 @@ pub struct AuthorizerCheck {
 /// A service account whose names have been validated.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ServiceAccount {
-    /// Its namespace, a DNS-1123 label.
+    /// The namespace of the service account, a DNS-1123 label.
     pub namespace: Arc<str>,
-    /// Its name, a DNS-1123 subdomain.
+    /// The name of the service account, a DNS-1123 subdomain.
     pub name: Arc<str>,
 }
 
@@ -101,7 +101,7 @@ impl KnownDecisions {
         self.decisions_by_check.as_ref().map_or(0, |known| known.len())
     }
 
-    /// Whether no decision is known.
+    /// Reports whether no decision is known.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -120,12 +120,12 @@ mod tests {
     }
 
     #[test]
-    fn a_decision_that_nobody_filled_in_refuses() {
+    fn the_default_decision_denies() {
         assert!(!AuthorizerDecision::default().is_allowed);
     }
 
     #[test]
-    fn clones_know_what_was_known_when_they_were_made() {
+    fn a_clone_does_not_see_later_decisions() {
         let mut decisions = KnownDecisions::default();
         let before = decisions.clone();
         let allowed = AuthorizerDecision { is_allowed: true, ..AuthorizerDecision::default() };
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_that_was_asked_tells_questions_apart() {
+    fn every_attribute_is_part_of_the_key() {
         let mut decisions = KnownDecisions::default();
         let resource = |name: &str, label_selector: &str| {
             AuthorizerCheckTarget::Resource(Box::new(ResourceTarget {

@@ -27,8 +27,8 @@ pub(crate) struct CheckedAst {
     pub(crate) ast: Ast,
     node_types: NodeMap<Type>,
     node_references: NodeMap<Option<ResolvedReference>>,
-    /// Values may have other types than their nodes, as in `dyn(x).distinct().min()`: the checker
-    /// resolves the type from the use, not from `x`.
+    /// Whether a value may have another type than its node, as in `dyn(x).distinct().min()`, where the checker
+    /// infers the type from the use and not from `x`.
     pub(crate) has_unsound_types: bool,
 }
 
@@ -43,8 +43,8 @@ pub(crate) enum ResolvedReference {
     Type(Arc<str>),
     /// A constant of the environment.
     Constant(i64),
-    /// A function and the overloads that may apply, as indices. If `namespaced`, the receiver is
-    /// part of the function name.
+    /// A function, and the indices of the overloads that may apply. If `namespaced` is true, the receiver is part
+    /// of the function name.
     Function { name: &'static str, overloads: Vec<usize>, namespaced: bool },
 }
 
@@ -162,8 +162,8 @@ impl TypeChecker<'_> {
         }
     }
 
-    /// Resolves a simple or qualified name. `first` is its first part: if that is a local variable,
-    /// a qualified name is a selection from it.
+    /// Resolves a simple or qualified name. `first` is its first part. If `first` is a local variable, the
+    /// qualified name is a selection from that variable.
     fn resolve_name(&self, first: &str, name: &str) -> Option<(ResolvedReference, Type)> {
         if let Some((local, ty)) =
             self.local_variables.iter().rev().find(|(local, _)| **local == *first)
@@ -178,7 +178,7 @@ impl TypeChecker<'_> {
         if let Some(ty) = self.env.find_named_type(global) {
             return Some((ResolvedReference::Type(global.into()), Type::Type(Some(Arc::new(ty)))));
         }
-        // The one enumeration that the language itself knows.
+        // `NULL_VALUE` is the only enumeration value that the language itself defines.
         (global == "google.protobuf.NullValue.NULL_VALUE")
             .then_some((ResolvedReference::Constant(0), Type::Int))
     }

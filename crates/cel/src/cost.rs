@@ -17,7 +17,7 @@ const PER_PATTERN_CODE_POINT: f64 = 0.25;
 
 /// Functions whose cost Kubernetes defines by name. The cost applies even if the type checker could
 /// not choose an overload.
-const COSTED_BY_NAME: &[&str] = &[
+const FUNCTIONS_COSTED_BY_NAME: &[&str] = &[
     "check",
     "cidr",
     "containsCIDR",
@@ -52,9 +52,10 @@ const COSTED_BY_NAME: &[&str] = &[
     "validate",
 ];
 
-/// Whether a call keeps its cost when the overload is chosen at run time.
+/// Reports whether the cost of a call depends only on the name of its function, so that it also applies if the
+/// overload is chosen at run time.
 pub(crate) fn is_costed_by_name(function: &str) -> bool {
-    COSTED_BY_NAME.binary_search(&function).is_ok()
+    FUNCTIONS_COSTED_BY_NAME.binary_search(&function).is_ok()
 }
 
 /// The cost of traversing a text, rounded up in floating point exactly as cel-go computes it.
@@ -78,7 +79,7 @@ fn two_traversals_cost(code_points: u64) -> u64 {
     round_up_to_u64(code_points as f64 * 2.0 * PER_CODE_POINT)
 }
 
-/// The cost of a regex search: sizes in code points.
+/// The cost of a regex search. Both sizes are in code points.
 pub(crate) fn regex_cost(text: u64, pattern: u64) -> u64 {
     let text = round_up_to_u64((1.0 + text as f64) * PER_CODE_POINT);
     let pattern = round_up_to_u64(pattern as f64 * PER_PATTERN_CODE_POINT);
@@ -157,7 +158,7 @@ impl CostFormula {
         }
     }
 
-    /// Whether the cost depends on the result, so that it is charged after the call.
+    /// Reports whether the cost depends on the result, so that it is charged after the call.
     #[inline]
     pub(crate) fn depends_on_result(&self) -> bool {
         matches!(self, Self::ScanResultTwice | Self::NewList)
@@ -165,11 +166,11 @@ impl CostFormula {
 }
 
 /// The most values that one deep traversal visits; their cost exceeds every cost limit.
-const WALK_STEPS_MAX: u64 = 2_000_000;
+const TRAVERSAL_STEPS_MAX: u64 = 2_000_000;
 
 /// The cost of traversing a value with all its parts. Unlike elsewhere, text is rounded down.
 fn deep_traversal_cost(value: &Value<'_>) -> u64 {
-    let mut steps = WALK_STEPS_MAX;
+    let mut steps = TRAVERSAL_STEPS_MAX;
     deep_traversal_cost_within(value, &mut steps)
 }
 

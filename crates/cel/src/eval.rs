@@ -26,7 +26,7 @@ pub(crate) struct Evaluator<'s, 'a> {
 /// The content of a local variable of a comprehension.
 #[derive(Debug, Clone)]
 pub(crate) enum LocalSlot<'a> {
-    /// Its value; an accumulator may hold an error.
+    /// The value of the variable. An accumulator may hold an error.
     Known(EvalResult<'a>),
     /// The initial value of an accumulator, evaluated on the first read.
     Pending(&'a CompiledExpr),
@@ -188,8 +188,8 @@ impl<'s, 'a> Evaluator<'s, 'a> {
         failure.map_or(Ok(false), Err)
     }
 
-    /// `left == right`, or `left != right` when `negated`: both sides are evaluated even when the
-    /// first one fails.
+    /// Evaluates `left == right`, or `left != right` if `negated`. Both sides are evaluated even if the first one
+    /// fails.
     fn evaluate_equality(
         &mut self,
         left: &'a CompiledExpr,
@@ -317,7 +317,7 @@ impl<'s, 'a> Evaluator<'s, 'a> {
         }
     }
 
-    /// Charges a literal whose construction failed: it costs the same.
+    /// Charges a literal whose construction failed. It costs as much as a literal whose construction succeeds.
     fn charge_failed_literal(&mut self, cost: u64, error: EvalError) -> EvalResult<'a> {
         self.charge_cost(cost)?;
         Err(error)

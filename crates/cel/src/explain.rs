@@ -34,7 +34,7 @@ const EVALUATIONS_MAX: u64 = 4;
 pub struct Explanation {
     /// The whole expression, then its parts in the order of the source, each before its own parts.
     pub subexpressions: Vec<ExplainedSubexpression>,
-    /// How many parts are missing because there were too many or because they cost too much.
+    /// The number of parts that are not shown, because there are too many or because they cost too much.
     pub n_omitted_subexpressions: usize,
 }
 
@@ -56,7 +56,7 @@ pub enum SubexpressionResult {
     Value(String),
     /// An error, cut at [`SHOWN_BYTES_MAX`].
     Error(String),
-    /// Not evaluated, because an earlier operand decided (short circuit).
+    /// The part was not evaluated, because an earlier operand decided the result (short circuit).
     Skipped,
 }
 
@@ -91,7 +91,7 @@ impl Environment {
     }
 }
 
-/// The aspect of a result that decides whether later operands are evaluated.
+/// The part of a result that decides whether later operands are evaluated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ShortCircuitValue {
     True,

@@ -12,7 +12,7 @@ use crate::value::{EqualityResult, List, Value};
 /// The result of a function call or of an expression.
 pub(crate) type EvalResult<'a> = Result<Value<'a>, EvalError>;
 
-/// Why an evaluation yields no value.
+/// The reason why an evaluation yields no value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EvalError {
     /// An error of the expression language. `&&`, `||` and `? :` may absorb it.
@@ -39,7 +39,7 @@ impl EvalError {
         Self::new("no such overload")
     }
 
-    /// Whether no operator absorbs the error, so that it ends the whole evaluation.
+    /// Reports whether no operator absorbs the error, so that it ends the whole evaluation.
     #[inline]
     pub(crate) fn ends_evaluation(&self) -> bool {
         match self {
@@ -72,12 +72,12 @@ pub(crate) type MeteredFunctionImpl = for<'a> fn(&[Value<'a>], &mut StepBudget) 
 
 /// The most steps of one evaluation. Kubernetes' cost does not bound all work: it concatenates
 /// lists of any length for one unit. One step copies or compares one value, or reads
-/// [`TEXT_PER_STEP`] bytes of text, and takes well below a microsecond. Typical expressions need
+/// [`TEXT_BYTES_PER_STEP`] bytes of text, and takes well below a microsecond. Typical expressions need
 /// some hundred steps.
 const STEPS_MAX: u64 = 4_000_000;
 
 /// The bytes of text that are charged as one step.
-const TEXT_PER_STEP: usize = 32;
+const TEXT_BYTES_PER_STEP: usize = 32;
 
 /// The remaining steps of an evaluation, which bound the work that its cost does not bound. When
 /// they are used up, the evaluation fails as if it had exceeded the cost limit.
@@ -103,7 +103,7 @@ impl StepBudget {
         STEPS_MAX.saturating_sub(self.steps_left) / (STEPS_MAX / COST_LIMIT)
     }
 
-    /// Spends steps: all of them, or none if too few are left.
+    /// Spends steps. If too few are left, it spends none and fails.
     #[inline]
     pub(crate) fn spend_steps(&mut self, steps: usize) -> Result<(), EvalError> {
         let left = u64::try_from(steps).ok().and_then(|steps| self.steps_left.checked_sub(steps));
@@ -114,7 +114,11 @@ impl StepBudget {
     /// Spends the steps for reading a text of this length. Short texts such as names are free.
     #[inline]
     pub(crate) fn spend_for_text(&mut self, bytes: usize) -> Result<(), EvalError> {
-        if bytes < TEXT_PER_STEP { Ok(()) } else { self.spend_steps(bytes / TEXT_PER_STEP) }
+        if bytes < TEXT_BYTES_PER_STEP {
+            Ok(())
+        } else {
+            self.spend_steps(bytes / TEXT_BYTES_PER_STEP)
+        }
     }
 
     /// Spends the steps for reading a value as far as the cost does not cover them: some functions
@@ -129,7 +133,7 @@ impl StepBudget {
         }
     }
 
-    /// Whether two values are equal; spends a step for each of their parts. Values that can not be
+    /// Reports whether two values are equal; spends a step for each of their parts. Values that can not be
     /// compared are unequal.
     pub(crate) fn equals_metered<'a>(
         &mut self,
@@ -181,13 +185,14 @@ pub(crate) struct Function {
 pub(crate) struct Overload {
     /// cel-go's id, stable across implementations.
     pub(crate) id: &'static str,
-    /// Called as `receiver.function(...)`; the receiver is the first parameter.
+    /// Whether the overload is called as `receiver.function(...)`, where the receiver is the first parameter.
     pub(crate) is_member: bool,
     pub(crate) params: Vec<Type>,
     pub(crate) result: Type,
     pub(crate) cost: CostFormula,
     pub(crate) implementation: FunctionImpl,
-    /// Replaces `implementation` during an evaluation; constant folding has no step budget.
+    /// The implementation that replaces `implementation` during an evaluation. Constant folding has no step budget
+    /// and uses `implementation`.
     pub(crate) metered_implementation: Option<MeteredFunctionImpl>,
 }
 
@@ -303,7 +308,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn work_ends_at_its_limit() {
+    fn the_step_budget_ends_work() {
         let all = usize::try_from(STEPS_MAX).unwrap();
         assert_eq!(StepBudget::default().spend_steps(all), Ok(()));
         let mut step_budget = StepBudget::default();
@@ -314,20 +319,23 @@ mod tests {
     }
 
     #[test]
-    fn short_texts_are_free_and_long_ones_count_by_their_length() {
+    fn text_is_charged_by_its_length_unless_it_is_short() {
         let mut step_budget = StepBudget { steps_left: 1 };
         assert_eq!(
-            step_budget.spend_for_value(&Value::string(&"x".repeat(TEXT_PER_STEP - 1))),
+            step_budget.spend_for_value(&Value::string(&"x".repeat(TEXT_BYTES_PER_STEP - 1))),
             Ok(())
         );
-        assert_eq!(step_budget.spend_for_value(&Value::string(&"x".repeat(TEXT_PER_STEP))), Ok(()));
+        assert_eq!(
+            step_budget.spend_for_value(&Value::string(&"x".repeat(TEXT_BYTES_PER_STEP))),
+            Ok(())
+        );
         assert_eq!(step_budget.steps_left, 0);
-        let long = "x".repeat(TEXT_PER_STEP);
+        let long = "x".repeat(TEXT_BYTES_PER_STEP);
         assert_eq!(step_budget.spend_for_value(&Value::string(&long)), Err(EvalError::CostLimit));
     }
 
     #[test]
-    fn comparing_takes_a_step_for_each_part() {
+    fn comparison_charges_a_step_per_element() {
         let list = Value::list(vec![Value::Int(1), Value::Int(2)]);
         let mut step_budget = StepBudget { steps_left: 3 };
         assert_eq!(step_budget.equals_metered(&list, &list), Ok(true));

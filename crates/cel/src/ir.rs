@@ -46,7 +46,7 @@ pub(crate) enum CompiledExpr {
     },
     List {
         elements: Box<[CompiledExpr]>,
-        /// Parallel to the elements; empty when none is optional.
+        /// Whether each element is optional. The list is empty if no element is optional.
         is_optional: Box<[bool]>,
     },
     Map(Box<[MapEntryExpr]>),
@@ -98,7 +98,7 @@ pub(crate) struct ConditionalExpr {
 #[derive(Debug, Clone)]
 pub(crate) struct Qualifier {
     pub(crate) key: QualifierKey,
-    /// Written `.?f` or `[?k]`.
+    /// Whether the qualifier is written `.?f` or `[?k]`.
     pub(crate) is_optional: bool,
 }
 
@@ -123,13 +123,14 @@ pub(crate) struct CallExpr {
     pub(crate) dispatch: OverloadDispatch,
 }
 
-/// How a call chooses its overload.
+/// The way in which a call chooses its overload.
 #[derive(Debug)]
 pub(crate) enum OverloadDispatch {
     /// The type checker found exactly one overload.
     One {
         target: ResolvedOverload,
-        /// The static types do not guarantee the run-time types, so these are matched on each call.
+        /// Whether the run-time types must be matched on each call, because the static types do not guarantee
+        /// them.
         guarded: bool,
     },
     /// The first overload whose parameters match the run-time types, in declaration order.
@@ -142,7 +143,8 @@ pub(crate) struct ResolvedOverload {
     pub(crate) params: Box<[Type]>,
     pub(crate) cost: CostFormula,
     pub(crate) implementation: FunctionImpl,
-    /// Replaces `implementation` during an evaluation; constant folding has no step budget.
+    /// The implementation that replaces `implementation` during an evaluation. Constant folding has no step budget
+    /// and uses `implementation`.
     pub(crate) metered_implementation: Option<MeteredFunctionImpl>,
 }
 
@@ -175,7 +177,7 @@ pub(crate) struct MapEntryExpr {
 /// A literal of a message type.
 #[derive(Debug)]
 pub(crate) struct MessageExpr {
-    /// `None` for record types of the host, which expressions can not create.
+    /// The message type; `None` for record types of the host, which expressions can not create.
     pub(crate) message: Option<WellKnownMessage>,
     pub(crate) name: Arc<str>,
     pub(crate) fields: Box<[(Arc<str>, CompiledExpr, bool)]>,

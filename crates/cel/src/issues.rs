@@ -14,9 +14,9 @@ const SNIPPET_BYTES_MAX: usize = 16_384;
 /// One error that the parser or the type checker reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Issue {
-    /// 1-based line. None if the issue is about the expression as a whole, such as its size.
+    /// The line of the issue, from 1. `None` if the issue is about the expression as a whole, such as its size.
     pub line: Option<u32>,
-    /// 1-based column in code points. 0 if the issue has no column.
+    /// The column of the issue in code points, from 1. 0 if the issue has no column.
     pub column: u32,
     /// The message without line and column.
     pub message: String,
@@ -36,9 +36,9 @@ pub(crate) enum IssueLocation {
     /// The code point at this offset.
     Offset(u32),
     /// A node that has no source text.
-    Nothing,
+    NoSource,
     /// The expression as a whole.
-    Whole,
+    WholeExpression,
 }
 
 impl Issues {
@@ -59,8 +59,8 @@ impl Issues {
         let mut issues: Vec<Issue> = Vec::with_capacity(found.len());
         for (place, message) in found {
             let (line, column) = match place {
-                IssueLocation::Whole => (None, 0),
-                IssueLocation::Nothing => (Some(1), 0),
+                IssueLocation::WholeExpression => (None, 0),
+                IssueLocation::NoSource => (Some(1), 0),
                 // A source without characters has no first column.
                 IssueLocation::Offset(_) if source.is_empty() => (Some(1), 0),
                 IssueLocation::Offset(offset) => lines.line_and_column(offset),
@@ -106,7 +106,8 @@ impl Issues {
         if self.source.is_empty() || text.len() > SNIPPET_BYTES_MAX {
             return Ok(());
         }
-        // A tab would move the caret, and a wide character takes the place of two dots.
+        // A tab in the source line becomes a space, because a tab would move the caret. A wide dot stands below
+        // each character that is not ASCII.
         let text = text.replace('\t', " ");
         write!(f, "\n | {text}\n | ")?;
         let mut before = text.chars();

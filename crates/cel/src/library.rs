@@ -38,7 +38,7 @@ pub(crate) enum LibrarySet {
 }
 
 /// Declares the functions of Kubernetes' environments.
-pub(crate) fn kubernetes_functions(extent: LibrarySet) -> FunctionRegistry {
+pub(crate) fn kubernetes_functions(library_set: LibrarySet) -> FunctionRegistry {
     let mut functions = FunctionRegistry::default();
     conversions::declare(&mut functions);
     operators::declare(&mut functions);
@@ -47,7 +47,7 @@ pub(crate) fn kubernetes_functions(extent: LibrarySet) -> FunctionRegistry {
     // Some functions have overloads in several libraries. Their order is that of Kubernetes.
     url::declare(&mut functions);
     regex::declare(&mut functions);
-    if extent == LibrarySet::NewExpressions {
+    if library_set == LibrarySet::NewExpressions {
         kubernetes_lists::declare(&mut functions);
     }
     authorizer::declare(&mut functions);
@@ -62,7 +62,7 @@ pub(crate) fn kubernetes_functions(extent: LibrarySet) -> FunctionRegistry {
     semver::declare(&mut functions);
     lists::declare(&mut functions);
     // Kubernetes adds a library that has a new version last.
-    if extent == LibrarySet::StoredExpressions {
+    if library_set == LibrarySet::StoredExpressions {
         kubernetes_lists::declare(&mut functions);
         kubernetes_lists::declare_includes(&mut functions);
     }

@@ -20,7 +20,7 @@ use crate::value::{RecordSource, Value};
 /// Kubernetes' limit on the cost of one evaluation.
 pub const COST_LIMIT: u64 = 1_000_000;
 
-/// Up to this many local variables are kept on the stack.
+/// The most local variables that are kept on the stack.
 const INLINE_SLOTS: usize = 4;
 
 /// A compiled expression: immutable, and shared freely between threads.
@@ -33,7 +33,7 @@ pub struct Program {
     used_variables: BTreeSet<usize>,
 }
 
-/// Why a source text does not compile.
+/// The reason why a source text does not compile.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CompileError {
     /// The text has syntax or type errors.
@@ -53,7 +53,7 @@ impl fmt::Display for CompileError {
 
 impl std::error::Error for CompileError {}
 
-/// Why a checked expression has no program: a constant can not be folded, a constant pattern is
+/// The reason why a checked expression has no program: a constant can not be folded, a constant pattern is
 /// invalid, or the compile budget is used up. Displays as Kubernetes' message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProgramError(Box<str>);
@@ -210,8 +210,8 @@ impl Program {
         variables: &'a [Value<'a>],
         cost_limit: u64,
     ) -> (EvalResult<'a>, u64) {
-        self.with_local_slots(|n_local_slots: &mut [LocalSlot<'a>]| {
-            let mut evaluator = Evaluator::new(variables, n_local_slots, cost_limit);
+        self.with_local_slots(|local_slots: &mut [LocalSlot<'a>]| {
+            let mut evaluator = Evaluator::new(variables, local_slots, cost_limit);
             let result = evaluator.evaluate(&self.compiled_expr);
             (result, evaluator.total_cost())
         })
@@ -222,40 +222,40 @@ impl Program {
         &self.output_type
     }
 
-    /// Whether the expression selects a field of this name anywhere, by `.f`, `.?f` or `has(x.f)`.
+    /// Reports whether the expression selects a field of this name anywhere, by `.f`, `.?f` or `has(x.f)`.
     pub fn selects_field(&self, field: &str) -> bool {
         self.selected_fields.contains(field)
     }
 
-    /// Whether the expression refers to the variable with this index in the environment. The host
-    /// need not build values for other variables.
+    /// Reports whether the expression refers to the variable with this index in the environment. The host need not
+    /// build values for other variables.
     pub fn reads_variable(&self, variable: usize) -> bool {
         self.used_variables.contains(&variable)
     }
 
     /// Evaluates with the values of the environment's variables, in its order, up to a cost limit.
     pub fn evaluate<'a>(&'a self, variables: &'a [Value<'a>], cost_limit: u64) -> Evaluation<'a> {
-        let evaluate = |n_local_slots: &mut [LocalSlot<'a>]| {
-            let mut evaluator = Evaluator::new(variables, n_local_slots, cost_limit);
+        let evaluate = |local_slots: &mut [LocalSlot<'a>]| {
+            let mut evaluator = Evaluator::new(variables, local_slots, cost_limit);
             let result = evaluator.evaluate(&self.compiled_expr);
             Evaluation { result, cost: evaluator.cost() }
         };
         self.with_local_slots(evaluate)
     }
 
-    /// Evaluates an expression that must yield a bool; returns it with the cost.
+    /// Evaluates an expression that must yield a bool. Returns the bool and the cost.
     #[inline]
     pub fn evaluate_bool<'a>(
         &'a self,
         variables: &'a [Value<'a>],
         cost_limit: u64,
     ) -> (Result<bool, EvalError>, u64) {
-        let evaluate = |n_local_slots: &mut [LocalSlot<'a>]| {
-            let mut evaluator = Evaluator::new(variables, n_local_slots, cost_limit);
+        let evaluate = |local_slots: &mut [LocalSlot<'a>]| {
+            let mut evaluator = Evaluator::new(variables, local_slots, cost_limit);
             let result = evaluator.evaluate_bool(&self.compiled_expr);
             (result, evaluator.cost())
         };
-        // Most conditions have no loops.
+        // Most conditions have no loops, and therefore no local variables.
         if self.n_local_slots == 0 { evaluate(&mut []) } else { self.with_local_slots(evaluate) }
     }
 

@@ -6,15 +6,15 @@ use std::sync::Arc;
 /// The static type of an expression.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Type {
-    /// Checked at run time only.
+    /// The type `dyn`, which is checked at run time only.
     Dyn,
     /// The type of `null`.
     Null,
     /// The CEL type `bool`.
     Bool,
-    /// `int`, 64 bits signed.
+    /// The CEL type `int`: signed 64-bit integers.
     Int,
-    /// `uint`, 64 bits unsigned.
+    /// The CEL type `uint`: unsigned 64-bit integers.
     Uint,
     /// The CEL type `double`.
     Double,
@@ -51,7 +51,7 @@ pub enum Type {
 
 /// A record type: a name and its fields.
 ///
-/// Two object types are the same when their names are.
+/// Two object types with the same name are equal.
 #[derive(Debug)]
 pub struct ObjectType {
     name: String,

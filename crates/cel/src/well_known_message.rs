@@ -163,7 +163,7 @@ fn int_or_zero(value: Option<Value<'_>>) -> Result<i64, EvalError> {
     }
 }
 
-/// The field `nanos` has 32 bits.
+/// Reads the field `nanos`, which has 32 bits.
 fn read_nanos_field(message: &str, value: Option<Value<'_>>) -> Result<i32, EvalError> {
     i32::try_from(int_or_zero(value)?).map_err(|_| {
         EvalError::new(format!(

@@ -22,7 +22,7 @@ impl<'h> AcceptClause<'h> {
         self.parameters.iter().rev().find(|(key, _)| *key == name).map(|&(_, value)| value)
     }
 
-    /// The number of its parts, main type and subtype, that are not wildcards.
+    /// The number of parts of the media range, main type and subtype, that are not wildcards.
     fn specificity(&self) -> usize {
         usize::from(self.main_type != "*") + usize::from(self.subtype != "*")
     }
@@ -75,18 +75,18 @@ mod tests {
     }
 
     #[test]
-    fn better_liked_and_more_specific_clauses_come_first() {
+    fn clauses_are_sorted_by_quality_and_specificity() {
         assert_eq!(order("a/b;q=0.5, c/d, e/*, *"), ["c/d", "e/*", "*/*", "a/b"]);
         assert_eq!(order("a/b, c/d"), ["a/b", "c/d"]);
     }
 
     #[test]
-    fn what_is_malformed_or_refused_is_left_out() {
+    fn malformed_and_zero_quality_clauses_are_dropped() {
         assert_eq!(order("a, /b, a/, a/b/c, , x/y;q=0, z/w;q=x, k/l"), ["k/l"]);
     }
 
     #[test]
-    fn parameters_have_no_order_and_the_last_counts() {
+    fn the_last_of_duplicate_parameters_counts() {
         let found = parse_accept_header("a/b; v=v1 ;as=Table;v=v2;odd");
         let found = found.first().unwrap();
         assert_eq!(found.parameter("v"), Some("v2"));
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn letters_of_types_have_no_case() {
+    fn media_types_are_case_insensitive() {
         assert!(
             parse_accept_header("Application/JSON").first().unwrap().accepts("application", "json")
         );

@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn clients_name_the_encoding() {
+    fn accept_encoding_must_list_gzip() {
         for header in ["gzip", "deflate, GZIP ;q=0.5", "br,gzip"] {
             assert!(accepts_gzip(header), "{header}");
         }
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_compressed_can_be_read() {
+    fn compressed_bytes_decompress() {
         let text = b"portcullis ".repeat(20_000);
         let small = gzip(&text).unwrap();
         assert!(small.len() < text.len() / 10);

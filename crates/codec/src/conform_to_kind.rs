@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn nulls_mean_absent() {
+    fn null_fields_are_absent() {
         let map = json!({"metadata": {"name": "a", "labels": null}, "data": {"a": null}, "immutable": null});
         let want = json!({"metadata": {"name": "a"}, "data": {"a": ""}});
         assert_eq!(conformed("ConfigMap", map), Ok((want, vec![])));
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn times_have_one_form() {
+    fn times_are_normalized() {
         let lease = json!({
             "metadata": {"creationTimestamp": "2026-11-15T20:02:38.9+02:00"},
             "spec": {"renewTime": "2026-11-15T18:02:38Z"},

@@ -41,9 +41,9 @@ pub struct UnsupportedMediaType {
 }
 
 impl UnsupportedMediaType {
-    /// The error where protobuf is read.
+    /// The error of an endpoint that reads protobuf.
     const WITH_PROTOBUF: Self = Self { accepted: &[JSON, YAML, PROTOBUF] };
-    /// The error where protobuf is not read.
+    /// The error of an endpoint that does not read protobuf.
     pub(crate) const WITHOUT_PROTOBUF: Self = Self { accepted: &[JSON, YAML] };
     /// The error for a patch of a built-in kind.
     const PATCH: Self = Self {
@@ -61,7 +61,7 @@ impl UnsupportedMediaType {
 impl PatchType {
     const ALL: [Self; 3] = [Self::Json, Self::Merge, Self::StrategicMerge];
 
-    /// The media type of such a patch.
+    /// The media type of a patch of this type.
     #[must_use]
     pub const fn media_type(self) -> &'static str {
         match self {
@@ -158,7 +158,7 @@ mod tests {
         ExpectedKind { group: "example.com", version: "v1", kind: "Widget", is_custom: true };
 
     #[test]
-    fn bodies() {
+    fn body_formats_by_content_type() {
         let format = body_format;
         let with_protobuf = Err(UnsupportedMediaType::WITH_PROTOBUF);
         let without_protobuf = Err(UnsupportedMediaType::WITHOUT_PROTOBUF);
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn patches() {
+    fn patch_types_by_content_type() {
         let smp = Some("application/strategic-merge-patch+json; charset=utf-8");
         assert_eq!(patch_type(smp, false), Ok(PatchType::StrategicMerge));
         assert_eq!(patch_type(Some("application/json-patch+json"), true), Ok(PatchType::Json));
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn bodies_are_not_decompressed() {
+    fn content_encodings_are_refused() {
         assert_eq!(check_content_encoding(None), Ok(()));
         assert_eq!(check_content_encoding(Some("Identity")), Ok(()));
         let error = Err(UnsupportedMediaType::WITH_PROTOBUF);

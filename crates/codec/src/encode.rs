@@ -8,9 +8,9 @@ use crate::json::{NESTING_MAX, parse_json_within};
 use crate::response_format::{Format, ResponseEncoding};
 use crate::yaml;
 
-/// The deepest nesting of a response: that of the deepest object, and the levels that lists, tables
-/// and events add.
-pub(crate) const ANSWER_NESTING_MAX: usize = NESTING_MAX + 8;
+/// The deepest nesting of a response: that of the deepest object, plus the levels that lists, tables and events
+/// add.
+pub(crate) const RESPONSE_NESTING_MAX: usize = NESTING_MAX + 8;
 
 /// The type of a watch event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,7 +59,7 @@ pub fn encode_status(status: &Status, answer: &ResponseEncoding) -> Vec<u8> {
 #[must_use]
 pub fn reencode_json(mut json: Vec<u8>, answer: &ResponseEncoding) -> Vec<u8> {
     if (answer.format == Format::Yaml || answer.pretty)
-        && let Ok(tree) = parse_json_within(&json, ANSWER_NESTING_MAX)
+        && let Ok(tree) = parse_json_within(&json, RESPONSE_NESTING_MAX)
     {
         return encode(&tree.value, answer);
     }
@@ -87,7 +87,7 @@ fn encode<T: Serialize>(value: &T, answer: &ResponseEncoding) -> Vec<u8> {
         Format::Yaml => {
             let mut json = Vec::new();
             write_json(&mut json, value);
-            let tree = parse_json_within(&json, ANSWER_NESTING_MAX);
+            let tree = parse_json_within(&json, RESPONSE_NESTING_MAX);
             let tree = tree.map_or(Value::Null, |tree| tree.value);
             return yaml::write_yaml(&tree).into_bytes();
         }
@@ -144,7 +144,8 @@ mod tests {
         assert_eq!(text(reencode_json(compact, &YAML)), yaml);
     }
 
-    /// Attack A14: the deepest object that is accepted does not spoil the list that it is part of.
+    /// Attack A14: the deepest object that the server accepts does not break the encoding of a list that contains
+    /// it.
     #[test]
     fn lists_of_the_deepest_objects_are_written_in_every_form() {
         let (open, close) = ("{\"a\":".repeat(NESTING_MAX), "}".repeat(NESTING_MAX));
@@ -154,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn failures_are_written_in_the_language_of_the_answer() {
+    fn statuses_have_the_response_format() {
         let status = Status::bad_request("no");
         let yaml = "apiVersion: v1\ncode: 400\nkind: Status\nmessage: \"no\"\nmetadata: {}\n\
                     reason: BadRequest\nstatus: Failure\n";

@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_are_found_by_all_parts() {
+    fn kinds_are_found_by_group_version_and_kind() {
         assert!(has_field_table("", "v1", "ConfigMap"));
         assert!(!has_field_table("", "v2", "ConfigMap"));
         assert!(!has_field_table("x", "v1", "ConfigMap"));

@@ -15,7 +15,7 @@ pub(crate) struct Field {
     /// The name in JSON; unused for [`FieldType::Inline`].
     pub(crate) name: &'static str,
     pub(crate) field_type: FieldType,
-    /// Whether a zero in protobuf is a value. For other fields, encoders write zeros if the field is unset.
+    /// Whether a zero in protobuf counts as a value. For all other fields a zero means that the field is unset.
     pub(crate) keeps_zero: bool,
 }
 
@@ -39,7 +39,7 @@ pub(crate) enum FieldType {
     /// A list of texts, wrapped into a message of one field.
     WrappedTexts,
     Object(&'static Message),
-    /// A message of its own in protobuf whose fields are those of the parent in JSON.
+    /// A message that is separate in protobuf, and whose fields are fields of the parent in JSON.
     Inline(&'static Message),
     List(&'static FieldType),
     /// A map from strings to values.
@@ -52,7 +52,7 @@ impl Message {
         self.0.iter().find(|field| field.number == number)
     }
 
-    /// The field of that name in JSON, those of inlined messages included.
+    /// The field of that name in JSON, including the fields of inlined messages.
     pub(crate) fn field_by_name(&self, name: &str) -> Option<&'static Field> {
         self.0.iter().find_map(|field| match field.field_type {
             FieldType::Inline(inner) => inner.field_by_name(name),

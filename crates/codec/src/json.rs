@@ -79,7 +79,7 @@ enum OpenCollection {
 }
 
 impl JsonError {
-    /// A value of another type than an object.
+    /// The error of a value that is not an object.
     pub(crate) fn not_an_object() -> Self {
         Self { problem: "a value that is not an object".to_owned(), position: 0 }
     }
@@ -249,7 +249,7 @@ impl JsonReader<'_> {
         let number: Number = serde_json::from_slice(written)
             .map_err(|why| self.error(&format!("invalid number: {why}")))?;
         self.position += len;
-        // `serde_json` may not return the nearest double, and reading must not change an object.
+        // `serde_json` may not return the nearest double, and decoding must not change the values of an object.
         let nearest = std::str::from_utf8(written).ok().and_then(|text| text.parse::<f64>().ok());
         Ok(match nearest {
             Some(nearest) if number.is_f64() => nearest.into(),
@@ -313,7 +313,7 @@ mod tests {
         assert_eq!(tree.findings, paths);
     }
 
-    /// L15: depth costs an attacker a refusal and the server nothing.
+    /// L15: a body that is nested too deeply is refused, and parsing it does not exhaust the stack.
     #[test]
     fn nesting_is_limited_and_fits_a_small_stack() {
         let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_json_is_refused() {
+    fn malformed_json_is_refused() {
         for bytes in [
             &b""[..],
             b"{not json",
@@ -369,7 +369,7 @@ mod tests {
         }
 
         #[test]
-        fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..64)) {
+        fn no_bytes_panic(bytes in proptest::collection::vec(any::<u8>(), 0..64)) {
             let _ = parse_json(&bytes);
         }
     }

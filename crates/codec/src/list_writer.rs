@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::encode::{ANSWER_NESTING_MAX, write_pretty};
+use crate::encode::{RESPONSE_NESTING_MAX, write_pretty};
 use crate::json::parse_json_within;
 use crate::response_format::{Format, MetaVersion, ResponseEncoding};
 use crate::table::{Column, ListMetadata, write_list_head, write_table_head};
@@ -99,7 +99,7 @@ impl ListWriter {
         if !write(&mut json) {
             return;
         }
-        let parsed = parse_json_within(&json, ANSWER_NESTING_MAX).map(|parsed| parsed.value);
+        let parsed = parse_json_within(&json, RESPONSE_NESTING_MAX).map(|parsed| parsed.value);
         match self.layout {
             Layout::CompactJson | Layout::PrettyJson => {
                 out.extend_from_slice(if self.has_items { b",\n" } else { b"\n" });
@@ -148,7 +148,7 @@ impl ListWriter {
 
     fn head_members(&self) -> Map<String, Value> {
         let json = [self.head.as_slice(), b"}"].concat();
-        match parse_json_within(&json, ANSWER_NESTING_MAX).map(|parsed| parsed.value) {
+        match parse_json_within(&json, RESPONSE_NESTING_MAX).map(|parsed| parsed.value) {
             Ok(Value::Object(members)) => members,
             Ok(_) | Err(_) => Map::new(),
         }

@@ -15,7 +15,7 @@ use crate::field_types::{Field, FieldType, Message};
 use crate::json;
 use wire_reader::{WireReader, WireValue};
 
-/// The bytes are not an object in protobuf.
+/// The reason why the bytes are not an object in protobuf.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ProtobufError {
     #[error(

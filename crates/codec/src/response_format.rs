@@ -193,24 +193,24 @@ impl FormatRequest<'_> {
 /// 1. Without `Accept` it is JSON.
 /// 2. The clauses are tried by preference; the first that can be served decides. A clause with an
 ///    unsupported media type or transformation is skipped.
-/// 3. A transformation for one object on a list, or the reverse, is an error, because the client
-///    clearly meant it.
+/// 3. A transformation for one object on a list, or the reverse, is an error, because the client requested it
+///    explicitly.
 ///
 /// # Errors
 /// No clause can be served, or step 3 fails.
 pub fn negotiate(
-    asked: &FormatRequest<'_>,
+    format_request: &FormatRequest<'_>,
     endpoint: EndpointKind,
 ) -> Result<ResponseEncoding, NegotiationError> {
-    let wants_indentation = asked.wants_indentation();
-    if asked.accept.is_empty() {
+    let wants_indentation = format_request.wants_indentation();
+    if format_request.accept.is_empty() {
         return Ok(ResponseEncoding {
             format: Format::Json,
             pretty: wants_indentation,
             transform: None,
         });
     }
-    for clause in parse_accept_header(asked.accept) {
+    for clause in parse_accept_header(format_request.accept) {
         if let Some((format, transform)) = servable_format(&clause, endpoint) {
             check_cardinality(transform, endpoint)?;
             let pretty = wants_indentation || clause.parameter("pretty") == Some("1");
@@ -230,17 +230,20 @@ pub fn negotiate(
 ///
 /// # Errors
 /// No clause can be served.
-pub fn negotiate_discovery(asked: &FormatRequest<'_>) -> Result<DiscoveryFormat, NegotiationError> {
-    for clause in parse_accept_header(asked.accept) {
+pub fn negotiate_discovery(
+    format_request: &FormatRequest<'_>,
+) -> Result<DiscoveryFormat, NegotiationError> {
+    for clause in parse_accept_header(format_request.accept) {
         if let Some(version) = aggregated_discovery_version(&clause) {
-            let pretty = asked.wants_indentation() || clause.parameter("pretty") == Some("1");
+            let pretty =
+                format_request.wants_indentation() || clause.parameter("pretty") == Some("1");
             return Ok(DiscoveryFormat::Aggregated { version, pretty });
         }
         if servable_format(&clause, EndpointKind::Plain).is_some() {
             break;
         }
     }
-    negotiate(asked, EndpointKind::Plain).map(DiscoveryFormat::Plain)
+    negotiate(format_request, EndpointKind::Plain).map(DiscoveryFormat::Plain)
 }
 
 /// The format and transformation that satisfy a clause, if the endpoint can serve them.

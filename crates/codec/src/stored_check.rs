@@ -48,7 +48,7 @@ fn nesting_depth(json: &[u8]) -> Result<usize, MalformedStoredObject> {
     Ok(deepest)
 }
 
-/// The metadata of an object that can not be decoded, if that part is readable.
+/// Returns the metadata of an object that can not be decoded, if the metadata itself is readable.
 #[must_use]
 pub fn salvage_metadata(stored: &[u8]) -> Option<Tree> {
     let rest = StoredLayout::parse(stored).ok()?.metadata_and_rest;
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn damaged_bytes_are_found() {
+    fn damaged_objects_are_refused() {
         let sound = String::from_utf8(nested(3)).unwrap();
         for (bytes, is_sound) in [
             (nested(3), true),
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn metadata_outlives_the_rest() {
+    fn metadata_is_salvaged_from_damaged_objects() {
         let want = json!({"name": "n", "labels": {"a": "}"}});
         for cut in [3, 600] {
             let bytes = nested(cut);
@@ -114,15 +114,15 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_stored_is_sound(tree in tree()) {
+        fn encoded_objects_pass_the_check(tree in tree()) {
             let whole = Tree::from_iter([("spec".to_owned(), tree)]);
             prop_assert!(check_stored_object(&encode_stored_object(&whole)).is_ok());
         }
 
-        /// What passes is read by everybody else too. Numbers and escapes that no tree can hold are left
-        /// to those who read.
+        /// Every object that passes the check can be decoded, except for numbers and escapes that a tree can not
+        /// represent.
         #[test]
-        fn what_is_sent_can_be_read(bytes in "[ -~]{0,24}") {
+        fn objects_that_pass_can_be_decoded(bytes in "[ -~]{0,24}") {
             let stored =
                 format!(r#"{{"apiVersion":"v1","kind":"K","metadata":{{}},"a":{bytes}}}"#);
             let is_odd = bytes.contains("\\u") || bytes.contains(['e', 'E']);

@@ -21,12 +21,12 @@ pub struct MalformedStoredObject;
 pub enum IncludeTypeMeta {
     /// They are kept: for single objects, in watch events, and in lists of custom resources.
     Keep,
-    /// They are dropped: in lists of built-in kinds, where the list has them.
+    /// They are dropped: in lists of built-in kinds, where the list itself has them.
     Drop,
 }
 
 /// Metadata that is never stored.
-const TRANSIENT: [&str; 2] = ["resourceVersion", "selfLink"];
+const METADATA_NOT_STORED: [&str; 2] = ["resourceVersion", "selfLink"];
 
 /// Decodes a stored object. All readers of stored objects use this function, so that one limit applies: an
 /// object may be nested as deeply as the objects that clients send ([`NESTING_MAX`](crate::NESTING_MAX)),
@@ -58,7 +58,8 @@ pub fn encode_stored_object(tree: &Tree) -> Vec<u8> {
     }
     out.extend_from_slice(b",\"metadata\":{");
     let metadata = api_object::metadata(tree).iter();
-    for (name, value) in metadata.filter(|(name, _)| !TRANSIENT.contains(&name.as_str())) {
+    for (name, value) in metadata.filter(|(name, _)| !METADATA_NOT_STORED.contains(&name.as_str()))
+    {
         write_member(&mut out, name, value);
     }
     out.push(b'}');
@@ -85,7 +86,7 @@ fn write_member(out: &mut Vec<u8>, name: &str, value: &Value) {
 ///
 /// # Errors
 ///
-/// The bytes are no stored object; nothing was written.
+/// The bytes are not a stored object. Nothing is then written.
 pub fn splice_resource_version(
     stored: &[u8],
     resource_version: u64,
@@ -108,7 +109,7 @@ pub fn splice_resource_version(
 ///
 /// # Errors
 ///
-/// The bytes are no stored object; nothing was written.
+/// The bytes are not a stored object. Nothing is then written.
 pub fn splice_partial_metadata(
     stored: &[u8],
     resource_version: u64,
@@ -196,7 +197,8 @@ mod tests {
     use super::*;
     use crate::testing::tree;
 
-    /// Attack A14: an object that is accepted can be read back, however deeply it is nested.
+    /// Attack A14: every object that the server accepts can be read back from the store, however deeply it is
+    /// nested.
     #[test]
     fn deep_objects_are_read_back() {
         for depth in [1, 126, 127, 128, 130, 400, 509] {
@@ -227,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn stored_objects_have_an_order_and_no_version() {
+    fn stored_objects_have_a_fixed_layout_without_version() {
         let tree = object(json!({
             "data": {"a": "1"}, "kind": "ConfigMap",
             "metadata": {"selfLink": "/x", "name": "a", "resourceVersion": "7"}, "apiVersion": "v1",
@@ -258,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn other_bytes_are_refused() {
+    fn malformed_bytes_are_refused() {
         for bytes in [
             &b""[..],
             b"{}",
@@ -279,7 +281,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn splicing_is_inserting(metadata in tree(), spec in tree(), kind in ".{0,8}", version: u64) {
+        fn splicing_equals_inserting_a_member(metadata in tree(), spec in tree(), kind in ".{0,8}", version: u64) {
             let mut whole = object(json!({
                 "apiVersion": "g/v1", "kind": kind, "metadata": metadata, "spec": spec,
             }));
@@ -302,7 +304,7 @@ mod tests {
         }
 
         #[test]
-        fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..64)) {
+        fn no_bytes_panic(bytes in proptest::collection::vec(any::<u8>(), 0..64)) {
             let _ = splice_resource_version(&bytes, 1, IncludeTypeMeta::Keep, &mut Vec::new());
             let mut framed = br#"{"apiVersion":"v1","kind":"K","metadata":{"#.to_vec();
             framed.extend(bytes);

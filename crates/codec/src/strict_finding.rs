@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_strict_client_is_told_everything_at_once() {
+    fn strict_errors_list_all_findings() {
         let findings = [
             StrictFinding::UnknownField("foo".into()),
             StrictFinding::DuplicateField("data.a".into()),
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn findings_are_few_and_different() {
+    fn findings_are_distinct_and_limited() {
         let mut findings = StrictFindings::default();
         for idx in 0..=FINDINGS_MAX {
             findings.push(StrictFinding::UnknownField(idx.to_string()));

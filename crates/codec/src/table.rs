@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn partial_metadata_is_all_there_is() {
+    fn partial_metadata_contains_only_metadata() {
         let tree = json!({"apiVersion": "v1", "kind": "K", "metadata": {"name": "a"}, "data": {}});
         let partial = partial_metadata(tree.as_object().unwrap(), MetaVersion::V1);
         let want = json!({

@@ -49,7 +49,7 @@ impl Write for ExcerptWriter {
 mod tests {
     use super::*;
 
-    /// A16: a long name does not make each finding below it long.
+    /// A16: the message about a finding stays short even below a long name.
     #[test]
     fn a16_paths_are_short() {
         let long = "n".repeat(PATH_BYTES_MAX);

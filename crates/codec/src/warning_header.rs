@@ -6,7 +6,7 @@ use std::collections::HashSet;
 const TOTAL_CHARS_MAX: usize = 4096;
 
 /// Upper bound on the characters of a truncated warning.
-const ITEM_CHARS_MAX: usize = 256;
+const TRUNCATED_WARNING_CHARS_MAX: usize = 256;
 
 /// The values of the `Warning` headers for these texts, in their order.
 ///
@@ -32,7 +32,8 @@ pub fn warning_headers<T: AsRef<str>>(texts: &[T]) -> Vec<String> {
         if n_chars >= TOTAL_CHARS_MAX {
             break;
         }
-        let end = text.char_indices().nth(ITEM_CHARS_MAX).map_or(text.len(), |(at, _)| at);
+        let end =
+            text.char_indices().nth(TRUNCATED_WARNING_CHARS_MAX).map_or(text.len(), |(at, _)| at);
         let cut = text.get(..end).unwrap_or(text);
         n_chars += cut.chars().count();
         headers.push(format_warning_header(cut));
@@ -56,15 +57,18 @@ mod tests {
     }
 
     #[test]
-    fn long_texts_are_cut_past_the_limit() {
+    fn long_warnings_are_truncated() {
         let at_limit = ["ä".repeat(TOTAL_CHARS_MAX)];
         assert_eq!(warning_headers(&at_limit), [format_warning_header(&at_limit[0])]);
         let past = ["ä".repeat(TOTAL_CHARS_MAX), "b".to_owned()];
         assert_eq!(
             warning_headers(&past),
-            [format_warning_header(&"ä".repeat(ITEM_CHARS_MAX)), format_warning_header("b")]
+            [
+                format_warning_header(&"ä".repeat(TRUNCATED_WARNING_CHARS_MAX)),
+                format_warning_header("b")
+            ]
         );
         let many: Vec<_> = (0..100).map(|idx| format!("{idx}{}", "x".repeat(300))).collect();
-        assert_eq!(warning_headers(&many).len(), TOTAL_CHARS_MAX / ITEM_CHARS_MAX);
+        assert_eq!(warning_headers(&many).len(), TOTAL_CHARS_MAX / TRUNCATED_WARNING_CHARS_MAX);
     }
 }

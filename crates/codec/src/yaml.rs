@@ -200,7 +200,7 @@ mod tests {
     use crate::testing::tree;
 
     #[test]
-    fn looks_like_kubernetes() {
+    fn output_matches_kubernetes() {
         let value = json!({
             "kind": "Role",
             "apiVersion": "rbac.authorization.k8s.io/v1",
@@ -269,7 +269,7 @@ rules:
 
     proptest! {
         #[test]
-        fn is_read_back_by_a_reader_of_yaml(tree in tree()) {
+        fn written_documents_parse_back(tree in tree()) {
             let text = write_yaml(&tree);
             let back = document::yaml_to_json(text.as_bytes());
             prop_assert_eq!(back.map(|read| read.value), Ok(tree), "{}", text);

@@ -16,7 +16,7 @@ mod webhook;
 
 pub use file_state::{FileState, assume_regular_file, stat_file};
 pub use load::{
-    CONFIG_FILE_NEEDS_GATE, LoadError, LoadOptions, LoadedConfiguration, ServerRole, load,
+    CONFIG_FILE_WITHOUT_GATE_ERROR, LoadError, LoadOptions, LoadedConfiguration, ServerRole, load,
 };
 pub(crate) use schema::{AUTHORIZATION_CONFIGURATION, GROUP, KIND};
 pub use to_json::configuration_to_json;

@@ -21,9 +21,9 @@ pub enum FileKind {
     HookConfiguration,
     /// A kubeconfig: clusters, users and contexts.
     Kubeconfig,
-    /// Objects: roles, bindings and others.
+    /// A manifest of roles, bindings and other objects.
     Manifest,
-    /// ABAC policies, one a line.
+    /// A file of ABAC policies, one on each line.
     AbacPolicy,
 }
 
@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_content_tells() {
+    fn the_kind_is_detected_from_the_content() {
         use FileKind::{
             AbacPolicy, AuthorizationConfiguration, HookConfiguration, Kubeconfig, Manifest,
         };

@@ -15,7 +15,7 @@ const DURATION_PATTERN: &str = r"^\+?(0|(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|
 const DNS_SUBDOMAIN_PATTERN: &str =
     r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$";
 
-/// The schema of `AuthorizationConfiguration`, the one kind so far.
+/// The schema of `AuthorizationConfiguration`. It is the only kind that has a published schema.
 ///
 /// ```
 /// let schema = config::json_schema();
@@ -59,7 +59,7 @@ fn field_schema(field: &'static FieldSchema) -> Value {
             schema.insert(keyword.to_owned(), value);
         }
         FieldType::Duration { default } => {
-            // Unlike for other types, null does not count as absent.
+            // A field of this type may not be null, unlike a field of another type.
             schema.insert("type".to_owned(), json!("string"));
             schema.insert("pattern".to_owned(), json!(DURATION_PATTERN));
             schema.extend(default.map(|default| ("default".to_owned(), json!(default))));
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tables_show_in_it() {
+    fn the_schema_contains_the_field_tables() {
         let schema = json_schema();
         let authorizer = &schema["properties"]["authorizers"]["items"];
         assert_eq!(authorizer["required"], json!(["type", "name"]));

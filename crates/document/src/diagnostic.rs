@@ -87,7 +87,7 @@ pub struct Note {
     pub hint: Option<String>,
 }
 
-/// Something that is accepted but should be changed.
+/// A part of a file that is accepted, but that its author should change.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Warning {
     /// The stable code of the warning.
@@ -107,54 +107,54 @@ pub struct Warning {
 /// The warnings that exist. Their names are stable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum WarningCode {
-    /// `connectionInfo.type: KubeConfig`, the proposal's name of `KubeConfigFile`.
+    /// The connection type is `KubeConfig`, which is the proposal's name of `KubeConfigFile`.
     KubeConfigAlias,
-    /// A built-in authorizer without a name; it gets its type in lower case. Kubernetes refuses it.
+    /// A built-in authorizer has no name. It gets its type in lower case, while Kubernetes refuses it.
     MissingBuiltInName,
-    /// Something follows the first YAML document and is ignored.
+    /// Content follows the first YAML document. It is ignored.
     SeveralDocuments,
-    /// A field of an ABAC policy that does not exist and is ignored.
+    /// An ABAC policy has a field that does not exist. It is ignored.
     UnknownPolicyField,
-    /// A hook with both a service and a URL, which then is ignored.
+    /// A hook has both a service and a URL. The URL is ignored.
     IgnoredHookUrl,
-    /// The server of a kubeconfig is called without TLS, so that a man in the middle can answer.
+    /// The server of a kubeconfig is called without TLS, so anybody on the network path can answer in its place.
     PlainHttp,
-    /// Credentials or authorities of a kubeconfig that are not used, since the server is not called
-    /// over TLS.
+    /// A kubeconfig has credentials or CA certificates that are not used, because the server is called without
+    /// TLS.
     UnusedCredentials,
     /// A kubeconfig disables the verification of the server's certificate.
     UnverifiedServer,
-    /// A file with ABAC policies that do not say their version.
+    /// An ABAC policy file has lines that declare no version.
     UnversionedPolicy,
-    /// A list of objects that goes on elsewhere.
+    /// A list of objects is incomplete: it has a `continue` token.
     IncompleteList,
-    /// A binding to a role that does not exist.
+    /// A binding refers to a role that does not exist.
     MissingRole,
     /// A subject has a name that no user can have, such as one that ends with a space.
     OddSubjectName,
-    /// A subject is named `*`, which is no wildcard for subjects.
+    /// A subject has the name `*`, which is not a wildcard for subjects.
     WildcardSubject,
-    /// A user with the name of a service account.
+    /// A subject of kind `User` has the name of a service account.
     ServiceAccountAsUser,
-    /// A user or group that looks like a service account and is none.
+    /// A user or group looks like a service account, but no service account has this name.
     MalformedServiceAccount,
-    /// A user with the name of a group.
+    /// A subject of kind `User` has the name of a group.
     GroupAsUser,
     /// The name of a group differs by one letter from a group of Kubernetes.
     MisspelledGroup,
-    /// A user or group with a namespace, which is ignored.
+    /// A subject of kind `User` or `Group` has a namespace, which is ignored.
     IgnoredSubjectNamespace,
-    /// A verb that no request has.
+    /// A rule lists a verb that no request has.
     UnmatchedVerb,
-    /// An API group that no request has.
+    /// A rule lists an API group that no request has.
     UnmatchedApiGroup,
-    /// A resource that no request has.
+    /// A rule lists a resource that no request has.
     UnmatchedResource,
-    /// A path that no request has.
+    /// A rule lists a path that no request has.
     UnmatchedUrl,
-    /// Names of objects for `create`, which has none yet.
+    /// A rule for `create` lists names of objects. A request that creates an object has no name.
     CreateByName,
-    /// A rule, or a role, with more combinations than the server takes.
+    /// A rule or a role has more combinations than the server accepts.
     OversizedRole,
 }
 

@@ -5,15 +5,15 @@ use crate::source::Span;
 
 /// Returns the bytes of the character at `line` and `column` of an expression, both from 1. If no
 /// character of the file corresponds to it, the span is the start of the value. The expression
-/// begins `begins` bytes into `text`.
+/// begins at the offset `expression_start` of `text`.
 pub fn expression_span(
     text: &SpannedText,
-    begins: usize,
+    expression_start: usize,
     (line, column): (usize, usize),
     value_span: Span,
 ) -> Span {
-    let expression = text.as_str().get(begins..).unwrap_or_default();
-    let offset = begins + offset(expression, line, column);
+    let expression = text.as_str().get(expression_start..).unwrap_or_default();
+    let offset = expression_start + offset(expression, line, column);
     let start = text.file_offset(offset).unwrap_or(value_span.start);
     let width = text.as_str().get(offset..).and_then(|rest| rest.chars().next());
     Span::new(start, start + width.map_or(0, char::len_utf8))
@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_in_an_expression_become_offsets() {
+    fn expression_positions_map_to_file_offsets() {
         let text = "a &&\nä == b";
         for (line, column, want) in [
             (1, 1, 0),

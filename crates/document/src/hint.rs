@@ -33,7 +33,7 @@ pub fn hint_for_unknown_field(name: &str, object: &ObjectSchema) -> Option<Strin
     }
 }
 
-/// Returns a hint for a text that is no duration.
+/// Returns a hint for a text that is not a duration.
 pub fn hint_for_duration(text: &str) -> Option<String> {
     if text.len() > VALUE_BYTES_MAX {
         return None;
@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations() {
+    fn hints_for_durations() {
         for (text, hint) in [
             ("30", Some("a duration needs a unit: `30s`")),
             ("2d", Some("days are no unit of durations: `48h`")),
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn syntax() {
+    fn hints_for_syntax_errors() {
         let text = "a: 1\n- expression: !has(x) && y\n\tb: 2\nc\n";
         assert_eq!(hint_for_syntax_error("", text, 2), None);
         assert_eq!(hint_for_syntax_error("", text, 30).as_deref(), Some(LEADING_BANG_HINT));

@@ -83,13 +83,13 @@ pub fn read_json_items(text: &str, start: usize) -> impl Iterator<Item = Result<
 
 struct JsonReader<'t> {
     text: &'t str,
-    /// INVARIANT: a character boundary.
+    /// The offset of the next byte to read. INVARIANT: a character boundary.
     at: usize,
     depth: usize,
     n_nodes: usize,
-    /// The parser checks syntax only: it builds no values and does not count them.
+    /// Whether the parser checks syntax only. Then it neither builds nor counts values.
     only_checks_syntax: bool,
-    /// The member `items` of the outermost object is skipped if it is a list.
+    /// Whether the parser skips the member `items` of the outermost object, if that is a list.
     skips_items: bool,
     /// Offset of the bracket that opens the last skipped list.
     items_start: Option<usize>,
@@ -278,7 +278,7 @@ impl<'t> JsonReader<'t> {
                 let code = 0x10000 + ((unit - 0xD800) << 10) + (partner - 0xDC00);
                 return Ok(char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER));
             }
-            // The second escape is no low surrogate, so the parser reads it again as a character.
+            // The second escape is not a low surrogate, so the parser reads it again as a separate character.
             self.at = before;
         }
         Ok(char::REPLACEMENT_CHARACTER)
@@ -404,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_are_those_of_go() {
+    fn messages_match_go() {
         fails("", "unexpected end of JSON input");
         fails("{\"a\":1", "unexpected end of JSON input");
         fails("{}x", "invalid character 'x' after top-level value");
@@ -427,7 +427,7 @@ mod tests {
     }
 
     #[test]
-    fn strings_keep_their_places() {
+    fn strings_map_to_file_offsets() {
         let node = parse_json(r#"{"k": "a\u00e4\ud83d\ude00\ud800b"}"#).unwrap();
         let Value::Object(entries) = node.value else { panic!("an object") };
         assert_eq!(entries[0].key_span, Span::new(1, 4));
@@ -437,7 +437,7 @@ mod tests {
     }
 
     #[test]
-    fn items_are_read_apart() {
+    fn list_items_are_read_one_by_one() {
         let text = "{\"items\": [ {\"a\": \"\\u0041\"} , [2], \"x\"], \"b\": {\"items\": [1]}}\n--- {}\r\n---";
         let outlines: Vec<_> = read_json_outlines(text).map(Result::unwrap).collect();
         assert_eq!(outlines.len(), 2);
@@ -453,7 +453,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_skipped_is_read_strictly() {
+    fn skipped_values_are_checked_strictly() {
         for text in ["{\"items\": [tru]}", "{\"items\": [\"\n\"]}", "{\"items\": [1}", "{} }"] {
             assert!(read_json_outlines(text).any(|outline| outline.is_err()), "{text}");
         }
@@ -463,7 +463,7 @@ mod tests {
     }
 
     #[test]
-    fn values_of_each_item_are_counted_anew() {
+    fn the_value_limit_applies_to_each_item() {
         let item = |n: usize| format!("[{}1]", "1,".repeat(n - 1));
         let list = |n: usize| format!("{{\"items\": [{0}, {0}, {0}]}}", item(n));
         let read = |text: &str| {
@@ -483,7 +483,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_counted() {
+    fn the_number_of_values_is_limited() {
         let wide = |n: usize| format!("[{}1]", "1,".repeat(n - 1));
         assert!(parse_json(&wide(NODES_MAX - 1)).is_ok());
         fails(&wide(NODES_MAX), "document holds more than 100000 values");

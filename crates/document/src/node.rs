@@ -48,7 +48,7 @@ pub struct Node {
     pub span: Span,
     /// The value, whose children have spans too.
     pub value: Value,
-    /// A local YAML tag such as `!has(x)` precedes the value, which is most likely a mistake.
+    /// Whether a local YAML tag such as `!has(x)` precedes the value, which is most likely a mistake.
     pub is_tagged: bool,
 }
 

@@ -1,6 +1,6 @@
 //! Reads the fields of a tree whose types the schema check has verified.
 //!
-//! So reading can not fail. A value of a wrong type would count as absent.
+//! Reading therefore can not fail. A value of a wrong type would count as absent.
 
 use crate::node::{Entry, Node, Value};
 use crate::source::Span;
@@ -15,7 +15,7 @@ pub struct FieldValue<T> {
     pub value: T,
     /// The bytes of the value; `None` if the field is absent.
     pub span: Option<Span>,
-    /// A YAML tag precedes the value, see [`Node::is_tagged`].
+    /// Whether a YAML tag precedes the value; see [`Node::is_tagged`].
     pub is_tagged: bool,
 }
 
@@ -27,7 +27,7 @@ pub struct ObjectReader<'d> {
 }
 
 impl<'d> ObjectReader<'d> {
-    /// Reads the members of `node`; a value that is no object has none.
+    /// Reads the members of `node`; a value that is not an object has no members.
     pub fn new(node: &'d Node, span: Span) -> Self {
         let entries = match &node.value {
             Value::Object(entries) => entries.as_slice(),

@@ -18,7 +18,7 @@ pub struct FieldSchema {
     pub name: &'static str,
     /// Description for the published JSON Schema.
     pub description: &'static str,
-    /// The published JSON Schema requires the field.
+    /// Whether the published JSON Schema requires the field.
     pub is_required: bool,
     /// The type of the value.
     pub field_type: FieldType,
@@ -29,12 +29,12 @@ pub struct FieldSchema {
 pub enum FieldType {
     /// Any text, or one of a closed set.
     Text(TextRule),
-    /// A duration in Go's syntax, with the default that an absent one gets.
+    /// A duration in Go's syntax.
     Duration {
         /// The value that an absent field gets.
         default: Option<&'static str>,
     },
-    /// A boolean, with the value that an absent one has.
+    /// A boolean, which has a default.
     Bool {
         /// The value that an absent field has.
         default: bool,

@@ -41,9 +41,9 @@ pub struct DecodeProblem {
 /// All problems of a document, by class.
 #[derive(Debug, Default)]
 pub struct DecodeProblems {
-    /// Texts that are no durations, which Kubernetes reports first.
+    /// Texts that are not valid durations. Kubernetes reports these first.
     pub bad_durations: Vec<DecodeProblem>,
-    /// Values of other types than their fields.
+    /// Values whose type is not that of their field.
     pub wrong_types: Vec<DecodeProblem>,
     /// Duplicate keys of a YAML file, which the YAML parser finds.
     pub duplicate_keys: Vec<DecodeProblem>,

@@ -57,7 +57,7 @@ pub struct SourcePosition {
     pub column: usize,
     /// First byte in the text of the source.
     pub start: usize,
-    /// The byte after the last one.
+    /// The byte after the last byte of the value.
     pub end: usize,
 }
 
@@ -191,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_count_lines_and_characters() {
+    fn positions_count_lines_and_characters() {
         let lines = LineIndex::new("a\r\nbä\rc\n");
         let at = |offset| {
             let position = lines.position(Span::new(offset, offset));
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn long_lines_are_counted_right() {
+    fn columns_of_long_lines() {
         let text = "ä".repeat(3000);
         let lines = LineIndex::new(&text);
         for column in [1, 511, 512, 513, 514, 1024, 1025, 2999, 3001] {
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_character_tells_json() {
+    fn json_is_detected_from_the_first_character() {
         let is_json = |bytes| Source { name: "-", bytes }.is_json();
         assert!(is_json(b" \t\r\n{"));
         assert!(is_json("\u{2028}\u{a0}{".as_bytes()));

@@ -69,14 +69,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_yaml_is_refused() {
+    fn malformed_yaml_is_refused() {
         assert!(yaml_to_json(b"a: b: c").unwrap_err().message.starts_with("yaml: "));
         assert_eq!(yaml_to_json(b"\xff").unwrap_err().message, "yaml: invalid UTF-8");
         assert_eq!(yaml_to_json(b"").unwrap().value, Value::Null);
     }
 
     #[test]
-    fn values_are_counted() {
+    fn the_number_of_values_is_limited() {
         let wide = |n: usize| format!("[{}1]", "1,".repeat(n - 1));
         assert!(yaml_to_json(wide(YAML_TO_JSON_NODES_MAX - 2).as_bytes()).is_ok());
         assert!(yaml_to_json(wide(YAML_TO_JSON_NODES_MAX + 1).as_bytes()).is_err());

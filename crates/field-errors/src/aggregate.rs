@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-/// Joins messages as Kubernetes does: one distinct message stands alone, several are listed as
-/// `[m1, m2]`, repeated ones are named once, and the order is kept. No messages give no text.
+/// Joins messages as Kubernetes does. A single distinct message is returned unchanged. Several are listed in order
+/// as `[m1, m2]`, each once. An empty slice gives an empty text.
 ///
 /// ```
 /// assert_eq!(field_errors::aggregate(&["a", "a"]), "a");
@@ -25,7 +25,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_several_and_repeated() {
+    fn messages_are_joined_and_deduplicated() {
         assert_eq!(aggregate::<&str>(&[]), "");
         assert_eq!(aggregate(&["a"]), "a");
         assert_eq!(aggregate(&["a", "a", "a"]), "a");

@@ -41,7 +41,7 @@ pub enum FieldErrorKind {
     NotFound,
     /// A value has the wrong type.
     TypeInvalid,
-    /// The server failed; the value may be right.
+    /// The server failed while it checked the value. The value may be valid.
     Internal,
 }
 
@@ -156,7 +156,7 @@ impl From<bool> for BadValue {
 
 impl FieldError {
     /// Returns the approximate memory size of the error.
-    fn n_bytes(&self) -> usize {
+    fn approx_memory_bytes(&self) -> usize {
         let value = match &self.value {
             BadValue::Text(text) | BadValue::Json(text) => text.len(),
             BadValue::Omitted => 0,
@@ -218,7 +218,7 @@ impl FieldErrors {
             self.n_omitted += 1;
             return;
         }
-        self.memory_bytes += error.n_bytes();
+        self.memory_bytes += error.approx_memory_bytes();
         self.errors.push(error);
     }
 
@@ -247,7 +247,7 @@ impl FieldErrors {
         self.errors.retain(is_wanted);
     }
 
-    /// The number of faults, repeated ones and those that are not kept included.
+    /// The number of faults, including repeated ones and those that are only counted.
     pub fn len(&self) -> usize {
         self.errors.len() + self.n_omitted
     }
@@ -320,7 +320,7 @@ mod tests {
     use crate::path::FieldPath;
 
     #[test]
-    fn messages_are_those_of_kubernetes() {
+    fn messages_match_kubernetes() {
         let at = FieldPath::root("f");
         for (error, name, want) in [
             (at.required(""), "Required", "f: Required value"),

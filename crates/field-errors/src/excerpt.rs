@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::{self, Display, Write};
 
-/// Stands for the rest of a truncated text.
+/// The mark that replaces the rest of a truncated text.
 const ELLIPSIS: &str = "...";
 
 /// The longest prefix of whole characters that has at most `bytes_max` bytes.
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_sides_of_the_limit() {
+    fn texts_are_truncated_above_the_limit() {
         for (text, want) in [("", ""), ("abcd", "abcd"), ("abcde", "abcd..."), ("abcé", "abc...")]
         {
             assert_eq!(excerpt(text, 4), want);

@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn distances() {
+    fn edit_distances() {
         for (a, b, want) in [
             ("", "", 0),
             ("", "abc", 3),
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn far_words_have_no_hint() {
+    fn distant_words_are_not_suggested() {
         assert_eq!(nearest_word("", ["a"]), None);
         assert_eq!(nearest_word("x", ["name", "type"]), None);
         assert_eq!(nearest_word(&"a".repeat(WORD_BYTES_MAX + 1), ["a"]), None);

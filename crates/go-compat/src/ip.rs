@@ -213,7 +213,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_what_go_reads() {
+    fn parses_like_go() {
         for (text, address, zone) in [
             ("0.0.0.0", "0.0.0.0", ""),
             ("192.0.2.1", "192.0.2.1", ""),
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_go_refuses_in_its_words() {
+    fn parse_errors_match_go() {
         for (text, want) in [
             ("", r#"ParseAddr(""): unable to parse IP"#),
             ("bad", r#"ParseAddr("bad"): unable to parse IP"#),

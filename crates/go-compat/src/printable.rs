@@ -179,14 +179,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranges_are_ascending_and_apart() {
+    fn ranges_are_ascending_and_disjoint() {
         for pair in PRINTABLE.windows(2) {
             assert!(pair[0].0 <= pair[0].1 && pair[0].1 + 1 < pair[1].0, "{pair:x?}");
         }
     }
 
     #[test]
-    fn examples_from_both_sides() {
+    fn printable_and_unprintable_examples() {
         for c in [' ', 'a', '~', '¡', 'é', '日', '\u{fffd}', '😀', '\u{300}'] {
             assert!(is_go_printable(c), "{c:?}");
         }

@@ -1,8 +1,8 @@
 //! The addresses that a client may connect to.
 //!
-//! The configuration of an admission webhook is written by a tenant, and so are the endpoints of the
-//! Service that it may name. A client therefore checks the address of every connection after the name is
-//! resolved and before the connection is opened: the check is made on the address that is dialed.
+//! A tenant writes the configuration of an admission webhook, and the endpoints of the Service that the
+//! configuration may name. A client therefore checks the address of every connection after the name is resolved
+//! and before the connection is opened, so that it checks the address that it dials.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -10,8 +10,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 /// metadata services are always refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AddressPolicy {
-    /// Whether loopback addresses are permitted. Services of the host, such as etcd, listen there without authentication, so an
-    /// address that a tenant writes should not lead there.
+    /// Whether loopback addresses are permitted. Services of the host, such as etcd, listen there without
+    /// authentication, so a tenant should not be able to make the server connect to them.
     pub allows_loopback: bool,
 }
 
@@ -22,7 +22,7 @@ impl Default for AddressPolicy {
     }
 }
 
-/// Why an address is refused. Displays as the kind of address.
+/// The reason why an address is refused. Displays as the kind of address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum RefusedAddress {
     /// 169.254.0.0/16 and fe80::/10, where metadata services and agents of the host listen.
@@ -37,7 +37,7 @@ pub enum RefusedAddress {
     /// 0.0.0.0/8 and `::`, which lead to this host.
     #[error("unspecified")]
     Unspecified,
-    /// Addresses of more than one host.
+    /// Multicast and broadcast addresses, which reach more than one host.
     #[error("multicast or broadcast")]
     Multicast,
 }
@@ -116,13 +116,13 @@ fn embedded_ipv4_addresses(address: Ipv6Addr) -> [Option<Ipv4Addr>; 2] {
     let at = |indices: [usize; 4]| Some(Ipv4Addr::from(indices.map(|idx| octets[idx])));
     let last = at([12, 13, 14, 15]);
     match address.segments() {
-        // Loopback and unspecified are no IPv4 addresses in the form below.
+        // The loopback and unspecified addresses are not IPv4-compatible addresses.
         [0, 0, 0, 0, 0, 0, 0, 0 | 1] => [None, None],
-        // Compatible and mapped (RFC 4291), translated (RFC 2765), NAT64 (RFC 6052).
+        // IPv4-compatible and IPv4-mapped (RFC 4291), translated (RFC 2765), NAT64 (RFC 6052).
         [0, 0, 0, 0, 0, 0 | 0xffff, _, _]
         | [0, 0, 0, 0, 0xffff, 0, _, _]
         | [0x64, 0xff9b, 0, 0, 0, 0, _, _] => [last, None],
-        // NAT64 with a local prefix (RFC 8215), of 48 bits if zeros follow, else of 96.
+        // NAT64 with a local prefix (RFC 8215). The prefix has 48 bits if zeros follow, and 96 bits otherwise.
         [0x64, 0xff9b, 1, _, _, _, 0, 0] => [at([6, 7, 9, 10]), None],
         [0x64, 0xff9b, 1, ..] => [last, None],
         // 6to4 (RFC 3056).
@@ -142,7 +142,7 @@ mod tests {
 
     const TENANT: AddressPolicy = AddressPolicy { allows_loopback: false };
 
-    /// A19: no webhook may be at these addresses, in any form that leads there.
+    /// A19: the server connects to none of these addresses, in whatever form a URL writes them.
     #[test]
     fn a19_addresses_that_are_refused() {
         use RefusedAddress::{LinkLocal, Loopback, Metadata, Multicast, Unspecified};
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_beside_them_are_permitted() {
+    fn neighbouring_addresses_are_permitted() {
         for address in [
             "169.253.255.255",
             "169.255.0.0",

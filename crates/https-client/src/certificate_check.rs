@@ -28,7 +28,7 @@ enum TrustRule {
     Roots(RootsCheck),
 }
 
-/// Why a certificate is refused that older clients accepted.
+/// The reason why a certificate is refused that older clients accepted.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum InsecureCertificate {
     #[error("certificate relies on legacy Common Name field, use SANs instead")]
@@ -61,7 +61,7 @@ impl CertificateCheck {
 impl ServerCertificateCheck for CertificateCheck {
     /// 1. A missing SAN extension and SHA-1 signatures are reported to the observer, whatever the result.
     /// 2. The certificate must be trusted, valid at this time, and valid for the name.
-    /// 3. If it is not because of one of these weaknesses, the message says so.
+    /// 3. If the certificate is refused because of one of these weaknesses, the message says so.
     fn check_server_certificate(
         &self,
         end_entity: &CertificateDer<'_>,
@@ -87,7 +87,8 @@ impl ServerCertificateCheck for CertificateCheck {
 }
 
 impl CertificateWeaknesses {
-    /// A certificate that can not be parsed has no weakness here, since verification refuses it.
+    /// Finds the weaknesses of a chain. A certificate that can not be parsed has none, since verification refuses
+    /// it.
     fn find(end_entity: &CertificateDer<'_>, intermediates: &[CertificateDer<'_>]) -> Self {
         let is_missing_san = X509Certificate::from_der(end_entity).is_ok_and(|(_, leaf)| {
             !leaf.extensions().iter().any(|it| it.oid == OID_X509_EXT_SUBJECT_ALT_NAME)
@@ -118,7 +119,8 @@ impl CertificateWeaknesses {
     }
 }
 
-/// Signatures of self-signed certificates do not count, since verification ignores them.
+/// Reports whether a certificate is signed with SHA-1. Signatures of self-signed certificates do not count, since
+/// verification ignores them.
 fn is_signed_with_sha1(certificate: &CertificateDer<'_>) -> bool {
     X509Certificate::from_der(certificate).is_ok_and(|(_, certificate)| {
         let algorithm = certificate.signature_algorithm.oid();

@@ -39,9 +39,9 @@ use crate::tls_client::TlsClient;
 /// Makes exchanges with one target and pools connections to it. Connections belong to the runtime that makes the calls.
 /// Dropping the client closes them when their exchanges have ended.
 ///
-/// The client speaks HTTP/1.1, so each exchange has a connection of its own: an idle one or a new one. With HTTP/2, the
-/// server limits the exchanges of a connection, and further requests would wait in this process behind slow exchanges of
-/// other users until they time out.
+/// The client speaks HTTP/1.1, so each exchange has a connection of its own: an idle one or a new one. With
+/// HTTP/2, the server would limit the exchanges of a connection, and further requests would wait in this process
+/// behind slow exchanges of other users until they time out.
 pub struct Client {
     http_client: legacy::Client<Connector, Full<Bytes>>,
     connector: Connector,
@@ -53,7 +53,7 @@ pub struct Client {
     body_bytes_max: usize,
 }
 
-/// Why no client can be made for a target.
+/// The reason why no client can be made for a target.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
     /// The name, the namespace or the port of the Service is missing.
@@ -175,7 +175,7 @@ impl Client {
             Ok(Err(error)) => {
                 return Err(request_error_to_fault(&error).with_prefix(post_error_prefix(&uri)));
             }
-            // Other requests got connections while this one waited.
+            // Other requests got connections while this request waited, so the target is not at fault.
             Err(_)
                 if connection.connection_metadata().is_none()
                     && self.connector.n_successful_dials() != n_successful_dials =>
@@ -273,7 +273,7 @@ pub const RESPONSE_SIZE_FACTOR: usize = 2;
 /// The longest timeout, so that deadlines do not overflow.
 const TIMEOUT_MAX: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
-/// How long closing a connection may take.
+/// The maximum time that closing a connection may take.
 const CLOSE_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// The prefix that Kubernetes' client gives to errors of response bodies.
@@ -332,7 +332,7 @@ fn choose_route(
         ProxyKind::Http | ProxyKind::Socks5 => None,
         // A proxy is verified with the trust of the target, but does not get its client certificate.
         ProxyKind::Https => {
-            let name = proxy.at.host.clone();
+            let name = proxy.host_port.host.clone();
             let parsed = ServerName::try_from(name.clone());
             let name = parsed.map_err(|_| BuildError::ServerName(name))?;
             let tls = TlsClient::new(&target.trust, None, Arc::clone(observer))?;

@@ -31,7 +31,7 @@ pub enum PemLocation {
     File(PathBuf),
 }
 
-/// Why a client certificate can not be used. The texts are those of Go.
+/// The reason why a client certificate can not be used. The texts are those of Go.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientCertificateError {
     /// A file can not be read.
@@ -50,7 +50,7 @@ pub enum ClientCertificateError {
         "tls: failed to find certificate PEM data in certificate input, but did find a private \
          key; PEM inputs may have been switched"
     )]
-    Switched,
+    Swapped,
     /// The certificate input holds other PEM blocks only.
     #[error("tls: failed to find \"CERTIFICATE\" PEM block in certificate input")]
     NoCertificate,
@@ -90,7 +90,7 @@ impl ClientCertificate {
         Ok(LoadedClientCertificate { certificate_pem, key_pem, key: Arc::new(key) })
     }
 
-    /// Whether the certificate or the key is in a file, which can change.
+    /// Reports whether the certificate or the key is in a file, which can change.
     pub(crate) fn is_read_from_files(&self) -> bool {
         matches!(self.certificate, PemLocation::File(_)) || matches!(self.key, PemLocation::File(_))
     }
@@ -139,7 +139,7 @@ fn parse_certified_key(
     if chain.is_empty() {
         return Err(match (is_empty, has_key) {
             (true, _) => ClientCertificateError::CertificateNotPem,
-            (false, true) => ClientCertificateError::Switched,
+            (false, true) => ClientCertificateError::Swapped,
             (false, false) => ClientCertificateError::NoCertificate,
         });
     }
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn certificates_and_keys_that_do_not_belong_together() {
+    fn mismatched_certificates_and_keys_are_refused() {
         let authority = Authority::new("ca").unwrap();
         let issued = authority.issue(&Leaf::client("jane")).unwrap();
         let other = authority.issue(&Leaf::client("joe")).unwrap();
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_file_is_named() {
+    fn the_error_names_a_missing_file() {
         let missing = PemLocation::File(PathBuf::from("/nowhere/tls.crt"));
         let identity = ClientCertificate { certificate: missing.clone(), key: missing };
         let message = identity.check().unwrap_err().to_string();

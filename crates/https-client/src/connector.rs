@@ -39,14 +39,14 @@ pub(crate) struct Route {
     pub(crate) endpoint: Endpoint,
     pub(crate) kind: RouteKind,
     pub(crate) resolver: Option<Arc<dyn ServiceResolver>>,
-    /// `None` for plain HTTP.
+    /// The TLS client; `None` for plain HTTP.
     pub(crate) tls: Option<Arc<TlsClient>>,
     pub(crate) connect_timeout: Duration,
     /// The addresses that the client may connect to.
     pub(crate) address_policy: AddressPolicy,
 }
 
-/// How the target is reached.
+/// The way in which the client reaches the target.
 pub(crate) enum RouteKind {
     Direct,
     Service(ServiceName),
@@ -56,7 +56,7 @@ pub(crate) enum RouteKind {
 /// A proxy, with its TLS client.
 pub(crate) struct ProxyHop {
     pub(crate) proxy: ProxyUrl,
-    /// For HTTPS proxies, with the name to verify in the certificate.
+    /// The TLS client and the name to verify in the certificate; only for HTTPS proxies.
     pub(crate) tls: Option<(Arc<TlsClient>, ServerName<'static>)>,
 }
 
@@ -104,7 +104,7 @@ impl Route {
             RouteKind::Proxy(hop) => {
                 // The operator configures the proxy, and the proxy resolves host names.
                 check_ip_literal(&self.endpoint.host_port, self.address_policy)?;
-                let dialed = dial(&hop.proxy.at, AddressPolicy::default()).await;
+                let dialed = dial(&hop.proxy.host_port, AddressPolicy::default()).await;
                 dialed.map_err(|fault| fault.with_prefix("proxyconnect tcp"))?
             }
         };
@@ -161,7 +161,7 @@ impl ProxyHop {
         let login: Option<&ProxyLogin> = self.proxy.login.as_ref();
         match self.proxy.kind {
             ProxyKind::Socks5 => {
-                let what = format!("socks connect tcp {}->{to}", self.proxy.at);
+                let what = format!("socks connect tcp {}->{to}", self.proxy.host_port);
                 let opened = socks_proxy::connect(&mut *io, to, login).await;
                 opened.map_err(|fault| fault.with_prefix(what))?;
             }

@@ -28,7 +28,7 @@ pub enum Credentials {
     TokenFile {
         /// The path of the file.
         path: PathBuf,
-        /// The token until the file could be read.
+        /// The token to use until the file can be read.
         fallback: Option<Secret>,
     },
     /// A user name and a password.
@@ -48,7 +48,7 @@ pub(crate) enum AuthorizationSource {
 }
 
 impl AuthorizationSource {
-    /// Returns `None` if the credentials can not be written in a header.
+    /// Prepares the credentials. Returns `None` if they can not be written in a header.
     pub(crate) fn new(credentials: &Credentials, token_age_max: Duration) -> Option<Self> {
         match credentials {
             Credentials::None => Some(Self::Nothing),
@@ -84,7 +84,7 @@ pub(crate) struct TokenFile {
 
 struct CachedToken {
     header: Option<HeaderValue>,
-    /// When the file was last read.
+    /// The time when the file was last read.
     last_read_at: Option<Instant>,
 }
 
@@ -129,7 +129,8 @@ pub(crate) fn basic_auth_header(username: &str, password: &[u8]) -> Option<Heade
     sensitive_header(format!("Basic {}", STANDARD.encode(pair)).into_bytes())
 }
 
-/// Sensitive values are neither printed nor put into the compression state of HTTP/2.
+/// Makes a header value that is marked as sensitive, so that it is neither printed nor put into the compression
+/// state of HTTP/2.
 fn sensitive_header(value: Vec<u8>) -> Option<HeaderValue> {
     let mut header = HeaderValue::from_bytes(&value).ok()?;
     header.set_sensitive(true);
@@ -168,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_header_says() {
+    fn authorization_header_values() {
         let now = Instant::now();
         let basic_auth_header =
             Credentials::Basic { username: "u".to_owned(), password: Secret::new("p") };

@@ -53,7 +53,7 @@ impl Endpoint {
         Ok(Self { scheme, host_port, server_name, authority, path: path.to_owned() })
     }
 
-    /// `host` or `host:port`, as the target has it.
+    /// The authority `host` or `host:port`, as the target has it.
     pub(crate) fn authority(&self) -> &str {
         self.authority.as_str()
     }
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn urls() {
+    fn url_of_an_endpoint() {
         assert_eq!(url("h", None, "").unwrap(), "https://h/?timeout=3s");
         assert_eq!(url("::1", Some(8443), "/a/b").unwrap(), "https://[::1]:8443/a/b?timeout=3s");
         for (host, path) in [("", "/"), ("a b", "/"), ("a/b", "/"), ("u@h", "/"), ("h", "/a?b")] {
@@ -91,7 +91,7 @@ mod tests {
 
     /// The names of a Service in URL and handshake.
     #[test]
-    fn services() {
+    fn service_names_in_url_and_handshake() {
         let service =
             ServiceName { namespace: "andromeda".to_owned(), name: "ross".to_owned(), port: 1002 };
         let endpoint = Endpoint::new(&Target::new(Destination::Service(service), "")).unwrap();
@@ -102,7 +102,7 @@ mod tests {
 
     /// A Service without a name, namespace or port is refused.
     #[test]
-    fn services_have_names() {
+    fn services_without_name_namespace_or_port_are_refused() {
         for (namespace, name, port) in [("", "ross", 443), ("andromeda", "", 443), ("a", "b", 0)] {
             let (namespace, name) = (namespace.to_owned(), name.to_owned());
             let target =

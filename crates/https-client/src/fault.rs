@@ -1,13 +1,13 @@
-//! Why an exchange failed.
+//! The failure of an exchange.
 
-/// Why an exchange with a server failed.
+/// The reason why an exchange with a server failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Fault {
     /// The kind of the failure.
     pub kind: FaultKind,
-    /// The message, in the words of Go's HTTP client where it has some, because operators search for them. It never holds
-    /// a secret.
+    /// The message, in the words of Go's HTTP client where there are any, because operators search for them. It
+    /// never contains a secret.
     pub message: String,
 }
 
@@ -46,7 +46,7 @@ impl Fault {
     }
 
     /// Adds a prefix that names the operation.
-    pub(crate) fn with_prefix(self, what: impl std::fmt::Display) -> Self {
-        Self { kind: self.kind, message: format!("{what}: {}", self.message) }
+    pub(crate) fn with_prefix(self, operation: impl std::fmt::Display) -> Self {
+        Self { kind: self.kind, message: format!("{operation}: {}", self.message) }
     }
 }

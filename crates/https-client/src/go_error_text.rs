@@ -20,7 +20,7 @@ pub(crate) fn error_to_fault(error: &(dyn StdError + 'static)) -> Fault {
     for _ in 0..CAUSES_MAX {
         let Some(cause) = next else { break };
         meaning = recognize_cause(cause).or(meaning);
-        // `source` of an io::Error skips the error that it wraps, so `get_ref` comes first.
+        // `source` of an `io::Error` skips the error that it wraps, so `get_ref` is tried first.
         let held = cause.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
         next = held.map(|held| held as &(dyn StdError + 'static)).or_else(|| cause.source());
     }
@@ -66,7 +66,7 @@ fn http_error_to_fault(error: &hyper::Error) -> Option<Fault> {
     }
 }
 
-/// Returns `None` if the error only wraps another one.
+/// Converts an I/O error. Returns `None` if it only wraps another error.
 fn io_error_to_fault(error: &io::Error) -> Option<Fault> {
     let kind = match error.kind() {
         _ if is_local_resource_error(error) => FaultKind::Local,
@@ -80,7 +80,7 @@ fn io_error_to_fault(error: &io::Error) -> Option<Fault> {
     Some(Fault::new(kind, go_io_error_text(error)))
 }
 
-/// Whether the system has no descriptors, memory or ports left.
+/// Reports whether the system has no descriptors, memory or ports left.
 pub(crate) fn is_local_resource_error(error: &io::Error) -> bool {
     /// `ENFILE`, `EMFILE` and `ENOBUFS`, for which the library has no kind.
     const NUMBERS: [i32; 3] = [23, 24, 105];
@@ -153,20 +153,22 @@ fn certificate_error_text(error: &CertificateError) -> String {
     }
 }
 
-fn name_mismatch_text(wanted: &str, presented: &[String]) -> String {
+fn name_mismatch_text(expected_name: &str, presented: &[String]) -> String {
     // The library writes `DnsName("a")` and `IpAddress(1.2.3.4)`.
     let names = |kind: &str| -> Vec<&str> {
         let of_kind = presented.iter().filter_map(|name| name.strip_prefix(kind));
         of_kind.map(|name| name.trim_matches(['(', ')', '"'])).collect()
     };
-    let is_address = wanted.parse::<std::net::IpAddr>().is_ok();
+    let is_address = expected_name.parse::<std::net::IpAddr>().is_ok();
     let valid = names(if is_address { "IpAddress" } else { "DnsName" });
     if is_address && valid.is_empty() {
-        format!("cannot validate certificate for {wanted} because it doesn't contain any IP SANs")
+        format!(
+            "cannot validate certificate for {expected_name} because it doesn't contain any IP SANs"
+        )
     } else if valid.is_empty() {
-        format!("certificate is not valid for any names, but wanted to match {wanted}")
+        format!("certificate is not valid for any names, but wanted to match {expected_name}")
     } else {
-        format!("certificate is valid for {}, not {wanted}", valid.join(", "))
+        format!("certificate is valid for {}, not {expected_name}", valid.join(", "))
     }
 }
 
@@ -201,7 +203,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn errors_of_the_system() {
+    fn system_error_texts_match_go() {
         let words = |kind: ErrorKind| error_to_fault(&io::Error::from(kind));
         assert_eq!(words(ErrorKind::ConnectionReset).kind, FaultKind::Reset);
         assert_eq!(words(ErrorKind::ConnectionReset).message, "connection reset by peer");
@@ -237,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_certificates() {
+    fn certificate_name_mismatch_texts_match_go() {
         let presented = ["DnsName(\"a.b\")", "IpAddress(10.0.0.1)", "DnsName(\"c\")"];
         let presented = presented.map(str::to_owned);
         assert_eq!(name_mismatch_text("x", &presented), "certificate is valid for a.b, c, not x");

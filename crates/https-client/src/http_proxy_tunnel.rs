@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_of_proxies() {
+    fn status_lines_of_proxies() {
         check_status_line(b"HTTP/1.1 200 OK\r\n\r\n").unwrap();
         check_status_line(b"HTTP/1.0 201\r\n\r\n").unwrap();
         let fault = |answer: &[u8]| check_status_line(answer).unwrap_err().message;

@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn headers_of_a_user() {
+    fn impersonation_headers() {
         let impersonate = Impersonation {
             user: "jane".to_owned(),
             uid: "7".to_owned(),
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_and_what_can_not_be_sent() {
+    fn empty_user_and_invalid_header_values() {
         let mut headers = HeaderMap::new();
         Impersonation { uid: "7".to_owned(), ..Impersonation::default() }
             .write_headers(&mut headers)

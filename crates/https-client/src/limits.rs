@@ -19,11 +19,11 @@ pub struct Limits {
     /// The most idle connections in the pool. Concurrent calls need one connection each, and a call without an idle
     /// connection makes a handshake, which costs more than the rest of the call.
     pub idle_connections_max: usize,
-    /// How long an idle connection may be reused; it is closed before twice this time. It is shorter than the usual timeouts
-    /// of servers and proxies, so that the client closes first.
+    /// The time for which an idle connection may be reused. The client closes it before twice this time has
+    /// passed. It is shorter than the usual timeouts of servers and proxies, so that the client closes first.
     pub idle_timeout: Duration,
-    /// How long opening a connection may take: name resolution, proxy, TCP and TLS. Requests that wait for a connection share
-    /// dials, which continue after the request that started them ends.
+    /// The maximum time that opening a connection may take: name resolution, proxy, TCP and TLS. Requests that
+    /// wait for a connection share dials, which continue after the request that started them ends.
     pub connect_timeout: Duration,
     /// The addresses that the client may connect to. Each connection is checked after the name is resolved.
     pub address_policy: AddressPolicy,

@@ -24,7 +24,7 @@ pub enum Proxy {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProxyUrl {
     pub(crate) kind: ProxyKind,
-    pub(crate) at: HostPort,
+    pub(crate) host_port: HostPort,
     pub(crate) login: Option<ProxyLogin>,
 }
 
@@ -42,13 +42,13 @@ pub(crate) struct ProxyLogin {
     pub(crate) password: Secret,
 }
 
-/// Why a URL is not valid for a proxy. The message does not show the URL, since it may hold a password.
+/// The reason why a URL is not valid for a proxy. The message does not show the URL, since it may hold a password.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProxyUrlError {
     /// The text is not a URL with a host.
     #[error("could not parse")]
     Malformed,
-    /// The scheme is not one of proxies.
+    /// The scheme is not that of a supported proxy type.
     #[error("unsupported scheme {0:?}, must be http, https, or socks5")]
     Scheme(String),
 }
@@ -69,12 +69,12 @@ impl ProxyUrl {
         };
         let uri: Uri = url.parse().map_err(|_| ProxyUrlError::Malformed)?;
         let authority = uri.authority().ok_or(ProxyUrlError::Malformed)?;
-        let (login, at) = match authority.as_str().rsplit_once('@') {
-            Some((login, at)) => (Some(ProxyLogin::parse(login)?), at),
+        let (login, host_port) = match authority.as_str().rsplit_once('@') {
+            Some((login, host_port)) => (Some(ProxyLogin::parse(login)?), host_port),
             None => (None, authority.as_str()),
         };
         let bracketed = authority.host();
-        let port = match at.strip_prefix(bracketed).and_then(|rest| rest.strip_prefix(':')) {
+        let port = match host_port.strip_prefix(bracketed).and_then(|rest| rest.strip_prefix(':')) {
             Some(port) if !port.is_empty() => port.parse().map_err(|_| ProxyUrlError::Malformed)?,
             _ => default_port,
         };
@@ -82,7 +82,7 @@ impl ProxyUrl {
         if host.is_empty() {
             return Err(ProxyUrlError::Malformed);
         }
-        Ok(Self { kind, at: HostPort { host, port }, login })
+        Ok(Self { kind, host_port: HostPort { host, port }, login })
     }
 
     pub(crate) fn is_socks(&self) -> bool {
@@ -123,19 +123,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn urls_of_proxies() {
+    fn valid_proxy_urls() {
         let proxy = ProxyUrl::parse("http://us%40er:p%3Aw@proxy.example.com").unwrap();
         assert_eq!(proxy.kind, ProxyKind::Http);
-        assert_eq!(proxy.at.to_string(), "proxy.example.com:80");
+        assert_eq!(proxy.host_port.to_string(), "proxy.example.com:80");
         let login = proxy.login.unwrap();
         assert_eq!((&*login.username, login.password.expose()), ("us@er", &b"p:w"[..]));
-        assert_eq!(ProxyUrl::parse("https://[::1]/").unwrap().at.to_string(), "[::1]:443");
-        assert_eq!(ProxyUrl::parse("http://h:8080/x?y").unwrap().at.port, 8080);
-        assert_eq!(ProxyUrl::parse("SOCKS5://h").unwrap().at.port, 1080);
+        assert_eq!(ProxyUrl::parse("https://[::1]/").unwrap().host_port.to_string(), "[::1]:443");
+        assert_eq!(ProxyUrl::parse("http://h:8080/x?y").unwrap().host_port.port, 8080);
+        assert_eq!(ProxyUrl::parse("SOCKS5://h").unwrap().host_port.port, 1080);
     }
 
     #[test]
-    fn urls_of_other_things() {
+    fn invalid_proxy_urls_are_refused() {
         let fault = |url| ProxyUrl::parse(url).unwrap_err();
         let scheme = |scheme: &str| ProxyUrlError::Scheme(scheme.to_owned());
         assert_eq!(fault("ftp://h"), scheme("ftp"));

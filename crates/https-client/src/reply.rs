@@ -20,7 +20,7 @@ pub struct Reply {
     pub body: Bytes,
 }
 
-/// Why a body can not be read.
+/// The reason why a body can not be read.
 pub(crate) enum ReadBodyError {
     TooLarge,
     Compression,

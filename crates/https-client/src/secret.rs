@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_does_not_print_itself() {
+    fn debug_output_is_redacted() {
         let secret = Secret::new("hunter2");
         assert_eq!(format!("{secret:?}"), "[redacted]");
         assert_eq!(secret.expose(), b"hunter2");

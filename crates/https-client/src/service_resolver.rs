@@ -39,7 +39,7 @@ impl fmt::Display for HostPort {
     }
 }
 
-/// Why a Service can not be resolved.
+/// The reason why a Service can not be resolved.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ResolveError(

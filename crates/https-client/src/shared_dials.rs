@@ -123,7 +123,7 @@ impl DialState {
             }
             Err(fault) => {
                 self.n_dials_max = 1;
-                // While other dials run, the waiters after the first may still get a connection.
+                // While other dials run, only the first waiter fails. The others may still get a connection.
                 let n_failed = if self.n_dials == 0 { self.waiters.len() } else { 1 };
                 for waiter in self.waiters.drain(..n_failed.min(self.waiters.len())) {
                     // A request that gave up no longer receives.

@@ -102,8 +102,8 @@ async fn read_bytes<const N: usize>(io: &mut dyn ByteStream) -> Result<[u8; N], 
     Ok(bytes)
 }
 
-fn socks_fault(why: &str) -> Fault {
-    Fault::new(FaultKind::Other, why)
+fn socks_fault(reason: &str) -> Fault {
+    Fault::new(FaultKind::Other, reason)
 }
 
 fn socks_status_text(status: u8) -> &'static str {

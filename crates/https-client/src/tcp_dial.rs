@@ -16,7 +16,7 @@ use crate::service_resolver::HostPort;
 
 /// The most addresses of a host that are tried.
 const ADDRESSES_MAX: usize = 16;
-/// How long the client waits for an address before it tries the next one in parallel.
+/// The time that the client waits for an address before it tries the next one in parallel.
 const NEXT_ADDRESS_DELAY: Duration = Duration::from_millis(300);
 /// The idle time after which the system sends TCP keepalive probes.
 const KEEP_ALIVE_AFTER: Duration = Duration::from_secs(30);
@@ -29,7 +29,7 @@ pub(crate) async fn dial(at: &HostPort, policy: AddressPolicy) -> Result<TcpStre
         Err(_) => resolve_host(at).await?,
     };
     dial_first_reachable(addresses, policy).await.map_err(|fault| match fault.kind {
-        // The message has the name and not its address, which the client of the API may not know.
+        // The message names the host and not its address, which the client of the API may not be allowed to know.
         FaultKind::AddressRefused => fault.with_prefix(format_args!("dial tcp {at}")),
         _ => fault,
     })
@@ -94,7 +94,7 @@ pub(crate) async fn dial_first_reachable(
             Err(refused) => _ = failed.get_or_insert(refused_address_fault(refused)),
         }
     }
-    // The fault of a permitted address is preferred.
+    // The fault of a permitted address takes precedence over the refusal of another address.
     failed = failed.filter(|_| permitted.is_empty());
     let mut left = permitted.into_iter();
     let mut attempts = JoinSet::new();
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_address_that_fails_gives_way_to_the_next() {
+    async fn the_next_address_is_tried_after_a_failure() {
         let peer = Peer::start(Answer::json("{}")).unwrap();
         let stream =
             dial_first_reachable(vec![NOBODY, NOBODY, peer.address()], POLICY).await.unwrap();
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_first_that_fails_has_the_word() {
+    async fn the_first_fault_is_returned() {
         let peer = Peer::start(Answer::json("{}")).unwrap();
         peer.stop_listening().unwrap();
         let fault = dial_first_reachable(vec![NOBODY, peer.address()], POLICY).await.unwrap_err();
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn exhaustion_is_no_fault_of_the_peer() {
+    fn resource_exhaustion_is_a_local_fault() {
         for (code, kind) in [
             (24, FaultKind::Local),
             (23, FaultKind::Local),
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn what_name_services_say() {
+    fn lookup_error_texts() {
         let unknown = "failed to lookup address information: Name or service not known";
         assert_eq!(lookup_error_text(unknown), "no such host");
         assert_eq!(lookup_error_text("something else"), "something else");

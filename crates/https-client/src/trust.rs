@@ -1,10 +1,10 @@
-//! Which certificates of servers a client accepts.
+//! The certificates of servers that a client accepts.
 
 use std::sync::{Arc, OnceLock};
 
 use x509_verify::{CaBundle, Certificate, Roots};
 
-/// Which certificates of servers a client accepts.
+/// The certificates of servers that a client accepts.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Trust {
     /// Certificates that chain to a CA of the system. The process loads these once.
@@ -16,8 +16,8 @@ pub enum Trust {
     DangerousAcceptAny,
 }
 
-/// Loads the CAs of the system once. A system without any is no error here: every handshake then fails and
-/// says so.
+/// Loads the CAs of the system once. A system without CAs is not an error here. Every handshake then fails with a
+/// message that says so.
 pub(crate) fn system_roots() -> Arc<Roots> {
     static SYSTEM: OnceLock<Arc<Roots>> = OnceLock::new();
     let load = || {
@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_file_of_authorities_may_hold() {
+    fn contents_of_ca_bundles() {
         let authority = Authority::new("ca").unwrap();
         let key = authority.issue(&fake_http::Leaf::client("x")).unwrap().key_pem;
         let pem = format!("# a comment\n{key}\n{}", authority.pem());

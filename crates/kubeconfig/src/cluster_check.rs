@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn logins_are_left_out() {
+    fn url_without_userinfo_removes_credentials() {
         for (url, want) in [
             ("ftp://user:secret@h/p", "ftp://h/p"),
             ("ftp://user:sec@ret@h?a@b", "ftp://h?a@b"),

@@ -15,8 +15,8 @@ use crate::user_check::{has_basic_auth, has_certificate};
 
 /// Builds the target of a client from the selected cluster and user.
 ///
-/// As in Kubernetes, a target without TLS gets neither credentials nor CA certificates. The function
-/// accepts such a target with a warning.
+/// As in Kubernetes, a target without TLS gets neither credentials nor CA certificates. The function accepts such
+/// a target and adds a warning.
 ///
 /// # Errors
 ///

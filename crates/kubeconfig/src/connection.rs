@@ -48,7 +48,7 @@ impl LoadedConnections {
             Self::Kubeconfig(connection) => Ok(*connection),
             Self::Hooks(mut hooks) => match (hooks.pop(), hooks.len()) {
                 (Some(hook), 0) => Ok(hook.connection),
-                (_, n_others) => Err(LoadError::NotOneHook { n_hooks: n_others + 1 }),
+                (_, n_others) => Err(LoadError::NotExactlyOneHook { n_hooks: n_others + 1 }),
             },
         }
     }

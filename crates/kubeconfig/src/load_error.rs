@@ -24,7 +24,7 @@ pub enum LoadError {
         diagnostics: Vec<Diagnostic>,
     },
     /// A hook file with several hooks is used where exactly one is expected.
-    NotOneHook {
+    NotExactlyOneHook {
         /// The number of hooks in the file.
         n_hooks: usize,
     },
@@ -35,7 +35,7 @@ impl LoadError {
     pub fn diagnostics(&self) -> &[Diagnostic] {
         match self {
             Self::Unusable { diagnostics, .. } => diagnostics,
-            Self::Read { .. } | Self::NotOneHook { .. } => &[],
+            Self::Read { .. } | Self::NotExactlyOneHook { .. } => &[],
         }
     }
 }
@@ -44,7 +44,7 @@ impl fmt::Display for LoadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Read { message } | Self::Unusable { message, .. } => f.write_str(message),
-            Self::NotOneHook { n_hooks } => {
+            Self::NotExactlyOneHook { n_hooks } => {
                 write!(f, "expected exactly one external authorization hook, got {n_hooks}")
             }
         }

@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_are_those_from_the_folder_of_the_file() {
+    fn relative_paths_start_at_the_folder_of_the_file() {
         let files = ReferencedFiles::new(Path::new("/etc/guard/config.yaml"), &read_file);
         assert_eq!(files.resolve("ca.pem"), Path::new("/etc/guard/ca.pem"));
         assert_eq!(files.resolve("./pki/./ca.pem"), Path::new("/etc/guard/pki/ca.pem"));
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_file_is_named() {
+    fn the_error_names_a_missing_file() {
         let mut files = ReferencedFiles::new(Path::new("/a"), &read_file);
         let error = files.read(Path::new("/does/not/exist")).unwrap_err();
         assert_eq!(error.to_string(), "open /does/not/exist: no such file or directory");

@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn urls() {
+    fn parsed_urls() {
         for (server, want) in [
             ("https://h", "https h None /"),
             ("HTTPS://h:6443/a/", "https h Some(6443) /a"),
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_url_is_refused_without_its_secrets() {
+    fn malformed_urls_are_refused_without_showing_secrets() {
         for server in [
             "https://",
             "https:///a",

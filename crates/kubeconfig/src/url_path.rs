@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_are_cleaned_as_go_cleans_them() {
+    fn paths_are_normalized_like_go() {
         for (raw, want) in [
             ("", "/"),
             ("/", "/"),

@@ -16,7 +16,7 @@ pub(crate) fn find_user_problems(
         problems.push(ConfigProblem::new(&user.field, field, position, message))
     };
     let name = &user.name;
-    // Both run or load other programs with the privileges of the server.
+    // Both settings run or load other programs with the privileges of the server.
     if let Some(position) = user.exec_position {
         let message =
             format!("exec authentication plugins are not supported, found one for {name}");

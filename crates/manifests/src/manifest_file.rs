@@ -108,7 +108,7 @@ impl Object {
         }
     }
 
-    /// The namespace; empty for an object of the cluster.
+    /// The namespace; empty for a cluster-scoped object.
     pub fn namespace(&self) -> &str {
         match self {
             Self::Rbac(object) => &object.metadata().namespace,

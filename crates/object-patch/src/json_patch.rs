@@ -21,7 +21,7 @@ pub const COPIED_BYTES_MAX: usize = 3 << 20;
 ///
 /// An insertion moves all later items of a list, so ten thousand of them into a list of a hundred
 /// thousand would take seconds. Real patches stay far below.
-pub const WORK_MAX: usize = 20_000_000;
+pub const PATCH_STEPS_MAX: usize = 20_000_000;
 
 /// Applies the operations of a patch, all or none.
 ///
@@ -195,7 +195,7 @@ impl JsonPatchRun {
 
     fn count_steps(&mut self, n_steps: usize) -> Result<(), PatchError> {
         self.n_steps = self.n_steps.saturating_add(n_steps);
-        if self.n_steps > WORK_MAX { Err(PatchError::TooMuchWork) } else { Ok(()) }
+        if self.n_steps > PATCH_STEPS_MAX { Err(PatchError::TooMuchWork) } else { Ok(()) }
     }
 }
 

@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn scalars_have_no_inside() {
+    fn scalars_have_no_members() {
         let mut document = json!({"a": [{"b": 1}]});
         let steps = |text: &str| JsonPointer::parse(text).unwrap().0;
         assert_eq!(resolve_steps(&mut document, &steps("/a/0/b")), Some(&mut json!(1)));

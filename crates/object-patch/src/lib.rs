@@ -19,7 +19,7 @@ mod strategic_merge;
 #[cfg(test)]
 mod upstream_results;
 
-pub use json_patch::{COPIED_BYTES_MAX, OPERATIONS_MAX, WORK_MAX, json_patch};
+pub use json_patch::{COPIED_BYTES_MAX, OPERATIONS_MAX, PATCH_STEPS_MAX, json_patch};
 pub use merge_keys::StrategicMergeSchema;
 pub use merge_patch::merge_patch;
 pub use nesting_depth::NESTING_MAX;

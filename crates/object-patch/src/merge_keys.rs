@@ -4,7 +4,7 @@
 //! the environment of every container. A field without a row behaves as in a merge patch: objects merge,
 //! lists and scalars are replaced.
 
-/// How a list or an object is merged.
+/// The way in which a list or an object is merged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MergeStrategy {
     /// A list of objects, which are identified by the value of this key.
@@ -174,8 +174,8 @@ pub struct StrategicMergeSchema {
 }
 
 impl StrategicMergeSchema {
-    /// The strategies of a built-in kind, in all its versions. A kind without rows has those of its
-    /// metadata.
+    /// The strategies of a built-in kind, in all its versions. A kind without rows of its own has only those of
+    /// the metadata.
     #[must_use]
     pub fn of(group: &str, kind: &str) -> Self {
         Self { shared_rows: metadata_and_pod_rows(group, kind), kind_rows: kind_rows(group, kind) }
@@ -183,8 +183,8 @@ impl StrategicMergeSchema {
 
     /// The merge strategy at a path of names; list indices have no step.
     pub(crate) fn strategy(&self, path: &[String]) -> Option<MergeStrategy> {
-        self.shared_rows.iter().chain(self.kind_rows).find_map(|(place, rows)| {
-            let below = strip_path_prefix(path, place)?;
+        self.shared_rows.iter().chain(self.kind_rows).find_map(|(prefix, rows)| {
+            let below = strip_path_prefix(path, prefix)?;
             let row = rows
                 .iter()
                 .find(|(row, _)| strip_path_prefix(below, row).is_some_and(<[_]>::is_empty));
@@ -194,11 +194,11 @@ impl StrategicMergeSchema {
 }
 
 /// Removes a prefix from a path; `None` if the path does not begin with it.
-fn strip_path_prefix<'p>(path: &'p [String], place: &str) -> Option<&'p [String]> {
-    if place.is_empty() {
+fn strip_path_prefix<'p>(path: &'p [String], prefix: &str) -> Option<&'p [String]> {
+    if prefix.is_empty() {
         return Some(path);
     }
-    place.split('.').try_fold(path, |path, step| match path {
+    prefix.split('.').try_fold(path, |path, step| match path {
         [first, rest @ ..] if first == step => Some(rest),
         _ => None,
     })
@@ -213,10 +213,10 @@ mod tests {
         StrategicMergeSchema::of(group, kind).strategy(&path)
     }
 
-    /// `testdata/strategies.txt` is what the tags of the Go types say (`k8s.io/api` v0.37.2): group,
-    /// kind, path, and the key, `set` or `replace`.
+    /// `testdata/strategies.txt` lists the merge strategies in the tags of the Go types (`k8s.io/api` v0.37.2):
+    /// group, kind, path, and the merge key, `set` or `replace`.
     #[test]
-    fn rows_are_those_of_kubernetes() {
+    fn merge_strategies_match_kubernetes() {
         let rows: Vec<_> = include_str!("../testdata/strategies.txt").lines().collect();
         for row in &rows {
             let mut words = row.split(' ');
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_hold_at_their_place_only() {
+    fn merge_strategies_apply_at_their_path_only() {
         for (group, kind, path, want) in [
             ("", "ConfigMap", "metadata.finalizers", Some(MergeSet)),
             ("", "ConfigMap", "metadata.ownerReferences", Some(MergeBy("uid"))),

@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn examples_of_the_standard() {
+    fn examples_of_rfc_7386() {
         for (document, patch, want) in [
             (json!({"a": "b"}), json!({"a": "c"}), json!({"a": "c"})),
             (json!({"a": "b"}), json!({"b": "c"}), json!({"a": "b", "b": "c"})),
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn other_shapes_are_refused() {
+    fn patches_that_are_not_objects_are_refused() {
         for patch in [json!([1]), json!("a"), json!(null)] {
             let error = apply(json!({}), patch).unwrap_err();
             assert!(matches!(error, PatchError::Shape(_)), "{error}");
@@ -120,7 +120,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn applying_twice_changes_nothing(document in object(), patch in object()) {
+        fn merge_patch_is_idempotent(document in object(), patch in object()) {
             let once = apply(document, patch.clone()).unwrap();
             prop_assert_eq!(apply(once.clone(), patch), Ok(once));
         }

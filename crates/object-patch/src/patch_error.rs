@@ -1,9 +1,9 @@
 //! The error of a patch that can not be applied.
 
-use crate::json_patch::{COPIED_BYTES_MAX, OPERATIONS_MAX, WORK_MAX};
+use crate::json_patch::{COPIED_BYTES_MAX, OPERATIONS_MAX, PATCH_STEPS_MAX};
 use crate::nesting_depth::NESTING_MAX;
 
-/// A patch can not be applied. The patch is always at fault.
+/// The reason why a patch can not be applied. The patch is always at fault.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PatchError {
     /// The body is not JSON. The caller finds this when it decodes the body.
@@ -16,7 +16,7 @@ pub enum PatchError {
     #[error("The allowed maximum operations in a JSON patch is {OPERATIONS_MAX}, got {0}")]
     TooManyOperations(usize),
     /// The operations would move or read too many values.
-    #[error("the operations of the JSON patch take more than {WORK_MAX} steps")]
+    #[error("the operations of the JSON patch take more than {PATCH_STEPS_MAX} steps")]
     TooMuchWork,
     /// The copies would become too large.
     #[error("the copies of the JSON patch make more than {COPIED_BYTES_MAX} bytes")]

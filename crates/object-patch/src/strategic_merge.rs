@@ -1,4 +1,4 @@
-//! Strategic merge patch: a merge patch that knows which lists are merged, and has directives.
+//! Strategic merge patch: a merge patch with directives, for which a schema says which lists are merged.
 //!
 //! The steps are those of Kubernetes, so that the patches of `kubectl` have the same results. There are
 //! two differences. Values of a patch that become part of the object are stripped of nulls and

@@ -478,7 +478,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clone_shares_all_but_the_path_to_a_change() {
+    fn a_clone_shares_all_nodes_but_the_changed_path() {
         let mut map: Map<u32, Arc<u32>> = Map::default();
         (0..10_000).for_each(|key| drop(map.insert(key, Arc::new(key))));
         let before = map.clone();

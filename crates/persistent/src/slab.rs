@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_of_removed_values_are_given_out_again() {
+    fn keys_of_removed_values_are_reused() {
         let mut slab = Slab::default();
         let kept_key = slab.insert(0);
         for value in 1..10_000 {

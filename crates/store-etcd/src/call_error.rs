@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_words_of_etcd_are_understood() {
+    fn etcd_error_messages_are_classified() {
         let failure = |code, text: &str| CallFailure::from_status("m", &Status::new(code, text));
         let request = |error| CallFailure { error, fault: FaultSource::Request };
         for (code, text, error) in [

@@ -27,13 +27,13 @@ use crate::options::MemberAddress;
 /// dozen milliseconds of work.
 pub(crate) const IN_FLIGHT_MAX: u32 = 512;
 /// Maximum time to open a watch.
-const WATCH_OPEN_MAX: Duration = Duration::from_secs(2);
+const WATCH_OPEN_TIMEOUT: Duration = Duration::from_secs(2);
 /// Interval of probes of failed members.
-const PROBE_EVERY: Duration = Duration::from_secs(1);
+const PROBE_INTERVAL: Duration = Duration::from_secs(1);
 /// Timeout of a probe.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
 /// The gRPC path of watches.
-const WATCH: &str = "/etcdserverpb.Watch/Watch";
+const WATCH_METHOD_PATH: &str = "/etcdserverpb.Watch/Watch";
 
 /// A client of all members of the cluster.
 pub(crate) struct Client {
@@ -231,7 +231,7 @@ impl Client {
                 }
             }
             drop(members);
-            sleep(PROBE_EVERY).await;
+            sleep(PROBE_INTERVAL).await;
         }
     }
 
@@ -252,11 +252,11 @@ impl Client {
         let open = async {
             let mut grpc_client = connection.grpc_client();
             grpc_client.ready().await.map_err(|error| error.to_string())?;
-            let path = PathAndQuery::from_static(WATCH);
+            let path = PathAndQuery::from_static(WATCH_METHOD_PATH);
             let answer = grpc_client.streaming(request, path, ProstCodec::default()).await;
             answer.map_err(|status| status.message().to_owned())
         };
-        let opened = timeout(self.request_timeout.min(WATCH_OPEN_MAX), open).await;
+        let opened = timeout(self.request_timeout.min(WATCH_OPEN_TIMEOUT), open).await;
         let reason = match opened {
             Ok(Ok(answer)) => {
                 let stream = answer.into_inner();

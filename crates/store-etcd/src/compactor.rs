@@ -22,7 +22,7 @@ use crate::read;
 use crate::shared_watch::SharedWatch;
 
 /// The key that kube-apiserver uses for the same purpose.
-const KEY: &[u8] = b"compact_rev_key";
+const COMPACTION_KEY: &[u8] = b"compact_rev_key";
 
 /// The state that one compaction round leaves for the next one.
 #[derive(Debug, Clone, Copy, Default)]
@@ -55,7 +55,7 @@ async fn run_compaction_round(
     shared_watch: &SharedWatch,
     round: CompactionRound,
 ) -> Result<CompactionRound, ReadError> {
-    let key = Bytes::from_static(KEY);
+    let key = Bytes::from_static(COMPACTION_KEY);
     let value = Bytes::from(round.revision.to_string());
     let put = Operation::Put(PutRequest { key: key.clone(), value, lease: 0 });
     let txn = TxnRequest::write(Compare::version(key, round.version), put);
@@ -92,6 +92,6 @@ pub(crate) async fn compact(
         Err(CallError::Future) => return Err(read::future_revision_error(client, revision).await),
         Err(error) => return Err(error.into_unexpected_error()),
     };
-    shared_watch.forget_up_to(floor);
+    shared_watch.drop_events_up_to(floor);
     Ok(floor)
 }

@@ -39,7 +39,7 @@ pub(crate) enum ConvertedEvent {
     /// The key is not a valid key of this store.
     Foreign,
     /// The previous version is missing, because it is compacted.
-    NoPrevious,
+    NoPreviousVersion,
 }
 
 /// Returns the revision of an event.
@@ -58,14 +58,14 @@ pub(crate) fn event_from_etcd(event: &WatchEvent) -> ConvertedEvent {
     let change = if event.kind == KIND_DELETE {
         match prev {
             Some(prev) => Change::Delete { prev },
-            None => return ConvertedEvent::NoPrevious,
+            None => return ConvertedEvent::NoPreviousVersion,
         }
     } else if kv.create_revision == kv.mod_revision {
         Change::Create(entry_from_etcd(kv))
     } else {
         match prev {
             Some(prev) => Change::Update { entry: entry_from_etcd(kv), prev },
-            None => return ConvertedEvent::NoPrevious,
+            None => return ConvertedEvent::NoPreviousVersion,
         }
     };
     ConvertedEvent::Event(Event { key, revision: revision_from_etcd(kv.mod_revision), change })
@@ -81,12 +81,12 @@ mod tests {
     }
 
     #[test]
-    fn an_event_without_its_past_is_not_told() {
+    fn an_event_without_previous_version_is_not_converted() {
         let put = |kv, prev_kv| WatchEvent { kind: 0, kv: Some(kv), prev_kv };
         let delete = |kv, prev_kv| WatchEvent { kind: KIND_DELETE, kv: Some(kv), prev_kv };
         let change = |event| match event_from_etcd(&event) {
             ConvertedEvent::Event(Event { change, .. }) => Some(change),
-            ConvertedEvent::Foreign | ConvertedEvent::NoPrevious => None,
+            ConvertedEvent::Foreign | ConvertedEvent::NoPreviousVersion => None,
         };
         let prev = || entry_from_etcd(&kv("/a", 3, 4));
         let new = entry_from_etcd(&kv("/a", 3, 5));
@@ -102,8 +102,11 @@ mod tests {
             change(delete(kv("/a", 0, 5), Some(kv("/a", 3, 4)))),
             Some(Change::Delete { prev: prev() })
         );
-        assert_eq!(event_from_etcd(&put(kv("/a", 3, 5), None)), ConvertedEvent::NoPrevious);
-        assert_eq!(event_from_etcd(&delete(kv("/a", 0, 5), None)), ConvertedEvent::NoPrevious);
+        assert_eq!(event_from_etcd(&put(kv("/a", 3, 5), None)), ConvertedEvent::NoPreviousVersion);
+        assert_eq!(
+            event_from_etcd(&delete(kv("/a", 0, 5), None)),
+            ConvertedEvent::NoPreviousVersion
+        );
     }
 
     #[test]

@@ -148,7 +148,7 @@ impl Store for EtcdStore {
         revision: Revision,
     ) -> StoreFuture<'_, Result<Revision, ReadError>> {
         Box::pin(async move {
-            // Every key is under `/`.
+            // `/` is a prefix of every key.
             let mut revision_changed = self
                 .shared_state
                 .shared_watch

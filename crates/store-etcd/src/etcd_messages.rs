@@ -28,8 +28,8 @@ pub(crate) struct KeyValue {
     pub(crate) value: Bytes,
 }
 
-/// Reads the keys from `key` up to, and without, `range_end`; only `key` if `range_end` is empty. The flag
-/// `serializable` is left out on purpose: every read asks the quorum.
+/// Reads the keys from `key` (inclusive) to `range_end` (exclusive), or only `key` if `range_end` is empty. The
+/// flag `serializable` is left out on purpose: every read asks the quorum.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct RangeRequest {
     #[prost(bytes = "bytes", tag = "1")]

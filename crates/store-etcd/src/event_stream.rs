@@ -1,4 +1,4 @@
-//! All events of the cluster, in order and provably without a gap.
+//! All events of the cluster, in order and without a gap.
 //!
 //! The watch covers all keys of the cluster. So each revision has at least one event, and after the last
 //! event of a revision the stream has delivered everything up to that revision. A watch of some keys could
@@ -16,7 +16,7 @@ use crate::etcd_messages::{
 };
 use crate::member::RANGE;
 
-/// The first key, and as the end of a range: no end.
+/// The first possible key. As the end of a range it means that the range has no end.
 const ALL_KEYS: &[u8] = b"\0";
 
 /// A stream of all events after a revision.
@@ -28,8 +28,7 @@ pub(crate) struct EventStream {
 /// The events of one or more complete revisions.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct EventBatch {
-    /// Events whose keys are valid keys of this store. Several may have one revision: keys that expire
-    /// together.
+    /// Events whose keys are valid keys of this store. Keys that expire together have the same revision.
     pub(crate) events: Vec<Event>,
     /// The stream has delivered all events up to this revision.
     pub(crate) complete_through: Revision,
@@ -133,7 +132,7 @@ impl RevisionAssembler {
             match conversion::event_from_etcd(event) {
                 ConvertedEvent::Event(event) => events.push(event),
                 ConvertedEvent::Foreign => {}
-                ConvertedEvent::NoPrevious => {
+                ConvertedEvent::NoPreviousVersion => {
                     return Err(EventStreamError::Compacted { floor: revision });
                 }
             }
@@ -207,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn foreign_keys_count_but_are_not_told() {
+    fn foreign_keys_advance_the_revision_without_events() {
         let mut assembler = after(4);
         let events = vec![put("/a", 5), put("compact_rev_key", 6), put("/b", 7)];
         assert_eq!(told(assembler.push_message(message(false, events))), Some(("/a /b".into(), 7)));
@@ -219,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_revision_in_parts_is_told_when_it_is_whole() {
+    fn a_fragmented_revision_is_delivered_when_complete() {
         let mut assembler = after(4);
         let first = message(true, vec![put("/a", 5), put("/b", 6)]);
         assert_eq!(told(assembler.push_message(first)), Some(("/a".into(), 5)));
@@ -229,14 +228,14 @@ mod tests {
     }
 
     #[test]
-    fn what_was_told_is_not_told_again() {
+    fn delivered_events_are_not_repeated() {
         let mut assembler = after(4);
         let events = vec![put("/a", 3), put("/b", 4), put("/c", 5)];
         assert_eq!(told(assembler.push_message(message(false, events))), Some(("/c".into(), 5)));
     }
 
     #[test]
-    fn a_missing_revision_is_noticed() {
+    fn a_missing_revision_counts_as_compacted() {
         let gap = after(4).push_message(message(false, vec![put("/a", 5), put("/b", 7)]));
         assert_eq!(gap, Err(EventStreamError::Compacted { floor: Revision::new(7) }));
         let late = after(4).push_message(message(false, vec![put("/a", 6)]));

@@ -9,7 +9,7 @@ const BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Maximum number of events in memory, because each has an overhead.
 const EVENTS_MAX: usize = 100_000;
 /// Approximate size of an event besides its key and values.
-const EVENT_BYTES: usize = 256;
+const EVENT_OVERHEAD_BYTES: usize = 256;
 /// Approximate maximum of events in a batch, which bounds the memory of one call.
 pub(crate) const BATCH_EVENTS_MAX: usize = 256;
 /// Number of events after which a search yields to other tasks.
@@ -58,12 +58,12 @@ impl EventWindow {
         self.complete_through = complete_through;
         while self.bytes > BYTES_MAX || self.events.len() > EVENTS_MAX {
             let Some(oldest) = self.events.front() else { return };
-            self.forget_up_to(oldest.revision);
+            self.drop_events_up_to(oldest.revision);
         }
     }
 
     /// Drops the events up to a revision.
-    pub(crate) fn forget_up_to(&mut self, up_to: Revision) {
+    pub(crate) fn drop_events_up_to(&mut self, up_to: Revision) {
         self.start = self.start.max(up_to.min(self.complete_through));
         while let Some(event) = self.events.pop_front_if(|event| event.revision <= up_to) {
             self.bytes -= event_bytes(&event);
@@ -99,7 +99,7 @@ impl EventWindow {
 fn event_bytes(event: &Event) -> usize {
     let value = |entry: Option<&Entry>| entry.map_or(0, |entry| entry.value.len());
     let change: &Change = &event.change;
-    EVENT_BYTES + event.key.len() + value(change.entry()) + value(change.prev())
+    EVENT_OVERHEAD_BYTES + event.key.len() + value(change.entry()) + value(change.prev())
 }
 
 #[cfg(test)]
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn long_searches_pause() {
+    fn long_searches_yield() {
         let mut window = EventWindow::empty_at(Revision::new(0));
         let n = SEARCH_EVENTS_MAX as u64 + 1;
         let events = (1..=n).map(|revision| event("/b/x", revision, 0)).collect();
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_go_when_there_is_too_much() {
+    fn the_oldest_events_are_dropped_above_the_limits() {
         let mut window = EventWindow::empty_at(Revision::new(0));
         let quarter = BYTES_MAX / 4;
         for revision in 1..=3 {
@@ -192,12 +192,12 @@ mod tests {
     fn forgetting_moves_the_start_but_not_past_the_end() {
         let mut window = EventWindow::empty_at(Revision::new(4));
         window.push(vec![event("/a/x", 5, 9), event("/a/x", 6, 9)], Revision::new(6));
-        window.forget_up_to(Revision::new(5));
+        window.drop_events_up_to(Revision::new(5));
         assert_eq!(window.find_events_after(&a(), Revision::new(4)), None);
         assert_eq!(revisions(&window.find_events_after(&a(), Revision::new(5)).unwrap()), [6]);
-        window.forget_up_to(Revision::new(3));
+        window.drop_events_up_to(Revision::new(3));
         assert_eq!(window.start(), Revision::new(5));
-        window.forget_up_to(Revision::new(99));
+        window.drop_events_up_to(Revision::new(99));
         assert_eq!((window.start(), window.bytes), (Revision::new(6), 0));
     }
 }

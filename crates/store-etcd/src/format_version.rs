@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_up_to_ours_are_read_and_others_refused_with_words() {
+    fn later_format_versions_are_refused() {
         let checked = |value: &str| check_format_value(Key::new("/r/k").unwrap(), value.as_bytes());
         assert_eq!(checked("1"), Ok(()));
         for (value, want) in [

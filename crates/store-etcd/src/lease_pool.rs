@@ -14,15 +14,15 @@ use crate::etcd_messages::{LeaseGrantRequest, LeaseGrantResponse};
 use crate::member::LEASE_GRANT;
 
 /// A key may live longer by this fraction (1/20) of its time, to share a lease.
-const WINDOW_PART: u32 = 20;
+const SHARING_WINDOW_DIVISOR: u32 = 20;
 /// Minimum of that extra time: a heartbeat every second must not need a new lease each time.
-const WINDOW_MIN: Duration = Duration::from_secs(1);
+const SHARING_WINDOW_MIN: Duration = Duration::from_secs(1);
 /// Maximum of that extra time.
-const WINDOW_MAX: Duration = Duration::from_secs(60);
+const SHARING_WINDOW_MAX: Duration = Duration::from_secs(60);
 /// Maximum keys per lease, because etcd deletes them in one transaction.
-const KEYS_MAX: u32 = 1000;
+const KEYS_PER_LEASE_MAX: u32 = 1000;
 /// Maximum leases that accept more keys. A server uses few different times to live.
-const OPEN_MAX: usize = 16;
+const OPEN_LEASES_MAX: usize = 16;
 
 /// Leases that accept more keys, newest last.
 #[derive(Debug, Default)]
@@ -63,7 +63,7 @@ impl LeasePool {
         let time = Duration::from_secs(u64::try_from(granted.ttl_seconds).unwrap_or_default());
         if let Some(ends_at) = now.checked_add(time) {
             let mut open = self.lock_open_leases();
-            if open.len() >= OPEN_MAX {
+            if open.len() >= OPEN_LEASES_MAX {
                 open.remove(0);
             }
             open.push(Lease { id: granted.id, ends_at, n_keys: 1 });
@@ -85,12 +85,12 @@ impl LeasePool {
 const TTL_SECONDS_MAX: i64 = 9_000_000_000;
 
 fn sharing_window(ttl: Duration) -> Duration {
-    (ttl / WINDOW_PART).clamp(WINDOW_MIN, WINDOW_MAX)
+    (ttl / SHARING_WINDOW_DIVISOR).clamp(SHARING_WINDOW_MIN, SHARING_WINDOW_MAX)
 }
 
 /// Adds a key to a lease that fits, if there is one, and drops expired and full leases.
 fn reuse_lease(open: &mut Vec<Lease>, now: Instant, ttl: Duration) -> Option<i64> {
-    open.retain(|lease| lease.ends_at > now && lease.n_keys < KEYS_MAX);
+    open.retain(|lease| lease.ends_at > now && lease.n_keys < KEYS_PER_LEASE_MAX);
     let soonest = now.checked_add(ttl)?;
     // etcd counts in seconds, and rounding up may have added one.
     let latest = soonest.checked_add(sharing_window(ttl) + Duration::from_secs(1))?;
@@ -113,33 +113,33 @@ mod tests {
         let now = Instant::now();
         let hour = Duration::from_secs(3600);
         let second = Duration::from_secs(1);
-        let ends_at = now + hour + WINDOW_MAX + second;
+        let ends_at = now + hour + SHARING_WINDOW_MAX + second;
         let mut open = vec![lease_for_ttl(7, ends_at)];
         assert_eq!(reuse_lease(&mut open, now, hour), Some(7));
         // A minute later the lease still lasts long enough; after that it does not.
-        assert_eq!(reuse_lease(&mut open, now + WINDOW_MAX + second, hour), Some(7));
-        assert_eq!(reuse_lease(&mut open, now + WINDOW_MAX + 2 * second, hour), None);
+        assert_eq!(reuse_lease(&mut open, now + SHARING_WINDOW_MAX + second, hour), Some(7));
+        assert_eq!(reuse_lease(&mut open, now + SHARING_WINDOW_MAX + 2 * second, hour), None);
         // A much shorter time to live does not fit.
-        assert_eq!(reuse_lease(&mut open, now, hour - WINDOW_MAX), None);
+        assert_eq!(reuse_lease(&mut open, now, hour - SHARING_WINDOW_MAX), None);
         assert_eq!(open[0].n_keys, 3);
     }
 
     #[test]
-    fn a_lease_has_a_largest_number_of_keys() {
+    fn the_keys_of_a_lease_are_limited() {
         let now = Instant::now();
         let ttl = Duration::from_secs(100);
-        let mut open = vec![Lease { id: 7, ends_at: now + ttl, n_keys: KEYS_MAX - 1 }];
+        let mut open = vec![Lease { id: 7, ends_at: now + ttl, n_keys: KEYS_PER_LEASE_MAX - 1 }];
         assert_eq!(reuse_lease(&mut open, now, ttl), Some(7));
         assert_eq!(reuse_lease(&mut open, now, ttl), None);
         assert_eq!(open, []);
     }
 
     #[test]
-    fn the_window_is_a_part_within_limits() {
-        assert_eq!(sharing_window(Duration::from_secs(5)), WINDOW_MIN);
-        assert_eq!(sharing_window(Duration::from_secs(20)), WINDOW_MIN);
+    fn the_sharing_window_is_a_bounded_fraction() {
+        assert_eq!(sharing_window(Duration::from_secs(5)), SHARING_WINDOW_MIN);
+        assert_eq!(sharing_window(Duration::from_secs(20)), SHARING_WINDOW_MIN);
         assert_eq!(sharing_window(Duration::from_secs(100)), Duration::from_secs(5));
-        assert_eq!(sharing_window(Duration::from_secs(1200)), WINDOW_MAX);
-        assert_eq!(sharing_window(Duration::from_secs(1220)), WINDOW_MAX);
+        assert_eq!(sharing_window(Duration::from_secs(1200)), SHARING_WINDOW_MAX);
+        assert_eq!(sharing_window(Duration::from_secs(1220)), SHARING_WINDOW_MAX);
     }
 }

@@ -4,7 +4,7 @@
 //! the whole cluster, keeps the newest events in memory, and serves all watches of the store from them.
 //! `docs/decisions/0010-etcd-engine.md` gives the reasons.
 //!
-//! Owns: requests to etcd and what their failures mean, fail-over, leases, compaction by age, watches.
+//! Owns: requests to etcd and the classification of their failures, fail-over, leases, compaction by age, watches.
 //! Must not know: what a value means, which resources exist, HTTP of the API, the other engines.
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing))]

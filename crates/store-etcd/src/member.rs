@@ -55,8 +55,8 @@ pub(crate) struct Member {
     address: MemberAddress,
     pub(crate) uri: String,
     connection: Mutex<MemberConnection>,
-    /// Whether its last request failed. Then it gets requests only after all others failed, so that a hanging
-    /// member does not delay every third request.
+    /// Whether its last request failed. A member that is down gets a request only after all others failed, so that
+    /// it does not delay requests.
     is_down: AtomicBool,
 }
 

@@ -53,7 +53,7 @@ pub struct ClientCertificateFiles {
     pub key_file: PathBuf,
 }
 
-/// The reason why options are invalid. An unreachable member is no error: the store connects lazily.
+/// The reason why options are invalid. An unreachable member is not an error, because the store connects lazily.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// No endpoint is configured.
@@ -182,13 +182,13 @@ mod tests {
     }
 
     #[test]
-    fn a_secure_endpoint_needs_somebody_to_trust() {
+    fn an_https_endpoint_requires_a_ca_bundle() {
         let want = "etcd endpoint `https://a:1` needs a file of certificates to trust";
         assert_eq!(message(&options(&["https://a:1"])), want);
     }
 
     #[test]
-    fn files_that_are_missing_or_hold_something_else_are_told() {
+    fn missing_and_malformed_files_are_reported() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("ca.pem");
         let secure = Options { ca_file: Some(file.clone()), ..options(&["https://a:1"]) };

@@ -15,11 +15,11 @@ use crate::event_stream;
 use crate::member::{EtcdMethod, GET, RANGE};
 
 /// Number of keys in the first round of a list.
-const ROUND_KEYS: usize = 500;
+const FIRST_ROUND_KEYS: usize = 500;
 /// Maximum number of keys in a later round.
 const ROUND_KEYS_MAX: usize = 10_000;
 /// Target size of later rounds in bytes, estimated from earlier rounds.
-const ROUND_BYTES: usize = 8 * 1024 * 1024;
+const ROUND_BYTES_TARGET: usize = 8 * 1024 * 1024;
 
 /// A key to read when only the revision matters. It need not exist.
 const ANY_KEY: &[u8] = b"\0";
@@ -51,7 +51,7 @@ pub(crate) async fn list(
     request: ListRequest,
 ) -> Result<Page, ReadError> {
     let (start, range_end) = range_bounds(prefix, &request.from);
-    let mut rounds = ListRounds { start, range_end, at: request.at, n_keys: ROUND_KEYS };
+    let mut rounds = ListRounds { start, range_end, at: request.at, n_keys: FIRST_ROUND_KEYS };
     let mut items: Vec<Item> = Vec::new();
     // The counts include keys that are not valid keys of this store, which the page leaves out.
     let (mut n_read, mut bytes) = (0_usize, 0_usize);
@@ -108,7 +108,7 @@ impl ListRounds {
     fn continue_after(&mut self, last: &KeyValue, revision: Revision, bytes_per_key: usize) {
         self.start = first_key_after(&last.key);
         self.at = At::Exactly(revision);
-        self.n_keys = (ROUND_BYTES / bytes_per_key.max(1)).clamp(1, ROUND_KEYS_MAX);
+        self.n_keys = (ROUND_BYTES_TARGET / bytes_per_key.max(1)).clamp(1, ROUND_KEYS_MAX);
     }
 }
 
@@ -223,15 +223,15 @@ pub enum PrefixInUse {
 }
 
 /// The first bytes of values that kube-apiserver has encoded.
-const FOREIGN_MARK: &[u8] = b"k8s\0";
+const KUBERNETES_MAGIC: &[u8] = b"k8s\0";
 
 /// Reads all values under a prefix and refuses those of kube-apiserver.
 pub(crate) async fn check_prefix(client: &Client, prefix: &Prefix) -> Result<(), PrefixInUse> {
     let (start, range_end) = range_bounds(prefix, &Bound::Unbounded);
-    let mut rounds = ListRounds { start, range_end, at: At::Newest, n_keys: ROUND_KEYS };
+    let mut rounds = ListRounds { start, range_end, at: At::Newest, n_keys: FIRST_ROUND_KEYS };
     loop {
         let (response, revision) = rounds.next(client, usize::MAX).await?;
-        if let Some(kv) = response.kvs.iter().find(|kv| kv.value.starts_with(FOREIGN_MARK)) {
+        if let Some(kv) = response.kvs.iter().find(|kv| kv.value.starts_with(KUBERNETES_MAGIC)) {
             let key = String::from_utf8_lossy(&kv.key).into_owned();
             return Err(PrefixInUse::Taken { prefix: prefix.clone(), key });
         }
@@ -283,7 +283,9 @@ mod tests {
         let mut rounds =
             ListRounds { start: Bytes::new(), range_end: Bytes::new(), at: At::Newest, n_keys: 1 };
         let last = KeyValue { key: "/a/b".into(), ..KeyValue::default() };
-        for (bytes_per_key, n_keys) in [(0, ROUND_KEYS_MAX), (1024, 8192), (ROUND_BYTES * 2, 1)] {
+        for (bytes_per_key, n_keys) in
+            [(0, ROUND_KEYS_MAX), (1024, 8192), (ROUND_BYTES_TARGET * 2, 1)]
+        {
             rounds.continue_after(&last, Revision::new(7), bytes_per_key);
             assert_eq!((rounds.n_keys, rounds.at), (n_keys, At::Exactly(Revision::new(7))));
         }

@@ -13,20 +13,20 @@ use crate::read;
 
 /// Interval of progress notifications for idle watches. It is well below the contract's limit, so that a
 /// fail-over in between does not matter.
-const PROGRESS_EVERY: Duration = Duration::from_secs(1);
+const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
 /// A member that sends no events for this long, although newer revisions are known, is abandoned.
 const SILENCE_MIN: Duration = Duration::from_secs(1);
 /// Maximum of that time, which doubles with each attempt: a member may have to read a long history from disk
 /// first.
 const SILENCE_MAX: Duration = Duration::from_secs(16);
 /// Interval of the check for silence.
-const SILENCE_EVERY: Duration = Duration::from_millis(250);
+const SILENCE_CHECK_INTERVAL: Duration = Duration::from_millis(250);
 /// First and maximum pause before a retry.
-const PAUSE_MIN: Duration = Duration::from_millis(50);
-const PAUSE_MAX: Duration = Duration::from_secs(1);
+const RETRY_PAUSE_MIN: Duration = Duration::from_millis(50);
+const RETRY_PAUSE_MAX: Duration = Duration::from_secs(1);
 /// Number of revisions that a starting server reads back, so that clients of its predecessor continue from
 /// memory instead of reading from etcd all at once.
-const REVISIONS_BACK: u64 = 1000;
+const STARTUP_HISTORY_REVISIONS: u64 = 1000;
 
 /// The newest events in memory and the notifier of watches.
 pub(crate) struct SharedWatch {
@@ -73,9 +73,9 @@ impl SharedWatch {
     }
 
     /// Drops events before a compaction floor, so that watches that need them end.
-    pub(crate) fn forget_up_to(&self, floor: Revision) {
+    pub(crate) fn drop_events_up_to(&self, floor: Revision) {
         if let Some(window) = self.lock_window().as_mut() {
-            window.forget_up_to(floor);
+            window.drop_events_up_to(floor);
         }
     }
 
@@ -102,32 +102,32 @@ impl SharedWatch {
     ///    So no event is lost or repeated.
     /// 3. If the next events are compacted, restart at the compaction floor.
     pub(crate) async fn run(&self, client: &Client) {
-        let mut pause = PAUSE_MIN;
-        let mut patience = SILENCE_MIN;
+        let mut retry_pause = RETRY_PAUSE_MIN;
+        let mut silence_max = SILENCE_MIN;
         loop {
             let before = self.complete_through();
-            match self.follow_events(client, &mut patience).await {
+            match self.follow_events(client, &mut silence_max).await {
                 EventStreamError::Compacted { floor } => self.restart_after(floor),
                 EventStreamError::Broken(_) if client.is_closed() => return,
-                // Requests that fail at the same time report the cause.
+                // This task does not log the cause, because requests that fail at the same time report it.
                 EventStreamError::Broken(_) => {}
             }
-            pause = if self.complete_through() > before {
-                PAUSE_MIN
+            retry_pause = if self.complete_through() > before {
+                RETRY_PAUSE_MIN
             } else {
-                (pause * 2).min(PAUSE_MAX)
+                (retry_pause * 2).min(RETRY_PAUSE_MAX)
             };
-            sleep(pause).await;
+            sleep(retry_pause).await;
         }
     }
 
-    /// Follows until an error. `patience` is the time that a member may be silent.
-    async fn follow_events(&self, client: &Client, patience: &mut Duration) -> EventStreamError {
+    /// Follows until an error. `silence_max` is the time that a member may be silent.
+    async fn follow_events(&self, client: &Client, silence_max: &mut Duration) -> EventStreamError {
         let after = match self.complete_through() {
             Some(complete_through) => complete_through,
             None => match read::read_current_revision(client).await {
                 Ok(current) => {
-                    let back = current.number().saturating_sub(REVISIONS_BACK);
+                    let back = current.number().saturating_sub(STARTUP_HISTORY_REVISIONS);
                     let after = Revision::new(back).max(Revision::FIRST);
                     self.restart_after(after);
                     after
@@ -139,9 +139,9 @@ impl SharedWatch {
             Ok(events) => events,
             Err(error) => return error,
         };
-        let mut progress = interval(PROGRESS_EVERY);
+        let mut progress = interval(PROGRESS_INTERVAL);
         progress.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut silence = interval(SILENCE_EVERY);
+        let mut silence = interval(SILENCE_CHECK_INTERVAL);
         silence.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut behind_since: Option<Instant> = None;
         loop {
@@ -149,7 +149,7 @@ impl SharedWatch {
                 step = events.next() => match step {
                     Ok(step) => {
                         behind_since = None;
-                        *patience = SILENCE_MIN;
+                        *silence_max = SILENCE_MIN;
                         client.record_revision(step.complete_through);
                         self.push(step);
                     }
@@ -159,8 +159,8 @@ impl SharedWatch {
                 _ = silence.tick() => {
                     if client.newest_revision() <= self.complete_through().unwrap_or_default() {
                         behind_since = None;
-                    } else if behind_since.get_or_insert_with(Instant::now).elapsed() > *patience {
-                        *patience = (*patience * 2).min(SILENCE_MAX);
+                    } else if behind_since.get_or_insert_with(Instant::now).elapsed() > *silence_max {
+                        *silence_max = (*silence_max * 2).min(SILENCE_MAX);
                         return events.abandon_member();
                     }
                 }

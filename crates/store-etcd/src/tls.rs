@@ -143,14 +143,14 @@ impl Connector {
 }
 
 /// A connection with or without TLS.
-pub(crate) trait Io: AsyncRead + AsyncWrite + Send + Unpin {}
+pub(crate) trait ByteStream: AsyncRead + AsyncWrite + Send + Unpin {}
 
-impl<T: AsyncRead + AsyncWrite + Send + Unpin> Io for T {}
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> ByteStream for T {}
 
-type ConnectResult = Result<TokioIo<Box<dyn Io>>, Box<dyn std::error::Error + Send + Sync>>;
+type ConnectResult = Result<TokioIo<Box<dyn ByteStream>>, Box<dyn std::error::Error + Send + Sync>>;
 
 impl Service<Uri> for Connector {
-    type Response = TokioIo<Box<dyn Io>>;
+    type Response = TokioIo<Box<dyn ByteStream>>;
     type Error = Box<dyn std::error::Error + Send + Sync>;
     type Future = Pin<Box<dyn Future<Output = ConnectResult> + Send>>;
 
@@ -166,7 +166,7 @@ impl Service<Uri> for Connector {
         Box::pin(async move {
             let stream = tcp.await?.into_inner();
             let Some(files) = tls else {
-                return Ok(TokioIo::new(Box::new(stream) as Box<dyn Io>));
+                return Ok(TokioIo::new(Box::new(stream) as Box<dyn ByteStream>));
             };
             let config = tokio::task::spawn_blocking(move || files.load_or_last_valid()).await??;
             let name = ServerName::try_from(name)?;
@@ -174,7 +174,7 @@ impl Service<Uri> for Connector {
             if stream.get_ref().1.alpn_protocol() != Some(ALPN_HTTP2) {
                 return Err("the member does not speak HTTP/2".into());
             }
-            Ok(TokioIo::new(Box::new(stream) as Box<dyn Io>))
+            Ok(TokioIo::new(Box::new(stream) as Box<dyn ByteStream>))
         })
     }
 }

@@ -21,7 +21,7 @@ pub(crate) const CATCH_UPS_MAX: usize = 16;
 /// long history from disk first.
 const SILENCE_MAX: Duration = Duration::from_secs(16);
 /// Pause before trying another member.
-const PAUSE: Duration = Duration::from_millis(200);
+const RETRY_PAUSE: Duration = Duration::from_millis(200);
 
 /// A running watch. It has no connection of its own: it reads the newest events from the shared window, and
 /// reads from etcd only while it is further behind.
@@ -110,7 +110,7 @@ impl EtcdWatch {
                     Err(EventStreamError::Compacted { floor }) => {
                         return Err(self.compacted_error(floor).await);
                     }
-                    Err(EventStreamError::Broken(_)) => sleep(PAUSE).await,
+                    Err(EventStreamError::Broken(_)) => sleep(RETRY_PAUSE).await,
                 },
             }
         }

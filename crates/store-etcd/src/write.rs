@@ -18,7 +18,7 @@ use crate::member::TXN;
 use crate::read;
 
 /// A mod revision that neither an existing nor an absent key has.
-const NEVER: i64 = -1;
+const UNSATISFIABLE_MOD_REVISION: i64 = -1;
 
 pub(crate) async fn write(
     client: &Client,
@@ -54,8 +54,10 @@ pub(crate) async fn write(
 fn expected_mod_revision(expect: Expect) -> i64 {
     match expect {
         Expect::Absent => 0,
-        Expect::At(Revision::ZERO) => NEVER,
-        Expect::At(revision) => conversion::to_etcd_revision(revision).unwrap_or(NEVER),
+        Expect::At(Revision::ZERO) => UNSATISFIABLE_MOD_REVISION,
+        Expect::At(revision) => {
+            conversion::to_etcd_revision(revision).unwrap_or(UNSATISFIABLE_MOD_REVISION)
+        }
     }
 }
 
@@ -63,7 +65,7 @@ fn expected_mod_revision(expect: Expect) -> i64 {
 fn expected_mod_revision_of_write(transaction: &Transaction) -> i64 {
     match transaction.expect() {
         // etcd would report success for deleting nothing.
-        Expect::Absent if transaction.content().is_none() => NEVER,
+        Expect::Absent if transaction.content().is_none() => UNSATISFIABLE_MOD_REVISION,
         expect => expected_mod_revision(expect),
     }
 }

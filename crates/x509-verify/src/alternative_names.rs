@@ -13,7 +13,7 @@ pub(crate) struct AlternativeNames {
     pub(crate) dns_names: Vec<String>,
     pub(crate) email_addresses: Vec<String>,
     pub(crate) uris: Vec<String>,
-    /// Four or sixteen bytes each.
+    /// The IP addresses, each of four or sixteen bytes.
     pub(crate) ip_addresses: Vec<Vec<u8>>,
 }
 
@@ -70,7 +70,7 @@ pub(crate) fn parse_mailbox(text: &str) -> Option<(&str, String)> {
     is_mailbox.then(|| (local, domain.to_ascii_lowercase()))
 }
 
-/// The host of a URI in lower case; `None` if it has none, or an IP address.
+/// The host of a URI in lower case; `None` if the URI has no host, or if the host is an IP address.
 pub(crate) fn uri_host(uri: &str) -> Option<String> {
     let (_, rest) = uri.split_once("://")?;
     let authority = rest.split(['/', '?', '#']).next()?;
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hosts_of_uris() {
+    fn uri_hosts() {
         for (uri, want) in [
             ("spiffe://Example.com/ns/a", Some("example.com")),
             ("https://user@a.b:443/x?y#z", Some("a.b")),
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn mailboxes() {
+    fn mailbox_parsing() {
         for (text, want) in [
             ("a.b@Example.com", Some(("a.b", "example.com"))),
             ("a@b@c", None),

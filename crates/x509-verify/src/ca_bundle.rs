@@ -1,4 +1,4 @@
-//! CA bundles: PEM files of certificates that verification may end at.
+//! CA bundles: PEM files of the certificates at which a certificate chain may end.
 
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::{PemObject as _, SectionKind};
@@ -6,7 +6,7 @@ use rustls_pki_types::pem::{PemObject as _, SectionKind};
 use crate::certificate::Certificate;
 use crate::chain::Roots;
 
-/// The certificates of a CA bundle, which may also hold certificates of servers that are trusted themselves.
+/// The certificates of a CA bundle, which may also contain certificates of servers that are trusted directly.
 ///
 /// INVARIANT: there is at least one certificate, and [`Certificate::parse`] accepts each.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub struct CaBundle {
     certificates: Vec<CertificateDer<'static>>,
 }
 
-/// Why a CA bundle holds no usable certificate. The texts are those of Kubernetes' client.
+/// The reason why a CA bundle holds no usable certificate. The texts are those of Kubernetes' client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum CaBundleError {
     /// The bytes hold no PEM block.

@@ -20,10 +20,10 @@ pub struct Certificate {
     pub(crate) der: CertificateDer<'static>,
     /// The version, from 1.
     pub(crate) version: u8,
-    /// The DER encoding: names are compared byte by byte.
+    /// The DER encoding of the issuer. Names are compared byte by byte.
     pub(crate) issuer: Vec<u8>,
     pub(crate) subject: Vec<u8>,
-    /// Seconds since 1970, both included.
+    /// The start of the validity in seconds since 1970. Both ends belong to the validity.
     pub(crate) not_before: i64,
     pub(crate) not_after: i64,
     pub(crate) key: PublicKey,
@@ -31,7 +31,7 @@ pub struct Certificate {
     pub(crate) extensions: Extensions,
 }
 
-/// The parsed extensions of a certificate. All are empty without extensions.
+/// The parsed extensions of a certificate. All fields are empty if the certificate has no extensions.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Extensions {
     pub(crate) basic_constraints: Option<BasicConstraints>,
@@ -44,10 +44,10 @@ pub(crate) struct Extensions {
     pub(crate) alternative_names_der: Option<Vec<u8>>,
     pub(crate) alternative_names: AlternativeNames,
     pub(crate) name_constraints: Option<NameConstraints>,
-    /// The certificate requires a policy, or maps every policy. Go would evaluate policies from
-    /// here on.
+    /// Whether the certificate requires a policy, or maps every policy. Go evaluates policies only for a chain
+    /// with such a certificate.
     pub(crate) requires_policy: bool,
-    /// The certificate has a critical extension that this code does not know.
+    /// Whether the certificate has a critical extension that this code does not handle.
     pub(crate) has_unhandled_critical_extension: bool,
 }
 

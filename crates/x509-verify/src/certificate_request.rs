@@ -7,7 +7,7 @@ use crate::signature::{PublicKey, SignatureFault, SignedData};
 const ORGANIZATION: &[u8] = &[0x55, 0x04, 0x0a];
 const COMMON_NAME: &[u8] = &[0x55, 0x04, 0x03];
 
-/// Why a certificate signing request is refused.
+/// The reason why a certificate signing request is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum CertificateRequestError {
     /// The request is malformed.
@@ -40,7 +40,7 @@ impl CertificateRequest {
             parse_request_info(der).ok_or(CertificateRequestError::Malformed)?;
         key.verify(&signed).map_err(|fault| match fault {
             SignatureFault::Unsupported => CertificateRequestError::UnsupportedAlgorithm,
-            SignatureFault::OtherKey | SignatureFault::Invalid => {
+            SignatureFault::WrongKeyType | SignatureFault::Invalid => {
                 CertificateRequestError::Signature
             }
         })?;

@@ -33,14 +33,14 @@ pub struct Validity {
     pub not_after: i64,
 }
 
-/// The trusted certificates. Authorities among them may sign others; every one of them is trusted
+/// The trusted certificates. An authority among them may sign other certificates. Each of them is also trusted
 /// itself.
 #[derive(Debug, Clone, Default)]
 pub struct Roots {
     certificates: Vec<Certificate>,
 }
 
-/// Whether an issuer was presented by the peer or is trusted.
+/// The origin of an issuer: an intermediate that the peer presented, or a trusted root.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum IssuerPosition {
     Intermediate,
@@ -59,7 +59,7 @@ impl Roots {
         roots
     }
 
-    /// Reports whether no certificate is trusted.
+    /// Reports whether there are no trusted certificates.
     pub fn is_empty(&self) -> bool {
         self.certificates.is_empty()
     }
@@ -144,11 +144,11 @@ struct ChainSearch<'a> {
     usage: CertificateUsage,
     now: i64,
     n_signature_checks: usize,
-    /// Why the first complete chain is invalid.
+    /// The reason why the first complete chain is invalid.
     first_chain_error: Option<VerifyError>,
-    /// Why the last issuer was rejected.
+    /// The reason why the last issuer was rejected.
     last_issuer_fault: Option<IssuerFault>,
-    /// Why the first candidate is not the issuer.
+    /// The reason why the first candidate is not the issuer.
     first_signing_fault: Option<SigningFault>,
 }
 
@@ -202,10 +202,10 @@ impl<'a> ChainSearch<'a> {
 
 /// Reports whether both certificates have the same subject, key and alternative names. A chain with
 /// both would be a cycle.
-fn is_same_entity(one: &Certificate, other: &Certificate) -> bool {
-    one.subject == other.subject
-        && one.key == other.key
-        && one.extensions.alternative_names_der == other.extensions.alternative_names_der
+fn is_same_entity(certificate: &Certificate, other: &Certificate) -> bool {
+    certificate.subject == other.subject
+        && certificate.key == other.key
+        && certificate.extensions.alternative_names_der == other.extensions.alternative_names_der
 }
 
 fn check_leaf(leaf: &Certificate, now: i64) -> Result<(), VerifyError> {
@@ -233,7 +233,7 @@ fn check_signed_by(child: &Certificate, parent: &Certificate) -> Result<(), Sign
     }
     parent.key.verify(&child.signed_data).map_err(|fault| match fault {
         SignatureFault::Unsupported => SigningFault::UnsupportedAlgorithm,
-        SignatureFault::OtherKey | SignatureFault::Invalid => SigningFault::BadSignature,
+        SignatureFault::WrongKeyType | SignatureFault::Invalid => SigningFault::BadSignature,
     })
 }
 
@@ -249,7 +249,7 @@ fn check_issuer(
     if issuer.extensions.has_unhandled_critical_extension {
         Err(IssuerFault::UnhandledCriticalExtension)
     } else if now < issuer.not_before || now > issuer.not_after {
-        Err(IssuerFault::OutOfTime)
+        Err(IssuerFault::OutsideValidity)
     } else if position == IssuerPosition::Intermediate && !constraints.is_some_and(|own| own.is_ca)
     {
         Err(IssuerFault::NotAuthorizedToSign)

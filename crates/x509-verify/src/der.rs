@@ -70,7 +70,7 @@ impl<'d> DerReader<'d> {
         self.unread_bytes.is_empty()
     }
 
-    /// `Some` if everything was read.
+    /// Returns `Some` if all bytes were read.
     pub(crate) fn expect_end(&self) -> Option<()> {
         self.unread_bytes.is_empty().then_some(())
     }
@@ -160,7 +160,7 @@ fn read_length(bytes: &[u8]) -> Option<(usize, &[u8])> {
     let (&first, rest) = bytes.split_first()?;
     match first {
         ..=0x7f => Some((usize::from(first), rest)),
-        // Four length bytes exceed what a handshake carries; 0x80 is not DER.
+        // A length of four bytes exceeds the size of a handshake. The form 0x80 is not DER.
         0x81..=0x84 => {
             let (digits, rest) = rest.split_at_checked(usize::from(first & 0x7f))?;
             let length = digits.iter().fold(0, |length, digit| length << 8 | usize::from(*digit));
@@ -182,7 +182,7 @@ pub fn encode_der_value(tag: DerTag, parts: &[&[u8]]) -> Vec<u8> {
             let bytes = contents.len().to_be_bytes();
             let n_zeros = bytes.iter().take_while(|byte| **byte == 0).count();
             let digits = bytes.get(n_zeros..).unwrap_or_default();
-            // INVARIANT: a length has at most eight digits.
+            // INVARIANT: a length has at most eight bytes.
             out.push(0x80 | u8::try_from(digits.len()).unwrap_or_default());
             out.extend(digits);
         }
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn flags_integers_and_bits_have_one_form() {
+    fn booleans_integers_and_bit_strings_are_canonical() {
         assert_eq!(DerReader::new(&[0x01, 0x01, 0xff]).read_optional_bool(), Some(true));
         assert_eq!(DerReader::new(&[0x01, 0x01, 0x00]).read_optional_bool(), Some(false));
         assert_eq!(DerReader::new(&[]).read_optional_bool(), Some(false));
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_read_in_turn() {
+    fn values_are_read_in_order() {
         let inner = encode_der_value(DerTag::OID, &[&[1, 2]]);
         let bits = encode_der_value(DerTag::BIT_STRING, &[&[0], &[7]]);
         let bytes = encode_der_value(DerTag::SEQUENCE, &[&inner, &bits]);

@@ -47,7 +47,7 @@ fn days_in_month(year: i64, month: i64) -> i64 {
     }
 }
 
-/// Years have four digits, so the computation can not overflow.
+/// Returns the number of days from 1970 to a date. Years have four digits, so the computation can not overflow.
 fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
     let before = year - 1;
     let leap_days = before / 4 - before / 100 + before / 400;
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn moments_are_those_of_the_calendar() {
+    fn timestamps_match_the_calendar() {
         for (tag, text, want) in [
             (DerTag::UTC_TIME, "700101000000Z", Some(0)),
             (DerTag::UTC_TIME, "491231235959Z", Some(2_524_607_999)),

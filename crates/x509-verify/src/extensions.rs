@@ -29,7 +29,7 @@ pub(crate) struct BasicConstraints {
 /// The extended key usage extension.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct ExtendedKeyUsage {
-    /// At least one usage is named; without any, every usage is permitted.
+    /// Whether the extension names at least one usage. If it names none, every usage is permitted.
     pub(crate) is_restricted: bool,
     pub(crate) allows_any: bool,
     pub(crate) allows_client_auth: bool,
@@ -57,7 +57,7 @@ pub(crate) fn parse_extensions(bytes: &[u8]) -> Option<Extensions> {
     Some(found)
 }
 
-/// Reports whether the extension is known; `None` if it is malformed.
+/// Reads one extension. Returns whether it is known; `None` if it is malformed.
 fn read_extension(
     found: &mut Extensions,
     oid: &[u8],
@@ -66,7 +66,7 @@ fn read_extension(
 ) -> Option<bool> {
     let number = match *oid {
         [first, second, number] if [first, second] == CERTIFICATE_EXTENSION => number,
-        // RFC 5280 forbids that it is critical.
+        // RFC 5280 forbids that this extension is critical.
         _ if oid == AUTHORITY_INFORMATION_ACCESS => return (!is_critical).then_some(true),
         _ => return Some(false),
     };
@@ -91,9 +91,9 @@ fn read_extension(
             found.name_constraints = Some(constraints);
             return Some(is_handled);
         }
-        // Revocation lists are not read, as in Go.
+        // As in Go, revocation lists are not read.
         31 => {}
-        // Policies matter only if a certificate requires one.
+        // A policy matters only if a certificate of the chain requires one.
         32 | 54 => {}
         33 => found.requires_policy |= maps_any_policy(value)?,
         35 => {
@@ -130,7 +130,7 @@ fn parse_basic_constraints(value: &[u8]) -> Option<BasicConstraints> {
         None
     } else {
         let digits = reader.read_unsigned_integer()?;
-        // At most a sign byte and eight bytes.
+        // The integer has at most a sign byte and eight further bytes.
         if digits.len() > 8 {
             return None;
         }

@@ -1,8 +1,8 @@
 //! Handshake signatures: they prove that the peer holds the key of its certificate.
 //!
-//! The functions of the TLS library refuse certificates with unknown critical extensions or of old
-//! versions before they verify the signature. Whether such a certificate is trusted is decided
-//! later and must not break the handshake.
+//! The functions of the TLS library refuse certificates with unknown critical extensions or of old versions before
+//! they verify the signature. The verifier decides later whether to trust such a certificate, so the handshake
+//! must not fail because of it.
 
 use rustls::client::danger::HandshakeSignatureValid;
 use rustls::crypto::{WebPkiSupportedAlgorithms, verify_tls13_signature_with_raw_key};
@@ -35,7 +35,7 @@ pub fn verify_tls12_signature(
         signed.signature(),
     ) {
         Ok(()) => Ok(HandshakeSignatureValid::assertion()),
-        Err(SignatureFault::Unsupported | SignatureFault::OtherKey) => {
+        Err(SignatureFault::Unsupported | SignatureFault::WrongKeyType) => {
             Err(PeerMisbehaved::SignedHandshakeWithUnadvertisedSigScheme.into())
         }
         Err(SignatureFault::Invalid) => Err(CertificateError::BadSignature.into()),

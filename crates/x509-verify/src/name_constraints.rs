@@ -23,7 +23,7 @@ struct NameSubtrees {
     ip_addresses: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
-/// Why an authority may not sign for the names of a certificate.
+/// The reason why an authority may not sign for the names of a certificate.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NameConstraintError {
     /// The permitted subtrees do not contain the name.
@@ -86,7 +86,7 @@ impl NameConstraints {
             .sum()
     }
 
-    /// Checks that the constraints cover every name.
+    /// Checks that the constraints permit every name.
     fn check_names(&self, found: &AlternativeNames) -> Result<(), NameConstraintError> {
         let check = |kind: &'static str,
                      name: &str,
@@ -197,13 +197,14 @@ pub(crate) fn check_chain_names(chain: &[&Certificate]) -> Result<(), NameConstr
     Ok(())
 }
 
-/// Reports whether one of the subtrees contains the name; `None` if there are no subtrees, which
-/// permits everything.
+/// Reports whether one of the subtrees contains the name; `None` if there are no subtrees, in which case
+/// everything is permitted.
 fn any_subtree_contains<T>(trees: &[T], contains: impl Fn(&T) -> bool) -> Option<bool> {
     (!trees.is_empty()).then(|| trees.iter().any(contains))
 }
 
-/// A domain contains itself and its subdomains; a domain with a leading dot only its subdomains.
+/// Reports whether a domain contains a name. A domain contains itself and its subdomains. A domain with a leading
+/// dot contains only its subdomains.
 fn is_in_domain(name: &str, tree: &str) -> bool {
     if tree.is_empty() {
         return true;
@@ -214,7 +215,8 @@ fn is_in_domain(name: &str, tree: &str) -> bool {
         && (tree.starts_with('.') || before.is_empty() || before.ends_with(b"."))
 }
 
-/// A wildcard name is also excluded if a name that it matches is.
+/// Reports whether a name is in an excluded domain. A wildcard name is also excluded if any name that it matches
+/// is.
 fn is_domain_excluded(name: &str, trees: &[String]) -> bool {
     let parent = |name: &str| name.find('.').map(|dot| name[dot..].to_ascii_lowercase());
     let wild = name.starts_with('*').then(|| parent(name)).flatten();
@@ -265,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn masks_are_ones_and_then_zeros() {
+    fn network_masks_are_contiguous() {
         for (mask, want) in [
             ([255, 255, 0, 0], true),
             ([255, 240, 0, 0], true),

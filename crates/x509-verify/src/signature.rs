@@ -23,13 +23,13 @@ pub(crate) struct SignedData {
     pub(crate) signature: Vec<u8>,
 }
 
-/// Why a signature is refused.
+/// The reason why a signature is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SignatureFault {
     /// The algorithm is insecure or unknown.
     Unsupported,
     /// The algorithm is for another type of key.
-    OtherKey,
+    WrongKeyType,
     /// This key did not sign these bytes.
     Invalid,
 }
@@ -63,7 +63,7 @@ impl PublicKey {
         let mut fault = SignatureFault::Unsupported;
         for algorithm in algorithms {
             if algorithm.public_key_alg_id().as_ref() != self.algorithm {
-                fault = SignatureFault::OtherKey;
+                fault = SignatureFault::WrongKeyType;
                 continue;
             }
             let verified = algorithm.verify_signature(&self.key, message, signature);

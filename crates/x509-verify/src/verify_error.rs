@@ -1,11 +1,11 @@
-//! Why a certificate is not trusted, with the messages of Go.
+//! The reason why a certificate is not trusted, with the messages of Go.
 
 use std::fmt;
 
 use crate::certificate::MalformedCertificateError;
 use crate::name_constraints::NameConstraintError;
 
-/// Why a certificate is not trusted.
+/// The reason why a certificate is not trusted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum VerifyError {
     /// A presented certificate is malformed.
@@ -48,7 +48,7 @@ pub enum VerifyError {
     SignatureLimit,
 }
 
-/// Why a candidate is not the issuer of a certificate.
+/// The reason why a candidate is not the issuer of a certificate.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SigningFault {
     /// It is no authority, or may not sign certificates.
@@ -57,18 +57,18 @@ pub enum SigningFault {
     /// The signature algorithm is insecure or unknown.
     #[error("x509: cannot verify signature: insecure or unsupported algorithm")]
     UnsupportedAlgorithm,
-    /// Its key did not make the signature.
+    /// The key of the candidate did not make the signature.
     #[error("x509: verification failure: the signature is not that of this authority")]
     BadSignature,
 }
 
-/// Why the issuer of a certificate is rejected.
+/// The reason why the issuer of a certificate is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum IssuerFault {
     /// It is an intermediate certificate and no authority.
     #[error("x509: certificate is not authorized to sign other certificates")]
     NotAuthorizedToSign,
-    /// Its path length constraint is exceeded.
+    /// The chain exceeds the path length constraint of the issuer.
     #[error("x509: too many intermediates for path length constraint")]
     TooManyIntermediates,
     /// It has an unknown critical extension.
@@ -76,7 +76,7 @@ pub enum IssuerFault {
     UnhandledCriticalExtension,
     /// It is expired or not valid yet.
     #[error("x509: certificate has expired or is not yet valid")]
-    OutOfTime,
+    OutsideValidity,
 }
 
 struct SigningFaultHint<'a>(&'a Option<SigningFault>);

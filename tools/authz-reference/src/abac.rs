@@ -31,7 +31,7 @@ impl ReferenceAbac {
         self.policies.iter().find(is_match).map(Policy::line)
     }
 
-    /// The policies whose subject the user is.
+    /// The policies whose subject matches the user.
     pub fn policies_for_user(&self, user: &User) -> impl Iterator<Item = &Policy> {
         self.policies.iter().filter(|policy| matches_subject(policy, user))
     }

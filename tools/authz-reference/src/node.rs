@@ -15,7 +15,7 @@ pub struct ReferenceNode {
     feature_gates: FeatureGates,
 }
 
-/// Success if the request is allowed.
+/// The result of a check: `Ok` if the request is allowed.
 type NodeAnswer = Result<(), RefusalReason>;
 
 /// The reason why a node is not allowed a request, in Kubernetes' words.

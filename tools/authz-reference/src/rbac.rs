@@ -130,7 +130,7 @@ impl ReferenceRbac {
     }
 }
 
-/// The role of a binding does not exist, in Kubernetes' words.
+/// The error of a binding whose role does not exist, in Kubernetes' words.
 #[derive(Debug)]
 struct MissingRole(String);
 

@@ -31,8 +31,8 @@ pub struct Comparison {
     pub texts: TextCounts,
 }
 
-/// Returns how many bytes of the text at a path must agree. The wording of the rest is free, because a parser, a type
-/// checker or the operating system writes it after the words of Kubernetes.
+/// A function that returns the number of bytes of the text at a path that must agree. The wording of the rest is
+/// free, because a parser, a type checker or the operating system writes it after the words of Kubernetes.
 pub(crate) type ExactLength<'a> = &'a dyn Fn(&str, &str) -> usize;
 
 /// Compares two values member by member.
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_of_difference_is_found_at_its_place() {
+    fn differences_are_reported_with_their_path() {
         let want = json!({"a": {"b": ["x", "y"]}, "c": 1, "d": [1], "e": true, "f": "1"});
         let got = json!({"a": {"b": ["x", "z"]}, "c": 2, "d": [1, 2], "f": 1, "g": "new"});
         assert_eq!(paths(want, got), ["a.b[1]", "c", "d", "e", "f", "g"]);
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn informative_tails_are_counted_and_do_not_differ() {
+    fn free_wording_is_counted_and_does_not_differ() {
         let exact = |_: &str, text: &str| length_through(text, &["failed: "]);
         let compare = |want: &str, got: &str| compare(&json!([want]), &json!([got]), &exact);
 
@@ -164,7 +164,7 @@ mod tests {
         assert_eq!(other.texts, TextCounts { identical: 0, total: 1 });
         assert!(other.differences.is_empty());
 
-        // The words before the tail are exact, and so is the fact that there is one.
+        // The text before the free part must agree, and both answers must have a free part or neither.
         assert_eq!(compare("compilation failed: x", "loading failed: x").differences.len(), 1);
         assert_eq!(compare("compilation failed: x", "compilation fails").differences.len(), 1);
         assert_eq!(compare("plain", "other").texts, TextCounts::default());

@@ -30,7 +30,7 @@ pub const ALL_SUITES: &str = "http";
 /// The folder of these suites below the folder of vectors.
 pub const FOLDER: &str = "http";
 
-/// Why scenarios cannot be replayed.
+/// The reason why scenarios cannot be replayed.
 #[derive(Debug, thiserror::Error)]
 pub enum HttpError {
     /// The vectors are unusable.

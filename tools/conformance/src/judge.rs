@@ -9,7 +9,7 @@ use crate::ledger::Rule;
 use crate::suites::{AnswerPair, Suite};
 use crate::vectors::{UnusableVector, Vector};
 
-/// How our answer relates to the recorded one.
+/// The relation of our answer to the recorded one.
 #[derive(Debug, Clone, PartialEq)]
 pub enum VectorOutcome {
     /// The answer is the recorded one.

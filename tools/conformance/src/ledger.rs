@@ -1,4 +1,4 @@
-//! The agreed differences: inputs for which Portcullis deliberately answers otherwise than Kubernetes.
+//! The agreed differences: inputs for which the answer of Portcullis deliberately differs from that of Kubernetes.
 //!
 //! An entry is a rule over inputs and not a list of ids, so it also applies to vectors of later recordings. A
 //! rule changes the expected answer to our intended one; everything else in the vector must still agree. A new

@@ -24,5 +24,5 @@ pub use run::{Options, RunError, run};
 pub use suites::Suite;
 pub use vectors::{LINE_BYTES_MAX, UnusableVector, Vector, Vectors, VectorsError, suites_in};
 
-/// Where the repository keeps its vectors, on the machine that compiled this crate.
+/// The folder in which the repository keeps its vectors, on the machine that compiled this crate.
 pub const REPOSITORY_VECTORS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../conformance");

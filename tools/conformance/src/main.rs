@@ -14,7 +14,7 @@ use conformance::http::{
 };
 use conformance::{Options, REPOSITORY_VECTORS, run};
 
-/// How often a scenario must pass in a row before it is added to the list.
+/// The number of consecutive runs that a scenario must pass before it is added to the list.
 const RATCHET_RUNS: usize = 3;
 
 /// Compares Portcullis with recorded answers of Kubernetes.

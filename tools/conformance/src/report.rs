@@ -26,7 +26,7 @@ pub struct SuiteReport {
     n_agreed: u64,
     n_failed: u64,
     texts: TextCounts,
-    /// How many vectors each rule of the ledger explained.
+    /// The number of vectors that each rule of the ledger explains.
     rules: BTreeMap<&'static str, u64>,
     failures: Vec<(String, String, Vec<Difference>)>,
     /// Every vector in order, with its outcome and whether the free wording of a text differs.
@@ -161,7 +161,8 @@ pub(crate) fn print_difference(out: &mut dyn Write, difference: &Difference) -> 
     writeln!(out, "    {:1$}   got {2}", "", path.chars().count(), shown(got, n_elided))
 }
 
-/// A value as one line of JSON, without the first `n_elided` characters of a text, and cut if it is long.
+/// Formats a value as one line of JSON. It leaves out the first `n_elided` characters of a text, and cuts a long
+/// value.
 fn shown(value: &Value, n_elided: usize) -> String {
     let json = match value {
         Value::Null => return "nothing".to_owned(),
@@ -190,13 +191,13 @@ mod tests {
     }
 
     #[test]
-    fn differences_are_two_lines_that_can_be_compared_by_eye() {
+    fn differences_are_printed_on_aligned_lines() {
         let text = printed(json!({"x": 1}), Value::Null);
         assert_eq!(text, "    a.b: want {\"x\":1}\n          got nothing\n");
     }
 
     #[test]
-    fn long_equal_beginnings_and_long_values_are_cut() {
+    fn common_prefixes_and_long_values_are_truncated() {
         let same = "s".repeat(100);
         let text = printed(json!(format!("{same}1")), json!(format!("{same}2")));
         let kept = "s".repeat(COMMON_CHARS_KEPT);

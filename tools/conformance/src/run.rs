@@ -12,18 +12,18 @@ use crate::report::{SuiteReport, print_ledger};
 use crate::suites::Suite;
 use crate::vectors::{Vectors, VectorsError, suites_in};
 
-/// Which suites to run, and how much to print.
+/// The selection of suites to run, and the amount of output.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// The folder with the `NAME.jsonl` files.
     pub vectors: PathBuf,
     /// The only suite to run; `None` runs all.
     pub suite: Option<String>,
-    /// List every vector and count the identical texts.
+    /// Whether to list every vector and to count the identical texts.
     pub verbose: bool,
 }
 
-/// Why the suites cannot be run.
+/// The reason why the suites cannot be run.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// The vectors are unusable.
@@ -35,7 +35,7 @@ pub enum RunError {
         /// The name that the caller gave.
         name: String,
     },
-    /// The suite asked for has no vectors in the folder.
+    /// The folder has no vectors of the requested suite.
     #[error("no vectors of suite `{name}` in `{}`", folder.display())]
     NoVectors {
         /// The name of the suite.
@@ -45,7 +45,7 @@ pub enum RunError {
     },
     /// No suite of the folder is implemented.
     #[error("no suite in `{}` is implemented yet", folder.display())]
-    NothingImplemented {
+    NoImplementedSuite {
         /// The folder that was searched.
         folder: PathBuf,
     },
@@ -100,7 +100,7 @@ fn chosen_suites(
         (true, Some(suite)) => {
             Err(RunError::NoVectors { name: suite.name(), folder: folder.clone() })
         }
-        (true, None) => Err(RunError::NothingImplemented { folder: folder.clone() }),
+        (true, None) => Err(RunError::NoImplementedSuite { folder: folder.clone() }),
     }
 }
 

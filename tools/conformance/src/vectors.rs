@@ -46,8 +46,8 @@ impl Vector {
     }
 }
 
-/// Why one vector cannot be used: a part of it is missing or malformed, or its environment cannot be set up. The
-/// report prints the message, and no caller distinguishes the causes.
+/// The reason why one vector cannot be used: a part of it is missing or malformed, or its environment cannot be
+/// set up. The report prints the message, and no caller distinguishes the causes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct UnusableVector(String);
@@ -58,7 +58,7 @@ impl UnusableVector {
     }
 }
 
-/// Why a folder or file of vectors cannot be used. An error says nothing about our answers.
+/// The reason why a folder or file of vectors cannot be used. An error says nothing about our answers.
 #[derive(Debug, thiserror::Error)]
 pub enum VectorsError {
     /// A folder or file can not be read.
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_vector_is_reported_with_its_line() {
+    fn malformed_vectors_are_reported_with_their_line() {
         let twice = format!("{0}\n{0}", line("a"));
         for (content, want) in [
             ("[]\n", "F:1: not a JSON object: invalid type: sequence, expected a map"),

@@ -16,8 +16,8 @@ pub enum State {
     Open,
     /// Connections end at once, as if nothing listened.
     Closed,
-    /// Bytes are lost without an error. Existing connections stay lost when the state is open again, as when
-    /// a router has dropped them; new connections work then.
+    /// Bytes are lost without an error. Connections that existed stay lost when the state is open again, as if a
+    /// router had dropped them. New connections then work.
     Silent,
 }
 
@@ -148,17 +148,17 @@ fn connect(client: TcpStream, target: &str, lag_ms: &Arc<AtomicU64>) -> Option<C
         from.set_nodelay(true).ok()?;
         let (from, to, is_lost) = (from.try_clone().ok()?, to.try_clone().ok()?, is_lost.clone());
         let lag_ms = Arc::clone(lag_ms);
-        std::thread::spawn(move || carry(from, to, &is_lost, &lag_ms));
+        std::thread::spawn(move || forward_bytes(from, to, &is_lost, &lag_ms));
     }
     Some(Connection { client, member: Some(member), is_lost })
 }
 
 /// Forwards bytes until one side closes. The end of a lost connection is not forwarded.
-fn carry(mut from: TcpStream, mut to: TcpStream, is_lost: &AtomicBool, lag_ms: &AtomicU64) {
+fn forward_bytes(mut from: TcpStream, mut to: TcpStream, is_lost: &AtomicBool, lag_ms: &AtomicU64) {
     let mut bytes = [0; 16 * 1024];
     while let Ok(n_read @ 1..) = from.read(&mut bytes) {
         let said = bytes.get(..n_read).unwrap_or_default();
-        // Bytes that arrive during the delay are forwarded together after it.
+        // Bytes that arrive during the delay are forwarded together when it ends.
         std::thread::sleep(Duration::from_millis(lag_ms.load(Ordering::SeqCst)));
         if !is_lost.load(Ordering::SeqCst) && to.write_all(said).is_err() {
             break;
@@ -177,7 +177,7 @@ mod tests {
     use std::time::Instant;
 
     /// Sends a request over a connection and waits a moment for each part of the answer.
-    fn talk(stream: &mut TcpStream) -> Result<(), ErrorKind> {
+    fn exchange(stream: &mut TcpStream) -> Result<(), ErrorKind> {
         stream.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
         let request = b"GET /version HTTP/1.1\r\nHost: m\r\n\r\n";
         stream.write_all(request).map_err(|error| error.kind())?;
@@ -190,43 +190,43 @@ mod tests {
     }
 
     #[test]
-    fn a_line_may_be_slow() {
+    fn a_line_delays_bytes() {
         let member = Member::alone();
         member.wait_until_healthy();
         let line = Line::to(&member);
         let mut stream = TcpStream::connect(line.address).unwrap();
-        assert_eq!(talk(&mut stream), Ok(()));
+        assert_eq!(exchange(&mut stream), Ok(()));
         line.lag(Duration::from_millis(50));
         let begun = Instant::now();
-        assert_eq!(talk(&mut stream), Ok(()));
+        assert_eq!(exchange(&mut stream), Ok(()));
         assert!(begun.elapsed() >= Duration::from_millis(50));
     }
 
     #[test]
-    fn a_line_is_cut_in_two_ways_and_comes_back() {
+    fn a_line_is_closed_silenced_and_reopened() {
         let member = Member::alone();
         member.wait_until_healthy();
         let line = Line::to(&member);
         let connect = || TcpStream::connect(line.address).unwrap();
         let mut first = connect();
-        assert_eq!(talk(&mut first), Ok(()));
+        assert_eq!(exchange(&mut first), Ok(()));
 
         line.set(State::Silent);
         let mut second = connect();
         for stream in [&mut first, &mut second] {
-            assert_eq!(talk(stream), Err(ErrorKind::WouldBlock), "a hole in the ground");
+            assert_eq!(exchange(stream), Err(ErrorKind::WouldBlock), "a hole in the ground");
         }
         line.set(State::Open);
-        assert_eq!(talk(&mut first), Err(ErrorKind::WouldBlock), "lost for good");
+        assert_eq!(exchange(&mut first), Err(ErrorKind::WouldBlock), "lost for good");
         let mut third = connect();
-        assert_eq!(talk(&mut third), Ok(()));
+        assert_eq!(exchange(&mut third), Ok(()));
 
         line.set(State::Closed);
         for mut stream in [third, connect()] {
-            let refused = talk(&mut stream).unwrap_err();
+            let refused = exchange(&mut stream).unwrap_err();
             assert_ne!(refused, ErrorKind::WouldBlock, "it hears that it is over");
         }
         line.set(State::Open);
-        assert_eq!(talk(&mut connect()), Ok(()));
+        assert_eq!(exchange(&mut connect()), Ok(()));
     }
 }

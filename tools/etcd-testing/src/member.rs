@@ -10,15 +10,15 @@ use tempfile::TempDir;
 
 use crate::port::free_ports;
 
-/// The message if the program is missing. A test that skipped it would prove nothing.
-const MISSING: &str = "`etcd` is not in PATH: run `cargo xtask setup`, or install the package that has \
+/// The message if the program is missing. A test fails then, because a skipped test would prove nothing.
+const ETCD_MISSING_MESSAGE: &str = "`etcd` is not in PATH: run `cargo xtask setup`, or install the package that has \
                        it (Debian: `apt-get install etcd-server`)";
 /// The longest time until a member is up. Elections and busy machines take seconds.
-const UP_MAX: Duration = Duration::from_secs(60);
+const STARTUP_TIME_MAX: Duration = Duration::from_secs(60);
 /// The interval of the checks whether a member is up.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
+const HEALTH_CHECK_INTERVAL: Duration = Duration::from_millis(20);
 /// The longest time of a status request to a member.
-const ANSWER_MAX: Duration = Duration::from_secs(2);
+const STATUS_TIMEOUT: Duration = Duration::from_secs(2);
 /// A request limit with room for the largest value of a store.
 const LARGE_REQUESTS: &str = "--max-request-bytes=2097152";
 
@@ -127,7 +127,7 @@ impl Member {
         wait_until("the member is not healthy", is_healthy);
     }
 
-    /// Whether the member reports that it is the leader.
+    /// Reports whether the member reports that it is the leader.
     #[must_use]
     pub fn leads(&self) -> bool {
         self.metric("etcd_server_is_leader") == Some(1.0)
@@ -144,7 +144,7 @@ impl Member {
     fn ask(&self, path: &str) -> Option<String> {
         let address = self.address();
         let mut connection = TcpStream::connect(address).ok()?;
-        connection.set_read_timeout(Some(ANSWER_MAX)).ok()?;
+        connection.set_read_timeout(Some(STATUS_TIMEOUT)).ok()?;
         let request = format!("GET {path} HTTP/1.0\r\nHost: {address}\r\n\r\n");
         connection.write_all(request.as_bytes()).ok()?;
         let mut text = String::new();
@@ -175,8 +175,8 @@ pub fn leader(members: &[Member]) -> usize {
 fn wait_until(complaint: &str, mut is_so: impl FnMut() -> bool) {
     let began = Instant::now();
     while !is_so() {
-        assert!(began.elapsed() < UP_MAX, "{complaint}");
-        std::thread::sleep(LOOK_EVERY);
+        assert!(began.elapsed() < STARTUP_TIME_MAX, "{complaint}");
+        std::thread::sleep(HEALTH_CHECK_INTERVAL);
     }
 }
 
@@ -189,5 +189,5 @@ fn spawn(args: &[String], directory: &Path) -> Child {
         .stdout(log.try_clone().unwrap())
         .stderr(log)
         .spawn();
-    child.unwrap_or_else(|error| panic!("{MISSING} ({error})"))
+    child.unwrap_or_else(|error| panic!("{ETCD_MISSING_MESSAGE} ({error})"))
 }

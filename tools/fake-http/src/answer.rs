@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn padding() {
+    fn pad_replaces_the_placeholder() {
         let Body::Bytes(bytes) = Answer::json(r#"{"reason":"PAD"}"#).pad(3).body else { panic!() };
         assert_eq!(bytes, r#"{"reason":"xxx"}"#);
     }

@@ -147,7 +147,7 @@ impl Authority {
         Ok(Self { issuer: make().map_err(io::Error::other)? })
     }
 
-    /// A signer that uses the key of a certificate that is no CA.
+    /// A signer that uses the key of a certificate that is not a CA certificate.
     ///
     /// # Errors
     /// A name is neither an address nor ASCII.

@@ -26,13 +26,13 @@ use crate::peer::Service;
 use crate::request::Request;
 use crate::stream::Stream;
 
-/// The most concurrent requests on a connection. A server may permit as few, and a client must not make the
-/// requests of others wait for that.
+/// The most concurrent requests on a connection. Real servers may permit as few, and a client must not let
+/// requests wait because of it.
 const STREAMS_MAX: u32 = 10;
 
 /// Signals that end a connection, by behaviour.
 #[derive(Default)]
-struct Ends {
+struct ConnectionEndSignals {
     by_close: Notify,
     by_reset: Notify,
     by_freeze: Notify,
@@ -42,7 +42,7 @@ struct Ends {
 pub(crate) async fn serve(stream: Stream, service: &Arc<Service>) -> io::Result<()> {
     // The library owns the stream, so a second handle of the socket is needed to reset it.
     let socket = std::net::TcpStream::from(stream.tcp().as_fd().try_clone_to_owned()?);
-    let ends = Arc::new(Ends::default());
+    let ends = Arc::new(ConnectionEndSignals::default());
     let answer = service_fn(|request| {
         let (service, ends) = (Arc::clone(service), Arc::clone(&ends));
         async move { Ok::<_, Infallible>(respond(&service, &ends, request).await) }
@@ -54,7 +54,7 @@ pub(crate) async fn serve(stream: Stream, service: &Arc<Service>) -> io::Result<
     tokio::select! {
         ended = &mut connection => ended.map_err(io::Error::other),
         () = ends.by_close.notified() => Ok(()),
-        // From here on nothing polls the connection, so it stays as it is.
+        // From here on nothing polls the connection, so it stays open without progress.
         () = ends.by_freeze.notified() => std::future::pending().await,
         () = ends.by_reset.notified() => {
             SockRef::from(&socket).set_linger(Some(Duration::ZERO))
@@ -64,7 +64,7 @@ pub(crate) async fn serve(stream: Stream, service: &Arc<Service>) -> io::Result<
 
 async fn respond(
     service: &Service,
-    ends: &Ends,
+    ends: &ConnectionEndSignals,
     request: http::Request<Incoming>,
 ) -> http::Response<Content> {
     let (head, body) = request.into_parts();

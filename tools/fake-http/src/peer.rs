@@ -35,12 +35,12 @@ pub struct Peer {
 
 /// A command to the thread of a peer. The sender of each variant reports its end.
 enum Command {
-    Listen(Done),
-    StopListening(Done),
-    CloseConnections(Done),
+    Listen(CommandResult),
+    StopListening(CommandResult),
+    CloseConnections(CommandResult),
 }
 
-type Done = oneshot::Sender<io::Result<()>>;
+type CommandResult = oneshot::Sender<io::Result<()>>;
 
 /// The state that serving a connection needs.
 pub(crate) struct Service {
@@ -75,7 +75,7 @@ impl Peer {
         let log = Arc::new(Log::new(script));
         let mut server = Server {
             address,
-            door: Door::Closed(socket),
+            listener_state: ListenerState::Closed(socket),
             acceptor,
             log: Arc::clone(&log),
             commands: commands.clone(),
@@ -181,7 +181,7 @@ impl Peer {
         self.log.wait(limit, &|state| state.requests.len() >= n)
     }
 
-    fn command(&self, command: impl FnOnce(Done) -> Command) -> io::Result<()> {
+    fn command(&self, command: impl FnOnce(CommandResult) -> Command) -> io::Result<()> {
         let (done, is_done) = oneshot::channel();
         let gone = || io::Error::from(io::ErrorKind::BrokenPipe);
         self.commands.send(command(done)).map_err(|_| gone())?;
@@ -217,18 +217,18 @@ impl Service {
 /// The thread of a peer, which owns the listener.
 struct Server {
     address: SocketAddr,
-    door: Door,
+    listener_state: ListenerState,
     acceptor: Option<TlsAcceptor>,
     log: Arc<Log>,
     commands: mpsc::UnboundedSender<Command>,
     connections: JoinSet<()>,
 }
 
-enum Door {
+enum ListenerState {
     Open(TcpListener),
-    /// Nothing listens, and the socket reserves the port.
+    /// Nothing listens on the port. The socket only reserves it.
     Closed(Socket),
-    /// The socket is changing between the two other states.
+    /// The socket is changing between the states `Open` and `Closed`.
     Gone,
 }
 
@@ -237,16 +237,16 @@ impl Server {
         loop {
             tokio::select! {
                 command = commands.recv() => match command {
-                    Some(command) => self.obey(command).await,
+                    Some(command) => self.run_command(command).await,
                     None => return,
                 },
-                Ok((tcp, _)) = accept(&self.door) => self.serve(tcp),
+                Ok((tcp, _)) = accept(&self.listener_state) => self.serve(tcp),
                 Some(_) = self.connections.join_next() => {}
             }
         }
     }
 
-    async fn obey(&mut self, command: Command) {
+    async fn run_command(&mut self, command: Command) {
         let (done, result) = match command {
             Command::Listen(done) => (done, self.listen()),
             Command::StopListening(done) => (done, self.stop_listening()),
@@ -260,25 +260,25 @@ impl Server {
     }
 
     fn listen(&mut self) -> io::Result<()> {
-        let socket = match std::mem::replace(&mut self.door, Door::Gone) {
-            Door::Open(listener) => {
-                self.door = Door::Open(listener);
+        let socket = match std::mem::replace(&mut self.listener_state, ListenerState::Gone) {
+            ListenerState::Open(listener) => {
+                self.listener_state = ListenerState::Open(listener);
                 return Ok(());
             }
-            Door::Closed(socket) => socket,
-            Door::Gone => bind(self.address)?,
+            ListenerState::Closed(socket) => socket,
+            ListenerState::Gone => bind(self.address)?,
         };
         socket.listen(BACKLOG)?;
-        self.door = Door::Open(TcpListener::from_std(socket.into())?);
+        self.listener_state = ListenerState::Open(TcpListener::from_std(socket.into())?);
         Ok(())
     }
 
     fn stop_listening(&mut self) -> io::Result<()> {
-        if matches!(self.door, Door::Closed(_)) {
+        if matches!(self.listener_state, ListenerState::Closed(_)) {
             return Ok(());
         }
-        self.door = Door::Gone;
-        self.door = Door::Closed(bind(self.address)?);
+        self.listener_state = ListenerState::Gone;
+        self.listener_state = ListenerState::Closed(bind(self.address)?);
         Ok(())
     }
 
@@ -309,10 +309,10 @@ impl Drop for Open {
     }
 }
 
-async fn accept(door: &Door) -> io::Result<(TcpStream, SocketAddr)> {
-    match door {
-        Door::Open(listener) => listener.accept().await,
-        Door::Closed(_) | Door::Gone => std::future::pending().await,
+async fn accept(listener_state: &ListenerState) -> io::Result<(TcpStream, SocketAddr)> {
+    match listener_state {
+        ListenerState::Open(listener) => listener.accept().await,
+        ListenerState::Closed(_) | ListenerState::Gone => std::future::pending().await,
     }
 }
 

@@ -45,7 +45,7 @@ pub struct Asked {
 }
 
 /// The state that serving a connection needs.
-pub(crate) struct Rules {
+pub(crate) struct RelayState {
     /// The required login; `None` permits every client.
     pub(crate) login: Option<(String, String)>,
     routes: Vec<(String, SocketAddr)>,
@@ -71,7 +71,7 @@ impl Relay {
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
         let asked = Arc::default();
-        let rules = Arc::new(Rules {
+        let rules = Arc::new(RelayState {
             login: login.map(|(user, password)| (user.to_owned(), password.to_owned())),
             routes: routes.iter().map(|(name, at)| ((*name).to_owned(), *at)).collect(),
             asked: Arc::clone(&asked),
@@ -91,7 +91,7 @@ impl Relay {
     }
 }
 
-impl Rules {
+impl RelayState {
     /// Records a request and returns whether it is permitted.
     pub(crate) fn permit(&self, asked: Asked) -> bool {
         let is_permitted = self.login.is_none() || asked.login == self.login;
@@ -113,7 +113,7 @@ async fn run(
     listener: std::net::TcpListener,
     acceptor: Option<TlsAcceptor>,
     is_socks: bool,
-    rules: Arc<Rules>,
+    rules: Arc<RelayState>,
 ) -> io::Result<()> {
     let listener = TcpListener::from_std(listener)?;
     let mut connections = JoinSet::new();
@@ -133,7 +133,7 @@ async fn serve(
     tcp: TcpStream,
     acceptor: Option<TlsAcceptor>,
     is_socks: bool,
-    rules: &Rules,
+    rules: &RelayState,
 ) -> io::Result<()> {
     let stream = match acceptor {
         Some(acceptor) => tls::accept(&acceptor, tcp).await?.0,
@@ -142,7 +142,7 @@ async fn serve(
     if is_socks { socks::serve(stream, rules).await } else { serve_http(stream, rules).await }
 }
 
-async fn serve_http(stream: Stream, rules: &Rules) -> io::Result<()> {
+async fn serve_http(stream: Stream, rules: &RelayState) -> io::Result<()> {
     let mut connection = Connection::new(stream);
     let Some(head) = connection.read_head().await? else { return Ok(()) };
     let is_tunnel = head.method == "CONNECT";

@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, copy_bidirectional};
 
-use crate::relay::{Asked, Rules};
+use crate::relay::{Asked, RelayState};
 use crate::stream::Stream;
 
 const VERSION: u8 = 5;
@@ -13,7 +13,7 @@ const NO_LOGIN: u8 = 0;
 const PASSWORD_LOGIN: u8 = 2;
 const NOTHING_ACCEPTABLE: u8 = 0xff;
 
-pub(crate) async fn serve(mut stream: Stream, rules: &Rules) -> io::Result<()> {
+pub(crate) async fn serve(mut stream: Stream, rules: &RelayState) -> io::Result<()> {
     let Some(login) = negotiate(&mut stream, rules).await? else { return Ok(()) };
     let mut head = [0; 4];
     stream.read_exact(&mut head).await?;
@@ -41,7 +41,7 @@ pub(crate) async fn serve(mut stream: Stream, rules: &Rules) -> io::Result<()> {
 /// Negotiates the authentication method and runs it. `None` if the client is not accepted.
 async fn negotiate(
     stream: &mut Stream,
-    rules: &Rules,
+    rules: &RelayState,
 ) -> io::Result<Option<Option<(String, String)>>> {
     let [version, n_methods] = read(stream).await?;
     let mut methods = vec![0; usize::from(n_methods)];

@@ -1,4 +1,4 @@
-//! Peers as a client sees them that has nothing but a socket.
+//! Peers, as a client that uses plain sockets sees them.
 
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::TcpStream;
@@ -16,7 +16,7 @@ fn ask(stream: &mut TcpStream, body: &str) -> std::io::Result<()> {
     stream.write_all(request.as_bytes())
 }
 
-/// Asks on a new connection and reads until the peer has enough.
+/// Sends a request on a new connection and reads until the peer closes it.
 fn exchange(peer: &Peer) -> std::io::Result<String> {
     let mut stream = TcpStream::connect(peer.address())?;
     stream.set_read_timeout(Some(LONG))?;
@@ -46,7 +46,7 @@ fn answers_come_in_order_and_the_last_repeats() {
 }
 
 #[test]
-fn what_is_received_is_kept() {
+fn received_requests_are_recorded() {
     let peer = Peer::start(Answer::json("{}")).unwrap();
     let mut stream = TcpStream::connect(peer.address()).unwrap();
     ask(&mut stream, "first").unwrap();
@@ -65,13 +65,13 @@ fn what_is_received_is_kept() {
 }
 
 #[test]
-fn answers_by_rule() {
+fn a_rule_computes_answers() {
     let echo = Script::rule(|request: &Request| Answer::json(request.body.clone()));
     assert!(exchange(&Peer::start(echo).unwrap()).unwrap().ends_with("\r\n\r\n{}"));
 }
 
 #[test]
-fn misbehaviour() {
+fn each_misbehaviour_is_visible_to_the_client() {
     let kind = |conduct| {
         let peer = Peer::start(Answer::misbehave(conduct)).unwrap();
         exchange(&peer).map_err(|error| error.kind())
@@ -93,7 +93,7 @@ fn misbehaviour() {
 }
 
 #[test]
-fn waiting_and_hanging() {
+fn delays_and_hangs() {
     let delay = Duration::from_millis(50);
     let peer = Peer::start(Answer::json("{}").delay(delay)).unwrap();
     let start = Instant::now();

@@ -19,16 +19,16 @@ pub struct Family {
     pub samples: BTreeMap<String, f64>,
 }
 
-/// A registry that exports malformed or unexpected families.
+/// The reason why the metrics of a registry can not be used.
 #[derive(Debug, thiserror::Error)]
 pub enum MetricsError {
     /// The labels of a sample are out of order.
     #[error("labels of {0} are not sorted: {1:?}")]
     UnsortedLabels(String, Vec<String>),
-    /// A summary or an untyped family.
+    /// The family is a summary or has no type.
     #[error("{0} is of the kind {1:?}")]
     UnusedKind(String, MetricType),
-    /// Two samples with the same labels.
+    /// Two samples have the same labels.
     #[error("{0} exports {1:?} twice")]
     DuplicateSeries(String, Vec<String>),
 }

@@ -14,7 +14,7 @@ pub(crate) struct ParsedQuery {
 #[derive(Debug, PartialEq)]
 pub(crate) struct Selector {
     pub(crate) name: String,
-    /// Label, operator and value.
+    /// The label, the operator and the value of each matcher.
     pub(crate) matchers: Vec<(String, String, String)>,
 }
 
@@ -23,25 +23,25 @@ const FUNCTIONS: [&str; 8] =
 const OPERATORS: [&str; 4] = ["and", "offset", "or", "unless"];
 const WITH_LABELS: [&str; 4] = ["by", "ignoring", "on", "without"];
 
-/// A query that the parser does not understand.
+/// The reason why the parser does not understand a query.
 #[derive(Debug, PartialEq, thiserror::Error)]
 pub enum PromqlError {
-    /// `by`, `on` or a similar word without a list of labels.
+    /// The word `by`, `on` or a similar one has no list of labels.
     #[error("no labels after `{0}`")]
     NoLabels(String),
-    /// A function that no query of this project uses.
+    /// The function is not one that a query of this project uses.
     #[error("unknown function `{0}`")]
     UnknownFunction(String),
-    /// Text within braces that is not `label operator "value"`.
+    /// The text within braces is not `label operator "value"`.
     #[error("no matcher: {0}")]
     BadMatcher(String),
-    /// A bracket that is not closed.
+    /// A bracket is not closed.
     #[error("no `{0}`")]
     Unclosed(char),
-    /// A quoted text without a closing quote.
+    /// A quoted text has no closing quote.
     #[error("a text does not end")]
     UnclosedText,
-    /// A character that PromQL does not use.
+    /// PromQL does not use the character.
     #[error("unexpected `{0}`")]
     UnexpectedCharacter(char),
 }
@@ -161,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn queries_are_understood() {
+    fn queries_are_parsed() {
         let parsed = parse_query(
             "histogram_quantile(0.99, sum by (le, name) (rate(a_bucket{x=~\"$x\", y!=\"1\"}[5m]))) \
              > on (job) b or c unless c offset 5m",

@@ -8,7 +8,7 @@ use crate::promql::{self, PromqlError};
 /// Labels that Prometheus adds to every series that it scrapes.
 const SCRAPE_LABELS: [&str; 2] = ["instance", "job"];
 
-/// A query that can not be parsed, or that selects something that is not exported.
+/// The reason why a query can not be parsed, or selects a series that is not exported.
 #[derive(Debug, PartialEq, thiserror::Error)]
 pub enum QueryError {
     /// The query is not PromQL, or uses a part of it that this parser does not know.
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_query_for_what_is_not_exported_is_noticed() {
+    fn queries_for_unexported_series_are_refused() {
         let exported = BTreeMap::from([
             ("attempts_total".to_owned(), family("counter", "result", "allowed")),
             ("duration_seconds".to_owned(), family("histogram", "result", "allowed")),
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn labels_in_texts() {
+    fn labels_mentioned_in_texts() {
         assert_eq!(mentioned_labels("{{name}} of {{ $labels.job }}: {{"), ["name", "job", ""]);
     }
 }

@@ -6,7 +6,7 @@ use crate::Harness;
 use crate::shorthand::{create, delete, get, history, list_all, next, pairs, text, things, update};
 
 /// States before the floor are gone. The floor, later states and the newest state are unchanged.
-pub async fn compacting_forgets_old_states_only(harness: &impl Harness) {
+pub async fn compaction_removes_only_states_below_the_floor(harness: &impl Harness) {
     let store = harness.fresh().await;
     let a = create(&store, "a", "1").await;
     let b = create(&store, "b", "1").await;
@@ -29,7 +29,7 @@ pub async fn compacting_forgets_old_states_only(harness: &impl Harness) {
     let page = crate::shorthand::list(&store, std::ops::Bound::Unbounded, None, At::Exactly(b));
     assert_eq!(page.await, Err(compacted));
 
-    // Compaction up to the newest revision leaves no old state and all new ones.
+    // After compaction up to the newest revision, only the newest state can be read.
     assert_eq!(store.compact(end).await, Ok(end));
     assert_eq!(list_all(&store, At::Newest).await, newest);
     assert_eq!(list_all(&store, At::Exactly(end)).await, newest);
@@ -41,7 +41,7 @@ pub async fn compacting_forgets_old_states_only(harness: &impl Harness) {
 }
 
 /// Compaction refuses a revision that does not exist yet.
-pub async fn compacting_the_future_is_refused(harness: &impl Harness) {
+pub async fn compacting_a_future_revision_is_refused(harness: &impl Harness) {
     let store = harness.fresh().await;
     let current = create(&store, "a", "1").await;
     let floor = store.compact_floor().await.unwrap();
@@ -52,7 +52,7 @@ pub async fn compacting_the_future_is_refused(harness: &impl Harness) {
 }
 
 /// A second compaction never lowers the floor.
-pub async fn compacting_twice_keeps_the_higher_floor(harness: &impl Harness) {
+pub async fn compaction_never_lowers_the_floor(harness: &impl Harness) {
     let store = harness.fresh().await;
     let first = create(&store, "a", "1").await;
     let second = update(&store, "a", "2", first).await;

@@ -17,7 +17,7 @@ const N_ROUNDS: u64 = 40;
 const N_KEYS: u64 = 3;
 
 /// One finished operation. One counter numbers all begins and ends, so they are ordered in real time.
-struct Done {
+struct FinishedOperation {
     name: String,
     began: u64,
     ended: u64,
@@ -46,7 +46,11 @@ pub async fn concurrent_writes_are_linearizable(harness: &impl Harness) {
     check(start, &history(&*store, start).await, &done);
 }
 
-async fn write(store: Arc<dyn Store>, clock: Arc<AtomicU64>, writer: u64) -> Vec<Done> {
+async fn write(
+    store: Arc<dyn Store>,
+    clock: Arc<AtomicU64>,
+    writer: u64,
+) -> Vec<FinishedOperation> {
     let stamp = || clock.fetch_add(1, Ordering::SeqCst);
     let mut done = Vec::new();
     for round in 0..N_ROUNDS {
@@ -55,7 +59,7 @@ async fn write(store: Arc<dyn Store>, clock: Arc<AtomicU64>, writer: u64) -> Vec
         let got = get(&*store, &name, At::Newest).await.unwrap();
         let expect = got.entry.as_ref().map_or(Expect::Absent, |entry| Expect::At(entry.mod_rev));
         let outcome = Outcome::Read { revision: got.revision, entry: got.entry };
-        done.push(Done { name: name.clone(), began, ended: stamp(), outcome });
+        done.push(FinishedOperation { name: name.clone(), began, ended: stamp(), outcome });
 
         let began = stamp();
         let (text, wrote) = if round % 5 == 4 {
@@ -69,13 +73,13 @@ async fn write(store: Arc<dyn Store>, clock: Arc<AtomicU64>, writer: u64) -> Vec
             Err(WriteError::Conflict { current }) => Outcome::Refused { current },
             Err(error) => panic!("{error}"),
         };
-        done.push(Done { name, began, ended: stamp(), outcome });
+        done.push(FinishedOperation { name, began, ended: stamp(), outcome });
     }
     done
 }
 
-fn check(start: Revision, log: &[Event], done: &[Done]) {
-    let wrote: Vec<(&Done, Revision)> = done
+fn check(start: Revision, log: &[Event], done: &[FinishedOperation]) {
+    let wrote: Vec<(&FinishedOperation, Revision)> = done
         .iter()
         .filter_map(|done| match done.outcome {
             Outcome::Wrote { revision, .. } => Some((done, revision)),
@@ -134,7 +138,7 @@ fn state_at(versions: &[(Revision, Option<Entry>)], at: Revision) -> Option<&Ent
 }
 
 /// Exactly one of many concurrent creates succeeds. Leader election and generated names rely on this.
-pub async fn one_of_many_creators_wins(harness: &impl Harness) {
+pub async fn exactly_one_concurrent_create_succeeds(harness: &impl Harness) {
     let store = Arc::new(harness.fresh().await);
     let mut creators = Vec::new();
     for n in 0..32 {

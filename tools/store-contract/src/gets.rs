@@ -60,7 +60,7 @@ pub async fn gets_not_older_than_a_revision_refuse_the_future(harness: &impl Har
 }
 
 /// A caller can wait for a revision that it knows from elsewhere.
-pub async fn waiting_for_a_revision_ends_when_it_is_there(harness: &impl Harness) {
+pub async fn waiting_for_a_revision_ends_at_that_revision(harness: &impl Harness) {
     let store = harness.fresh().await;
     let current = store.current_rev().await.unwrap();
     assert_eq!(store.wait_for_revision(Revision::ZERO).await, Ok(current));

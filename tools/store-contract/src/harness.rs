@@ -14,8 +14,8 @@ pub trait Harness: Sync {
     /// the first.
     fn fresh(&self) -> impl Future<Output = Self::Store> + Send;
 
-    /// Lets this much time pass for the store, with everything that is due by then. An engine with an own
-    /// clock moves it; others sleep.
+    /// Lets this much time pass for the store, and waits until everything that is due has happened. An engine with
+    /// its own clock advances the clock; the others sleep.
     fn pass(&self, store: &Self::Store, time: Duration) -> impl Future<Output = ()> + Send;
 
     /// The number of random histories to try.
@@ -42,51 +42,51 @@ macro_rules! suite {
             absent_keys_have_no_entry
             gets_at_a_revision_show_that_state
             gets_not_older_than_a_revision_refuse_the_future
-            waiting_for_a_revision_ends_when_it_is_there
+            waiting_for_a_revision_ends_at_that_revision
             lists_are_ordered_and_cover_their_prefix_only
             lists_at_a_revision_show_that_state
             lists_of_the_future_are_refused
             pages_are_consistent_under_writes
-            pages_begin_where_asked
+            pages_begin_at_the_requested_key
             each_write_makes_the_next_revision
-            creates_want_no_key
-            updates_want_the_expected_version
-            deletes_want_the_expected_version
+            creating_an_existing_key_fails
+            updating_another_version_fails
+            deleting_another_version_fails
             failed_writes_use_no_revision
-            a_key_created_again_starts_anew
-            values_have_a_largest_size
-            closing_ends_everything
-            watches_from_every_revision_tell_the_log
-            watches_tell_their_prefix_only
+            a_recreated_key_has_a_new_create_revision
+            value_size_is_limited
+            a_closed_store_fails_every_operation
+            a_watch_delivers_all_events_after_its_revision
+            a_watch_delivers_only_its_prefix
             watches_wake_for_new_writes
-            watches_of_the_future_wait
+            a_watch_from_a_future_revision_waits
             events_carry_both_versions
-            an_idle_watch_tells_progress
-            a_dropped_wait_loses_nothing
-            compacting_forgets_old_states_only
-            compacting_the_future_is_refused
-            compacting_twice_keeps_the_higher_floor
+            an_idle_watch_reports_progress
+            dropping_a_wait_loses_no_event
+            compaction_removes_only_states_below_the_floor
+            compacting_a_future_revision_is_refused
+            compaction_never_lowers_the_floor
             compacting_ends_watches_behind_the_floor
             a_key_expires_with_an_event
-            a_key_that_is_renewed_lives_on
-            a_write_without_ttl_lets_the_key_live
-            a_mark_moves_with_its_writes_only
-            a_mark_is_kept_by_who_writes_something_else
-            a_moved_mark_refuses_writes
-            a_conflict_goes_before_a_moved_mark
-            a_mark_may_be_the_key_that_is_written
-            a_mark_is_told_with_its_write
-            a_watch_of_the_mark_wakes_for_its_writes
-            many_marks_are_told_in_whole_revisions
-            writes_on_an_expected_mark_are_serial
-            a_mark_neither_expires_nor_moves_by_expiry
-            a_transaction_is_one_revision_told_in_order
-            a_failed_condition_is_named_and_nothing_is_written
-            writes_beside_are_there_or_not_with_their_write
+            renewing_a_key_restarts_its_ttl
+            a_write_without_ttl_removes_the_ttl
+            only_writes_that_name_a_shared_revision_bump_it
+            requiring_a_shared_revision_does_not_bump_it
+            a_changed_shared_revision_refuses_writes
+            a_key_conflict_is_reported_before_a_changed_shared_revision
+            a_write_may_bump_its_own_key
+            a_bump_and_its_write_are_one_batch
+            a_bump_wakes_watches_of_the_shared_revision
+            batches_never_split_a_write_and_its_bump
+            writes_that_expect_a_shared_revision_are_serial
+            a_shared_revision_has_no_ttl_and_ignores_expiry
+            a_transaction_is_one_revision_in_order
+            a_failed_condition_is_reported_and_nothing_is_written
+            additional_writes_are_atomic_with_their_write
             racing_reservations_have_one_holder
-            values_beside_have_a_largest_size
+            value_size_of_additional_writes_is_limited
             concurrent_writes_are_linearizable
-            one_of_many_creators_wins
+            exactly_one_concurrent_create_succeeds
         );
 
         #[test]

@@ -65,7 +65,7 @@ pub async fn lists_of_the_future_are_refused(harness: &impl Harness) {
 }
 
 /// A page begins at or after a key, whether the key exists or not, and counts the remaining items.
-pub async fn pages_begin_where_asked(harness: &impl Harness) {
+pub async fn pages_begin_at_the_requested_key(harness: &impl Harness) {
     let store = harness.fresh().await;
     for name in ["a", "b", "d", "e"] {
         create(&store, name, name).await;

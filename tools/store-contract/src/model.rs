@@ -15,7 +15,7 @@ use store::{
 use crate::shorthand::{history, key, things, value};
 use crate::{Harness, block_on};
 
-/// Few keys, so that operations often use the same one.
+/// The number of keys. It is small, so that operations often use the same key.
 const N_KEYS: u8 = 6;
 const N_STEPS_MAX: usize = 60;
 
@@ -33,33 +33,33 @@ pub fn random_histories_agree_with_the_model(harness: &impl Harness) {
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Belief {
-    Right,
+enum ExpectedVersion {
+    Current,
     Stale,
     Absent,
 }
 
-/// The condition of a write on the mark. Sometimes the mark is one of the other keys.
+/// The use of a shared revision by a write. Sometimes its key is one of the other keys.
 #[derive(Debug, Clone, Copy)]
-enum Marking {
+enum SharedRevisionCondition {
     None,
-    Anywhere { n: Option<u8> },
-    Believed { n: Option<u8>, belief: Belief },
-    Kept { n: Option<u8>, belief: Belief },
+    Bump { n: Option<u8> },
+    BumpAtVersion { n: Option<u8>, expected: ExpectedVersion },
+    RequireUnchanged { n: Option<u8>, expected: ExpectedVersion },
 }
 
-/// The condition or write of a transaction on another key, which may be its own key or the mark.
+/// The condition or write of a transaction on another key, which may be its own key or the key of the shared revision.
 #[derive(Debug, Clone, Copy)]
-enum Beside {
+enum AdditionalOperation {
     Require {
         n: u8,
-        belief: Belief,
+        expected: ExpectedVersion,
     },
     Put {
         n: u8,
-        belief: Option<Belief>,
+        expected: Option<ExpectedVersion>,
     },
-    /// Deletes only a key that exists.
+    /// Deletes the key, only if it exists.
     Delete {
         n: u8,
         is_stale: bool,
@@ -69,48 +69,75 @@ enum Beside {
 /// One operation. `back` counts revisions before the newest one; a negative number is in the future.
 #[derive(Debug, Clone)]
 enum Step {
-    Put { n: u8, belief: Belief, marking: Marking, beside: Vec<Beside> },
-    Delete { n: u8, belief: Belief, marking: Marking, beside: Vec<Beside> },
-    Get { n: u8, back: i8 },
-    List { from: Option<u8>, limit: u8, back: i8 },
-    Compact { back: i8 },
-    Watch { back: u8 },
+    Put {
+        n: u8,
+        expected: ExpectedVersion,
+        shared_revision: SharedRevisionCondition,
+        additional: Vec<AdditionalOperation>,
+    },
+    Delete {
+        n: u8,
+        expected: ExpectedVersion,
+        shared_revision: SharedRevisionCondition,
+        additional: Vec<AdditionalOperation>,
+    },
+    Get {
+        n: u8,
+        back: i8,
+    },
+    List {
+        from: Option<u8>,
+        limit: u8,
+        back: i8,
+    },
+    Compact {
+        back: i8,
+    },
+    Watch {
+        back: u8,
+    },
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    let belief = prop_oneof![
-        8 => proptest::prelude::Just(Belief::Right),
-        1 => proptest::prelude::Just(Belief::Stale),
-        1 => proptest::prelude::Just(Belief::Absent),
+    let expected = prop_oneof![
+        8 => proptest::prelude::Just(ExpectedVersion::Current),
+        1 => proptest::prelude::Just(ExpectedVersion::Stale),
+        1 => proptest::prelude::Just(ExpectedVersion::Absent),
     ];
-    let mark = prop_oneof![
+    let shared_revision_key = prop_oneof![
         4 => proptest::prelude::Just(None),
         1 => (0..N_KEYS).prop_map(Some),
     ];
-    let marking = prop_oneof![
-        2 => proptest::prelude::Just(Marking::None),
-        1 => mark.clone().prop_map(|n| Marking::Anywhere { n }),
-        2 => (mark.clone(), belief.clone())
-            .prop_map(|(n, belief)| Marking::Believed { n, belief }),
-        1 => (mark, belief.clone()).prop_map(|(n, belief)| Marking::Kept { n, belief }),
+    let shared_revision = prop_oneof![
+        2 => proptest::prelude::Just(SharedRevisionCondition::None),
+        1 => shared_revision_key.clone().prop_map(|n| SharedRevisionCondition::Bump { n }),
+        2 => (shared_revision_key.clone(), expected.clone())
+            .prop_map(|(n, expected)| SharedRevisionCondition::BumpAtVersion { n, expected }),
+        1 => (shared_revision_key, expected.clone())
+            .prop_map(|(n, expected)| SharedRevisionCondition::RequireUnchanged { n, expected }),
     ];
-    let beside = prop_oneof![
-        1 => (0..N_KEYS, belief.clone()).prop_map(|(n, belief)| Beside::Require { n, belief }),
-        2 => (0..N_KEYS, proptest::option::weighted(0.7, belief.clone()))
-            .prop_map(|(n, belief)| Beside::Put { n, belief }),
+    let additional_operation = prop_oneof![
+        1 => (0..N_KEYS, expected.clone())
+            .prop_map(|(n, expected)| AdditionalOperation::Require { n, expected }),
+        2 => (0..N_KEYS, proptest::option::weighted(0.7, expected.clone()))
+            .prop_map(|(n, expected)| AdditionalOperation::Put { n, expected }),
         1 => (0..N_KEYS, proptest::bool::weighted(0.1))
-            .prop_map(|(n, is_stale)| Beside::Delete { n, is_stale }),
+            .prop_map(|(n, is_stale)| AdditionalOperation::Delete { n, is_stale }),
     ];
-    let beside = prop_oneof![
+    let additional = prop_oneof![
         2 => proptest::prelude::Just(Vec::new()),
-        1 => proptest::collection::vec(beside, 1..4),
+        1 => proptest::collection::vec(additional_operation, 1..4),
     ];
     let back = -2..20_i8;
     prop_oneof![
-        6 => (0..N_KEYS, belief.clone(), marking.clone(), beside.clone())
-            .prop_map(|(n, belief, marking, beside)| Step::Put { n, belief, marking, beside }),
-        3 => (0..N_KEYS, belief, marking, beside)
-            .prop_map(|(n, belief, marking, beside)| Step::Delete { n, belief, marking, beside }),
+        6 => (0..N_KEYS, expected.clone(), shared_revision.clone(), additional.clone())
+            .prop_map(|(n, expected, shared_revision, additional)| {
+                Step::Put { n, expected, shared_revision, additional }
+            }),
+        3 => (0..N_KEYS, expected, shared_revision, additional)
+            .prop_map(|(n, expected, shared_revision, additional)| {
+                Step::Delete { n, expected, shared_revision, additional }
+            }),
         2 => (0..N_KEYS, back.clone()).prop_map(|(n, back)| Step::Get { n, back }),
         3 => (any::<Option<u8>>(), 0..4_u8, back.clone())
             .prop_map(|(from, limit, back)| Step::List { from, limit, back }),
@@ -151,43 +178,49 @@ impl Model {
         self.states.last().expect("there is always a state")
     }
 
-    fn expect(&self, key: &Key, belief: Belief) -> Expect {
-        match (belief, self.newest().get(key)) {
-            (Belief::Right, Some(entry)) => Expect::At(entry.mod_rev),
-            (Belief::Right, None) | (Belief::Absent, _) => Expect::Absent,
-            (Belief::Stale, _) => Expect::At(self.start),
+    fn expect(&self, key: &Key, expected: ExpectedVersion) -> Expect {
+        match (expected, self.newest().get(key)) {
+            (ExpectedVersion::Current, Some(entry)) => Expect::At(entry.mod_rev),
+            (ExpectedVersion::Current, None) | (ExpectedVersion::Absent, _) => Expect::Absent,
+            (ExpectedVersion::Stale, _) => Expect::At(self.start),
         }
     }
 
-    fn mark(&self, marking: Marking) -> Option<SharedRevision> {
-        let key = |n: Option<u8>| n.map_or_else(|| key("mark"), name);
-        match marking {
-            Marking::None => None,
-            Marking::Anywhere { n } => Some(SharedRevision::Bump { key: key(n), expect: None }),
-            Marking::Believed { n, belief } => {
+    fn shared_revision(&self, shared_revision: SharedRevisionCondition) -> Option<SharedRevision> {
+        let key = |n: Option<u8>| n.map_or_else(|| key("shared"), name);
+        match shared_revision {
+            SharedRevisionCondition::None => None,
+            SharedRevisionCondition::Bump { n } => {
+                Some(SharedRevision::Bump { key: key(n), expect: None })
+            }
+            SharedRevisionCondition::BumpAtVersion { n, expected } => {
                 let key = key(n);
-                let expect = Some(self.expect(&key, belief));
+                let expect = Some(self.expect(&key, expected));
                 Some(SharedRevision::Bump { key, expect })
             }
-            Marking::Kept { n, belief } => {
+            SharedRevisionCondition::RequireUnchanged { n, expected } => {
                 let key = key(n);
-                let expect = self.expect(&key, belief);
+                let expect = self.expect(&key, expected);
                 Some(SharedRevision::Unchanged { key, expect })
             }
         }
     }
 
-    fn with_beside(&self, mut transaction: Transaction, beside: &[Beside]) -> Transaction {
-        for beside in beside {
-            transaction = match *beside {
-                Beside::Require { n, belief } => {
-                    transaction.require(name(n), self.expect(&name(n), belief))
+    fn with_additional(
+        &self,
+        mut transaction: Transaction,
+        additional: &[AdditionalOperation],
+    ) -> Transaction {
+        for operation in additional {
+            transaction = match *operation {
+                AdditionalOperation::Require { n, expected } => {
+                    transaction.require(name(n), self.expect(&name(n), expected))
                 }
-                Beside::Put { n, belief } => {
-                    let expect = belief.map(|belief| self.expect(&name(n), belief));
+                AdditionalOperation::Put { n, expected } => {
+                    let expect = expected.map(|expected| self.expect(&name(n), expected));
                     transaction.also_put(name(n), value("beside"), expect)
                 }
-                Beside::Delete { n, is_stale } => match self.newest().get(&name(n)) {
+                AdditionalOperation::Delete { n, is_stale } => match self.newest().get(&name(n)) {
                     Some(entry) if !is_stale => transaction.also_delete(name(n), entry.mod_rev),
                     Some(_) => transaction.also_delete(name(n), self.start),
                     None => transaction,
@@ -308,19 +341,21 @@ async fn follow<H: Harness>(harness: &H, steps: &[Step]) {
 
 async fn compare(store: &dyn Store, model: &mut Model, idx: usize, step: &Step) {
     match *step {
-        Step::Put { n, belief, marking, ref beside } => {
+        Step::Put { n, expected, shared_revision, ref additional } => {
             let (key, text) = (name(n), idx.to_string());
-            let (expect, mark) = (model.expect(&key, belief), model.mark(marking));
-            let put = Put { key, value: value(&text), expect, ttl: None, shared_revision: mark };
-            let transaction = model.with_beside(put.into(), beside);
+            let (expect, shared_revision) =
+                (model.expect(&key, expected), model.shared_revision(shared_revision));
+            let put = Put { key, value: value(&text), expect, ttl: None, shared_revision };
+            let transaction = model.with_additional(put.into(), additional);
             let want = model.write(&transaction);
             assert_eq!(store.write(transaction).await, want, "{step:?}");
         }
-        Step::Delete { n, belief, marking, ref beside } => {
+        Step::Delete { n, expected, shared_revision, ref additional } => {
             let key = name(n);
-            let (expect, mark) = (model.expect(&key, belief), model.mark(marking));
+            let (expect, shared_revision) =
+                (model.expect(&key, expected), model.shared_revision(shared_revision));
             let transaction =
-                model.with_beside(Delete { key, expect, shared_revision: mark }.into(), beside);
+                model.with_additional(Delete { key, expect, shared_revision }.into(), additional);
             let want = model.write(&transaction);
             assert_eq!(store.write(transaction).await, want, "{step:?}");
         }

@@ -11,7 +11,7 @@ use store::{
 };
 
 /// A wait that takes longer counts as a hang. Only a failing check takes so long.
-const HANGS: Duration = Duration::from_secs(60);
+const HANG_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The key of a name such as `a` or `team/a`.
 pub(crate) fn key(name: &str) -> Key {
@@ -98,12 +98,12 @@ pub(crate) fn want(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
 
 /// Returns the next batch, and panics if none comes.
 pub(crate) async fn next(watch: &mut dyn Watch) -> Result<WatchBatch, WatchError> {
-    tokio::time::timeout(HANGS, watch.next()).await.expect("the watch hangs")
+    tokio::time::timeout(HANG_TIMEOUT, watch.next()).await.expect("the watch hangs")
 }
 
 /// All events of a watch up to a revision. It checks their order.
 pub(crate) async fn events(watch: &mut dyn Watch, after: Revision, up_to: Revision) -> Vec<Event> {
-    let mut told = Vec::new();
+    let mut delivered = Vec::new();
     let mut complete_through = after;
     while complete_through < up_to {
         let batch = next(watch).await.unwrap();
@@ -118,11 +118,11 @@ pub(crate) async fn events(watch: &mut dyn Watch, after: Revision, up_to: Revisi
             assert!(event.revision >= last, "{} comes after {last}", event.revision);
             assert!(event.revision <= batch.complete_through);
             last = event.revision;
-            told.push(event);
+            delivered.push(event);
         }
         complete_through = batch.complete_through;
     }
-    told
+    delivered
 }
 
 /// All events after a revision, read by a new watch.

@@ -28,7 +28,7 @@ async fn reserved(store: &dyn Store, name: &str, at: At) -> Option<Entry> {
 }
 
 /// The write comes first and its additional writes follow in order, in one batch and one revision.
-pub async fn a_transaction_is_one_revision_told_in_order(harness: &impl Harness) {
+pub async fn a_transaction_is_one_revision_in_order(harness: &impl Harness) {
     let store = harness.fresh().await;
     let start = create(&store, "owner", "1").await;
     let first = put("a", "1", Expect::Absent)
@@ -52,9 +52,9 @@ pub async fn a_transaction_is_one_revision_told_in_order(harness: &impl Harness)
     let (y_next, z) = (entry("Y", updated, made), entry("z", updated, updated));
     let all = Prefix::new("/registry/reservations/").unwrap();
     let mut watch = store.watch(all, start).await.unwrap();
-    let told = events(&mut *watch, start, gone).await;
-    let told: Vec<(Key, Revision, Change)> =
-        told.into_iter().map(|event| (event.key, event.revision, event.change)).collect();
+    let delivered = events(&mut *watch, start, gone).await;
+    let delivered: Vec<(Key, Revision, Change)> =
+        delivered.into_iter().map(|event| (event.key, event.revision, event.change)).collect();
     let want = [
         ("x", made, Change::Create(x.clone())),
         ("y", made, Change::Create(y.clone())),
@@ -65,10 +65,10 @@ pub async fn a_transaction_is_one_revision_told_in_order(harness: &impl Harness)
         ("z", gone, Change::Delete { prev: z.clone() }),
     ];
     let want = want.map(|(name, revision, change)| (reservation(name), revision, change));
-    assert_eq!(told, want);
+    assert_eq!(delivered, want);
     let mut watch = store.watch(Prefix::new("/registry/").unwrap(), start).await.unwrap();
-    let told = events(&mut *watch, start, gone).await;
-    let keys: Vec<&Key> = told.iter().map(|event| &event.key).collect();
+    let delivered = events(&mut *watch, start, gone).await;
+    let keys: Vec<&Key> = delivered.iter().map(|event| &event.key).collect();
     let of = |name: &str| reservation(name);
     let (a, x_key, y_key, z_key) = (key("a"), of("x"), of("y"), of("z"));
     let order = [&a, &x_key, &y_key, &a, &x_key, &y_key, &z_key, &a, &y_key, &z_key];
@@ -87,7 +87,7 @@ pub async fn a_transaction_is_one_revision_told_in_order(harness: &impl Harness)
 }
 
 /// The error names the first condition that does not hold, and the actual state of its key.
-pub async fn a_failed_condition_is_named_and_nothing_is_written(harness: &impl Harness) {
+pub async fn a_failed_condition_is_reported_and_nothing_is_written(harness: &impl Harness) {
     let store = harness.fresh().await;
     let start = store.current_rev().await.unwrap();
     let first = create(&store, "first", "1").await;
@@ -138,7 +138,7 @@ pub async fn a_failed_condition_is_named_and_nothing_is_written(harness: &impl H
 }
 
 /// If an additional write conflicts, the whole transaction fails.
-pub async fn writes_beside_are_there_or_not_with_their_write(harness: &impl Harness) {
+pub async fn additional_writes_are_atomic_with_their_write(harness: &impl Harness) {
     let store = harness.fresh().await;
     let holding = |name: &str| {
         let holder = value(name);
@@ -197,7 +197,7 @@ pub async fn racing_reservations_have_one_holder(harness: &impl Harness) {
 }
 
 /// Values of additional writes have the same size limit as others.
-pub async fn values_beside_have_a_largest_size(harness: &impl Harness) {
+pub async fn value_size_of_additional_writes_is_limited(harness: &impl Harness) {
     let store = harness.fresh().await;
     let start = store.current_rev().await.unwrap();
     let bytes = VALUE_BYTES_MAX + 1;

@@ -8,7 +8,7 @@ use crate::Harness;
 use crate::shorthand::{create, delete, events, history, key, next, text, things, update, value};
 
 /// A watch from any revision yields exactly the later part of the log.
-pub async fn watches_from_every_revision_tell_the_log(harness: &impl Harness) {
+pub async fn a_watch_delivers_all_events_after_its_revision(harness: &impl Harness) {
     let store = harness.fresh().await;
     let start = store.current_rev().await.unwrap();
     let a = create(&store, "a", "1").await;
@@ -45,7 +45,7 @@ pub async fn events_carry_both_versions(harness: &impl Harness) {
 }
 
 /// A watch does not yield events of other prefixes, but they count as progress.
-pub async fn watches_tell_their_prefix_only(harness: &impl Harness) {
+pub async fn a_watch_delivers_only_its_prefix(harness: &impl Harness) {
     let store = harness.fresh().await;
     let start = store.current_rev().await.unwrap();
     create(&store, "team-a/x", "1").await;
@@ -56,8 +56,8 @@ pub async fn watches_tell_their_prefix_only(harness: &impl Harness) {
     let prefix = Prefix::new("/registry/things/team-a/").unwrap();
     let mut watch = store.watch(prefix, start).await.unwrap();
     harness.pass(&store, Duration::from_secs(PROGRESS_SECONDS_MAX)).await;
-    let told = events(&mut *watch, start, end).await;
-    let keys: Vec<&str> = told.iter().map(|event| event.key.as_str()).collect();
+    let delivered = events(&mut *watch, start, end).await;
+    let keys: Vec<&str> = delivered.iter().map(|event| event.key.as_str()).collect();
     assert_eq!(keys, ["/registry/things/team-a/x", "/registry/things/team-a/y"]);
 }
 
@@ -82,7 +82,7 @@ pub async fn watches_wake_for_new_writes(harness: &impl Harness) {
 }
 
 /// A watch from a future revision yields nothing until then.
-pub async fn watches_of_the_future_wait(harness: &impl Harness) {
+pub async fn a_watch_from_a_future_revision_waits(harness: &impl Harness) {
     let store = harness.fresh().await;
     let start = store.current_rev().await.unwrap();
     let after = Revision::new(start.number() + 2);
@@ -91,13 +91,13 @@ pub async fn watches_of_the_future_wait(harness: &impl Harness) {
         create(&store, name, "1").await;
     }
     let end = Revision::new(start.number() + 4);
-    let told = events(&mut *watch, after, end).await;
-    let keys: Vec<&str> = told.iter().map(|event| event.key.as_str()).collect();
+    let delivered = events(&mut *watch, after, end).await;
+    let keys: Vec<&str> = delivered.iter().map(|event| event.key.as_str()).collect();
     assert_eq!(keys, ["/registry/things/c", "/registry/things/d"]);
 }
 
 /// A watch without events still yields the revision of the store, for bookmarks.
-pub async fn an_idle_watch_tells_progress(harness: &impl Harness) {
+pub async fn an_idle_watch_reports_progress(harness: &impl Harness) {
     let store = harness.fresh().await;
     let start = store.current_rev().await.unwrap();
     let elsewhere = Prefix::new("/registry/other/").unwrap();
@@ -115,25 +115,25 @@ pub async fn an_idle_watch_tells_progress(harness: &impl Harness) {
 }
 
 /// A wait with a time limit, as servers use it, neither loses nor repeats an event.
-pub async fn a_dropped_wait_loses_nothing(harness: &impl Harness) {
+pub async fn dropping_a_wait_loses_no_event(harness: &impl Harness) {
     let store = harness.fresh().await;
     let start = store.current_rev().await.unwrap();
     let mut watch = store.watch(things(), start).await.unwrap();
-    let mut told = Vec::new();
+    let mut delivered = Vec::new();
     for n in 0..20_u32 {
         // Some of these waits are dropped while the write is in progress.
         let wait = tokio::time::timeout(Duration::from_micros(u64::from(n) * 50), watch.next());
         let name = n.to_string();
         let (batch, _) = tokio::join!(wait, create(&store, &name, &name));
         if let Ok(batch) = batch {
-            told.extend(batch.unwrap().events);
+            delivered.extend(batch.unwrap().events);
         }
     }
     let end = store.current_rev().await.unwrap();
-    let after = told.last().map_or(start, |event: &Event| event.revision);
+    let after = delivered.last().map_or(start, |event: &Event| event.revision);
     if after < end {
-        told.extend(events(&mut *watch, after, end).await);
+        delivered.extend(events(&mut *watch, after, end).await);
     }
-    assert_eq!(told, history(&store, start).await);
+    assert_eq!(delivered, history(&store, start).await);
     assert_eq!(text(&store, "19").await.as_deref(), Some("19"));
 }

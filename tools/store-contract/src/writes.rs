@@ -27,7 +27,7 @@ pub async fn each_write_makes_the_next_revision(harness: &impl Harness) {
 }
 
 /// A create of an existing key fails with the existing entry.
-pub async fn creates_want_no_key(harness: &impl Harness) {
+pub async fn creating_an_existing_key_fails(harness: &impl Harness) {
     let store = harness.fresh().await;
     let made = create(&store, "a", "1").await;
     let current = Some(Entry { value: value("1"), mod_rev: made, create_rev: made });
@@ -37,7 +37,7 @@ pub async fn creates_want_no_key(harness: &impl Harness) {
 }
 
 /// An update that expects another version fails with the current one.
-pub async fn updates_want_the_expected_version(harness: &impl Harness) {
+pub async fn updating_another_version_fails(harness: &impl Harness) {
     let store = harness.fresh().await;
     let absent = put(&store, "a", "1", Expect::At(store.current_rev().await.unwrap())).await;
     assert_eq!(absent, Err(WriteError::Conflict { current: None }));
@@ -52,7 +52,7 @@ pub async fn updates_want_the_expected_version(harness: &impl Harness) {
 }
 
 /// A delete follows the same rule, and an absent key cannot be deleted.
-pub async fn deletes_want_the_expected_version(harness: &impl Harness) {
+pub async fn deleting_another_version_fails(harness: &impl Harness) {
     let store = harness.fresh().await;
     let first = create(&store, "a", "1").await;
     let second = update(&store, "a", "2", first).await;
@@ -88,7 +88,7 @@ pub async fn failed_writes_use_no_revision(harness: &impl Harness) {
 }
 
 /// A key that is created again after its deletion has a new `create_rev`.
-pub async fn a_key_created_again_starts_anew(harness: &impl Harness) {
+pub async fn a_recreated_key_has_a_new_create_revision(harness: &impl Harness) {
     let store = harness.fresh().await;
     let first = create(&store, "a", "1").await;
     delete(&store, "a", first).await;
@@ -99,7 +99,7 @@ pub async fn a_key_created_again_starts_anew(harness: &impl Harness) {
 }
 
 /// A value of the largest size is stored, one more byte is refused, and an empty value is valid.
-pub async fn values_have_a_largest_size(harness: &impl Harness) {
+pub async fn value_size_is_limited(harness: &impl Harness) {
     let store = harness.fresh().await;
     let of_size = |bytes: usize| Put {
         key: key(&bytes.to_string()),
@@ -119,7 +119,7 @@ pub async fn values_have_a_largest_size(harness: &impl Harness) {
 }
 
 /// After closing, every operation fails and none hangs.
-pub async fn closing_ends_everything(harness: &impl Harness) {
+pub async fn a_closed_store_fails_every_operation(harness: &impl Harness) {
     let store = harness.fresh().await;
     let made = create(&store, "a", "1").await;
     let mut watch = store.watch(things(), made).await.unwrap();
@@ -131,7 +131,7 @@ pub async fn closing_ends_everything(harness: &impl Harness) {
     let read = get(&store, "a", At::Newest).await;
     assert!(matches!(read, Err(ReadError::Unavailable(_))), "{read:?}");
     for _ in 0..2 {
-        let told = next(&mut *watch).await;
-        assert!(matches!(told, Err(WatchError::Unavailable(_))), "{told:?}");
+        let delivered = next(&mut *watch).await;
+        assert!(matches!(delivered, Err(WatchError::Unavailable(_))), "{delivered:?}");
     }
 }

@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn arrows_that_nobody_uses_are_found() {
+    fn unused_arrows_are_found() {
         let packages = [
             Package::new("a", &[], &[]),
             Package::new("b", &[], &["a"]),

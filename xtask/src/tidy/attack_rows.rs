@@ -1,4 +1,5 @@
-//! Checks that every row of `docs/attacks.md` has a test that names it, or says which part is owed.
+//! Checks that every row of `docs/attacks.md` names a test that exists and cites the row, or names the part that
+//! is owed.
 //!
 //! A row is `| L7 | what must hold | tests |`. A test is `` `path/of/file.rs::function` ``. A part that does
 //! not exist yet is `owed:` and its name. A row may have both.
@@ -97,7 +98,7 @@ fn fault_of_test(id: &str, test: &str, files: &[File]) -> Option<String> {
     (!is_named).then(|| format!("`{path}` does not name the row; say `{id}` in its comment"))
 }
 
-/// Whether a text has a function of this name right below the attribute of a test.
+/// Reports whether a text has a function of this name right below the attribute of a test.
 fn has_test(text: &str, function: &str) -> bool {
     let lines: Vec<&str> = text.lines().map(str::trim).collect();
     let is_own = |line: &str| {
@@ -145,7 +146,7 @@ fn no_test() {}
     }
 
     #[test]
-    fn a_table_with_tests_and_what_is_owed_is_complete() {
+    fn a_table_with_tests_and_owed_parts_passes() {
         assert!(found(&table(&[])).is_empty());
         assert!(found(&table(&[("L1", "`a/b.rs::holds`; owed: the rest")])).is_empty());
     }
@@ -171,7 +172,7 @@ fn no_test() {}
     }
 
     #[test]
-    fn each_row_stands_there_once() {
+    fn missing_and_duplicate_rows_are_found() {
         let all = table(&[]);
         let without = all.replace("| L32 | a rule | owed: x |\n", "");
         assert_eq!(found(&without), [format!("error: {TABLE}: row L32 is missing")]);

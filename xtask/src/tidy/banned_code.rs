@@ -30,7 +30,7 @@ fn check_file(file: &File) -> Vec<Finding> {
     findings
 }
 
-/// Whether `token` occurs and is not the end of a longer name.
+/// Reports whether `token` occurs and is not the end of a longer name.
 fn contains_token(line: &str, token: &str) -> bool {
     line.match_indices(token).any(|(at, _)| {
         let before = line[..at].chars().next_back();
@@ -47,7 +47,7 @@ mod tests {
     }
 
     #[test]
-    fn each_is_found_at_its_line() {
+    fn banned_code_is_found_at_its_line() {
         let text = "fn a() {\n    todo!()\n}\nfn b() { unimplemented!() }\n\
                     fn c() { dbg!(1); }\n#[ignore = \"slow\"]\nfn d() {}\n";
         assert_eq!(

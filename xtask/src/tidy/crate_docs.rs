@@ -5,7 +5,7 @@ use super::packages::Package;
 use super::tree::File;
 
 /// The lines that the crate documentation of every library must contain.
-const LINES: [&str; 2] = ["//! Owns:", "//! Must not know:"];
+const REQUIRED_LINES: [&str; 2] = ["//! Owns:", "//! Must not know:"];
 
 /// Checks that libraries have the two lines, and that programs have documentation.
 pub(super) fn check(files: &[File], packages: &[Package]) -> Vec<Finding> {
@@ -28,7 +28,7 @@ fn check_crate(files: &[File], package: &Package) -> Vec<Finding> {
         return Vec::new();
     }
     let docs: Vec<&str> = root.text.lines().take_while(|line| line.starts_with("//!")).collect();
-    LINES
+    REQUIRED_LINES
         .iter()
         .filter(|wanted| !docs.iter().any(|line| line.starts_with(**wanted)))
         .map(|wanted| Finding::error(&root.path, format!("crate documentation lacks `{wanted}`")))
@@ -47,13 +47,13 @@ mod tests {
     }
 
     #[test]
-    fn a_library_that_says_both_passes() {
+    fn a_library_with_both_lines_passes() {
         let text = "//! About.\n//!\n//! Owns: this,\n//! and that.\n//! Must not know: HTTP.\n";
         assert!(messages("crates/a/src/lib.rs", text).is_empty());
     }
 
     #[test]
-    fn a_library_that_says_one_or_none_is_found() {
+    fn a_library_that_lacks_a_line_is_found() {
         assert_eq!(
             messages("crates/a/src/lib.rs", "//! About.\n//! Owns: this.\n"),
             ["error: crates/a/src/lib.rs: crate documentation lacks `//! Must not know:`"]

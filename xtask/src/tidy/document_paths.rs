@@ -1,18 +1,18 @@
-//! The paths that Markdown files name exist.
+//! Checks that the paths that Markdown files name exist.
 
 use std::collections::BTreeSet;
 
 use super::Finding;
 use super::tree::File;
 
-/// Text between backticks that begins so is a path from the root.
-const ROOTS: [&str; 7] =
+/// The first folders of paths. Text between backticks that begins with one of them is a path from the root.
+const PATH_ROOTS: [&str; 7] =
     ["conformance/", "crates/", "docs/", "examples/", "peers/", "tools/", "xtask/"];
 
-/// Characters of patterns and of placeholders, which name no single file.
-const PATTERN: [char; 6] = ['*', '{', '<', ' ', '$', '…'];
+/// Characters of patterns and placeholders. A text with one of them does not name a single file.
+const PATTERN_CHARS: [char; 6] = ['*', '{', '<', ' ', '$', '…'];
 
-/// Looks for paths in backticks and for relative links that lead nowhere.
+/// Finds paths in backticks and relative links that do not exist.
 pub(super) fn check(files: &[File]) -> Vec<Finding> {
     let known = known_paths(files);
     let documents = files.iter().filter(|file| file.path.ends_with(".md"));
@@ -52,13 +52,16 @@ fn check_document(document: &File, known: &BTreeSet<&str>) -> Vec<Finding> {
 fn quoted_paths(line: &str) -> impl Iterator<Item = &str> {
     let quoted = line.split('`').skip(1).step_by(2);
     let paths = quoted.map(|text| text.split("::").next().unwrap_or(text));
-    paths.filter(|text| ROOTS.iter().any(|root| text.starts_with(root)) && !text.contains(PATTERN))
+    paths.filter(|text| {
+        PATH_ROOTS.iter().any(|root| text.starts_with(root)) && !text.contains(PATTERN_CHARS)
+    })
 }
 
 /// The targets of links to files of this repository, without the heading.
 fn links(line: &str) -> impl Iterator<Item = &str> {
     let targets = line.split("](").skip(1).filter_map(|rest| rest.split(')').next());
-    let targets = targets.filter(|target| !target.contains("://") && !target.contains(PATTERN));
+    let targets =
+        targets.filter(|target| !target.contains("://") && !target.contains(PATTERN_CHARS));
     targets.map(|target| target.split('#').next().unwrap_or(target)).filter(|path| !path.is_empty())
 }
 
@@ -97,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_and_links_that_lead_nowhere_are_found() {
+    fn paths_and_links_to_missing_files_are_found() {
         assert_eq!(
             messages("ok\n`crates/y/src/lib.rs` and [c](c.md)\n"),
             [

@@ -3,9 +3,9 @@
 use super::Finding;
 use super::tree::File;
 
-/// Above this number of lines a warning asks for the second subject.
+/// A file with more lines gets a warning, because it probably has a second subject.
 const LINES_BEFORE_WARNING: usize = 500;
-/// Above this number of lines a file is an error.
+/// A file with more lines is an error.
 const LINES_MAX: usize = 800;
 
 /// A file that may be longer than [`LINES_MAX`], up to its length when it was listed.
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn at_the_limits_and_one_past_them() {
+    fn warnings_and_errors_begin_above_the_limits() {
         let path = "crates/a/src/x.rs";
         assert_eq!(severities(path, LINES_BEFORE_WARNING), []);
         assert_eq!(severities(path, LINES_BEFORE_WARNING + 1), [Severity::Warning]);

@@ -4,10 +4,10 @@ use super::Finding;
 use super::packages::Package;
 
 /// The packages that this rule covers.
-const HTTP: [&str; 4] = ["h2", "hyper", "hyper-util", "tonic"];
+const HTTP_PACKAGES: [&str; 4] = ["h2", "hyper", "hyper-util", "tonic"];
 
 /// The crates that may depend on hyper directly, and for what.
-const USERS: &[(&str, &str)] = &[
+const DIRECT_USERS: &[(&str, &str)] = &[
     ("https-client", "calls webhooks and token services"),
     ("https-server", "accepts connections"),
     ("store-etcd", "calls etcd"),
@@ -22,12 +22,13 @@ const USERS: &[(&str, &str)] = &[
 ];
 
 /// The crates that depend on hyper through one of those.
-const REACH: &[&str] = &["admission-hooks", "authz-reload", "cli", "kubeconfig", "metrics"];
+const INDIRECT_USERS: &[&str] =
+    &["admission-hooks", "authz-reload", "cli", "kubeconfig", "metrics"];
 
 /// Checks both lists, which only shrink: an entry that is no longer needed is an error too.
 pub(super) fn check(packages: &[Package]) -> Vec<Finding> {
-    let users: Vec<&str> = USERS.iter().map(|(name, _)| *name).collect();
-    check_lists(packages, &users, REACH)
+    let users: Vec<&str> = DIRECT_USERS.iter().map(|(name, _)| *name).collect();
+    check_lists(packages, &users, INDIRECT_USERS)
 }
 
 fn check_lists(packages: &[Package], users: &[&str], reach: &[&str]) -> Vec<Finding> {
@@ -60,10 +61,10 @@ fn check_lists(packages: &[Package], users: &[&str], reach: &[&str]) -> Vec<Find
 }
 
 fn uses_http(package: &Package) -> bool {
-    package.outside_uses.iter().any(|name| HTTP.contains(&name.as_str()))
+    package.outside_uses.iter().any(|name| HTTP_PACKAGES.contains(&name.as_str()))
 }
 
-/// Whether a crate depends on hyper, directly or through crates of the workspace. Cargo refuses cycles of
+/// Reports whether a crate depends on hyper, directly or through crates of the workspace. Cargo refuses cycles of
 /// these.
 fn reaches_http(package: &Package, packages: &[Package]) -> bool {
     uses_http(package)
@@ -96,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn crates_outside_the_lists_and_entries_without_need_are_found() {
+    fn unlisted_crates_and_unneeded_entries_are_found() {
         assert_eq!(
             messages(&packages(), &[], &[]),
             [

@@ -1,5 +1,5 @@
-//! The table of layers in `ARCHITECTURE.md` lists every crate of the product, and no crate depends on one of a
-//! higher layer.
+//! Checks that the table of layers in `ARCHITECTURE.md` lists every crate of the product, and that no crate
+//! depends on one of a higher layer.
 
 use super::Finding;
 use super::packages::Package;

@@ -4,16 +4,16 @@ use super::Finding;
 use super::tree::File;
 
 /// Top-level folders in which people and build machines keep checkouts and scratch files.
-const FOLDERS: [&str; 5] = ["home", "root", "tmp", "Users", "work"];
+const MACHINE_FOLDERS: [&str; 5] = ["home", "root", "tmp", "Users", "work"];
 
 /// Files that others produce, whose paths are not ours.
-const DATA: [&str; 4] = [".jsonl", ".lock", ".sum", ".svg"];
+const RECORDED_DATA_SUFFIXES: [&str; 4] = [".jsonl", ".lock", ".sum", ".svg"];
 
 /// Checks every text file that we write ourselves.
 pub(super) fn check(files: &[File]) -> Vec<Finding> {
     files
         .iter()
-        .filter(|file| !DATA.iter().any(|suffix| file.path.ends_with(suffix)))
+        .filter(|file| !RECORDED_DATA_SUFFIXES.iter().any(|suffix| file.path.ends_with(suffix)))
         .flat_map(check_file)
         .collect()
 }
@@ -21,7 +21,7 @@ pub(super) fn check(files: &[File]) -> Vec<Finding> {
 fn check_file(file: &File) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (idx, line) in file.text.lines().enumerate() {
-        for folder in FOLDERS {
+        for folder in MACHINE_FOLDERS {
             if mentions(line, &format!("/{folder}/")) {
                 let message = format!("names a path of one machine (`/{folder}/...`)");
                 findings.push(Finding::error(&file.path, message).at_line(idx + 1));
@@ -31,7 +31,7 @@ fn check_file(file: &File) -> Vec<Finding> {
     findings
 }
 
-/// Whether an absolute path begins with `folder`, and does not contain it further down.
+/// Reports whether an absolute path begins with `folder`, and does not contain it further down.
 fn mentions(line: &str, folder: &str) -> bool {
     line.match_indices(folder).any(|(at, _)| {
         let before = line[..at].chars().next_back();
@@ -54,7 +54,7 @@ mod tests {
 
     #[test]
     fn each_folder_is_found_at_its_line() {
-        for folder in FOLDERS {
+        for folder in MACHINE_FOLDERS {
             let text = format!("first\n{}", in_folder(folder));
             let want = format!("error: a.md:2: names a path of one machine (`/{folder}/...`)");
             assert_eq!(messages("a.md", &text), [want]);

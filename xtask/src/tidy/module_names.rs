@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn subjects_pass() {
+    fn modules_named_for_a_subject_pass() {
         assert!(messages("crates/a/src/backoff.rs", "mod tests {\n}\nmod glob;\n").is_empty());
         // Words that only contain a banned one, and files that others name, pass.
         assert!(messages("crates/a/src/commonwealth.rs", "").is_empty());

@@ -16,7 +16,7 @@ pub(super) struct Package {
     pub(super) version: String,
     /// Whether the crate can be uploaded to a registry.
     pub(super) is_publishable: bool,
-    /// The crates of this workspace that it depends on, also for its build script.
+    /// The crates of this workspace that it depends on, including those of its build script.
     pub(super) uses: Vec<String>,
     /// Crates of this workspace that only its tests, examples and benches depend on.
     pub(super) dev_uses: Vec<String>,
@@ -90,7 +90,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn dependencies_are_sorted_by_kind_and_by_whose_they_are() {
+    fn dependencies_are_split_by_kind_and_origin() {
         let metadata = json!({"packages": [{
             "name": "b", "version": "0.0.0", "publish": [],
             "manifest_path": "/r/crates/b/Cargo.toml",
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unexpected_shape_is_not_taken_for_an_empty_workspace() {
+    fn unexpected_metadata_is_an_error() {
         assert_eq!(parse(&json!({}), Path::new("/r")), None);
         assert_eq!(parse(&json!({"packages": [{"name": "a"}]}), Path::new("/r")), None);
     }

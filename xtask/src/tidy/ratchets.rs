@@ -1,4 +1,4 @@
-//! Counts habits that the tree still has; a count may only fall.
+//! Counts undesirable patterns that the code still has. A count may only fall.
 //!
 //! `xtask/ratchets.txt` has the allowed count for each rule in each part of the tree (a crate, or a file or
 //! folder of the root). A higher count is an error. A lower count is a warning until `cargo xtask tidy
@@ -28,12 +28,12 @@ const HEADER: &str = "\
 /// The number of places that a finding names.
 const PLACES_MAX: usize = 12;
 
-/// One habit that is counted.
+/// One pattern that is counted.
 struct Rule {
     name: &'static str,
-    /// What one place is, in the singular.
+    /// The description of one place, in the singular.
     about: &'static str,
-    /// The lines of a file, 1-based, that show the habit.
+    /// Returns the numbers of the lines of a file, from 1, that show the pattern.
     lines: fn(&File, &Tree) -> Vec<usize>,
 }
 
@@ -193,9 +193,9 @@ fn parse_list(text: &str) -> anyhow::Result<Counts> {
     Ok(counts)
 }
 
-/// Whether a line of a Rust file belongs to its tests.
+/// Reports whether a line of a Rust file belongs to its tests.
 ///
-/// Test code is a file of a `tests` folder, a file `tests.rs`, or what follows `#[cfg(test)]`.
+/// Test code is a file of a `tests` folder, a file `tests.rs`, or the code after `#[cfg(test)]`.
 fn test_lines_begin_at(file: &File) -> Option<usize> {
     if file.segments().any(|segment| matches!(segment, "tests" | "tests.rs")) {
         return Some(1);
@@ -240,7 +240,7 @@ mod tests {
         assert!(messages(&moved).is_empty());
         let error = updated_list(&tree("short-docs crates/a 1\n")).unwrap_err().to_string();
         assert_eq!(error, "short-docs: 2 places, at most 1 allowed");
-        // The first list of a rule.
+        // The list has no line of this rule yet.
         assert_eq!(updated_list(&tree("")).unwrap(), moved);
     }
 

@@ -35,7 +35,7 @@ fn end_of_prose(chars: &[char], at: usize) -> usize {
     at + length
 }
 
-/// Whether the `r` at `at` begins a token and is not the end of a name; `br` and `cr` are prefixes of
+/// Reports whether the `r` at `at` begins a token and is not the end of a name; `br` and `cr` are prefixes of
 /// literals too.
 fn begins_token(chars: &[char], at: usize) -> bool {
     let is_name =
@@ -103,20 +103,20 @@ fn raw_string(rest: &[char]) -> Option<usize> {
 mod tests {
     use super::code_only;
 
-    /// The words of code that are left.
+    /// The words that are left in the code.
     fn words(source: &str) -> Vec<String> {
         code_only(source).split_whitespace().map(str::to_owned).collect()
     }
 
     #[test]
-    fn comments_go() {
+    fn comments_are_removed() {
         assert_eq!(words("a // x\nb /* x /* x */ x */ c"), ["a", "b", "c"]);
         assert_eq!(words("a /* never closed"), ["a"]);
         assert_eq!(words("//! x\n/// x\na"), ["a"]);
     }
 
     #[test]
-    fn literals_go() {
+    fn literals_are_removed() {
         assert_eq!(words(r#"a "x \" // x" b"#), ["a", "b"]);
         assert_eq!(words("a r#\"x \" x\"# b"), ["a", "b"]);
         // The prefix of a byte string is not part of its text.
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn lifetimes_and_raw_identifiers_stay() {
+    fn lifetimes_and_raw_identifiers_are_kept() {
         assert_eq!(words("fn a<'b>(c: &'b str)"), ["fn", "a<'b>(c:", "&'b", "str)"]);
         assert_eq!(words("r#type r#fn"), ["r#type", "r#fn"]);
         assert_eq!(words("for\"x\""), ["for"]);

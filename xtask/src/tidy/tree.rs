@@ -18,7 +18,7 @@ pub(super) struct File {
 }
 
 impl File {
-    /// Whether the file is Rust source.
+    /// Reports whether the file is Rust source.
     pub(super) fn is_rust(&self) -> bool {
         self.path.ends_with(".rs")
     }
@@ -67,8 +67,8 @@ pub(super) fn read(root: &Path) -> anyhow::Result<Vec<File>> {
     Ok(files)
 }
 
-/// Whether a path is skipped. It understands the two forms that our `.gitignore` uses: `/path/from/root` and
-/// `*.suffix`.
+/// Reports whether a path is skipped. It understands the two forms that our `.gitignore` uses: `/path/from/root`
+/// and `*.suffix`.
 fn is_left_out(path: &str, gitignore: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     matches!(name, ".git" | "target")
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tree_contains_this_very_file() {
+    fn the_tree_contains_this_file() {
         let files = read(&process::workspace_root()).unwrap();
         let this = files.iter().find(|file| file.path == "xtask/src/tidy/tree.rs").unwrap();
         assert!(this.is_rust() && this.text.starts_with("//! Reads the text files"));

@@ -27,7 +27,7 @@ const REQUIREMENT_FIELDS: &[&str] = &["key", "operator", "values"];
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReviewForm {
     /// A spec without the review around it.
-    Bare,
+    BareSpec,
     V1,
     V1beta1,
 }
@@ -35,14 +35,14 @@ pub(super) enum ReviewForm {
 impl ReviewForm {
     fn version(self) -> &'static str {
         match self {
-            Self::Bare | Self::V1 => "v1",
+            Self::BareSpec | Self::V1 => "v1",
             Self::V1beta1 => "v1beta1",
         }
     }
 
     fn spec_fields(self) -> &'static [&'static str] {
         match self {
-            Self::Bare => &[
+            Self::BareSpec => &[
                 "resourceAttributes",
                 "nonResourceAttributes",
                 "user",
@@ -76,7 +76,7 @@ pub(super) fn decode_review<'n>(text: &str, root: &'n Node) -> DecodedReview<'n>
         let message = format!("a review is a JSON object, this is of type {}", root.value.kind());
         reader.report_problem(String::new(), message, root.span, None);
         return DecodedReview {
-            form: ReviewForm::Bare,
+            form: ReviewForm::BareSpec,
             spec: plain_review::Spec::default(),
             problems: reader.problems,
         };
@@ -87,7 +87,7 @@ pub(super) fn decode_review<'n>(text: &str, root: &'n Node) -> DecodedReview<'n>
     } else {
         let at =
             FieldLocation { owner_type: "SubjectAccessReviewSpec", ..FieldLocation::default() };
-        (ReviewForm::Bare, reader.read_spec(entries, ReviewForm::Bare, &at))
+        (ReviewForm::BareSpec, reader.read_spec(entries, ReviewForm::BareSpec, &at))
     };
     DecodedReview { form, spec, problems: reader.problems }
 }
@@ -95,11 +95,11 @@ pub(super) fn decode_review<'n>(text: &str, root: &'n Node) -> DecodedReview<'n>
 /// The path of the current value, in the two forms in which Kubernetes writes it.
 #[derive(Clone, Default)]
 struct FieldLocation {
-    /// Kubernetes' name of the type around it.
+    /// Kubernetes' name of the type that contains the value.
     owner_type: &'static str,
     /// The path with indices: `spec.resourceAttributes.fieldSelector.requirements[0].key`.
     indexed_path: String,
-    /// The same without the numbers.
+    /// The path without indices.
     plain_path: String,
 }
 

@@ -1,4 +1,4 @@
-//! Reads the question of one line of text.
+//! Reads the question of a review that is one line of text.
 
 use document::{
     DecodeProblem, Diagnostic, Entry, Fault, LineIndex, Node, Span, SpannedFault, Value, json,
@@ -124,7 +124,7 @@ fn whole_line_fault(message: String, span: Span) -> SpannedFault {
 /// The span of a field, or of its nearest ancestor that exists.
 fn find_field_span(root: &Node, form: ReviewForm, path: &str) -> Span {
     let path = match form {
-        ReviewForm::Bare => path.strip_prefix("spec").unwrap_or(path).trim_start_matches('.'),
+        ReviewForm::BareSpec => path.strip_prefix("spec").unwrap_or(path).trim_start_matches('.'),
         ReviewForm::V1 | ReviewForm::V1beta1 => path,
     };
     let mut node = root;

@@ -19,8 +19,8 @@ const DOES_NOT_EXIST: &str = "DoesNotExist";
 impl<'a> Spec<'a> {
     /// Converts the spec to a question about the user that it names.
     ///
-    /// Unknown operators and texts that are no selectors are accepted: newer clients send them, and
-    /// ignoring a requirement only widens the question. The response reports them.
+    /// Unknown operators and selectors that do not parse are accepted, because newer clients send them, and a
+    /// question without a requirement is only wider. The response reports them.
     ///
     /// # Errors
     /// All faults, in Kubernetes' order and words.
@@ -116,27 +116,27 @@ fn to_resource_target<'a>(resource: &ResourceAttributes<'a>) -> ResourceTarget<'
         resource: resource.resource.into(),
         subresource: resource.subresource.into(),
         name: resource.name.into(),
-        field_selector: resource.field_selector.as_ref().and_then(|given| {
-            convert_selector(given, parse_field_selector, convert_field_requirement)
+        field_selector: resource.field_selector.as_ref().and_then(|selector| {
+            convert_selector(selector, parse_field_selector, convert_field_requirement)
         }),
-        label_selector: resource.label_selector.as_ref().and_then(|given| {
-            convert_selector(given, parse_label_selector, convert_label_requirement)
+        label_selector: resource.label_selector.as_ref().and_then(|selector| {
+            convert_selector(selector, parse_label_selector, convert_label_requirement)
         }),
     }
 }
 
 /// Converts the valid part of a selector; its error describes the rest.
 fn convert_selector<R>(
-    given: &SelectorAttributes<'_>,
+    selector: &SelectorAttributes<'_>,
     parse: fn(&str) -> Result<Vec<R>, SelectorError>,
     convert: fn(&SelectorRequirement<'_>) -> Result<R, SelectorError>,
 ) -> Option<Selector<R>> {
-    if given.requirements.is_empty() {
-        return Selector::from_parse_result(parse(given.raw_selector));
+    if selector.requirements.is_empty() {
+        return Selector::from_parse_result(parse(selector.raw_selector));
     }
     let mut messages = Vec::new();
-    let mut requirements = Vec::with_capacity(given.requirements.len());
-    for requirement in &given.requirements {
+    let mut requirements = Vec::with_capacity(selector.requirements.len());
+    for requirement in &selector.requirements {
         match convert(requirement) {
             Ok(requirement) => requirements.push(requirement),
             Err(error) => messages.push(error.to_string()),
@@ -148,16 +148,16 @@ fn convert_selector<R>(
 }
 
 fn convert_field_requirement(
-    given: &SelectorRequirement<'_>,
+    requirement: &SelectorRequirement<'_>,
 ) -> Result<FieldRequirement, SelectorError> {
-    let value = match given.values.as_slice() {
+    let value = match requirement.values.as_slice() {
         [_, _, ..] => {
             return Err(SelectorError::new("fieldSelectors do not yet support multiple values"));
         }
         [value] => Some(*value),
         [] => None,
     };
-    let (operator, value) = match (given.operator, value) {
+    let (operator, value) = match (requirement.operator, value) {
         (IN, Some(value)) => (FieldOperator::Equals, value),
         (NOT_IN, Some(value)) => (FieldOperator::NotEquals, value),
         (IN, None) => return Err(SelectorError::new("fieldSelectors in must have one value")),
@@ -174,13 +174,13 @@ fn convert_field_requirement(
             return Err(SelectorError::new(message));
         }
     };
-    Ok(FieldRequirement { field: given.key.to_owned(), operator, value: value.to_owned() })
+    Ok(FieldRequirement { field: requirement.key.to_owned(), operator, value: value.to_owned() })
 }
 
 fn convert_label_requirement(
-    given: &SelectorRequirement<'_>,
+    requirement: &SelectorRequirement<'_>,
 ) -> Result<LabelRequirement, SelectorError> {
-    let operator = match given.operator {
+    let operator = match requirement.operator {
         IN => LabelOperator::In,
         NOT_IN => LabelOperator::NotIn,
         EXISTS => LabelOperator::Exists,
@@ -192,9 +192,9 @@ fn convert_label_requirement(
         }
     };
     Ok(LabelRequirement {
-        key: given.key.to_owned(),
+        key: requirement.key.to_owned(),
         operator,
-        values: to_owned_strings(&given.values),
+        values: to_owned_strings(&requirement.values),
     })
 }
 
@@ -204,25 +204,35 @@ fn validate_selectors(
     errors: &mut FieldErrors,
 ) {
     if let Some(selector) = &resource.field_selector {
-        validate_selector(selector, &at.child("fieldSelector"), errors, |given, at, errors| {
-            if given.key.is_empty() {
-                errors.push(at.child("key").required("must be specified"));
-            }
-            validate_values(given, at, errors);
-        });
+        validate_selector(
+            selector,
+            &at.child("fieldSelector"),
+            errors,
+            |requirement, at, errors| {
+                if requirement.key.is_empty() {
+                    errors.push(at.child("key").required("must be specified"));
+                }
+                validate_values(requirement, at, errors);
+            },
+        );
     }
     if let Some(selector) = &resource.label_selector {
-        validate_selector(selector, &at.child("labelSelector"), errors, |given, at, errors| {
-            validate_values(given, at, errors);
-            for fault in label_key_faults(given.key) {
-                errors.push(at.child("key").invalid(given.key, &fault));
-            }
-            for (idx, value) in given.values.iter().enumerate() {
-                for fault in label_value_faults(value) {
-                    errors.push(at.child("values").index(idx).invalid(*value, &fault));
+        validate_selector(
+            selector,
+            &at.child("labelSelector"),
+            errors,
+            |requirement, at, errors| {
+                validate_values(requirement, at, errors);
+                for fault in label_key_faults(requirement.key) {
+                    errors.push(at.child("key").invalid(requirement.key, &fault));
                 }
-            }
-        });
+                for (idx, value) in requirement.values.iter().enumerate() {
+                    for fault in label_value_faults(value) {
+                        errors.push(at.child("values").index(idx).invalid(*value, &fault));
+                    }
+                }
+            },
+        );
     }
 }
 
@@ -249,8 +259,12 @@ fn validate_selector(
     }
 }
 
-fn validate_values(given: &SelectorRequirement<'_>, at: &FieldPath<'_>, errors: &mut FieldErrors) {
-    match (given.operator, given.values.is_empty()) {
+fn validate_values(
+    requirement: &SelectorRequirement<'_>,
+    at: &FieldPath<'_>,
+    errors: &mut FieldErrors,
+) {
+    match (requirement.operator, requirement.values.is_empty()) {
         (IN | NOT_IN, true) => {
             let detail = "must be specified when `operator` is 'In' or 'NotIn'";
             errors.push(at.child("values").required(detail));

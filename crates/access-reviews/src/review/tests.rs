@@ -35,7 +35,7 @@ fn with_selector(name: &str, selector: Value) -> Value {
     spec
 }
 
-/// What became of the selectors, and what the answer says about them.
+/// The requirements of the parsed selectors, and the evaluation error about the others.
 fn selectors(spec: &Value) -> (Vec<String>, Option<String>) {
     let question = accepted(spec);
     let attributes = question.attributes();
@@ -71,7 +71,7 @@ fn a_spec_becomes_attributes() {
 
 /// Both readers accept the same specs, with `groups` in v1 and `group` in v1beta1.
 #[test]
-fn wholes_and_parts_are_read_alike() {
+fn bare_specs_and_whole_reviews_are_read() {
     let spec = json!({"groups": ["g"], "resourceAttributes": {"verb": "get", "resource": "pods"}});
     let question = accepted(&spec);
     assert_eq!(question.user.groups, ["g"], "none is added");
@@ -98,7 +98,7 @@ fn wholes_and_parts_are_read_alike() {
 
 /// A selector keeps the requirements that parse and reports the others.
 #[test]
-fn selectors_are_taken_as_far_as_they_go() {
+fn valid_requirements_of_a_selector_are_kept() {
     let field = |selector| selectors(&with_selector("fieldSelector", selector));
     let label = |selector| selectors(&with_selector("labelSelector", selector));
     let raw = |text: &str| json!({"rawSelector": text});
@@ -140,7 +140,7 @@ fn selectors_are_taken_as_far_as_they_go() {
 
 /// The error of the authorizer comes first, then field selectors, then label selectors.
 #[test]
-fn the_parts_of_an_evaluation_error_are_joined() {
+fn parts_of_evaluation_errors_are_joined() {
     let mut spec = with_selector("fieldSelector", json!({"rawSelector": "key in value"}));
     spec["resourceAttributes"]["labelSelector"] = json!({"rawSelector": "&"});
     let failure = EvaluationErrors::message("boom");
@@ -155,7 +155,7 @@ fn the_parts_of_an_evaluation_error_are_joined() {
 
 /// Invalid specs have the messages of Kubernetes.
 #[test]
-fn rules_are_told_in_the_words_of_kubernetes() {
+fn validation_messages_match_kubernetes() {
     let exactly_one = "spec: Invalid value: null: exactly one of nonResourceAttributes or \
                        resourceAttributes must be specified";
     let somebody =
@@ -226,7 +226,7 @@ fn rules_are_told_in_the_words_of_kubernetes() {
 }
 
 #[test]
-fn what_is_no_review_is_told_with_its_place() {
+fn malformed_reviews_are_reported_with_positions() {
     refused("", &["1: unexpected end of JSON input"]);
     refused("[1]", &["1: a review is a JSON object, this is of type array"]);
     refused(r#"{"user":"u","#, &["13: unexpected end of JSON input"]);
@@ -280,7 +280,7 @@ fn what_is_no_review_is_told_with_its_place() {
 }
 
 #[test]
-fn what_the_quick_look_does_not_take_is_still_read() {
+fn lines_that_the_fast_reader_refuses_are_still_read() {
     for line in [
         r#"{"user":"\u0061na","nonResourceAttributes":{"path":"/","verb":"get"}}"#,
         r#"{"user":"ana","groups":null,"extra":null,"resourceAttributes":null,"nonResourceAttributes":{"path":"/","verb":"get"}}"#,
@@ -316,7 +316,7 @@ proptest! {
     }
 }
 
-/// The parts of a review that another value may stand in for.
+/// The JSON pointers of the parts of a review that the strategy replaces.
 const PARTS: &[&str] = &[
     "",
     "/apiVersion",
@@ -338,7 +338,7 @@ const PARTS: &[&str] = &[
     "/spec/resourceAttributes/labelSelector/requirements/0/values",
 ];
 
-/// Reviews and specs of which one or two parts are something else.
+/// Reviews and specs in which one or two parts have an unexpected value.
 fn lines() -> impl Strategy<Value = String> {
     let other = prop_oneof![
         Just(Value::Null),

@@ -5,18 +5,18 @@ use authz::{Decision, EvaluationErrors};
 use authz_chain::{Chain, Member};
 use serde_json::{Value, json};
 
-use crate::asking::{Fault, Post, chain, fixed, rbac, user};
+use crate::review_client::{Fault, ReviewPost, chain, fixed, rbac, user};
 
 const EXACTLY_ONE: &str =
     "exactly one of nonResourceAttributes or resourceAttributes must be specified";
 
-fn subject(chain: &Chain) -> Post<'_> {
+fn subject(chain: &Chain) -> ReviewPost<'_> {
     let kind = ReviewKind::SubjectAccessReview;
-    Post { chain, kind, version: "v1", namespace: "", user: None }
+    ReviewPost { chain, kind, version: "v1", namespace: "", user: None }
 }
 
-fn local<'c>(chain: &'c Chain, namespace: &'c str) -> Post<'c> {
-    Post { kind: ReviewKind::LocalSubjectAccessReview, namespace, ..subject(chain) }
+fn local<'c>(chain: &'c Chain, namespace: &'c str) -> ReviewPost<'c> {
+    ReviewPost { kind: ReviewKind::LocalSubjectAccessReview, namespace, ..subject(chain) }
 }
 
 fn everything() -> Chain {
@@ -34,7 +34,7 @@ fn pods(namespace: &str) -> Value {
 }
 
 #[test]
-fn the_status_says_what_was_decided() {
+fn the_status_contains_the_decision() {
     let error = || EvaluationErrors::message("e");
     for (decision, want) in [
         (
@@ -52,7 +52,7 @@ fn the_status_says_what_was_decided() {
 }
 
 #[test]
-fn the_spec_is_echoed_without_what_is_empty_or_unknown() {
+fn the_spec_is_echoed_without_empty_and_unknown_fields() {
     let body = json!({
         "metadata": {"creationTimestamp": null, "namespace": "gone", "managedFields": [{}]},
         "spec": {
@@ -81,7 +81,7 @@ fn the_spec_is_echoed_without_what_is_empty_or_unknown() {
 }
 
 #[test]
-fn rules_are_told_all_at_once_in_the_words_of_kubernetes() {
+fn all_validation_errors_are_reported_in_kubernetes_words() {
     let chain = everything();
     let refused = |body: Value| subject(&chain).refused(&body);
     let invalid =
@@ -127,7 +127,7 @@ fn rules_are_told_all_at_once_in_the_words_of_kubernetes() {
 }
 
 #[test]
-fn what_has_the_wrong_type_is_no_review() {
+fn values_of_wrong_types_are_refused() {
     let chain = everything();
     for (body, field, kind, go_type) in [
         (json!({"spec": 1}), "SubjectAccessReview.spec", "number", "v1.SubjectAccessReviewSpec"),
@@ -236,9 +236,9 @@ fn self_reviews_are_about_the_caller() {
     let (alice, dave) = (user("alice", &[]), user("dave", &[]));
     let post = |user| {
         let kind = ReviewKind::SelfSubjectAccessReview;
-        Post { chain: &chain, kind, version: "v1", namespace: "", user }
+        ReviewPost { chain: &chain, kind, version: "v1", namespace: "", user }
     };
-    // What the spec says of users is not part of this kind.
+    // A self review ignores the user in its spec.
     let body = json!({"spec": {
         "user": "alice", "resourceAttributes": {"verb": "get", "resource": "pods"},
     }});
@@ -255,7 +255,7 @@ fn self_reviews_are_about_the_caller() {
 
 /// The groups are in `groups` in v1 and in `group` in v1beta1.
 #[test]
-fn groups_are_those_of_the_spec_by_the_name_of_the_version() {
+fn groups_have_another_field_name_in_v1beta1() {
     let chain = chain(vec![rbac(&[
         json!({
             "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
@@ -270,7 +270,7 @@ fn groups_are_those_of_the_spec_by_the_name_of_the_version() {
             ],
         }),
     ])]);
-    let (v1, v1beta1) = (subject(&chain), Post { version: "v1beta1", ..subject(&chain) });
+    let (v1, v1beta1) = (subject(&chain), ReviewPost { version: "v1beta1", ..subject(&chain) });
     let spec = |name: &str, groups: &[&str]| {
         json!({"spec": {
             "user": "bob", (name): groups,
@@ -293,7 +293,7 @@ fn groups_are_those_of_the_spec_by_the_name_of_the_version() {
 }
 
 #[test]
-fn what_is_left_out_of_selectors_is_told() {
+fn ignored_requirements_are_reported() {
     let chain = chain(vec![fixed("a", Decision::deny(""))]);
     let body = json!({"spec": {"user": "u", "resourceAttributes": {
         "verb": "list", "resource": "pods", "fieldSelector": {"rawSelector": "key in value"},
@@ -311,9 +311,10 @@ fn what_is_left_out_of_selectors_is_told() {
     );
 }
 
-/// What this server failed to ask has no answer, although an authorizer after it allows everything.
+/// If this server could not consult an authorizer, the review has no answer, even if a later authorizer allows
+/// everything.
 #[test]
-fn what_is_not_decided_is_an_error() {
+fn an_unavailable_authorizer_is_an_error() {
     let busy = Decision::unavailable(authz::UnavailableCause::TooManyCalls);
     let chain = chain(vec![fixed("a", busy), Member::AlwaysAllow]);
     let ana = user("ana", &[]);
@@ -327,7 +328,8 @@ fn what_is_not_decided_is_an_error() {
         if kind == ReviewKind::SelfSubjectAccessReview {
             body["spec"].as_object_mut().unwrap().remove("user");
         }
-        let post = Post { chain: &chain, kind, version: "v1", namespace: "ns", user: Some(&ana) };
+        let post =
+            ReviewPost { chain: &chain, kind, version: "v1", namespace: "ns", user: Some(&ana) };
         assert_eq!(post.refused(&body).0, Fault::Unavailable, "{kind:?}");
     }
 }

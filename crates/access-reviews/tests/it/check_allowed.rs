@@ -5,7 +5,7 @@ use authz::{
     Attributes, Decision, EvaluationErrors, Namespace, Resource, Target, UnavailableCause, Verb,
 };
 
-use crate::asking::user;
+use crate::review_client::user;
 
 fn resource(resource: Resource<'_>) -> Attributes<'_> {
     Attributes { user: None, verb: Verb::GET, target: Target::Resource(resource) }
@@ -30,7 +30,7 @@ fn target(api_group: &str, name: &str) -> ForbiddenTarget {
 }
 
 #[test]
-fn messages_are_those_of_kubernetes() {
+fn messages_match_kubernetes() {
     let path = |path| Attributes { user: None, verb: Verb::new("GET"), target: Target::Path(path) };
     let pod = Resource { resource: "pod", ..Resource::default() };
     let scope = "in API group \"\" at the cluster scope";
@@ -94,7 +94,7 @@ fn messages_are_those_of_kubernetes() {
 
 /// An evaluation error counts unless the chain allows the request.
 #[test]
-fn failures_count_only_where_nothing_is_allowed() {
+fn evaluation_errors_are_ignored_if_allowed() {
     let attributes = Attributes { user: None, verb: Verb::GET, target: Target::Path("/") };
     let failed = |decision: Decision| decision.with_error(EvaluationErrors::message("ARGH & <x>"));
     assert_eq!(check_allowed(&attributes, "/", &failed(Decision::allow(""))), Ok(()));

@@ -4,14 +4,14 @@ use access_reviews::ReviewKind;
 use authz_chain::Member;
 use serde_json::{Value, json};
 
-use crate::asking::{Fault, Post, abac, chain};
+use crate::review_client::{Fault, ReviewPost, abac, chain};
 
 #[test]
-fn an_explanation_tells_the_answer_and_the_way_to_it() {
+fn an_explanation_contains_decision_and_trace() {
     let line = "{\"user\":\"ana\",\"resource\":\"pods\"}\n";
     let chain = chain(vec![Member::AlwaysDeny, abac(line), Member::AlwaysAllow]);
     let kind = ReviewKind::SubjectAccessExplanation;
-    let post = Post { chain: &chain, kind, version: "v1alpha1", namespace: "", user: None };
+    let post = ReviewPost { chain: &chain, kind, version: "v1alpha1", namespace: "", user: None };
     let spec = json!({"user": "ana", "resourceAttributes": {"verb": "get", "resource": "pods"}});
     let answer = post.send(&json!({"spec": spec})).unwrap();
     assert_eq!(answer["kind"], "SubjectAccessExplanation");

@@ -3,13 +3,13 @@
 #[cfg(test)]
 mod access;
 #[cfg(test)]
-mod asking;
-#[cfg(test)]
 mod check_allowed;
 #[cfg(test)]
 mod explanation;
 #[cfg(test)]
 mod plain;
+#[cfg(test)]
+mod review_client;
 #[cfg(test)]
 mod self_reviews;
 #[cfg(test)]

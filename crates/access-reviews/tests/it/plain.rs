@@ -1,4 +1,4 @@
-//! The quick way and the long way lead to the same answer.
+//! The fast path and the general path give the same answers.
 
 use access_reviews::{
     PreparedReview, ReviewKind, ReviewRequest, SubjectAccessReview, prepare_review,
@@ -8,8 +8,8 @@ use jiff::Timestamp;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-/// What the long way answers, and the question, as text that shows every part of it.
-fn long(body: &Value, decision: &Decision) -> Option<(Value, String)> {
+/// The answer of the general path, and the question as text that shows each of its parts.
+fn answer_by_general_path(body: &Value, decision: &Decision) -> Option<(Value, String)> {
     let request =
         ReviewRequest { version: "v1", namespace: "", user: None, now: Timestamp::UNIX_EPOCH };
     match prepare_review(ReviewKind::SubjectAccessReview, body, &request).ok()? {
@@ -21,7 +21,7 @@ fn long(body: &Value, decision: &Decision) -> Option<(Value, String)> {
     }
 }
 
-fn quick(body: &str, decision: &Decision) -> Option<(Value, String)> {
+fn answer_by_fast_path(body: &str, decision: &Decision) -> Option<(Value, String)> {
     let review = SubjectAccessReview::parse(body.as_bytes())?;
     let mut answer = Vec::new();
     review.write_response(decision, &mut answer);
@@ -33,7 +33,7 @@ fn text() -> impl Strategy<Value = String> {
     prop_oneof![
         4 => "[a-z:/.-]{0,8}",
         1 => "[a-zé<&>€\u{1F600}]{0,4}",
-        // Escapes are out of the ordinary.
+        // The fast path does not accept escapes.
         1 => "[\"\\\\\n\u{7f}a]{0,3}",
     ]
 }
@@ -94,8 +94,8 @@ fn spec() -> impl Strategy<Value = Value> {
     })
 }
 
-/// What makes a body other than most are: a place in it, and what is put there.
-fn oddity() -> impl Strategy<Value = (String, Value)> {
+/// A change that makes a body unusual: a JSON pointer, and the value to put there.
+fn unusual_change() -> impl Strategy<Value = (String, Value)> {
     let places = vec![
         "/apiVersion",
         "/kind",
@@ -149,7 +149,7 @@ fn put(body: &mut Value, place: &str, value: Value) {
 fn body() -> impl Strategy<Value = Value> {
     let oddities = prop_oneof![
         2 => Just(Vec::new()),
-        1 => proptest::collection::vec(oddity(), 1..3),
+        1 => proptest::collection::vec(unusual_change(), 1..3),
     ];
     (spec(), oddities).prop_map(|(spec, oddities)| {
         let mut body = json!({
@@ -182,29 +182,29 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
     #[test]
-    fn both_ways_agree(body in body(), decision in decision()) {
+    fn fast_and_general_path_agree(body in body(), decision in decision()) {
         let text = body.to_string();
-        if let Some(quick) = quick(&text, &decision) {
-            prop_assert_eq!(Some(quick), long(&body, &decision), "{}", text);
+        if let Some(answer_by_fast_path) = answer_by_fast_path(&text, &decision) {
+            prop_assert_eq!(Some(answer_by_fast_path), answer_by_general_path(&body, &decision), "{}", text);
         }
     }
 
-    /// Were it not so, the property above would say nothing.
+    /// The fast path accepts ordinary bodies. Otherwise the comparison above would compare nothing.
     #[test]
-    fn plain_bodies_go_the_quick_way(spec in spec(), decision in decision()) {
+    fn ordinary_bodies_take_the_fast_path(spec in spec(), decision in decision()) {
         let body = json!({
             "kind": "SubjectAccessReview", "apiVersion": "authorization.k8s.io/v1",
             "metadata": {"creationTimestamp": null}, "spec": spec, "status": {"allowed": false},
         });
         let text = body.to_string();
         let is_plain = !text.contains('\\');
-        let want = long(&body, &decision).filter(|_| is_plain);
-        prop_assert_eq!(quick(&text, &decision), want, "{}", text);
+        let want = answer_by_general_path(&body, &decision).filter(|_| is_plain);
+        prop_assert_eq!(answer_by_fast_path(&text, &decision), want, "{}", text);
     }
 
-    /// A field that is named twice is for the decoder to tell about.
+    /// The general path handles repeated fields, because the decoder warns about them.
     #[test]
-    fn repeated_fields_go_the_long_way(spec in spec(), at in 0_usize..4) {
+    fn repeated_fields_take_the_general_path(spec in spec(), at in 0_usize..4) {
         let body = json!({
             "kind": "SubjectAccessReview", "apiVersion": "authorization.k8s.io/v1", "spec": spec,
         });
@@ -220,12 +220,12 @@ proptest! {
     }
 
     #[test]
-    fn nothing_panics(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+    fn no_body_panics(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
         let _ = SubjectAccessReview::parse(&bytes);
     }
 
     #[test]
-    fn no_tree_panics(spec in spec(), oddities in proptest::collection::vec(oddity(), 0..4)) {
+    fn no_tree_panics(spec in spec(), oddities in proptest::collection::vec(unusual_change(), 0..4)) {
         let mut body = json!({"spec": spec});
         for (place, value) in oddities {
             put(&mut body, &place, value);
@@ -239,7 +239,7 @@ proptest! {
 }
 
 #[test]
-fn other_kinds_and_versions_are_not_for_the_quick_way() {
+fn other_kinds_and_versions_take_the_general_path() {
     let body = |kind: &str, version: &str| {
         json!({
             "kind": kind, "apiVersion": version,

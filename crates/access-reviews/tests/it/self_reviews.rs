@@ -7,10 +7,16 @@ use authz::{Namespace, Rules, User};
 use authz_chain::{Chain, Member};
 use serde_json::{Value, json};
 
-use crate::asking::{Fault, Post, abac, chain, user};
+use crate::review_client::{Fault, ReviewPost, abac, chain, user};
 
-fn rules_of<'p>(chain: &'p Chain, user: Option<&'p User>) -> Post<'p> {
-    Post { chain, kind: ReviewKind::SelfSubjectRulesReview, version: "v1", namespace: "", user }
+fn rules_of<'p>(chain: &'p Chain, user: Option<&'p User>) -> ReviewPost<'p> {
+    ReviewPost {
+        chain,
+        kind: ReviewKind::SelfSubjectRulesReview,
+        version: "v1",
+        namespace: "",
+        user,
+    }
 }
 
 fn in_namespace(namespace: &str) -> Value {
@@ -19,7 +25,7 @@ fn in_namespace(namespace: &str) -> Value {
 
 /// AlwaysAllow yields one rule for all resources and one for all URLs.
 #[test]
-fn everything_is_one_rule_each() {
+fn always_allow_lists_two_rules() {
     let (chain, ana) = (chain(vec![Member::AlwaysAllow]), user("ana", &[]));
     let want = json!({
         "kind": "SelfSubjectRulesReview", "apiVersion": "authorization.k8s.io/v1",
@@ -60,7 +66,7 @@ fn rules_are_those_of_all_authorizers_in_order() {
 }
 
 #[test]
-fn lists_are_there_when_nothing_is_allowed() {
+fn empty_lists_are_present() {
     let ana = user("ana", &[]);
     let now = jiff::Timestamp::UNIX_EPOCH;
     let request = ReviewRequest { version: "v1beta1", namespace: "", user: Some(&ana), now };
@@ -78,14 +84,14 @@ fn lists_are_there_when_nothing_is_allowed() {
 
 /// A SelfSubjectReview returns the user info of the caller.
 #[test]
-fn the_caller_is_shown_to_itself() {
+fn self_subject_review_returns_the_caller() {
     let mut alice = user("alice", &["dev", "system:authenticated"]);
     alice.uid = "7".to_owned();
     alice.extra.insert("scopes".to_owned(), vec!["a".to_owned()]);
     let chain = chain(vec![]);
     let post = |user| {
         let kind = ReviewKind::SelfSubjectReview;
-        Post { chain: &chain, kind, version: "v1", namespace: "", user }
+        ReviewPost { chain: &chain, kind, version: "v1", namespace: "", user }
     };
     let want = json!({
         "kind": "SelfSubjectReview", "apiVersion": "authentication.k8s.io/v1",

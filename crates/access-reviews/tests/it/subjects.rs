@@ -1,28 +1,28 @@
-//! ResourceAccessReview in its forms.
+//! ResourceAccessReview, LocalResourceAccessReview, and the form of the first proposal.
 
 use access_reviews::{PreparedReview, ReviewKind, ReviewRequest, prepare_review};
 use authz::{Decision, EvaluationErrors, Namespace, User, Verb};
 use authz_chain::{Chain, Member};
 use serde_json::{Value, json};
 
-use crate::asking::{Fault, Post, abac, chain, fixed, rbac, user};
+use crate::review_client::{Fault, ReviewPost, abac, chain, fixed, rbac, user};
 
-fn legacy<'p>(chain: &'p Chain, namespace: &'p str) -> Post<'p> {
+fn legacy<'p>(chain: &'p Chain, namespace: &'p str) -> ReviewPost<'p> {
     let kind = ReviewKind::LegacyResourceAccessReview;
-    Post { chain, kind, version: "v1beta3", namespace, user: None }
+    ReviewPost { chain, kind, version: "v1beta3", namespace, user: None }
 }
 
-fn cluster<'p>(chain: &'p Chain, user: &'p User) -> Post<'p> {
+fn cluster<'p>(chain: &'p Chain, user: &'p User) -> ReviewPost<'p> {
     let kind = ReviewKind::ResourceAccessReview;
-    Post { chain, kind, version: "v1alpha1", namespace: "", user: Some(user) }
+    ReviewPost { chain, kind, version: "v1alpha1", namespace: "", user: Some(user) }
 }
 
-fn local(chain: &Chain) -> Post<'_> {
+fn local(chain: &Chain) -> ReviewPost<'_> {
     let kind = ReviewKind::LocalResourceAccessReview;
-    Post { chain, kind, version: "v1alpha1", namespace: "default", user: None }
+    ReviewPost { chain, kind, version: "v1alpha1", namespace: "default", user: None }
 }
 
-/// The worked example: what two authorizers grant.
+/// The worked example of the documentation: a chain of two authorizers.
 fn worked_example() -> Chain {
     let objects = [
         json!({
@@ -59,7 +59,7 @@ fn body_of_the_proposal() -> Value {
 }
 
 #[test]
-fn the_proposal_gets_its_answer() {
+fn the_example_of_the_proposal() {
     let chain = worked_example();
     let mut body = body_of_the_proposal();
     body["spec"]["content"] = json!([{"any": null}]);
@@ -81,7 +81,7 @@ fn the_proposal_gets_its_answer() {
 }
 
 #[test]
-fn lists_are_sorted_and_always_there() {
+fn lists_are_sorted_and_always_present() {
     let status = |member: Member| {
         let chain = chain(vec![member]);
         legacy(&chain, "default").send(&body_of_the_proposal()).unwrap()["status"].clone()
@@ -104,7 +104,7 @@ fn lists_are_sorted_and_always_there() {
 }
 
 #[test]
-fn bodies_of_the_proposal_have_rules_too() {
+fn legacy_bodies_are_validated() {
     let chain = chain(vec![]);
     let with = |path: &[&str], value: Value| {
         let mut body = body_of_the_proposal();
@@ -155,7 +155,7 @@ fn bodies_of_the_proposal_have_rules_too() {
 }
 
 #[test]
-fn kinds_of_the_proposal_are_resources() {
+fn legacy_kinds_map_to_resources() {
     let now = jiff::Timestamp::UNIX_EPOCH;
     let request = ReviewRequest { version: "v1", namespace: "n", user: None, now };
     for (resource_kind, want) in [
@@ -189,7 +189,7 @@ fn modern(namespace: &str) -> Value {
 }
 
 #[test]
-fn the_local_form_asks_about_its_namespace() {
+fn the_local_review_is_about_its_namespace() {
     let chain = worked_example();
     for namespace in ["", "default"] {
         let answer = local(&chain).send(&modern(namespace)).unwrap();
@@ -219,9 +219,10 @@ fn the_local_form_asks_about_its_namespace() {
     }
 }
 
-/// Asking about a namespace through the cluster takes the permission to ask in it.
+/// A client that asks about a namespace through the cluster-scoped review needs permission to create the review in
+/// that namespace.
 #[test]
-fn the_form_of_the_cluster_guards_namespaces() {
+fn the_cluster_review_of_a_namespace_needs_permission_there() {
     let line = "{\"user\":\"ana\",\"namespace\":\"default\",\"resource\":\"*\",\
                 \"apiGroup\":\"authorization.portcullis.io\"}";
     let policy = format!(
@@ -246,7 +247,7 @@ fn the_form_of_the_cluster_guards_namespaces() {
     assert_eq!(all["status"], json!({"users": [], "groups": ["system:masters"]}));
 }
 
-/// When the permission can not be decided, the closed answer is given.
+/// If an authorizer fails to decide about the permission, the review is refused.
 #[test]
 fn a_permission_that_can_not_be_decided_is_an_error() {
     let failing = Decision::no_opinion("").with_error(EvaluationErrors::message("broke"));
@@ -255,7 +256,7 @@ fn a_permission_that_can_not_be_decided_is_an_error() {
 }
 
 #[test]
-fn the_form_of_the_cluster_asks_about_paths_too() {
+fn the_cluster_review_accepts_paths() {
     let chain = chain(vec![]);
     let ana = user("ana", &[]);
     let spec = |spec: Value| json!({"spec": spec});

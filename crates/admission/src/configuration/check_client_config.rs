@@ -94,7 +94,8 @@ fn check_url(url: &str, at: &FieldPath<'_>, errors: &mut FieldErrors) {
     }
 }
 
-/// Kubernetes names `namespace` if `name` is missing and the reverse; this function names the missing member.
+/// Checks the Service reference. Kubernetes names `namespace` if `name` is missing and the reverse; this function
+/// names the member that is missing.
 fn check_service(service: &Tree, at: &FieldPath<'_>, errors: &mut FieldErrors) {
     for member in ["name", "namespace"] {
         if read_string(service, member).unwrap_or_default().is_empty() {
@@ -114,7 +115,7 @@ fn check_path(path: &str, at: &FieldPath<'_>, errors: &mut FieldErrors) {
     if !path.starts_with('/') {
         errors.push(at.invalid(path, "must start with a '/'"));
     }
-    // Kubernetes checks the rest from the second byte on, whatever the first byte is.
+    // As in Kubernetes, the segments are checked from the second byte on, even if the first byte is not a slash.
     let rest = String::from_utf8_lossy(path.as_bytes().get(1..).unwrap_or_default());
     let rest = rest.strip_suffix('/').unwrap_or(&rest);
     let mut faults = Vec::new();

@@ -41,7 +41,7 @@ pub(super) fn check_constraints(entry: &Tree, at: &FieldPath<'_>, errors: &mut F
 /// Returns an error if an InitializerConfiguration and all others together have a cycle. `others` may include the stored
 /// state of this object, which the new state replaces.
 ///
-/// The caller makes sure that the other objects do not change before this one is stored.
+/// The caller must make sure that the other objects do not change before this one is stored.
 #[must_use]
 pub fn initializer_ordering_errors(new: &Tree, others: &[&Tree]) -> FieldErrors {
     let own = api_object::name(new);

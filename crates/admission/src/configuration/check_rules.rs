@@ -12,7 +12,7 @@ use crate::matching::{ANY, RuleDialect, operations_member};
 
 /// The wildcard for all resources and subresources.
 const ALL_WITH_SUBRESOURCES: &str = "*/*";
-/// Sorted as messages list them.
+/// The valid scopes, sorted as messages list them.
 const SCOPES: [&str; 3] = ["*", "Cluster", "Namespaced"];
 
 /// Checks the rules of a hook.
@@ -120,8 +120,8 @@ fn check_none_empty(items: &[&str], at: &FieldPath<'_>, errors: &mut FieldErrors
     }
 }
 
-/// Checks resources by the rules of `v1alpha1`, whatever their order: `*` and `*/*` must be the only entry, and no entry may
-/// be covered by a wildcard.
+/// Checks resources by the rules of `v1alpha1`, which do not depend on their order: `*` and `*/*` must be the only
+/// entry, and no entry may be covered by a wildcard.
 fn check_resources_strictly(resources: &[&str], at: &FieldPath<'_>, errors: &mut FieldErrors) {
     check_not_empty(resources, at, errors);
     let all: HashSet<&str> = resources.iter().copied().collect();

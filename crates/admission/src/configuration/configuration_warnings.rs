@@ -10,7 +10,7 @@ use x509_verify::CaBundle;
 
 use super::fail_open_registration::{StoredEntries, is_raised_to_fail_with_changes};
 use super::kind::ConfigurationKind;
-use super::{STATIC_SUFFIX, check_rules, reserved_suffix_detail};
+use super::{STATIC_MANIFEST_SUFFIX, check_rules, reserved_suffix_detail};
 use crate::client_config::decode_ca_bundle;
 use crate::exemption::{is_review, is_review_group, is_review_resource};
 use crate::json_members::{read_object, read_objects, read_string, read_strings};
@@ -73,7 +73,7 @@ pub(super) fn find_warnings(
     old: Option<&Tree>,
 ) -> Vec<ConfigurationWarning> {
     let mut warnings = Vec::new();
-    if old.is_some() && name(new).ends_with(STATIC_SUFFIX) {
+    if old.is_some() && name(new).ends_with(STATIC_MANIFEST_SUFFIX) {
         warnings.push(ConfigurationWarning {
             cause: WarningKind::ReservedName,
             path: "metadata.name".to_owned(),

@@ -21,7 +21,8 @@ pub(super) fn check_failure_policy(
     }
 }
 
-/// Whether an update raises the failure policy of an entry to `Fail` and changes its client configuration or rules.
+/// Reports whether an update raises the failure policy of an entry to `Fail` and changes its client configuration
+/// or rules.
 pub(super) fn is_raised_to_fail_with_changes(entry: &Tree, stored: &StoredEntries<'_>) -> bool {
     stored.find_same_name(entry).is_some_and(|before| {
         let is_changed =
@@ -34,7 +35,7 @@ fn has_policy_fail(entry: &Tree) -> bool {
     read_string(entry, "failurePolicy") == Some("Fail")
 }
 
-/// The stored entries by name; of several with the same name, the first.
+/// The stored entries by name. If several have the same name, the first one counts.
 #[derive(Debug, Default)]
 pub(super) struct StoredEntries<'t>(HashMap<&'t str, &'t Tree>);
 

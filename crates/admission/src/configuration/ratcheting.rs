@@ -13,22 +13,22 @@ use crate::json_members::{read_object, read_objects, read_string, read_strings};
 /// The rules that apply to the webhooks of an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct UpdateRatchet<'a> {
-    /// Match conditions are validated.
+    /// Whether match conditions are validated.
     pub(super) checks_conditions: bool,
     /// The expressions of stored conditions, which may use all functions.
     pub(super) stored_expressions: HashSet<&'a str>,
-    /// `sideEffects` must be `None` or `NoneOnDryRun`.
+    /// Whether `sideEffects` must be `None` or `NoneOnDryRun`.
     pub(super) forbids_side_effects: bool,
-    /// At least one review version must be known to this server.
+    /// Whether at least one review version must be known to this server.
     pub(super) requires_known_version: bool,
-    /// The names of webhooks must be unique.
+    /// Whether the names of webhooks must be unique.
     pub(super) requires_unique_names: bool,
-    /// The values in selectors must be valid label values.
+    /// Whether the values in selectors must be valid label values.
     pub(super) checks_label_values: bool,
 }
 
 impl<'a> UpdateRatchet<'a> {
-    /// Returns the rules for a new object (`stored` is `None`: all rules) or for an update.
+    /// Returns the rules for an update, or all rules if `stored` is `None`, as for a new object.
     pub(super) fn for_update(new: &[&Tree], stored: Option<&[&'a Tree]>) -> Self {
         let Some(stored) = stored else {
             return Self {
@@ -73,7 +73,8 @@ fn has_no_side_effects(webhook: &Tree) -> bool {
     read_string(webhook, "sideEffects").is_some_and(|effects| NO_SIDE_EFFECTS.contains(&effects))
 }
 
-/// An empty list satisfies this rule; another rule refuses it.
+/// Reports whether a webhook lists a review version that this server knows. An empty list satisfies this rule,
+/// because another rule refuses it.
 fn has_known_version(webhook: &Tree) -> bool {
     let versions = read_strings(webhook, "admissionReviewVersions");
     versions.is_empty()

@@ -4,7 +4,7 @@ use api_object::GroupResource;
 
 use crate::attributes::Operation;
 
-/// A client without the permission `initialize` writes the initializers of an object.
+/// The error of a client that writes the initializers of an object without the permission `initialize`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}: {reason}", describe_write(*.operation))]
 pub struct InitializeDenied {

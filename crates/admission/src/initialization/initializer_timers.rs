@@ -11,7 +11,7 @@ use crate::hook::FailurePolicy;
 use crate::initializer_order::{PendingInitializer, runnable_initializers};
 use crate::snapshot::Snapshot;
 
-/// No timer fires more often than this, however short the options are.
+/// The minimum interval between two checks of a timer, even if the options are shorter.
 const RECHECK_MIN: Duration = Duration::from_millis(1);
 
 /// The timers of one object, from its creation until it is initialized or deleted, but no longer than the global timeout.
@@ -115,7 +115,7 @@ impl InitializerTimers {
         self.timers.iter().map(|timer| timer.due_at).fold(self.ends_at, Duration::min)
     }
 
-    /// Whether the timers have ended, so that only read repair is left.
+    /// Reports whether the timers have ended, so that only read repair is left.
     #[must_use]
     pub fn has_ended(&self, now: Duration) -> bool {
         now >= self.ends_at

@@ -82,7 +82,7 @@ impl Initializers {
         Self { pending, result: read_object(field, "result").cloned() }
     }
 
-    /// Whether there are neither pending initializers nor a failure.
+    /// Reports whether there are neither pending initializers nor a failure.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.pending.is_empty() && self.result.is_none()
@@ -130,7 +130,8 @@ impl Initializers {
         errors
     }
 
-    /// Validates the transition from `old`, whatever the permissions of the client.
+    /// Validates the transition from `old`. These rules apply to every client, even to one with the permission
+    /// `initialize`.
     pub(super) fn transition_errors(&self, old: &Self) -> FieldErrors {
         let metadata = FieldPath::root("metadata");
         let at = metadata.child(INITIALIZERS);
@@ -161,7 +162,7 @@ impl Initializers {
         let at = metadata.child(INITIALIZERS);
         let at = at.child("pending");
         if self.pending.len() > pending_max {
-            // The errors of so many names would not help.
+            // The list is refused for its length alone, because errors about each of so many names would not help.
             errors.push(at.too_many(self.pending.len(), pending_max));
             return;
         }
@@ -199,12 +200,12 @@ pub fn normalize_initializers(tree: &mut Tree) -> Result<(), MetadataTypeError> 
     }
 }
 
-/// Whether an object has the field, even an empty one.
+/// Reports whether an object has the field, even an empty one.
 pub(super) fn has_initializers_field(tree: &Tree) -> bool {
     api_object::metadata(tree).get(INITIALIZERS).is_some_and(|field| !field.is_null())
 }
 
-/// Whether an object has pending initializers or a failed one, so that clients do not see it yet.
+/// Reports whether an object has pending initializers or a failed one, so that clients do not see it yet.
 #[must_use]
 pub fn has_pending_initializers(tree: &Tree) -> bool {
     let Some(field) = read_object(api_object::metadata(tree), INITIALIZERS) else { return false };

@@ -12,7 +12,7 @@ use crate::snapshot::Snapshot;
 /// The annotation of mirror pods, which a kubelet creates for static pods.
 const MIRROR_ANNOTATION: &str = "kubernetes.io/config.mirror";
 
-/// Where the pending list of an object comes from. It decides about initializers that no configuration registers.
+/// The origin of the pending list of an object. Initializers that no configuration registers are treated by it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum InitializersOrigin {
     /// The server assigned the list by the configuration.
@@ -21,7 +21,7 @@ pub enum InitializersOrigin {
     Client,
 }
 
-/// How `metadata.initializers` of a new object is set.
+/// The value that `metadata.initializers` of a new object gets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum InitializersOnCreate {
     /// The object waits for no initializer. The field is removed.
@@ -37,8 +37,8 @@ pub enum InitializersOnCreate {
     NeedsPermission(Initializers),
 }
 
-/// Decides about a new object, once per request and before any hook is called: in the second round of mutating hooks, a list
-/// that the server assigned must not count as one that the client supplied.
+/// Decides about a new object, once per request and before any hook is called. Otherwise the second round of
+/// mutating hooks would take a list that the server assigned for one that the client supplied.
 ///
 /// 1. If initializers are disabled, the resource is exempt or a subresource is written, there are none.
 /// 2. If the client supplies the field, it needs permission, and the configuration does not apply.
@@ -88,7 +88,7 @@ fn mirror_pod_node<'t>(attributes: &Attributes<'_>, tree: &'t Tree) -> Option<&'
     (is_pod && !node_name.is_empty()).then_some(node_name)
 }
 
-/// Whether a user is the kubelet of this node.
+/// Reports whether a user is the kubelet of this node.
 fn is_node_user(user: &User, node_name: &str) -> bool {
     user.name.strip_prefix("system:node:") == Some(node_name)
         && user.groups.iter().any(|group| group == "system:nodes")

@@ -6,7 +6,7 @@ use super::initializers_field::Initializers;
 use super::options::InitializerOptions;
 use crate::attributes::Attributes;
 
-/// How an update changes `metadata.initializers`.
+/// The change that an update makes to `metadata.initializers`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum InitializersOnUpdate {
     /// The object has no pending initializers, before and after. The field is removed.

@@ -9,8 +9,8 @@ use crate::initializer_order::PENDING_INITIALIZERS_MAX;
 pub struct InitializerOptions {
     /// Whether initializers are enabled. If not, `metadata.initializers` is removed from objects.
     pub is_enabled: bool,
-    /// How long an initializer may take once it can act. The configuration of an initializer with failure policy `Fail` is
-    /// looked up again after each such time.
+    /// The time that an initializer may take once it can act. The configuration of an initializer with failure
+    /// policy `Fail` is looked up again after each such time.
     pub step_timeout: Duration,
     /// The interval at which an expired initializer is looked up again while the configuration is stale.
     pub stale_retry_interval: Duration,

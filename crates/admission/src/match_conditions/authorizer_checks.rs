@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn every_part_arrives_where_authorizers_look_for_it() {
+    fn checks_become_authorization_attributes() {
         let asked = resource(|target| {
             target.group = "g".into();
             target.subresource = "s".into();
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_is_not_a_resource() {
+    fn path_checks_have_no_resource() {
         let question = PendingAuthorizerCheck::new(question(AuthorizerCheckTarget::Path(
             Arc::from("healthz"),
         )));
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_service_account_is_asked_about_in_place_of_the_user() {
+    fn service_account_checks_replace_the_user() {
         let account = cel::ServiceAccount { namespace: "ns".into(), name: "robot".into() };
         let asked = cel::AuthorizerCheck { service_account: Some(account), ..resource(|_| {}) };
         let question = PendingAuthorizerCheck::new(asked);
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn only_an_allowance_allows() {
+    fn only_allow_counts_as_allowed() {
         for (decision, want) in [
             (Decision::allow("r"), (true, "r", None)),
             (Decision::deny("r"), (false, "r", None)),

@@ -15,7 +15,7 @@ pub(super) enum CelDocument<'a> {
 #[derive(Debug)]
 pub(super) struct CelDocumentList<'a>(Vec<CelDocument<'a>>);
 
-/// INVARIANT: sorted by key, so that a lookup is a binary search.
+/// The members of an object. INVARIANT: sorted by key, so that a lookup is a binary search.
 #[derive(Debug)]
 pub(super) struct CelDocumentMap<'a>(Vec<(&'a str, CelDocument<'a>)>);
 
@@ -27,7 +27,7 @@ impl<'a> CelDocument<'a> {
         Self::Map(CelDocumentMap(members))
     }
 
-    /// The decoder of the request bounds the nesting of values, so the recursion is bounded.
+    /// Converts a value. The decoder of the request bounds the nesting of values, and so the recursion.
     fn from_value(value: &'a Json) -> Self {
         match value {
             Json::Object(tree) => Self::from_tree(tree),
@@ -47,7 +47,8 @@ impl<'a> CelDocument<'a> {
     }
 }
 
-/// Numbers are integers if they are written as such and fit into 64 bits; otherwise they are doubles.
+/// Converts a scalar. A number is an integer if it is written as one and fits into 64 bits; otherwise it is a
+/// double.
 fn scalar_value(scalar: &Json) -> Value<'_> {
     match scalar {
         Json::Bool(truth) => Value::Bool(*truth),

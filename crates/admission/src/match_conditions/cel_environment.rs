@@ -12,12 +12,12 @@ pub(super) const AUTHORIZER_INDEX: usize = 4;
 pub(super) const REQUEST_RESOURCE_INDEX: usize = 5;
 
 /// The environment for stored conditions. It has all functions, because a stored condition stays valid.
-pub(super) static STORED_CONDITIONS: LazyLock<Environment> =
+pub(super) static STORED_CONDITION_ENVIRONMENT: LazyLock<Environment> =
     LazyLock::new(|| Environment::kubernetes(declare_variables()));
 
 /// The environment for new conditions. It has only functions that the previous version also has, so that a rollback is
 /// possible.
-pub(super) static NEW_CONDITIONS: LazyLock<Environment> =
+pub(super) static NEW_CONDITION_ENVIRONMENT: LazyLock<Environment> =
     LazyLock::new(|| Environment::kubernetes_new_expressions(declare_variables()));
 
 /// Declares the variables, in the order of their values.

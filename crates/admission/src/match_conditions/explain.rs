@@ -3,7 +3,7 @@
 use cel::{COST_LIMIT, Explanation};
 
 use super::authorizer_checks::AuthorizerDecisions;
-use super::cel_environment::STORED_CONDITIONS;
+use super::cel_environment::STORED_CONDITION_ENVIRONMENT;
 use super::{ConditionError, ConditionVariables, MatchConditions};
 
 /// One match condition and its result.
@@ -33,7 +33,7 @@ impl MatchConditions {
             expression: &condition.expression,
             explanation: match &condition.program {
                 Err(error) => Err(error.clone()),
-                Ok(_) => STORED_CONDITIONS
+                Ok(_) => STORED_CONDITION_ENVIRONMENT
                     .explain(&condition.expression, &variables, COST_LIMIT)
                     .map_err(|error| ConditionError::Internal(error.to_string())),
             },

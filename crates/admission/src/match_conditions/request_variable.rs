@@ -129,7 +129,7 @@ const KIND_FIELDS: [&str; 3] = ["group", "version", "kind"];
 const RESOURCE_FIELDS: [&str; 3] = ["group", "version", "resource"];
 const USER_FIELDS: [&str; 4] = ["username", "uid", "groups", "extra"];
 
-/// A text that the wire form leaves out when it is empty.
+/// Returns `None` for an empty text, which the wire form leaves out.
 fn string_unless_empty(text: &str) -> Option<Value<'_>> {
     (!text.is_empty()).then(|| Value::string(text))
 }

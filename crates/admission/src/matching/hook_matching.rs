@@ -39,7 +39,7 @@ pub enum CallDecision<'h> {
     Refuse(HookSelectionError),
 }
 
-/// Why a request is refused before a hook is called.
+/// The reason why a request is refused before a hook is called.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HookSelectionError {
     /// The server does not know the kind that the review for the hook must have.
@@ -61,12 +61,12 @@ pub enum HookSelectionError {
         resource: GroupResource,
         /// The name of the requested object; may be empty.
         name: String,
-        /// Why the conditions can not be evaluated.
+        /// The reason why the conditions can not be evaluated.
         cause: String,
     },
 }
 
-/// Why a hook whose rules match is not called.
+/// The reason why a hook whose rules match is not called.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SkipCause<'h> {
     /// The namespace selector does not match.
@@ -82,7 +82,7 @@ pub enum SkipCause<'h> {
     ConditionError(String),
 }
 
-/// Under which of the names of its resource a request matches a rule.
+/// The name of its resource under which a request matches a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MatchedResourceName {
     /// The resource of the request.
@@ -106,7 +106,7 @@ impl MatchedResourceName {
 }
 
 impl Hook {
-    /// Decides under which of its names a request matches a rule of the hook.
+    /// Finds the name of the requested resource under which the request matches a rule of the hook.
     ///
     /// 1. A rule that matches the requested resource wins, whatever the order of the rules.
     /// 2. With `matchPolicy: Exact`, nothing else matches.
@@ -135,8 +135,8 @@ impl Hook {
         self.match_rules(attributes).map(|name| name.to_resource(attributes))
     }
 
-    /// Whether [`evaluate_selectors`](Self::evaluate_selectors) reads the stored namespace, so that the caller has to
-    /// fetch it.
+    /// Reports whether [`evaluate_selectors`](Self::evaluate_selectors) reads the stored namespace, so that the
+    /// caller has to fetch it.
     #[must_use]
     pub fn needs_stored_namespace(&self, attributes: &Attributes<'_>) -> bool {
         let source = NamespaceLabelsSource::for_request(attributes);
@@ -240,7 +240,7 @@ impl Hook {
 /// The labels that a namespace selector is evaluated against.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum NamespaceLabelsSource {
-    /// None: the resource is cluster-scoped, and every namespace selector matches.
+    /// There are no labels: the resource is cluster-scoped, and every namespace selector matches.
     None,
     /// The labels of the Namespace object that the request writes.
     Object,

@@ -16,7 +16,7 @@ pub enum LabelSelector {
     Invalid(LabelSelectorError),
 }
 
-/// Why a stored label selector is invalid, in the words of Kubernetes.
+/// The reason why a stored label selector is invalid, in the words of Kubernetes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct LabelSelectorError(String);
@@ -32,19 +32,20 @@ impl LabelSelector {
         }
     }
 
-    /// Whether the selector has no requirements, so that it selects everything.
+    /// Reports whether the selector has no requirements, so that it selects everything.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         matches!(self, Self::Requirements(requirements) if requirements.is_empty())
     }
 
-    /// Whether an object is selected. An invalid selector selects nothing.
+    /// Reports whether an object is selected. An invalid selector selects nothing.
     #[must_use]
     pub fn selects(&self, object: &Tree) -> bool {
         self.selects_any(&[Some(object)]).unwrap_or(false)
     }
 
-    /// Whether at least one of the objects is selected. Objects that are absent or have no metadata never are.
+    /// Reports whether at least one of the objects is selected. Objects that are absent or have no metadata never
+    /// are.
     ///
     /// # Errors
     /// [`LabelSelectorError`] if the stored selector is invalid.

@@ -29,7 +29,7 @@ struct MatchedHook {
     matched_name: MatchedResourceName,
 }
 
-/// A hook one of whose rules matches a request.
+/// A hook with a rule that matches a request.
 #[derive(Debug, Clone, Copy)]
 pub struct HookMatch<'s, 'a> {
     /// The position in the list of its phase. If several hooks refuse a request, the response has the refusal
@@ -59,19 +59,19 @@ impl MatchedHooks {
         Self { mutating_hooks: matches(mutating), validating_hooks: matches(validating) }
     }
 
-    /// Whether no hook of either phase matches.
+    /// Reports whether no hook of either phase matches.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.mutating_hooks.is_empty() && self.validating_hooks.is_empty()
     }
 
-    /// Whether a mutating hook matches.
+    /// Reports whether a mutating hook matches.
     #[must_use]
     pub fn has_mutating_hooks(&self) -> bool {
         !self.mutating_hooks.is_empty()
     }
 
-    /// Whether a validating hook matches.
+    /// Reports whether a validating hook matches.
     #[must_use]
     pub fn has_validating_hooks(&self) -> bool {
         !self.validating_hooks.is_empty()
@@ -93,8 +93,8 @@ impl MatchedHooks {
         to_hook_matches(&self.validating_hooks, attributes)
     }
 
-    /// Whether a hook that matches evaluates a selector against the stored namespace, so that the caller has to
-    /// fetch it; see [`Hook::needs_stored_namespace`].
+    /// Reports whether a hook that matches evaluates a selector against the stored namespace, so that the caller
+    /// has to fetch it; see [`Hook::needs_stored_namespace`].
     #[must_use]
     pub fn needs_stored_namespace(&self, attributes: &Attributes<'_>) -> bool {
         let mut all = self.mutating_hooks.iter().chain(&self.validating_hooks);

@@ -8,7 +8,7 @@ use crate::json_members::{read_owned_strings, read_string, read_strings};
 /// The wildcard for operations, groups, versions, resources and subresources.
 pub(crate) const ANY: &str = "*";
 
-/// The one resource whose objects have a namespace attribute and are not namespaced.
+/// The only resource whose objects have a namespace attribute but are cluster-scoped.
 const NAMESPACES: GroupVersionResource<'static> =
     GroupVersionResource { group: "", version: "v1", resource: "namespaces" };
 
@@ -41,7 +41,7 @@ pub struct RuleTarget<'a> {
     pub operation: &'a str,
     /// The requested resource, or an equivalent one.
     pub resource: GroupVersionResource<'a>,
-    /// Empty for the resource itself.
+    /// The subresource; empty for the resource itself.
     pub subresource: &'a str,
     /// The namespace attribute of the request.
     pub namespace: &'a str,
@@ -50,12 +50,12 @@ pub struct RuleTarget<'a> {
 /// One entry of a rule's resources.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ResourcePattern {
-    /// A resource, or [`ANY`].
+    /// The name of a resource, or [`ANY`].
     pub(crate) resource: String,
     pub(crate) subresource: SubresourcePattern,
 }
 
-/// Which subresources an entry matches.
+/// The subresources that an entry matches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum SubresourcePattern {
     /// This subresource; the empty text is the resource itself.
@@ -66,7 +66,7 @@ pub(crate) enum SubresourcePattern {
     All,
 }
 
-/// Which resources a rule matches, by whether their objects are in namespaces.
+/// The scope of the resources that a rule matches: namespaced, cluster-scoped or both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum RuleScope {
     All,
@@ -112,7 +112,7 @@ impl Rule {
         }
     }
 
-    /// Whether scope, operation, group, version and resource all match.
+    /// Reports whether scope, operation, group, version and resource all match.
     #[must_use]
     pub fn matches(&self, target: &RuleTarget<'_>) -> bool {
         self.scope.matches(target)
@@ -138,7 +138,7 @@ fn is_listed(items: &[String], requested: &str) -> bool {
 }
 
 impl ResourcePattern {
-    /// Splits at the first slash only, as the matcher of Kubernetes does.
+    /// Parses an entry. Like Kubernetes' matcher, it splits at the first slash only.
     fn read(entry: &str, dialect: RuleDialect) -> Self {
         let (resource, subresource) = entry.split_once('/').unwrap_or((entry, ""));
         let subresource = match (subresource, dialect) {

@@ -24,8 +24,8 @@ type Symbol = u32;
 /// Group, resource and subresource.
 type Key = (Symbol, Symbol, Symbol);
 
-/// The most pairs of group and resource that one rule is indexed by. A rule with more is indexed by the wildcards, which
-/// costs time for each request but no memory.
+/// The most pairs of group and resource under which one rule is indexed. A rule with more is indexed under the
+/// wildcards, which costs time for each request but no memory.
 const KEYS_PER_RULE_MAX: usize = 1024;
 
 /// The symbol of the wildcard.
@@ -69,14 +69,15 @@ impl RuleIndex {
     fn insert(&mut self, position: u32, operations: &[Operation], key: Key) {
         for operation in operations {
             let positions = self.positions_of_operation_mut(*operation).entry(key).or_default();
-            // Positions grow, so a duplicate is always the last one.
+            // Positions are added in ascending order, so a duplicate is always the last one.
             if positions.last() != Some(&position) {
                 positions.push(position);
             }
         }
     }
 
-    /// Returns the positions of lists whose rules can match, in order. It contains all that match, and seldom another.
+    /// Returns the positions of lists whose rules can match, in order. The result contains all lists that match,
+    /// and seldom another one.
     pub(crate) fn find_candidates(&self, attributes: &Attributes<'_>) -> Vec<u32> {
         let mut found = Vec::new();
         let own = (attributes.resource.group, attributes.resource.resource);

@@ -29,7 +29,7 @@ fn decide(asked: &authz::Attributes<'_>) -> Decision {
     }
 }
 
-/// A check as text: user, verb and target.
+/// Formats a check as user, verb and target.
 fn shown(asked: &authz::Attributes<'_>) -> String {
     let user = asked.user.map_or("nobody", |user| &user.name);
     let target = match asked.resource() {
@@ -49,7 +49,7 @@ fn shown(asked: &authz::Attributes<'_>) -> String {
     format!("{user} {} {target}", asked.verb)
 }
 
-/// Evaluates conditions by rounds: the outcome, and all that was asked.
+/// Evaluates conditions, answering each question of the authorizer. Returns the outcome and all questions.
 fn evaluate(
     expressions: &[&str],
     attributes: &Attributes<'_>,
@@ -85,7 +85,7 @@ fn outcome(expression: &str) -> String {
 }
 
 #[test]
-fn whoever_may_break_the_glass_is_left_alone() {
+fn users_with_the_checked_permission_skip_the_hook() {
     let guard = |verb: &str| {
         format!("!authorizer.group('').resource('pods').namespace('ns').check('{verb}').allowed()")
     };
@@ -95,7 +95,7 @@ fn whoever_may_break_the_glass_is_left_alone() {
 }
 
 #[test]
-fn the_request_itself_can_be_asked_about() {
+fn request_resource_is_checked() {
     let ana = User { name: "ana".to_owned(), ..User::default() };
     let scale = Attributes { subresource: "scale", user: Some(&ana), ..pod() };
     let ask =
@@ -118,7 +118,7 @@ fn the_request_itself_can_be_asked_about() {
 
 /// `authorizer.requestResource` is the requested resource, even if the hook reviews an equivalent one.
 #[test]
-fn what_is_asked_about_is_what_was_requested() {
+fn request_resource_is_the_requested_one_not_the_equivalent() {
     let snapshot = hook(&["authorizer.requestResource.check('get').allowed()"]);
     let requested = pod();
     let kind = GroupVersionKind { group: "other", version: "v9", kind: "Pod" };
@@ -130,7 +130,7 @@ fn what_is_asked_about_is_what_was_requested() {
 }
 
 #[test]
-fn decisions_tell_why_and_what_went_wrong() {
+fn decisions_expose_reason_and_error() {
     for expression in [
         "authorizer.path('/x').check('no').reason() == 'because'",
         "authorizer.path('/x').check('fail').errored()",
@@ -144,7 +144,7 @@ fn decisions_tell_why_and_what_went_wrong() {
 }
 
 #[test]
-fn what_can_not_be_asked_fails() {
+fn invalid_checks_fail() {
     for (expression, want) in [
         ("authorizer.path(' ').check('get').allowed()", "path must not be empty"),
         ("authorizer.group('').resource('').check('get').allowed()", "resource must not be empty"),
@@ -162,7 +162,7 @@ fn what_can_not_be_asked_fails() {
 }
 
 #[test]
-fn a_question_is_asked_once() {
+fn equal_checks_are_authorized_once() {
     let mut decisions = AuthorizerDecisions::default();
     let same = "authorizer.path('/x').check('get').allowed()";
     let (outcome, asked) = evaluate(&[same, same], &pod(), &mut decisions);
@@ -172,9 +172,10 @@ fn a_question_is_asked_once() {
     assert_eq!(evaluate(&[same, other], &pod(), &mut decisions).1, ["nobody get /y"]);
 }
 
-/// The cost of a check bounds how often the authorizer is asked, within a condition and together.
+/// The cost of a check bounds the number of questions to the authorizer, for each condition and for all of them
+/// together.
 #[test]
-fn checks_are_few() {
+fn the_number_of_checks_is_limited() {
     let checks = |n: usize| -> Vec<String> {
         (0..n).map(|n| format!("authorizer.path('/{n}').check('get').allowed()")).collect()
     };
@@ -226,9 +227,9 @@ const POOL: [&str; 10] = [
 ];
 
 proptest! {
-    /// Whatever is known before, and however often one has to ask, the outcome is the same.
+    /// The outcome does not depend on the decisions that are known before, or on the number of rounds.
     #[test]
-    fn what_is_known_before_does_not_matter(
+    fn outcomes_do_not_depend_on_known_decisions(
         conditions in prop::collection::vec(prop::sample::select(&POOL[..]), 1..12),
         known in prop::collection::vec(prop::sample::select(&POOL[..]), 0..12),
     ) {

@@ -1,4 +1,4 @@
-//! Configurations to be judged, and what is said about them.
+//! Builders of configurations, and their validation errors and warnings.
 
 use admission::{
     Configuration, ConfigurationKind, Snapshot, configuration_warnings, prepare_configuration,
@@ -17,7 +17,7 @@ pub(crate) fn tree(value: Value) -> Tree {
     }
 }
 
-/// A value with members set to other values; null removes one.
+/// Returns a value with changed members. A null change removes the member.
 pub(crate) fn with(mut base: Value, changes: Value) -> Value {
     for (member, value) in tree(changes) {
         match value {
@@ -28,7 +28,7 @@ pub(crate) fn with(mut base: Value, changes: Value) -> Value {
     base
 }
 
-/// A prepared object of these entries.
+/// Makes a prepared configuration with these entries.
 pub(crate) fn object(kind: ConfigurationKind, name: &str, entries: Value) -> Tree {
     let mut tree = tree(json!({"metadata": {"name": name}, (kind.list_member()): entries}));
     prepare_configuration(kind, &mut tree).unwrap();
@@ -49,8 +49,8 @@ pub(crate) fn updated(kind: ConfigurationKind, from: Value, to: Value) -> Vec<St
     validate_configuration_update(kind, &new, &old).iter().map(FieldError::to_string).collect()
 }
 
-/// The warnings that the author receives.
-pub(crate) fn told(kind: ConfigurationKind, old: Option<Value>, new: Value) -> Vec<String> {
+/// The warnings that the client receives for a write.
+pub(crate) fn warnings_of(kind: ConfigurationKind, old: Option<Value>, new: Value) -> Vec<String> {
     let old = old.map(|old| object(kind, "a", old));
     let warnings = configuration_warnings(kind, &object(kind, "a", new), old.as_ref());
     warnings.iter().map(ToString::to_string).collect()

@@ -1,4 +1,4 @@
-//! Every field of an entry means something.
+//! Every field of an entry has an effect.
 
 use admission::Configuration;
 use admission::ConfigurationKind::{self, Mutating, Validating};
@@ -39,7 +39,7 @@ fn meaning(kind: ConfigurationKind, entry: &Value) -> (Vec<String>, String) {
     (created(kind, entries), format!("{compiled:?}"))
 }
 
-/// The pointers to all members of all objects.
+/// Collects the JSON pointers of all members of all objects.
 fn members(at: &str, value: &Value, found: &mut Vec<String>) {
     match value {
         Value::Object(own) => {

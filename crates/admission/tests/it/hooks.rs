@@ -14,7 +14,7 @@ use crate::documents::{object, tree};
 
 const CA_BUNDLE: &str = include_str!("ca_bundle.b64");
 
-/// The one hook of an object; without its defaults if it is taken as it is.
+/// Compiles the only hook of a configuration. Defaults are set only if `is_prepared`.
 fn hook(kind: ConfigurationKind, entry: Value, is_prepared: bool) -> Arc<Hook> {
     let stored = match is_prepared {
         true => object(kind, "a", json!([entry])),
@@ -41,7 +41,7 @@ fn defaults_are_the_same_for_entries_that_were_stored_without_them() {
 }
 
 #[test]
-fn what_entries_say_is_what_hooks_have() {
+fn compiled_hooks_have_the_fields_of_their_entries() {
     let entry = json!({
         "name": "a.b.c", "failurePolicy": "Ignore", "matchPolicy": "Exact", "timeoutSeconds": 99,
         "reinvocationPolicy": "IfNeeded", "sideEffects": "NoneOnDryRun",
@@ -58,7 +58,7 @@ fn what_entries_say_is_what_hooks_have() {
 }
 
 #[test]
-fn a_hook_of_the_proposal_enters_as_a_validating_one() {
+fn v1alpha1_hooks_become_validating_hooks() {
     let entry = json!({
         "name": "a.b.c",
         "clientConfig": {
@@ -85,14 +85,14 @@ fn service_endpoint(port: Option<u16>) -> HookEndpoint {
 }
 
 #[test]
-fn a_hook_of_the_proposal_never_trusts_the_system() {
+fn v1alpha1_hooks_never_trust_system_cas() {
     let entry = json!({"clientConfig": {"service": {"namespace": "n", "name": "s"}}});
     let bundle = &hook(ExternalHook, entry, false).client_config.ca_bundle;
     assert_eq!(bundle.as_deref(), Some(&b""[..]), "no certificate is in it, so none is trusted");
 }
 
 #[test]
-fn webhooks_are_at_urls_or_behind_services() {
+fn endpoints_are_urls_or_services() {
     let client = |config: Value| {
         hook(Validating, json!({"clientConfig": config}), true).client_config.clone()
     };

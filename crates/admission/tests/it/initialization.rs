@@ -23,7 +23,7 @@ pub(crate) fn configured(entries: &[(&str, &str)]) -> Snapshot {
     snapshot(&[(Initializer, "a", entries.iter().map(entry).collect())])
 }
 
-/// A pod that says this about its initializers; null says nothing.
+/// A pod with this value of `metadata.initializers`; null leaves the field out.
 fn pod_with(initializers: Value) -> Tree {
     let metadata = json!({"name": "x", "namespace": "team-a", "uid": "u"});
     let mut tree = tree(json!({"metadata": with(metadata, json!({"initializers": initializers}))}));
@@ -31,14 +31,14 @@ fn pod_with(initializers: Value) -> Tree {
     tree
 }
 
-/// A pod that waits for these.
+/// A pod that waits for these initializers.
 pub(crate) fn pod_pending(names: &[&str]) -> Tree {
     let entries: Vec<Value> = names.iter().map(|name| json!({"name": name})).collect();
     pod_with(json!({"pending": entries}))
 }
 
 /// The field `metadata.initializers` of a pod; null if it is absent.
-fn said(tree: &Tree) -> Value {
+fn initializers_field(tree: &Tree) -> Value {
     api_object::metadata(tree).get("initializers").cloned().unwrap_or_default()
 }
 
@@ -62,7 +62,7 @@ fn texts(errors: &FieldErrors) -> Vec<String> {
 }
 
 #[test]
-fn the_configuration_decides_about_objects_that_say_nothing() {
+fn objects_without_the_field_get_configured_initializers() {
     let none = configured(&[]);
     let two = configured(&[("z.b.c", "Ignore"), ("a.b.c", "Fail")]);
     assert_eq!(on_create(&pod_with(json!(null)), &none), InitializersOnCreate::Initialized);
@@ -72,11 +72,11 @@ fn the_configuration_decides_about_objects_that_say_nothing() {
     let mut new = pod_with(json!(null));
     Initializers::from(list).write_to(&mut new);
     let want = json!({"pending": [{"name": "z.b.c"}, {"name": "a.b.c"}]});
-    assert_eq!(said(&new), want);
+    assert_eq!(initializers_field(&new), want);
 }
 
 #[test]
-fn who_says_something_needs_permission_and_is_taken_at_their_word() {
+fn supplied_initializers_need_permission_and_are_kept() {
     let all = configured(&[("a.b.c", "Ignore")]);
     for empty in [json!({}), json!({"pending": []}), json!({"pending": [], "result": null})] {
         let new = pod_with(empty.clone());
@@ -86,7 +86,7 @@ fn who_says_something_needs_permission_and_is_taken_at_their_word() {
         assert!(own.is_empty());
         let mut new = new;
         own.write_to(&mut new);
-        assert_eq!(said(&new), Value::Null, "{empty}");
+        assert_eq!(initializers_field(&new), Value::Null, "{empty}");
     }
     let InitializersOnCreate::NeedsPermission(own) =
         on_create(&pod_pending(&["x.y.z", "b.b.c"]), &all)
@@ -97,7 +97,7 @@ fn who_says_something_needs_permission_and_is_taken_at_their_word() {
 }
 
 #[test]
-fn faults_of_a_new_list_are_found() {
+fn new_lists_are_validated() {
     let errors_of = |initializers: Value| {
         texts(&Initializers::from_object(&pod_with(initializers)).create_errors(64))
     };
@@ -120,7 +120,7 @@ fn faults_of_a_new_list_are_found() {
 }
 
 #[test]
-fn some_objects_wait_for_nobody() {
+fn exempt_objects_have_no_initializers() {
     let all = configured(&[("a.b.c", "Ignore")]);
     let mirror = tree(json!({"metadata": {"annotations": {"kubernetes.io/config.mirror": ""}},
         "spec": {"nodeName": "n1"}}));
@@ -153,7 +153,7 @@ fn some_objects_wait_for_nobody() {
             "A21: {other:?}"
         );
     }
-    // A21: the annotation alone makes no mirror pod.
+    // A21: the annotation alone does not make a mirror pod.
     for spec in [json!({}), json!({"nodeName": ""}), json!({"nodeName": 1})] {
         let annotations = json!({"kubernetes.io/config.mirror": "x"});
         let unbound = tree(json!({"metadata": {"annotations": annotations}, "spec": spec}));
@@ -212,12 +212,12 @@ fn every_write_to_an_uninitialized_object_needs_permission() {
         let mut new = new;
         next.write_to(&mut new);
         assert_eq!(has_pending_initializers(&new), !want.is_empty());
-        assert_eq!(said(&new).is_null(), want.is_empty());
+        assert_eq!(initializers_field(&new).is_null(), want.is_empty());
     }
 }
 
 #[test]
-fn what_is_initialized_stays_so() {
+fn initialized_objects_can_not_get_initializers() {
     let old = pod_with(json!(null));
     let want = "metadata.initializers: Invalid value: null: field is immutable once initialization \
                 has completed";
@@ -237,7 +237,7 @@ fn what_is_initialized_stays_so() {
 }
 
 #[test]
-fn a_result_ends_it_and_can_not_be_changed() {
+fn a_failure_result_is_final() {
     let old = pod_pending(&["a.b.c"]);
     let failed = pod_with(json!({"pending": [{"name": "a.b.c"}],
         "result": {"status": "Failure", "code": 403, "reason": "Odd", "message": "no"}}));
@@ -260,7 +260,7 @@ fn a_result_ends_it_and_can_not_be_changed() {
 }
 
 #[test]
-fn subresources_leave_the_list_alone() {
+fn subresource_writes_keep_the_list() {
     let old = pod_pending(&["a.b.c"]);
     let mut new = pod_with(json!({"result": {"status": "Success"}}));
     let status = request(Operation::Update, ("", "v1", "pods"), "Pod", "status", "team-a");
@@ -268,13 +268,13 @@ fn subresources_leave_the_list_alone() {
     let decision = decide_initializers_on_update(&InitializerOptions::default(), &attributes);
     assert_eq!(decision, Ok(InitializersOnUpdate::KeepStored));
     copy_initializers(&mut new, &old);
-    assert_eq!(said(&new), said(&old));
+    assert_eq!(initializers_field(&new), initializers_field(&old));
     copy_initializers(&mut new, &pod_with(json!(null)));
-    assert_eq!(said(&new), Value::Null);
+    assert_eq!(initializers_field(&new), Value::Null);
 }
 
 #[test]
-fn names_that_are_updated_are_judged_like_new_ones() {
+fn updated_names_are_validated_like_new_ones() {
     let old = Initializers::from_object(&pod_pending(&["a.b.c"]));
     let errors = |names: &[&str], max| {
         texts(&Initializers::from_object(&pod_pending(names)).update_errors(&old, max))
@@ -297,17 +297,17 @@ fn constraints_on_absent_entries_are_dropped() {
     Initializers::from_object(&old).write_to(&mut new);
     let want = json!([{"name": "a.b.c", "after": []}, {"name": "b.b.c", "after": ["a.b.c"]},
         {"name": "c.b.c"}]);
-    assert_eq!(said(&new)["pending"], want);
+    assert_eq!(initializers_field(&new)["pending"], want);
     let next = without_initializer(&new, "a.b.c").unwrap();
     let want = json!([{"name": "b.b.c", "after": []}, {"name": "c.b.c"}]);
-    assert_eq!(said(&next)["pending"], want);
+    assert_eq!(initializers_field(&next)["pending"], want);
     let next = without_initializer(&without_initializer(&next, "c.b.c").unwrap(), "b.b.c").unwrap();
-    assert_eq!(said(&next), Value::Null);
+    assert_eq!(initializers_field(&next), Value::Null);
     assert_eq!(without_initializer(&next, "b.b.c"), None);
 }
 
 #[test]
-fn values_of_wrong_types_are_told_with_their_place() {
+fn wrong_types_are_reported_with_their_path() {
     for (given, want) in [
         (json!(5), "cannot unmarshal number into field metadata.initializers of type object"),
         (json!({"pending": {}}), "object into field metadata.initializers.pending of type array"),
@@ -330,15 +330,15 @@ fn values_of_wrong_types_are_told_with_their_place() {
     let mut new = tree(json!({"metadata": {"initializers": {
         "pending": [null, {"name": "a.b.c", "x": 1}], "result": null, "y": 2}}}));
     normalize_initializers(&mut new).unwrap();
-    assert_eq!(said(&new), json!({"pending": [{}, {"name": "a.b.c"}]}));
+    assert_eq!(initializers_field(&new), json!({"pending": [{}, {"name": "a.b.c"}]}));
     for odd in [json!({}), json!({"metadata": null}), json!({"metadata": {"initializers": null}})] {
         let mut odd = tree(odd);
         normalize_initializers(&mut odd).unwrap();
-        assert!(said(&odd).is_null());
+        assert!(initializers_field(&odd).is_null());
     }
 }
 
-/// A pod of ten o'clock.
+/// A pod that was created at ten o'clock.
 fn old_pod(names: &[&str]) -> Tree {
     let mut old = pod_pending(names);
     api_object::metadata_mut(&mut old)
@@ -352,7 +352,7 @@ fn repaired(tree: &Tree, now: &str, configured: Option<&Snapshot>) -> Option<Rea
 }
 
 #[test]
-fn a_read_repairs_what_is_old_enough() {
+fn reads_repair_expired_objects() {
     let dead = configured(&[("a.b.c", "Ignore"), ("b.b.c", "Ignore")]);
     let two = old_pod(&["a.b.c", "b.b.c"]);
     for now in ["10:09:00", "10:10:10", "10:10:29.999"] {
@@ -375,7 +375,7 @@ fn a_read_repairs_what_is_old_enough() {
 }
 
 #[test]
-fn nothing_else_is_repaired() {
+fn other_objects_are_not_repaired() {
     let dead = configured(&[("a.b.c", "Ignore")]);
     let failed = with(
         Value::Object(old_pod(&["a.b.c"])),
@@ -423,10 +423,10 @@ fn odd_field() -> impl Strategy<Value = Value> {
 }
 
 proptest! {
-    /// Whatever stands in the field, everybody agrees about what it says, and writing that changes
-    /// nothing more.
+    /// For any value of the field, reading, writing and validating agree, and writing the value that was read
+    /// changes nothing else.
     #[test]
-    fn no_field_is_too_odd(field in odd_field(), other in odd_field()) {
+    fn any_field_value_is_handled_consistently(field in odd_field(), other in odd_field()) {
         let with_field = |field: &Value| tree(json!({"metadata": {"initializers": field}}));
         let (new, old) = (with_field(&field), with_field(&other));
         let own = Initializers::from_object(&new);

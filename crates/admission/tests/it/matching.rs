@@ -1,4 +1,4 @@
-//! Which hooks are called for a request.
+//! The hooks that are called for a request.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::documents::{snapshot, tree, with};
 const DEPLOYMENTS: [(&str, &str); 3] =
     [("extensions", "v1beta1"), ("apps", "v1beta1"), ("apps", "v1")];
 
-/// A request for a resource; the rest is set by the test.
+/// A request for a resource. The test sets the other attributes.
 pub(crate) fn request<'a>(
     operation: Operation,
     resource: (&'a str, &'a str, &'a str),
@@ -71,14 +71,14 @@ fn hook_of(changes: Value) -> Snapshot {
     snapshot(&[(Validating, "a", json!([webhook(changes)]))])
 }
 
-/// Whether one webhook with this rule is called as far as rules go.
+/// Reports whether the rules of one webhook match the request.
 fn is_called(kind: ConfigurationKind, changes: Value, attributes: &Attributes<'_>) -> bool {
     let snapshot = snapshot(&[(kind, "a", json!([webhook(json!({"rules": [rule(changes)]}))]))]);
     !snapshot.validating_hooks().match_hooks(attributes).is_empty()
 }
 
-/// Whether the one hook of a snapshot is called; the namespace is stored if it is given.
-fn considered(
+/// Decides whether the only hook of a snapshot is called. `namespace` is the stored namespace.
+fn call_decision(
     snapshot: &Snapshot,
     attributes: &Attributes<'_>,
     namespace: Option<&Tree>,
@@ -107,7 +107,7 @@ fn considered(
 }
 
 fn outcome(changes: Value, attributes: &Attributes<'_>, namespace: Option<&Tree>) -> String {
-    considered(&hook_of(changes), attributes, namespace).unwrap_or_else(|| "no rule".to_owned())
+    call_decision(&hook_of(changes), attributes, namespace).unwrap_or_else(|| "no rule".to_owned())
 }
 
 #[test]
@@ -159,7 +159,7 @@ fn rules_match_by_each_part() {
     }
 }
 
-/// The deployments of three groups and versions, and as what a subresource of each is known.
+/// The Deployments of three API groups and versions, with the kind of a subresource of each.
 fn equivalents(
     kind: &'static str,
     kind_group: Option<(&'static str, &'static str)>,
@@ -222,7 +222,7 @@ fn labelled(labels: Value) -> Tree {
 }
 
 #[test]
-fn namespace_selectors() {
+fn namespace_selectors_are_evaluated() {
     let selects = |value: &str| json!({"namespaceSelector": {"matchLabels": {"env": value}}});
     let (prod, test) = (labelled(json!({"env": "prod"})), labelled(json!({"env": "test"})));
     assert_eq!(outcome(selects("prod"), &pod(), Some(&test)), "namespace");
@@ -261,7 +261,7 @@ fn stored_selectors_that_mean_nothing_fail_the_requests_they_are_about() {
 }
 
 #[test]
-fn object_selectors() {
+fn object_selectors_are_evaluated() {
     let selects = json!({"objectSelector": {"matchLabels": {"x": "y"}}});
     let (with_label, without) = (labelled(json!({"x": "y"})), labelled(json!({})));
     let update = Attributes {
@@ -293,7 +293,7 @@ fn conditions(policy: &str, expressions: &[&str]) -> Value {
 }
 
 #[test]
-fn match_conditions_decide_last() {
+fn match_conditions_are_evaluated_last() {
     let object = tree(json!({"metadata": {"namespace": "team-a", "labels": {"n": 1}}}));
     let creation = Attributes { object: Some(&object), ..pod() };
     let update = Attributes { operation: Operation::Update, old_object: Some(&object), ..creation };
@@ -326,7 +326,7 @@ fn match_conditions_decide_last() {
     assert_eq!(outcome(outside, &system, None), "condition c0");
 }
 
-/// A17: the budget of all conditions together counts more than a false one.
+/// A17: if all conditions together exceed the budget, the evaluation fails even if one of them is false.
 #[test]
 fn conditions_that_cost_too_much_together_fail() {
     let many: Vec<i64> = (0..700).collect();
@@ -347,7 +347,7 @@ fn conditions_that_cost_too_much_together_fail() {
 
 /// Without an authorizer, the failure policy decides.
 #[test]
-fn conditions_that_ask_nobody_fail() {
+fn checks_without_an_authorizer_fail() {
     let asks = "!authorizer.group('').resource('pods').check('breakglass').allowed()";
     assert_eq!(outcome(conditions("Ignore", &[asks]), &pod(), None), "condition error");
     assert!(outcome(conditions("Fail", &[asks]), &pod(), None).starts_with("refused: "));
@@ -363,7 +363,7 @@ fn stored_conditions_that_do_not_compile_fail() {
 }
 
 #[test]
-fn exemptions() {
+fn exempt_requests_match_no_hook() {
     let group = ConfigurationKind::GROUP;
     let all = snapshot(&[
         (Validating, "a", json!([webhook(json!({}))])),
@@ -420,7 +420,7 @@ fn any_rule_of_an_initializer_suffices() {
 
 /// Hooks are ordered by kind, then by the name of the configuration, then as listed.
 #[test]
-fn hooks_come_by_kind_then_by_name_then_as_listed() {
+fn hooks_are_ordered_by_kind_configuration_and_position() {
     let named = |name: &str| webhook(json!({"name": name}));
     let external = |name: &str| {
         let rule = rule(json!({"operations": null, "verbs": ["*"]}));
@@ -438,9 +438,9 @@ fn hooks_come_by_kind_then_by_name_then_as_listed() {
     assert_eq!(all.mutating_hooks().hooks().len(), 1);
 }
 
-/// Whether a rule names the resource or uses a wildcard makes no difference for the order.
-/// A mutating hook may patch the object between two uses of the same match. Attributes without the equivalent
-/// that matched are those of another request, which is refused.
+/// Reports whether a rule names the resource or uses a wildcard makes no difference for the order. A mutating hook
+/// may patch the object between two uses of the same match. Attributes without the equivalent that matched are
+/// those of another request, which is refused.
 #[test]
 fn matched_hooks_do_not_depend_on_the_object() {
     let apps = json!({"apiGroups": ["apps"], "apiVersions": ["v1beta1"], "resources": ["*"]});
@@ -465,7 +465,7 @@ fn matched_hooks_do_not_depend_on_the_object() {
 }
 
 #[test]
-fn wildcards_do_not_come_first() {
+fn wildcard_rules_do_not_change_the_order() {
     let exact = rule(json!({"apiGroups": [""], "resources": ["pods"]}));
     let all = snapshot(&[
         (Validating, "a", json!([webhook(json!({"name": "0.b.c", "rules": [exact]}))])),
@@ -476,7 +476,7 @@ fn wildcards_do_not_come_first() {
     assert_eq!(matches.iter().map(|it| it.position).collect::<Vec<_>>(), [0, 1, 2]);
 }
 
-/// A rule of very many names is found all the same.
+/// A rule with very many names is still found by the index.
 #[test]
 fn a_rule_of_many_names_matches() {
     let names = |prefix: &str| (0..100).map(|n| format!("{prefix}{n}")).collect::<Vec<_>>();

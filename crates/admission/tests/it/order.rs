@@ -31,7 +31,7 @@ fn names(entries: &[PendingInitializer]) -> Vec<&str> {
 }
 
 #[test]
-fn one_order_for_all() {
+fn sequential_initializers_act_in_global_order() {
     let deployments = json!([{"apiGroups": ["apps"], "apiVersions": ["*"], "resources": ["*"]}]);
     let objects = [
         ("b", json!([entry("x.b.c", json!({}))])),
@@ -53,7 +53,7 @@ fn one_order_for_all() {
 }
 
 #[test]
-fn a_graph_lets_some_act_at_once() {
+fn independent_initializers_of_a_graph_act_in_parallel() {
     let list = pending_of(&[(
         "a",
         json!([
@@ -97,7 +97,7 @@ fn sequential_entries_keep_their_chain_among_others() {
 }
 
 #[test]
-fn what_can_not_be_ordered_is_refused() {
+fn invalid_orderings_are_refused() {
     let sequential = entry("a.b.c", json!({"after": ["x.b.c"]}));
     assert_eq!(
         created(Initializer, json!([sequential])),
@@ -133,7 +133,7 @@ fn what_can_not_be_ordered_is_refused() {
 }
 
 #[test]
-fn a_cycle_is_told_at_the_constraint_that_closes_it_or_at_the_name() {
+fn cycle_errors_name_the_closing_constraint() {
     let others = object(Initializer, "one", json!([graph("a.b.c", &["x.y.z"], &[])]));
     let before = object(
         Initializer,
@@ -147,7 +147,7 @@ fn a_cycle_is_told_at_the_constraint_that_closes_it_or_at_the_name() {
         json!([graph("q.y.z", &[], &["x.y.z"]), graph("x.y.z", &["a.b.c"], &[])]),
     );
     assert!(!initializer_ordering_errors(&before, &[&others]).is_empty());
-    // Two sequential ones, between which an older entry wants to stand the wrong way round.
+    // The constraints put an entry between two sequential ones in the reverse order.
     let old = object(Initializer, "one", json!([graph("g.b.c", &["s2.b.c"], &["s1.b.c"])]));
     let new =
         object(Initializer, "two", json!([entry("s1.b.c", json!({})), entry("s2.b.c", json!({}))]));
@@ -158,12 +158,12 @@ fn a_cycle_is_told_at_the_constraint_that_closes_it_or_at_the_name() {
 }
 
 #[test]
-fn a_name_that_nobody_registers_is_told() {
+fn unregistered_names_are_warned_about() {
     let new = object(Initializer, "one", json!([graph("a.b.c", &["x.y.z"], &[])]));
-    let told: Vec<String> =
+    let warnings_of: Vec<String> =
         initializer_ordering_warnings(&new, &[]).iter().map(ToString::to_string).collect();
     assert_eq!(
-        told,
+        warnings_of,
         [
             "initializers[0].after[0]: no initializer named \"x.y.z\" is registered; the constraint has \
              no effect until one is"
@@ -189,10 +189,10 @@ fn a_cycle_that_was_stored_is_broken_in_global_order() {
 }
 
 proptest! {
-    /// Whatever is configured, everybody is listed once, nobody before those it waits for, and the
-    /// first may act.
+    /// For any configuration, every initializer is listed once and after those it waits for, and the first one may
+    /// act.
     #[test]
-    fn every_list_can_be_worked_off(
+    fn every_pending_list_can_be_completed(
         constraints in prop::collection::vec(
             (any::<bool>(), prop::collection::vec(0..8_usize, 0..3), prop::collection::vec(0..8_usize, 0..3)),
             1..8,

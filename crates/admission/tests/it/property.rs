@@ -1,4 +1,4 @@
-//! The index finds what asking every hook would find.
+//! The index finds the same hooks as a comparison with every hook.
 
 use admission::ConfigurationKind::{ExternalHook, Validating};
 use admission::{
@@ -58,7 +58,7 @@ fn resource() -> impl Strategy<Value = GroupVersionResource<'static>> {
 
 proptest! {
     #[test]
-    fn the_index_agrees_with_asking_every_hook(
+    fn the_rule_index_agrees_with_matching_every_hook(
         external in hooks(),
         validating in hooks(),
         own in resource(),
@@ -101,9 +101,9 @@ proptest! {
         prop_assert!(!matched.has_mutating_hooks());
     }
 
-    /// Whatever is stored can be compiled, and whatever is received is either refused or judged.
+    /// Every stored document can be compiled, and every received document is either refused or validated.
     #[test]
-    fn no_document_is_too_odd(entries in odd_value()) {
+    fn any_document_is_refused_or_compiled(entries in odd_value()) {
         for kind in admission::ConfigurationKind::ALL {
             let raw = crate::documents::tree(json!({"metadata": {"name": "a"}, (kind.list_member()): entries}));
             let compiled = admission::Configuration::compile(kind, &raw);
@@ -121,7 +121,7 @@ proptest! {
     }
 }
 
-/// JSON that uses the members of entries for all kinds of things.
+/// JSON in which the members of entries have values of any type.
 fn odd_value() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),

@@ -31,7 +31,7 @@ fn graph(entries: &[(&str, &[&str])]) -> Vec<PendingInitializer> {
 }
 
 /// The timers of an object that was just created.
-fn begun(pending: &[PendingInitializer]) -> InitializerTimers {
+fn new_timers(pending: &[PendingInitializer]) -> InitializerTimers {
     let mut steps =
         InitializerTimers::new(&InitializerOptions::default(), InitializersOrigin::Configuration);
     steps.observe_pending(pending, Duration::ZERO);
@@ -56,9 +56,9 @@ fn failed(names: &[&str]) -> Vec<(String, ExpiryAction)> {
 }
 
 #[test]
-fn each_dead_one_takes_its_time() {
+fn each_dead_initializer_takes_one_timeout() {
     let dead = configured(&[("a.b.c", "Ignore"), ("b.b.c", "Ignore")]);
-    let mut steps = begun(&sequential(&["a.b.c", "b.b.c"]));
+    let mut steps = new_timers(&sequential(&["a.b.c", "b.b.c"]));
     assert_eq!(steps.next_due_at(), STEP);
     assert!(fire(&mut steps, 4.999, &dead).is_empty());
     assert_eq!(fire(&mut steps, 5.0, &dead), removed(&["a.b.c"]));
@@ -71,9 +71,9 @@ fn each_dead_one_takes_its_time() {
 }
 
 #[test]
-fn one_that_must_not_be_skipped_fails_once() {
+fn failure_policy_fail_reports_once() {
     let all = configured(&[("a.b.c", "Ignore"), ("b.b.c", "Fail")]);
-    let mut steps = begun(&sequential(&["a.b.c", "b.b.c"]));
+    let mut steps = new_timers(&sequential(&["a.b.c", "b.b.c"]));
     assert_eq!(fire(&mut steps, 5.0, &all), removed(&["a.b.c"]));
     steps.observe_pending(&sequential(&["b.b.c"]), STEP);
     let expired = steps.take_expired(2 * STEP, Some(&all));
@@ -87,8 +87,8 @@ fn one_that_must_not_be_skipped_fails_once() {
 }
 
 #[test]
-fn the_timer_runs_whatever_else_happens() {
-    let mut steps = begun(&sequential(&["a.b.c", "b.b.c"]));
+fn the_timer_is_not_reset_by_other_changes() {
+    let mut steps = new_timers(&sequential(&["a.b.c", "b.b.c"]));
     steps.observe_pending(&sequential(&["a.b.c", "b.b.c", "c.b.c"]), seconds(4.0));
     assert_eq!(steps.next_due_at(), STEP);
     let raised = configured(&[("a.b.c", "Fail")]);
@@ -100,7 +100,7 @@ fn the_timer_runs_whatever_else_happens() {
 }
 
 #[test]
-fn one_that_only_the_client_knows_is_not_skipped() {
+fn unregistered_initializers_of_clients_are_not_skipped() {
     let mut steps =
         InitializerTimers::new(&InitializerOptions::default(), InitializersOrigin::Client);
     steps.observe_pending(&sequential(&["x.y.z"]), Duration::ZERO);
@@ -110,9 +110,9 @@ fn one_that_only_the_client_knows_is_not_skipped() {
 }
 
 #[test]
-fn those_who_can_act_at_once_expire_at_once() {
+fn parallel_initializers_expire_together() {
     let dead = configured(&[("a.b.c", "Ignore"), ("b.b.c", "Ignore"), ("c.b.c", "Ignore")]);
-    let mut steps = begun(&graph(&[("a.b.c", &[]), ("b.b.c", &["a.b.c"]), ("c.b.c", &[])]));
+    let mut steps = new_timers(&graph(&[("a.b.c", &[]), ("b.b.c", &["a.b.c"]), ("c.b.c", &[])]));
     let expired = steps.take_expired(STEP, Some(&dead));
     let idx: Vec<usize> = expired.iter().map(|expired| expired.idx).collect();
     assert_eq!(idx, [0, 2]);
@@ -124,9 +124,9 @@ fn those_who_can_act_at_once_expire_at_once() {
 }
 
 #[test]
-fn nothing_is_decided_while_the_configuration_is_stale() {
+fn stale_configuration_delays_expiry() {
     let dead = configured(&[("a.b.c", "Ignore")]);
-    let mut steps = begun(&sequential(&["a.b.c"]));
+    let mut steps = new_timers(&sequential(&["a.b.c"]));
     assert!(steps.take_expired(STEP, None).is_empty());
     assert_eq!(steps.next_due_at(), seconds(6.0));
     assert!(steps.take_expired(seconds(6.0), None).is_empty());
@@ -134,9 +134,9 @@ fn nothing_is_decided_while_the_configuration_is_stale() {
 }
 
 #[test]
-fn what_could_not_be_removed_is_tried_again() {
+fn failed_removals_are_retried() {
     let dead = configured(&[("a.b.c", "Ignore")]);
-    let mut steps = begun(&sequential(&["a.b.c"]));
+    let mut steps = new_timers(&sequential(&["a.b.c"]));
     for at in [5.0, 5.0, 5.1] {
         assert_eq!(fire(&mut steps, at, &dead), removed(&["a.b.c"]), "a race was lost");
     }
@@ -147,19 +147,19 @@ fn what_could_not_be_removed_is_tried_again() {
 }
 
 #[test]
-fn a_name_that_is_listed_twice_takes_its_time_twice() {
+fn a_duplicate_name_takes_two_timeouts() {
     let dead = configured(&[("a.b.c", "Ignore")]);
-    let mut steps = begun(&sequential(&["a.b.c", "a.b.c"]));
+    let mut steps = new_timers(&sequential(&["a.b.c", "a.b.c"]));
     assert_eq!(fire(&mut steps, 5.0, &dead), removed(&["a.b.c"]));
     steps.observe_pending(&sequential(&["a.b.c"]), STEP);
     assert_eq!(steps.next_due_at(), 2 * STEP);
-    let mut steps = begun(&graph(&[("a.b.c", &[]), ("a.b.c", &[])]));
+    let mut steps = new_timers(&graph(&[("a.b.c", &[]), ("a.b.c", &[])]));
     assert_eq!(fire(&mut steps, 5.0, &dead), removed(&["a.b.c"]), "one at a time");
 }
 
 #[test]
-fn one_that_has_to_wait_again_begins_again() {
-    let mut steps = begun(&sequential(&["a.b.c"]));
+fn a_timer_restarts_if_the_initializer_must_wait_again() {
+    let mut steps = new_timers(&sequential(&["a.b.c"]));
     steps.observe_pending(&sequential(&["x.y.z", "a.b.c"]), seconds(3.0));
     assert_eq!(steps.next_due_at(), seconds(8.0));
     steps.observe_pending(&sequential(&["a.b.c"]), seconds(7.0));
@@ -167,9 +167,9 @@ fn one_that_has_to_wait_again_begins_again() {
 }
 
 #[test]
-fn nobody_waits_for_ever() {
+fn timers_end_at_the_global_timeout() {
     let fail = configured(&[("a.b.c", "Fail")]);
-    let mut steps = begun(&sequential(&["a.b.c"]));
+    let mut steps = new_timers(&sequential(&["a.b.c"]));
     let mut n_rounds = 0;
     loop {
         let now = steps.next_due_at();
@@ -190,8 +190,8 @@ fn nobody_waits_for_ever() {
 }
 
 #[test]
-fn annotations_tell_entries_apart() {
-    let mut steps = begun(&sequential(&["a.b.c", "b.b.c"]));
+fn removal_annotations_are_unique_per_entry() {
+    let mut steps = new_timers(&sequential(&["a.b.c", "b.b.c"]));
     steps.observe_pending(&sequential(&["b.b.c", "x.y.z"]), STEP);
     for (name, idx) in [("a.b.c", 0), ("b.b.c", 1), ("x.y.z", 2)] {
         let want = format!("failed-open.initializer.portcullis.io/{idx}");
@@ -199,14 +199,14 @@ fn annotations_tell_entries_apart() {
     }
 }
 
-/// An action of an initializer in a random history.
+/// The behaviour of an initializer in a random history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Behaviour {
-    /// Nothing, and it may be skipped.
+    /// The initializer does not act, and its failure policy is `Ignore`.
     DeadIgnore,
-    /// Nothing, and it must not be skipped.
+    /// The initializer does not act, and its failure policy is `Fail`.
     DeadFail,
-    /// It acts so many milliseconds after it can.
+    /// The initializer acts this many milliseconds after it can.
     Acts(u64),
 }
 
@@ -218,7 +218,7 @@ fn behaviour() -> impl Strategy<Value = Behaviour> {
     ]
 }
 
-/// Entries with `after` pointing back, or a plain sequence.
+/// Entries whose `after` names earlier entries, or a sequential list.
 fn plan() -> impl Strategy<Value = (Vec<PendingInitializer>, Vec<Behaviour>)> {
     let entry = (behaviour(), prop::collection::btree_set(0..8_usize, 0..3));
     (prop::collection::vec(entry, 1..8), any::<bool>()).prop_map(|(entries, is_graph)| {
@@ -232,11 +232,11 @@ fn plan() -> impl Strategy<Value = (Vec<PendingInitializer>, Vec<Behaviour>)> {
 }
 
 proptest! {
-    /// Runs objects through their life on a clock of milliseconds. Every dead initializer that may be
-    /// skipped goes exactly once and exactly five seconds after it could act; one that must not be
-    /// skipped fails once and stays; one that acts is never touched; stale configuration only delays.
+    /// Runs objects through their life on a clock of milliseconds. An initializer with failure policy `Ignore`
+    /// that does not act is removed exactly once, five seconds after it could act. One with `Fail` fails once and
+    /// stays. One that acts is never removed. A stale configuration only delays these actions.
     #[test]
-    fn timers_remove_what_is_dead_and_nothing_else(
+    fn timers_remove_only_dead_initializers(
         (mut pending, behaviours) in plan(),
         noise in prop::collection::btree_set(0..60_000_u64, 0..20),
         stale in (0..40_000_u64, 0..4_000_u64),
@@ -252,7 +252,7 @@ proptest! {
             pending.iter().zip(&behaviours).map(|(entry, own)| (entry.name.clone(), *own)).collect();
         let stale = stale.0..stale.0 + stale.1;
 
-        let mut steps = begun(&pending);
+        let mut steps = new_timers(&pending);
         let mut since: BTreeMap<String, u64> = BTreeMap::new();
         let (mut removed, mut failed) = (BTreeSet::new(), BTreeSet::new());
         let mut now = 0_u64;
@@ -264,8 +264,8 @@ proptest! {
             for name in can_act {
                 since.entry(name).or_insert(now);
             }
-            let acts = since.iter().filter_map(|(name, begun)| match behaviour[name] {
-                Behaviour::Acts(after) => Some((begun + after, name.clone())),
+            let acts = since.iter().filter_map(|(name, new_timers)| match behaviour[name] {
+                Behaviour::Acts(after) => Some((new_timers + after, name.clone())),
                 Behaviour::DeadIgnore | Behaviour::DeadFail => None,
             });
             let acts = acts.min();

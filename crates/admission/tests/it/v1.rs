@@ -4,7 +4,7 @@ use admission::ConfigurationKind::{Mutating, Validating};
 use admission::{MATCH_CONDITIONS_MAX, validate_configuration_create};
 use serde_json::{Value, json};
 
-use crate::documents::{created, object, told, updated, with};
+use crate::documents::{created, object, updated, warnings_of, with};
 
 fn webhook(changes: Value) -> Value {
     let webhook = json!({
@@ -34,7 +34,7 @@ fn stripped(errors: Vec<String>) -> Vec<String> {
 }
 
 #[test]
-fn defaults() {
+fn defaults_of_webhooks() {
     let stored = object(Validating, "a", json!([webhook(json!({}))]));
     let defaults = json!({
         "failurePolicy": "Fail", "matchPolicy": "Equivalent", "timeoutSeconds": 10,
@@ -89,7 +89,7 @@ fn side_effects_and_review_versions() {
 }
 
 #[test]
-fn timeouts() {
+fn timeout_range() {
     for seconds in [0, -1, 31] {
         let want = format!(
             "timeoutSeconds: Invalid value: {seconds}: the timeout value must be between 1 and 30 \
@@ -103,7 +103,7 @@ fn timeouts() {
 }
 
 #[test]
-fn names_are_unique_unless_they_were_not() {
+fn duplicate_names_are_accepted_only_if_stored() {
     let twice = json!([webhook(json!({})), webhook(json!({}))]);
     let want = ["webhooks[1].name: Duplicate value: \"a.example.com\""];
     assert_eq!(created(Validating, twice.clone()), want);
@@ -112,7 +112,7 @@ fn names_are_unique_unless_they_were_not() {
 }
 
 #[test]
-fn where_webhooks_are() {
+fn client_config_validation() {
     let service = json!({"namespace": "n", "name": "s"});
     let url = |url: &str| json!({"url": url});
     let path = |path: &str| json!({"service": with(service.clone(), json!({"path": path}))});
@@ -177,7 +177,7 @@ fn where_webhooks_are() {
 }
 
 #[test]
-fn rules_and_closed_sets() {
+fn rules_and_enumerated_fields() {
     let of = |resources: Value| faults(json!({"rules": [rule(json!({"resources": resources}))]}));
     assert!(of(json!(["*", "a/b", "a/*", "*/b"])).is_empty());
     assert_eq!(
@@ -189,7 +189,7 @@ fn rules_and_closed_sets() {
     assert!(of(json!(["a", "*"])).is_empty());
     let rules = json!([webhook(json!({"rules": [rule(json!({"resources": ["a", "*"]}))]}))]);
     let want = ["webhooks[0].rules[0].resources[0]: 'a' has no effect beside '*'"];
-    assert_eq!(told(Validating, None, rules), want);
+    assert_eq!(warnings_of(Validating, None, rules), want);
     for (resources, at, value, wider) in
         [(json!(["a/*", "a/x"]), 1, "a/x", "a/*"), (json!(["*/a", "x/a"]), 1, "x/a", "*/a")]
     {
@@ -225,7 +225,7 @@ fn rules_and_closed_sets() {
 }
 
 #[test]
-fn selectors() {
+fn selector_validation() {
     let of =
         |expression: Value| faults(json!({"objectSelector": {"matchExpressions": [expression]}}));
     let at = "objectSelector.matchExpressions[0]";
@@ -251,7 +251,7 @@ fn condition(name: &str, expression: &str) -> Value {
 }
 
 #[test]
-fn match_conditions() {
+fn match_condition_validation() {
     let of = |conditions: Value| faults(json!({"matchConditions": conditions}));
     let at = |rest: &str| format!("matchConditions[0].{rest}");
     let of_name = of(json!([{"expression": "true"}]));
@@ -289,7 +289,7 @@ fn match_conditions() {
 }
 
 #[test]
-fn conditions_that_do_not_change_are_not_looked_at_again() {
+fn unchanged_conditions_are_not_validated_again() {
     let broken = webhook(json!({"matchConditions": [condition("a", "6")]}));
     let other = with(broken.clone(), json!({"timeoutSeconds": 3}));
     assert!(updated(Validating, json!([broken]), json!([other])).is_empty());
@@ -297,10 +297,10 @@ fn conditions_that_do_not_change_are_not_looked_at_again() {
     assert_eq!(updated(Validating, json!([broken]), json!([worse])).len(), 1);
 }
 
-/// A function that is new may be used where it is stored already, so that a server of the version
-/// before can be put in the place of this one.
+/// A function that is new in this version may be used in a condition only if the stored object uses it already. So
+/// a rollback to the previous version is possible.
 #[test]
-fn new_functions_are_for_conditions_that_are_stored() {
+fn new_functions_are_allowed_in_stored_conditions_only() {
     let at = |n: usize, expression: &str| condition(&format!("c{n}"), expression);
     let hook = |conditions: Value| json!([webhook(json!({"matchConditions": conditions}))]);
     let new = "[1].includes(1)";
@@ -324,27 +324,27 @@ fn new_functions_are_for_conditions_that_are_stored() {
 }
 
 #[test]
-fn failures_may_count_from_the_start() {
+fn new_webhooks_may_have_failure_policy_fail() {
     assert!(faults(json!({"failurePolicy": "Fail"})).is_empty());
 }
 
 #[test]
-fn rules_about_reviews_are_told() {
-    let told = |groups: Value, resources: Value| {
+fn rules_for_reviews_are_warned_about() {
+    let warnings_of = |groups: Value, resources: Value| {
         let rule = rule(json!({"apiGroups": groups, "resources": resources}));
-        told(Validating, None, json!([webhook(json!({"rules": [rule]}))]))
+        warnings_of(Validating, None, json!([webhook(json!({"rules": [rule]}))]))
     };
     let want =
         ["webhooks[0].rules[0]: tokenreviews.authentication.k8s.io is excluded from admission \
          webhooks; this rule will have no effect"];
-    assert_eq!(told(json!(["authentication.k8s.io"]), json!(["tokenreviews"])), want);
-    assert!(told(json!(["*"]), json!(["tokenreviews"])).is_empty());
-    assert!(told(json!(["authentication.k8s.io"]), json!(["*"])).is_empty());
-    assert!(told(json!(["authorization.k8s.io"]), json!(["tokenreviews"])).is_empty());
+    assert_eq!(warnings_of(json!(["authentication.k8s.io"]), json!(["tokenreviews"])), want);
+    assert!(warnings_of(json!(["*"]), json!(["tokenreviews"])).is_empty());
+    assert!(warnings_of(json!(["authentication.k8s.io"]), json!(["*"])).is_empty());
+    assert!(warnings_of(json!(["authorization.k8s.io"]), json!(["tokenreviews"])).is_empty());
 }
 
 #[test]
-fn reserved_names() {
+fn reserved_names_are_refused() {
     let reserved = object(Validating, "x.static.k8s.io", json!([]));
     let want = "metadata.name: Invalid value: \"x.static.k8s.io\": names ending with \
         \".static.k8s.io\" are reserved for static manifest-based configurations and cannot be \
@@ -353,7 +353,7 @@ fn reserved_names() {
 }
 
 #[test]
-fn a_bundle_that_is_none_is_told() {
+fn an_unusable_ca_bundle_is_warned_about() {
     let config = json!({"url": "https://example.com", "caBundle": "Zm9v"});
     assert!(faults(json!({"clientConfig": config})).is_empty());
     let webhooks = json!([webhook(json!({"clientConfig": config}))]);
@@ -361,12 +361,12 @@ fn a_bundle_that_is_none_is_told() {
         "webhooks[0].clientConfig.caBundle: unable to parse bytes as PEM block; calls of this webhook \
          will fail",
     ];
-    assert_eq!(told(Validating, None, webhooks), want);
+    assert_eq!(warnings_of(Validating, None, webhooks), want);
 }
 
 /// A value of a wrong type makes a bad request.
 #[test]
-fn wrong_types_are_told_with_their_place() {
+fn wrong_types_are_reported_with_their_path() {
     for (webhooks, want) in [
         (json!({}), "cannot unmarshal object into field webhooks of type array"),
         (json!(["x"]), "cannot unmarshal string into field webhooks[0] of type object"),
@@ -402,7 +402,7 @@ fn wrong_types_are_told_with_their_place() {
 }
 
 #[test]
-fn what_the_kind_lacks_and_what_is_null_goes() {
+fn unknown_and_null_members_are_removed() {
     let mut tree = crate::documents::tree(json!({
         "spec": {}, "webhooks": [null, {"name": null, "reinvocationPolicy": "Never", "x": 1}],
     }));

@@ -4,7 +4,7 @@ use admission::ConfigurationKind::{ExternalHook, Initializer};
 use admission::{validate_configuration_create, validate_configuration_update};
 use serde_json::{Value, json};
 
-use crate::documents::{created, object, told, updated, with};
+use crate::documents::{created, object, updated, warnings_of, with};
 
 const SUBDOMAIN: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric \
     characters, '-' or '.', and must start and end with an alphanumeric character (e.g. \
@@ -200,7 +200,7 @@ fn rules_of_hooks() {
 }
 
 #[test]
-fn operations_keep_the_name_they_were_written_with() {
+fn operations_may_be_called_verbs() {
     let rule = hook_rule(json!({"verbs": null, "operations": ["CREATE"]}));
     let stored = object(ExternalHook, "a", json!([hook(json!({"rules": [rule]}))]));
     let rule = &stored["externalAdmissionHooks"][0]["rules"][0];
@@ -208,7 +208,7 @@ fn operations_keep_the_name_they_were_written_with() {
 }
 
 #[test]
-fn failure_policies_are_two() {
+fn failure_policies_are_ignore_and_fail() {
     let other = hook(json!({"failurePolicy": "other"}));
     let want = [
         r#"externalAdmissionHooks[0].failurePolicy: Unsupported value: "other": supported values: "Fail", "Ignore""#,
@@ -217,7 +217,7 @@ fn failure_policies_are_two() {
 }
 
 #[test]
-fn failures_are_ignored_unless_said_otherwise() {
+fn failure_policy_defaults_to_ignore() {
     let stored = object(ExternalHook, "a", json!([hook(json!({}))]));
     assert_eq!(stored["externalAdmissionHooks"][0]["failurePolicy"], "Ignore");
     let stored = object(Initializer, "a", json!([{"name": "a.b.c"}]));
@@ -225,7 +225,7 @@ fn failures_are_ignored_unless_said_otherwise() {
 }
 
 #[test]
-fn who_is_new_may_not_fail_requests() {
+fn new_hooks_must_have_failure_policy_ignore() {
     let (ignore, fail) = (json!("Ignore"), json!("Fail"));
     let of = |name: &str, policy: &Value| hook(json!({"name": name, "failurePolicy": policy}));
     let at = |idx: usize| format!("externalAdmissionHooks[{idx}].failurePolicy: {FORBIDDEN}");
@@ -247,20 +247,20 @@ fn who_is_new_may_not_fail_requests() {
 }
 
 #[test]
-fn raising_the_policy_together_with_the_rules_is_told() {
+fn raising_the_failure_policy_with_other_changes_is_warned_about() {
     let ignore = hook(json!({}));
     let fail = hook(json!({"failurePolicy": "Fail"}));
     let changed = with(fail.clone(), json!({"rules": []}));
-    let told = |new: &Value| told(ExternalHook, Some(json!([ignore])), json!([new]));
-    assert!(told(&fail).is_empty());
+    let warnings_of = |new: &Value| warnings_of(ExternalHook, Some(json!([ignore])), json!([new]));
+    assert!(warnings_of(&fail).is_empty());
     let want = [
         "externalAdmissionHooks[0]: failurePolicy raised to Fail together with clientConfig or rules",
     ];
-    assert_eq!(told(&changed), want);
+    assert_eq!(warnings_of(&changed), want);
 }
 
 #[test]
-fn where_hooks_are() {
+fn client_config_validation() {
     let service = json!({"namespace": "n", "name": "s"});
     let config =
         |changes: Value| with(json!({"service": service, "caBundle": CA_BUNDLE.trim()}), changes);
@@ -299,7 +299,7 @@ fn where_hooks_are() {
 }
 
 #[test]
-fn reserved_names_are_refused_when_new_and_told_later() {
+fn reserved_names_are_refused_on_create_and_warned_about_on_update() {
     let stored = object(Initializer, "x.static.k8s.io", json!([]));
     let errors = validate_configuration_create(Initializer, &stored).to_string();
     assert!(errors.starts_with("metadata.name: Invalid value: \"x.static.k8s.io\": names ending"));
@@ -312,9 +312,9 @@ fn reserved_names_are_refused_when_new_and_told_later() {
     );
 }
 
-/// A path of megabytes must not make an answer of its length squared.
+/// The errors of a path of several megabytes must not take the square of its length.
 #[test]
-fn a_path_of_many_faults_tells_some_of_them() {
+fn faults_of_a_path_are_limited() {
     let path = "/-".repeat(100_000);
     let config = json!({"service": {"namespace": "n", "name": "s"}, "caBundle": CA_BUNDLE.trim(),
         "urlPath": path});

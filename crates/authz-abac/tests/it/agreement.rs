@@ -105,7 +105,7 @@ proptest! {
     /// At 10 users, 3 verbs and 58 targets a file, this makes a million decisions and some more,
     /// in which the verdict and the reason agree.
     #[test]
-    fn decisions_agree(file in file()) {
+    fn decisions_agree_with_the_reference(file in file()) {
         let policies = Snapshot::new(file.clone()).unwrap();
         let reference = ReferenceAbac::new(file);
         let (users, targets) = (users(), targets());
@@ -129,7 +129,11 @@ proptest! {
 
     /// With the recorder on the decision is the same, and the recorded line is the first that matches.
     #[test]
-    fn explanations_agree(file in file(), at in 0..58usize, verb in select(&["get", "create"][..])) {
+    fn explanations_agree_with_decisions(
+        file in file(),
+        at in 0..58usize,
+        verb in select(&["get", "create"][..]),
+    ) {
         let policies = Snapshot::new(file.clone()).unwrap();
         let reference = ReferenceAbac::new(file);
         let (verb, target) = (Verb::new(verb), targets()[at]);
@@ -149,7 +153,7 @@ proptest! {
     }
 
     #[test]
-    fn rules_agree(file in file(), namespace in select(NAMESPACES)) {
+    fn listed_rules_agree_with_the_reference(file in file(), namespace in select(NAMESPACES)) {
         let policies = Snapshot::new(file.clone()).unwrap();
         let reference = ReferenceAbac::new(file);
         for user in users().iter().flatten() {
@@ -185,7 +189,7 @@ proptest! {
     /// A user or group is listed if and only if it is allowed by itself; a user with a note may
     /// need the group that the note names.
     #[test]
-    fn subjects_are_those_who_are_allowed(file in file(), at in 0..58usize) {
+    fn listed_subjects_are_the_allowed_ones(file in file(), at in 0..58usize) {
         let policies = Snapshot::new(file.clone()).unwrap();
         let reference = ReferenceAbac::new(file);
         let target = targets()[at];

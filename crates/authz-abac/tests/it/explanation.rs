@@ -57,12 +57,12 @@ fn explain(policies: &Snapshot, user: &User, verb: &str, target: Target<'_>) -> 
     noted.collect()
 }
 
-fn lacks(noted: &[(i64, String)]) -> Vec<(i64, &str)> {
+fn missing_part(noted: &[(i64, String)]) -> Vec<(i64, &str)> {
     noted.iter().map(|(line, lack)| (*line, lack.as_str())).collect()
 }
 
 #[test]
-fn the_first_line_that_matches_is_noted_whole() {
+fn the_matching_line_is_recorded_with_all_parts() {
     let policies = policies(&[
         (true, ["", "dev", "*", "*", "*", ""]),
         (false, ["ana", "", "web", "pods", "", ""]),
@@ -84,11 +84,11 @@ fn the_first_line_that_matches_is_noted_whole() {
         ("matches", true.into()),
     ];
     assert_eq!(fields, want);
-    assert_eq!(lacks(&explain(&policies, &ana, "get", pods("web"))), [(1, "")]);
+    assert_eq!(missing_part(&explain(&policies, &ana, "get", pods("web"))), [(1, "")]);
 }
 
 #[test]
-fn near_misses_say_what_is_lacking() {
+fn near_misses_name_the_missing_part() {
     let policies = policies(&[
         (true, ["ana", "", "web", "pods", "", ""]), // Lacks the verb.
         (false, ["ana", "", "prod", "pods", "", ""]), // Another namespace.
@@ -112,7 +112,7 @@ fn near_misses_say_what_is_lacking() {
         (8, "user"),
         (9, "group"),
     ];
-    assert_eq!(lacks(&explain(&policies, &ana, "create", pods("web"))), want);
+    assert_eq!(missing_part(&explain(&policies, &ana, "create", pods("web"))), want);
 }
 
 #[test]
@@ -124,10 +124,10 @@ fn near_misses_of_paths() {
     ]);
     let ana = user("ana", &[]);
     let explain = |verb: &str, path: &str| explain(&policies, &ana, verb, Target::Path(path));
-    assert_eq!(lacks(&explain("post", "/api")), [(1, "verb")]);
-    assert_eq!(lacks(&explain("get", "/healthz")), [(2, "nonResourcePath")]);
-    assert_eq!(lacks(&explain("get", "/versio")), [(3, "nonResourcePath")]);
-    assert_eq!(lacks(&explain("get", "/logs")), []);
+    assert_eq!(missing_part(&explain("post", "/api")), [(1, "verb")]);
+    assert_eq!(missing_part(&explain("get", "/healthz")), [(2, "nonResourcePath")]);
+    assert_eq!(missing_part(&explain("get", "/versio")), [(3, "nonResourcePath")]);
+    assert_eq!(missing_part(&explain("get", "/logs")), []);
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn near_misses_are_few_and_in_file_order() {
 }
 
 #[test]
-fn nobody_has_no_near_misses() {
+fn a_request_without_user_has_no_near_misses() {
     let policies = policies(&[(false, ["ana", "", "web", "pods", "", ""])]);
     let mut trace = Trace::default();
     let attributes = Attributes { user: None, verb: Verb::GET, target: pods("web") };

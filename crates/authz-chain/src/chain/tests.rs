@@ -12,12 +12,12 @@ use crate::authorizer_name::AuthorizerName;
 
 /// An authorizer that returns a fixed answer and counts its calls.
 #[derive(Debug)]
-struct Scripted {
+struct FakeAuthorizer {
     decision: Decision,
     n_calls: AtomicUsize,
 }
 
-impl Authorizer for Scripted {
+impl Authorizer for FakeAuthorizer {
     fn authorize<'a>(&'a self, _: &'a Attributes<'a>, _: Recorder<'a>) -> DecisionFuture<'a> {
         self.n_calls.fetch_add(1, Ordering::Relaxed);
         Box::pin(std::future::ready(self.decision.clone()))
@@ -34,7 +34,7 @@ impl Authorizer for Scripted {
 
 /// Parses `name: N "reason" ! error`, with `A`, `D`, `N` or `U` for the verdict. The reason and the error are
 /// optional.
-fn scripted(text: &str) -> (Member, Arc<Scripted>) {
+fn scripted(text: &str) -> (Member, Arc<FakeAuthorizer>) {
     let (name, rest) = text.split_once(": ").unwrap();
     let (rest, error) = match rest.split_once(" ! ") {
         Some((rest, error)) => (rest, Some(EvaluationErrors::message(error))),
@@ -49,7 +49,7 @@ fn scripted(text: &str) -> (Member, Arc<Scripted>) {
         "U" => Decision::unavailable(UnavailableCause::TooManyCalls),
         other => panic!("no answer: {other}"),
     };
-    let authorizer = Arc::new(Scripted {
+    let authorizer = Arc::new(FakeAuthorizer {
         decision: Decision { error, ..decision },
         n_calls: AtomicUsize::new(0),
     });
@@ -93,7 +93,7 @@ fn ask(members: Vec<Member>, user: Option<&User>) -> String {
 }
 
 #[test]
-fn the_first_to_decide_ends_the_walk() {
+fn the_first_allow_or_deny_decides() {
     for (texts, want, calls) in [
         (&["x: N", "y: A"][..], "allow|||y", &[1, 1][..]),
         (&["x: A", "y: N"], "allow|||x", &[1, 0]),
@@ -121,7 +121,7 @@ fn the_first_to_decide_ends_the_walk() {
 }
 
 #[test]
-fn superusers_come_first() {
+fn system_masters_is_consulted_first() {
     let denying = || vec![scripted("x: D").0];
     let abstaining = || vec![scripted("x: N \"r\" ! e").0];
     let privileged = "kubernetes.io/system-privileged-group";
@@ -155,7 +155,7 @@ fn always_deny_abstains() {
 }
 
 #[test]
-fn the_node_authorizer_is_asked_in_its_place() {
+fn the_node_authorizer_is_consulted_in_order() {
     let node = User { name: "system:node:n".to_owned(), ..user(&["system:nodes"]) };
     let members = || vec![Member::AlwaysDeny, Member::Node(Arc::default())];
     let chain = Chain::new(members()).unwrap();
@@ -180,7 +180,7 @@ fn the_node_authorizer_is_asked_in_its_place() {
 }
 
 #[test]
-fn built_in_authorizers_bear_their_names_and_abstain_when_empty() {
+fn empty_built_in_authorizers_abstain_under_their_names() {
     let members = vec![
         Member::Node(Arc::default()),
         Member::Abac(Arc::default()),

@@ -5,7 +5,7 @@ use authz_chain::ChainDecision;
 use proptest::prelude::*;
 
 use crate::finish;
-use crate::policy::{asker, chain, question};
+use crate::policy::{chain, question, user_with_groups};
 
 fn show(outcome: &ChainDecision<'_>) -> String {
     let Decision { verdict, reason, error } = &outcome.decision;
@@ -19,7 +19,7 @@ proptest! {
     #[test]
     fn an_explanation_ends_in_the_decision(
         chain in chain(),
-        asked in prop::collection::vec((asker(), question()), 20),
+        asked in prop::collection::vec((user_with_groups(), question()), 20),
     ) {
         for (user, question) in &asked {
             let attributes = question.attributes(Some(user));

@@ -31,7 +31,7 @@ const PATHS: [&str; 3] = ["/healthz", "/logs/a", ""];
 
 /// A request without its user.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Question {
+pub(crate) struct RequestWithoutUser {
     verb: &'static str,
     path: Option<&'static str>,
     namespace: &'static str,
@@ -39,7 +39,7 @@ pub(crate) struct Question {
     name: &'static str,
 }
 
-impl Question {
+impl RequestWithoutUser {
     pub(crate) fn attributes<'a>(&self, user: Option<&'a User>) -> Attributes<'a> {
         let target = match self.path {
             Some(path) => Target::Path(path),
@@ -54,25 +54,21 @@ impl Question {
     }
 }
 
-pub(crate) fn question() -> impl Strategy<Value = Question> {
+pub(crate) fn question() -> impl Strategy<Value = RequestWithoutUser> {
     let path = prop::option::weighted(0.2, select(&PATHS[..]));
     let parts = (select(&VERBS[..]), path, select(&NAMESPACES[..]), select(&RESOURCES[..]));
-    (parts, select(&NAMES[..])).prop_map(|((verb, path, namespace, resource), name)| Question {
-        verb,
-        path,
-        namespace,
-        resource,
-        name,
+    (parts, select(&NAMES[..])).prop_map(|((verb, path, namespace, resource), name)| {
+        RequestWithoutUser { verb, path, namespace, resource, name }
     })
 }
 
 /// An authorizer that decides by lists of names.
 #[derive(Debug, Clone)]
-struct Lists {
+struct NameListAuthorizer {
     allowed: Subjects,
 }
 
-impl Authorizer for Lists {
+impl Authorizer for NameListAuthorizer {
     fn authorize<'a>(&'a self, asked: &'a Attributes<'a>, _: Recorder<'a>) -> DecisionFuture<'a> {
         let has = |users: &BTreeSet<String>, groups: &BTreeSet<String>| {
             asked.user.is_some_and(|user| {
@@ -120,7 +116,10 @@ fn lists() -> impl Strategy<Value = Member> {
     (names(&USERS, 1), names(&GROUPS[..2], 1), denied).prop_map(|(users, groups, denied)| {
         let (users, groups) = (users.into_iter().collect(), groups.into_iter().collect());
         let allowed = Subjects { users, groups, denied, ..Subjects::default() };
-        Member::Plugin(AuthorizerName::new("lists").unwrap(), Arc::new(Lists { allowed }))
+        Member::Plugin(
+            AuthorizerName::new("lists").unwrap(),
+            Arc::new(NameListAuthorizer { allowed }),
+        )
     })
 }
 
@@ -244,7 +243,7 @@ pub(crate) fn chain() -> impl Strategy<Value = Chain> {
 
 /// A user as authentication makes it: in `system:authenticated` or `system:unauthenticated`, and in the group
 /// of nodes if the name is that of a node.
-pub(crate) fn asker() -> impl Strategy<Value = User> {
+pub(crate) fn user_with_groups() -> impl Strategy<Value = User> {
     let groups = subsequence(&GROUPS[..2], 0..=2);
     let everybody = select(&["system:authenticated", "system:unauthenticated"][..]);
     let is_master = prop::bool::weighted(0.05);

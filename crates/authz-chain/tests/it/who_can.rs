@@ -11,7 +11,7 @@ use authz_chain::{AuthorizerName, Chain, Member};
 use authz_rbac::{Binding, Metadata, PolicyRule, Role, RoleRef, Snapshot, Subject};
 use proptest::prelude::*;
 
-use crate::policy::{asker, chain, question};
+use crate::policy::{chain, question, user_with_groups};
 use crate::{finish, user};
 
 proptest! {
@@ -23,7 +23,7 @@ proptest! {
     fn who_is_listed_is_allowed_and_nobody_else(
         chain in chain(),
         questions in prop::collection::vec(question(), 5),
-        askers in prop::collection::vec(asker(), 12),
+        askers in prop::collection::vec(user_with_groups(), 12),
     ) {
         for question in &questions {
             let listed = chain.who_can(&question.attributes(None));
@@ -31,20 +31,20 @@ proptest! {
             // The group of nodes stands only for members that are nodes.
             let groups = listed.groups.iter().filter(|group| *group != "system:nodes");
             let by_group = groups.map(|group| user("nobody", &[group]));
-            for asker in by_name.chain(by_group) {
+            for user_with_groups in by_name.chain(by_group) {
                 let outcome =
-                    finish(chain.authorize(&question.attributes(Some(&asker)), Recorder::disabled()));
+                    finish(chain.authorize(&question.attributes(Some(&user_with_groups)), Recorder::disabled()));
                 let verdict = outcome.decision.verdict;
-                prop_assert_eq!(verdict, Verdict::Allow, "{:?} {:?} {:?}", asker, listed, chain);
+                prop_assert_eq!(verdict, Verdict::Allow, "{:?} {:?} {:?}", user_with_groups, listed, chain);
             }
-            for asker in &askers {
-                let attributes = question.attributes(Some(asker));
+            for user_with_groups in &askers {
+                let attributes = question.attributes(Some(user_with_groups));
                 let outcome = finish(chain.authorize(&attributes, Recorder::disabled()));
                 let is_allowed = outcome.decision.verdict == Verdict::Allow;
-                let is_listed = listed.users.contains(&asker.name)
-                    || asker.groups.iter().any(|group| listed.groups.contains(group));
-                let context = format!("{asker:?} {question:?} {listed:?} {chain:?}");
-                if is_denied_in_part(asker, &listed) {
+                let is_listed = listed.users.contains(&user_with_groups.name)
+                    || user_with_groups.groups.iter().any(|group| listed.groups.contains(group));
+                let context = format!("{user_with_groups:?} {question:?} {listed:?} {chain:?}");
+                if is_denied_in_part(user_with_groups, &listed) {
                     // The user is listed by a group or by name and denied by the other one: a note says so.
                     prop_assert!(!is_allowed || is_listed, "{}", context);
                 } else {
@@ -65,11 +65,12 @@ fn groups_of(name: &str) -> Vec<&'static str> {
     }
 }
 
-fn is_denied_in_part(asker: &User, listed: &Subjects) -> bool {
+fn is_denied_in_part(user_with_groups: &User, listed: &Subjects) -> bool {
     match &listed.denied {
         DeniedSubjects::Nobody | DeniedSubjects::Everybody => false,
         DeniedSubjects::Listed { users, groups } => {
-            users.contains(&asker.name) || asker.groups.iter().any(|it| groups.contains(it))
+            users.contains(&user_with_groups.name)
+                || user_with_groups.groups.iter().any(|it| groups.contains(it))
         }
     }
 }
@@ -204,7 +205,7 @@ fn each_authorizer_contributes() {
 }
 
 #[test]
-fn nodes_are_listed_by_what_leads_to_them() {
+fn nodes_are_listed_by_their_related_objects() {
     let list = |text: &str| vec![text.to_owned()];
     let services = authz::ResourceRule {
         verbs: list("get"),
@@ -239,11 +240,11 @@ fn nodes_are_listed_by_what_leads_to_them() {
 }
 
 /// An authorizer that can not list subjects, with or without a note of its own.
-struct Remote {
+struct UnlistableAuthorizer {
     subjects: Option<Subjects>,
 }
 
-impl Authorizer for Remote {
+impl Authorizer for UnlistableAuthorizer {
     fn authorize<'a>(&'a self, _: &'a Attributes<'a>, _: Recorder<'a>) -> DecisionFuture<'a> {
         Box::pin(std::future::ready(Decision::no_opinion("")))
     }
@@ -255,7 +256,7 @@ impl Authorizer for Remote {
 }
 
 fn remote(name: &str, subjects: Option<Subjects>) -> Member {
-    Member::Plugin(AuthorizerName::new(name).unwrap(), Arc::new(Remote { subjects }))
+    Member::Plugin(AuthorizerName::new(name).unwrap(), Arc::new(UnlistableAuthorizer { subjects }))
 }
 
 #[test]

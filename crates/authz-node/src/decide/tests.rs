@@ -117,7 +117,7 @@ fn check(snapshot: &Snapshot, request: &str, want: Result<(), &str>) {
 }
 
 #[test]
-fn related_objects_are_allowed_and_their_twins_are_not() {
+fn related_objects_are_allowed_and_unrelated_ones_are_not() {
     let snapshot = cluster();
     for (request, want) in [
         ("get configmaps ns0/c0", ALLOW),
@@ -158,7 +158,7 @@ fn related_objects_are_allowed_and_their_twins_are_not() {
 }
 
 #[test]
-fn service_accounts_are_read_and_their_tokens_made() {
+fn nodes_read_service_accounts_and_create_tokens() {
     let only_tokens = Err("can only create tokens for individual service accounts");
     let only_token = Err("can only create token subresource of serviceaccount");
     let mut snapshot = cluster();
@@ -229,7 +229,7 @@ fn leases_and_csi_nodes_have_the_name_of_the_node() {
 }
 
 #[test]
-fn slices_and_certificate_requests_are_named_or_selected() {
+fn resource_slices_and_pod_certificate_requests() {
     let mut snapshot = cluster();
     let unselected =
         "can only list/watch/deletecollection resourceslices with nodeName field selector";
@@ -330,7 +330,7 @@ fn pods_and_nodes_have_their_own_requirements() {
 }
 
 #[test]
-fn other_requests_follow_the_rules_of_all_nodes() {
+fn other_requests_follow_the_system_node_role() {
     let snapshot = cluster();
     for (request, want) in [
         ("get services ns0/web", ALLOW),
@@ -339,7 +339,7 @@ fn other_requests_follow_the_rules_of_all_nodes() {
         ("get services/status ns0/web", Err("")),
         ("get services.apps ns0/web", Err("")),
         ("educate dolphins", Err("")),
-        // The API group counts: this is not a core secret.
+        // The API group of this request is not that of core secrets, so the request is not for the related secret.
         ("get secrets.example.com ns0/s0", Err("")),
     ] {
         check(&snapshot, request, want);
@@ -365,7 +365,7 @@ fn a_user_who_is_not_a_node_gets_no_opinion() {
 }
 
 #[test]
-fn rules_are_unknown_for_nodes_and_none_for_others() {
+fn rules_of_nodes_can_not_be_listed() {
     let snapshot = cluster();
     let mut user = User { name: "system:node:x".to_owned(), ..User::default() };
     let rules = snapshot.rules_for(&user);
@@ -502,7 +502,7 @@ fn explanations_show_the_path_or_why_there_is_none() {
 }
 
 #[test]
-fn gates_are_as_in_kubernetes() {
+fn feature_gate_defaults_match_kubernetes() {
     let gates = FeatureGates::default();
     assert!(gates.pod_certificate_request);
     assert!(gates.service_account_token_for_credential_providers);

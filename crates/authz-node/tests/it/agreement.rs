@@ -176,7 +176,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 128 } else { 4096 }))]
 
     #[test]
-    fn the_graph_agrees_with_looking_at_every_object(changes in vec(change(), 1..40)) {
+    fn the_graph_agrees_with_the_reference(changes in vec(change(), 1..40)) {
         let (mut snapshot, mut cluster) = (Snapshot::default(), ReferenceNode::default());
         let mut seen: Vec<GraphObject> = Vec::new();
         let mut earlier = (snapshot.clone(), cluster.clone());

@@ -51,7 +51,7 @@ fn check_role(
 }
 
 #[test]
-fn what_is_missing_is_created() {
+fn missing_objects_are_created() {
     let expected = role(&["a"]);
     assert_eq!(
         reconcile_role(&expected, None, ExtrasPolicy::Keep),
@@ -65,7 +65,7 @@ fn what_is_missing_is_created() {
 }
 
 #[test]
-fn rules_are_united_or_replaced() {
+fn rules_are_merged_or_replaced() {
     let (a, b) = (role(&["a"]), role(&["b"]));
     check_role(&a, &a, ExtrasPolicy::Keep, ReconcileOperation::Unchanged);
     check_role(&a, &a, ExtrasPolicy::Remove, ReconcileOperation::Unchanged);
@@ -94,7 +94,7 @@ fn labels_that_exist_win() {
 }
 
 #[test]
-fn what_belongs_to_the_administrator_is_left_alone() {
+fn objects_with_autoupdate_disabled_are_protected() {
     let annotations = map(&[(AUTOUPDATE_ANNOTATION, "false")]);
     let own = Metadata { annotations: annotations.clone(), ..Metadata::default() };
     let protected = Role { metadata: own.clone(), ..role(&["b"]) };
@@ -138,14 +138,14 @@ fn selectors_are_added_and_unexpected_aggregation_is_removed() {
 }
 
 #[test]
-fn rules_that_aggregation_filled_in_are_not_extra() {
+fn aggregated_rules_are_not_extra() {
     let expected = aggregated(&["x"]);
     let filled = Role { rules: role(&["a"]).rules, ..expected.clone() };
     check_role(&expected, &filled, ExtrasPolicy::Remove, ReconcileOperation::Unchanged);
 }
 
 #[test]
-fn subjects_are_united_or_replaced_and_roles_recreate() {
+fn subjects_are_merged_or_replaced_and_role_changes_recreate() {
     let (expected, existing) = (binding("r", &["a", "c"]), binding("r", &["a", "b"]));
     let reconcile = |extras| reconcile_binding(&expected, Some(&existing), extras);
     assert_eq!(

@@ -101,9 +101,9 @@ fn user() -> impl Strategy<Value = User> {
 }
 
 /// A request without its user: verb, and either a path or the parts of a resource.
-type Asked = (String, Result<String, [String; 5]>);
+type RequestWithoutUser = (String, Result<String, [String; 5]>);
 
-fn asked() -> impl Strategy<Value = Asked> {
+fn request_without_user() -> impl Strategy<Value = RequestWithoutUser> {
     let path = text(&["/api", "/api/v1", "/version", "", "/other"]).prop_map(Ok);
     let resource = (
         text(&NAMESPACES),
@@ -116,7 +116,10 @@ fn asked() -> impl Strategy<Value = Asked> {
     (text(&["get", "list", "delete", "*"]), prop_oneof![1 => path, 4 => resource])
 }
 
-fn attributes<'a>(user: Option<&'a User>, (verb, target): &'a Asked) -> Attributes<'a> {
+fn attributes<'a>(
+    user: Option<&'a User>,
+    (verb, target): &'a RequestWithoutUser,
+) -> Attributes<'a> {
     let target = match target {
         Ok(path) => Target::Path(path),
         Err([namespace, api_group, resource, subresource, name]) => Target::Resource(Resource {
@@ -156,22 +159,23 @@ fn check(
     snapshot: &Snapshot,
     oracle: &ReferenceRbac,
     users: &[User],
-    requests: &[Asked],
+    requests: &[RequestWithoutUser],
 ) -> Result<(), TestCaseError> {
-    for (idx, asked) in requests.iter().enumerate() {
-        let allowed = snapshot.allowed_subjects(&attributes(None, asked));
-        let want = oracle.who_can(&attributes(None, asked));
+    for (idx, request_without_user) in requests.iter().enumerate() {
+        let allowed = snapshot.allowed_subjects(&attributes(None, request_without_user));
+        let want = oracle.who_can(&attributes(None, request_without_user));
         prop_assert_eq!((&allowed.users, &allowed.groups), (&want.users, &want.groups));
         for user in users {
-            let asked = attributes(Some(user), asked);
-            let got = snapshot.authorize(&asked, Recorder::disabled());
-            let want = oracle.authorize(&asked);
+            let request_without_user = attributes(Some(user), request_without_user);
+            let got = snapshot.authorize(&request_without_user, Recorder::disabled());
+            let want = oracle.authorize(&request_without_user);
             prop_assert_eq!((got.verdict, &got.reason), (want.verdict, &want.reason));
             prop_assert!(got.error.is_none());
             if idx % EXPLAINED_EACH == 0 {
                 // A recorder does not change the decision.
                 let mut trace = Trace::default();
-                let explained = snapshot.authorize(&asked, Recorder::new(&mut trace));
+                let explained =
+                    snapshot.authorize(&request_without_user, Recorder::new(&mut trace));
                 prop_assert_eq!((got.verdict, &got.reason), (explained.verdict, &explained.reason));
             }
             // The listed subjects are those that are allowed.
@@ -199,7 +203,7 @@ proptest! {
     fn index_and_oracle_agree(
         steps in prop::collection::vec(step(), 0..40),
         users in prop::collection::vec(user(), 8..20),
-        requests in prop::collection::vec(asked(), 20..40),
+        requests in prop::collection::vec(request_without_user(), 20..40),
     ) {
         let (mut snapshot, mut oracle) = (Snapshot::default(), ReferenceRbac::default());
         let middle = steps.len() / 2;

@@ -64,7 +64,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
     #[test]
-    fn coverage_is_what_the_oracle_finds(
+    fn coverage_agrees_with_the_reference(
         owned in prop::collection::vec(rule(), 0..6),
         // More rules than are compared one by one.
         wanted in prop_oneof![prop::collection::vec(rule(), 0..4), prop::collection::vec(rule(), 18..24)],
@@ -73,7 +73,7 @@ proptest! {
     }
 
     #[test]
-    fn long_lists_are_covered_alike(
+    fn coverage_of_long_lists_agrees_with_the_reference(
         owned in prop::collection::vec(wide_rule(), 0..8),
         wanted in prop::collection::vec(wide_rule(), 1..3),
     ) {

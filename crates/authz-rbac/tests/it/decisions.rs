@@ -117,7 +117,7 @@ fn a_service_account_is_found_by_its_user_name() {
 }
 
 #[test]
-fn missing_roles_are_the_reason_only_if_nothing_allows() {
+fn missing_roles_are_the_reason_only_without_a_grant() {
     let bob = [Subject::user("bob")];
     let broken = vec![
         binding("", "a", ("ClusterRole", "x"), &bob),
@@ -157,7 +157,7 @@ fn the_first_binding_by_name_and_its_first_subject_are_named() {
 }
 
 #[test]
-fn bindings_of_the_cluster_come_before_those_of_the_namespace() {
+fn cluster_role_bindings_come_before_role_bindings() {
     let roles = vec![role("", "r", vec![rule("get", "core", "pods")])];
     // Neither the order of subjects nor the order of insertion matters.
     let bindings = vec![
@@ -170,7 +170,7 @@ fn bindings_of_the_cluster_come_before_those_of_the_namespace() {
 }
 
 #[test]
-fn nobody_is_granted_nothing() {
+fn a_request_without_user_is_granted_nothing() {
     let roles = vec![role("", "r", vec![rule("*", "*", "*")])];
     let to = [Subject::user(""), Subject::user("*"), Subject::group("*")];
     let policy = snapshot(roles, vec![binding("", "b", ("ClusterRole", "r"), &to)]);
@@ -209,7 +209,7 @@ fn who_can_lists_the_superusers_first_and_every_subject() {
 }
 
 #[test]
-fn rules_are_listed_apart_and_with_what_failed() {
+fn rules_review_lists_rules_and_missing_roles() {
     let mixed = PolicyRule { non_resource_urls: list("/x"), ..rule("get", "core", "pods") };
     let ana = [Subject::user("ana")];
     let bindings = vec![

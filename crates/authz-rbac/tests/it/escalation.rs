@@ -23,7 +23,7 @@ fn policy() -> Snapshot {
 }
 
 #[test]
-fn a_role_needs_what_it_grants() {
+fn writing_a_role_requires_its_permissions() {
     let pods = role("ns1", "r", vec![rule("get list", "core", "pods")]);
     let policy = policy();
     for (name, groups, want) in
@@ -41,7 +41,7 @@ fn a_role_needs_what_it_grants() {
 }
 
 #[test]
-fn the_refusal_names_what_is_not_held() {
+fn the_refusal_names_missing_permissions() {
     let rules = vec![
         rule("list", "core", "pods"),
         url_rule("get", "/metrics"),
@@ -69,7 +69,7 @@ fn the_refusal_names_what_is_not_held() {
 }
 
 #[test]
-fn an_aggregated_role_needs_everything() {
+fn writing_an_aggregated_role_requires_all_permissions() {
     let selectors = vec![LabelSelector::default()];
     let aggregated = Role {
         aggregation_rule: Some(AggregationRule { cluster_role_selectors: selectors }),
@@ -97,7 +97,7 @@ fn an_aggregated_role_needs_everything() {
 }
 
 #[test]
-fn a_binding_needs_what_its_role_grants_where_it_is() {
+fn writing_a_binding_requires_the_permissions_of_its_role() {
     let to_jobs = |namespace: &str| -> Binding {
         binding(namespace, "new", ("ClusterRole", "jobs"), &[Subject::user("eve")])
     };
@@ -140,7 +140,7 @@ fn a_binding_to_a_missing_role_is_not_found() {
 }
 
 #[test]
-fn the_questions_to_the_chain() {
+fn targets_of_escalate_and_bind_checks() {
     let wanted = role("ns1", "r", Vec::new());
     let escalate = escalate_check_target(&wanted, "");
     assert_eq!(

@@ -19,7 +19,7 @@ pub(super) fn load_or_reuse(
     previous: Option<&Generation>,
     parts: &mut PartialGeneration,
 ) -> Result<AbacPolicyFile, BuildCause> {
-    // Without the flag the path is empty, and the message is that of the operating system.
+    // If the flag is absent, the path is empty, and the error message is that of the operating system.
     let path = policy_file.map_or_else(PathBuf::new, |path| directory.join(path));
     let given = policy_file.unwrap_or(&path);
     let recorder = FileRecorder::default();

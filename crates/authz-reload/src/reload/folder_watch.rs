@@ -151,7 +151,7 @@ mod tests {
 
     use notify::event::{CreateKind, Flag, RemoveKind};
 
-    /// Whether subscribers are woken, and whether the watch is stale.
+    /// Reports whether subscribers are woken, and whether the watch is stale.
     fn handled(kind: EventKind, path: &str) -> (bool, bool) {
         let watched_paths = WatchedPaths {
             folders: [PathBuf::from("/folder")].into(),
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn reading_is_no_change() {
+    fn reading_a_file_is_not_a_change() {
         let access = |kind| handled(EventKind::Access(kind), "/folder/file");
         assert_eq!(access(AccessKind::Open(AccessMode::Any)), (false, false));
         assert_eq!(access(AccessKind::Close(AccessMode::Read)), (false, false));
@@ -173,19 +173,19 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_do_not_matter() {
+    fn other_files_of_the_folder_are_ignored() {
         let create = EventKind::Create(CreateKind::File);
         assert_eq!(handled(create, "/folder/other"), (false, false));
         assert_eq!(handled(create, "/folder/file"), (true, false));
     }
 
     #[test]
-    fn a_folder_that_is_gone_has_to_be_watched_again() {
+    fn a_removed_folder_makes_the_watch_stale() {
         assert_eq!(handled(EventKind::Remove(RemoveKind::Folder), "/folder"), (true, true));
     }
 
     #[test]
-    fn lost_events_may_have_been_anything() {
+    fn lost_events_make_the_watch_stale() {
         let changes = ChangeCounter::new();
         let listener = changes.subscribe();
         let lost = Event::new(EventKind::Other).set_flag(Flag::Rescan);

@@ -64,7 +64,7 @@ impl WatchedPaths {
                         rest.push_front(step);
                     }
                 }
-                // The file itself, or an entry that does not exist.
+                // This step is the file itself, or an entry that does not exist.
                 Ok(_) | Err(_) => return,
             }
         }
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn links_in_a_circle_end() {
+    fn cyclic_links_terminate() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
         symlink("b", root.join("a")).unwrap();

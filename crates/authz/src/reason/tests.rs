@@ -26,7 +26,7 @@ impl RbacBindings for TwoSubjects {
     }
 }
 
-fn granted(grant_idx: usize) -> Reason {
+fn rbac_reason(grant_idx: usize) -> Reason {
     Reason::RbacGrant { bindings: Arc::new(TwoSubjects), grant_idx }
 }
 
@@ -55,11 +55,11 @@ fn all_variants() -> Vec<(Reason, &'static str)> {
             "no relationship found between node 'n1' and this object",
         ),
         (
-            granted(0),
+            rbac_reason(0),
             r#"RBAC: allowed by ClusterRoleBinding "b" of ClusterRole "r" to User "ana \"a\"""#,
         ),
         (
-            granted(1),
+            rbac_reason(1),
             r#"RBAC: allowed by RoleBinding "b/prod" of ClusterRole "r" to ServiceAccount "ci/prod""#,
         ),
         (Reason::Webhook { name: name("hook"), text: "no".into() }, "no"),
@@ -91,8 +91,8 @@ fn reasons_are_equal_if_their_texts_are() {
 }
 
 #[test]
-fn the_grant_is_a_value() {
-    let reason = granted(1);
+fn rbac_reasons_expose_the_grant() {
+    let reason = rbac_reason(1);
     let grant = reason.rbac_grant().unwrap();
     assert_eq!((grant.binding_namespace, grant.role_name), (Namespace::new("prod"), "r"));
     assert_eq!((grant.subject.unwrap().name, grant.rule_idx), ("ci", Some(3)));
@@ -100,7 +100,7 @@ fn the_grant_is_a_value() {
 }
 
 #[test]
-fn a_plugin_keeps_the_source_that_it_names() {
+fn with_plugin_name_keeps_a_named_source() {
     let reason = Reason::AlwaysDeny.with_plugin_name(&name("plugin"));
     assert!(matches!(reason, Reason::AlwaysDeny));
     let reason = Reason::default().with_plugin_name(&name("plugin"));

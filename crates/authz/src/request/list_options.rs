@@ -10,7 +10,7 @@ use crate::selector::{
     parse_field_selector, parse_label_selector,
 };
 
-/// The list options of a query. The first value of a repeated key counts.
+/// The list options in the query of a request. If the query repeats a key, its first value counts.
 pub(super) struct ListOptions<'q> {
     raw_watch: Option<&'q str>,
     raw_field_selector: &'q str,
@@ -18,7 +18,7 @@ pub(super) struct ListOptions<'q> {
     field_selector: Result<Vec<FieldRequirement>, SelectorError>,
     label_selector: Result<Vec<LabelRequirement>, SelectorError>,
     /// Whether the options that must be integers are integers.
-    are_integers_valid: bool,
+    has_valid_integers: bool,
 }
 
 impl<'q> ListOptions<'q> {
@@ -34,13 +34,13 @@ impl<'q> ListOptions<'q> {
             raw_label_selector,
             field_selector: parse_field_selector(raw_field_selector),
             label_selector: parse_label_selector(raw_label_selector),
-            are_integers_valid: is_integer("timeoutSeconds") && is_integer("limit"),
+            has_valid_integers: is_integer("timeoutSeconds") && is_integer("limit"),
         }
     }
 
     /// Reports whether Kubernetes would decode the options as a whole.
     fn is_valid(&self) -> bool {
-        self.are_integers_valid && self.field_selector.is_ok() && self.label_selector.is_ok()
+        self.has_valid_integers && self.field_selector.is_ok() && self.label_selector.is_ok()
     }
 
     /// Reports whether the client requests a watch: `watch` is present and is neither `0` nor `false`.

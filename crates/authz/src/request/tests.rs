@@ -5,7 +5,7 @@ use super::*;
 const REQUESTS: &str = include_str!("../../testdata/requests.txt");
 
 #[test]
-fn requests_ask_what_the_specification_says() {
+fn request_lines_become_the_expected_attributes() {
     let mut n_requests = 0;
     for line in REQUESTS.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
         let columns: Vec<&str> = line.splitn(3, " | ").map(str::trim).collect();
@@ -60,7 +60,7 @@ fn describe_selector<R: ToString>(what: &str, selector: Option<&Selector<R>>) ->
 }
 
 #[test]
-fn legacy_paths_keep_their_text_and_are_marked() {
+fn legacy_paths_are_marked_and_keep_their_text() {
     for (path, is_legacy) in [
         ("/api/v1beta3/ns/default/pods/p", true),
         ("/api/v1/namespaces/x/resourceAccessReviews", true),
@@ -84,7 +84,7 @@ fn raw_selectors_are_kept() {
 }
 
 #[test]
-fn an_unclassified_request_says_what_is_known() {
+fn an_unclassified_request_has_partial_info() {
     let Err(RequestError::Unclassified(error)) = RequestInfo::new("PATCH", "/apis/g/v1/watch/")
     else {
         panic!("classified");
@@ -96,7 +96,7 @@ fn an_unclassified_request_says_what_is_known() {
 }
 
 #[test]
-fn parts_begin_with_the_resource_and_keep_empty_segments() {
+fn path_segments_begin_with_the_resource() {
     for (path, want) in [
         ("/api/v1/pods", vec!["pods"]),
         ("/api/v1//pods", vec!["", "pods"]),
@@ -110,7 +110,7 @@ fn parts_begin_with_the_resource_and_keep_empty_segments() {
 }
 
 #[test]
-fn a_target_at_the_limit_is_read_and_one_past_it_is_not() {
+fn the_target_length_is_limited() {
     let longest = "/".repeat(TARGET_BYTES_MAX);
     assert_eq!(describe("GET", &longest), format!("NR get {longest}"));
     let too_long = format!("400 {}", MalformedRequest::TargetTooLong);

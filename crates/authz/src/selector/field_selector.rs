@@ -12,13 +12,13 @@ use super::{ReviewOperator, SELECTOR_TERMS_MAX, SelectorError};
 pub struct FieldRequirement {
     /// The path of the field. It may be any text, because each resource has its own fields.
     pub field: String,
-    /// How field and value relate.
+    /// The relation that the field must have to the value.
     pub operator: FieldOperator,
     /// The value, without escapes.
     pub value: String,
 }
 
-/// How a field relates to a value.
+/// The relation of a field to a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FieldOperator {
     /// The operator `=` or `==`.

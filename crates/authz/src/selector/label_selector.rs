@@ -16,14 +16,15 @@ use super::{ReviewOperator, SELECTOR_TERMS_MAX, SelectorError};
 pub struct LabelRequirement {
     /// The key of the label.
     pub key: String,
-    /// How the label relates to the values. Operators of the same meaning are kept as they were written.
+    /// The relation that the label must have to the values. Operators of the same meaning are kept as they were
+    /// written.
     pub operator: LabelOperator,
     /// The values, sorted and without repetition: none for [`LabelOperator::Exists`] and
     /// [`LabelOperator::DoesNotExist`], any number for sets, one for all others.
     pub values: Vec<String>,
 }
 
-/// How a label relates to values.
+/// The relation of a label to values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum LabelOperator {
     /// The form `key=value` of a requirement.
@@ -172,7 +173,7 @@ impl<'a> LabelSelectorParser<'a> {
         build_requirement(key, operator, values)
     }
 
-    /// Reads the value after a symbol; nothing there is the empty value.
+    /// Parses the value after an operator symbol. If no word follows, the value is empty.
     fn parse_single_value(&mut self) -> Result<&'a str, SelectorError> {
         if matches!(self.lexer.peek(), LabelToken::End | LabelToken::Symbol(",")) {
             return Ok("");
@@ -183,8 +184,8 @@ impl<'a> LabelSelectorParser<'a> {
         }
     }
 
-    /// Reads `(a,b)`. Nothing between two commas, or between a comma and a parenthesis, is the
-    /// empty value, and so is nothing at all.
+    /// Parses a set such as `(a,b)`. Missing text between two commas, or between a comma and a parenthesis, is an
+    /// empty value. `()` is a set of one empty value.
     fn parse_value_set(&mut self) -> Result<Vec<&'a str>, SelectorError> {
         match self.lexer.next() {
             LabelToken::Symbol("(") => {}

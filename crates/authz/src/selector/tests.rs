@@ -143,7 +143,7 @@ fn label_selectors_that_do_not_parse() {
 }
 
 #[test]
-fn every_bad_label_value_is_named() {
+fn errors_name_every_bad_label_value() {
     let syntax = field_errors::label_value_faults("-").join("; ");
     let value =
         |idx: usize, value: &str| format!("values[{idx}][a]: Invalid value: {value:?}: {syntax}");
@@ -209,7 +209,7 @@ fn a_selector_without_requirements_is_none() {
 
 proptest! {
     #[test]
-    fn field_selectors_read_back(selector in r"([a-c!\\]{0,3}(=|==|!=)[a-c\\,=é]{0,4},?){0,4}") {
+    fn displayed_field_selectors_parse_back(selector in r"([a-c!\\]{0,3}(=|==|!=)[a-c\\,=é]{0,4},?){0,4}") {
         if let Ok(requirements) = parse_field_selector(&selector) {
             let mut again = Vec::new();
             for requirement in &requirements {
@@ -220,7 +220,7 @@ proptest! {
     }
 
     #[test]
-    fn label_selectors_read_back(
+    fn displayed_label_selectors_parse_back(
         selector in "(!?[ab/]{1,3}( in | notin |=|==|!=|>|<)?[(]?[a1,.]{0,3}[)]?,?){0,4}",
     ) {
         if let Ok(requirements) = parse_label_selector(&selector) {

@@ -134,8 +134,7 @@ impl TypeChecker<'_> {
         }
     }
 
-    /// For `&&` and `||`, the issue is reported at the operand that is not a bool, not at the
-    /// operator.
+    /// Checks `&&` or `||`. The issue is reported at the operand that is not a bool, not at the operator.
     fn check_logical_operator(&mut self, id: NodeId, name: &'static str, args: &[NodeId]) {
         let mut fits = true;
         for &arg in args {

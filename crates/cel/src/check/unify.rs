@@ -58,7 +58,7 @@ impl<'w> Substitution<'w> {
         resolved
     }
 
-    /// Whether the type of a node may differ from the type of its value.
+    /// Reports whether the type of a node may differ from the type of its value.
     pub(super) fn has_unsound_types(&self) -> bool {
         self.has_unsound_types
     }
@@ -76,7 +76,7 @@ impl<'w> Substitution<'w> {
         Type::Var(self.bindings.len() as u32 - 1)
     }
 
-    /// Whether values of the types `from` are assignable to `to`; binds type variables.
+    /// Reports whether values of the types `from` are assignable to `to`; binds type variables.
     pub(super) fn try_assign_all(&mut self, from: &[Type], to: &[Type]) -> bool {
         self.undo_log.clear();
         let fits = from.len() == to.len() && from.iter().zip(to).all(|(a, b)| self.unify(a, b));
@@ -90,7 +90,7 @@ impl<'w> Substitution<'w> {
         fits
     }
 
-    /// Whether `b` is assignable to `a`; binds type variables.
+    /// Reports whether `b` is assignable to `a`; binds type variables.
     pub(super) fn try_assign(&mut self, a: &Type, b: &Type) -> bool {
         self.try_assign_all(std::slice::from_ref(a), std::slice::from_ref(b))
     }
@@ -223,7 +223,7 @@ impl<'w> Substitution<'w> {
         VariableUnification::Circular
     }
 
-    /// The occurs check: a variable is never bound to a type that contains it.
+    /// Performs the occurs check: a type variable must not be bound to a type that contains it.
     fn passes_occurs_check(&mut self, var: u32, ty: &Type) -> bool {
         if !self.try_spend_step() {
             return true;
@@ -249,7 +249,7 @@ impl<'w> Substitution<'w> {
 /// address identifies one part.
 type SubstitutionCache = HashMap<*const Type, Option<Arc<Type>>>;
 
-/// Whether a variable occurs in a type.
+/// Reports whether a variable occurs in a type.
 fn has_type_variable(ty: &Type) -> bool {
     match ty {
         Type::Var(_) => true,
@@ -267,7 +267,7 @@ enum VariableUnification {
     Circular,
 }
 
-/// Types for which `null` is an acceptable value.
+/// Reports whether `null` is an acceptable value of a type.
 fn is_nullable(ty: &Type) -> bool {
     matches!(
         ty,

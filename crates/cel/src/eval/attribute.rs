@@ -15,7 +15,7 @@ impl<'a> Evaluator<'_, 'a> {
         if outcome.as_ref().is_err_and(EvalError::ends_evaluation) {
             return outcome;
         }
-        // A conditional is free.
+        // A conditional costs nothing.
         if !matches!(attr.root, AttributeRoot::Conditional(_)) {
             self.charge_cost(1)?;
         }
@@ -89,13 +89,13 @@ impl<'a> Evaluator<'_, 'a> {
                         self.charge_cost(1)?;
                         value = next;
                     }
-                    KeyLookupResult::Nothing(_) => return Ok(None),
+                    KeyLookupResult::Missing(_) => return Ok(None),
                 }
             } else {
                 self.charge_cost(1)?;
                 value = match found? {
                     KeyLookupResult::Value(next) => next,
-                    KeyLookupResult::Nothing(computed) => {
+                    KeyLookupResult::Missing(computed) => {
                         return Err(missing_key_error(&value, &step.key, computed));
                     }
                 };
@@ -104,7 +104,7 @@ impl<'a> Evaluator<'_, 'a> {
         Ok(Some((value, optional)))
     }
 
-    /// `has(attribute)`: only the qualifiers cost.
+    /// Evaluates `has(attribute)`. Only the qualifiers have a cost.
     pub(super) fn evaluate_has(&mut self, attr: &'a Attribute) -> Result<bool, EvalError> {
         let present = self.is_attribute_present(attr);
         // cel-go refunds the unit of the attribute, even for a conditional, which is free.
@@ -182,19 +182,19 @@ impl<'a> Evaluator<'_, 'a> {
                 self.step_budget.spend_for_value(&key)?;
                 return Ok(match look_up_in_container(value, &key)? {
                     Some(value) => KeyLookupResult::Value(value),
-                    None => KeyLookupResult::Nothing(Some(key)),
+                    None => KeyLookupResult::Missing(Some(key)),
                 });
             }
         };
-        Ok(found.map_or(KeyLookupResult::Nothing(None), KeyLookupResult::Value))
+        Ok(found.map_or(KeyLookupResult::Missing(None), KeyLookupResult::Value))
     }
 }
 
 /// The result of looking up a qualifier key.
 enum KeyLookupResult<'a> {
     Value(Value<'a>),
-    /// No value; with the key if it was computed, for the error message.
-    Nothing(Option<Value<'a>>),
+    /// The container has no such value. The key is given if it was computed, for the error message.
+    Missing(Option<Value<'a>>),
 }
 
 impl KeyLookupResult<'_> {
@@ -233,7 +233,7 @@ fn look_up_in_container<'a>(
     }
 }
 
-/// Whether a value has a type that can be an index or a key.
+/// Reports whether a value has a type that can be an index or a key.
 fn is_valid_key(value: &Value<'_>) -> bool {
     matches!(
         value,

@@ -32,7 +32,7 @@ impl<'a> Evaluator<'_, 'a> {
                 }
             }
             [left, right] => {
-                // An error in any argument but the last ends such a call before it is charged.
+                // An error in any argument but the last ends a call of this function before it is charged.
                 let left = self.evaluate(left)?;
                 match self.evaluate_argument(right)? {
                     Ok(right) => self.invoke_call(call, &[left, right]),
@@ -122,8 +122,8 @@ impl<'a> Evaluator<'_, 'a> {
 }
 
 impl CallExpr {
-    /// Whether both arguments are evaluated even if the first one fails. cel-go treats `format` as
-    /// a function with many arguments, although it has two.
+    /// Reports whether both arguments are evaluated even if the first one fails. cel-go treats `format` as a
+    /// function with many arguments, although it has two.
     fn evaluates_both_arguments(&self) -> bool {
         match self.dispatch {
             OverloadDispatch::One { .. } => self.name != "format",
@@ -156,7 +156,7 @@ impl CallExpr {
         }
     }
 
-    /// Whether the cost depends on the result of the call.
+    /// Reports whether the cost depends on the result of the call.
     #[inline]
     fn cost_depends_on_result(&self) -> bool {
         match &self.dispatch {
@@ -187,8 +187,8 @@ impl ResolvedOverload {
     }
 }
 
-/// Whether a value matches a parameter type. For lists and maps only the first element is checked,
-/// as cel-go does.
+/// Reports whether a value matches a parameter type. For lists and maps only the first element is checked, as
+/// cel-go does.
 fn value_matches_type(ty: &Type, value: &Value<'_>) -> bool {
     match (ty, value) {
         (Type::Dyn | Type::Param(_) | Type::Var(_), _) => true,
@@ -218,8 +218,8 @@ fn value_matches_type(ty: &Type, value: &Value<'_>) -> bool {
     }
 }
 
-/// Whether all overloads of the function share one implementation, which takes any arguments and
-/// returns its own error message.
+/// Reports whether all overloads of the function share one implementation, which takes any arguments and returns
+/// its own error message.
 fn has_single_implementation(name: &str) -> bool {
     name.starts_with(['_', '-', '!', '@'])
         || matches!(

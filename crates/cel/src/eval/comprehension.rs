@@ -12,7 +12,7 @@ use crate::value::{List, Map, OwnedMap, Value};
 enum LoopRange<'a> {
     List(List<'a>),
     Map(Vec<(Value<'a>, Value<'a>)>),
-    /// A map that is not copied, since a loop may end after one iteration.
+    /// A map that the evaluation created. It is not copied, because a loop may end after one iteration.
     OwnedMap(Arc<OwnedMap<'a>>),
 }
 
@@ -41,7 +41,7 @@ impl<'a> LoopRange<'a> {
         }
     }
 
-    /// The one loop variable at a position: the element or the key.
+    /// The value of the only loop variable at a position: the element or the key.
     #[inline]
     fn loop_variable_at(&self, position: usize) -> Value<'a> {
         match self {

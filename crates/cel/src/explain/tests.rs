@@ -71,7 +71,7 @@ fn operands_are_shown_with_their_values() {
 }
 
 #[test]
-fn what_the_decision_did_not_look_at_is_skipped() {
+fn short_circuited_operands_are_skipped() {
     check(
         "has(extra.team) && extra.team[0] == 'a' && n == 2",
         &[
@@ -121,7 +121,7 @@ fn what_the_decision_did_not_look_at_is_skipped() {
 }
 
 #[test]
-fn errors_are_shown_where_they_arise() {
+fn errors_are_shown_at_their_subexpression() {
     check(
         "extra.team[0] == 'a' || n == 3",
         &[
@@ -186,7 +186,7 @@ fn macros_are_shown_with_their_range_and_result() {
 }
 
 #[test]
-fn there_is_a_limit_to_parts_and_to_their_texts() {
+fn subexpressions_and_their_texts_are_limited() {
     let chain = |n: usize| vec!["n == 2"; n].join(" && ");
     let within = explain_with_limit(&chain(SUBEXPRESSIONS_MAX / 2 - 1), COST_LIMIT);
     assert_eq!(
@@ -202,7 +202,7 @@ fn there_is_a_limit_to_parts_and_to_their_texts() {
 }
 
 #[test]
-fn all_parts_together_have_a_limit_too() {
+fn the_total_cost_of_an_explanation_is_limited() {
     let slow = "lists.range(1000).all(x, x < n + 5000)";
     let source = vec![slow; 20].join(" && ");
     let explanation = explain_with_limit(&source, COST_LIMIT);

@@ -4,8 +4,8 @@ use super::SHOWN_BYTES_MAX;
 use crate::library::format_double;
 use crate::value::{Opaque, Value};
 
-/// Replaces the rest of a text that is cut.
-const CUT: &str = "...";
+/// The mark that replaces the rest of a text that is cut.
+const ELLIPSIS: &str = "...";
 
 /// The text of a value, cut at [`SHOWN_BYTES_MAX`].
 pub(super) fn abbreviate_value(value: &Value<'_>) -> String {
@@ -17,7 +17,7 @@ pub(super) fn abbreviate_value(value: &Value<'_>) -> String {
 /// The text, cut at [`SHOWN_BYTES_MAX`].
 pub(super) fn abbreviate_text(text: &str) -> String {
     match text.get(..text.floor_char_boundary(SHOWN_BYTES_MAX)) {
-        Some(start) if start.len() < text.len() => format!("{start}{CUT}"),
+        Some(start) if start.len() < text.len() => format!("{start}{ELLIPSIS}"),
         _ => text.to_owned(),
     }
 }
@@ -105,7 +105,7 @@ mod tests {
     use crate::value::{Bytes, Map, OwnedMap};
 
     #[test]
-    fn values_look_as_they_are_written() {
+    fn values_are_written_as_literals() {
         let mut map = OwnedMap::new();
         assert!(map.insert(Value::string("a"), Value::Uint(1)));
         for (value, expected) in [
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn long_values_are_cut() {
+    fn long_values_are_truncated() {
         let mut level = Value::string("é");
         for _ in 0..40 {
             level = Value::list(vec![level.clone(), level]);
@@ -139,12 +139,12 @@ mod tests {
             Value::list(vec![Value::Int(1); 100_000]),
         ] {
             let text = abbreviate_value(&long);
-            assert!(text.len() <= SHOWN_BYTES_MAX + CUT.len(), "{text}");
-            assert!(text.ends_with(CUT), "{text}");
+            assert!(text.len() <= SHOWN_BYTES_MAX + ELLIPSIS.len(), "{text}");
+            assert!(text.ends_with(ELLIPSIS), "{text}");
         }
         let fits = "x".repeat(SHOWN_BYTES_MAX - 2);
         assert_eq!(abbreviate_value(&Value::string(&fits)), format!("\"{fits}\""));
         let too_long = "x".repeat(SHOWN_BYTES_MAX - 1);
-        assert!(abbreviate_value(&Value::string(&too_long)).ends_with(CUT));
+        assert!(abbreviate_value(&Value::string(&too_long)).ends_with(ELLIPSIS));
     }
 }

@@ -63,8 +63,8 @@ fn things() -> Vec<Thing> {
     things
 }
 
-/// One expression of each form that has a fast path.
-const QUICK: &[&str] = &[
+/// One expression for each form that has a fast path.
+const FAST_PATH_EXPRESSIONS: &[&str] = &[
     "has(x.label)",
     "has(x.inner)",
     "has(x.inner.label)",
@@ -97,11 +97,11 @@ fn plan_of(checked: &CheckedAst, environment: &Environment) -> Plan {
 }
 
 #[test]
-fn quick_and_general_agree() {
+fn fast_path_and_general_form_agree() {
     let environment = environment();
     let things = things();
     let (mut n_answered, mut n_declined) = (0, 0);
-    for source in QUICK {
+    for source in FAST_PATH_EXPRESSIONS {
         let checked = environment.check(source).map_err(|issues| issues.to_string()).unwrap();
         let plan = plan_of(checked.checked_ast(), &environment);
         let CompiledExpr::FastPath(fast_path) = &plan.expr else {
@@ -138,7 +138,7 @@ fn quick_and_general_agree() {
 }
 
 #[test]
-fn other_shapes_have_no_quick_form() {
+fn other_expressions_have_no_fast_path() {
     let environment = environment();
     for source in [
         "x.?label.orValue('') == 'a'",

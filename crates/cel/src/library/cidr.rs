@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn networks_contain_texts_and_values_alike() {
+    fn containment_accepts_texts_and_values() {
         for (name, other, want) in [
             ("containsIP", Value::string("10.1.2.3"), Ok(Value::Bool(true))),
             ("containsIP", address("10.1.2.3"), Ok(Value::Bool(true))),
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_are_neither_masked_nor_lost() {
+    fn accessors_return_the_unmasked_address() {
         let arguments = [cidr("10.1.2.3/8")];
         for (name, id, want) in [
             ("ip", "cidr_ip", address("10.1.2.3")),
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn containment_costs_by_the_prefix_and_the_text() {
+    fn containment_cost_depends_on_prefix_and_text() {
         let text = Value::string("2001:db8:0:0:0:0:0:1");
         for (name, id, network, other, want) in [
             ("containsIP", "cidr_contains_ip_string", "::/128", text.clone(), 4 + 2),

@@ -101,7 +101,7 @@ mod tests {
     use crate::value::{Bytes, Map, OwnedMap};
 
     #[test]
-    fn values_look_as_go_prints_them() {
+    fn values_are_printed_like_go() {
         let mut map = OwnedMap::new();
         assert!(map.insert(Value::string("a"), Value::Double(1e8)));
         for (value, expected) in [
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn long_values_are_cut_off() {
+    fn long_values_are_truncated() {
         let mut level = Value::string("é");
         for _ in 0..40 {
             level = Value::list(vec![level.clone(), level]);

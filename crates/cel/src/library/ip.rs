@@ -66,7 +66,7 @@ fn is_ip<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     apply_to_string_argument(arguments, |text| Ok(Value::Bool(parse_ip(text).is_ok())))
 }
 
-/// Whether the text is the canonical form of the address.
+/// Reports whether the text is the canonical form of the address.
 fn ip_is_canonical<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     apply_to_string_argument(arguments, |text| Ok(Value::Bool(parse_ip(text)?.to_string() == text)))
 }
@@ -111,7 +111,7 @@ fn ip_is_link_local_unicast<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     Ok(Value::Bool(is_link_local(ip_argument(arguments)?)))
 }
 
-/// Whether an address is global unicast. As in Go, private addresses are global.
+/// Reports whether an address is global unicast. As in Go, private addresses are global.
 fn ip_is_global_unicast<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     let ip = ip_argument(arguments)?;
     let is_broadcast = matches!(ip, IpAddr::V4(v4) if v4.is_broadcast());
@@ -146,7 +146,7 @@ mod tests {
     use crate::library::operators::tests::{assert_outcome, implementation};
 
     #[test]
-    fn kinds_of_addresses_are_those_of_go() {
+    fn address_classes_match_go() {
         let predicates = [
             "isUnspecified",
             "isLoopback",
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_are_written_as_go_writes_them() {
+    fn addresses_are_printed_like_go() {
         for (text, written, family) in [
             ("10.0.0.1", "10.0.0.1", 4),
             ("2001:DB8:0:0::ABCD", "2001:db8::abcd", 6),
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn other_texts_are_refused_in_kubernetes_words() {
+    fn malformed_addresses_have_kubernetes_messages() {
         for (text, want) in [
             (
                 "10.0.0.01",

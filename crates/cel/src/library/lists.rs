@@ -12,13 +12,13 @@ use crate::static_type::Type;
 use crate::value::{List, TypeName, Value};
 
 /// The most elements of `lists.range`, as in cel-go.
-const RANGE_MAX: i64 = 1_000_000;
+const RANGE_ELEMENTS_MAX: i64 = 1_000_000;
 
 /// The most elements of the result of `flatten`. The cost counts the outermost list only, and
 /// nested lists can share their elements, so the cost does not bound the result. Any other way to
 /// create as many elements exceeds the cost limit, so exceeding this number is reported as
 /// exceeding the cost limit.
-const FLAT_MAX: usize = 1_000_000;
+const FLATTENED_ELEMENTS_MAX: usize = 1_000_000;
 
 /// The cost of a call that creates a list: 1 for the call and 10 for the list.
 const CALL_AND_LIST_COST: u64 = 11;
@@ -135,8 +135,9 @@ fn lists_range<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
         let message = format!("lists.range: size must be non-negative, got {size}");
         return Err(EvalError::new(message));
     }
-    if *size > RANGE_MAX {
-        let message = format!("lists.range: size {size} exceeds maximum allowed ({RANGE_MAX})");
+    if *size > RANGE_ELEMENTS_MAX {
+        let message =
+            format!("lists.range: size {size} exceeds maximum allowed ({RANGE_ELEMENTS_MAX})");
         return Err(EvalError::new(message));
     }
     Ok(Value::list((0..*size).map(Value::Int).collect()))
@@ -186,7 +187,7 @@ fn flatten_into<'a>(
             Value::List(inner) if depth > 0 => flatten_into(&inner, depth - 1, flat, step_budget)?,
             other => flat.push(other),
         }
-        if flat.len() > FLAT_MAX {
+        if flat.len() > FLATTENED_ELEMENTS_MAX {
             return Err(EvalError::CostLimit);
         }
     }

@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn adds_one_entry_or_all_of_a_map() {
+    fn inserts_an_entry_or_a_whole_map() {
         let one = map_insert(&[map(&[(1, 10)]), Value::Int(2), Value::Int(20)]).unwrap();
         assert!(one.equals(&map(&[(1, 10), (2, 20)])));
         let all = map_insert(&[map(&[]), map(&[(1, 10), (2, 20)])]).unwrap();
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_not_replaced_whatever_its_numeric_type() {
+    fn equal_keys_of_other_numeric_types_are_not_replaced() {
         for key in [Value::Int(1), Value::Uint(1), Value::Double(1.0)] {
             let outcome = map_insert(&[map(&[(1, 10)]), key, Value::Int(20)]);
             let want = EvalError::new("insert failed: key 1 already exists");

@@ -167,7 +167,7 @@ fn cost_of_validate(arguments: &[Value<'_>]) -> u64 {
     cost::regex_cost(cost::argument_size(arguments.get(1)), pattern_size)
 }
 
-/// Whether a text consists of groups of four base64 characters. Only the last group may be padded.
+/// Reports whether a text consists of groups of four base64 characters. Only the last group may be padded.
 fn is_base64(text: &[u8]) -> bool {
     let is_letter = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');
     let without_padding = match text {
@@ -177,8 +177,7 @@ fn is_base64(text: &[u8]) -> bool {
     !text.is_empty() && text.len().is_multiple_of(4) && without_padding.iter().all(is_letter)
 }
 
-/// Whether a text has 32 hexadecimal digits in five groups. Each dash between the groups is
-/// optional.
+/// Reports whether a text has 32 hexadecimal digits in five groups. Each dash between the groups is optional.
 fn is_uuid(text: &[u8]) -> bool {
     let mut rest = text;
     for (idx, n_digits) in [8, 4, 4, 4, 12].into_iter().enumerate() {
@@ -221,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn formats_without_a_syntax_of_names() {
+    fn byte_date_uri_and_uuid_formats() {
         for (name, text, want) in [
             ("format.byte", "aGVsbG8=", ""),
             ("format.byte", "aGVsbA==", ""),
@@ -289,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn faults_are_optional_and_cost_by_text_and_format() {
+    fn validate_returns_optional_faults_and_its_cost() {
         let long = "a".repeat(64);
         for (format, text, want, want_cost) in [
             (Dns1123Label, "a", None, 8),
@@ -309,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn every_format_refuses_something() {
+    fn every_format_rejects_some_text() {
         for (name, format, _) in FORMATS {
             assert_ne!(find_format_faults(format, "~"), Vec::<String>::new(), "{name}");
         }

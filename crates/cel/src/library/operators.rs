@@ -332,8 +332,8 @@ fn logical_not<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     }
 }
 
-/// Whether a loop continues: it does for any value but `false`. The evaluator handles errors
-/// without this call.
+/// Reports whether a loop continues: it does unless the value is `false`. The evaluator handles errors without
+/// this call.
 fn not_strictly_false<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     Ok(Value::Bool(!matches!(arguments, [Value::Bool(false)])))
 }

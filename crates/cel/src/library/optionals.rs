@@ -161,8 +161,8 @@ fn optional_of_non_zero_value<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     }
 }
 
-/// Whether a value is the zero value of its type. Types, optional values and values of the
-/// Kubernetes libraries have no zero value.
+/// Reports whether a value is the zero value of its type. Types, optional values and values of the Kubernetes
+/// libraries have no zero value.
 fn is_zero_value(value: &Value<'_>) -> bool {
     match value {
         Value::Null => true,
@@ -180,7 +180,7 @@ fn is_zero_value(value: &Value<'_>) -> bool {
     }
 }
 
-/// Whether a timestamp is Go's zero time, the beginning of the year 1.
+/// Reports whether a timestamp is Go's zero time, the beginning of the year 1.
 fn is_go_zero_time(time: &Timestamp) -> bool {
     const YEAR_ONE: i64 = -62_135_596_800;
     time.unix_seconds() == YEAR_ONE && time.nanos() == 0
@@ -220,7 +220,8 @@ fn optional_or_value<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     }
 }
 
-/// The value at a key of a container, as an optional value. An optional container is unwrapped.
+/// Looks up a key in a container and returns the value as an optional value. An optional container is unwrapped
+/// first.
 fn optional_access<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     let [container, key] = arguments else { return Err(EvalError::no_such_overload()) };
     let found = match container {

@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_about_one_quantity() {
+    fn functions_of_one_quantity() {
         let no_integer = || Err("cannot convert value to integer");
         for (name, text, want) in [
             ("sign", "-1n", Ok(Value::Int(-1))),
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_about_two_quantities() {
+    fn functions_of_two_quantities() {
         for (name, text, other, want) in [
             ("isGreaterThan", "1Gi", quantity("1G"), Value::Bool(true)),
             ("isGreaterThan", "1", quantity("1"), Value::Bool(false)),
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_are_quantities_or_refused() {
+    fn malformed_quantities_are_refused() {
         for (text, want) in
             [("1.5Gi", Ok(Value::Bool(true))), ("1K", Err("unable to parse quantity's suffix"))]
         {

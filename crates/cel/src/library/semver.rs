@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn normalising_is_asked_for() {
+    fn tolerant_parsing_needs_an_argument() {
         let short = "No Major.Minor.Patch elements found";
         for (arguments, want) in [
             (vec![Value::string("1.2.3")], Ok(semver("1.2.3"))),
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_and_order() {
+    fn version_numbers_and_comparison() {
         let arguments = [semver("1.2.18446744073709551615")];
         for (name, want) in [("major", 1), ("minor", 2), ("patch", -1)] {
             let got = implementation(name, "semver_")(&arguments);

@@ -45,7 +45,7 @@ fn sets_intersects<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     sets_intersects_metered(arguments, &mut StepBudget::default())
 }
 
-/// Whether all elements of the second list are in the first one.
+/// Reports whether all elements of the second list are in the first one.
 fn sets_contains_metered<'a>(
     arguments: &[Value<'a>],
     step_budget: &mut StepBudget,
@@ -140,14 +140,14 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_the_same_across_their_types() {
+    fn elements_are_equal_across_numeric_types() {
         let mixed = Value::list(vec![Value::Uint(1), Value::Double(2.0)]);
         let got = implementation("sets.equivalent", "")(&[list(&[1, 2]), mixed]).unwrap();
         assert!(got.equals(&Value::Bool(true)));
     }
 
     #[test]
-    fn costs_the_product_of_the_sizes() {
+    fn cost_is_the_product_of_the_sizes() {
         let arguments = [list(&[1, 2]), list(&[1, 2, 3])];
         assert_eq!(cost_of_pairwise_comparison(&arguments), 7);
         assert_eq!(cost_of_two_pairwise_comparisons(&arguments), 13);

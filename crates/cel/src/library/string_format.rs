@@ -20,7 +20,7 @@ use crate::value::{List, Map, Value};
 pub(crate) use self::literal_validation::{LiteralInspector, validate_format_literal};
 
 /// The error for bytes that are not UTF-8.
-const NOT_TEXT: &str = "could not convert argument \
+const INVALID_UTF8_MESSAGE: &str = "could not convert argument \
     \"invalid UTF-8 in bytes, cannot convert to string\" to string";
 
 /// The steps for writing a double with all its digits. A double can have a thousand digits.
@@ -84,7 +84,7 @@ fn index_out_of_range_message(index: usize) -> String {
     format!("index {index} out of range")
 }
 
-/// Why a value can not be formatted.
+/// The reason why a value can not be formatted.
 enum FormatError {
     /// The clause does not accept the type of the value.
     Value(String),
@@ -187,7 +187,7 @@ fn format_scalar(value: &Value<'_>) -> Result<String, FormatError> {
         Value::Duration(nanos) => format_double_without_exponent(nanos_to_seconds(*nanos)) + "s",
         Value::Timestamp(time) => time.to_string(),
         Value::Bytes(bytes) => std::str::from_utf8(bytes.as_slice())
-            .map_err(|_| FormatError::Value(NOT_TEXT.to_owned()))?
+            .map_err(|_| FormatError::Value(INVALID_UTF8_MESSAGE.to_owned()))?
             .to_owned(),
         other => {
             return Err(FormatError::Value(

@@ -186,7 +186,7 @@ pub(super) fn slice_text<'a>(text: &Str<'a>, range: Range<usize>) -> Value<'a> {
 
 /// The steps for each part of a text that becomes a new value. Its cost may be a tenth of a unit,
 /// but it takes as much memory as several other values.
-pub(super) const SLICE_STEPS: usize = 4;
+pub(super) const STEPS_PER_SLICE: usize = 4;
 
 /// Returns an error if a text of this length exceeds the limit of a function's result.
 pub(super) fn check_text_length(bytes: usize) -> Result<(), EvalError> {
@@ -352,7 +352,7 @@ fn split_metered<'a>(arguments: &[Value<'a>], step_budget: &mut StepBudget) -> E
     let skip = usize::from(separator.is_empty());
     let found = whole.match_indices(separator).skip(skip).filter(|(at, _)| *at < whole.len());
     for (at, separator) in found.take(cuts) {
-        step_budget.spend_steps(SLICE_STEPS)?;
+        step_budget.spend_steps(STEPS_PER_SLICE)?;
         parts.push(slice_text(text, start..at));
         start = at + separator.len();
     }

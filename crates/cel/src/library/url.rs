@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_are_those_of_go() {
+    fn url_parts_match_go() {
         let full = "https://user:pass@example.com:80/a%20b/c d?q=1#f";
         for (text, function, want) in [
             (full, "getScheme", "https"),
@@ -162,12 +162,12 @@ mod tests {
     }
 
     #[test]
-    fn urls_are_absolute_or_refused() {
+    fn relative_urls_are_refused() {
         for (text, want) in [
             ("", Some(r#"parse "": empty url"#)),
             ("../relative-path", Some(r#"parse "../relative-path": invalid URI for request"#)),
             ("https://a:b:c/", Some(r#"parse "https://a:b:c/": invalid port ":b:c" after host"#)),
-            // Only the second reading looks at the fragment.
+            // Only `parse` reads the fragment.
             ("/?#%zz", Some(r#"parse "/?#%zz": invalid URL escape "%zz""#)),
             ("/absolute-path", None),
             ("mailto:a@b.c", None),

@@ -39,7 +39,7 @@ const NO_OFFSET: u32 = u32::MAX;
 const MISSING_FIELD_NAME: &str = "unsupported ident kind";
 
 /// Words that can not be identifiers.
-const RESERVED: [&str; 17] = [
+const RESERVED_WORDS: [&str; 17] = [
     "as",
     "break",
     "const",
@@ -97,7 +97,7 @@ impl<'s> AstBuilder<'s> {
                     builder.push_call(*operator, function, args)
                 })
             }
-            // An even number of them cancels out.
+            // An even number of prefix operators cancels out.
             SyntaxNode::Prefix { n_operators, operand, .. } if n_operators % 2 == 0 => {
                 self.build_node(*operand)
             }
@@ -148,7 +148,7 @@ impl<'s> AstBuilder<'s> {
         ids.iter().map(|id| self.build_node(*id)).collect()
     }
 
-    /// Visits a node of a kind that cel-go limits the nesting of.
+    /// Builds a node of a kind whose nesting cel-go limits.
     fn build_nested_node(
         &mut self,
         visit: impl FnOnce(&mut Self) -> Result<NodeId, ParseAborted>,
@@ -255,9 +255,9 @@ impl<'s> AstBuilder<'s> {
         name: Token,
     ) -> Option<Cow<'s, str>> {
         let text = name.source_text(self.source);
-        if RESERVED.contains(&text) {
-            let place = IssueLocation::Offset(leading_dot.unwrap_or(name.offset));
-            self.issues.report_semantic_error(place, format!("reserved identifier: {text}"));
+        if RESERVED_WORDS.contains(&text) {
+            let location = IssueLocation::Offset(leading_dot.unwrap_or(name.offset));
+            self.issues.report_semantic_error(location, format!("reserved identifier: {text}"));
             return None;
         }
         match leading_dot {
@@ -279,9 +279,9 @@ impl<'s> AstBuilder<'s> {
                 self.push(open, ExprKind::Call { target, function: Arc::from(function), args })
             }
             macros::MacroExpansion::Misused { node, message } => {
-                let place = self.issue_location_of(node);
-                self.issues.report_semantic_error(place, message);
-                self.push_placeholder_at(place)
+                let location = self.issue_location_of(node);
+                self.issues.report_semantic_error(location, message);
+                self.push_placeholder_at(location)
             }
         }
     }
@@ -360,20 +360,20 @@ impl<'s> AstBuilder<'s> {
 
     /// Adds a placeholder for a missing or invalid node; the issue is already reported.
     fn push_placeholder(&mut self) -> Result<NodeId, ParseAborted> {
-        self.push_placeholder_at(IssueLocation::Nothing)
+        self.push_placeholder_at(IssueLocation::NoSource)
     }
 
-    fn push_placeholder_at(&mut self, place: IssueLocation) -> Result<NodeId, ParseAborted> {
-        let offset = match place {
+    fn push_placeholder_at(&mut self, location: IssueLocation) -> Result<NodeId, ParseAborted> {
+        let offset = match location {
             IssueLocation::Offset(offset) => offset,
-            IssueLocation::Nothing | IssueLocation::Whole => NO_OFFSET,
+            IssueLocation::NoSource | IssueLocation::WholeExpression => NO_OFFSET,
         };
         self.push(offset, ExprKind::Literal(Literal::Null))
     }
 
     fn issue_location_of(&self, node: NodeId) -> IssueLocation {
         match self.find_node(node) {
-            Some(AstNode { offset: NO_OFFSET, .. }) | None => IssueLocation::Nothing,
+            Some(AstNode { offset: NO_OFFSET, .. }) | None => IssueLocation::NoSource,
             Some(AstNode { offset, .. }) => IssueLocation::Offset(*offset),
         }
     }
@@ -391,7 +391,7 @@ impl<'s> AstBuilder<'s> {
         self.push(offset, ExprKind::Call { target: None, function: Arc::from(function), args })
     }
 
-    /// Adds a node whose children are there already.
+    /// Adds a node whose children are already in the arena.
     pub(super) fn push(&mut self, offset: u32, kind: ExprKind) -> Result<NodeId, ParseAborted> {
         let pushed = self.nodes.push(AstNode { kind, offset, span: None });
         pushed.map_err(|error| self.issues.report_limit_exceeded(error.to_string()))

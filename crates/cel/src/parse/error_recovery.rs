@@ -52,7 +52,7 @@ pub(super) enum GrammarPosition {
     Literal,
 }
 
-/// Why a grammar rule fails.
+/// The reason why a grammar rule fails.
 pub(super) enum ParseFault {
     Abort(ParseAborted),
     /// The current token is not one of the expected tokens.
@@ -81,7 +81,7 @@ pub(super) struct RecoveringTokenStream<'s> {
     pub(super) issues: ParseIssues,
     /// The follow set of each rule that is being parsed, outermost first.
     follow_sets: Vec<TokenSet>,
-    /// Whether no token has matched since the last error. Further errors are not reported then.
+    /// Whether no token has matched since the last error. While this is true, further errors are not reported.
     is_recovering: bool,
     /// The index of the token at the last error, and a bit set of the grammar positions of all
     /// errors since a token matched.

@@ -28,9 +28,9 @@ pub(super) struct TokenStream<'s> {
 enum Lexeme {
     Token(TokenKind, usize),
     /// White space or a comment.
-    Hidden(usize),
+    Trivia(usize),
     /// No token matches. The number is the position of the character that rules out every token.
-    Misfit(usize),
+    Unrecognized(usize),
 }
 
 impl<'s> TokenStream<'s> {
@@ -105,8 +105,8 @@ impl<'s> TokenStream<'s> {
                     self.advance_to(end);
                     return Ok(token(kind, end));
                 }
-                Lexeme::Hidden(end) => self.advance_to(end),
-                Lexeme::Misfit(at) => {
+                Lexeme::Trivia(end) => self.advance_to(end),
+                Lexeme::Unrecognized(at) => {
                     let end = at + char_at(self.source, at).map_or(0, char::len_utf8);
                     self.advance_to(end);
                     self.skipped_ranges.push((start, end));
@@ -150,22 +150,22 @@ fn scan_lexeme(source: &str, start: usize) -> Lexeme {
     use TokenKind as T;
     let token = |kind, length| Lexeme::Token(kind, start + length);
     let Some(first) = byte_at(source, start) else {
-        return Lexeme::Misfit(start);
+        return Lexeme::Unrecognized(start);
     };
     let second = byte_at(source, start + 1);
     match (first, second) {
         (b' ' | b'\t' | b'\r' | b'\n' | b'\x0c', _) => {
             let is_space = |byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n' | b'\x0c');
-            Lexeme::Hidden(skip_bytes_while(source, start, is_space))
+            Lexeme::Trivia(skip_bytes_while(source, start, is_space))
         }
-        (b'/', Some(b'/')) => Lexeme::Hidden(skip_bytes_while(source, start, |byte| byte != b'\n')),
+        (b'/', Some(b'/')) => Lexeme::Trivia(skip_bytes_while(source, start, |byte| byte != b'\n')),
         (b'=', Some(b'=')) => token(T::Equals, 2),
         (b'!', Some(b'=')) => token(T::NotEquals, 2),
         (b'<', Some(b'=')) => token(T::LessEquals, 2),
         (b'>', Some(b'=')) => token(T::GreaterEquals, 2),
         (b'&', Some(b'&')) => token(T::LogicalAnd, 2),
         (b'|', Some(b'|')) => token(T::LogicalOr, 2),
-        (b'=' | b'&' | b'|', _) => Lexeme::Misfit(start + 1),
+        (b'=' | b'&' | b'|', _) => Lexeme::Unrecognized(start + 1),
         (b'<', _) => token(T::Less, 1),
         (b'>', _) => token(T::Greater, 1),
         (b'[', _) => token(T::LeftBracket, 1),
@@ -192,7 +192,7 @@ fn scan_lexeme(source: &str, start: usize) -> Lexeme {
         (b'"' | b'\'', _) => scan_quoted(source, start, T::String, false),
         (b'`', _) => scan_escaped_identifier(source, start),
         (b'_' | b'a'..=b'z' | b'A'..=b'Z', _) => scan_word(source, start),
-        _ => Lexeme::Misfit(start),
+        _ => Lexeme::Unrecognized(start),
     }
 }
 
@@ -266,7 +266,7 @@ fn scan_escaped_identifier(source: &str, start: usize) -> Lexeme {
     if end > start + 1 && byte_at(source, end) == Some(b'`') {
         Lexeme::Token(TokenKind::EscapedIdentifier, end + 1)
     } else {
-        Lexeme::Misfit(end)
+        Lexeme::Unrecognized(end)
     }
 }
 
@@ -284,7 +284,7 @@ fn scan_quoted(source: &str, quote_at: usize, kind: TokenKind, raw: bool) -> Lex
     }
     match find_single_line_string_end(source, quote_at, raw) {
         Ok(end) => Lexeme::Token(kind, end),
-        Err(at) => Lexeme::Misfit(at),
+        Err(at) => Lexeme::Unrecognized(at),
     }
 }
 

@@ -28,7 +28,7 @@ pub(super) enum MacroExpansion {
     },
 }
 
-/// Why a macro call can not be expanded.
+/// The reason why a macro call can not be expanded.
 enum ExpansionError {
     Abort(ParseAborted),
     Misuse { node: NodeId, message: String },

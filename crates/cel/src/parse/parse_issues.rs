@@ -4,7 +4,7 @@ use crate::issues::{IssueLocation, Issues};
 
 use super::SYNTAX_ERRORS_MAX;
 
-/// Parsing stops. The issues already include the reason.
+/// The signal that parsing stops. The issues already include the reason.
 #[derive(Debug)]
 pub(super) struct ParseAborted;
 
@@ -22,25 +22,25 @@ impl ParseIssues {
         offset: u32,
         message: &str,
     ) -> Result<(), ParseAborted> {
-        let place = IssueLocation::Offset(offset);
+        let location = IssueLocation::Offset(offset);
         if self.n_syntax_errors == SYNTAX_ERRORS_MAX {
             let message = format!("Syntax error: More than {SYNTAX_ERRORS_MAX} syntax errors");
-            self.issues.push((place, message));
+            self.issues.push((location, message));
             return Err(ParseAborted);
         }
         self.n_syntax_errors += 1;
-        self.issues.push((place, format!("Syntax error: {message}")));
+        self.issues.push((location, format!("Syntax error: {message}")));
         Ok(())
     }
 
     /// Reports text that the grammar accepts but the language does not.
-    pub(super) fn report_semantic_error(&mut self, place: IssueLocation, message: String) {
-        self.issues.push((place, message));
+    pub(super) fn report_semantic_error(&mut self, location: IssueLocation, message: String) {
+        self.issues.push((location, message));
     }
 
     /// Reports that the expression exceeds a limit. Parsing stops.
     pub(super) fn report_limit_exceeded(&mut self, message: String) -> ParseAborted {
-        self.issues.push((IssueLocation::Whole, message));
+        self.issues.push((IssueLocation::WholeExpression, message));
         ParseAborted
     }
 

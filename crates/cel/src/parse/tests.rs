@@ -40,7 +40,7 @@ fn cases(file: &str) -> Vec<(String, String)> {
 }
 
 #[test]
-fn trees_are_those_of_cel_go() {
+fn syntax_trees_match_cel_go() {
     let cases = cases(include_str!("testdata/trees.txt"));
     assert!(cases.len() > 150, "the file is not read to its end");
     for (source, want) in cases {
@@ -49,7 +49,7 @@ fn trees_are_those_of_cel_go() {
 }
 
 #[test]
-fn errors_are_those_of_cel_go() {
+fn errors_match_cel_go() {
     let cases = cases(include_str!("testdata/errors.txt"));
     assert!(cases.len() > 200, "the file is not read to its end");
     for (source, want) in cases {
@@ -57,9 +57,9 @@ fn errors_are_those_of_cel_go() {
     }
 }
 
-/// Carriage returns and trailing blanks, which a file of cases does not show.
+/// Cases with carriage returns and trailing blanks, which are not visible in the file of cases.
 #[test]
-fn white_space_that_does_not_show() {
+fn carriage_returns_and_trailing_blanks() {
     let expecting = "expecting {'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, \
                      NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}";
     let nothing = format!("Syntax error: mismatched input '<EOF>' {expecting}");

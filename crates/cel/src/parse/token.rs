@@ -156,7 +156,8 @@ pub(super) struct TokenSet(u64);
 impl TokenSet {
     pub(super) const EMPTY: Self = Self(0);
 
-    /// The grammar rule may end here. The follow set of the rule says which tokens may follow.
+    /// The mark in a set that the grammar rule may end here. The follow set of the rule says which tokens may then
+    /// follow.
     pub(super) const RULE_END: Self = Self(1 << 63);
 
     pub(super) const fn from_kinds(mut kinds: &[TokenKind]) -> Self {

@@ -206,7 +206,7 @@ fn specialize_regex(
     Ok(Ok(CompiledExpr::Regex(Box::new(call))))
 }
 
-/// Whether the function is a type conversion, which is folded if its argument is constant.
+/// Reports whether the function is a type conversion, which is folded if its argument is constant.
 fn is_conversion_function(name: &str) -> bool {
     matches!(
         name,
@@ -223,7 +223,7 @@ fn is_conversion_function(name: &str) -> bool {
     )
 }
 
-/// Whether a value of this static type always matches the parameter at run time.
+/// Reports whether a value of this static type always matches the parameter at run time.
 fn type_guarantees_match(ty: &Type, param: &Type) -> bool {
     match (ty, param) {
         (_, Type::Dyn | Type::Param(_)) => true,

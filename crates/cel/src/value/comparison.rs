@@ -9,7 +9,7 @@ use crate::function::EvalError;
 /// expression can create two lists whose full comparison would take practically forever.
 const EQUALITY_STEPS_MAX: u64 = 1_000_000;
 
-/// Whether two values are equal.
+/// The result of comparing two values for equality.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EqualityResult {
     Equal,
@@ -74,7 +74,7 @@ impl<'a> Value<'a> {
         Some(equal.into())
     }
 
-    /// Whether values of this type are ordered.
+    /// Reports whether values of this type are ordered.
     pub(crate) fn has_ordering(&self) -> bool {
         match self {
             Self::Bool(_)
@@ -104,7 +104,7 @@ impl<'a> Value<'a> {
             (Self::Timestamp(a), Self::Timestamp(b)) => Ok(a.cmp(b)),
             _ => match (self.as_number(), other.as_number()) {
                 (Some(a), Some(b)) => a.compare_numbers(b).ok_or_else(nan_ordering_error),
-                // A NaN on the left is an error whatever the other value is.
+                // A NaN on the left is always an error.
                 (Some(Number::Double(a)), None) if a.is_nan() => Err(nan_ordering_error()),
                 _ => Err(EvalError::new("no such overload")),
             },
@@ -150,8 +150,8 @@ impl Number {
     }
 }
 
-/// Compares as doubles within the range of the integer type, as cel-go does. A large integer equals
-/// the double that it rounds to.
+/// Compares a double with an integer. As in cel-go, numbers within the range of the integer type are compared as
+/// doubles, so a large integer equals the double that it rounds to.
 fn compare_double_to_int(d: f64, i: i64) -> Option<Ordering> {
     if d < i64::MIN as f64 {
         return Some(Ordering::Less);

@@ -11,7 +11,7 @@ pub trait ListSource: fmt::Debug + Sync {
     fn len(&self) -> usize;
     /// The element at `index`, if there is one.
     fn get(&self, index: usize) -> Option<Value<'_>>;
-    /// Whether there are no elements.
+    /// Reports whether there are no elements.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -73,7 +73,7 @@ impl<'a> List<'a> {
         }
     }
 
-    /// Whether there are no elements.
+    /// Reports whether there are no elements.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

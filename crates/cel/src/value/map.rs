@@ -15,10 +15,10 @@ pub trait RecordSource: fmt::Debug + Sync {
     /// The names of all fields, present or not, in the order of the record's
     /// [`ObjectType`](crate::ObjectType).
     fn field_names(&self) -> &'static [&'static str];
-    /// The value of the field with this number, if it is present.
+    /// The value of the field with this index, if the field is present.
     fn field(&self, index: usize) -> Option<Value<'_>>;
 
-    /// Whether the field is present.
+    /// Reports whether the field is present.
     #[inline]
     fn has_field(&self, index: usize) -> bool {
         self.field(index).is_some()
@@ -61,7 +61,7 @@ pub trait MapSource: fmt::Debug + Sync {
     fn get(&self, key: &str) -> Option<Value<'_>>;
     /// The entries, in an order that does not change while the map is borrowed.
     fn entries(&self) -> Box<dyn Iterator<Item = (&str, Value<'_>)> + '_>;
-    /// Whether there are no entries.
+    /// Reports whether there are no entries.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -271,7 +271,7 @@ impl<'a> Map<'a> {
         }
     }
 
-    /// Whether there are no entries.
+    /// Reports whether there are no entries.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

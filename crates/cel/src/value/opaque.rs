@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn values_of_one_type_are_equal_by_what_they_stand_for() {
+    fn values_of_one_type_are_compared_by_meaning() {
         let url = |text| Opaque::Url(Url::parse(text).unwrap());
         let semver = |text| Opaque::Semver(Semver::parse(text).unwrap());
         let cidr = |text| Opaque::Cidr(Cidr::parse(text).unwrap());

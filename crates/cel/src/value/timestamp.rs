@@ -28,7 +28,7 @@ pub struct Timestamp {
 /// The date and the time of day of a point in time at some UTC offset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct WallTime {
-    /// The year; 0 is the one before the year 1.
+    /// The year. Year 0 is the year before year 1.
     pub(crate) year: i64,
     /// The month of the year, from 1.
     pub(crate) month: i64,
@@ -36,7 +36,7 @@ pub(crate) struct WallTime {
     pub(crate) day: i64,
     /// The day of the year, from 0.
     pub(crate) day_of_year: i64,
-    /// From 0, which is Sunday.
+    /// The day of the week, from 0 for Sunday.
     pub(crate) day_of_week: i64,
     pub(crate) hour: i64,
     pub(crate) minute: i64,

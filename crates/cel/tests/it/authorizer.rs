@@ -183,7 +183,7 @@ fn lines() -> Vec<Json> {
 }
 
 #[test]
-fn answers_are_those_of_kubernetes() {
+fn results_match_kubernetes() {
     let environment = Environment::kubernetes(declarations());
     for mut want in lines() {
         want.as_object_mut().unwrap().remove("new");
@@ -193,7 +193,7 @@ fn answers_are_those_of_kubernetes() {
 }
 
 #[test]
-fn new_expressions_may_use_what_they_may_in_kubernetes() {
+fn new_expressions_have_the_functions_of_kubernetes() {
     let environment = Environment::kubernetes_new_expressions(declarations());
     let mut n_refused = 0;
     for line in lines() {

@@ -23,7 +23,7 @@ const END: &str = "<!-- To here. -->\n";
 static REPORT: LazyLock<Result<Report, LineError>> = LazyLock::new(|| Report::of(LINES));
 
 #[test]
-fn answers_are_those_of_kubernetes() {
+fn results_match_kubernetes() {
     let differences = &REPORT.as_ref().unwrap().unlike_kubernetes;
     assert!(
         differences.is_empty(),
@@ -34,7 +34,7 @@ fn answers_are_those_of_kubernetes() {
 }
 
 #[test]
-fn answers_are_those_that_the_cel_project_expects_or_have_a_reason() {
+fn results_match_the_cel_project_or_a_rule_explains_them() {
     let report = REPORT.as_ref().unwrap();
     println!("{}", report.tables());
     let differences = &report.unexplained;
@@ -47,14 +47,14 @@ fn answers_are_those_that_the_cel_project_expects_or_have_a_reason() {
 }
 
 #[test]
-fn every_rule_explains_something() {
+fn every_rule_explains_a_result() {
     let counts = RULES.iter().zip(&REPORT.as_ref().unwrap().n_explained);
     let idle: Vec<&str> = counts.filter(|(_, n)| **n == 0).map(|(rule, _)| rule.name).collect();
     assert!(idle.is_empty(), "rules without a test: {}", idle.join(", "));
 }
 
 #[test]
-fn readme_has_the_numbers() {
+fn readme_tables_are_current() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/README.md");
     let readme = std::fs::read_to_string(&path).unwrap();
     let (before, rest) = readme.split_once(BEGIN).unwrap();
@@ -68,7 +68,7 @@ fn readme_has_the_numbers() {
 }
 
 #[test]
-fn wrong_answers_are_noticed() {
+fn wrong_results_are_reported() {
     let line = |expect: &str, kubernetes: &str| {
         let place = r#""file":"f","section":"s","name":"n","expr":"1 + 1""#;
         format!(r#"{{{place},"expect":{expect},"kubernetes":{kubernetes}}}"#)

@@ -27,7 +27,7 @@ fn findings(body: &str, expected: &ExpectedKind<'_>) -> Vec<String> {
 }
 
 #[test]
-fn built_in_kinds_may_leave_out_what_they_are() {
+fn built_in_kinds_may_omit_kind_and_version() {
     let want = json!({"metadata": {"name": "nk"}, "apiVersion": "v1", "kind": "ConfigMap"});
     assert_eq!(decode(r#"{"metadata":{"name":"nk"}}"#, &CONFIG_MAP), Ok(want.clone()));
     let nulls = r#"{"kind":null,"apiVersion":"","metadata":{"name":"nk"}}"#;
@@ -35,7 +35,7 @@ fn built_in_kinds_may_leave_out_what_they_are() {
 }
 
 #[test]
-fn what_is_not_json_is_unrecognized() {
+fn malformed_json_is_unrecognized() {
     for (body, end) in [
         ("{not json", "({not json)"),
         ("", "(<empty>)"),
@@ -80,7 +80,7 @@ fn kind_and_version_must_be_those_of_the_endpoint() {
 }
 
 #[test]
-fn strictness_finds_duplicates_of_every_kind_and_unknown_fields_of_known_ones() {
+fn strict_findings_are_duplicates_and_unknown_fields() {
     let body = r#"{"metadata":{"name":"a"},"data":{"a":"1","a":"2"}}"#;
     assert_eq!(findings(body, &CONFIG_MAP), ["duplicate field \"data.a\""]);
     assert_eq!(decode(body, &CONFIG_MAP).unwrap()["data"], json!({"a": "2"}));
@@ -103,7 +103,7 @@ const fn configuration(version: &'static str, kind: &'static str) -> ExpectedKin
 }
 
 #[test]
-fn fields_of_configurations_are_known_in_all_their_versions() {
+fn configuration_fields_are_known_in_all_versions() {
     let initializers = configuration("v1alpha1", "InitializerConfiguration");
     let hooks = configuration("v1alpha1", "ExternalAdmissionHookConfiguration");
     let webhooks = configuration("v1", "ValidatingWebhookConfiguration");
@@ -175,7 +175,7 @@ fn wrong_types_are_refused() {
 }
 
 #[test]
-fn what_a_patch_made_is_held_against_its_kind() {
+fn patched_objects_are_conformed_to_their_kind() {
     let conform = |body: Value, expected: &ExpectedKind<'_>| {
         let mut tree = body.as_object().unwrap().clone();
         let findings = conform_object(&mut tree, expected).map_err(|error| error.to_string())?;
@@ -224,7 +224,7 @@ fn protobuf_is_read_for_kinds_with_a_table() {
 }
 
 #[test]
-fn options_have_any_version() {
+fn delete_options_have_any_version() {
     let body = b"k8s\0\x0a\x2f\x0a\x1crbac.authorization.k8s.io/v1\x12\x0dDeleteOptions\
                  \x12\x07\x08\x00\x12\x03\x0a\x01u";
     let mut body = body.to_vec();
@@ -248,7 +248,7 @@ fn options_have_any_version() {
 
 proptest! {
     #[test]
-    fn no_body_makes_it_panic(
+    fn no_body_panics(
         bytes in proptest::collection::vec(any::<u8>(), 0..64),
         text in r#"[\[\]{}:,"a-c0-2. \n&*!-]{0,32}"#,
     ) {

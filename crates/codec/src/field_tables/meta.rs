@@ -58,7 +58,8 @@ pub(super) static INITIALIZERS: Message = Message(&[
     field(
         1,
         "pending",
-        // `after` is read from JSON only: protobuf clients know no order other than that of the list.
+        // `after` is read from JSON only. Protobuf clients have no such field, so their initializers act in the
+        // order of the list.
         List(&Object(&Message(&[field(1, "name", Text), field(0, "after", List(&Text))]))),
     ),
     field(2, "result", Object(&STATUS)),

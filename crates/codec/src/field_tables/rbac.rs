@@ -15,7 +15,7 @@ pub(super) static CLUSTER_ROLE: Message = Message(&[
     field(3, "aggregationRule", Object(&AGGREGATION_RULE)),
 ]);
 
-/// Bindings of a namespace and of the cluster have the same fields.
+/// The fields of a RoleBinding and of a ClusterRoleBinding.
 pub(super) static BINDING: Message = Message(&[
     field(1, "metadata", Object(&OBJECT_META)),
     field(2, "subjects", List(&Object(&SUBJECT))),

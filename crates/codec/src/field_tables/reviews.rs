@@ -4,7 +4,7 @@ use super::meta::OBJECT_META;
 use crate::field_types::FieldType::{Bool, Int64, List, Map, Object, Text, Time, WrappedTexts};
 use crate::field_types::{Message, field};
 
-/// A local review has the same fields.
+/// The fields of a SubjectAccessReview and of a LocalSubjectAccessReview.
 pub(super) static SUBJECT_ACCESS_REVIEW: Message = Message(&[
     field(1, "metadata", Object(&OBJECT_META)),
     field(

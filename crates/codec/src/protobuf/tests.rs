@@ -1,4 +1,4 @@
-//! Bodies as clients send them, and random trees through an encoder of our own.
+//! Bodies that clients send, and random trees that a test encoder writes.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -17,7 +17,7 @@ fn read(group: &str, kind: &str, bytes: &[u8]) -> Result<Value, ProtobufError> {
 }
 
 #[test]
-fn the_worked_example() {
+fn a_config_map_of_kubectl_is_decoded() {
     // A ConfigMap as kubectl sends it.
     let bytes = hex(
         "6b387300 0a0f 0a027631 1209436f6e6669674d6170 121b 0a11 0a0161 1200 1a00 2200 2a00 3200 \
@@ -32,7 +32,7 @@ fn the_worked_example() {
 /// Random objects of every kind, encoded by Kubernetes' own types (`k8s.io/api` v0.37.2) as protobuf
 /// and as JSON.
 #[test]
-fn bodies_of_clients_say_the_same_in_both_forms() {
+fn protobuf_and_json_of_kubernetes_types_agree() {
     let mut n_cases = 0;
     for line in include_str!("../../testdata/protobuf.jsonl").lines() {
         let case: Value = serde_json::from_str(line).unwrap();
@@ -49,8 +49,8 @@ fn bodies_of_clients_say_the_same_in_both_forms() {
     assert!(n_cases > 50);
 }
 
-/// Drops what Go's JSON leaves out by rules that differ from field to field: empty texts, zeros and
-/// empty objects.
+/// Removes values that Go's JSON encoder omits for some fields and not for others: empty texts, zeros and empty
+/// objects.
 fn without_empty(value: Value) -> Value {
     match value {
         Value::Object(members) => members
@@ -67,7 +67,7 @@ fn without_empty(value: Value) -> Value {
 }
 
 #[test]
-fn zeros_are_dropped_unless_they_are_values() {
+fn zeros_are_dropped_unless_the_field_keeps_them() {
     let role = encode(
         "v1",
         "Role",
@@ -98,9 +98,9 @@ fn zeros_are_dropped_unless_they_are_values() {
     assert_eq!(read("", "Secret", &bytes), Ok(want));
 }
 
-/// A policy that is set to an empty text is a fault of its author, and not the same as none.
+/// A policy that is set to an empty text is invalid, which is not the same as an absent policy.
 #[test]
-fn empty_texts_are_values_where_go_has_pointers() {
+fn empty_strings_of_pointer_fields_are_kept() {
     let message = field_tables::fields_of_kind(
         "admissionregistration.k8s.io",
         "v1",
@@ -120,7 +120,7 @@ fn empty_texts_are_values_where_go_has_pointers() {
 
 /// The numbers are those of 1.8, written out by hand.
 #[test]
-fn hooks_of_v1alpha1_are_read_by_their_old_numbers() {
+fn v1alpha1_hooks_have_the_field_numbers_of_kubernetes_1_8() {
     let message = field_tables::fields_of_kind(
         "admissionregistration.k8s.io",
         "v1alpha1",
@@ -149,7 +149,7 @@ fn hooks_of_v1alpha1_are_read_by_their_old_numbers() {
 }
 
 #[test]
-fn wrappers_are_taken_off() {
+fn wrapped_values_are_unwrapped() {
     let service = json!({
         "apiVersion": "v1", "kind": "Service",
         "metadata": {
@@ -170,7 +170,7 @@ fn wrappers_are_taken_off() {
 }
 
 #[test]
-fn what_is_not_an_object_is_refused() {
+fn malformed_bodies_are_refused() {
     for (bytes, want) in [
         (&b""[..], ProtobufError::Magic),
         (b"{}", ProtobufError::Magic),
@@ -192,7 +192,7 @@ fn fields_of_unknown_numbers_are_skipped() {
     assert_eq!(read("", "ConfigMap", &bytes), Ok(json!({"metadata": {"name": "a"}})));
 }
 
-/// Writes a body as clients do, but for the zeros that they add.
+/// Writes a body as clients do, but without zeros for unset fields.
 fn encode(api_version: &str, kind: &str, message: &'static Message, value: &Value) -> Vec<u8> {
     let mut type_meta = Vec::new();
     put_bytes(&mut type_meta, 1, api_version.as_bytes());
@@ -282,7 +282,7 @@ fn put_varint(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// A random object of a message, without zeros that reading drops.
+/// A random object of a message, without zeros that the decoder drops.
 fn object_of(message: &'static Message) -> BoxedStrategy<Value> {
     let members: Vec<BoxedStrategy<Vec<(String, Value)>>> = message
         .0
@@ -358,7 +358,7 @@ fn round_trips(message: &'static Message, mut value: Value) -> Result<(), TestCa
     value["apiVersion"] = "v1".into();
     value["kind"] = "Kind".into();
     prop_assert_eq!(decode(&bytes, message), Ok(value.as_object().unwrap().clone()));
-    // What protobuf brings is what JSON would have brought.
+    // The object from protobuf equals the object from JSON.
     let mut tree = value.as_object().unwrap().clone();
     let mut findings = crate::strict_finding::StrictFindings::default();
     let shaped = crate::conform_to_kind::conform_to_kind(&mut tree, Some(message), &mut findings);
@@ -384,7 +384,7 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..64)) {
+    fn no_bytes_panic(bytes in proptest::collection::vec(any::<u8>(), 0..64)) {
         let mut framed = b"k8s\0\x12\x40".to_vec();
         framed.extend(&bytes);
         framed.resize(6 + 64, 0x0a);

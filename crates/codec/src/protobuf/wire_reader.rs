@@ -38,12 +38,12 @@ impl<'b> WireValue<'b> {
 
 /// Iterates over the fields of a message. The iteration ends after an error.
 pub(super) struct WireReader<'b> {
-    unread: &'b [u8],
+    unread_bytes: &'b [u8],
 }
 
 impl<'b> WireReader<'b> {
     pub(super) fn new(bytes: &'b [u8]) -> Self {
-        Self { unread: bytes }
+        Self { unread_bytes: bytes }
     }
 
     fn read_field(&mut self) -> Result<(u32, WireValue<'b>), ProtobufError> {
@@ -68,8 +68,8 @@ impl<'b> WireReader<'b> {
     fn read_varint(&mut self) -> Result<u64, ProtobufError> {
         let mut value = 0;
         for shift in (0..64).step_by(7) {
-            let (&byte, rest) = self.unread.split_first().ok_or(ProtobufError::Truncated)?;
-            self.unread = rest;
+            let (&byte, rest) = self.unread_bytes.split_first().ok_or(ProtobufError::Truncated)?;
+            self.unread_bytes = rest;
             let bits = u64::from(byte & 0x7f);
             // The tenth byte has room for one bit.
             if shift == 63 && bits > 1 {
@@ -84,8 +84,9 @@ impl<'b> WireReader<'b> {
     }
 
     fn take_bytes(&mut self, len: usize) -> Result<&'b [u8], ProtobufError> {
-        let (taken, rest) = self.unread.split_at_checked(len).ok_or(ProtobufError::Truncated)?;
-        self.unread = rest;
+        let (taken, rest) =
+            self.unread_bytes.split_at_checked(len).ok_or(ProtobufError::Truncated)?;
+        self.unread_bytes = rest;
         Ok(taken)
     }
 }
@@ -94,12 +95,12 @@ impl<'b> Iterator for WireReader<'b> {
     type Item = Result<(u32, WireValue<'b>), ProtobufError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.unread.is_empty() {
+        if self.unread_bytes.is_empty() {
             return None;
         }
         let field = self.read_field();
         if field.is_err() {
-            self.unread = &[];
+            self.unread_bytes = &[];
         }
         Some(field)
     }
@@ -137,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_malformed_is_refused() {
+    fn malformed_fields_are_refused() {
         for (bytes, want) in [
             (&[0x08][..], ProtobufError::Truncated),
             (&[0x08, 0x80], ProtobufError::Truncated),

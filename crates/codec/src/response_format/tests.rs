@@ -8,7 +8,7 @@ const KUBECTL_DISCOVERY: &str = "application/json;g=apidiscovery.k8s.io;v=v2;\
      as=APIGroupDiscoveryList,application/json;g=apidiscovery.k8s.io;v=v2beta1;\
      as=APIGroupDiscoveryList,application/json";
 
-fn asked(accept: &str) -> FormatRequest<'_> {
+fn format_request(accept: &str) -> FormatRequest<'_> {
     FormatRequest { accept, pretty: None, user_agent: "t/1" }
 }
 
@@ -16,11 +16,11 @@ fn answer(
     accept: &str,
     endpoint: EndpointKind,
 ) -> Result<(Format, Option<Transform>), NegotiationError> {
-    negotiate(&asked(accept), endpoint).map(|answer| (answer.format, answer.transform))
+    negotiate(&format_request(accept), endpoint).map(|answer| (answer.format, answer.transform))
 }
 
 #[test]
-fn formats() {
+fn response_formats_by_accept_header() {
     for accept in [
         "",
         "*/*",
@@ -42,7 +42,7 @@ fn formats() {
 }
 
 #[test]
-fn nothing_that_can_be_served_is_406() {
+fn unservable_formats_are_not_acceptable() {
     for accept in [
         "application/xml",
         "application/vnd.kubernetes.protobuf",
@@ -75,7 +75,7 @@ fn watches_are_json() {
 }
 
 #[test]
-fn transformations() {
+fn table_and_partial_metadata() {
     use MetaVersion::{V1, V1Beta1};
     let table = Some(Transform::Table(V1));
     for endpoint in [EndpointKind::Object, EndpointKind::List, EndpointKind::Watch] {
@@ -103,10 +103,10 @@ fn transformations() {
 }
 
 #[test]
-fn pretty_is_for_people() {
+fn indentation_depends_on_query_accept_header_and_user_agent() {
     let pretty = |query, user_agent, accept| {
-        let asked = FormatRequest { accept, pretty: query, user_agent };
-        negotiate(&asked, EndpointKind::Object).unwrap().pretty
+        let format_request = FormatRequest { accept, pretty: query, user_agent };
+        negotiate(&format_request, EndpointKind::Object).unwrap().pretty
     };
     assert!(pretty(Some("true"), "t/1", ""));
     assert!(pretty(Some("1"), "t/1", "*/*"));
@@ -121,7 +121,7 @@ fn pretty_is_for_people() {
 
 #[test]
 fn discovery_is_aggregated_when_asked() {
-    let answer = |accept| negotiate_discovery(&asked(accept));
+    let answer = |accept| negotiate_discovery(&format_request(accept));
     let version = |accept| match answer(accept) {
         Ok(DiscoveryFormat::Aggregated { version, .. }) => Some(version),
         _ => None,

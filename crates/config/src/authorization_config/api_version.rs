@@ -10,7 +10,7 @@ const SCHEME: &str = "k8s.io/apiserver/pkg/apis/apiserver/load/load.go:32";
 
 /// Kinds of the group by version that exist in Kubernetes but are not supported here. Kubernetes has
 /// its own error message for them.
-const OTHER_KINDS: [(&str, &[&str]); 3] = [
+const UNSUPPORTED_KINDS: [(&str, &[&str]); 3] = [
     (
         "v1",
         &[
@@ -51,7 +51,7 @@ pub(super) fn identify_api_version(text: &str, root: &Node) -> Result<&'static s
         return Err(problem.with_hint(Some(hint)));
     }
     let known = VERSIONS.into_iter().find(|&known| meta.group == GROUP && known == meta.version);
-    let others = OTHER_KINDS.iter().find(|(other, _)| known == Some(*other));
+    let others = UNSUPPORTED_KINDS.iter().find(|(other, _)| known == Some(*other));
     match known {
         Some(known) if meta.kind == KIND => Ok(known),
         Some(_) if others.is_some_and(|(_, kinds)| kinds.contains(&meta.kind)) => {

@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_are_told_apart() {
+    fn file_states_are_distinguished() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("file");
         std::fs::write(&file, "").unwrap();

@@ -21,7 +21,7 @@ use super::unvalidated_config;
 use super::validate::{ValidationRules, convert_authorizers};
 
 /// The error of a server that gets a configuration file while the feature gate is disabled.
-pub const CONFIG_FILE_NEEDS_GATE: &str = "--authorization-config cannot be used without enabling \
+pub const CONFIG_FILE_WITHOUT_GATE_ERROR: &str = "--authorization-config cannot be used without enabling \
     StructuredAuthorizationConfiguration feature flag";
 
 /// Inputs of validation besides the file. The default is that of the main server at startup.
@@ -37,7 +37,7 @@ pub struct LoadOptions<'a> {
     pub required_types: &'a [AuthorizerType],
     /// Returns the state of a file that the configuration refers to.
     pub stat_file: &'a dyn Fn(&Path) -> FileState,
-    /// The feature gate `StructuredAuthorizationConfiguration` allows match conditions.
+    /// Whether the feature gate `StructuredAuthorizationConfiguration` allows match conditions.
     pub allows_match_conditions: bool,
 }
 
@@ -143,8 +143,8 @@ pub fn load(source: &Source<'_>, options: &LoadOptions<'_>) -> LoadedConfigurati
         Ok((api_version, configuration)) => {
             let converted = convert_configuration(configuration, options, &mut report);
             let configuration = converted.map_err(|faults| match faults {
-                BrokenRules::Format(faults) => LoadError::Invalid(diagnose(faults)),
-                BrokenRules::Server(faults) => LoadError::Server(diagnose(faults)),
+                RuleViolations::Format(faults) => LoadError::Invalid(diagnose(faults)),
+                RuleViolations::Server(faults) => LoadError::Server(diagnose(faults)),
             });
             (api_version, configuration)
         }
@@ -157,7 +157,7 @@ pub fn load(source: &Source<'_>, options: &LoadOptions<'_>) -> LoadedConfigurati
     LoadedConfiguration { api_version, configuration, warnings }
 }
 
-/// Decodes the file to its API version, if it declares one, and its fields.
+/// Decodes the file. Returns its fields, and its API version if it declares one.
 fn decode(
     source: &Source<'_>,
     text: &str,
@@ -179,7 +179,7 @@ fn decode(
 }
 
 /// The faults of the first step that found any.
-enum BrokenRules {
+enum RuleViolations {
     Format(Vec<SpannedFault>),
     Server(Vec<SpannedFault>),
 }
@@ -188,7 +188,7 @@ fn convert_configuration(
     mut configuration: unvalidated_config::Configuration,
     options: &LoadOptions<'_>,
     report: &mut ValidationReport,
-) -> Result<Configuration, BrokenRules> {
+) -> Result<Configuration, RuleViolations> {
     normalize(&mut configuration, report);
     set_defaults(&mut configuration);
     let rules = ValidationRules {
@@ -199,18 +199,18 @@ fn convert_configuration(
     };
     let authorizers = convert_authorizers(&configuration, &rules, report);
     if !report.faults.is_empty() {
-        return Err(BrokenRules::Format(std::mem::take(&mut report.faults)));
+        return Err(RuleViolations::Format(std::mem::take(&mut report.faults)));
     }
     let required: BTreeSet<_> = options.required_types.iter().copied().collect();
     let faults = server_rules::check_server_rules(&configuration, options.role, &required);
     if !faults.is_empty() {
-        return Err(BrokenRules::Server(faults));
+        return Err(RuleViolations::Server(faults));
     }
     Configuration::new(authorizers).map_err(|error| {
-        // After the rules above, the only remaining fault is a type that the options accept and
-        // the chain does not implement.
+        // All other faults are ruled out above: the only type left is one that the options accept but the chain
+        // does not implement.
         let fault = Fault::Server { field: "authorizers".to_owned(), message: error.to_string() };
         let span = configuration.authorizers_span;
-        BrokenRules::Server(vec![SpannedFault { fault, span, hint: None, notes: Vec::new() }])
+        RuleViolations::Server(vec![SpannedFault { fault, span, hint: None, notes: Vec::new() }])
     })
 }

@@ -185,7 +185,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_table_names_what_the_domain_names() {
+    fn authorizer_types_match_the_chain() {
         let types = authz_chain::AuthorizerType::ALL.map(authz_chain::AuthorizerType::name);
         assert_eq!(AUTHORIZER_TYPES, types);
         for (api_version, version) in API_VERSIONS.into_iter().zip(VERSIONS) {

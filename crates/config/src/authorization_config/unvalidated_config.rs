@@ -5,7 +5,7 @@
 
 use document::{FieldValue, Nanoseconds, Node, ObjectReader, Span, SpannedText, Value};
 
-/// The file. Absent texts are empty, absent durations zero, as in Kubernetes.
+/// The decoded file. As in Kubernetes, an absent text is empty and an absent duration is zero.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Configuration {
     /// Span of the list, or of the document if there is no list.

@@ -1,4 +1,4 @@
-//! The validation rules of the format, which convert the configuration.
+//! Validates the decoded configuration and converts it to the configuration of a chain.
 //!
 //! Every rule runs, and every fault is reported, in the order of the file and then in Kubernetes'
 //! order of rules.

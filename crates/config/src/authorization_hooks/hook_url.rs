@@ -2,16 +2,18 @@
 
 use field_errors::{FieldError, FieldPath};
 
-const FORM: &str = "; desired format: https://host[/path]";
+const URL_FORMAT: &str = "; desired format: https://host[/path]";
 
 /// Returns every fault of a URL. Messages do not show a user name or a password.
 pub(super) fn url_faults(at: &FieldPath<'_>, url: &str) -> Vec<FieldError> {
     let Some((scheme, rest)) = url.split_once("://") else {
-        let detail = format!("'https' is the only allowed URL scheme{FORM}");
+        let detail = format!("'https' is the only allowed URL scheme{URL_FORMAT}");
         return vec![at.invalid(without_secrets(url), &detail)];
     };
     if url.chars().any(|c| c.is_control() || c == ' ') {
-        return vec![at.invalid(without_secrets(url), &format!("url must be a valid URL{FORM}"))];
+        return vec![
+            at.invalid(without_secrets(url), &format!("url must be a valid URL{URL_FORMAT}")),
+        ];
     }
     let (rest, has_fragment) = split_before(rest, '#');
     let (rest, has_query) = split_before(rest, '?');
@@ -22,11 +24,11 @@ pub(super) fn url_faults(at: &FieldPath<'_>, url: &str) -> Vec<FieldError> {
     };
     let mut faults = Vec::new();
     if !scheme.eq_ignore_ascii_case("https") {
-        let detail = format!("'https' is the only allowed URL scheme{FORM}");
+        let detail = format!("'https' is the only allowed URL scheme{URL_FORMAT}");
         faults.push(at.invalid(scheme, &detail));
     }
     if host.is_empty() || host.starts_with(':') {
-        faults.push(at.invalid(host, &format!("host must be specified{FORM}")));
+        faults.push(at.invalid(host, &format!("host must be specified{URL_FORMAT}")));
     }
     if user.is_some() {
         faults.push(at.invalid("(hidden)", "user information is not permitted in the URL"));
@@ -66,14 +68,14 @@ mod tests {
     }
 
     #[test]
-    fn good_urls_have_no_faults() {
+    fn valid_urls_have_no_faults() {
         for url in ["https://h", "HTTPS://h:8443/", "https://[::1]:1/a/b", "https://h/a@b"] {
             assert!(details(url).is_empty(), "{url}");
         }
     }
 
     #[test]
-    fn every_fault_is_told_and_no_secret() {
+    fn faults_are_reported_without_secrets() {
         let form = "desired format: https://host[/path]";
         for (url, want) in [
             ("http://h/", format!("\"http\": 'https' is the only allowed URL scheme; {form}")),

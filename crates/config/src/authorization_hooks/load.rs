@@ -33,7 +33,7 @@ pub enum LoadError {
 }
 
 impl LoadError {
-    /// Every fault: those of decoding in the order of the file, all others in that of the rules.
+    /// Every fault: faults of decoding in the order of the file, all others in the order of the validation rules.
     pub fn diagnostics(&self) -> &[Diagnostic] {
         match self {
             Self::Decode(error) => &error.diagnostics,

@@ -69,7 +69,7 @@ fn shw_01_the_sample_with_a_service() {
 }
 
 #[test]
-fn shw_03_the_group_alone_tells_and_versions_and_kinds_are_strict() {
+fn shw_03_the_group_identifies_the_file() {
     let v9 = file("- {}").replace("v1alpha1", "v9");
     assert!(is_hook_configuration(&Source { name: "-", bytes: v9.as_bytes() }));
     assert_eq!(
@@ -88,7 +88,7 @@ fn shw_03_the_group_alone_tells_and_versions_and_kinds_are_strict() {
 }
 
 #[test]
-fn detection() {
+fn detection_of_hook_files() {
     for (text, want) in [
         (HEADER, true),
         ("apiVersion: kubeapiserverauthorization.config.k8s.io/v9\n", true),
@@ -248,7 +248,7 @@ fn names_and_services_are_required_and_well_formed() {
 }
 
 #[test]
-fn there_is_at_least_one_hook_and_there_are_not_too_many() {
+fn the_number_of_hooks_is_limited() {
     let missing = "externalAuthorizationHooks: Required value: at least one external authorization \
         hook must be defined";
     faults(HEADER, &[&format!("1:1 {missing}")]);

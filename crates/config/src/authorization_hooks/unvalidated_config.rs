@@ -2,7 +2,7 @@
 
 use document::{FieldValue, Node, ObjectReader, Span, Value};
 
-/// The file. Absent texts are empty.
+/// The decoded file. An absent text is empty.
 #[derive(Debug, Default)]
 pub(super) struct Configuration {
     /// Span of the hooks, or of the document if there are none.

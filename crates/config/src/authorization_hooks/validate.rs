@@ -1,4 +1,4 @@
-//! The validation rules of the file, which convert the hooks.
+//! Validates the decoded hook file and converts its hooks.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -10,8 +10,8 @@ use field_errors::{FieldPath, dns1123_label_faults, dns1123_subdomain_faults};
 
 use super::{hook_url, unvalidated_config};
 
-/// The most hooks of a file. Each hook has its own client and connections and is a step of every
-/// decision, so that a larger number is a mistake.
+/// The most hooks of a file. Each hook has its own client and connections and is a step of every decision, so a
+/// larger number is certainly a mistake.
 pub const HOOKS_MAX: usize = 256;
 
 /// One authorization webhook of a hook file, after validation.
@@ -130,7 +130,7 @@ fn convert_name<'w>(
     None
 }
 
-/// A service takes precedence over a URL, which then is not validated.
+/// Converts the endpoint. A service takes precedence over a URL, which is then not validated.
 fn convert_endpoint(
     at: &FieldPath<'_>,
     config: &unvalidated_config::ClientConfig,
@@ -185,7 +185,7 @@ fn convert_service(
     Some(Endpoint::Service { namespace: namespace?, name: name? })
 }
 
-/// Both files must be set, or neither. The outer `None` follows a fault.
+/// Checks that either both files are set or neither is. The outer `None` means that a fault was reported.
 fn convert_certificate(
     at: &FieldPath<'_>,
     config: &unvalidated_config::ClientConfig,

@@ -1,5 +1,5 @@
-//! Properties of every input: nothing panics, every position is inside the file, and YAML and JSON give the
-//! same result.
+//! Properties of every input: the loader does not panic, every position is inside the file, and YAML and JSON give
+//! the same result.
 
 use config::authorization_config::{
     LoadOptions, LoadedConfiguration, ServerRole, assume_regular_file, configuration_to_json, load,
@@ -107,7 +107,7 @@ fn check_places(bytes: &[u8]) -> LoadedConfiguration {
 
 /// Returns the effective configuration of a text, or all its faults in sorted order: their order in the file
 /// differs between the two formats.
-fn meaning(text: &str) -> Result<Value, Vec<String>> {
+fn effective_configuration_or_faults(text: &str) -> Result<Value, Vec<String>> {
     match load_bytes(text.as_bytes()).configuration {
         Ok(configuration) => Ok(configuration_to_json(&configuration)),
         Err(error) => {
@@ -193,12 +193,12 @@ fn to_yaml(value: &Value, indent: usize) -> String {
 
 proptest! {
     #[test]
-    fn any_bytes_are_answered(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+    fn any_bytes_load_or_fail_with_positions(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         check_places(&bytes);
     }
 
     #[test]
-    fn any_text_of_meaningful_pieces_is_answered(
+    fn any_syntax_pieces_load_or_fail_with_positions(
         pieces in prop::collection::vec(0..PIECES.len(), 0..60),
     ) {
         let text: String = pieces.iter().map(|&piece| PIECES[piece]).collect();
@@ -207,19 +207,19 @@ proptest! {
     }
 
     #[test]
-    fn any_change_to_a_valid_file_is_answered(
+    fn any_change_to_a_valid_file_loads_or_fails_with_positions(
         changes in prop::collection::vec((any::<usize>(), 0usize..12, 0..PIECES.len()), 1..6),
     ) {
         check_places(changed_sample(&changes).as_bytes());
     }
 
     #[test]
-    fn both_formats_mean_the_same(configuration in configuration()) {
+    fn yaml_and_json_give_the_same_result(configuration in configuration()) {
         let json = configuration.to_string();
-        let want = meaning(&json);
+        let want = effective_configuration_or_faults(&json);
         // JSON is valid YAML; a document marker makes the reader treat it as YAML.
-        prop_assert_eq!(&meaning(&format!("---\n{json}")), &want);
-        prop_assert_eq!(&meaning(&to_yaml(&configuration, 0)), &want);
+        prop_assert_eq!(&effective_configuration_or_faults(&format!("---\n{json}")), &want);
+        prop_assert_eq!(&effective_configuration_or_faults(&to_yaml(&configuration, 0)), &want);
     }
 
     #[test]

@@ -18,7 +18,7 @@ const ACCEPTED: [(&str, &str); 2] = [
 ];
 
 #[test]
-fn recorded_answers_are_ours() {
+fn answers_match_the_recorded_ones() {
     let text = std::fs::read_to_string(VECTORS).unwrap();
     let vectors: Vec<Value> =
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();

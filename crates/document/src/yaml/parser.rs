@@ -63,7 +63,7 @@ pub(super) struct RawScalar {
     pub(super) text: SpannedText,
     /// The expanded tag, such as `tag:yaml.org,2002:str` or `!mine`.
     pub(super) tag: Option<String>,
-    /// The text itself decides the type: it is unquoted, or carries the tag `!`.
+    /// Whether the text itself determines the type, because the scalar is unquoted or has the tag `!`.
     pub(super) is_implicit: bool,
 }
 

@@ -16,7 +16,7 @@ pub(super) enum ResolvedScalar {
     Null,
     Bool(bool),
     Int(i64),
-    /// An integer that needs the sign bit.
+    /// An integer that is too large for a signed 64-bit integer.
     Uint(u64),
     Float(f64),
     Text(SpannedText),
@@ -145,7 +145,7 @@ fn parse_integer(text: &str) -> Option<ResolvedScalar> {
         return match (i64::try_from(magnitude), is_negative) {
             (Ok(int), false) => Some(ResolvedScalar::Int(int)),
             (_, true) => 0i64.checked_sub_unsigned(magnitude).map(ResolvedScalar::Int),
-            // Only a number without a sign may use the whole width.
+            // Only a number without a sign may use all 64 bits.
             (Err(_), false) if !text.starts_with('+') => Some(ResolvedScalar::Uint(magnitude)),
             (Err(_), false) => None,
         };
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn plain_scalars() {
+    fn types_of_plain_scalars() {
         for value in ["yes", "Yes", "ON", "y", "True"] {
             assert_eq!(plain(value), ResolvedScalar::Bool(true), "{value}");
         }
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn tags() {
+    fn types_of_tagged_scalars() {
         let tagged = |tag: &str, value: &str| {
             let tag = Some(format!("{YAML_TAG_PREFIX}{tag}"));
             resolve(&RawScalar { text: text(value), tag, is_implicit: false })

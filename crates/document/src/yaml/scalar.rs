@@ -92,7 +92,7 @@ impl Scanner<'_> {
         Ok((text, end))
     }
 
-    /// Reads blanks and line breaks into `pending`. A tab that indents a line to the left of `indent` is an
+    /// Reads blanks and line breaks into `pending`. A tab in the indentation, in a column before `indent`, is an
     /// error.
     fn scan_whitespace(
         &mut self,

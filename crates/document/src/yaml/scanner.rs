@@ -59,7 +59,7 @@ pub(super) enum TokenKind {
 /// A position at which a simple key may have begun.
 #[derive(Debug, Clone, Copy)]
 struct SimpleKey {
-    /// Only a key is valid at this position.
+    /// Whether only a key is valid at this position.
     is_required: bool,
     token_number: usize,
     position: CursorPosition,
@@ -70,7 +70,7 @@ pub(super) struct Scanner<'t> {
     token_queue: VecDeque<Token>,
     /// Number of tokens handed out; the token at the head of the queue has this number.
     n_tokens_taken: usize,
-    /// Column of the innermost block collection; `None` outside of all.
+    /// Column of the innermost block collection; `None` if there is none.
     indent: Option<usize>,
     /// The columns of the block collections around it, outermost first.
     outer_indents: Vec<Option<usize>>,
@@ -147,7 +147,7 @@ impl<'t> Scanner<'t> {
         YamlError::new(message, position.span())
     }
 
-    /// Does not occur: a peek leaves a token in the queue.
+    /// The error of an empty queue. It does not occur, because a peek leaves a token in the queue.
     fn past_end_error(&self) -> YamlError {
         self.error("attempted to go past the end of stream")
     }
@@ -417,7 +417,7 @@ impl<'t> Scanner<'t> {
 
     /// Leaves the block collections that are further right than `column`; all of them for `None`.
     fn pop_indents(&mut self, column: Option<usize>) {
-        // `None` sorts before every column, as -1 would.
+        // `None` sorts before every column, as -1 does in libyaml.
         while !self.is_in_flow() && self.indent > column {
             self.push(TokenKind::BlockEnd, self.cursor.position);
             self.indent = self.outer_indents.pop().flatten();

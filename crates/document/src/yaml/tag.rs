@@ -110,7 +110,7 @@ impl Scanner<'_> {
                 }
                 (handle, suffix)
             } else {
-                // The text is no handle but the beginning of a suffix.
+                // The text is not a handle but the beginning of a suffix.
                 let head = handle.strip_prefix('!').unwrap_or(&handle);
                 let suffix = self.scan_tag_uri(head)?;
                 if suffix.is_empty() {

@@ -96,7 +96,7 @@ fn anchors_aliases_and_merges() {
 }
 
 #[test]
-fn duplicates_are_noted_and_the_last_wins() {
+fn duplicate_keys_are_reported_and_the_last_counts() {
     let composed = read("a: 1\nb: {c: x, c: v}\na: z\n").unwrap();
     assert_eq!(show(&composed.root), r#"{a:"z",b:{c:"v"}}"#);
     let found: Vec<_> =
@@ -126,7 +126,7 @@ fn only_the_first_document_is_read() {
 }
 
 #[test]
-fn bad_characters_far_behind_the_first_document_are_ignored() {
+fn bad_characters_beyond_the_read_chunk_are_ignored() {
     let text = |n: usize| format!("a: 1\n---\n{}\u{1}", " ".repeat(n));
     fails(&text(0), "control characters are not allowed");
     assert_eq!(read(&text(600)).unwrap().trailing_content.map(|span| span.start), Some(609));
@@ -141,7 +141,7 @@ fn bad_characters_far_behind_the_first_document_are_ignored() {
 }
 
 #[test]
-fn messages_are_those_of_kubernetes() {
+fn messages_match_kubernetes() {
     fails("a: b: c\n", "mapping values are not allowed in this context");
     fails("a:\n\tb: c\n", "line 2: found character that cannot start any token");
     fails("a: b\n\tc: d\n", "line 2: found a tab character that violates indentation");
@@ -164,7 +164,7 @@ fn messages_are_those_of_kubernetes() {
 }
 
 #[test]
-fn keys_and_numbers_that_json_does_not_have() {
+fn keys_and_numbers_that_json_can_not_express() {
     for (text, message) in [
         ("~: a\n", "unsupported map key of type: null"),
         ("18446744073709551615: a\n", "unsupported map key of type: uint64"),
@@ -224,14 +224,14 @@ fn repeated_texts_are_limited() {
 }
 
 #[test]
-fn values_are_counted() {
+fn the_number_of_values_is_limited() {
     let wide = |n: usize| format!("[{}]", "a,".repeat(n));
     assert!(read(&wide(NODES_MAX - 2)).is_ok());
     fails(&wide(NODES_MAX), "document holds more than 100000 values");
 }
 
 #[test]
-fn values_have_places() {
+fn values_have_spans() {
     let text = "a: b\nlist:\n- 'x y'\n- k: |\n    lit\n\n";
     let composed = read(text).unwrap();
     let Value::Object(entries) = &composed.root.value else { panic!("an object") };
@@ -260,7 +260,7 @@ fn error_messages(documents: &[Result<String, YamlError>]) -> Vec<&str> {
 }
 
 #[test]
-fn documents_follow_each_other() {
+fn documents_are_read_in_order() {
     for (text, want) in [
         ("", &["null"][..]),
         ("a", &["\"a\""]),
@@ -286,13 +286,13 @@ fn documents_follow_each_other() {
 }
 
 #[test]
-fn each_document_is_limited_by_itself() {
+fn limits_apply_to_each_document() {
     let limits = |nodes_max, expanded_bytes_max| DocumentLimits {
         nodes_max,
         expanded_bytes_max,
         ..DocumentLimits::CONFIGURATION
     };
-    // The root, the list and its items count, and the root once more.
+    // The first document has a root, a list and its items. The second document has only a root.
     let text = "--- [a, b, c]\n--- [d, e, f]\n";
     assert_eq!(documents_of(text, limits(5, 9)).len(), 2);
     let found = documents_of(text, limits(4, 9));

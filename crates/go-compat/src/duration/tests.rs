@@ -5,7 +5,7 @@ use super::*;
 const S: i64 = 1_000_000_000;
 
 #[test]
-fn reads_what_go_reads() {
+fn parses_like_go() {
     for (text, want) in [
         ("0", 0),
         ("+0", 0),
@@ -41,7 +41,7 @@ fn reads_what_go_reads() {
 }
 
 #[test]
-fn refuses_what_go_refuses_in_its_words() {
+fn parse_errors_match_go() {
     for (text, want) in [
         ("", r#"time: invalid duration """#),
         ("-", r#"time: invalid duration "-""#),
@@ -70,7 +70,7 @@ fn refuses_what_go_refuses_in_its_words() {
 }
 
 #[test]
-fn writes_what_go_writes() {
+fn formats_like_go() {
     for (nanos, want) in [
         (0, "0s"),
         (1, "1ns"),
@@ -95,7 +95,7 @@ fn writes_what_go_writes() {
 
 proptest! {
     #[test]
-    fn what_is_written_reads_back(nanos: i64) {
+    fn formatted_durations_parse_back(nanos: i64) {
         prop_assert_eq!(parse_duration(&format_duration(nanos)), Ok(nanos));
     }
 

@@ -61,8 +61,8 @@ fn parse_host(scheme: &str, text: &str) -> Result<Vec<u8>, UrlFault> {
         Some(0) => parse_bracketed_host(text),
         Some(_) => Err(UrlFault::IpLiteral),
         None => {
-            // URLs of databases may list several hosts with ports, so that only the last colon counts. Hosts
-            // of HTTP have at most one colon.
+            // A database URL may list several hosts with ports, so only the text after the last colon is checked
+            // as a port. The host of an HTTP URL has at most one colon.
             let colon = match scheme {
                 "http" | "https" => text.find(':'),
                 _ => text.rfind(':'),

@@ -4,15 +4,14 @@ use std::borrow::Cow;
 
 use super::percent_escape::{UrlPart, url_unescape};
 
-/// The most pairs a query may have. A longer query counts as empty, so that its size does not
-/// decide how much is allocated; Go has the same limit.
+/// The most pairs a query may have. A query with more pairs counts as empty, which bounds the memory that a query
+/// takes. Go has the same limit.
 pub const QUERY_PAIRS_MAX: usize = 10_000;
 
 /// Decodes a query string into its pairs, in the order of the text.
 ///
-/// Nothing is an error: a pair with a malformed escape or a semicolon is left out, as Kubernetes
-/// ignores it. A key without `=` has an empty value. Bytes that are not UTF-8 after decoding are
-/// replaced by U+FFFD.
+/// Decoding never fails. As in Kubernetes, a pair with a malformed escape or a semicolon is left out. A key
+/// without `=` has an empty value. Bytes that are not UTF-8 after decoding are replaced by U+FFFD.
 ///
 /// ```
 /// let pairs = go_compat::parse_query("a=1&b=%zz&c&a=x+y");

@@ -21,7 +21,7 @@ fn describe(url: &Url) -> String {
 }
 
 #[test]
-fn reads_urls_as_go_does() {
+fn parses_like_go() {
     for (text, want) in [
         ("", ""),
         ("*", "path=*"),
@@ -52,7 +52,7 @@ fn reads_urls_as_go_does() {
 }
 
 #[test]
-fn refuses_in_go_s_words() {
+fn parse_errors_match_go() {
     for (text, want) in [
         ("a\tb", r#"parse "a\tb": net/url: invalid control character in URL"#),
         (":x", r#"parse ":x": missing protocol scheme"#),
@@ -125,7 +125,7 @@ fn accessors_split_hosts() {
 }
 
 #[test]
-fn text_form_follows_go() {
+fn formats_like_go() {
     for (text, want) in [
         ("HTTP://u:p@h:80/a%2fb?q#f", "http://u:p@h:80/a%2fb?q#f"),
         ("http://h/a b\"", "http://h/a%20b%22"),
@@ -168,7 +168,7 @@ fn queries_drop_malformed_pairs() {
 }
 
 #[test]
-fn a_query_at_the_limit_is_read_and_one_past_it_is_not() {
+fn the_number_of_query_pairs_is_limited() {
     let at_limit = vec!["a"; QUERY_PAIRS_MAX].join("&");
     assert_eq!(parse_query(&at_limit).len(), QUERY_PAIRS_MAX);
     assert!(parse_query(&(at_limit + "&a")).is_empty());
@@ -197,7 +197,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_escaped_unescapes(bytes: Vec<u8>) {
+    fn escaped_texts_unescape_to_the_original(bytes: Vec<u8>) {
         for part in PARTS.into_iter().filter(|part| !matches!(part, UrlPart::Host | UrlPart::Zone)) {
             let escaped = url_escape(&bytes, part);
             let decoded = url_unescape(&escaped, part).unwrap();

@@ -86,7 +86,7 @@ impl Url {
         Ok(url)
     }
 
-    /// Reads an absolute URL or an absolute path without a fragment, as Go's `ParseRequestURI`.
+    /// Reads an absolute URL or an absolute path without a fragment, as Go's `ParseRequestURI` does.
     ///
     /// # Errors
     /// As for [`Url::parse`], and anything that is neither absolute nor begins with a slash.
@@ -173,7 +173,7 @@ fn parse_url_from(input: &str, source: UrlSource) -> Result<Url, UrlFault> {
             return Err(UrlFault::ColonInFirstSegment);
         }
     }
-    // The path of a request may begin with two slashes; elsewhere they announce a host.
+    // The path of a request may begin with two slashes. In any other URL, two slashes introduce a host.
     let may_have_host = has_scheme || source == UrlSource::Document && !rest.starts_with("///");
     let path = match rest.strip_prefix("//").filter(|_| may_have_host) {
         Some(after) => {

@@ -169,13 +169,14 @@ mod tests {
     }
 
     #[test]
-    fn which_variable_counts() {
+    fn precedence_of_environment_variables() {
         let environment = environment(&[
             ("HTTPS_PROXY", "http://a:1"),
             ("https_proxy", "http://b:2"),
             ("http_proxy", "socks5://c"),
         ]);
-        let at = |scheme| environment.proxy_for(scheme, "h", 1).unwrap().unwrap().at.to_string();
+        let at =
+            |scheme| environment.proxy_for(scheme, "h", 1).unwrap().unwrap().host_port.to_string();
         let is_direct = |host| environment.proxy_for(Scheme::Https, host, 1).unwrap().is_none();
         assert_eq!(at(Scheme::Https), "a:1");
         assert_eq!(at(Scheme::Http), "c:1080");
@@ -185,9 +186,9 @@ mod tests {
     }
 
     #[test]
-    fn ways_to_name_a_proxy() {
+    fn accepted_forms_of_proxy_variables() {
         let named = |value| environment(&[("http_proxy", value)]).proxy_for(Scheme::Http, "h", 1);
-        let at = |value| named(value).unwrap().unwrap().at.to_string();
+        let at = |value| named(value).unwrap().unwrap().host_port.to_string();
         assert_eq!(at("proxy"), "proxy:80");
         assert_eq!(at("proxy:3128"), "proxy:3128");
         assert_eq!(at("socks5h://u:p@proxy"), "proxy:1080");
@@ -198,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn exceptions() {
+    fn no_proxy_exceptions() {
         let cases = [
             ("example.com", "example.com", true),
             ("example.com", "a.EXAMPLE.com", true),

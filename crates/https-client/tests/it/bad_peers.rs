@@ -1,4 +1,4 @@
-//! Peers that misbehave: each gives its kind of fault, in time.
+//! Peers that misbehave: each causes its kind of fault within the timeout.
 
 use std::time::{Duration, Instant};
 
@@ -17,7 +17,7 @@ async fn fails_within(client: &Client, limit: Duration) -> Fault {
     fault
 }
 
-/// The same over TCP and over TLS.
+/// Checks the fault over plain TCP and over TLS.
 async fn check(answer: Answer, kind: FaultKind, message: &str) {
     let (authority, tls) = secure();
     let clear = Peer::start(answer.clone()).unwrap();
@@ -35,7 +35,7 @@ async fn check(answer: Answer, kind: FaultKind, message: &str) {
 }
 
 #[tokio::test]
-async fn hanging_before_an_answer() {
+async fn peer_hangs_before_the_response() {
     let message = "Post \"URL\": context deadline exceeded (Client.Timeout exceeded while awaiting \
                    headers)";
     check(Answer::misbehave(Conduct::Hang), FaultKind::Timeout, message).await;
@@ -43,7 +43,7 @@ async fn hanging_before_an_answer() {
 }
 
 #[tokio::test]
-async fn hanging_within_an_answer() {
+async fn peer_hangs_within_the_response() {
     let message = "unexpected error when reading response body. Please retry. Original error: \
                    context deadline exceeded (Client.Timeout or context cancellation while reading \
                    body)";
@@ -52,19 +52,19 @@ async fn hanging_within_an_answer() {
 }
 
 #[tokio::test]
-async fn closing_without_an_answer() {
+async fn peer_closes_without_a_response() {
     check(Answer::misbehave(Conduct::Close), FaultKind::Eof, "Post \"URL\": EOF").await;
 }
 
 #[tokio::test]
-async fn closing_within_an_answer() {
+async fn peer_closes_within_the_response() {
     let message = "unexpected error when reading response body. Please retry. Original error: \
                    unexpected EOF";
     check(Answer::json("{}").conduct(Conduct::Truncate), FaultKind::Eof, message).await;
 }
 
 #[tokio::test]
-async fn resetting() {
+async fn peer_resets_the_connection() {
     let (authority, tls) = secure();
     let clear = Peer::start(Answer::misbehave(Conduct::Reset)).unwrap();
     let sealed = Peer::start_tls(Answer::misbehave(Conduct::Reset), &tls).unwrap();
@@ -77,7 +77,7 @@ async fn resetting() {
 }
 
 #[tokio::test]
-async fn nobody_listens() {
+async fn connection_is_refused() {
     let fault = fails_within(&client(http(NOBODY)), LONG).await;
     assert_eq!(fault.kind, FaultKind::Refused);
     let message = "Post \"http://127.0.0.1:1/authorize?timeout=3s\": dial tcp 127.0.0.1:1: \
@@ -86,7 +86,7 @@ async fn nobody_listens() {
 }
 
 #[tokio::test]
-async fn one_that_stops_listening_and_comes_back() {
+async fn peer_stops_listening_and_returns() {
     let peer = Peer::start(Answer::json("{}")).unwrap();
     let client = client(http(peer.address()));
     assert_eq!(post(&client).await.unwrap().status, 200);
@@ -98,12 +98,12 @@ async fn one_that_stops_listening_and_comes_back() {
 }
 
 #[tokio::test]
-async fn a_script_that_ends_in_refusal() {
+async fn peer_refuses_connections_after_a_response() {
     let answers = vec![Answer::json("{}"), Answer::misbehave(Conduct::Refuse)];
     let peer = Peer::start(answers).unwrap();
     let client = client(http(peer.address()));
     assert_eq!(post(&client).await.unwrap().status, 200);
-    // The connection that is left over may end while it is used again; after that nobody listens.
+    // The idle connection may end while the client reuses it. After that the port is closed.
     let mut fault = post(&client).await.unwrap_err();
     if fault.kind == FaultKind::Eof {
         fault = post(&client).await.unwrap_err();
@@ -114,7 +114,7 @@ async fn a_script_that_ends_in_refusal() {
 }
 
 #[tokio::test]
-async fn a_host_that_is_not_known() {
+async fn unknown_host() {
     let mut target = http(NOBODY);
     target.destination = https_client::Destination::Url {
         scheme: https_client::Scheme::Http,
@@ -128,14 +128,14 @@ async fn a_host_that_is_not_known() {
     assert!(fault.message.starts_with(message), "{fault}");
 }
 
-/// More than was announced is not part of the answer, nor of the next one.
+/// Bytes after the announced length belong neither to this response nor to the next one.
 #[tokio::test]
-async fn announcing_less_than_is_sent() {
+async fn content_length_shorter_than_the_body() {
     let peer = Peer::start(Answer::json("0123456789").conduct(Conduct::Claim(4))).unwrap();
     let client = client(http(peer.address()));
     assert_eq!(&*post(&client).await.unwrap().body, b"0123");
     for _ in 0..3 {
-        // What is left over ends the connection, at once or when it is taken for an answer.
+        // The surplus bytes end the connection, either at once or when the client reads them as a response.
         match post(&client).await {
             Ok(reply) => assert_eq!(&*reply.body, b"0123"),
             Err(fault) => assert_eq!(fault.kind, FaultKind::Other, "{fault}"),
@@ -144,7 +144,7 @@ async fn announcing_less_than_is_sent() {
 }
 
 #[tokio::test]
-async fn announcing_too_much() {
+async fn content_length_above_the_limit() {
     let announced = Answer::json("").body(Body::Filler(100 << 20));
     let message = "the body of the response exceeds 8388608 bytes";
     check(announced, FaultKind::TooLarge, message).await;
@@ -153,7 +153,7 @@ async fn announcing_too_much() {
 }
 
 #[tokio::test]
-async fn an_answer_without_end() {
+async fn endless_body() {
     let peer = Peer::start(Answer::json("").body(Body::Endless)).unwrap();
     let client = client(http(peer.address()));
     let fault = fails_within(&client, LONG).await;
@@ -162,7 +162,7 @@ async fn an_answer_without_end() {
 }
 
 #[tokio::test]
-async fn something_else_than_http() {
+async fn response_is_not_http() {
     let raw = |bytes: &'static [u8]| Answer::misbehave(Conduct::Raw(Bytes::from_static(bytes)));
     let cases = [
         (raw(b"220 mail.example.com ESMTP\r\n\r\n"), FaultKind::Other),
@@ -180,7 +180,7 @@ async fn something_else_than_http() {
 }
 
 #[tokio::test]
-async fn a_head_without_end() {
+async fn endless_response_head() {
     let mut head = b"HTTP/1.1 200 OK\r\nA: ".to_vec();
     head.resize(1 << 20, b'x');
     let mut many = b"HTTP/1.1 200 OK\r\n".to_vec();
@@ -197,7 +197,7 @@ async fn a_head_without_end() {
 }
 
 #[tokio::test]
-async fn tls_spoken_to_one_that_does_not() {
+async fn tls_with_a_plain_http_peer() {
     let plain = b"HTTP/1.1 400 Bad Request\r\n\r\n";
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -215,9 +215,9 @@ async fn tls_spoken_to_one_that_does_not() {
     serve.await.unwrap();
 }
 
-/// A peer that accepts and says nothing, not even in the handshake.
+/// The peer accepts the connection and sends nothing, not even in the TLS handshake.
 #[tokio::test]
-async fn silence_in_the_handshake() {
+async fn peer_is_silent_in_the_tls_handshake() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let (authority, _) = secure();
     let client = client(https(listener.local_addr().unwrap(), &authority.pem()));

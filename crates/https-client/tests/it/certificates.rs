@@ -1,4 +1,4 @@
-//! Certificates of both sides.
+//! Certificates of servers and clients.
 
 use std::sync::Arc;
 
@@ -7,7 +7,9 @@ use https_client::{
     Client, ClientCertificate, FaultKind, Limits, PemLocation, Secret, Target, Trust,
 };
 
-use crate::fixture::{Counted, LONG, client, close_connections, https, post, secure, until};
+use crate::fixture::{
+    CountingObserver, LONG, client, close_connections, https, post, secure, until,
+};
 
 fn identity(issued: &Issued) -> Option<ClientCertificate> {
     let inline = |pem: &str| PemLocation::Inline(Secret::new(pem));
@@ -17,11 +19,11 @@ fn identity(issued: &Issued) -> Option<ClientCertificate> {
     })
 }
 
-/// A server with a certificate, and a client that trusts an authority: what the fault says, and
-/// what is counted.
+/// Connects to a server with this certificate while trusting this CA. Returns the message of the fault and the
+/// counts of the observer.
 async fn refused(issued: Issued, authority_pem: &str) -> (String, (usize, usize)) {
     let peer = Peer::start_tls(Answer::json("{}"), &ServerTls::new(issued)).unwrap();
-    let counted = Arc::new(Counted::default());
+    let counted = Arc::new(CountingObserver::default());
     let target = https(peer.address(), authority_pem);
     let client = Client::new(target, None, Limits::default(), counted.clone()).unwrap();
     let fault = post(&client).await.unwrap_err();
@@ -33,13 +35,13 @@ async fn refused(issued: Issued, authority_pem: &str) -> (String, (usize, usize)
         peer.address()
     );
     let counts = counted.counts();
-    // Once for the call and once for the check.
+    // Each weakness is counted once for the call and once for the connection check.
     let message = fault.message.strip_prefix(&prefix).unwrap_or(&fault.message).to_owned();
     (message, (counts.0 / 2, counts.1 / 2))
 }
 
 #[tokio::test]
-async fn servers_that_are_not_believed() {
+async fn untrusted_server_certificates_are_refused() {
     let authority = Authority::new("ca").unwrap();
     let issue = |leaf: &Leaf| authority.issue(leaf).unwrap();
     let pem = authority.pem();
@@ -84,14 +86,14 @@ async fn insecure_certificates_are_refused_and_counted() {
 }
 
 #[tokio::test]
-async fn without_verification_anything_goes_but_is_counted() {
+async fn insecure_clients_accept_and_count_bad_certificates() {
     let nameless = self_signed(&Leaf::loopback().without_names().expired()).unwrap();
     for (issued, want) in [(nameless, (1, 0)), (sha1_signed().issued, (0, 1))] {
         let peer = Peer::start_tls(Answer::json("{}"), &ServerTls::new(issued)).unwrap();
         let (authority, _) = secure();
         let target =
             Target { trust: Trust::DangerousAcceptAny, ..https(peer.address(), &authority.pem()) };
-        let counted = Arc::new(Counted::default());
+        let counted = Arc::new(CountingObserver::default());
         let client = Client::new(target, None, Limits::default(), counted.clone()).unwrap();
         assert_eq!(post(&client).await.unwrap().status, 200);
         assert_eq!(counted.counts(), want);
@@ -100,7 +102,7 @@ async fn without_verification_anything_goes_but_is_counted() {
 
 /// A server certificate in a bundle is trusted itself, but no certificate that it signs is.
 #[tokio::test]
-async fn a_server_in_a_bundle_signs_no_other() {
+async fn a_server_certificate_in_a_bundle_is_not_a_ca() {
     let pretender = Authority::pretended(&Leaf::server(&["other.example.com"])).unwrap();
     let forged = pretender.issue(&Leaf::loopback()).unwrap();
     let message = "certificate signed by unknown authority (possibly because of \"x509: invalid \
@@ -111,7 +113,7 @@ async fn a_server_in_a_bundle_signs_no_other() {
 
 /// A certificate of `openssl req -x509` is an authority and a server certificate at once.
 #[tokio::test]
-async fn a_certificate_that_is_its_own_authority() {
+async fn a_self_signed_ca_certificate_is_trusted() {
     let good = self_signed(&Leaf::loopback()).unwrap();
     let peer = Peer::start_tls(Answer::json("{}"), &ServerTls::new(good.clone())).unwrap();
     let target = https(peer.address(), &good.certificate_pem);
@@ -133,9 +135,9 @@ async fn a_certificate_that_is_its_own_authority() {
     }
 }
 
-/// The roots of the system do not know our authority.
+/// The CAs of the system do not include the CA of the test.
 #[tokio::test]
-async fn the_roots_of_the_system() {
+async fn system_cas_do_not_trust_the_test_ca() {
     let (authority, tls) = secure();
     let peer = Peer::start_tls(Answer::json("{}"), &tls).unwrap();
     let target = Target { trust: Trust::System, ..https(peer.address(), &authority.pem()) };
@@ -145,7 +147,7 @@ async fn the_roots_of_the_system() {
 }
 
 #[tokio::test]
-async fn the_server_name_is_asked_for_and_verified() {
+async fn the_server_name_is_sent_and_verified() {
     let authority = Authority::new("ca").unwrap();
     let tls = ServerTls::new(authority.issue(&Leaf::server(&["hook.example.com"])).unwrap());
     let peer = Peer::start_tls(Answer::json("{}"), &tls).unwrap();
@@ -177,9 +179,9 @@ async fn mutual_tls() {
     }
 }
 
-/// The alert of the server may be overtaken by the end of the connection.
+/// The client may see the end of the connection before the alert of the server.
 #[tokio::test]
-async fn a_server_that_does_not_believe_us() {
+async fn a_server_refuses_the_client_certificate() {
     let (authority, tls) = secure();
     let strict = tls.require_clients_of(&authority.pem());
     let stranger = Authority::new("other").unwrap().issue(&Leaf::client("x")).unwrap();
@@ -200,7 +202,7 @@ async fn a_server_that_does_not_believe_us() {
 }
 
 #[tokio::test]
-async fn a_renewed_client_certificate_is_shown_on_new_connections() {
+async fn new_connections_present_a_renewed_client_certificate() {
     let (authority, tls) = secure();
     let directory = tempfile::tempdir().unwrap();
     let first = authority.issue(&Leaf::client("first")).unwrap();
@@ -220,7 +222,7 @@ async fn a_renewed_client_certificate_is_shown_on_new_connections() {
         peer.handshakes().last().unwrap().client_certificate.clone().unwrap()
     };
     let before = shown().await;
-    // Half of a change is no change.
+    // After a change of only one of the two files, the client still uses the previous pair.
     std::fs::write(directory.path().join("tls.crt"), &second.certificate_pem).unwrap();
     assert_eq!(shown().await, before);
     std::fs::write(directory.path().join("tls.key"), &second.key_pem).unwrap();

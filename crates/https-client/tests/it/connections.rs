@@ -1,4 +1,4 @@
-//! Connections: kept, replaced, closed.
+//! Pooling of connections: which are kept, replaced and closed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,9 +34,9 @@ async fn stale_connections_are_replaced() {
     assert_eq!((peer.requests().len(), peer.n_accepted()), (5, 5));
 }
 
-/// A request that was sent is never sent again by us, whatever becomes of the answer.
+/// The client never repeats a request that was sent, whatever happens to the response.
 #[tokio::test]
-async fn what_was_sent_is_not_repeated() {
+async fn sent_requests_are_not_repeated() {
     let answers = vec![Answer::json("{}"), Answer::misbehave(Conduct::Close), Answer::json("{}")];
     let peer = Peer::start(answers).unwrap();
     let client = client(http(peer.address()));
@@ -77,7 +77,7 @@ async fn no_more_idle_connections_are_kept_than_permitted() {
 
 /// A request that stops waiting for its response closes its connection.
 #[tokio::test]
-async fn a_call_that_is_dropped_ends() {
+async fn dropping_a_call_closes_its_connection() {
     let (authority, tls) = secure();
     let peer = Peer::start_tls(Answer::misbehave(Conduct::Hang), &tls).unwrap();
     let client = Arc::new(client(https(peer.address(), &authority.pem())));
@@ -91,9 +91,9 @@ async fn a_call_that_is_dropped_ends() {
     until(|| peer.n_open() == 0).await;
 }
 
-/// A check asks nothing.
+/// A connection check sends no request.
 #[tokio::test]
-async fn a_check_connects_and_hangs_up() {
+async fn a_connection_check_sends_no_request() {
     let (authority, tls) = secure();
     let peer = Peer::start_tls(Answer::json("{}"), &tls).unwrap();
     let client = client(https(peer.address(), &authority.pem()));
@@ -106,10 +106,10 @@ async fn a_check_connects_and_hangs_up() {
     assert_eq!(fault.message, message);
 }
 
-/// Nobody waits for a connection that the slow call of another holds, also not at a peer that would
-/// permit but a few requests at a time on a connection of HTTP/2.
+/// A request never waits for a connection that a slow request uses, even if the peer offers HTTP/2 with few
+/// concurrent streams.
 #[tokio::test]
-async fn slow_calls_do_not_delay_another() {
+async fn slow_calls_do_not_delay_other_calls() {
     const N_SLOW: usize = 40;
     let (authority, tls) = secure();
     let script = Script::rule(|request: &Request| {
@@ -134,9 +134,9 @@ async fn slow_calls_do_not_delay_another() {
     slow.iter().for_each(tokio::task::JoinHandle::abort);
 }
 
-/// Answers belong to their requests, however many are on their way.
+/// Each response reaches its own request, however many requests run at the same time.
 #[tokio::test]
-async fn a_storm_of_calls() {
+async fn many_concurrent_calls_get_their_own_responses() {
     let (authority, tls) = secure();
     let echo = Script::rule(|request: &Request| Answer::json(request.body.clone()));
     let peer = Peer::start_tls(echo, &tls.offer_http2()).unwrap();

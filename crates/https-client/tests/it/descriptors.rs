@@ -1,4 +1,4 @@
-//! A process without descriptors can not connect, and that is no fault of the peer.
+//! If the process has no file descriptors left, it can not connect, and the fault is local and not the peer's.
 
 use std::fs::File;
 use std::process::Command;
@@ -8,7 +8,7 @@ use https_client::{Destination, FaultKind, Scheme, Target};
 
 use crate::fixture::{client, http, https, post, secure};
 
-/// Set in the process that uses its descriptors up; other tests share the first one.
+/// Set in the child process that uses up its descriptors. The parent process is shared with other tests.
 const IS_CHILD: &str = "REMOTE_TEST_IS_CHILD";
 
 #[test]

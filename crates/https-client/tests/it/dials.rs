@@ -14,13 +14,13 @@ use crate::fixture::{LONG, https, post, secure, until};
 
 const N_CALLERS: usize = 50;
 
-/// Passes connections on to a peer after a while; without a peer it never does.
-struct Gate {
+/// A proxy that forwards connections to a peer after a delay. Without a peer it never answers.
+struct DelayingProxy {
     address: SocketAddr,
     n_accepted: Arc<AtomicUsize>,
 }
 
-impl Gate {
+impl DelayingProxy {
     async fn start(delay: Duration, peer: Option<SocketAddr>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -34,7 +34,7 @@ impl Gate {
                     tokio::time::sleep(delay).await;
                     let Some(peer) = peer else { return std::future::pending().await };
                     let mut outbound = TcpStream::connect(peer).await.unwrap();
-                    // Either side may hang up.
+                    // Either side may close the connection.
                     let _ = tokio::io::copy_bidirectional(&mut inbound, &mut outbound).await;
                 });
             }
@@ -53,11 +53,11 @@ fn client(address: SocketAddr, authority_pem: &str, connect_timeout: Duration) -
     Arc::new(Client::new(target, None, limits, Arc::new(NoCertificateObserver)).unwrap())
 }
 
-/// A target that shakes no hands: one dial, whose failure is that of every caller.
+/// A target does not complete the TLS handshake: there is one dial, and its failure fails every caller.
 #[tokio::test]
-async fn a_target_that_does_not_answer_is_dialed_once_for_all() {
+async fn waiting_callers_share_one_dial_to_a_silent_target() {
     let (authority, _) = secure();
-    let gate = Gate::start(Duration::ZERO, None).await;
+    let gate = DelayingProxy::start(Duration::ZERO, None).await;
     let client = client(gate.address, &authority.pem(), Duration::from_secs(1));
     let mut calls = tokio::task::JoinSet::new();
     for _ in 0..N_CALLERS {
@@ -73,12 +73,12 @@ async fn a_target_that_does_not_answer_is_dialed_once_for_all() {
     assert_eq!(gate.n_accepted(), 2, "a failure is not kept");
 }
 
-/// The caller that caused the dial gives up; the dial goes on for those who wait.
+/// The caller that started the dial gives up. The dial continues for the other waiting callers.
 #[tokio::test]
 async fn a_caller_that_gives_up_does_not_end_the_dial() {
     let (authority, tls) = secure();
     let peer = Peer::start_tls(Answer::json("{}"), &tls).unwrap();
-    let gate = Gate::start(Duration::from_millis(200), Some(peer.address())).await;
+    let gate = DelayingProxy::start(Duration::from_millis(200), Some(peer.address())).await;
     let client = client(gate.address, &authority.pem(), LONG);
     let hasty = {
         let client = Arc::clone(&client);
@@ -96,15 +96,15 @@ async fn a_caller_that_gives_up_does_not_end_the_dial() {
     assert_eq!(gate.n_accepted(), 1, "the second caller used the dial of the first");
 }
 
-/// A target that answers is not connected to one by one: dials double.
+/// The number of concurrent dials to a target that answers doubles, so callers do not connect one by one.
 #[tokio::test]
-async fn callers_of_a_target_that_answers_wait_for_few_dials() {
+async fn dials_to_an_answering_target_double() {
     const N_BURST: usize = 300;
     let (authority, tls) = secure();
     let slow = Answer::json("{}").delay(Duration::from_secs(2));
     let peer = Peer::start_tls(slow, &tls).unwrap();
     let handshake = Duration::from_millis(100);
-    let gate = Gate::start(handshake, Some(peer.address())).await;
+    let gate = DelayingProxy::start(handshake, Some(peer.address())).await;
     let client = client(gate.address, &authority.pem(), LONG);
     let began = std::time::Instant::now();
     let mut calls = tokio::task::JoinSet::new();
@@ -116,14 +116,14 @@ async fn callers_of_a_target_that_answers_wait_for_few_dials() {
     assert!(began.elapsed() < handshake * N_BURST as u32 / 2, "{:?}", began.elapsed());
 }
 
-/// Whoever is out of time while the dials of others succeed has waited in this process, which is no
-/// fault of the target; one that connects nobody is at fault.
+/// A caller that times out while other dials succeed has waited in this process, which is not a fault of the
+/// target. If no dial succeeds, the target is at fault.
 #[tokio::test]
-async fn waiting_for_the_dials_of_others_is_no_fault_of_the_target() {
+async fn a_timeout_while_other_dials_succeed_is_local() {
     let (authority, tls) = secure();
     let peer = Peer::start_tls(Answer::json("{}").delay(LONG), &tls).unwrap();
     for (peer, want) in [(Some(peer.address()), FaultKind::Local), (None, FaultKind::Timeout)] {
-        let gate = Gate::start(Duration::from_millis(800), peer).await;
+        let gate = DelayingProxy::start(Duration::from_millis(800), peer).await;
         let client = client(gate.address, &authority.pem(), LONG);
         let others: Vec<_> = (0..N_CALLERS)
             .map(|_| {

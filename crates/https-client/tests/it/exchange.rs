@@ -17,7 +17,7 @@ use crate::fixture::{LONG, client, http, https, post, secure};
 
 /// The request line, the content type, and the body as given.
 #[tokio::test]
-async fn the_request() {
+async fn request_line_headers_and_body() {
     let peer = Peer::start(Answer::json(r#"{"a":1}"#)).unwrap();
     let client = client(http(peer.address()));
     let reply = client.post("timeout=5s", Bytes::from_static(b"{\"x\":2}"), LONG).await.unwrap();
@@ -33,8 +33,7 @@ async fn the_request() {
     assert_eq!(request.body, b"{\"x\":2}");
 }
 
-/// A status is an answer, and redirects are not followed.
-/// L2: no client of ours follows a redirect.
+/// Every status is a response. L2: the client does not follow redirects.
 #[tokio::test]
 async fn any_status_is_an_answer() {
     let elsewhere = Peer::start(Answer::json("{}")).unwrap();
@@ -58,7 +57,7 @@ async fn any_status_is_an_answer() {
 }
 
 #[tokio::test]
-async fn content_types() {
+async fn request_content_types() {
     let answers =
         vec![Answer::json("x").content_type(None), Answer::json("x").content_type(Some("a/b"))];
     let peer = Peer::start(answers).unwrap();
@@ -68,7 +67,7 @@ async fn content_types() {
 }
 
 #[tokio::test]
-async fn credentials_are_sent_over_tls_and_never_in_the_clear() {
+async fn credentials_are_sent_over_tls_only() {
     let basic = Credentials::Basic { username: "u".to_owned(), password: Secret::new("p") };
     let token = Credentials::Token(Secret::new("sesame"));
     let (authority, tls) = secure();
@@ -86,7 +85,7 @@ async fn credentials_are_sent_over_tls_and_never_in_the_clear() {
 }
 
 #[tokio::test]
-async fn a_changed_token_file_is_seen_within_a_minute() {
+async fn a_changed_token_file_is_read_again() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("token");
     std::fs::write(&path, "one").unwrap();
@@ -109,7 +108,7 @@ async fn a_changed_token_file_is_seen_within_a_minute() {
 }
 
 #[tokio::test]
-async fn impersonation() {
+async fn impersonation_headers_are_sent() {
     let peer = Peer::start(Answer::json("{}")).unwrap();
     let impersonate = Impersonation {
         user: "jane".to_owned(),
@@ -153,7 +152,7 @@ async fn compressed_answers() {
 }
 
 #[tokio::test]
-async fn what_was_not_asked_to_be_compressed_is_left_alone() {
+async fn unrequested_compression_is_not_decoded() {
     let body = gzip(b"hello");
     let peer = Peer::start(Answer::json(body.clone()).header("Content-Encoding", "gzip")).unwrap();
     let reply = post(&client(http(peer.address()))).await.unwrap();
@@ -161,9 +160,9 @@ async fn what_was_not_asked_to_be_compressed_is_left_alone() {
     assert_eq!(reply.headers["content-encoding"], "gzip");
 }
 
-/// The limit itself, and one byte more.
+/// A body at the limit is accepted, and one byte more is refused.
 #[tokio::test]
-async fn the_body_limit() {
+async fn the_response_body_is_limited() {
     let max = 8 << 20;
     let filler = |n| Answer::json("").body(Body::Filler(n));
     let peer = Peer::start(vec![filler(max), filler(max + 1)]).unwrap();
@@ -174,9 +173,9 @@ async fn the_body_limit() {
     assert_eq!(fault.message, "the body of the response exceeds 8388608 bytes");
 }
 
-/// An answer that repeats a long question must not fail for its length.
+/// A response that repeats a long request must not exceed the body limit.
 #[tokio::test]
-async fn the_body_limit_grows_with_what_was_sent() {
+async fn the_body_limit_grows_with_the_request() {
     let sent = Bytes::from(vec![b'x'; 8 << 20]);
     let max = (RESPONSE_SIZE_FACTOR * sent.len()) as u64;
     let filler = |n| Answer::json("").body(Body::Filler(n));
@@ -190,9 +189,9 @@ async fn the_body_limit_grows_with_what_was_sent() {
     );
 }
 
-/// Each of several calls at a time has a connection of its own, though the server offers HTTP/2.
+/// Each of several concurrent calls has its own connection, although the server offers HTTP/2.
 #[tokio::test]
-async fn http1_is_spoken_to_a_peer_that_offers_http2() {
+async fn http_1_1_is_used_with_a_peer_that_offers_http_2() {
     let (authority, tls) = secure();
     let slow = Answer::json("{}").delay(Duration::from_millis(100));
     let peer = Peer::start_tls(slow, &tls.offer_http2()).unwrap();
@@ -204,7 +203,7 @@ async fn http1_is_spoken_to_a_peer_that_offers_http2() {
 }
 
 #[tokio::test]
-async fn a_name_of_our_own() {
+async fn custom_user_agent() {
     let peer = Peer::start(Answer::json("{}")).unwrap();
     let named = Target { user_agent: "portcullis-admission", ..http(peer.address()) };
     post(&client(named)).await.unwrap();

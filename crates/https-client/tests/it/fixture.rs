@@ -11,10 +11,10 @@ use https_client::{
     CaBundle, CertificateObserver, Client, Destination, Fault, Limits, Reply, Scheme, Target, Trust,
 };
 
-/// Far more than anything here takes.
+/// A timeout far above the duration of any test.
 pub(crate) const LONG: Duration = Duration::from_secs(20);
 
-/// A target at an address, under the name that certificates for tests bear.
+/// A target at an address, with the server name that test certificates have.
 pub(crate) fn target(scheme: Scheme, address: SocketAddr) -> Target {
     let place =
         Destination::Url { scheme, host: address.ip().to_string(), port: Some(address.port()) };
@@ -25,7 +25,7 @@ pub(crate) fn http(address: SocketAddr) -> Target {
     target(Scheme::Http, address)
 }
 
-/// A target that trusts only an authority.
+/// A target that trusts only this CA.
 pub(crate) fn https(address: SocketAddr, authority_pem: &str) -> Target {
     let roots = CaBundle::from_pem(authority_pem.as_bytes()).unwrap();
     Target { trust: Trust::CaBundle(roots), ..target(Scheme::Https, address) }
@@ -40,7 +40,7 @@ pub(crate) async fn post(client: &Client) -> Result<Reply, Fault> {
     client.post("timeout=3s", Bytes::from_static(b"{}"), LONG).await
 }
 
-/// Waits for something that the tasks of the client bring about, so they must not be blocked.
+/// Waits until a condition holds. The tasks of the client bring it about, so this function must not block them.
 pub(crate) async fn until(holds: impl Fn() -> bool) {
     let wait = async {
         while !holds() {
@@ -50,8 +50,8 @@ pub(crate) async fn until(holds: impl Fn() -> bool) {
     tokio::time::timeout(LONG, wait).await.unwrap();
 }
 
-/// Closes the connections of a peer and gives the client the chance to notice. The end of a closed
-/// connection is there by then, so one look at the sockets suffices.
+/// Closes the connections of a peer and gives the client the chance to notice. By then the end of each connection
+/// has arrived, so one poll of the sockets suffices.
 pub(crate) async fn close_connections(peer: &Peer) {
     peer.close_connections().unwrap();
     for _ in 0..100 {
@@ -59,28 +59,28 @@ pub(crate) async fn close_connections(peer: &Peer) {
     }
 }
 
-/// An authority and how a peer with a certificate of it speaks TLS.
+/// Makes a CA, and the TLS settings of a peer with a certificate of that CA.
 pub(crate) fn secure() -> (Authority, ServerTls) {
     let authority = Authority::new("ca").unwrap();
     let tls = ServerTls::new(authority.issue(&Leaf::loopback()).unwrap());
     (authority, tls)
 }
 
-/// Counts what is observed.
+/// Counts the events of a certificate observer.
 #[derive(Default)]
-pub(crate) struct Counted {
+pub(crate) struct CountingObserver {
     n_missing_san: AtomicUsize,
     n_sha1: AtomicUsize,
 }
 
-impl Counted {
-    /// Certificates without a SAN extension, and with a SHA-1 signature.
+impl CountingObserver {
+    /// The number of certificates without a SAN extension, and of those with a SHA-1 signature.
     pub(crate) fn counts(&self) -> (usize, usize) {
         (self.n_missing_san.load(Ordering::SeqCst), self.n_sha1.load(Ordering::SeqCst))
     }
 }
 
-impl CertificateObserver for Counted {
+impl CertificateObserver for CountingObserver {
     fn on_missing_san(&self) {
         self.n_missing_san.fetch_add(1, Ordering::SeqCst);
     }

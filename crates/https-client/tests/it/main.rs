@@ -1,4 +1,4 @@
-//! The client against real peers: good ones and bad ones.
+//! The client with real peers, which behave well or badly.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod bad_peers;

@@ -5,11 +5,11 @@ use https_client::FaultKind;
 
 use crate::fixture::{client, http, post};
 
-/// What is held for one answer beyond its limit: buffers of the connection, and the growing of the
-/// body, which doubles.
+/// The memory that one response takes beyond the body limit: the buffers of the connection, and the growth of the
+/// body buffer, which doubles.
 const OVERHEAD_BYTES: u64 = 24 << 20;
 
-/// A hundred megabytes, announced or not, are not held.
+/// The client never buffers a response of a hundred megabytes, whether its length is announced or not.
 #[test]
 fn a_huge_answer_takes_no_more_than_the_limit() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

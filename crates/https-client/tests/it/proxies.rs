@@ -21,9 +21,9 @@ fn through(relay: &str, address: SocketAddr, base: Target) -> Client {
     client(Target { destination: place, proxy, ..base })
 }
 
-/// For each kind of proxy: a call over TLS and one in the clear, with a login.
+/// For each kind of proxy: one call over TLS and one over plain HTTP, with a login.
 #[tokio::test]
-async fn every_kind_of_proxy() {
+async fn calls_through_each_proxy_type() {
     let authority = Authority::new("ca").unwrap();
     let issued = authority.issue(&Leaf::server(&[NAME, "127.0.0.1"])).unwrap();
     let tls = ServerTls::new(issued);
@@ -95,7 +95,7 @@ async fn proxies_that_refuse() {
 }
 
 #[tokio::test]
-async fn a_proxy_that_is_not_there() {
+async fn unreachable_proxy() {
     let nowhere = SocketAddr::from(([127, 0, 0, 1], 443));
     let client = through("http://127.0.0.1:1", nowhere, http(nowhere));
     let fault = post(&client).await.unwrap_err();

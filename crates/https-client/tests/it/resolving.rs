@@ -1,4 +1,4 @@
-//! A place is resolved once for a connection, and the connection leads there.
+//! The client resolves a name once for each connection, and connects to the resolved address.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -12,10 +12,10 @@ use https_client::{
 
 use crate::fixture::{close_connections, post};
 
-/// A directory with another answer each time, which fails when it is asked too often.
-struct Rebinding(Mutex<VecDeque<SocketAddr>>);
+/// A resolver that returns another address each time, and fails when it is called too often.
+struct ChangingResolver(Mutex<VecDeque<SocketAddr>>);
 
-impl ServiceResolver for Rebinding {
+impl ServiceResolver for ChangingResolver {
     fn resolve_service(&self, _: &ServiceName) -> Result<HostPort, ResolveError> {
         let next = self.0.lock().unwrap().pop_front();
         let at = next.ok_or_else(|| ResolveError("asked too often".to_owned()))?;
@@ -23,15 +23,15 @@ impl ServiceResolver for Rebinding {
     }
 }
 
-/// L6: a name can not resolve to something else after the check, because there is no second
-/// time for one connection.
+/// L6: a name can not change its address between the check and the dial, because it is resolved only once for a
+/// connection.
 #[tokio::test]
 async fn an_answer_that_changes_is_used_as_it_was_given() {
     let authority = Authority::new("ca").unwrap();
     let leaf = Leaf::server(&["some-service.some-namespace.svc"]);
     let tls = ServerTls::new(authority.issue(&leaf).unwrap());
     let peers = [(); 2].map(|()| Peer::start_tls(Answer::json("{}"), &tls).unwrap());
-    let directory = Rebinding(Mutex::new(peers.iter().map(Peer::address).collect()));
+    let directory = ChangingResolver(Mutex::new(peers.iter().map(Peer::address).collect()));
     let name = ServiceName {
         namespace: "some-namespace".to_owned(),
         name: "some-service".to_owned(),
@@ -53,8 +53,8 @@ async fn an_answer_that_changes_is_used_as_it_was_given() {
     assert_eq!(counts(), [2, 1]);
 }
 
-/// A19: an address is checked for every connection, so a name that leads to a permitted address first and
-/// to another one later gains nothing by it.
+/// A19: the address is checked for every connection, so a name that changes from a permitted to a forbidden
+/// address is refused.
 #[tokio::test]
 async fn a19_each_connection_is_checked() {
     let authority = Authority::new("ca").unwrap();
@@ -70,7 +70,7 @@ async fn a19_each_connection_is_checked() {
     };
     let mut target = Target::new(Destination::Service(name), "");
     target.trust = Trust::CaBundle(CaBundle::from_pem(authority.pem().as_bytes()).unwrap());
-    let resolver: Arc<dyn ServiceResolver> = Arc::new(Rebinding(Mutex::new(places.into())));
+    let resolver: Arc<dyn ServiceResolver> = Arc::new(ChangingResolver(Mutex::new(places.into())));
     let client =
         Client::new(target, Some(resolver), Limits::default(), Arc::new(NoCertificateObserver))
             .unwrap();

@@ -1,4 +1,4 @@
-//! Services of the cluster.
+//! Calls to Services of the cluster.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -11,15 +11,15 @@ use https_client::{
 
 use crate::fixture::{close_connections, post};
 
-struct Directory(Mutex<Result<SocketAddr, ResolveError>>);
+struct FakeResolver(Mutex<Result<SocketAddr, ResolveError>>);
 
-impl Directory {
+impl FakeResolver {
     fn set(&self, at: Result<SocketAddr, &str>) {
         *self.0.lock().unwrap() = at.map_err(|why| ResolveError(why.to_owned()));
     }
 }
 
-impl ServiceResolver for Directory {
+impl ServiceResolver for FakeResolver {
     fn resolve_service(&self, service: &ServiceName) -> Result<HostPort, ResolveError> {
         assert_eq!(service.to_string(), "some-service.some-namespace.svc:443");
         let at = self.0.lock().unwrap().clone()?;
@@ -32,7 +32,7 @@ impl ServiceResolver for Directory {
     }
 }
 
-fn service(trust: &str, directory: &Arc<Directory>) -> Client {
+fn service(trust: &str, directory: &Arc<FakeResolver>) -> Client {
     let name = ServiceName {
         namespace: "some-namespace".to_owned(),
         name: "some-service".to_owned(),
@@ -44,16 +44,15 @@ fn service(trust: &str, directory: &Arc<Directory>) -> Client {
     Client::new(target, Some(resolver), Limits::default(), Arc::new(NoCertificateObserver)).unwrap()
 }
 
-/// The names of a service, HTTP/1.1, and a new connection goes where the
-/// service is by then.
+/// The client uses the DNS name of the Service and HTTP/1.1, and a new connection goes to the current endpoint.
 #[tokio::test]
-async fn new_connections_go_where_the_service_is() {
+async fn new_connections_use_the_current_endpoint() {
     let authority = Authority::new("ca").unwrap();
     let leaf = Leaf::server(&["some-service.some-namespace.svc"]);
     let tls = ServerTls::new(authority.issue(&leaf).unwrap()).offer_http2();
     let first = Peer::start_tls(Answer::json("{}"), &tls).unwrap();
     let second = Peer::start_tls(Answer::json("{}"), &tls).unwrap();
-    let directory = Arc::new(Directory(Mutex::new(Ok(first.address()))));
+    let directory = Arc::new(FakeResolver(Mutex::new(Ok(first.address()))));
     let client = service(&authority.pem(), &directory);
     post(&client).await.unwrap();
     let request = first.requests().remove(0);
@@ -72,10 +71,10 @@ async fn new_connections_go_where_the_service_is() {
 }
 
 #[tokio::test]
-async fn services_that_are_nowhere_or_somebody_else() {
+async fn unresolvable_and_misdirected_services_fail() {
     let authority = Authority::new("ca").unwrap();
     let reason = "cannot route to service with ClusterIP \"None\"";
-    let directory = Arc::new(Directory(Mutex::new(Err(ResolveError(reason.to_owned())))));
+    let directory = Arc::new(FakeResolver(Mutex::new(Err(ResolveError(reason.to_owned())))));
     let client = service(&authority.pem(), &directory);
     let url = "Post \"https://some-service.some-namespace.svc:443/?timeout=3s\": ";
     let fault = post(&client).await.unwrap_err();
@@ -96,9 +95,9 @@ async fn services_that_are_nowhere_or_somebody_else() {
 }
 
 #[tokio::test]
-async fn hosts_that_are_known_without_the_name_service() {
+async fn overridden_hosts_bypass_dns() {
     let peer = Peer::start(Answer::json("{}")).unwrap();
-    let directory = Arc::new(Directory(Mutex::new(Ok(peer.address()))));
+    let directory = Arc::new(FakeResolver(Mutex::new(Ok(peer.address()))));
     let place =
         Destination::Url { scheme: Scheme::Http, host: "hook.example.test".to_owned(), port: None };
     let target = Target::new(place, "/authorize");

@@ -51,7 +51,7 @@ pub struct Cluster {
     pub server: WithPosition<String>,
     /// The name that the certificate of the server must have; empty for the host of the URL.
     pub tls_server_name: WithPosition<String>,
-    /// The client does not verify the server's certificate.
+    /// Whether the client skips the verification of the server's certificate.
     pub insecure_skip_tls_verify: WithPosition<bool>,
     /// The file with the trusted CA certificates.
     pub certificate_authority: WithPosition<String>,
@@ -59,7 +59,7 @@ pub struct Cluster {
     pub certificate_authority_data: WithPosition<Vec<u8>>,
     /// The URL of the proxy; empty for the proxy of the environment.
     pub proxy_url: WithPosition<String>,
-    /// The client does not ask for compressed responses.
+    /// Whether the client avoids compressed responses.
     pub disable_compression: bool,
 }
 

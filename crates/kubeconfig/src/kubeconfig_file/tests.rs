@@ -1,4 +1,4 @@
-//! Reading kubeconfigs: what is lenient, what is refused, and where.
+//! Reading kubeconfigs: which deviations the reader accepts, which it refuses, and the positions of the faults.
 
 use document::{DOCUMENT_BYTES_MAX, Source, WarningCode};
 
@@ -25,7 +25,7 @@ fn refused(text: &str, want: &str) {
 }
 
 #[test]
-fn everything_that_counts_is_read() {
+fn all_used_fields_are_read() {
     let text = "\
 apiVersion: v1
 kind: Config
@@ -92,7 +92,7 @@ users:
 }
 
 #[test]
-fn reading_is_lenient() {
+fn unknown_fields_and_null_values_are_accepted() {
     for text in [
         "",
         "# nothing\n",
@@ -111,7 +111,7 @@ fn reading_is_lenient() {
     for text in [
         "current-context: a\ncurrent-context: b\n",
         "{\"current-context\": \"a\", \"current-context\": \"b\"}",
-        // Case counts.
+        // The names of fields are case-sensitive.
         "Current-Context: a\ncurrent-context: b\n",
     ] {
         assert_eq!(read(text).current_context.value, "b", "{text}");
@@ -119,7 +119,7 @@ fn reading_is_lenient() {
 }
 
 #[test]
-fn what_can_not_be_read_has_a_place() {
+fn faults_have_positions() {
     refused("a: [\n", "2:1 : yaml: line 1: did not find expected node content");
     refused(
         "{\"a\": tru}",
@@ -162,7 +162,7 @@ fn what_can_not_be_read_has_a_place() {
 }
 
 #[test]
-fn secrets_are_not_repeated() {
+fn messages_do_not_show_secrets() {
     for text in [
         "users:\n- user: {token: 4711}\n",
         "users:\n- user: {password: true4711, client-key-data: '4711?'}\n",
@@ -179,7 +179,7 @@ fn secrets_are_not_repeated() {
 }
 
 #[test]
-fn only_the_first_document_counts_and_size_is_limited() {
+fn only_the_first_document_is_read_and_size_is_limited() {
     let source = Source { name: "config", bytes: b"current-context: a\n---\nx\n" };
     let decoded = decode(&source).unwrap();
     assert_eq!(decoded.warnings[0].code, WarningCode::SeveralDocuments);

@@ -1,4 +1,4 @@
-//! No file makes it panic, and every fault stands inside of the file.
+//! For any bytes, loading does not panic, and every fault has a position inside the file.
 
 use std::io;
 use std::path::Path;
@@ -26,7 +26,7 @@ fn check(bytes: &[u8]) {
     }
 }
 
-/// Something that looks like the beginning of a good file.
+/// Lines that resemble the beginning of a valid file, in any order.
 fn pieces() -> impl Strategy<Value = String> {
     let key = prop::sample::select(vec![
         "apiVersion: v1\n",

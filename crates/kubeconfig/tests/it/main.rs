@@ -11,8 +11,8 @@ mod selection;
 #[cfg(test)]
 mod server;
 #[cfg(test)]
+mod test_folder;
+#[cfg(test)]
 mod trust;
 #[cfg(test)]
 mod users;
-#[cfg(test)]
-mod workplace;

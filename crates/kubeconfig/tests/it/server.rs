@@ -1,9 +1,9 @@
-//! The URL of the server and what stands on the way.
+//! The URL of the server, the proxy, compression and the server name.
 
 use document::WarningCode;
 use https_client::{Credentials, Destination, Proxy, ProxyUrl, Scheme, Trust};
 
-use crate::workplace::{Workplace, config};
+use crate::test_folder::{TestFolder, config};
 
 fn url(scheme: Scheme, host: &str, port: Option<u16>) -> Destination {
     Destination::Url { scheme, host: host.to_owned(), port }
@@ -11,13 +11,13 @@ fn url(scheme: Scheme, host: &str, port: Option<u16>) -> Destination {
 
 #[test]
 fn whk_06_the_path_is_kept_and_the_query_is_not() {
-    let place = Workplace::new();
+    let test_folder = TestFolder::new();
     for (server, path) in [
         ("https://h:8443/authz/?x=1", "/authz"),
         ("https://h:8443", "/"),
         ("https://h:8443//a//b/#c", "/a/b"),
     ] {
-        let target = place.connection(&config(&format!("server: '{server}'"), "")).target;
+        let target = test_folder.connection(&config(&format!("server: '{server}'"), "")).target;
         assert_eq!(target.destination, url(Scheme::Https, "h", Some(8443)), "{server}");
         assert_eq!(target.path, path, "{server}");
     }
@@ -25,18 +25,18 @@ fn whk_06_the_path_is_kept_and_the_query_is_not() {
 
 #[test]
 fn plain_http_is_accepted_with_a_warning_and_without_secrets() {
-    let place = Workplace::new();
+    let test_folder = TestFolder::new();
     for (server, host, port) in
         [("http://h/p", "h", None), ("h:81", "h", Some(81)), ("localhost", "localhost", None)]
     {
-        let connection = place.connection(&config(&format!("server: '{server}'"), ""));
+        let connection = test_folder.connection(&config(&format!("server: '{server}'"), ""));
         assert_eq!(connection.target.destination, url(Scheme::Http, host, port));
         let [warning] = connection.warnings.as_slice() else { panic!("{connection:?}") };
         assert_eq!(warning.code, WarningCode::PlainHttp);
         assert_eq!(warning.field, "clusters[0].cluster.server");
         assert_eq!((warning.position.line, warning.position.column), (2, 21));
     }
-    let connection = place.connection(&config(
+    let connection = test_folder.connection(&config(
         "server: 'http://u:p@h', certificate-authority: junk, insecure-skip-tls-verify: true",
         "tokenFile: missing, as: jane, client-certificate: junk, client-key: junk",
     ));
@@ -49,27 +49,27 @@ fn plain_http_is_accepted_with_a_warning_and_without_secrets() {
 }
 
 #[test]
-fn servers_that_are_no_urls() {
-    let place = Workplace::new();
+fn malformed_server_urls_are_refused() {
+    let test_folder = TestFolder::new();
     for (server, want) in [
         ("", "2:21 invalid configuration: default cluster has no server defined"),
         ("ftp://h", "2:21 unsupported protocol scheme \"ftp\""),
         ("h/path", "2:21 host must be a URL or a host:port pair: \"h/path\""),
         ("https://u:hunter2@h:x", "2:21 host must be a URL or a host:port pair: \"https://h:x\""),
     ] {
-        assert_eq!(place.refusal(&config(&format!("server: '{server}'"), "")), want);
+        assert_eq!(test_folder.refusal(&config(&format!("server: '{server}'"), "")), want);
     }
     let named = "clusters: [{name: a, cluster: {}}]\ncurrent-context: c\n\
         contexts: [{name: c, context: {cluster: a}}]\n";
     let want = "1:22 invalid configuration: no server found for cluster \"a\"";
-    assert_eq!(place.refusal(named), want);
+    assert_eq!(test_folder.refusal(named), want);
 }
 
 #[test]
-fn proxies() {
-    let place = Workplace::new();
+fn proxy_settings() {
+    let test_folder = TestFolder::new();
     let proxy = |url: &str| {
-        place
+        test_folder
             .connection(&config(&format!("server: 'https://h', proxy-url: '{url}'"), ""))
             .target
             .proxy
@@ -79,7 +79,7 @@ fn proxies() {
         assert_eq!(proxy(url), Proxy::Url(ProxyUrl::parse(url).unwrap()), "{url}");
     }
     assert_eq!(
-        place.refusal(&config("server: 'https://h', proxy-url: 'ftp://u:hunter2@proxy'", "")),
+        test_folder.refusal(&config("server: 'https://h', proxy-url: 'ftp://u:hunter2@proxy'", "")),
         "2:45 invalid configuration: invalid 'proxy-url' \"ftp://proxy\" for cluster \"\": \
          unsupported scheme \"ftp\", must be http, https, or socks5"
     );
@@ -87,12 +87,12 @@ fn proxies() {
 
 #[test]
 fn compression_and_server_name() {
-    let place = Workplace::new();
-    let target = place.connection(&config("server: 'https://h'", "")).target;
+    let test_folder = TestFolder::new();
+    let target = test_folder.connection(&config("server: 'https://h'", "")).target;
     assert!(target.accepts_gzip);
     assert_eq!(target.server_name, None);
     let cluster = "server: 'https://h', disable-compression: true, tls-server-name: other";
-    let target = place.connection(&config(cluster, "")).target;
+    let target = test_folder.connection(&config(cluster, "")).target;
     assert!(!target.accepts_gzip);
     assert_eq!(target.server_name.as_deref(), Some("other"));
 }

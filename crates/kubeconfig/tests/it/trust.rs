@@ -3,7 +3,7 @@
 use document::WarningCode;
 use https_client::{CaBundle, PemLocation, Trust};
 
-use crate::workplace::{Workplace, base64, config, is_at};
+use crate::test_folder::{TestFolder, base64, config, is_at};
 
 const SERVER: &str = "server: 'https://h'";
 
@@ -16,32 +16,34 @@ fn user(rest: &str) -> String {
 }
 
 #[test]
-fn authorities_come_from_a_file_or_from_data() {
-    let place = Workplace::new();
-    let pem = std::fs::read(place.path("ca.pem")).unwrap();
+fn ca_bundles_come_from_a_file_or_inline_data() {
+    let test_folder = TestFolder::new();
+    let pem = std::fs::read(test_folder.path("ca.pem")).unwrap();
     let roots = Trust::CaBundle(CaBundle::from_pem(&pem).unwrap());
-    let connection = place.connection(&cluster("certificate-authority: ./ca.pem"));
+    let connection = test_folder.connection(&cluster("certificate-authority: ./ca.pem"));
     assert_eq!(connection.target.trust, roots);
-    assert_eq!(place.names(&connection.files), ["config", "ca.pem"]);
-    let absolute = format!("certificate-authority: '{}'", place.path("ca.pem").display());
-    assert_eq!(place.connection(&cluster(&absolute)).target.trust, roots);
+    assert_eq!(test_folder.names(&connection.files), ["config", "ca.pem"]);
+    let absolute = format!("certificate-authority: '{}'", test_folder.path("ca.pem").display());
+    assert_eq!(test_folder.connection(&cluster(&absolute)).target.trust, roots);
     let data = format!("certificate-authority-data: {}", base64(&pem));
-    let connection = place.connection(&cluster(&data));
+    let connection = test_folder.connection(&cluster(&data));
     assert_eq!(connection.target.trust, roots);
-    assert_eq!(place.names(&connection.files), ["config"]);
-    assert_eq!(place.connection(&user("")).target.trust, Trust::System);
+    assert_eq!(test_folder.names(&connection.files), ["config"]);
+    assert_eq!(test_folder.connection(&user("")).target.trust, Trust::System);
 }
 
 #[test]
-fn authorities_given_twice_or_with_the_insecure_flag() {
-    let place = Workplace::new();
+fn ca_bundles_conflict_with_each_other_and_the_insecure_flag() {
+    let test_folder = TestFolder::new();
     assert_eq!(
-        place.refusal(&cluster("certificate-authority: ca.pem, certificate-authority-data: YQ==")),
+        test_folder
+            .refusal(&cluster("certificate-authority: ca.pem, certificate-authority-data: YQ==")),
         "2:57 invalid configuration: certificate-authority-data and certificate-authority are both \
          specified for . certificate-authority-data will override."
     );
     for ca in ["certificate-authority: ca.pem", "certificate-authority-data: YQ=="] {
-        let message = place.refusal(&cluster(&format!("{ca}, insecure-skip-tls-verify: true")));
+        let message =
+            test_folder.refusal(&cluster(&format!("{ca}, insecure-skip-tls-verify: true")));
         assert!(
             message.ends_with(
                 " specifying a root certificates file with the insecure flag is not allowed"
@@ -49,16 +51,16 @@ fn authorities_given_twice_or_with_the_insecure_flag() {
             "{message}"
         );
     }
-    let connection = place.connection(&cluster("insecure-skip-tls-verify: true"));
+    let connection = test_folder.connection(&cluster("insecure-skip-tls-verify: true"));
     assert_eq!(connection.target.trust, Trust::DangerousAcceptAny);
     assert_eq!(connection.warnings[0].code, WarningCode::UnverifiedServer);
 }
 
 #[test]
-fn whk_51_authorities_that_are_none() {
-    let place = Workplace::new();
+fn whk_51_invalid_ca_bundles_are_refused() {
+    let test_folder = TestFolder::new();
     let data = |bytes: &[u8]| format!("certificate-authority-data: {}", base64(bytes));
-    let key = place.client.key_pem.clone();
+    let key = test_folder.client.key_pem.clone();
     for (ca, want) in [
         (data(b"junk"), "unable to parse bytes as PEM block"),
         (data(key.as_bytes()), "no valid certificate authority data seen"),
@@ -68,7 +70,7 @@ fn whk_51_authorities_that_are_none() {
             "no valid certificate authority data seen",
         ),
     ] {
-        let message = place.refusal(&cluster(&ca));
+        let message = test_folder.refusal(&cluster(&ca));
         assert!(
             message.ends_with(&format!(" unable to load root certificates: {want}")),
             "{message}"
@@ -77,33 +79,36 @@ fn whk_51_authorities_that_are_none() {
 }
 
 #[test]
-fn client_certificates_stay_files_if_they_are() {
-    let place = Workplace::new();
+fn client_certificate_files_are_not_inlined() {
+    let test_folder = TestFolder::new();
     let connection =
-        place.connection(&user("client-certificate: client.pem, client-key: client.key"));
+        test_folder.connection(&user("client-certificate: client.pem, client-key: client.key"));
     let identity = connection.target.client_certificate.unwrap();
     let is_file = |material: &PemLocation, name: &str| match material {
-        PemLocation::File(path) => is_at(path, &place, name),
+        PemLocation::File(path) => is_at(path, &test_folder, name),
         PemLocation::Inline(_) => false,
     };
     assert!(is_file(&identity.certificate, "client.pem") && is_file(&identity.key, "client.key"));
-    assert_eq!(place.names(&connection.files), ["config", "client.pem", "client.key"]);
+    assert_eq!(test_folder.names(&connection.files), ["config", "client.pem", "client.key"]);
 
-    let data = base64(place.client.key_pem.as_bytes());
+    let data = base64(test_folder.client.key_pem.as_bytes());
     let mixed = user(&format!("client-certificate: client.pem, client-key-data: {data}"));
-    let identity = place.connection(&mixed).target.client_certificate.unwrap();
+    let identity = test_folder.connection(&mixed).target.client_certificate.unwrap();
     assert!(is_file(&identity.certificate, "client.pem"));
     assert!(matches!(identity.key, PemLocation::Inline(_)));
 
-    // A key alone counts for nothing, as in Kubernetes.
-    assert_eq!(place.connection(&user("client-key: missing")).target.client_certificate, None);
+    // As in Kubernetes, a key without a certificate is ignored.
+    assert_eq!(
+        test_folder.connection(&user("client-key: missing")).target.client_certificate,
+        None
+    );
 }
 
 #[test]
-fn client_certificates_given_twice_or_in_part() {
-    let place = Workplace::new();
+fn duplicate_or_incomplete_client_certificates() {
+    let test_folder = TestFolder::new();
     let invalid = |rest: &str| {
-        let message = place.refusal(&user(rest));
+        let message = test_folder.refusal(&user(rest));
         message.split_once(" invalid configuration: ").unwrap().1.to_owned()
     };
     assert_eq!(
@@ -129,10 +134,10 @@ fn client_certificates_given_twice_or_in_part() {
 }
 
 #[test]
-fn whk_52_certificate_and_key_that_do_not_fit() {
-    let place = Workplace::new();
+fn whk_52_mismatched_certificate_and_key_are_refused() {
+    let test_folder = TestFolder::new();
     let other = fake_http::self_signed(&fake_http::Leaf::client("other")).unwrap();
-    place.write("other.key", &other.key_pem);
+    test_folder.write("other.key", &other.key_pem);
     for (certificate, key, want) in [
         (
             "client.key",
@@ -145,6 +150,6 @@ fn whk_52_certificate_and_key_that_do_not_fit() {
         ("client.pem", "junk", "4:3 tls: failed to find any PEM data in key input"),
     ] {
         let config = user(&format!("client-certificate: {certificate}, client-key: {key}"));
-        assert_eq!(place.refusal(&config), want);
+        assert_eq!(test_folder.refusal(&config), want);
     }
 }

@@ -7,16 +7,16 @@ use https_client::{Credentials, PemLocation, Secret};
 use kubeconfig::{LoadError, ServiceUsers, UserCredentials, load_users, parse_users, read_file};
 use proptest::prelude::*;
 
-use crate::workplace::{Workplace, base64, is_at};
+use crate::test_folder::{TestFolder, base64, is_at};
 
-fn load(place: &Workplace, content: &str) -> Result<ServiceUsers, LoadError> {
-    load_users(&place.write("config", content), &read_file)
+fn load(test_folder: &TestFolder, content: &str) -> Result<ServiceUsers, LoadError> {
+    load_users(&test_folder.write("config", content), &read_file)
 }
 
-/// The message about a file that is refused, and the places of all faults.
-fn refusal(place: &Workplace, content: &str) -> (String, Vec<String>) {
-    let error = load(place, content).unwrap_err();
-    let folder = format!("{}/", place.path("").display()).replace("//", "/");
+/// The error message of a file that is refused, and the positions of all faults.
+fn refusal(test_folder: &TestFolder, content: &str) -> (String, Vec<String>) {
+    let error = load(test_folder, content).unwrap_err();
+    let folder = format!("{}/", test_folder.path("").display()).replace("//", "/");
     let places = error.diagnostics().iter();
     let places = places.map(|found| format!("{}:{}", found.position.line, found.position.column));
     (error.to_string().replace(&folder, ""), places.collect())
@@ -28,12 +28,12 @@ fn only(credentials: Credentials) -> UserCredentials {
 
 #[test]
 fn users_are_found_by_name() {
-    let place = Workplace::new();
-    let (certificate, key) = (&place.client.certificate_pem, &place.client.key_pem);
+    let test_folder = TestFolder::new();
+    let (certificate, key) = (&test_folder.client.certificate_pem, &test_folder.client.key_pem);
     let data = base64(certificate.as_bytes());
     let key_data = base64(key.as_bytes());
     let users = load(
-        &place,
+        &test_folder,
         &format!(
             "apiVersion: v1
 kind: Config
@@ -59,12 +59,14 @@ users:
     let token = |text: &str| Credentials::Token(Secret::new(text));
     assert_eq!(*by_name("h.example.com:8443"), only(token("hunter2")));
     match &by_name("*.example.com").credentials {
-        Credentials::TokenFile { path, fallback: None } => assert!(is_at(path, &place, "token")),
+        Credentials::TokenFile { path, fallback: None } => {
+            assert!(is_at(path, &test_folder, "token"))
+        }
         other => panic!("{other:?}"),
     }
     let identity = by_name("files").client_certificate.as_ref().unwrap();
-    assert_eq!(identity.certificate, PemLocation::File(place.path("client.pem")));
-    assert_eq!(identity.key, PemLocation::File(place.path("client.key")));
+    assert_eq!(identity.certificate, PemLocation::File(test_folder.path("client.pem")));
+    assert_eq!(identity.key, PemLocation::File(test_folder.path("client.key")));
     let both = by_name("data");
     assert_eq!(both.credentials, token("both"));
     let identity = both.client_certificate.as_ref().unwrap();
@@ -74,13 +76,13 @@ users:
     assert_eq!(*by_name("*"), only(basic));
     assert_eq!(*by_name("nobody"), only(Credentials::None));
     assert_eq!(users.current_user, None);
-    assert_eq!(place.names(&users.files), ["config", "token", "client.pem", "client.key"]);
+    assert_eq!(test_folder.names(&users.files), ["config", "token", "client.pem", "client.key"]);
 }
 
-/// A file may name a cluster, which says nothing here, not even something wrong.
+/// A file may contain clusters. They are ignored, even if they are invalid.
 #[test]
-fn the_user_of_the_current_context() {
-    let place = Workplace::new();
+fn the_current_context_selects_a_user() {
+    let test_folder = TestFolder::new();
     let file = |current: &str, user: &str| {
         format!(
             "current-context: {current}
@@ -96,20 +98,20 @@ users:
 "
         )
     };
-    let current = |text: &str| load(&place, text).unwrap().current_user;
+    let current = |text: &str| load(&test_folder, text).unwrap().current_user;
     assert_eq!(current(&file("c", "a")), Some(only(Credentials::Token(Secret::new("hunter2")))));
     assert_eq!(current(&file("''", "a")), None);
     assert_eq!(current(&file("c", "''")), None);
-    assert_eq!(load(&place, "").unwrap().by_name.len(), 0);
+    assert_eq!(load(&test_folder, "").unwrap().by_name.len(), 0);
     assert_eq!(
-        refusal(&place, &file("d", "a")),
+        refusal(&test_folder, &file("d", "a")),
         (
             "invalid configuration: context was not found for specified context: d".to_owned(),
             vec!["1:18".to_owned()]
         )
     );
     assert_eq!(
-        refusal(&place, &file("c", "b")),
+        refusal(&test_folder, &file("c", "b")),
         (
             "invalid configuration: user \"b\" was not found for context \"c\"".to_owned(),
             vec!["4:37".to_owned()]
@@ -117,12 +119,12 @@ users:
     );
 }
 
-/// All users count, so the faults of all are told, each at its place.
+/// Every user is validated. Each fault is reported at its position.
 #[test]
-fn what_is_wrong_with_users() {
-    let place = Workplace::new();
+fn invalid_users_are_refused_with_positions() {
+    let test_folder = TestFolder::new();
     let (message, places) = refusal(
-        &place,
+        &test_folder,
         "users:
 - name: a
   user: {tokenFile: later}
@@ -147,20 +149,21 @@ fn what_is_wrong_with_users() {
     let missing = load_users(Path::new("/nowhere/users"), &read_file).unwrap_err();
     assert_eq!(missing.to_string(), "open /nowhere/users: no such file or directory");
     let twice = "users:\n- {name: a, user: {}}\n- {name: a, user: {}}\n";
-    assert!(refusal(&place, twice).0.contains("duplicate name \"a\" in list"));
+    assert!(refusal(&test_folder, twice).0.contains("duplicate name \"a\" in list"));
 }
 
 #[test]
-fn secrets_are_never_shown() {
-    let place = Workplace::new();
-    place.write("secret", "hunter2");
+fn debug_output_and_errors_show_no_secrets() {
+    let test_folder = TestFolder::new();
+    test_folder.write("secret", "hunter2");
     for user in [
         "token: hunter2",
         "username: u, password: hunter2",
         "tokenFile: secret",
         "tokenFile: secret, token: hunter2",
     ] {
-        let users = load(&place, &format!("users:\n- name: a\n  user: {{{user}}}\n")).unwrap();
+        let users =
+            load(&test_folder, &format!("users:\n- name: a\n  user: {{{user}}}\n")).unwrap();
         let shown = format!("{users:?}");
         assert!(!shown.contains("hunter2"), "{shown}");
     }
@@ -172,7 +175,8 @@ fn secrets_are_never_shown() {
         "client-certificate-data: aHVudGVyMg==, client-key-data: aHVudGVyMg==",
         "client-certificate-data: hunter2, client-key-data: hunter2",
     ] {
-        let error = load(&place, &format!("users:\n- name: a\n  user: {{{user}}}\n")).unwrap_err();
+        let error =
+            load(&test_folder, &format!("users:\n- name: a\n  user: {{{user}}}\n")).unwrap_err();
         let shown = format!("{error} {error:?}");
         assert!(!shown.contains("hunter2") && !shown.contains("aHVudGVyMg"), "{shown}");
     }
@@ -181,7 +185,7 @@ fn secrets_are_never_shown() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1_000))]
 
-    /// No file makes it panic, and every fault stands inside of the file.
+    /// For any content, loading does not panic, and every fault has a position inside the file.
     #[test]
     fn any_file_loads_or_is_refused(
         names in prop::collection::vec("[a-c*]{0,2}", 0..3),

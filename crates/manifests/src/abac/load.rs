@@ -10,8 +10,7 @@ use super::policy_line::{self, PolicyLineError, PolicyLineVersion};
 /// The largest policy file that is read, in bytes: room for some 300,000 lines of usual length.
 pub const POLICY_FILE_BYTES_MAX: usize = 64 << 20;
 
-/// The longest line that is read, in bytes without its end. Kubernetes has the same limit, less
-/// one byte.
+/// The longest line that is read, in bytes without its end. Kubernetes' limit is one byte lower.
 pub const LINE_BYTES_MAX: usize = 64 << 10;
 
 /// The most warnings that are kept; later ones are counted.
@@ -155,7 +154,7 @@ impl PolicyFileReader<'_> {
         let is_utf16 = matches!(bytes, [0xFF, 0xFE, ..] | [0xFE, 0xFF, ..]);
         let line_error = PolicyLineError {
             message: "the line is not UTF-8".to_owned(),
-            // The byte became a whole character in the text of the source.
+            // The decoded text has a whole character in place of each invalid byte.
             span: Span::new(n_valid, n_valid + char::REPLACEMENT_CHARACTER.len_utf8()),
             hint: is_utf16.then(|| "this looks like UTF-16: save it as UTF-8".to_owned()),
         };

@@ -33,7 +33,7 @@ pub(super) enum PolicyLineVersion {
     Unversioned,
 }
 
-/// A field that policies do not have.
+/// A field of a line that no policy has.
 #[derive(Debug)]
 pub(super) struct UnknownField {
     pub(super) name: String,
@@ -52,7 +52,7 @@ impl UnknownField {
     }
 }
 
-/// The error of a line that is no policy; spans are relative to the line.
+/// The error of a line that is not a valid policy. Its span is relative to the line.
 #[derive(Debug)]
 pub(super) struct PolicyLineError {
     pub(super) message: String,

@@ -78,7 +78,7 @@ const V0_FILE: &str = r#"{"readonly":true,"resource":"events"}
 
 /// In a line without a version an unset property matches every value.
 #[test]
-fn v0_lines_widen_what_is_unset() {
+fn unset_fields_of_v0_match_everything() {
     check(
         V0_FILE,
         &[
@@ -133,7 +133,7 @@ fn v1beta1_file() -> String {
 
 /// In a v1beta1 line an unset property matches only the empty value.
 #[test]
-fn v1beta1_lines_mean_what_they_say() {
+fn unset_fields_of_v1beta1_match_only_empty_values() {
     check(
         &v1beta1_file(),
         &[
@@ -166,7 +166,7 @@ fn v1beta1_lines_mean_what_they_say() {
 
 /// The proposal's examples and its two property names `kind` and `ns`.
 #[test]
-fn the_names_of_the_proposal_narrow_a_line() {
+fn field_names_of_the_proposal_restrict_a_line() {
     check(
         "{\"user\":\"bob\",\"kind\":\"Pods\",\"readonly\":true,\"ns\":\"projectCaribou\"}\n\
          {\"user\":\"kubelet\",\"kind\":\"events\"}\n\
@@ -224,7 +224,7 @@ fn empty_files_and_files_without_last_newline_load() {
 
 /// Lines that must be refused. Most of them would otherwise count as a grant.
 #[test]
-fn bad_lines_have_a_place_and_a_cause() {
+fn malformed_lines_have_position_and_cause() {
     let v1beta1 = "abac.authorization.kubernetes.io/v1beta1";
     let versioned = |rest: &str| format!("{{\"apiVersion\":\"{v1beta1}\"{rest}}}");
     for (text, line, column, message) in [
@@ -286,7 +286,7 @@ fn bad_lines_have_a_place_and_a_cause() {
 }
 
 #[test]
-fn errors_read_as_those_of_kubernetes() {
+fn error_messages_match_kubernetes() {
     let error = load_with(b"{}\n\n {bad\r\n{}", false).unwrap_err();
     assert_eq!(
         error.to_string(),
@@ -386,7 +386,7 @@ fn a_file_may_be_as_large_as_the_limit_and_no_larger() {
 proptest! {
     /// For any bytes, loading ends and each fault has a position in the text.
     #[test]
-    fn no_input_breaks_the_loader(
+    fn no_input_panics(
         lines in prop::collection::vec(
             prop_oneof![
                 "[ \t]*[{}\\[\\]\":,a-c#]{0,12}".prop_map(String::into_bytes),

@@ -1,5 +1,4 @@
-//! Warnings about objects that the API accepts although they have no effect, or not the intended
-//! one.
+//! Warnings about objects that the API accepts, but that have no effect or an unintended one.
 //!
 //! [`lint_object`] finds the warnings about a single object while it is read, when the spans of its fields
 //! are available. [`lint_role_references`] finds the warnings that need all objects.

@@ -44,9 +44,9 @@ pub(super) struct TypeMeta {
 
 /// Classifies an object. Fields that it does not declare come from `inherited`.
 ///
-/// A kind that no authorizer uses is no fault, since manifests hold all sorts of objects. But an
-/// object that resembles a role or a binding and is none is a fault: ignoring it would lose a grant
-/// silently.
+/// Manifests hold all sorts of objects, so a kind that no authorizer uses is not a fault. An object that resembles
+/// a role or a binding but has the wrong kind or version is a fault, because ignoring it would silently lose a
+/// grant.
 pub(super) fn classify_object(
     node: &Node,
     inherited: Option<&TypeMeta>,
@@ -225,7 +225,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_counts_and_what_is_passed_over() {
+    fn kinds_are_used_or_ignored() {
         let list = |api_version: &str, kind: &str| list_class(api_version, kind);
         for (api_version, kind, want) in [
             (API_VERSION, "Role", ObjectClass::Rbac(Kind::Role)),
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_hardly_meant_is_refused() {
+    fn likely_mistakes_are_refused() {
         let rbac = "use `rbac.authorization.k8s.io/v1`";
         for (api_version, kind, field, hint) in [
             ("rbac.authorization.k8s.io/v1beta1", "Role", "apiVersion", rbac),
@@ -282,7 +282,7 @@ mod tests {
         }
     }
     #[test]
-    fn the_caller_keeps_what_it_wants() {
+    fn the_caller_chooses_kinds_to_keep() {
         let kind_handler = |api_version: &str, kind: &str| match (api_version, kind) {
             (_, "Pod" | "Widget") => KindHandling::KeepUnstructured,
             ("example.com/v2", _) => {
@@ -301,7 +301,7 @@ mod tests {
             let found = classify_kind(api_version, kind, &kind_handler);
             assert_eq!(found.map_err(|mistake| mistake.field), want, "{api_version} {kind}");
         }
-        // `List` without an item kind is a list too.
+        // A `List` whose items declare their own kinds is a list too.
         let all = classify_kind("v1", "List", &|_, _| KindHandling::KeepUnstructured);
         assert_eq!(all.ok(), Some(ObjectClass::List { item: None }));
     }

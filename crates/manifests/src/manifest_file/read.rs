@@ -17,7 +17,7 @@ use super::object_class::{ObjectClass, TypeMeta, classify_object, last_member};
 use super::schema::LIST;
 use super::to_json::to_json;
 use super::unstructured_object::{
-    KindHandler, KindHandling, UnfinishedObject, find_duplicate_members,
+    KindHandler, KindHandling, UnstructuredObjectBuilder, find_duplicate_members,
 };
 use super::{
     ERRORS_MAX, MANIFEST_BYTES_MAX, ManifestObject, Manifests, Object, RoleReference, WARNINGS_MAX,
@@ -68,7 +68,7 @@ struct ManifestReader<'t> {
     text: &'t str,
     lines: LineIndex<'t>,
     kind_handler: KindHandler<'t>,
-    kept_objects: Vec<UnfinishedObject>,
+    kept_objects: Vec<UnstructuredObjectBuilder>,
     manifests: Manifests,
 }
 
@@ -208,8 +208,8 @@ impl<'t> ManifestReader<'t> {
         }
     }
 
-    /// Checks that an object declares `apiVersion` and `kind` once: an object that also declares to
-    /// be a role must not be ignored.
+    /// Checks that an object declares `apiVersion` and `kind` only once. Otherwise the reader could ignore an
+    /// object that also declares itself a role.
     fn check_type_fields_unique(
         &mut self,
         root: &Node,
@@ -229,7 +229,7 @@ impl<'t> ManifestReader<'t> {
         }
     }
 
-    /// Checks everything about a list but its items.
+    /// Checks the fields of a list except its items.
     fn check_list(&mut self, root: &Node, at: &NodePath<'_>, duplicates: &DuplicateKeys) {
         let mut problems = check_against_schema(self.text, "v1", root, &LIST, at);
         let items = at.child("items").indexed_path();
@@ -278,7 +278,7 @@ impl<'t> ManifestReader<'t> {
         let manifest = match rbac::decode(&to_json(root, type_meta)) {
             Ok(manifest) => manifest,
             Err(error) => {
-                // The schema check above has found every malformed value, so this does not occur.
+                // The schema check above reports every malformed value, so decoding does not fail here.
                 let problem = DecodeProblem::new(at.indexed_path(), error.to_string(), root.span);
                 return self.push_fault(problem.into());
             }
@@ -355,7 +355,7 @@ impl<'t> ManifestReader<'t> {
         find_duplicate_members(root, at, &mut twice);
         twice.into_iter().for_each(|problem| self.push_fault(problem.into()));
         if let Json::Object(value) = to_json(root, type_meta) {
-            self.kept_objects.push(UnfinishedObject {
+            self.kept_objects.push(UnstructuredObjectBuilder {
                 value,
                 root: root.clone(),
                 at: at.indexed_path(),

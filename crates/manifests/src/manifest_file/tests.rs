@@ -34,7 +34,7 @@ fn faults(manifests: &Manifests) -> Vec<String> {
 }
 
 /// Formats each warning as `line:column code`, with its hint in brackets.
-fn cautions(warnings: &[Warning]) -> Vec<String> {
+fn warnings_with_positions(warnings: &[Warning]) -> Vec<String> {
     let shown = |warning: &Warning| {
         let hint = warning.hint.as_ref().map(|hint| format!(" [{hint}]")).unwrap_or_default();
         let position = warning.position;
@@ -69,7 +69,7 @@ fn cluster_role(rules: &str) -> String {
 const ROLE_REF: &str = "roleRef: {kind: ClusterRole, name: view}\n";
 
 #[test]
-fn documents_lists_and_streams_hold_objects() {
+fn objects_are_read_from_documents_lists_and_streams() {
     let role = |name: &str| format!("{HEADER}kind: ClusterRole\nmetadata: {{name: {name}}}\n");
     let (a, b) = (role("a"), role("b"));
     let both = ["ClusterRole /a", "ClusterRole /b"];
@@ -103,7 +103,7 @@ fn documents_lists_and_streams_hold_objects() {
 
 /// The response of a server to a list request, whose items have no `kind`.
 #[test]
-fn items_of_a_typed_list_need_not_say_what_they_are() {
+fn items_of_a_typed_list_inherit_their_kind() {
     accepted(
         r#"{"kind": "RoleBindingList", "apiVersion": "rbac.authorization.k8s.io/v1",
             "metadata": {"resourceVersion": "7"}, "items": [
@@ -118,7 +118,7 @@ fn items_of_a_typed_list_need_not_say_what_they_are() {
 }
 
 #[test]
-fn other_objects_are_passed_over() {
+fn other_kinds_are_ignored() {
     let text = "apiVersion: v1\nkind: ConfigMap\ndata: {a: b, a: c, rules: 7}\n---\n\
                 apiVersion: example.com/v1\nkind: Role\nspec: {}\n---\n\
                 apiVersion: storage.k8s.io/v1\nkind: VolumeAttachment\nmetadata: {name: va}\n\
@@ -130,7 +130,7 @@ fn other_objects_are_passed_over() {
 }
 
 #[test]
-fn a_dump_has_all_metadata() {
+fn all_metadata_fields_are_accepted() {
     accepted(
         &binding(
             "roleRef: {kind: ClusterRole, name: view, apiGroup: rbac.authorization.k8s.io}\n",
@@ -149,7 +149,7 @@ fn a_dump_has_all_metadata() {
 }
 
 #[test]
-fn unknown_and_duplicate_fields_are_refused_with_their_place() {
+fn unknown_and_duplicate_fields_are_refused_with_positions() {
     refused(
         &binding("subject: []\nroleRef: {kind: Role, nam: x}\nroleRef: {}\nrules: []\n"),
         &[
@@ -186,7 +186,7 @@ fn unknown_and_duplicate_fields_are_refused_with_their_place() {
             "4:1 unknown field \"spec\"",
         ],
     );
-    // An ignored object must not declare a second kind.
+    // An object of an ignored kind must not declare a second kind.
     refused("kind: Role\napiVersion: v1\nkind: ConfigMap\n", &["3:1 duplicate field \"kind\""]);
     refused(
         r#"{"kind": "Role", "apiVersion": "v1", "kind": "ConfigMap"}"#,
@@ -223,7 +223,7 @@ fn values_of_a_wrong_type_are_refused() {
 /// A rule needs verbs and either resources or URLs, and a binding needs a valid role; each fault has
 /// its position.
 #[test]
-fn rules_of_the_api_hold() {
+fn rbac_objects_are_validated() {
     refused(
         &format!(
             "{HEADER}kind: ClusterRoleBinding\nmetadata:\n  name: b\n  namespace: team\nroleRef:\n  \
@@ -288,7 +288,7 @@ fn rules_of_the_api_hold() {
 }
 
 #[test]
-fn an_object_says_what_it_is() {
+fn kind_and_api_version_are_required() {
     refused(
         "Kind: Role\napiversion: rbac.authorization.k8s.io/v1\n",
         &["1:1 kind: Required value [write `kind`, not `Kind`]"],
@@ -321,7 +321,7 @@ fn an_object_says_what_it_is() {
 }
 
 #[test]
-fn a_list_is_more_than_its_items() {
+fn fields_of_a_list_are_checked() {
     refused(
         "apiVersion: v1\nkind: List\nitem: []\n",
         &["3:1 unknown field \"item\" [did you mean `items`?]", "1:1 a list without `items`"],
@@ -336,11 +336,14 @@ fn a_list_is_more_than_its_items() {
         &["4:1 line 4: key \"items\" already set in map"],
     );
     let part = read_text("apiVersion: v1\nkind: List\nmetadata: {continue: abc}\nitems: []\n");
-    assert_eq!(cautions(&part.warnings), ["3:22 incomplete-list [ask the server for all of it]"]);
+    assert_eq!(
+        warnings_with_positions(&part.warnings),
+        ["3:22 incomplete-list [ask the server for all of it]"]
+    );
 }
 
 #[test]
-fn what_is_not_well_formed_ends_the_file() {
+fn a_syntax_error_ends_reading() {
     let role = format!("{HEADER}kind: ClusterRole\nmetadata: {{name: a}}\n");
     let rules = "rules:\n- verbs: [get]\n  apiGroups: [*]\n";
     refused(
@@ -372,7 +375,7 @@ fn what_is_not_well_formed_ends_the_file() {
 }
 
 #[test]
-fn objects_of_nodes_are_taken_as_they_are() {
+fn node_objects_are_read_leniently() {
     let pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: p, namespace: team, namespace: team}\n\
                spec: {nodeName: node1, volumes: [{secret: {secretName: s}}], unknown: 1}\n";
     accepted(pod, &["Pod team/p"]);
@@ -393,7 +396,7 @@ fn objects_of_nodes_are_taken_as_they_are() {
 }
 
 #[test]
-fn the_same_object_twice_is_a_fault_that_names_both_places() {
+fn duplicate_objects_are_reported_with_both_positions() {
     let role = |kind: &str, namespace: &str| {
         format!("{HEADER}kind: {kind}\nmetadata: {{name: r{namespace}}}\n")
     };
@@ -426,7 +429,7 @@ fn the_same_object_twice_is_a_fault_that_names_both_places() {
 proptest! {
     /// For any bytes, reading ends and every diagnostic has a position in the text.
     #[test]
-    fn no_input_breaks_the_reader(
+    fn no_input_panics(
         pieces in prop::collection::vec(
             prop_oneof![
                 prop::sample::select(vec![

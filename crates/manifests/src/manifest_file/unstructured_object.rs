@@ -61,13 +61,13 @@ impl fmt::Debug for UnstructuredObject {
 }
 
 /// An object that is kept while the text is still borrowed.
-pub(super) struct UnfinishedObject {
+pub(super) struct UnstructuredObjectBuilder {
     pub(super) value: Map<String, Json>,
     pub(super) root: Node,
     pub(super) at: String,
 }
 
-impl UnfinishedObject {
+impl UnstructuredObjectBuilder {
     pub(super) fn finish(
         self,
         file: &Arc<str>,
@@ -89,12 +89,12 @@ impl UnstructuredObject {
         text_member(&self.value, "apiVersion")
     }
 
-    /// The namespace; empty if the object does not say one.
+    /// The namespace; empty if the object does not declare one.
     pub fn namespace(&self) -> &str {
         self.metadata("namespace")
     }
 
-    /// The name; empty if the object does not say one.
+    /// The name; empty if the object does not declare one.
     pub fn name(&self) -> &str {
         self.metadata("name")
     }

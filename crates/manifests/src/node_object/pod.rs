@@ -48,7 +48,8 @@ pub(super) fn parse_pod(object: &Value) -> Pod {
     pod
 }
 
-/// Returns the name of the claim of an entry; `None` while the claim of a template does not exist.
+/// Returns the name of the resource claim that an entry refers to. Returns `None` if the claim comes from a
+/// template and does not exist yet.
 fn find_resource_claim_name(entry: &Value, statuses: &Value) -> Option<String> {
     if let Some(name) = entry["resourceClaimName"].as_str() {
         return Some(name.to_owned());

@@ -39,7 +39,7 @@ fn containers_of_every_sort_refer_to_secrets_and_config_maps() {
 }
 
 #[test]
-fn volumes_refer_by_their_kind() {
+fn references_of_each_volume_type() {
     let secret = json!({"secretRef": {"name": "s"}});
     for (volume, secrets, config_maps, claims) in [
         (json!({"azureFile": {"secretName": "s"}}), &["s"][..], &[][..], &[][..]),
@@ -105,7 +105,7 @@ fn the_annotation_marks_mirror_pods_whatever_its_value() {
 }
 
 #[test]
-fn volumes_name_secrets_in_their_own_ways() {
+fn secret_references_of_persistent_volumes() {
     let with_ns = json!({"secretRef": {"name": "s", "namespace": "x"}});
     let without = json!({"secretRef": {"name": "s"}});
     for (kind, source, want) in [
@@ -152,7 +152,7 @@ fn volumes_name_secrets_in_their_own_ways() {
 }
 
 #[test]
-fn other_objects_teach_nothing() {
+fn other_kinds_are_ignored() {
     for (api_version, kind) in
         [("v1", "Node"), ("v1", "Secret"), ("apps/v1", "Pod"), ("v1", "VolumeAttachment")]
     {

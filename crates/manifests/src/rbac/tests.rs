@@ -63,7 +63,7 @@ fn names_are_path_segments() {
 }
 
 #[test]
-fn owners_and_finalizers_are_named() {
+fn owner_references_and_finalizers_are_validated() {
     let with = |metadata: Value| {
         let mut role = cluster_role(json!({}));
         role["metadata"] = metadata;
@@ -101,7 +101,7 @@ fn namespaces_belong_to_namespaced_kinds() {
 }
 
 #[test]
-fn rules_name_what_they_allow() {
+fn rules_require_verbs_and_a_target() {
     let rules = |rule: Value| json!({ "rules": [rule] });
     check(
         role(rules(json!({}))),
@@ -132,7 +132,7 @@ fn rules_name_what_they_allow() {
 }
 
 #[test]
-fn aggregation_needs_sound_selectors() {
+fn aggregation_requires_valid_selectors() {
     let aggregated = |selectors: Value| {
         cluster_role(json!({"aggregationRule": {"clusterRoleSelectors": selectors}}))
     };
@@ -231,7 +231,7 @@ fn the_role_of_a_binding_can_not_change() {
 }
 
 #[test]
-fn values_that_were_stored_may_stay() {
+fn stored_invalid_values_may_stay() {
     let with_value = |value: &str| {
         let expression = json!({"key": "a", "operator": "In", "values": [value]});
         let selectors = json!([{"matchExpressions": [expression]}]);
@@ -267,7 +267,7 @@ fn null_is_an_empty_item() {
 }
 
 #[test]
-fn what_is_none_of_the_kinds_is_refused() {
+fn other_kinds_are_refused() {
     for value in [
         json!(null),
         json!([]),
@@ -320,7 +320,7 @@ fn the_default_objects_are_valid_and_survive_a_round_trip() {
 }
 
 #[test]
-fn aggregation_makes_of_the_defaults_what_kubernetes_makes_of_them() {
+fn aggregated_default_roles_match_kubernetes() {
     let mut policy = bootstrap_policy().unwrap();
     policy.roles.retain(|role| *role != resource_access_reviewer_role());
     let mut snapshot = Snapshot::default();
@@ -339,7 +339,7 @@ fn aggregation_makes_of_the_defaults_what_kubernetes_makes_of_them() {
 }
 
 #[test]
-fn default_rules_that_list_also_watch() {
+fn default_rules_with_list_also_have_watch() {
     for role in bootstrap_policy().unwrap().roles {
         let lists_only = |rule: &authz_rbac::PolicyRule| {
             let has = |verb: &str| rule.verbs.iter().any(|it| it == verb);

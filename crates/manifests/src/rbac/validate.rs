@@ -104,7 +104,7 @@ fn validate_aggregation(
         let detail = "at least one clusterRoleSelector required if aggregationRule is non-nil";
         faults.push(at.required(detail));
     }
-    // An object that was stored before values were checked can still be changed otherwise.
+    // An object that was stored before these checks existed can still be changed in its other fields.
     let is_any_value_allowed =
         old.is_some_and(|old| old.cluster_role_selectors.iter().any(has_bad_value));
     for (idx, selector) in rule.cluster_role_selectors.iter().enumerate() {

@@ -34,7 +34,7 @@ pub(super) struct ObjectMeta {
     pub(super) finalizers: Vec<String>,
 }
 
-/// An object that another one is deleted with.
+/// A reference to the owner of an object. The object is deleted together with its owner.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct OwnerReference {

@@ -81,7 +81,7 @@ fn read_text(text: &str) -> Manifests {
 }
 
 /// The parts of the result that do not depend on positions.
-fn meaning(manifests: &Manifests) -> impl PartialEq + std::fmt::Debug + use<> {
+fn result_without_positions(manifests: &Manifests) -> impl PartialEq + std::fmt::Debug + use<> {
     let objects: Vec<_> = manifests.objects.iter().map(|found| found.object.clone()).collect();
     let mut errors: Vec<_> =
         manifests.errors.iter().map(|it| (it.fault.to_string(), it.hint.clone())).collect();
@@ -95,18 +95,18 @@ fn meaning(manifests: &Manifests) -> impl PartialEq + std::fmt::Debug + use<> {
 proptest! {
     /// JSON after a line of dashes is read as YAML, since JSON is valid YAML.
     #[test]
-    fn both_formats_mean_the_same(objects in prop::collection::vec(manifest(), 1..4)) {
+    fn yaml_and_json_give_the_same_result(objects in prop::collection::vec(manifest(), 1..4)) {
         let list = json!({ "apiVersion": "v1", "kind": "List", "items": objects });
         let in_list = read_text(&list.to_string());
         let in_yaml = read_text(&format!("---\n{list}\n"));
-        prop_assert_eq!(meaning(&in_list), meaning(&in_yaml));
+        prop_assert_eq!(result_without_positions(&in_list), result_without_positions(&in_yaml));
         let pretty = serde_json::to_string_pretty(&list).unwrap();
-        prop_assert_eq!(meaning(&in_list), meaning(&read_text(&pretty)));
+        prop_assert_eq!(result_without_positions(&in_list), result_without_positions(&read_text(&pretty)));
 
         let stream: String = objects.iter().map(|object| format!("{object}\n")).collect();
         let documents: String = objects.iter().map(|object| format!("---\n{object}\n")).collect();
         let in_stream = read_text(&stream);
-        prop_assert_eq!(meaning(&in_stream), meaning(&read_text(&documents)));
+        prop_assert_eq!(result_without_positions(&in_stream), result_without_positions(&read_text(&documents)));
         prop_assert_eq!(in_stream.errors.is_empty(), in_list.errors.is_empty());
         prop_assert_eq!(in_stream.objects.len(), in_list.objects.len());
     }

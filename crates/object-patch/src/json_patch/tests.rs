@@ -10,7 +10,7 @@ fn apply(document: Value, patch: Value) -> Result<Value, PatchError> {
 }
 
 #[test]
-fn operations() {
+fn results_of_operations() {
     for (document, patch, want) in [
         (json!({}), json!([{"op": "add", "path": "/a", "value": 1}]), json!({"a": 1})),
         (json!({"a": 1}), json!([{"op": "add", "path": "/a", "value": 2}]), json!({"a": 2})),
@@ -73,7 +73,7 @@ fn operations() {
 }
 
 #[test]
-fn what_can_not_be_done_is_refused() {
+fn invalid_operations_are_refused() {
     use PatchError::{BadOperation, MissingPath, NotAnObject, Shape, TestFailed};
     let document = json!({"a": [1], "b": "x"});
     for (patch, want) in [
@@ -107,7 +107,7 @@ fn what_can_not_be_done_is_refused() {
 }
 
 #[test]
-fn operations_are_counted() {
+fn the_number_of_operations_is_limited() {
     let operations = |n: usize| json!(vec![json!({"op": "test", "path": "/b"}); n]);
     assert!(apply(json!({}), operations(OPERATIONS_MAX)).is_ok());
     let want = PatchError::TooManyOperations(OPERATIONS_MAX + 1);
@@ -115,8 +115,8 @@ fn operations_are_counted() {
 }
 
 #[test]
-fn copies_may_not_grow_without_end() {
-    // A text of 1 MiB and its quotes.
+fn copied_bytes_are_limited() {
+    // The copied value is a text of 1 MiB with its quotes.
     let document = json!({"a": "x".repeat((1 << 20) - 2)});
     let copies = |n: usize| {
         let operations =
@@ -128,14 +128,14 @@ fn copies_may_not_grow_without_end() {
 }
 
 #[test]
-fn work_is_bounded() {
+fn steps_are_limited() {
     let document = json!({"a": vec![1; 100_000]});
     let insertions = json!(vec![json!({"op": "add", "path": "/a/0", "value": 1}); 1_000]);
     assert_eq!(apply(document, insertions), Err(PatchError::TooMuchWork));
 }
 
 #[test]
-fn nesting_is_bounded_whatever_moves() {
+fn nesting_is_limited_for_moved_values() {
     // Each round wraps the document into another level.
     let round = [
         json!({"op": "add", "path": "/b", "value": {}}),
@@ -150,7 +150,7 @@ fn nesting_is_bounded_whatever_moves() {
 
 proptest! {
     #[test]
-    fn no_patch_makes_it_panic(
+    fn no_patch_panics(
         operations in proptest::collection::vec((
             "(add|remove|replace|move|copy|test)",
             "(/[ab01-]{0,2}){0,3}",
@@ -167,7 +167,7 @@ proptest! {
     }
 
     #[test]
-    fn adding_and_removing_leaves_no_trace(name in "[a-z/~]{0,4}", value in 0..9) {
+    fn removing_an_added_value_restores_the_document(name in "[a-z/~]{0,4}", value in 0..9) {
         let document = json!({"A": 1});
         let path = format!("/{}", name.replace('~', "~0").replace('/', "~1"));
         let patch = json!([

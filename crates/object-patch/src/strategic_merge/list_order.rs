@@ -92,9 +92,9 @@ pub(super) fn order_items(
     Ok(result)
 }
 
-/// Checks the items of a patch against its `$setElementOrder`: each must occur there, in the same
-/// order. Items to delete need not occur; items with another directive are skipped, but, as in
-/// Kubernetes, not after the last name.
+/// Checks the items of a patch against its `$setElementOrder`: each must occur there, in the same order. Items to
+/// delete need not occur. Items with another directive are skipped. As in Kubernetes, they are not skipped after
+/// the last name of the order.
 pub(super) fn check_order(
     patch: &[Value],
     order: &[Value],

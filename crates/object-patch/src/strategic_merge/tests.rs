@@ -22,7 +22,7 @@ fn apply(kind: &str, document: Value, patch: Value) -> Result<Value, PatchError>
 }
 
 #[test]
-fn plain_merges() {
+fn merges_without_directives() {
     for (document, patch, want) in [
         (
             json!({"data": {"a": "1", "b": "2"}}),
@@ -124,14 +124,14 @@ fn entries_of_configurations_and_their_conditions_are_merged_by_name() {
 }
 
 #[test]
-fn rows_of_a_role_are_replaced() {
+fn rules_of_a_role_are_replaced() {
     let document = json!({"rules": [{"verbs": ["get"]}, {"verbs": ["list"]}]});
     let patch = json!({"rules": [{"verbs": ["watch"], "$patch": "delete", "x": null}]});
     assert_eq!(apply("Role", document, patch), Ok(json!({"rules": [{"verbs": ["watch"]}]})));
 }
 
 #[test]
-fn some_objects_are_taken_whole() {
+fn some_objects_are_replaced_as_a_whole() {
     let document = json!({"spec": {"selector": {"matchLabels": {"a": "1"}}}});
     let patch = json!({"spec": {"selector": {"matchLabels": {"b": "2"}}}});
     assert_eq!(apply("PodDisruptionBudget", document.clone(), patch.clone()), Ok(patch.clone()));
@@ -140,7 +140,7 @@ fn some_objects_are_taken_whole() {
 }
 
 #[test]
-fn order_is_that_of_the_patch_around_that_of_the_server() {
+fn set_element_order_sorts_around_server_items() {
     let list = |names: &[&str]| -> Value {
         json!(names.iter().map(|name| json!({"name": name})).collect::<Vec<_>>())
     };
@@ -163,7 +163,7 @@ fn order_is_that_of_the_patch_around_that_of_the_server() {
 }
 
 #[test]
-fn faults_of_the_patch() {
+fn malformed_patches_are_refused() {
     use PatchError::{Directive, ListOfLists, MixedList, Order};
     let document = json!({
         "metadata": {"finalizers": ["a"]},
@@ -219,13 +219,13 @@ fn deep_trees_fit_a_small_stack() {
         assert_eq!(merged, tree);
         assert_eq!(crate::merge_patch(tree.clone(), patch).unwrap(), tree);
     };
-    // A quarter of what threads usually have; without optimization frames are many times as large.
+    // This stack is a quarter of the usual size. Without optimization, stack frames are many times as large.
     let stack_bytes = if cfg!(debug_assertions) { 8 << 20 } else { 1 << 19 };
     let thread = std::thread::Builder::new().stack_size(stack_bytes).spawn(check);
     thread.unwrap().join().unwrap();
 }
 
-/// Trees whose names are those that the schema of a pod and the directives know.
+/// Trees that use the names of the pod schema and of the directives.
 fn odd_tree() -> impl Strategy<Value = Value> {
     let name = "(name|metadata|spec|containers|env|finalizers|\\$patch|\\$retainKeys|\
                 \\$setElementOrder/containers|\\$setElementOrder|\
@@ -258,7 +258,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1024))]
 
     #[test]
-    fn directives_never_stay(document in odd_tree(), patch in odd_tree()) {
+    fn directives_are_removed_from_the_result(document in odd_tree(), patch in odd_tree()) {
         let document = json!({"metadata": document.clone(), "spec": document});
         let patch = json!({"metadata": patch.clone(), "spec": patch});
         let clean = strip_object(document.as_object().unwrap().clone());

@@ -31,8 +31,8 @@ async fn read(store: &EtcdStore, name: &str) -> Result<Option<Revision>, ReadErr
     got.map(|got| got.entry.map(|entry| entry.mod_rev))
 }
 
-/// Waits until the watch has delivered an event of this revision.
-async fn hear(watch: &mut dyn Watch, revision: Revision) {
+/// Waits until the watch delivers an event of this revision.
+async fn wait_for_event(watch: &mut dyn Watch, revision: Revision) {
     let told = async {
         while watch.next().await.unwrap().events.iter().all(|event| event.revision < revision) {}
     };
@@ -54,7 +54,7 @@ async fn insist(store: &EtcdStore, name: &str, want: Revision) {
 
 /// The only member is unreachable for a while. Reads fail in time and the watch waits. Afterwards both see what
 /// another store has written meanwhile.
-async fn cut_and_mend(state: State, cut_for: Duration, is_read_meanwhile: bool) {
+async fn interrupt_and_restore(state: State, cut_for: Duration, is_read_meanwhile: bool) {
     let member = Member::alone();
     let elsewhere = open(&[&member]).await;
     let lines = [Line::to(&member)];
@@ -76,33 +76,33 @@ async fn cut_and_mend(state: State, cut_for: Duration, is_read_meanwhile: bool) 
     assert!(waited.is_err(), "the watch waits for the line: {waited:?}");
 
     lines[0].set(State::Open);
-    tokio::join!(insist(&store, "a", written), hear(&mut *watch, written));
+    tokio::join!(insist(&store, "a", written), wait_for_event(&mut *watch, written));
     let last = store.put(put("a", "3", Expect::At(written))).await.unwrap();
-    hear(&mut *watch, last).await;
+    wait_for_event(&mut *watch, last).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_closed_line_is_noticed_at_once() {
-    cut_and_mend(State::Closed, Duration::from_secs(3), true).await;
+async fn a_closed_connection_fails_at_once() {
+    interrupt_and_restore(State::Closed, Duration::from_secs(3), true).await;
 }
 
 /// The interruption lasts longer than a connection, so that connections made meanwhile are lost as well.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_silent_line_is_noticed_in_time() {
-    cut_and_mend(State::Silent, Duration::from_secs(11), true).await;
+async fn a_silent_connection_fails_in_time() {
+    interrupt_and_restore(State::Silent, Duration::from_secs(11), true).await;
 }
 
 /// No request runs during the interruption, so the first read afterwards uses a connection that is silently
 /// lost.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_connection_that_was_lost_unnoticed_is_replaced() {
-    cut_and_mend(State::Silent, Duration::from_secs(1), false).await;
+async fn a_silently_lost_connection_is_replaced() {
+    interrupt_and_restore(State::Silent, Duration::from_secs(1), false).await;
 }
 
 /// Any one of three members is unreachable: reads return in time, and the watch delivers concurrent writes in
 /// time, even if that member served the watch.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn one_of_three_lines_is_silent() {
+async fn one_of_three_members_is_unreachable() {
     let members = Member::three();
     let all: Vec<&Member> = members.iter().collect();
     let elsewhere = open(&all).await;
@@ -116,14 +116,14 @@ async fn one_of_three_lines_is_silent() {
         for _ in 0..6 {
             assert_eq!(read(&store, "a").await, Ok(Some(last)));
         }
-        hear(&mut *watch, last).await;
+        wait_for_event(&mut *watch, last).await;
         line.set(State::Open);
     }
 }
 
 /// Without a majority every request fails within its time limit.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_lost_majority_is_noticed_in_time() {
+async fn requests_without_a_majority_fail_in_time() {
     let mut members = Member::three();
     let store = open(&members.iter().collect::<Vec<_>>()).await;
     let last = create(&store, "a", "1").await;
@@ -139,7 +139,7 @@ async fn a_lost_majority_is_noticed_in_time() {
     let _ = leader(&members);
     insist(&store, "a", last).await;
     let written = store.put(put("a", "2", Expect::At(last))).await.unwrap();
-    hear(&mut *watch, written).await;
+    wait_for_event(&mut *watch, written).await;
     // The last member stops gracefully, and the other two are a majority.
     members[lost[1]].restart();
     members[lost[1]].wait_until_healthy();

@@ -11,7 +11,7 @@ use crate::shorthand::{put, text, things};
 
 /// Keys that expire together share a lease and a revision, and a watch delivers them in one batch.
 #[tokio::test]
-async fn keys_that_expire_together_are_told_together() {
+async fn keys_that_expire_together_are_one_batch() {
     let member = Member::alone();
     let store = open(&[&member]).await;
     let start = store.current_rev().await.unwrap();

@@ -14,7 +14,7 @@ const NOWHERE: &str = "http://127.0.0.1:1";
 
 /// A request that was never sent goes to another member, even a write.
 #[tokio::test]
-async fn endpoints_where_nobody_listens_are_passed_over() {
+async fn unreachable_endpoints_are_skipped() {
     let member = Member::alone();
     let endpoints = vec![NOWHERE.to_owned(), member.url.clone(), NOWHERE.to_owned()];
     let store = open_with(Options { endpoints, ..options(&[&member]) }).await;
@@ -25,7 +25,7 @@ async fn endpoints_where_nobody_listens_are_passed_over() {
 }
 
 #[tokio::test]
-async fn a_cluster_that_is_not_there_is_unavailable() {
+async fn an_unreachable_cluster_is_unavailable() {
     let member = Member::alone();
     let endpoints = vec![NOWHERE.to_owned()];
     let store = EtcdStore::open(Options { endpoints, ..options(&[&member]) }).await.unwrap();
@@ -38,7 +38,7 @@ async fn a_cluster_that_is_not_there_is_unavailable() {
 }
 
 #[tokio::test]
-async fn a_member_that_does_not_answer_is_too_late() {
+async fn a_silent_member_times_out() {
     let member = Member::alone();
     let request_timeout = Duration::from_millis(300);
     let store = open_with(Options { request_timeout, ..options(&[&member]) }).await;
@@ -51,7 +51,7 @@ async fn a_member_that_does_not_answer_is_too_late() {
 
 /// Two stores on one cluster: each delivers the writes of the other, and both check the same key.
 #[tokio::test]
-async fn servers_see_each_other() {
+async fn stores_deliver_each_others_writes() {
     let member = Member::alone();
     let (one, two) = (open(&[&member]).await, open(&[&member]).await);
     let start = one.current_rev().await.unwrap();
@@ -66,7 +66,7 @@ async fn servers_see_each_other() {
 }
 
 #[tokio::test]
-async fn at_the_most_watches_and_one_past_it() {
+async fn the_number_of_watches_is_limited() {
     let member = Member::alone();
     let store = open(&[&member]).await;
     let mut watches = Vec::new();

@@ -93,7 +93,7 @@ async fn writes_resume_and_none_is_lost_when_the_leader_is_killed() {
 /// One member is unreachable, the leader or another: the others continue, and the member returns no stale
 /// state when it is back.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_member_that_was_cut_off_is_never_stale() {
+async fn a_reconnected_member_is_never_stale() {
     let members = Member::three();
     let all: Vec<&Member> = members.iter().collect();
     let store =
@@ -128,7 +128,7 @@ async fn a_member_that_was_cut_off_is_never_stale() {
 /// While a member hangs, the others write and compact. A watch on that member then delivers every event or
 /// reports a compaction, and the store continues in both cases.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_watch_that_compaction_overtakes_leaves_nothing_out() {
+async fn a_watch_behind_compaction_misses_no_event() {
     let members = Member::three();
     let others = open(&members.iter().collect::<Vec<_>>()).await;
     let start = create(&others, "a", "0").await;

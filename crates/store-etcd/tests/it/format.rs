@@ -14,7 +14,7 @@ const FORMAT_KEY: &str = "/registry/portcullis/format";
 async fn servers_of_one_version_share_a_cluster_and_later_versions_are_refused() {
     let member = Member::alone();
     let (store, other) = (open(&[&member]).await, open(&[&member]).await);
-    // Data of servers that did not write a version.
+    // The cluster has data of servers that did not write a version.
     create(&store, "a", "{}").await;
     let (first, second) = tokio::join!(store.check_format(), other.check_format());
     assert_eq!((first, second), (Ok(()), Ok(())));

@@ -13,7 +13,7 @@ use crate::member::open;
 use crate::shorthand::{create, key, put, things};
 
 #[tokio::test]
-async fn a_list_of_many_rounds_is_one_list() {
+async fn a_list_of_several_rounds_is_consistent() {
     let member = Member::alone();
     let store = Arc::new(open(&[&member]).await);
     // More keys than fit into the first round, and so large that the second round does not hold the rest.
@@ -45,7 +45,7 @@ async fn a_list_of_many_rounds_is_one_list() {
 }
 
 #[tokio::test]
-async fn a_prefix_of_kubernetes_is_refused() {
+async fn a_prefix_with_kubernetes_objects_is_refused() {
     let member = Member::alone();
     let store = open(&[&member]).await;
     assert_eq!(store.check_prefix().await, Ok(()));
@@ -60,7 +60,7 @@ async fn a_prefix_of_kubernetes_is_refused() {
 
 /// The default request limit of a member is below the size of the largest value.
 #[tokio::test]
-async fn the_limit_of_the_member_is_told_as_a_limit() {
+async fn a_request_above_the_member_limit_is_too_large() {
     let member = Member::alone_with("http", &[]);
     let store = open(&[&member]).await;
     let value = "x".repeat(VALUE_BYTES_MAX);

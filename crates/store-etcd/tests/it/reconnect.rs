@@ -21,7 +21,7 @@ async fn insist(store: &store_etcd::EtcdStore, name: &str) {
 }
 
 #[tokio::test]
-async fn a_watch_outlives_the_member() {
+async fn a_watch_continues_after_a_member_restart() {
     let mut member = Member::alone();
     let store = open(&[&member]).await;
     let start = store.current_rev().await.unwrap();
@@ -46,7 +46,7 @@ async fn a_watch_outlives_the_member() {
 
 /// A server that has just started has few events in memory, and its clients continue from older revisions.
 #[tokio::test]
-async fn watches_from_long_ago_read_from_the_cluster() {
+async fn watches_behind_the_window_read_from_etcd() {
     let member = Member::alone();
     let store = std::sync::Arc::new(open(&[&member]).await);
     let start = store.current_rev().await.unwrap();

@@ -7,7 +7,7 @@ use store::{At, Event, Expect, Key, Prefix, Put, Revision, Store, Watch, WriteEr
 use store_etcd::EtcdStore;
 
 /// The longest time that a test waits before it fails.
-const HANGS: Duration = Duration::from_secs(30);
+const TEST_TIMEOUT: Duration = Duration::from_secs(30);
 
 pub(crate) fn key(name: &str) -> Key {
     Key::new(&format!("/registry/things/{name}")).unwrap()
@@ -36,7 +36,8 @@ pub(crate) async fn events(watch: &mut dyn Watch, after: Revision, up_to: Revisi
     let mut told: Vec<Event> = Vec::new();
     let mut complete_through = after;
     while complete_through < up_to {
-        let batch = tokio::time::timeout(HANGS, watch.next()).await.expect("the watch hangs");
+        let batch =
+            tokio::time::timeout(TEST_TIMEOUT, watch.next()).await.expect("the watch hangs");
         let batch = batch.unwrap();
         for event in batch.events {
             let last = told.last().map_or(after, |event| event.revision);

@@ -42,7 +42,7 @@ fn write(directory: &Path, name: &str, text: &str) -> PathBuf {
 }
 
 #[tokio::test]
-async fn both_sides_show_certificates() {
+async fn mutual_tls() {
     let directory = TempDir::new().unwrap();
     let (ours, other) = (authority(), authority());
     let ca_file = write(directory.path(), "ca.crt", &ours.pem());
@@ -127,7 +127,7 @@ async fn healthy(store: &EtcdStore) {
 
 /// A member certificate in the CA file is trusted itself, but no certificate that it has signed.
 #[tokio::test]
-async fn a_member_in_the_file_of_authorities_signs_no_other() {
+async fn a_member_certificate_in_the_ca_file_is_not_a_ca() {
     let directory = TempDir::new().unwrap();
     let loopback = || CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap();
     let key = KeyPair::generate().unwrap();

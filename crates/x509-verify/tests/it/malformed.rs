@@ -12,7 +12,7 @@ fn samples() -> Vec<CertificateDer<'static>> {
 }
 
 #[test]
-fn a_certificate_ends_where_it_ends() {
+fn trailing_bytes_are_refused() {
     for der in samples().into_iter().take(8) {
         assert!(Certificate::parse(&der).is_ok());
         for len in 0..der.len() {
@@ -23,7 +23,7 @@ fn a_certificate_ends_where_it_ends() {
 }
 
 #[test]
-fn one_malformed_certificate_spoils_what_is_presented() {
+fn a_malformed_certificate_fails_the_whole_chain() {
     let case = &cases()[0];
     let roots = certificates(case, "roots");
     let roots = Roots::new(roots.iter().map(|der| Certificate::parse(der).unwrap()));
@@ -39,7 +39,11 @@ fn one_malformed_certificate_spoils_what_is_presented() {
 
 proptest! {
     #[test]
-    fn changed_bytes_never_pass(sample in 0_usize..100, place in any::<prop::sample::Index>(), bit in 0_u8..8) {
+    fn changed_certificates_are_refused(
+        sample in 0_usize..100,
+        place in any::<prop::sample::Index>(),
+        bit in 0_u8..8,
+    ) {
         let cases = cases();
         let case = &cases[sample % cases.len()];
         let mut presented = certificates(case, "presented");

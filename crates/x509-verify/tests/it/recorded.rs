@@ -23,7 +23,7 @@ pub(crate) fn cases() -> Vec<Value> {
 }
 
 #[test]
-fn every_verdict_is_that_of_go() {
+fn verdicts_match_go() {
     let cases = cases();
     assert!(cases.len() >= 48, "{}", cases.len());
     let mut differ = Vec::new();

@@ -31,7 +31,7 @@ pub struct Endpoint {
     tls: Arc<ClientConfig>,
 }
 
-/// Why a request cannot be sent or has no answer.
+/// The reason why a request cannot be sent or has no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
     /// The address or the credentials can not be used.
@@ -52,7 +52,8 @@ pub enum ClientError {
     },
 }
 
-/// Why one request has no answer. The report prints the text, so causes are part of it and no sources.
+/// The reason why one request has no answer. The report prints only the text of the error, so the text contains
+/// the cause and there is no `source`.
 #[derive(Debug, thiserror::Error)]
 pub enum ExchangeError {
     /// The server does not answer in time.
@@ -101,7 +102,7 @@ pub(super) struct Response {
 }
 
 impl Endpoint {
-    /// A server at an `https` URL. Without a CA file its certificate is not verified.
+    /// Makes the endpoint of a server at an `https` URL. Without a CA file its certificate is not verified.
     ///
     /// # Errors
     /// The URL, the token or the file can not be used.
@@ -305,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn warnings_lose_their_frame_and_keep_their_escapes() {
+    fn warning_texts_are_unquoted_and_keep_their_escapes() {
         for (header, want) in [
             ("299 - \"unknown field \\\"a\\\"\"", "unknown field \\\"a\\\""),
             ("199 other \"x\"", "199 other \"x"),

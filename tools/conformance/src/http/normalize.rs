@@ -83,7 +83,7 @@ fn normalize_values(value: &mut Value) {
     }
 }
 
-/// Whether the `description` of an object is that of a schema or of a column.
+/// Reports whether the `description` of an object is that of a schema or of a column.
 fn has_prose_description(members: &Map<String, Value>) -> bool {
     members.get("description").is_some_and(Value::is_string)
         && ["type", "$ref", "allOf"].iter().any(|key| members.contains_key(*key))
@@ -136,7 +136,7 @@ fn time_length(text: &[u8]) -> Option<usize> {
     }
 }
 
-/// Whether a text begins as a form says, where `x` stands for any digit.
+/// Reports whether a text begins as a form says, where `x` stands for any digit.
 fn has_form(text: &[u8], form: &[u8], is_digit: fn(&u8) -> bool) -> bool {
     text.len() >= form.len()
         && form.iter().zip(text).all(|(form, byte)| match form {
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_lose_uuids_and_times() {
+    fn uuids_and_times_become_placeholders() {
         for (text, want) in [
             ("", ""),
             ("é 6d5a1c1e-0000-4000-8000-00000000000A.", "é UID."),
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn values_that_a_server_chooses_become_words() {
+    fn server_chosen_values_become_placeholders() {
         for (body, want) in [
             (json!({"resourceVersion": "12"}), json!({"resourceVersion": "RV"})),
             (json!({"resourceVersion": "x1"}), json!({"resourceVersion": "x1"})),

@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The name of the list, beside the suites.
+/// The name of the file with the list, in the folder of the suites.
 const FILE: &str = "passing.txt";
 
 /// The ids of scenarios that pass, in one file with one id per line.
@@ -15,7 +15,7 @@ pub struct Ratchet {
     ids: BTreeSet<String>,
 }
 
-/// Why the list can not be used.
+/// The reason why the list can not be used.
 #[derive(Debug, thiserror::Error)]
 pub enum RatchetError {
     /// The file can not be read.

@@ -51,7 +51,7 @@ pub struct StepDifference {
 }
 
 impl ScenarioOutcome {
-    /// Whether every answer is the recorded one.
+    /// Reports whether every answer is the recorded one.
     pub fn is_passed(&self) -> bool {
         self.first_difference.is_none()
     }
@@ -233,7 +233,7 @@ impl<'a> Replay<'a> {
     }
 }
 
-/// An answer in the form of a recorded one.
+/// Converts an answer to the form of a recorded one.
 fn to_comparable(step: &Step, answer: &Response) -> ExpectedAnswer {
     let warnings = compared_warnings(&answer.warnings);
     let body = if step.accepts_protobuf {
@@ -255,7 +255,7 @@ fn compared_warnings(warnings: &[String]) -> Vec<String> {
     compared
 }
 
-/// An answer with only the compared parts. For protobuf these are the code and the first bytes.
+/// Reduces an answer to the parts that are compared. For protobuf these are the code and the first bytes.
 fn normalize_answer(step: &Step, mut answer: ExpectedAnswer) -> ExpectedAnswer {
     normalize(&mut answer.body, &step.ignore);
     if step.accepts_protobuf {
@@ -268,7 +268,7 @@ fn normalize_answer(step: &Step, mut answer: ExpectedAnswer) -> ExpectedAnswer {
     answer
 }
 
-/// Every place where two answers differ.
+/// Lists every place where two answers differ.
 fn differences(want: &ExpectedAnswer, got: &ExpectedAnswer) -> Vec<Difference> {
     let mut differences = Vec::new();
     let mut compare = |path: &str, want: &Value, got: &Value| {
@@ -280,8 +280,8 @@ fn differences(want: &ExpectedAnswer, got: &ExpectedAnswer) -> Vec<Difference> {
     differences
 }
 
-/// Compares two values: members in any order, items in theirs, numbers by value. A member that is
-/// null differs from one that is absent, since clients tell them apart.
+/// Compares two values: members in any order, items in the order of the list, numbers by value. A null member
+/// differs from an absent one, because clients distinguish them.
 fn compare_values(
     into: &mut Vec<Difference>,
     path: String,
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn warnings_about_what_is_not_enforced_are_dropped() {
+    fn warnings_about_unenforced_objects_are_dropped() {
         let warnings =
             ["unknown field", "not enforced by this server: X: why", "it is not enforced", "a"];
         let compared = compared_warnings(&warnings.map(str::to_owned));
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_bodies_have_no_difference_and_others_are_found_at_their_place() {
+    fn differences_of_bodies_are_reported_with_their_path() {
         for (want, got, differing) in [
             (json!({"a": 1, "b": [2]}), json!({"b": [2], "a": 1.0}), vec![]),
             (json!({"a": null}), json!({}), vec!["body.a"]),

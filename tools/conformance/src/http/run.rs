@@ -26,14 +26,14 @@ pub enum ServerUnderTest {
     Running(Endpoint),
 }
 
-/// Which scenarios to replay, and how.
+/// The selection of scenarios to replay, and the way to replay them.
 #[derive(Debug, Clone)]
 pub struct HttpOptions {
     /// The folder with the suites, or the folder above it.
     pub vectors: PathBuf,
-    /// One suite, or [`ALL_SUITES`].
+    /// The name of one suite, or [`ALL_SUITES`].
     pub suite: String,
-    /// Only scenarios with these ids.
+    /// The ids of the scenarios to replay; `None` replays all.
     pub only: Option<BTreeSet<String>>,
     /// The server that receives the requests.
     pub server: ServerUnderTest,

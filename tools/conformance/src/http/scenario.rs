@@ -70,8 +70,8 @@ impl Scenario {
         })
     }
 
-    /// Whether the scenario creates objects outside of its own namespace, which other scenarios at the same
-    /// server could see.
+    /// Reports whether the scenario creates objects outside of its own namespace, which other scenarios at the
+    /// same server could see.
     pub(super) fn needs_whole_server(&self) -> bool {
         self.namespace.is_none() || !self.cleanup.is_empty()
     }

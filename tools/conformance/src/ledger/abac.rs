@@ -1,4 +1,4 @@
-//! Policy files that Portcullis reads otherwise than Kubernetes.
+//! Differences in the reading of ABAC policy files.
 
 use serde_json::{Map, Value, json};
 
@@ -7,11 +7,11 @@ use crate::vectors::Vector;
 
 const V1BETA1: &str = "abac.authorization.kubernetes.io/v1beta1";
 const V0: &str = "abac.authorization.kubernetes.io/v0";
-/// Versions that are none of the file format, and that Kubernetes accepts nevertheless.
+/// Values of `apiVersion` that are not versions of the file format, but that Kubernetes accepts.
 const INTERNAL: [&str; 2] = ["abac.authorization.kubernetes.io/__internal", "/"];
 const AUTHENTICATED: &str = "system:authenticated";
 
-/// A line that Kubernetes accepts without having understood it is refused, as the first that is.
+/// Kubernetes accepts a line that it does not understand. Portcullis refuses the file at the first such line.
 pub(super) fn fail_open_line(vector: &Vector, _: &AnswerPair, want: &mut Value) -> bool {
     let Ok(policy) = vector.text("policy") else { return false };
     let overlooked = lines(policy).find(|(_, text)| match object(text) {
@@ -31,7 +31,7 @@ pub(super) fn fail_open_line(vector: &Vector, _: &AnswerPair, want: &mut Value) 
     }
 }
 
-/// A line with the proposal's names is answered like the same line with today's.
+/// A line with the field names of the proposal has the same effect as the line with the current names.
 pub(super) fn proposal_names(vector: &Vector, _: &AnswerPair, want: &mut Value) -> bool {
     let Ok(policy) = vector.text("policy") else { return false };
     let modern: Vec<String> =
@@ -83,12 +83,12 @@ fn object(text: &str) -> Option<Map<String, Value>> {
     serde_json::from_str(text).ok()
 }
 
-/// A text; absent and null are empty.
+/// Returns a text member. An absent or null member is an empty text.
 fn member<'o>(object: &'o Map<String, Value>, key: &str) -> &'o str {
     object.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// A line without the names of the proposal; `None` if it has none.
+/// Replaces the field names of the proposal in a line by the current names. Returns `None` if the line has none.
 fn modern_line(text: &str) -> Option<String> {
     let mut line = object(text)?;
     let is_unversioned = member(&line, "apiVersion").is_empty();
@@ -109,7 +109,7 @@ fn modern_line(text: &str) -> Option<String> {
     has_changed.then(|| Value::Object(line).to_string())
 }
 
-/// The rule about paths that a line gives a user.
+/// The rule about paths that a line grants to a user.
 fn path_rule(line: &Map<String, Value>, user: &Value) -> Option<Value> {
     let none = Map::new();
     let is_v1beta1 = member(line, "apiVersion") == V1BETA1;
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_were_not_understood_are_refused() {
+    fn lines_that_kubernetes_misreads_are_refused() {
         let without_kind = format!("{{\"apiVersion\":\"{V0}\"}}");
         let internal = format!("{{\"apiVersion\":\"{}\",\"kind\":\"Policy\"}}", INTERNAL[0]);
         let spec = "{\"spec\":{\"user\":\"bob\"}}";
@@ -172,19 +172,19 @@ mod tests {
             let body = json!({"policy": policy, "load": "ok", "policies": 2, "checks": checks});
             assert_eq!(outcome(body), VectorOutcome::Agreed(vec!["abac-fail-open-line"]), "{line}");
         }
-        // Even if Kubernetes refuses a later line.
+        // The file is refused at this line, even if Kubernetes refuses a later line.
         let body = json!({
             "policy": "---\n{", "load": "error", "errorLine": 2,
             "error": "error reading policy file POLICY_FILE, line 2: {: x",
         });
         assert_eq!(outcome(body), VectorOutcome::Agreed(vec!["abac-fail-open-line"]));
-        // A file that is read is not excused.
+        // The rule does not apply to a file that can be read.
         let body = json!({"policy": "{\"user\":\"bob\"}", "load": "error", "errorLine": 1});
         assert!(matches!(outcome(body), VectorOutcome::Failed(_)));
     }
 
     #[test]
-    fn the_names_of_the_proposal_are_understood() {
+    fn field_names_of_the_proposal_are_accepted() {
         let ns = "{\"user\":\"bob\",\"ns\":\"a\"}";
         let body = json!({
             "policy": ns, "load": "ok", "policies": 1,
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_about_paths_are_listed_everywhere() {
+    fn path_rules_are_listed_in_every_namespace() {
         let policy = format!(
             "{{\"apiVersion\":\"{V1BETA1}\",\"kind\":\"Policy\",\
              \"spec\":{{\"user\":\"bob\",\"nonResourcePath\":\"/x\"}}}}"

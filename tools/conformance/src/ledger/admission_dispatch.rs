@@ -1,11 +1,11 @@
-//! Requests that Portcullis takes through admission webhooks otherwise than Kubernetes.
+//! Differences in the calls of admission webhooks.
 
 use serde_json::Value;
 
 use crate::suites::AnswerPair;
 use crate::vectors::Vector;
 
-/// What is admitted is of the version of the request, though a webhook was shown another.
+/// The admitted object has the version of the request, even if the webhook reviewed another version.
 pub(super) fn shown_version(vector: &Vector, _: &AnswerPair, want: &mut Value) -> bool {
     let Some(request) = vector.body.get("request") else { return false };
     let own = &request["object"]["apiVersion"];
@@ -36,7 +36,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_version_that_a_webhook_was_shown_may_be_another() {
+    fn the_rule_explains_the_version_of_the_review_only() {
         assert_eq!(amended("g/v2", "g/v2"), Some(json!({"apiVersion": "g/v1", "x": 1})));
         assert_eq!(amended("g/v3", "g/v2"), None);
         assert_eq!(amended("g/v1", "g/v2"), None);

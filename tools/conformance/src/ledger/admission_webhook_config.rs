@@ -1,25 +1,25 @@
-//! Configurations of webhooks that Portcullis judges otherwise than Kubernetes.
+//! Differences in the validation of webhook configurations.
 
 use serde_json::Value;
 
 use crate::suites::AnswerPair;
 use crate::vectors::Vector;
 
-/// The fault of a service that lacks either its name or its namespace is told where it is.
+/// If a Service reference lacks its name or its namespace, the fault is reported at the missing member.
 pub(super) fn service_member(vector: &Vector, _: &AnswerPair, want: &mut Value) -> bool {
     let mut has_changed = false;
     let webhooks = vector.body.get("object").and_then(|object| object["webhooks"].as_array());
     for (idx, webhook) in webhooks.into_iter().flatten().enumerate() {
         let service = &webhook["clientConfig"]["service"];
         let is_missing = |member: &str| service[member].as_str().unwrap_or_default().is_empty();
-        let (missing, told) = match (is_missing("name"), is_missing("namespace")) {
+        let (missing, reported_member) = match (is_missing("name"), is_missing("namespace")) {
             (true, false) => ("name", "namespace"),
             (false, true) => ("namespace", "name"),
             (_, _) => continue,
         };
         let at = |member: &str| format!("webhooks[{idx}].clientConfig.service.{member}");
         for error in want["errors"].as_array_mut().into_iter().flatten() {
-            if error["field"] == at(told) && error["type"] == "Required" {
+            if error["field"] == at(reported_member) && error["type"] == "Required" {
                 error["field"] = Value::String(at(missing));
                 error["message"] = Value::String(format!("{}: Required value", at(missing)));
                 has_changed = true;
@@ -36,8 +36,8 @@ mod tests {
     use super::*;
     use crate::{LEDGER, Suite, VectorOutcome, judge};
 
-    fn outcome(service: Value, told: &str) -> VectorOutcome {
-        let field = format!("webhooks[0].clientConfig.service.{told}");
+    fn outcome(service: Value, reported_member: &str) -> VectorOutcome {
+        let field = format!("webhooks[0].clientConfig.service.{reported_member}");
         let error = json!({
             "type": "Required", "field": field, "message": format!("{field}: Required value"),
         });
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_member_that_is_missing_may_be_told_instead_of_the_other() {
+    fn the_rule_explains_the_missing_service_member_only() {
         let agreed = VectorOutcome::Agreed(vec!["webhook-service-member"]);
         assert_eq!(outcome(json!({"namespace": "n"}), "namespace"), agreed);
         assert_eq!(outcome(json!({"name": "n", "namespace": ""}), "name"), agreed);

@@ -1,19 +1,19 @@
-//! Authorization webhooks whose failures Portcullis tells otherwise than Kubernetes.
+//! Differences in the error messages of authorization webhooks that fail.
 
 use serde_json::Value;
 
 use crate::suites::AnswerPair;
 use crate::vectors::Vector;
 
-/// The body of an answer that is text and no success is not repeated in the error.
+/// The error does not repeat the body of an unsuccessful response that is plain text.
 pub(super) fn repeated_body(vector: &Vector, _: &AnswerPair, want: &mut Value) -> bool {
     let webhooks = vector.body.get("webhooks").and_then(Value::as_object).into_iter().flatten();
     let responses = webhooks.flat_map(|(_, it)| it["responses"].as_array().into_iter().flatten());
-    let told: Vec<(String, String)> = responses.filter_map(told).collect();
+    let webhook_errors: Vec<(String, String)> = responses.filter_map(webhook_errors).collect();
     let mut applies = false;
     for step in want.as_array_mut().into_iter().flatten() {
         let Some(error) = step.get_mut("error") else { continue };
-        let found = told.iter().find(|(by_kubernetes, _)| error == by_kubernetes);
+        let found = webhook_errors.iter().find(|(by_kubernetes, _)| error == by_kubernetes);
         if let Some((_, by_us)) = found {
             *error = by_us.as_str().into();
             applies = true;
@@ -22,8 +22,8 @@ pub(super) fn repeated_body(vector: &Vector, _: &AnswerPair, want: &mut Value) -
     applies
 }
 
-/// The error that Kubernetes has for a response whose body it repeats, and ours.
-fn told(response: &Value) -> Option<(String, String)> {
+/// Returns Kubernetes' error message for a response whose body it repeats, and our message.
+fn webhook_errors(response: &Value) -> Option<(String, String)> {
     let code = response["status"].as_u64()?;
     let body = response["body"].as_str()?.trim_ascii();
     if !response["contentType"].as_str()?.starts_with("text/") {
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn only_bodies_that_are_text_may_be_left_out() {
+    fn the_rule_explains_omitted_text_bodies_only() {
         let words = |body: &str| {
             format!("an error on the server (\"{body}\") has prevented the request from succeeding")
         };

@@ -7,57 +7,58 @@ use crate::vectors::Vector;
 
 /// A built-in authorizer without a name gets its type in lower case as name.
 pub(super) fn built_in_without_name(_: &Vector, answer: &AnswerPair, want: &mut Value) -> bool {
-    let withdrawn = Withdrawn {
+    let withdrawn = WithdrawnFault {
         warning: "missing-built-in-name",
         kind: "Required",
         field: ".name",
-        instead: ".name",
+        replacement_field: ".name",
     };
     withdraw(&withdrawn, answer, want)
 }
 
-/// The connection type `KubeConfig` is another name of `KubeConfigFile`; what is then wrong with
-/// the file is reported where Kubernetes reports the type.
+/// The connection type `KubeConfig` is another name of `KubeConfigFile`; other faults of the connection are then
+/// reported in place of Kubernetes' fault about the type.
 pub(super) fn connection_type_kubeconfig(
     _: &Vector,
     answer: &AnswerPair,
     want: &mut Value,
 ) -> bool {
-    let withdrawn = Withdrawn {
+    let withdrawn = WithdrawnFault {
         warning: "kube-config-alias",
         kind: "NotSupported",
         field: ".connectionInfo.type",
-        instead: ".connectionInfo.kubeConfigFile",
+        replacement_field: ".connectionInfo.kubeConfigFile",
     };
     withdraw(&withdrawn, answer, want)
 }
 
 /// A fault that Kubernetes reports and we do not, because we accept the value with a warning.
-struct Withdrawn {
-    /// The code of the warning that has to be there.
+struct WithdrawnFault {
+    /// The code of the warning that our answer must contain.
     warning: &'static str,
     /// The type of the fault.
     kind: &'static str,
-    /// Where it is, below the entry of the authorizer.
+    /// The path of the fault below the entry of the authorizer.
     field: &'static str,
-    /// Where the accepted value may have faults of its own, which take the place of the other.
-    instead: &'static str,
+    /// The path of faults that the accepted value may have. They take the place of the withdrawn fault.
+    replacement_field: &'static str,
 }
 
 /// Removes the fault from the wanted answer wherever our answer has the warning.
-fn withdraw(withdrawn: &Withdrawn, answer: &AnswerPair, want: &mut Value) -> bool {
+fn withdraw(withdrawn: &WithdrawnFault, answer: &AnswerPair, want: &mut Value) -> bool {
     let mut errors = faults(want).to_vec();
     let mut has_changed = false;
     for warning in answer.warnings.iter().filter(|warning| warning.code == withdrawn.warning) {
-        // `authorizers[1].connectionInfo.type` is about entry `authorizers[1]`.
+        // For example, `authorizers[1].connectionInfo.type` belongs to the entry `authorizers[1]`.
         let Some(entry) = warning.field.find(']').map(|end| &warning.field[..=end]) else {
             continue;
         };
         let field = format!("{entry}{}", withdrawn.field);
         let is_it = |fault: &Value| fault["type"] == withdrawn.kind && fault["field"] == field;
         if let Some(at) = errors.iter().position(is_it) {
-            let instead = format!("{entry}{}", withdrawn.instead);
-            let ours = faults(&answer.got).iter().filter(|fault| fault["field"] == instead);
+            let replacement_field = format!("{entry}{}", withdrawn.replacement_field);
+            let ours =
+                faults(&answer.got).iter().filter(|fault| fault["field"] == replacement_field);
             errors.splice(at..=at, ours.cloned());
             has_changed = true;
         }
@@ -72,8 +73,8 @@ fn faults(answer: &Value) -> &[Value] {
     answer["errors"].as_array().map_or(&[], Vec::as_slice)
 }
 
-/// The answer with these faults. Without any, it is not recorded what Kubernetes would go on to
-/// say about the file, so only the fact that it is not refused by validation is wanted.
+/// Makes the expected answer with these faults. If no fault is left, the recording does not show the rest of
+/// Kubernetes' answer, so the only expectation is that validation does not refuse the file.
 fn with_faults(errors: Vec<Value>, answer: &AnswerPair) -> Value {
     if errors.is_empty() {
         return match answer.got["result"].as_str() {
@@ -168,7 +169,7 @@ mod tests {
         );
     }
 
-    /// Kubernetes' own answer to the connection type of the proposal.
+    /// The vector is Kubernetes' recorded answer to the connection type of the proposal.
     #[test]
     fn the_rule_explains_a_recorded_answer() {
         let refused = "authorizers[0].connectionInfo.type: Unsupported value: \

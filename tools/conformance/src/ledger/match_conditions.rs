@@ -1,19 +1,18 @@
-//! Expressions that Portcullis evaluates otherwise than Kubernetes.
+//! Differences in the evaluation of match conditions.
 
 use serde_json::Value;
 
 use crate::suites::AnswerPair;
 use crate::vectors::Vector;
 
-/// How a Go panic inside cel-go reads, such as the one of `sort` and `distinct` when their operand
-/// failed, or of a membership test with a key that can not be hashed.
+/// The text by which a recording shows that cel-go panicked. `sort` and `distinct` panic if their operand fails,
+/// and a membership test panics for a key that can not be hashed.
 const PANIC: &str = "resulted in error: internal error: ";
 
-/// Where cel-go panics, the expression means what the language says.
+/// If cel-go panics, Portcullis evaluates the expression as the language defines it.
 ///
-/// A panic ends the whole evaluation, even where `||` would have absorbed an error. Such a
-/// recording does not tell what the expression means, so for that case, and no other, our own
-/// answer stands.
+/// A panic ends the whole evaluation, even where `||` would have absorbed an error. Such a recording does not show
+/// the value of the expression, so for this case only, our own answer is accepted.
 pub(super) fn peer_panic(_: &Vector, answer: &AnswerPair, want: &mut Value) -> bool {
     let mut has_changed = false;
     let ours = answer.got["cases"].as_array();
@@ -34,8 +33,8 @@ mod tests {
     use crate::{LEDGER, Suite, VectorOutcome, judge};
     use serde_json::json;
 
-    /// The outcome for two requests, of which only the second has the key, against what Kubernetes
-    /// answers to the first and `second` for the second.
+    /// Judges an expression for two requests. Only the second request has the key. The recorded answers are a
+    /// panic for the first and `second` for the second.
     fn outcome(expression: &str, second: &str) -> VectorOutcome {
         let error = format!(
             "cel evaluation error: expression '{expression}' resulted in error: internal error: \

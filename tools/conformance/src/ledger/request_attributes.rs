@@ -1,11 +1,11 @@
-//! Request paths that Portcullis reads otherwise than Kubernetes.
+//! Differences in the classification of request paths.
 
 use serde_json::Value;
 
 use crate::suites::{AnswerPair, answer_for_request_line};
 use crate::vectors::Vector;
 
-/// The spellings of one resource in the first proposal, all of which mean the last.
+/// The names of one resource in the first proposal. All of them mean the last one.
 const REVIEWS: [&str; 4] = [
     "resourceAccessReviews",
     "resourceAccessReview",
@@ -32,7 +32,7 @@ pub(super) fn legacy_ns_path(vector: &Vector, _: &AnswerPair, want: &mut Value) 
     true
 }
 
-/// The target in today's spelling; `None` if it is that already.
+/// Replaces the legacy names in a target by the current ones. Returns `None` if it has none.
 fn modern_target(target: &str) -> Option<String> {
     let (path, query) = target.split_once('?').map_or((target, None), |(p, q)| (p, Some(q)));
     let mut segments: Vec<&str> = path.trim_matches('/').split('/').collect();
@@ -113,11 +113,11 @@ mod tests {
         let vector = recorded("/api/v1/ns/web/pods", "pods");
         let judgement = judge(Suite::RequestAttributes, &vector, LEDGER).unwrap();
         assert_eq!(judgement.outcome, VectorOutcome::Agreed(vec!["legacy-ns-path"]));
-        // Too short to be a legacy form: read as Kubernetes does.
+        // The path is too short to be a legacy form, so Portcullis reads it as Kubernetes does.
         let judgement =
             judge(Suite::RequestAttributes, &recorded("/api/v1/ns/web", ""), LEDGER).unwrap();
         assert_eq!(judgement.outcome, VectorOutcome::Passed);
-        // Without the rule there is a difference.
+        // Without the rule the answers differ.
         let judgement = judge(Suite::RequestAttributes, &vector, &[]).unwrap();
         assert!(matches!(judgement.outcome, VectorOutcome::Failed(_)));
     }

@@ -1,11 +1,11 @@
-//! Token files that Portcullis reads otherwise than Kubernetes.
+//! Differences in the reading of token files.
 
 use serde_json::Value;
 
 use crate::suites::AnswerPair;
 use crate::vectors::Vector;
 
-/// A group without a name is no group.
+/// Portcullis ignores a group with an empty name.
 pub(super) fn empty_group(vector: &Vector, _: &AnswerPair, want: &mut Value) -> bool {
     if !vector.body.contains_key("csv") {
         return false;

@@ -49,7 +49,8 @@ pub(crate) fn answer_for_policy(policy: &str, vector: &Vector) -> Result<Value, 
         Err(error) => Ok(load_error_to_json(&error, policy)),
         Ok(loaded) => {
             let checks = items(vector, "checks").map(|check| decide_check(&loaded, check));
-            let rules = items(vector, "rules").map(|asked| list_rules(&loaded, asked));
+            let rules =
+                items(vector, "rules").map(|rules_request| list_rules(&loaded, rules_request));
             let n_policies = loaded.snapshot.policies().len();
             Ok(json!({
                 "load": "ok",
@@ -98,10 +99,10 @@ fn decide_check(loaded: &LoadedPolicies, check: &Value) -> Result<Value, Unusabl
     Ok(json!({ "decision": decision.verdict.name(), "reason": decision.reason.to_string() }))
 }
 
-fn list_rules(loaded: &LoadedPolicies, asked: &Value) -> Result<Value, UnusableVector> {
-    let user =
-        parse_user(&asked["user"])?.ok_or_else(|| UnusableVector::new("`rules` has no user"))?;
-    let namespace = asked["namespace"].as_str().unwrap_or_default();
+fn list_rules(loaded: &LoadedPolicies, rules_request: &Value) -> Result<Value, UnusableVector> {
+    let user = parse_user(&rules_request["user"])?
+        .ok_or_else(|| UnusableVector::new("`rules` has no user"))?;
+    let namespace = rules_request["namespace"].as_str().unwrap_or_default();
     let Rules { resource_rules, non_resource_rules, is_incomplete, error } =
         loaded.snapshot.rules_for(&user, Namespace::new(namespace));
     let resource_rules = resource_rules.iter().map(|rule| {
@@ -133,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_cause_of_a_message_is_free() {
+    fn the_wording_of_parser_causes_is_free() {
         let policy = "{}\n{bad\n";
         let begin = "error reading policy file POLICY_FILE, line 2: {bad: ";
         assert_eq!(without_cause(&format!("{begin}whatever"), policy, Some(2)), begin);

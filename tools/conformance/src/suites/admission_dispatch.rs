@@ -182,7 +182,7 @@ fn is_dry_run(request: &Value) -> bool {
     request["dryRun"].as_bool().unwrap_or_default()
 }
 
-/// The options that an API server makes for an operation.
+/// Makes the options that an API server makes for an operation.
 fn options(request: &Value) -> Option<Tree> {
     let kind = match request["operation"].as_str()? {
         "CREATE" => "CreateOptions",

@@ -48,8 +48,8 @@ pub(super) fn answer_vector(vector: &Vector) -> Result<AnswerPair, UnusableVecto
     Ok(AnswerPair { want: vector.member("expect")?.clone(), got, warnings: warnings.collect() })
 }
 
-/// Loads as a delegated server does. The main one refuses `InClusterConfig` in addition, where
-/// Kubernetes' validation lets it pass and the process fails later.
+/// Loads as a delegated server does. The main server also refuses `InClusterConfig`, while Kubernetes' validation
+/// accepts it and the process fails later.
 pub(super) fn load(text: &str) -> LoadedConfiguration {
     let source = Source { name: "config", bytes: text.as_bytes() };
     let options = LoadOptions { role: ServerRole::Delegated, ..LoadOptions::default() };
@@ -84,7 +84,8 @@ fn result_to_json(loaded: &LoadedConfiguration) -> Value {
     }
 }
 
-/// Converts a validation error. The vectors have no form for other diagnostics, so those agree with no answer.
+/// Converts a validation error. The vectors can not express other diagnostics, so those never equal a recorded
+/// answer.
 pub(super) fn diagnostic_to_json(diagnostic: &Diagnostic) -> Value {
     match &diagnostic.fault {
         Fault::Field(error) => field_error_to_json(error),

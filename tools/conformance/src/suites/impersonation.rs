@@ -164,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_neighbours_about_extra_are_sorted() {
+    fn consecutive_checks_of_extra_are_sorted() {
         let check = |resource: &str, name: &str| json!({"resource": resource, "name": name});
         let checks = vec![
             check("users", "z"),

@@ -1,4 +1,4 @@
-//! `rbac` and `rbac-bootstrap`: what roles and bindings grant.
+//! `rbac` and `rbac-bootstrap`: the permissions that roles and bindings grant.
 //!
 //! The recorded code visited bindings in the order of the vector, which a real server does not know. So any
 //! reason that the vector lists as acceptable counts as the recorded one, and lists in the order of the visit
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_of_the_visit_are_sorted_and_others_are_not() {
+    fn lists_in_visiting_order_are_sorted() {
         let one = json!({"subjects": [{"b": 1, "a": 2}, {"a": 1}], "verbs": ["y", "x"]});
         let other = json!({"subjects": [{"a": 1}, {"a": 2, "b": 1}], "verbs": ["y", "x"]});
         assert_eq!(sort_lists(&one, &["subjects"]), sort_lists(&other, &["subjects"]));

@@ -1,4 +1,4 @@
-//! `rbac-escalation`: may somebody who holds some rules grant others?
+//! `rbac-escalation`: whether a user who holds some rules may grant others.
 
 use authz_rbac::{CHECK_STEPS_MAX, EscalationRefusal, HeldRules, check_rules_held};
 use manifests::rbac::{decode_rules, encode_rule};

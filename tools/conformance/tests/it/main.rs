@@ -1,4 +1,4 @@
-//! What the runner prints and how it ends.
+//! The output and the exit code of the runner.
 
 #[cfg(test)]
 mod runner;

@@ -1,4 +1,4 @@
-//! The runner on the vectors of the repository, and on vectors that are wrong.
+//! The runner on the vectors of the repository, and on malformed vectors.
 
 use std::fs;
 use std::path::Path;
@@ -14,7 +14,7 @@ fn run_folder(vectors: &Path) -> (Vec<SuiteReport>, String) {
     (reports, String::from_utf8(out).unwrap())
 }
 
-/// The program as a person starts it.
+/// Runs the program in a process, as a user starts it.
 fn program(args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_conformance")).args(args).output().unwrap()
 }
@@ -45,29 +45,29 @@ fn the_vectors_of_the_repository_agree() {
         assert!(report.n_vectors() >= 50, "{name} lost its vectors");
         assert_eq!(report.n_failed(), 0, "\n{printed}");
         let n_agreed: u64 = LEDGER.iter().map(|rule| report.n_agreed_by(rule)).sum();
-        // A tenth of the recorded policy files is there to show what Kubernetes overlooks.
-        // The suite about users is small, and two of its files have an empty column of groups.
+        // A tenth of the recorded policy files show input that Kubernetes accepts by mistake. The suite about
+        // users is small, and two of its files have an empty column of groups.
         let one_in = match report.suite() {
             Suite::Abac => 10,
             Suite::UserInfo => 30,
             _ => 50,
         };
         assert!(n_agreed * one_in < report.n_vectors(), "the ledger excuses too much\n{printed}");
-        // Their wording is free, but a change that loses it should be seen.
+        // The wording of these texts is free, but a change that makes fewer of them identical should be noticed.
         let texts = report.texts();
         assert!(texts.identical * 100 >= texts.total * 99, "{name}: {texts:?}");
     }
 }
 
 #[test]
-fn the_ledger_stays_small() {
+fn the_ledger_explains_few_vectors() {
     assert!(LEDGER.len() <= 11, "a long ledger is another specification");
     for rule in LEDGER {
         assert!(!rule.reason.is_empty(), "{} has no reason", rule.name);
     }
 }
 
-/// The proof that the runner can fail: one changed expectation, one failure, with its id.
+/// The runner can fail: a vector with a changed expectation is reported as one failure, with its id.
 #[test]
 fn a_changed_expectation_is_reported_with_its_id() {
     for (suite, from, to) in [
@@ -146,7 +146,7 @@ fn unusable_input_exits_with_two_and_says_why() {
 }
 
 #[test]
-fn suites_that_wait_for_their_implementation_are_named_without_failing() {
+fn unimplemented_suites_are_reported_without_failing() {
     let folder = tempfile::tempdir().unwrap();
     let recorded = Path::new(REPOSITORY_VECTORS).join("request-attributes.jsonl");
     fs::copy(recorded, folder.path().join("request-attributes.jsonl")).unwrap();

@@ -1,4 +1,4 @@
-//! Finds citations that nobody can follow: sections and numbered rules of a document that is not in the
+//! Finds citations that a reader can not follow: sections and numbered rules of a document that is not in the
 //! repository.
 
 use std::collections::BTreeSet;
@@ -7,20 +7,20 @@ use super::Tree;
 use crate::tidy::tree::File;
 
 /// The table whose ids comments may cite.
-const ATTACKS: &str = "docs/attacks.md";
+const ATTACK_TABLE: &str = "docs/attacks.md";
 
 /// Names of standards that look like ids of rules.
-const STANDARDS: [&str; 14] = [
+const STANDARD_NAMES: [&str; 14] = [
     "AES-128", "AES-256", "P-224", "P-256", "P-384", "P-521", "SHA-1", "SHA-2", "SHA-256",
     "SHA-384", "SHA-512", "UTF-16", "UTF-32", "UTF-8",
 ];
 
 /// The file of this rule, whose tests contain such citations.
-const OWN: &str = "xtask/src/tidy/ratchets/marks.rs";
+const THIS_FILE: &str = "xtask/src/tidy/ratchets/marks.rs";
 
 /// Finds `§` and ids such as `X-12` in prose and source, and ids such as `X12` in comments.
 pub(super) fn lines(file: &File, tree: &Tree) -> Vec<usize> {
-    if !(file.is_rust() || file.path.ends_with(".md")) || file.path == OWN {
+    if !(file.is_rust() || file.path.ends_with(".md")) || file.path == THIS_FILE {
         return Vec::new();
     }
     let mut found = Vec::new();
@@ -41,7 +41,7 @@ pub(super) fn lines(file: &File, tree: &Tree) -> Vec<usize> {
 
 /// The ids of the rows of the table of attacks.
 pub(super) fn attack_ids(files: &[File]) -> BTreeSet<String> {
-    let table = files.iter().find(|file| file.path == ATTACKS);
+    let table = files.iter().find(|file| file.path == ATTACK_TABLE);
     let rows = table.map_or("", |file| &file.text).lines();
     rows.filter_map(|line| Some(line.strip_prefix('|')?.split('|').next()?.trim().to_owned()))
         .filter(|id| is_short_id(id))
@@ -64,7 +64,7 @@ fn words(line: &str) -> impl Iterator<Item = (Option<char>, &str)> {
     })
 }
 
-/// Whether a word is an id such as `X12`.
+/// Reports whether a word is an id such as `X12`.
 fn is_short_id(word: &str) -> bool {
     let mut chars = word.chars();
     chars.next().is_some_and(|c| c.is_ascii_uppercase())
@@ -72,14 +72,14 @@ fn is_short_id(word: &str) -> bool {
         && chars.as_str().len() <= 2
 }
 
-/// Whether a word is an id such as `X-12` or `XYZ-012`.
+/// Reports whether a word is an id such as `X-12` or `XYZ-012`.
 fn is_hyphenated_id(word: &str) -> bool {
     let Some((letters, number)) = word.split_once('-') else { return false };
     (1..=4).contains(&letters.len())
         && letters.chars().all(|c| c.is_ascii_uppercase())
         && is_number(number)
         && number.len() <= 3
-        && !STANDARDS.contains(&word)
+        && !STANDARD_NAMES.contains(&word)
 }
 
 fn is_number(text: &str) -> bool {
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     fn found(path: &str, text: &str) -> Vec<usize> {
-        let attacks = File::new(ATTACKS, "| id | attack |\n|---|---|\n| L7 | a tunnel |\n");
+        let attacks = File::new(ATTACK_TABLE, "| id | attack |\n|---|---|\n| L7 | a tunnel |\n");
         let tree = Tree { attack_ids: attack_ids(&[attacks]) };
         lines(&File::new(path, text), &tree)
     }
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_of_the_table_of_attacks_standards_vectors_and_code_pass() {
+    fn attack_rows_standards_vectors_and_code_pass() {
         let text = "/// L7: no tunnel.\n// UTF-8, SHA-256, P-256, DNS-1123, KEP-3221, CVE-2025-4563\n\
                     let V1 = T1; // as in abac-single-001\n//! [`Version::V1`] and `V1`\n\
                     let url = \"http://a/V1\";\n";

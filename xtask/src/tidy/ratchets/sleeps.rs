@@ -17,7 +17,7 @@ pub(super) fn lines(file: &File, _: &Tree) -> Vec<usize> {
     calls.filter(|(idx, _)| !has_reason(&text, *idx)).map(|(idx, _)| idx + 1).collect()
 }
 
-/// Whether a line of code calls `sleep` or `sleep_until`, of tokio, of the standard library or imported.
+/// Reports whether a line of code calls `sleep` or `sleep_until`, of tokio, of the standard library or imported.
 fn is_call(line: &str) -> bool {
     line.match_indices("sleep").any(|(at, _)| {
         let before = line[..at].chars().next_back();

@@ -24,8 +24,8 @@ impl fmt::Display for LabelToken<'_> {
 
 /// Cuts a selector into tokens, one at a time.
 ///
-/// NUL is the end mark of Kubernetes' lexer: where a token could begin it ends the selector, and
-/// right behind a token it is skipped.
+/// Kubernetes' lexer treats NUL as the end mark. So NUL ends the selector where a token could begin, and the lexer
+/// skips a NUL that directly follows a token.
 pub(super) struct LabelLexer<'a> {
     rest: &'a str,
     peeked_token: Option<LabelToken<'a>>,

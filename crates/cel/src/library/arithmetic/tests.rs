@@ -19,7 +19,7 @@ fn octets(bytes: &[u8]) -> Value<'_> {
 }
 
 #[test]
-fn integers_do_not_overflow_silently() {
+fn integer_overflow_is_an_error() {
     use Value::{Int, Uint};
     check(vec![
         ("_+_", vec![Int(i64::MAX), Int(0)], Ok(Int(i64::MAX))),
@@ -45,7 +45,7 @@ fn integers_do_not_overflow_silently() {
 }
 
 #[test]
-fn doubles_follow_their_standard() {
+fn doubles_follow_ieee_754() {
     use Value::Double;
     check(vec![
         ("_+_", vec![Double(0.1), Double(0.2)], Ok(Double(0.30000000000000004))),
@@ -73,7 +73,7 @@ fn text_octets_and_lists_are_concatenated() {
 }
 
 #[test]
-fn adding_nothing_copies_nothing() {
+fn adding_an_empty_operand_does_not_copy() {
     let text = "lent".to_owned();
     let sum = add(&[Value::string(&text), Value::string("")]).unwrap();
     assert!(matches!(sum, Value::String(Str::Borrowed(same)) if std::ptr::eq(same, &*text)));
@@ -123,7 +123,7 @@ fn times_and_durations_stay_in_range() {
 }
 
 #[test]
-fn a_moment_far_outside_of_the_calendar_is_no_panic() {
+fn timestamps_outside_the_calendar_do_not_panic() {
     let far = |seconds| {
         Value::Timestamp(crate::value::Timestamp::from_unix_seconds_and_nanos(seconds, 0).unwrap())
     };
@@ -135,7 +135,7 @@ fn a_moment_far_outside_of_the_calendar_is_no_panic() {
 }
 
 #[test]
-fn the_left_operand_words_the_refusal() {
+fn the_left_operand_determines_the_error_message() {
     let map = || Value::Map(crate::value::Map::from_owned(crate::value::OwnedMap::new()));
     check(vec![
         ("_+_", vec![Value::Int(1), Value::string("a")], Err("no such overload")),

@@ -22,7 +22,7 @@ fn authorizer() -> Value<'static> {
 }
 
 #[test]
-fn calls_cost_what_they_cost_in_kubernetes() {
+fn call_costs_match_kubernetes() {
     let functions = functions();
     for (name, text, want) in [
         ("group", "apps", 1),
@@ -40,7 +40,7 @@ fn calls_cost_what_they_cost_in_kubernetes() {
 }
 
 #[test]
-fn every_function_refuses_what_it_is_not_for() {
+fn functions_refuse_receivers_of_other_types() {
     let refusal = EvalError::no_such_overload();
     for (name, function) in functions().iter() {
         for overload in &function.overloads {
@@ -75,7 +75,7 @@ fn blank_paths_and_resources_are_refused() {
 }
 
 #[test]
-fn names_of_service_accounts_are_looked_at_before_their_namespaces() {
+fn service_account_name_is_validated_before_namespace() {
     let functions = functions();
     let (label, long) = ("a".repeat(63), "a".repeat(64));
     for (namespace, name, want) in [
@@ -97,7 +97,7 @@ fn names_of_service_accounts_are_looked_at_before_their_namespaces() {
 }
 
 #[test]
-fn a_check_wants_what_has_not_been_answered() {
+fn an_unknown_check_needs_a_decision() {
     let functions = functions();
     let ask = |decisions: &KnownDecisions| {
         let check = Authorizer::new(decisions.clone()).resource_check_value(ResourceTarget {

@@ -37,7 +37,7 @@ fn format_non_finite(number: f64) -> &'static str {
 /// The shortest decimal that is nearer to the number than to any other double.
 struct ShortestDecimal {
     is_negative: bool,
-    /// Without leading or trailing zeros; `0` for zero.
+    /// The digits without leading or trailing zeros; `0` for zero.
     digits: String,
     /// The power of ten of the first digit.
     exponent: i32,
@@ -98,10 +98,10 @@ fn split_scientific(scientific: &str) -> (String, i32) {
     (mantissa.replace('.', ""), exponent.parse().unwrap_or(0))
 }
 
-/// Whether the number lies exactly between `digits` followed by `even`, and the next decimal of
-/// that length.
+/// Reports whether the number lies exactly between `digits` followed by `even`, and the next decimal of that
+/// length.
 fn is_rounding_tie(number: f64, digits: &str, even: char) -> bool {
-    /// More digits than any double has.
+    /// A number of digits that no double exceeds.
     const DIGITS_MAX: usize = 800;
     let expected = format!("{digits}{even}5");
     let agrees = |precision: usize| {

@@ -19,7 +19,7 @@ pub(crate) fn parse_int(text: &str) -> Result<i64, NumberError> {
     i64::try_from(number).map_err(|_| NumberError::Range)
 }
 
-/// Whether a number begins with a minus sign, and the number without its sign.
+/// Splits off the sign. Returns whether it is a minus sign, and the number without the sign.
 fn split_sign(text: &str) -> (bool, &str) {
     match text.strip_prefix('-') {
         Some(unsigned) => (true, unsigned),
@@ -38,14 +38,14 @@ pub(super) fn parse_uint(text: &str) -> Result<u64, NumberError> {
     })
 }
 
-/// Rounds towards zero; `None` for numbers that are not strictly between the limits of the type.
-/// The smallest integer is therefore not a valid double.
+/// Rounds a double towards zero. Returns `None` for numbers that are not strictly between the limits of `int`, so
+/// the smallest integer can not be converted from a double.
 pub(crate) fn double_to_int(number: f64) -> Option<i64> {
     const LIMIT: f64 = 9_223_372_036_854_775_808.0;
     (-LIMIT < number && number < LIMIT).then_some(number as i64)
 }
 
-/// Rounds towards zero; `None` for negative numbers, even if they would round to 0.
+/// Rounds a double towards zero. Returns `None` for negative numbers, even if they would round to 0.
 pub(super) fn double_to_uint(number: f64) -> Option<u64> {
     const LIMIT: f64 = 18_446_744_073_709_551_616.0;
     (0.0..LIMIT).contains(&number).then_some(number as u64)
@@ -118,8 +118,8 @@ fn split_float_parts(
     })
 }
 
-/// Whether each underscore stands between two digits, or between the prefix `0x` and a digit. The
-/// text does not include the prefix.
+/// Reports whether each underscore stands between two digits, or between the prefix `0x` and a digit. The text
+/// does not include the prefix.
 fn underscores_separate_digits(text: &str, hexadecimal: bool) -> bool {
     let mut after_digit = hexadecimal;
     let mut after_underscore = false;
@@ -191,7 +191,7 @@ fn scale_by_power_of_two(mantissa: u64, inexact: bool, exponent: i64) -> Option<
     number.is_finite().then_some(number)
 }
 
-/// 2^`exponent` for the exponents of doubles, subnormal ones included.
+/// Returns 2^`exponent` for the exponents of doubles, including subnormal ones.
 fn power_of_two(exponent: i64) -> f64 {
     if exponent >= -1_022 {
         f64::from_bits(((exponent + 1_023) as u64) << 52)

@@ -20,7 +20,7 @@ fn octets(bytes: &[u8]) -> Value<'_> {
 }
 
 #[test]
-fn bool_reads_the_six_spellings_of_each() {
+fn bool_accepts_six_spellings_of_each_value() {
     let refused = || Err("type conversion error from 'string' to 'bool'");
     for yes in ["1", "t", "T", "true", "TRUE", "True"] {
         check("bool", vec![(text(yes), Ok(Value::Bool(true)))]);
@@ -146,7 +146,7 @@ fn double_reads_decimal_and_hexadecimal() {
 }
 
 #[test]
-fn string_writes_numbers_briefly() {
+fn string_uses_the_shortest_number_form() {
     check(
         "string",
         vec![
@@ -181,7 +181,7 @@ fn string_writes_numbers_briefly() {
 }
 
 #[test]
-fn octets_become_text_only_if_they_are_text() {
+fn bytes_to_string_requires_utf8() {
     check(
         "string",
         vec![
@@ -194,7 +194,7 @@ fn octets_become_text_only_if_they_are_text() {
 }
 
 #[test]
-fn lent_text_stays_lent() {
+fn borrowed_text_stays_borrowed() {
     let word = "lent".to_owned();
     let bytes = to_bytes(&[text(&word)]).unwrap();
     let again = to_string(&[bytes]).unwrap();
@@ -247,7 +247,7 @@ proptest! {
     }
 
     #[test]
-    fn no_text_is_a_panic(text in "[-+0-9a-fx_.pePEXiny ]{0,24}|\\PC{0,8}") {
+    fn no_text_panics(text in "[-+0-9a-fx_.pePEXiny ]{0,24}|\\PC{0,8}") {
         for function in ["bool", "bytes", "double", "duration", "int", "string", "timestamp", "uint"] {
             let _ = implementation(function, "")(&[Value::string(&text)]);
         }

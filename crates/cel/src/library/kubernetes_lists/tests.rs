@@ -27,7 +27,7 @@ fn bool(value: bool) -> Result<Value<'static>, &'static str> {
 }
 
 #[test]
-fn sorted_is_what_nothing_smaller_follows() {
+fn is_sorted_compares_neighbours() {
     let mixed = |second| list(vec![Value::Int(1), second]);
     check(vec![
         ("isSorted", vec![ints(&[1, 2, 2])], bool(true)),
@@ -40,7 +40,7 @@ fn sorted_is_what_nothing_smaller_follows() {
 }
 
 #[test]
-fn extremes_compare_across_the_numeric_types() {
+fn min_and_max_compare_across_numeric_types() {
     let mixed = |second| list(vec![Value::Int(1), second]);
     check(vec![
         ("min", vec![ints(&[2, 1, 3])], Ok(Value::Int(1))),
@@ -99,7 +99,7 @@ fn elements_are_found_from_both_ends() {
 }
 
 #[test]
-fn a_value_that_is_no_list_includes_what_it_equals() {
+fn includes_treats_a_scalar_as_a_list_of_one() {
     check(vec![
         ("includes", vec![Value::string("a"), Value::string("a")], bool(true)),
         ("includes", vec![Value::string("a"), Value::string("b")], bool(false)),

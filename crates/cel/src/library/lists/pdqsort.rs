@@ -4,15 +4,15 @@
 //! depends on the steps of the algorithm. Another algorithm would return the same order for short
 //! lists only.
 
-/// Up to this length, insertion sort is used.
-const INSERTION_MAX: usize = 12;
+/// Parts up to this length are sorted by insertion sort.
+const INSERTION_SORT_LENGTH_MAX: usize = 12;
 /// Parts of at least this length use a median of medians as pivot, and are repaired if nearly
 /// sorted.
-const NINTHER_MIN: usize = 50;
-/// If choosing the pivot takes this many swaps, the part is descending.
-const DESCENDING_SWAPS: usize = 12;
+const NINTHER_LENGTH_MIN: usize = 50;
+/// If choosing the pivot takes this many swaps, the part is taken to be descending.
+const DESCENDING_SWAPS_MIN: usize = 12;
 /// The most out-of-order pairs that are swapped before a part counts as unsorted.
-const MENDED_MAX: usize = 5;
+const REPAIRED_PAIRS_MAX: usize = 5;
 
 /// Sorts the positions `0..length` by `less`.
 pub(super) fn sorted_positions(
@@ -58,7 +58,7 @@ impl PdqSorter<'_> {
         let mut was_partitioned = true;
         loop {
             let length = end - start;
-            if length <= INSERTION_MAX {
+            if length <= INSERTION_SORT_LENGTH_MAX {
                 return self.insertion_sort(start, end);
             }
             if bad_choices == 0 {
@@ -191,14 +191,14 @@ impl PdqSorter<'_> {
     /// afterwards.
     fn repair_nearly_sorted(&mut self, start: usize, end: usize) -> bool {
         let mut i = start + 1;
-        for _ in 0..MENDED_MAX {
+        for _ in 0..REPAIRED_PAIRS_MAX {
             while i < end && !self.is_less_at(i, i - 1) {
                 i += 1;
             }
             if i == end {
                 return true;
             }
-            if end - start < NINTHER_MIN {
+            if end - start < NINTHER_LENGTH_MIN {
                 return false;
             }
             self.swap(i, i - 1);
@@ -245,7 +245,7 @@ impl PdqSorter<'_> {
         let (mut i, mut j, mut k) = (start + quarter, start + quarter * 2, start + quarter * 3);
         let mut swaps = 0;
         if length >= 8 {
-            if length >= NINTHER_MIN {
+            if length >= NINTHER_LENGTH_MIN {
                 i = self.median_of_three([i - 1, i, i + 1], &mut swaps);
                 j = self.median_of_three([j - 1, j, j + 1], &mut swaps);
                 k = self.median_of_three([k - 1, k, k + 1], &mut swaps);
@@ -254,7 +254,7 @@ impl PdqSorter<'_> {
         }
         let hint = match swaps {
             0 => PivotHint::Ascending,
-            DESCENDING_SWAPS => PivotHint::Descending,
+            DESCENDING_SWAPS_MIN => PivotHint::Descending,
             _ => PivotHint::Unknown,
         };
         (j, hint)
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn puts_everything_in_order_whatever_the_input_looks_like() {
+    fn sorts_any_input() {
         let mut random = 88172645463325252_u64;
         let mut next = move || {
             random ^= random << 13;

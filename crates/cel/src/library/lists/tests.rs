@@ -39,7 +39,7 @@ fn a_slice_lies_within_the_list() {
 }
 
 #[test]
-fn a_slice_of_what_the_host_lends_is_lent_too() {
+fn a_slice_of_borrowed_strings_is_borrowed() {
     let texts = ["a".to_owned(), "b".to_owned()];
     let lent = Value::List(List::Strings(&texts));
     let part = implementation("slice", "")(&[lent, Value::Int(1), Value::Int(2)]);
@@ -92,7 +92,7 @@ fn ranges_and_reversal() {
         ("reverse", vec![ints(&[1, 2, 3])], Ok(ints(&[3, 2, 1]))),
         ("reverse", vec![ints(&[])], Ok(ints(&[]))),
     ]);
-    let longest = implementation("lists.range", "")(&[int(RANGE_MAX)]).unwrap();
+    let longest = implementation("lists.range", "")(&[int(RANGE_ELEMENTS_MAX)]).unwrap();
     assert_eq!(longest.size(), Some(1_000_000));
 }
 
@@ -109,7 +109,7 @@ fn distinct_keeps_the_first_of_equal_elements() {
 }
 
 #[test]
-fn sorting_wants_comparable_elements_of_one_type() {
+fn sort_requires_comparable_elements_of_one_type() {
     check(vec![
         ("sort", vec![ints(&[3, 1, 2])], Ok(ints(&[1, 2, 3]))),
         ("sort", vec![ints(&[])], Ok(ints(&[]))),
@@ -145,7 +145,7 @@ fn sorting_by_keys_moves_elements_with_their_keys() {
 
 /// Go's sort is not stable; this is its order of twenty numbers by their remainder modulo 2.
 #[test]
-fn equal_keys_are_left_in_the_order_of_gos_sort() {
+fn equal_keys_have_the_order_of_gos_sort() {
     let numbers: Vec<i64> = (0..20).collect();
     let keys: Vec<i64> = numbers.iter().map(|number| number % 2).collect();
     let sorted = implementation("@sortByAssociatedKeys", "")(&[ints(&numbers), ints(&keys)]);

@@ -1,6 +1,6 @@
 //! The syntax of the formats `date` and `datetime`.
 
-/// Whether the text is `YYYY-MM-DD` with a day that the month has.
+/// Reports whether the text is `YYYY-MM-DD` with a day that the month has.
 pub(super) fn is_date(text: &str) -> bool {
     let [year @ .., b'-', m1, m2, b'-', d1, d2] = text.as_bytes() else {
         return false;
@@ -30,8 +30,8 @@ fn days_in_month(year: u32, month: u32) -> u32 {
     }
 }
 
-/// Whether the text is a date, a `T`, and a time with a time zone. Text after a second `T` is
-/// ignored, as in Kubernetes.
+/// Reports whether the text is a date, a `T`, and a time with a time zone. Text after a second `T` is ignored, as
+/// in Kubernetes.
 pub(super) fn is_datetime(text: &str) -> bool {
     let mut parts = text.split(['T', 't']);
     match (parts.next(), parts.next()) {
@@ -40,8 +40,7 @@ pub(super) fn is_datetime(text: &str) -> bool {
     }
 }
 
-/// Whether the text is `hh:mm:ss`, an optional fraction (any character and digits), and `Z` or an
-/// offset.
+/// Reports whether the text is `hh:mm:ss`, an optional fraction (any character and digits), and `Z` or an offset.
 fn is_time(text: &str) -> bool {
     let Some((clock, rest)) = text.split_at_checked(8) else {
         return false;

@@ -90,7 +90,7 @@ fn equality_crosses_the_numeric_types_and_no_others() {
 }
 
 #[test]
-fn logic_decides_when_one_side_is_enough() {
+fn logical_operators_short_circuit() {
     let (yes, no, other) = (Value::Bool(true), Value::Bool(false), Value::Int(1));
     let cases: [(&str, Vec<Value<'_>>, Result<Value<'_>, &str>); 9] = [
         ("_&&_", vec![yes.clone(), no.clone()], Ok(no.clone())),

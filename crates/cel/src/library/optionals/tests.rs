@@ -16,7 +16,7 @@ fn some(number: i64) -> Value<'static> {
 }
 
 #[test]
-fn zero_values_make_no_optional() {
+fn of_non_zero_value_of_a_zero_value_is_none() {
     let zeros = [
         Value::Null,
         Value::Bool(false),
@@ -51,7 +51,7 @@ fn zero_values_make_no_optional() {
 }
 
 #[test]
-fn the_value_comes_out_or_something_else_stands_in() {
+fn or_and_or_value_return_the_value_or_the_alternative() {
     let none = Value::none;
     check(vec![
         ("value", vec![some(1)], Ok(Value::Int(1))),
@@ -69,7 +69,7 @@ fn the_value_comes_out_or_something_else_stands_in() {
 }
 
 #[test]
-fn lists_give_their_ends_and_their_optional_values() {
+fn first_last_and_unwrap_opt() {
     let list = |items| Value::list(items);
     check(vec![
         ("first", vec![list(vec![Value::Int(1), Value::Int(2)])], Ok(some(1))),
@@ -91,7 +91,7 @@ fn lists_give_their_ends_and_their_optional_values() {
 }
 
 #[test]
-fn access_finds_something_or_nothing() {
+fn optional_access_returns_a_value_or_none() {
     let list = || Value::list(vec![Value::Int(1)]);
     let map = || {
         let mut map = OwnedMap::new();

@@ -1,7 +1,7 @@
 //! Character classes of Go's regular expressions, rewritten as classes of the `regex` crate.
 
 use super::regex_escape::{read_escape, text_before_suffix};
-use super::regex_translator::{NOTHING, RegexSyntaxError};
+use super::regex_translator::{EMPTY_CLASS, RegexSyntaxError};
 use super::unicode_class;
 
 /// A class in the notation of the `regex` crate.
@@ -21,11 +21,11 @@ pub(super) struct ClassParseSteps {
 }
 
 /// The steps for a Unicode class, which has up to some hundred ranges.
-const NAMED: ClassParseSteps =
+const UNICODE_CLASS_STEPS: ClassParseSteps =
     ClassParseSteps { case_sensitive_steps: 400, case_folded_steps: 5_000 };
 
 /// The characters whose case folding is looked up in one step.
-const FOLDED_PER_STEP: usize = 8;
+const FOLDED_CHARS_PER_STEP: usize = 8;
 
 impl CharacterClass {
     /// Appends class items and adds their steps.
@@ -136,7 +136,13 @@ fn read_unicode_class<'p>(
         None => (name, negated),
     };
     let items = unicode_class::find_unicode_class(name).ok_or_else(|| class_range_error(left))?;
-    Ok((CharacterClass { text: bracket_if_negated(&items, negated), parse_steps: NAMED }, left))
+    Ok((
+        CharacterClass {
+            text: bracket_if_negated(&items, negated),
+            parse_steps: UNICODE_CLASS_STEPS,
+        },
+        left,
+    ))
 }
 
 /// Reads a class by name, such as `[:alpha:]` or `[:^alpha:]`.
@@ -216,7 +222,7 @@ fn ascii_class(items: &str, negated: bool) -> CharacterClass {
 
 /// The steps for looking up the case folding of all characters of a range.
 fn case_folding_steps(low: u32, high: u32) -> usize {
-    usize::try_from(high.saturating_sub(low)).unwrap_or(usize::MAX) / FOLDED_PER_STEP
+    usize::try_from(high.saturating_sub(low)).unwrap_or(usize::MAX) / FOLDED_CHARS_PER_STEP
 }
 
 /// Returns class items for use between brackets, or the bracketed complement of them.
@@ -228,7 +234,7 @@ fn bracket_items(items: &str, negated: bool) -> String {
     match (items.is_empty(), negated) {
         (false, false) => format!("[{items}]"),
         (false, true) => format!("[^{items}]"),
-        (true, false) => NOTHING.to_owned(),
-        (true, true) => format!("[^{NOTHING}]"),
+        (true, false) => EMPTY_CLASS.to_owned(),
+        (true, true) => format!("[^{EMPTY_CLASS}]"),
     }
 }

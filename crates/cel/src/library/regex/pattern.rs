@@ -5,7 +5,7 @@ use std::ops::Range;
 use regex_automata::meta;
 use regex_automata::util::syntax as engine_syntax;
 
-use super::super::strings::{SLICE_STEPS, slice_text};
+use super::super::strings::{STEPS_PER_SLICE, slice_text};
 use super::regex_translator::{self, RegexSyntaxError};
 use crate::function::{EvalError, EvalResult, StepBudget};
 use crate::value::{Str, Value};
@@ -123,7 +123,7 @@ impl Pattern {
         self.compiled_regex.memory_usage().saturating_add(OVERHEAD_BYTES)
     }
 
-    /// Whether the expression matches somewhere in the text.
+    /// Reports whether the expression matches somewhere in the text.
     pub(crate) fn is_match(&self, text: &str) -> bool {
         self.compiled_regex.is_match(text)
     }
@@ -148,7 +148,7 @@ impl Pattern {
         for range in
             self.compiled_regex.find_iter(text.as_str()).take(limit).map(|found| found.range())
         {
-            step_budget.spend_steps(SLICE_STEPS)?;
+            step_budget.spend_steps(STEPS_PER_SLICE)?;
             if self.has_unbounded_lookahead {
                 step_budget.spend_for_text(text.as_str().len().saturating_sub(range.end))?;
             }

@@ -8,9 +8,9 @@ pub(super) const COPIES_MAX: u64 = 1000;
 /// A repetition operator of a pattern.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum RepeatOperator {
-    /// `*`, `+` or `?`
+    /// One of the operators `*`, `+` and `?`.
     Symbol(char),
-    /// `{min,max}`, open upwards without `max`.
+    /// A counted repetition `{min,max}`. Without `max` it has no upper bound.
     Count { min: u32, max: Option<u32> },
 }
 

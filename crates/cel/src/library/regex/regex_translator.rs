@@ -46,7 +46,7 @@ pub(super) const OPEN_GROUPS_MAX: usize = 1000;
 const INSTRUCTIONS_MAX: u64 = (128 << 20) / 40;
 
 /// A class that contains no character.
-pub(super) const NOTHING: &str = r"[^\x{0}-\x{10FFFF}]";
+pub(super) const EMPTY_CLASS: &str = r"[^\x{0}-\x{10FFFF}]";
 
 /// A syntax error in a regular expression, with Go's message.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -86,7 +86,7 @@ pub(super) struct TranslatedRegex {
 }
 
 impl TranslatedRegex {
-    /// Whether a search may read an unbounded amount of text after the match.
+    /// Reports whether a search may read an unbounded amount of text after the match.
     pub(super) fn has_unbounded_lookahead(&self) -> bool {
         self.text.contains(['*', '+']) || self.text.contains(",}")
     }
@@ -240,7 +240,7 @@ impl<'p> RegexTranslator<'p> {
     }
 
     fn translate_literal(&self, code: u32) -> RegexPiece {
-        let Some(c) = char::from_u32(code) else { return RegexPiece::new_atom(NOTHING) };
+        let Some(c) = char::from_u32(code) else { return RegexPiece::new_atom(EMPTY_CLASS) };
         let text = if c.is_ascii_alphanumeric() || !c.is_ascii() {
             c.to_string()
         } else {

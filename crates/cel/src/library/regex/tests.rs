@@ -24,7 +24,7 @@ fn matches_of(pattern: &str, text: &'static str) -> Vec<String> {
 }
 
 #[test]
-fn means_what_go_means() {
+fn matches_like_go() {
     for (pattern, text, expected) in [
         // `\d`, `\w` and `\s` are ASCII classes.
         (r"\d+", "1٣2", &["1", "2"] as &[&str]),
@@ -74,7 +74,7 @@ fn means_what_go_means() {
 }
 
 #[test]
-fn refuses_what_go_refuses_in_its_words() {
+fn syntax_errors_match_go() {
     for (pattern, expected) in [
         ("(abc", "missing closing ): `(abc`"),
         ("a)b", "unexpected ): `a)b`"),
@@ -112,7 +112,7 @@ fn refuses_what_go_refuses_in_its_words() {
 }
 
 #[test]
-fn expressions_have_a_height_and_a_size() {
+fn expression_height_and_size_are_limited() {
     let nested = |levels: usize| "(".repeat(levels) + "a" + &")".repeat(levels);
     assert!(compile_alone(&nested(regex_translator::HEIGHT_MAX - 1)).is_ok());
     let too_deep = nested(regex_translator::HEIGHT_MAX);

@@ -112,7 +112,7 @@ pub(super) fn find_unicode_class(name: &str) -> Option<String> {
         "Ascii" => return Some(r"\x00-\x7F".to_owned()),
         "Assigned" => return Some(r"\P{gc=Cn}".to_owned()),
         // No text contains a surrogate.
-        "Cs" | "Surrogate" => return Some(super::regex_translator::NOTHING.to_owned()),
+        "Cs" | "Surrogate" => return Some(super::regex_translator::EMPTY_CLASS.to_owned()),
         _ => {}
     }
     if let Some((_, category)) = CATEGORIES.iter().find(|(known, _)| *known == name) {

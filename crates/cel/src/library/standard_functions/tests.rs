@@ -22,7 +22,7 @@ fn map(entries: Vec<(Value<'static>, Value<'static>)>) -> Value<'static> {
 }
 
 #[test]
-fn size_counts_what_the_value_is_made_of() {
+fn size_counts_code_points_bytes_elements_and_entries() {
     check(vec![
         ("size", vec![Value::string("añ𝄞")], Ok(Value::Int(3))),
         ("size", vec![Value::Bytes(Bytes::Borrowed("ñ".as_bytes()))], Ok(Value::Int(2))),

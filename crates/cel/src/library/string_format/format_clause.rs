@@ -53,7 +53,7 @@ pub(super) enum FormatClauseError {
 }
 
 /// The number of digits when none is given.
-const PRECISION: u64 = 6;
+const DEFAULT_PRECISION: u64 = 6;
 
 impl FormatClause {
     /// The message for a value of a type that the clause does not accept.
@@ -115,7 +115,7 @@ impl<'f> FormatScanner<'f> {
         }
     }
 
-    /// Whether the format has no further characters.
+    /// Reports whether the format has no further characters.
     pub(super) fn is_at_end(&self) -> bool {
         self.unread_format.is_empty()
     }
@@ -125,7 +125,7 @@ impl<'f> FormatScanner<'f> {
         if self.is_at_end() {
             return Err(FormatClauseError::EndOfFormat);
         }
-        let precision = self.read_precision()?.unwrap_or(PRECISION);
+        let precision = self.read_precision()?.unwrap_or(DEFAULT_PRECISION);
         // The verb is read as one byte, as in cel-go, so the message shows only a part of a
         // multi-byte character.
         let letter = self.unread_format.as_bytes().first().copied().unwrap_or_default();

@@ -78,7 +78,7 @@ fn find_mismatched_part<N: Copy>(
     (look.nested_nodes)(node).into_iter().find_map(|part| find_mismatched_part(clause, part, look))
 }
 
-/// Whether a clause accepts values of a type. Floating point clauses accept some strings.
+/// Reports whether a clause accepts values of a type. Floating point clauses accept some strings.
 fn clause_accepts_type(clause: FormatClause, ty: &Type) -> bool {
     if let Type::Wrapper(inner) = ty {
         return clause_accepts_type(clause, inner);

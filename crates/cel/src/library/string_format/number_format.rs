@@ -7,15 +7,15 @@
 use crate::library::conversions::format_double_without_exponent;
 
 /// The output of `x/text` for a clause whose precision is too large.
-const UNREADABLE: &str = "%!(NOVERB)";
+const PRECISION_TOO_LARGE_OUTPUT: &str = "%!(NOVERB)";
 
-/// `x/text` stops reading a precision if another digit follows a number above this limit.
-const READABLE_MAX: u64 = 1_000_000;
+/// The largest precision that `x/text` reads on from: if another digit follows a larger number, it stops.
+const PRECISION_PARSED_MAX: u64 = 1_000_000;
 
 /// Writes `%.{precision}f` with digits grouped by thousands.
 pub(super) fn format_fixed(number: f64, precision: u64) -> String {
-    if precision / 10 > READABLE_MAX {
-        return UNREADABLE.to_owned();
+    if precision / 10 > PRECISION_PARSED_MAX {
+        return PRECISION_TOO_LARGE_OUTPUT.to_owned();
     }
     if !number.is_finite() {
         return format_non_finite(number).to_owned();
@@ -47,8 +47,8 @@ pub(super) fn format_fixed(number: f64, precision: u64) -> String {
 
 /// Writes `%{width}e`: seven digits and an exponent in superscript, right-aligned.
 pub(super) fn format_scientific(number: f64, width: u64) -> String {
-    if width / 10 > READABLE_MAX {
-        return UNREADABLE.to_owned();
+    if width / 10 > PRECISION_PARSED_MAX {
+        return PRECISION_TOO_LARGE_OUTPUT.to_owned();
     }
     let text = if number.is_finite() {
         format_superscript_exponent(number)

@@ -90,7 +90,7 @@ fn scientific_numbers_have_seven_digits_and_take_the_precision_for_a_width() {
 }
 
 #[test]
-fn text_clauses_take_nearly_everything() {
+fn text_clause_accepts_nearly_all_types() {
     check("%s", Value::Null, "null");
     check("%s", double(1e100), "1e+100");
     check("%s", double(1.0), "1");
@@ -133,7 +133,7 @@ fn lists_and_maps_are_written_as_literals() {
 }
 
 #[test]
-fn values_that_do_not_fit_are_refused() {
+fn values_of_other_types_are_refused() {
     let optional = || Value::some(Value::Int(1));
     let one = |value| vec![value];
     let e = "error during formatting: ";
@@ -266,7 +266,7 @@ fn literal_calls_are_checked_before_they_run() {
 }
 
 #[test]
-fn parts_of_literals_are_blamed_by_text_clauses_only() {
+fn only_text_clauses_report_nested_literals() {
     let types = [Type::list(Type::Dyn), Type::Int, Type::optional(Type::Int)];
     let parts = |n| if n == 0 { vec![1, 2] } else { Vec::new() };
     let look = LiteralInspector { type_of_node: &|n: usize| &types[n], nested_nodes: &parts };

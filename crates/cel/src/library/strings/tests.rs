@@ -197,7 +197,7 @@ fn parts_of_borrowed_text_are_borrowed() {
 }
 
 #[test]
-fn built_text_has_a_limit() {
+fn result_length_is_limited() {
     let half = TEXT_BYTES_MAX / 2;
     let long: Arc<str> = "x".repeat(half).into();
     let long = || Value::String(Str::Owned(Arc::clone(&long)));

@@ -45,7 +45,7 @@ fn check_zone(getter: &str, text: &str, zone: &str, expected: Result<i64, &str>)
 }
 
 #[test]
-fn zones_have_names() {
+fn time_zones_by_iana_name() {
     let cases = [
         ("2023-01-01T05:30:00Z", "", 5),
         ("2023-01-01T05:30:00Z", "UTC", 5),
@@ -69,7 +69,7 @@ fn zones_have_names() {
 }
 
 #[test]
-fn zones_may_be_hours_and_minutes() {
+fn time_zones_as_fixed_offsets() {
     let cases = [
         ("+02:00", 2),
         ("02:00", 2),
@@ -117,7 +117,7 @@ fn zones_that_do_not_exist_are_errors() {
 }
 
 #[test]
-fn getters_of_a_duration_give_the_whole_of_it() {
+fn getters_of_a_duration_return_the_whole_duration() {
     let cases = [
         ("getHours", 3_723_456_000_000, 1),
         ("getMinutes", 3_723_456_000_000, 62),

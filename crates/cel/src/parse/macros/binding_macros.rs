@@ -8,7 +8,7 @@ use super::{ExpansionError, MacroExpander, macro_misuse_error};
 use crate::parse::parse_issues::ParseAborted;
 
 /// The variable that `sortBy` binds to the list.
-const SORT_BY_INPUT: &str = "@__sortBy_input__";
+const SORT_BY_LIST_VARIABLE: &str = "@__sortBy_input__";
 
 impl MacroExpander<'_, '_> {
     /// Expands `target.optMap(x, value)`, an optional that has a value if the target has one.
@@ -85,11 +85,11 @@ impl MacroExpander<'_, '_> {
                 ));
             }
         }
-        let range = self.push_ident(SORT_BY_INPUT)?;
+        let range = self.push_ident(SORT_BY_LIST_VARIABLE)?;
         let keys = self.expand_map(range, first_variable, None, key)?;
-        let list = self.push_ident(SORT_BY_INPUT)?;
+        let list = self.push_ident(SORT_BY_LIST_VARIABLE)?;
         let sorted = self.push_member_call(list, "@sortByAssociatedKeys", vec![keys])?;
-        Ok(self.push_variable_binding(Arc::from(SORT_BY_INPUT), target, sorted)?)
+        Ok(self.push_variable_binding(Arc::from(SORT_BY_LIST_VARIABLE), target, sorted)?)
     }
 
     /// Adds a variable that has a value in `body` only. It is the accumulator of a comprehension

@@ -12,7 +12,7 @@ const ACCUMULATOR: &str = "@result";
 
 /// The accumulator variable of older versions of cel-go. Source text could name it, so it is still
 /// not allowed.
-const ACCUMULATOR_BEFORE: &str = "__result__";
+const LEGACY_ACCUMULATOR: &str = "__result__";
 
 /// The range of a comprehension and the names of its variables.
 pub(super) struct ComprehensionRange {
@@ -218,7 +218,7 @@ impl MacroExpander<'_, '_> {
             return Err(macro_misuse_error(*node, &format!("duplicate variable name: {first}")));
         }
         for (name, &node) in names.iter().zip(variables) {
-            if matches!(&**name, ACCUMULATOR | ACCUMULATOR_BEFORE) {
+            if matches!(&**name, ACCUMULATOR | LEGACY_ACCUMULATOR) {
                 return Err(macro_misuse_error(
                     node,
                     "iteration variable overwrites accumulator variable",

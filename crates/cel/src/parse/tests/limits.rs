@@ -28,7 +28,7 @@ fn fails(source: &str, want: &str) {
 }
 
 #[test]
-fn source() {
+fn source_length() {
     passes(&"x".repeat(SOURCE_CODE_POINTS_MAX));
     passes(&nested("'", &"é".repeat(SOURCE_CODE_POINTS_MAX - 2), "'", 1));
     for letter in ["x", "é"] {
@@ -44,7 +44,7 @@ fn source() {
 }
 
 #[test]
-fn nesting_of_expressions() {
+fn expression_nesting() {
     let want = "ERROR: <input>:-1:0: expression recursion limit exceeded: 250";
     for (open, close) in
         [("(", ")"), ("[", "]"), ("f(", ")"), ("a[", "]"), ("{1:", "}"), ("A{f:", "}"), ("!(", ")")]
@@ -63,14 +63,14 @@ fn nesting_of_expressions() {
 }
 
 #[test]
-fn chains() {
+fn operator_and_selection_chains() {
     let want = "ERROR: <input>:-1:0: max recursion depth exceeded";
     for link in [".b", "[0]", ".f()", " + 1", " == 1", " in c"] {
         passes(&nested("", "a", link, 250));
         fails(&nested("", "a", link, 251), want);
         fails(&nested("", "a", link, 15_000), want);
     }
-    // These do not nest.
+    // Repeated logical operators and prefix operators do not add nesting.
     for link in [" && b", " || b", " && b || c"] {
         passes(&nested("", "a", link, 5_000));
     }
@@ -79,7 +79,7 @@ fn chains() {
 }
 
 #[test]
-fn depth() {
+fn ast_depth() {
     let want = format!("ERROR: <input>:-1:0: expression depth limit exceeded: {DEPTH_MAX}");
     let n_turns = DEPTH_MAX as usize / 2 - 1;
     // Each repetition adds a list and a negation, or a comprehension and its loop step.
@@ -91,7 +91,7 @@ fn depth() {
 
 /// Each `optMap` copies its target.
 #[test]
-fn nodes() {
+fn ast_nodes() {
     let want = format!("ERROR: <input>:-1:0: expression node limit exceeded: {NODES_MAX}");
     passes(&nested("", "a", ".optMap(x, x)", 12));
     fails(&nested("", "a", ".optMap(x, x)", 20), &want);

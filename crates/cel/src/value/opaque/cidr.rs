@@ -48,15 +48,14 @@ impl Cidr {
         }
     }
 
-    /// Whether the address belongs to this network. IPv4 networks contain no IPv6 address, and vice
-    /// versa.
+    /// Reports whether the address belongs to this network. IPv4 networks contain no IPv6 address, and vice versa.
     pub fn contains(&self, address: IpAddr) -> bool {
         address.is_ipv4() == self.address.is_ipv4()
             && mask_address(address, self.prefix_bits)
                 == mask_address(self.address, self.prefix_bits)
     }
 
-    /// Whether all addresses of the other network belong to this one.
+    /// Reports whether all addresses of the other network belong to this one.
     pub fn contains_cidr(&self, other: &Self) -> bool {
         self.prefix_bits <= other.prefix_bits && self.contains(other.address)
     }
@@ -169,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_go_refuses_in_its_words() {
+    fn parse_errors_match_go() {
         for (text, want) in [
             ("", r#"netip.ParsePrefix(""): no '/'"#),
             ("/", r#"netip.ParsePrefix("/"): ParseAddr(""): unable to parse IP"#),
@@ -206,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn contains_what_shares_the_prefix() {
+    fn contains_addresses_that_share_the_prefix() {
         for (network, address, want) in [
             ("10.0.0.0/8", "10.255.0.1", true),
             ("10.9.9.9/8", "10.0.0.1", true),

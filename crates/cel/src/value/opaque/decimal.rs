@@ -130,7 +130,7 @@ impl Decimal {
         }
         let digits: String = self.digits.iter().map(|digit| char::from(b'0' + digit)).collect();
         let text = format!("{digits}e{}", self.exponent + self.decimal_places);
-        // The text is always a number.
+        // The text is always a valid number, so parsing does not fail.
         let absolute = text.parse().unwrap_or(f64::NAN);
         (if self.is_negative { -absolute } else { absolute }, self.decimal_places)
     }

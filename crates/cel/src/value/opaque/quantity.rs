@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use super::decimal::Decimal;
 
-/// The reason why there is no quantity, with Kubernetes' message.
+/// The reason why a text is not a quantity, or why a sum fails, with Kubernetes' message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum QuantityError {
     /// The text does not have the form of a quantity.
@@ -70,7 +70,7 @@ impl Quantity {
         Self { amount: QuantityAmount::Int { value, scale: 0 }, is_arithmetic_result: false }
     }
 
-    /// Whether [`Quantity::add`] or [`Quantity::sub`] made the value.
+    /// Reports whether [`Quantity::add`] or [`Quantity::sub`] made the value.
     pub fn is_arithmetic_result(&self) -> bool {
         self.is_arithmetic_result
     }

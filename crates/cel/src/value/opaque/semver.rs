@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_is_not_a_version_in_kubernetes_words() {
+    fn malformed_versions_have_kubernetes_messages() {
         for (text, want) in [
             ("", "Version string empty"),
             ("x", "No Major.Minor.Patch elements found"),
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn normalises_what_is_nearly_a_version() {
+    fn tolerant_parsing_normalizes_versions() {
         for (text, want) in [
             ("v1.2.3", "1.2.3"),
             ("1", "1.0.0"),

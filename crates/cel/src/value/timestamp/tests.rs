@@ -23,7 +23,7 @@ fn text_is_written_as_it_was_read() {
 }
 
 #[test]
-fn leniencies_are_those_of_go() {
+fn lenient_forms_match_go() {
     check("2020-01-01T5:00:00Z", Ok("2020-01-01T05:00:00Z"));
     check("2020-01-01T05:00:00,50Z", Ok("2020-01-01T05:00:00.5Z"));
     check("2020-01-01T00:00:00.123456789987Z", Ok("2020-01-01T00:00:00.123456789Z"));
@@ -67,7 +67,7 @@ fn malformed_text_is_refused() {
 }
 
 #[test]
-fn the_range_is_that_of_utc() {
+fn the_range_applies_in_utc() {
     check("0000-12-31T23:59:59Z", Err(TimestampError::OutOfRange));
     check("0001-01-01T00:00:00+00:01", Err(TimestampError::OutOfRange));
     check("9999-12-31T23:59:59-00:01", Err(TimestampError::OutOfRange));
@@ -80,7 +80,7 @@ fn the_range_is_that_of_utc() {
 }
 
 #[test]
-fn parts_are_brought_into_order() {
+fn seconds_and_nanos_are_normalized() {
     let shown = |seconds, nanos| {
         Timestamp::from_unix_seconds_and_nanos(seconds, nanos).map(|time| time.to_string())
     };
@@ -124,7 +124,7 @@ proptest! {
     }
 
     #[test]
-    fn differences_undo_sums(seconds in -9_000_000_000i64..9_000_000_000, nanos: i64) {
+    fn subtraction_reverses_addition(seconds in -9_000_000_000i64..9_000_000_000, nanos: i64) {
         let time = Timestamp::from_unix_seconds(seconds).unwrap();
         let sum = time.checked_add(nanos).unwrap();
         let apart = nanos.div_euclid(NANOS_PER_SECOND).checked_mul(NANOS_PER_SECOND);
@@ -132,12 +132,12 @@ proptest! {
     }
 
     #[test]
-    fn no_text_is_a_panic(text in "[-0-9TZ:.,+]{0,30}|\\PC{0,8}") {
+    fn no_text_panics(text in "[-0-9TZ:.,+]{0,30}|\\PC{0,8}") {
         let _ = text.parse::<Timestamp>();
     }
 
     #[test]
-    fn no_moment_is_a_panic(seconds: i64, nanos: i32, offset: i64, span: i64) {
+    fn no_timestamp_panics(seconds: i64, nanos: i32, offset: i64, span: i64) {
         if let Some(time) = Timestamp::from_unix_seconds_and_nanos(seconds, nanos) {
             let _ = (time.to_string(), time.wall_time_at_offset(offset), time.checked_add(span));
         }

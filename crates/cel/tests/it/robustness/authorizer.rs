@@ -64,7 +64,7 @@ proptest! {
     /// The outcome is the same if all decisions are known before, if some of them are known, and if
     /// each one is added when the evaluation needs it.
     #[test]
-    fn asking_by_rounds_gives_the_same_as_knowing_everything(
+    fn results_do_not_depend_on_when_decisions_become_known(
         choices in proptest::collection::vec(any::<u8>(), 0..200),
         letter in proptest::sample::select(&['b', 's', 'S', 'x'][..]),
         known in any::<u8>(),
@@ -80,7 +80,7 @@ proptest! {
 
     /// The cost limit also applies to checks.
     #[test]
-    fn the_cost_of_checks_is_the_least_limit_that_suffices(
+    fn the_cost_of_checks_is_the_minimal_sufficient_limit(
         choices in proptest::collection::vec(any::<u8>(), 0..200),
     ) {
         let source = Choices::new(&choices).expression_with_checks('b');
@@ -96,7 +96,7 @@ proptest! {
 
 /// The generator is useful only if many of its expressions perform checks.
 #[test]
-fn many_random_expressions_ask() {
+fn many_random_expressions_perform_checks() {
     let request = Request::sample();
     let n_asking = (0..1_000_u32).filter(|seed| {
         let bytes: Vec<u8> = (0..100).map(|n| (seed.wrapping_mul(n * n + 7) >> 3) as u8).collect();
@@ -111,7 +111,7 @@ fn many_random_expressions_ask() {
 
 /// No operator absorbs a missing decision, because the result may depend on it.
 #[test]
-fn a_question_ends_the_evaluation_wherever_it_stands() {
+fn a_missing_decision_ends_the_evaluation() {
     const CHECK: &str = "authorizer.path('/a').check('get').allowed()";
     for around in [
         "$ || true",

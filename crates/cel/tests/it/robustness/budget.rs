@@ -29,14 +29,14 @@ fn patterns_of_several_expressions_are_bounded_together() {
     // A cached pattern needs no further memory, and a small pattern still fits.
     assert_eq!(refusal(&matches(150), &mut budget), None);
     assert_eq!(refusal("request.user.matches('^system:')", &mut budget), None);
-    // Patterns of other functions than `matches` count too.
+    // Patterns of functions other than `matches` count as well.
     let found = refusal("request.user.find('\\\\pL{201}') == ''", &mut budget);
     assert_eq!(found.as_deref(), Some(NO_ROOM_FOR_PATTERN));
 }
 
 /// Patterns that are invalid or too large take steps too.
 #[test]
-fn patterns_that_are_refused_count() {
+fn refused_patterns_count_against_the_budget() {
     let mut budget = CompileBudget::default();
     let too_large = |n: usize| format!("request.user.matches('\\\\pL{{1000}}{n}')");
     let complaints: Vec<_> = (0..40).filter_map(|n| refusal(&too_large(n), &mut budget)).collect();

@@ -56,7 +56,7 @@ const NESTS: &[Nest] = &[
     nest("", "dyn(request)", ".user", 250),
     nest("", "dyn(request)", ".?user", 250),
     nest("", "dyn([1])", "[0]", 250),
-    // These do not nest.
+    // The following texts do not nest.
     nest("!", "true", "", 10_000),
     nest("-", "1", "", 10_001),
     nest("", "true", " && request.user != ''", 3_000),
@@ -74,7 +74,7 @@ fn on_a_small_stack(run: fn()) {
 }
 
 #[test]
-fn nested_as_deep_as_allowed() {
+fn expressions_at_the_nesting_limit_run() {
     on_a_small_stack(|| {
         for nest in NESTS {
             let source = nested(nest, nest.n_max);
@@ -87,7 +87,7 @@ fn nested_as_deep_as_allowed() {
 /// Explaining a nested subexpression compiles and evaluates it within the recursion that reaches
 /// it.
 #[test]
-fn explained_as_deep_as_allowed() {
+fn expressions_at_the_nesting_limit_are_explained() {
     on_a_small_stack(|| {
         let request = Request::sample();
         for nest in NESTS {
@@ -104,7 +104,7 @@ fn explained_as_deep_as_allowed() {
 }
 
 #[test]
-fn nested_deeper() {
+fn expressions_beyond_the_nesting_limit_do_not_compile() {
     on_a_small_stack(|| {
         for nest in NESTS.iter().filter(|nest| nest.n_max < 1_000) {
             let longest = 100_000 / (nest.open.len() + nest.close.len());
@@ -118,7 +118,7 @@ fn nested_deeper() {
 
 /// Types nest as deep as list literals, and messages contain the whole types.
 #[test]
-fn deep_types() {
+fn deep_types_do_not_overflow_the_stack() {
     on_a_small_stack(|| {
         let list = nested(&nest("[", "1", "]", 0), 240);
         assert!(answer(&format!("{list} == {list}")).0.is_bool(true));

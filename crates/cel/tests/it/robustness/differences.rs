@@ -15,7 +15,7 @@ fn error(source: &str, expected: &str) {
 /// The checker resolves a call with `dyn` arguments to the first overload. The call then verifies
 /// the run-time types.
 #[test]
-fn types_that_uses_decide_about_are_checked_again() {
+fn run_time_types_of_dyn_arguments_are_verified() {
     error(
         "dyn([timestamp('2020-01-01T00:00:00Z')]).distinct().min()",
         "no such overload: min(list)",
@@ -49,7 +49,7 @@ fn equal_addresses_are_one_key() {
 /// If the format of `format` is an error, the call ends before its arguments are evaluated. The
 /// cost shows it.
 #[test]
-fn a_template_that_fails_is_not_filled_in() {
+fn format_with_an_error_skips_its_arguments() {
     for (source, cost) in [
         ("string(0.0).charAt(-5).format([request.user])", 1),
         ("string(0.0).charAt(5).matches(request.user)", 5),
@@ -63,7 +63,7 @@ fn a_template_that_fails_is_not_filled_in() {
 /// Comparing values that can not be compared is an error. They count as equal inside lists and
 /// maps, and as unequal in searches.
 #[test]
-fn values_that_refuse_to_be_compared() {
+fn incomparable_values() {
     for compared in
         ["dyn(quantity('1')) == dyn(1)", "optional.of(dyn(authorizer)) == optional.of(dyn(1))"]
     {

@@ -12,9 +12,8 @@ fn explain(source: &str) -> Option<Explanation> {
     ENVIRONMENT.explain(source, &request.variables(&KnownDecisions::default()), COST_LIMIT).ok()
 }
 
-/// Whether an explained result agrees with an evaluation. Only the beginnings of errors and the
-/// values of bools are compared, because long texts are truncated and values are written in two
-/// ways.
+/// Reports whether an explained result agrees with an evaluation. Only the beginnings of errors and the values of
+/// bools are compared, because long texts are truncated and values are written in two ways.
 fn is_of(result: &SubexpressionResult, answer: &Answer) -> bool {
     match (result, answer) {
         (SubexpressionResult::Value(value), Answer::Value(full)) => {
@@ -62,7 +61,7 @@ proptest! {
 
     /// The results of the operands of `A && B` explain its result.
     #[test]
-    fn operands_account_for_the_outcome(
+    fn operand_results_explain_the_result(
         first in proptest::collection::vec(any::<u8>(), 0..100),
         second in proptest::collection::vec(any::<u8>(), 0..100),
         operator in proptest::sample::select(&["&&", "||"][..]),

@@ -115,7 +115,7 @@ fn chars_before(text: &str, at: Option<usize>) -> Value<'static> {
 
 proptest! {
     #[test]
-    fn of_texts(a in any_text(), b in any_text(), c in any_text()) {
+    fn string_functions(a in any_text(), b in any_text(), c in any_text()) {
         let inputs = Inputs::texts(&a, &b, &c);
         inputs.expect("a.contains(b)", Value::Bool(a.contains(&b)))?;
         inputs.expect("a.startsWith(b)", Value::Bool(a.starts_with(&b)))?;
@@ -142,7 +142,7 @@ proptest! {
     }
 
     #[test]
-    fn of_characters(a in any_text(), n in -1..14_i64, m in -1..14_i64) {
+    fn character_functions(a in any_text(), n in -1..14_i64, m in -1..14_i64) {
         let inputs = Inputs { texts: [a.clone(), String::new(), String::new()], ..Inputs::numbers(n, m) };
         let chars: Vec<char> = a.chars().collect();
         let at = usize::try_from(n).ok();
@@ -158,7 +158,7 @@ proptest! {
     }
 
     #[test]
-    fn of_numbers(
+    fn number_functions(
         n in prop_oneof![-9..9_i64, any::<i64>()],
         m in prop_oneof![-9..9_i64, any::<i64>()],
     ) {
@@ -180,7 +180,7 @@ proptest! {
     }
 
     #[test]
-    fn of_times(n in prop_oneof![-62_135_596_800..253_402_300_800_i64, any::<i64>()]) {
+    fn time_functions(n in prop_oneof![-62_135_596_800..253_402_300_800_i64, any::<i64>()]) {
         let in_range = (-62_135_596_800..253_402_300_800).contains(&n);
         let inputs = Inputs::numbers(n, 0);
         inputs.expect("int(timestamp(n))", in_range.then_some(Value::Int(n)))?;
@@ -192,7 +192,7 @@ proptest! {
     }
 
     #[test]
-    fn of_lists(l in any_list(), k in any_list(), n in -3..4_i64, m in -2..14_i64) {
+    fn list_functions(l in any_list(), k in any_list(), n in -3..4_i64, m in -2..14_i64) {
         let inputs = Inputs {
             lists: [Numbers(l.clone()), Numbers(k.clone())],
             ..Inputs::numbers(n, m)

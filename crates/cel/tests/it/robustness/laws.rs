@@ -7,88 +7,88 @@ use super::{Answer, answer};
 
 /// The kind of equivalence of two expressions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Alike {
+enum Equivalence {
     /// The same value, or an error on both sides.
-    Same,
+    SameOutcome,
     /// The same value if both have one. An operand that is an error may affect one side only.
-    Agree,
+    SameValue,
 }
 
-use Alike::{Agree, Same};
+use Equivalence::{SameOutcome, SameValue};
 
 /// Laws of two conditions `A` and `B`.
-const CONDITIONS: &[(Alike, &str, &str)] = &[
-    (Same, "A || true", "true"),
-    (Same, "true || A", "true"),
-    (Same, "A && false", "false"),
-    (Same, "false && A", "false"),
-    (Same, "A && B", "B && A"),
-    (Same, "A || B", "B || A"),
-    (Same, "!(A && B)", "!A || !B"),
-    (Same, "!(A || B)", "!A && !B"),
-    (Same, "!!A", "A"),
-    (Same, "A && (A || B)", "A"),
-    (Same, "A && A", "A"),
-    (Same, "true ? A : B", "A"),
-    (Same, "false ? A : B", "B"),
-    (Same, "A ? B : false", "A ? B && true : A"),
-    (Same, "[A].all(e, e)", "[A].exists(e, e)"),
-    (Same, "A == B", "B == A"),
-    (Agree, "(A && B) || (A && !B)", "A"),
-    (Agree, "A != B", "(A || B) && !(A && B)"),
-    (Agree, "optional.of(A).orValue(B)", "A"),
-    (Agree, "[A, B].filter(e, e).size() == 2", "A && B"),
-    (Agree, "dyn(A) == dyn(B)", "A == B"),
+const CONDITIONS: &[(Equivalence, &str, &str)] = &[
+    (SameOutcome, "A || true", "true"),
+    (SameOutcome, "true || A", "true"),
+    (SameOutcome, "A && false", "false"),
+    (SameOutcome, "false && A", "false"),
+    (SameOutcome, "A && B", "B && A"),
+    (SameOutcome, "A || B", "B || A"),
+    (SameOutcome, "!(A && B)", "!A || !B"),
+    (SameOutcome, "!(A || B)", "!A && !B"),
+    (SameOutcome, "!!A", "A"),
+    (SameOutcome, "A && (A || B)", "A"),
+    (SameOutcome, "A && A", "A"),
+    (SameOutcome, "true ? A : B", "A"),
+    (SameOutcome, "false ? A : B", "B"),
+    (SameOutcome, "A ? B : false", "A ? B && true : A"),
+    (SameOutcome, "[A].all(e, e)", "[A].exists(e, e)"),
+    (SameOutcome, "A == B", "B == A"),
+    (SameValue, "(A && B) || (A && !B)", "A"),
+    (SameValue, "A != B", "(A || B) && !(A && B)"),
+    (SameValue, "optional.of(A).orValue(B)", "A"),
+    (SameValue, "[A, B].filter(e, e).size() == 2", "A && B"),
+    (SameValue, "dyn(A) == dyn(B)", "A == B"),
 ];
 
 /// Laws of two lists of numbers `L` and `M`, a number `N`, and a condition `P` and a number `F`
 /// about an element `e`.
-const LISTS: &[(Alike, &str, &str)] = &[
-    (Same, "L.map(e, e)", "L"),
-    (Same, "L.filter(e, true)", "L"),
-    (Same, "L.filter(e, false)", "L.slice(0, 0)"),
-    (Same, "L.map(e, P, F)", "L.filter(e, P).map(e, F)"),
-    (Same, "L.all(e, P)", "!L.exists(e, !P)"),
-    (Same, "L.all(i, e, P)", "L.all(e, P)"),
-    (Same, "L.transformList(i, e, F)", "L.map(e, F)"),
-    (Same, "L.exists_one(e, P)", "L.filter(e, P).size() == 1"),
-    (Agree, "L.exists(e, P)", "L.filter(e, P).size() > 0"),
-    (Same, "L.size()", "L.map(e, 1).sum()"),
-    (Same, "(L + M).size()", "L.size() + M.size()"),
-    (Same, "(L + M).filter(e, P)", "L.filter(e, P) + M.filter(e, P)"),
-    (Same, "[L, M].flatten()", "L + M"),
-    (Same, "L.reverse().reverse()", "L"),
-    (Same, "(L + M).reverse()", "M.reverse() + L.reverse()"),
-    (Same, "L.sort()", "L.reverse().sort()"),
-    (Same, "L.sort()", "L.sortBy(e, e)"),
-    (Same, "L.sort().isSorted()", "L.size() >= 0"),
-    (Same, "L.distinct().distinct()", "L.distinct()"),
-    (Same, "L.slice(0, L.size())", "L"),
-    (Same, "sets.equivalent(L, L.distinct())", "L.size() >= 0"),
-    (Agree, "N in L", "L.exists(e, e == N)"),
-    (Agree, "N in L", "L.includes(N)"),
-    (Agree, "N in L", "L.indexOf(N) >= 0"),
-    (Agree, "L.indexOf(N) < 0", "L.lastIndexOf(N) < 0"),
-    (Agree, "N in L.distinct()", "N in L"),
-    (Agree, "sets.contains(L, M)", "M.all(m, m in L)"),
-    (Agree, "sets.intersects(L, M)", "M.exists(m, m in L)"),
-    (Agree, "L == M", "L.size() == M.size() && L.all(i, e, e == M[i])"),
-    (Agree, "L[N]", "L[?N].value()"),
-    (Agree, "L[0]", "L.first().value()"),
-    (Agree, "L.map(e, F).map(e, e)", "L.map(e, F)"),
-    (Agree, "L.transformMapEntry(i, e, {i: F}).size()", "L.size()"),
+const LISTS: &[(Equivalence, &str, &str)] = &[
+    (SameOutcome, "L.map(e, e)", "L"),
+    (SameOutcome, "L.filter(e, true)", "L"),
+    (SameOutcome, "L.filter(e, false)", "L.slice(0, 0)"),
+    (SameOutcome, "L.map(e, P, F)", "L.filter(e, P).map(e, F)"),
+    (SameOutcome, "L.all(e, P)", "!L.exists(e, !P)"),
+    (SameOutcome, "L.all(i, e, P)", "L.all(e, P)"),
+    (SameOutcome, "L.transformList(i, e, F)", "L.map(e, F)"),
+    (SameOutcome, "L.exists_one(e, P)", "L.filter(e, P).size() == 1"),
+    (SameValue, "L.exists(e, P)", "L.filter(e, P).size() > 0"),
+    (SameOutcome, "L.size()", "L.map(e, 1).sum()"),
+    (SameOutcome, "(L + M).size()", "L.size() + M.size()"),
+    (SameOutcome, "(L + M).filter(e, P)", "L.filter(e, P) + M.filter(e, P)"),
+    (SameOutcome, "[L, M].flatten()", "L + M"),
+    (SameOutcome, "L.reverse().reverse()", "L"),
+    (SameOutcome, "(L + M).reverse()", "M.reverse() + L.reverse()"),
+    (SameOutcome, "L.sort()", "L.reverse().sort()"),
+    (SameOutcome, "L.sort()", "L.sortBy(e, e)"),
+    (SameOutcome, "L.sort().isSorted()", "L.size() >= 0"),
+    (SameOutcome, "L.distinct().distinct()", "L.distinct()"),
+    (SameOutcome, "L.slice(0, L.size())", "L"),
+    (SameOutcome, "sets.equivalent(L, L.distinct())", "L.size() >= 0"),
+    (SameValue, "N in L", "L.exists(e, e == N)"),
+    (SameValue, "N in L", "L.includes(N)"),
+    (SameValue, "N in L", "L.indexOf(N) >= 0"),
+    (SameValue, "L.indexOf(N) < 0", "L.lastIndexOf(N) < 0"),
+    (SameValue, "N in L.distinct()", "N in L"),
+    (SameValue, "sets.contains(L, M)", "M.all(m, m in L)"),
+    (SameValue, "sets.intersects(L, M)", "M.exists(m, m in L)"),
+    (SameValue, "L == M", "L.size() == M.size() && L.all(i, e, e == M[i])"),
+    (SameValue, "L[N]", "L[?N].value()"),
+    (SameValue, "L[0]", "L.first().value()"),
+    (SameValue, "L.map(e, F).map(e, e)", "L.map(e, F)"),
+    (SameValue, "L.transformMapEntry(i, e, {i: F}).size()", "L.size()"),
 ];
 
 proptest! {
     #[test]
-    fn of_conditions(a in bytes(), b in bytes(), law in 0..CONDITIONS.len()) {
+    fn laws_of_conditions(a in bytes(), b in bytes(), law in 0..CONDITIONS.len()) {
         let a = Choices::new(&a).expression('b');
         let b = Choices::new(&b).expression('b');
         check(CONDITIONS[law], &[('A', &a), ('B', &b)])?;
     }
 
     #[test]
-    fn of_lists(
+    fn laws_of_lists(
         l in bytes(),
         m in bytes(),
         body in bytes(),
@@ -110,7 +110,7 @@ fn bytes() -> impl Strategy<Value = Vec<u8>> {
 }
 
 /// Replaces the placeholders of a law and compares both sides.
-fn check(law: (Alike, &str, &str), parts: &[(char, &str)]) -> Result<(), TestCaseError> {
+fn check(law: (Equivalence, &str, &str), parts: &[(char, &str)]) -> Result<(), TestCaseError> {
     let (alike, left, right) = law;
     let filled = |side: &str| -> String {
         side.chars()
@@ -129,7 +129,7 @@ fn check(law: (Alike, &str, &str), parts: &[(char, &str)]) -> Result<(), TestCas
         (Answer::Value(left), Answer::Value(right)) => left == right,
         (Answer::Error(_), Answer::Error(_)) => true,
         (Answer::Value(_), Answer::Error(_)) | (Answer::Error(_), Answer::Value(_)) => {
-            alike == Agree
+            alike == SameValue
         }
     };
     prop_assert!(holds, "{left}\n  {:?}\n{right}\n  {:?}", answer(&left).0, answer(&right).0);

@@ -10,7 +10,7 @@ proptest! {
     /// A cost limit that equals the cost of a program is sufficient, and a limit of one less is
     /// not.
     #[test]
-    fn the_cost_is_the_least_limit_that_suffices(
+    fn the_cost_is_the_minimal_sufficient_limit(
         choices in proptest::collection::vec(any::<u8>(), 0..200),
         letter in proptest::sample::select(&['b', 's', 'S', 'M', 'x'][..]),
     ) {
@@ -35,7 +35,7 @@ proptest! {
 /// long texts, compiling patterns. The step budget bounds it. Without it, each of these expressions
 /// runs for minutes or until the memory is full.
 #[test]
-fn work_that_cost_does_not_show_ends_too() {
+fn the_step_budget_bounds_work_of_low_cost() {
     let doubled = |start: &str, n: usize, end: &str| {
         let levels: String = (1..=n).map(|i| format!("[x{0} + x{0}].map(x{i}, ", i - 1)).collect();
         format!(

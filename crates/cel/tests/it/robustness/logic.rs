@@ -13,8 +13,9 @@ enum Formula {
     And(Box<[Formula; 2]>),
     Or(Box<[Formula; 2]>),
     If(Box<[Formula; 3]>),
-    /// Whether a formula holds for an element of a list with these truth values.
+    /// The macro `exists` over a list of elements with these truth values.
     Exists(Vec<Option<bool>>),
+    /// The macro `all` over a list of elements with these truth values.
     All(Vec<Option<bool>>),
 }
 
@@ -101,7 +102,7 @@ fn formulas() -> impl Strategy<Value = Formula> {
 
 proptest! {
     #[test]
-    fn errors_are_absorbed_as_the_language_says(formula in formulas()) {
+    fn logical_operators_absorb_errors(formula in formulas()) {
         let source = formula.source();
         let (found, _) = answer(&source);
         match formula.truth() {

@@ -112,8 +112,8 @@ impl Expect {
         }
     }
 
-    /// Whether a result is the one that the CEL project expects. An error of constant folding
-    /// counts as an error of the evaluation.
+    /// Reports whether a result is the one that the CEL project expects. An error of constant folding counts as an
+    /// error of the evaluation.
     pub(crate) fn is_met_by(&self, answer: &Answer) -> bool {
         let (ty, value) = match answer {
             Answer::Compile { .. } => return false,
@@ -146,7 +146,7 @@ impl Answer {
         }
     }
 
-    /// Whether this is the recorded result.
+    /// Reports whether this is the recorded result.
     pub(crate) fn agrees_with(&self, recorded: &Self) -> bool {
         match (self, recorded) {
             (

@@ -23,7 +23,7 @@ pub(crate) struct Report {
 /// The counts of one file of the CEL project.
 #[derive(Debug, Default)]
 pub(crate) struct FileReport {
-    /// Tests about protocol buffer messages of the CEL project, which are not among the lines.
+    /// The number of tests about protocol buffer messages of the CEL project. They are not among the lines.
     pub(crate) n_omitted: u64,
     pub(crate) n_passed: u64,
     pub(crate) n_explained: u64,

@@ -28,7 +28,7 @@ fn a_missing_file_is_named() {
 }
 
 #[test]
-fn all_versions_and_both_formats_decode_alike() {
+fn all_versions_decode_from_yaml_and_json() {
     for version in ["v1alpha1", "v1beta1", "v1"] {
         let kind = format!(
             r#""apiVersion":"apiserver.config.k8s.io/{version}","kind":"AuthorizationConfiguration""#
@@ -144,7 +144,7 @@ fn unknown_and_duplicate_fields_are_refused() {
 }
 
 #[test]
-fn only_the_first_document_counts() {
+fn only_the_first_document_is_read() {
     let json = r#"{"apiVersion":"apiserver.config.k8s.io/v1","kind":"AuthorizationConfiguration"}"#;
     refused("text after JSON", &format!("{json}x"), "invalid character 'x' after top-level value");
     let rbac = file("- type: RBAC\n  name: rbac\n");

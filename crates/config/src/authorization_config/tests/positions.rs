@@ -28,7 +28,7 @@ fn hint(text: &str, want: &str) {
 }
 
 #[test]
-fn faults_have_places() {
+fn faults_have_positions() {
     at("", &["1:1 authorizers"]);
     at(&format!("{HEADER}authorizers: []\n"), &["3:1 authorizers"]);
     // A wrong value has its own position, a missing value has the position of its parent.
@@ -92,7 +92,7 @@ fn near_misses_get_hints() {
 }
 
 #[test]
-fn a_leading_bang_is_explained() {
+fn a_yaml_tag_gets_a_hint() {
     // The YAML tag includes the expression up to the first blank.
     let conditions = |expression: &str| {
         file(&webhook(&[("matchConditions", &format!("\n    - expression: {expression}"))]))
@@ -104,9 +104,10 @@ fn a_leading_bang_is_explained() {
 }
 
 #[test]
-fn issues_of_expressions_have_places_in_the_file() {
+fn issues_of_expressions_have_positions_in_the_file() {
     for (expression, position) in [
-        // Plain, quoted with an escape before the fault, literal, and folded.
+        // The expression is written as a plain scalar, as a quoted scalar with an escape before the fault, as a
+        // literal block, and as a folded block.
         ("request.usr == 'a'", "13:26"),
         ("\"\\u0072equest.usr == 'a'\"", "13:32"),
         ("|\n        request.usr == 'a'", "14:16"),
@@ -138,7 +139,7 @@ fn issues_of_expressions_have_hints() {
 }
 
 #[test]
-fn warnings_have_places() {
+fn warnings_have_positions() {
     let text = file("- type: Node\n- {type: RBAC, name: rbac}\n---\nx\n");
     let loaded = load_text(&text, &server());
     let positions: Vec<_> = loaded

@@ -70,7 +70,7 @@ fn types_and_names_are_checked() {
         "- {type: Foo, name: a}\n- {type: Foo, name: b}\n",
         &["authorizers[1].type: Duplicate value: \"Foo\""],
     );
-    // An authorizer that is refused for its type reserves neither the type nor the name; an empty name is
+    // An authorizer that is refused for its type does not count as a use of its type or name. An empty name is
     // reported before a duplicate.
     check(
         "type and name in one entry",
@@ -309,7 +309,7 @@ fn faults_are_listed_in_the_order_of_kubernetes() {
 }
 
 #[test]
-fn the_server_has_rules_of_its_own() {
+fn server_rules_are_checked_after_the_format() {
     let check = |case: &str, authorizers: &str, want: &[&str]| {
         assert_eq!(faults(&file(authorizers), &server()), want, "{case}");
     };
@@ -341,7 +341,7 @@ fn the_server_has_rules_of_its_own() {
 }
 
 #[test]
-fn an_expression_that_does_not_compile() {
+fn an_expression_that_does_not_compile_is_refused() {
     let found = faults(&conditions(&["'admins' in request.user.groups".to_owned()]), &generic());
     let prefix = "authorizers[0].matchConditions[0].expression: Invalid value: \
         \"'admins' in request.user.groups\": compilation failed: ERROR: <input>:1:";
@@ -366,7 +366,7 @@ fn s2_a_reload_keeps_the_types_of_the_start() {
 }
 
 #[test]
-fn conditions_can_be_gated() {
+fn a_feature_gate_disables_match_conditions() {
     let options = LoadOptions { allows_match_conditions: false, ..generic() };
     assert_eq!(
         faults(&conditions(&["true".to_owned()]), &options),
@@ -377,7 +377,7 @@ fn conditions_can_be_gated() {
 }
 
 #[test]
-fn a_built_in_authorizer_without_a_name_gets_its_own() {
+fn a_built_in_authorizer_without_a_name_gets_its_type_as_name() {
     for absent in ["", ", name: null"] {
         let text = file(&format!("- {{type: Node{absent}}}\n- {{type: RBAC, name: rbac}}\n"));
         let loaded = load_text(&text, &server());

@@ -36,8 +36,8 @@ impl BuiltInResources {
         Self { groups }
     }
 
-    /// Explains why none of these groups has the resource. Returns `None` unless all groups are
-    /// built in and the resource is one of another group or a singular.
+    /// Explains why none of these groups has the resource. Returns an explanation only if all groups are built in,
+    /// and the resource belongs to another group or is written in the singular.
     pub(super) fn find_misplaced_resource(
         &self,
         resource: &str,
@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn resources_are_looked_for_in_their_groups() {
+    fn misplaced_resources_are_found() {
         let hint = |resource: &str, groups: &[&str]| {
             let groups: Vec<String> = groups.iter().map(|&group| group.to_owned()).collect();
             BUILT_IN_RESOURCES

@@ -7,10 +7,10 @@ use super::LintContext;
 use super::built_in_resources::BUILT_IN_RESOURCES;
 use crate::rbac::check_role_limits;
 
-/// HTTP methods that are no verbs of resources, with the verb that corresponds to each.
+/// HTTP methods that are not verbs of resources, each with the verb that corresponds to it.
 const METHOD_VERBS: [(&str, &str); 3] = [("post", "create"), ("put", "update"), ("head", "get")];
 
-/// Verbs of resources that are no methods of HTTP, and so no verbs of paths.
+/// Verbs of resources that are not HTTP methods, and therefore not verbs of paths.
 const RESOURCE_VERBS: [&str; 5] = ["list", "watch", "create", "update", "deletecollection"];
 
 /// A message about a value that matches no request, and a hint.

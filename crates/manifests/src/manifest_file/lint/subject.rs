@@ -143,7 +143,8 @@ fn lint_unmatchable_name(name: &str) -> Option<SubjectWarning> {
     Some(SubjectWarning { code: WarningCode::OddSubjectName, field: "name", message, hint })
 }
 
-/// Namespace and name of a service account, if one can have this name.
+/// Splits the rest of a user name into the namespace and the name of a service account. Returns `None` if no
+/// service account can have this user name.
 fn split_service_account(account: &str) -> Option<(&str, &str)> {
     let (namespace, name) = account.split_once(':')?;
     let can_exist =
@@ -200,7 +201,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_near_by_one_letter() {
+    fn names_that_differ_by_one_letter() {
         let known = "system:masters";
         for name in [
             "system:master",

@@ -5,7 +5,7 @@ use document::WarningCode;
 use super::*;
 
 #[test]
-fn odd_subjects_are_warned_about() {
+fn questionable_subjects_are_warned_about() {
     for (subject, want) in [
         ("kind: User, name: ana", ""),
         ("kind: User, name: Jane Doe", ""),
@@ -74,7 +74,7 @@ fn odd_subjects_are_warned_about() {
         let manifests = read_text(&text);
         assert_eq!(faults(&manifests), [""; 0], "{subject}");
         let want: Vec<&str> = if want.is_empty() { vec![] } else { vec![want] };
-        assert_eq!(cautions(&manifests.warnings), want, "{subject}");
+        assert_eq!(warnings_with_positions(&manifests.warnings), want, "{subject}");
     }
 }
 
@@ -142,7 +142,7 @@ fn rules_that_match_nothing_are_warned_about() {
     ] {
         let manifests = read_text(&cluster_role(&format!("- {{{rule}}}\n")));
         assert_eq!(faults(&manifests), [""; 0], "{rule}");
-        let found = cautions(&manifests.warnings);
+        let found = warnings_with_positions(&manifests.warnings);
         let found: Vec<_> = found.iter().map(|it| it.split_once(' ').unwrap().1).collect();
         let want: Vec<&str> = if want.is_empty() { vec![] } else { vec![want] };
         assert_eq!(found, want, "{rule}");
@@ -154,12 +154,12 @@ fn rules_that_match_nothing_are_warned_about() {
     // The rules of an aggregated role come from other roles.
     let aggregated = cluster_role("- {verbs: [Get], nonResourceURLs: [a]}\n")
         + "aggregationRule: {clusterRoleSelectors: [{matchLabels: {a: b}}]}\n";
-    assert_eq!(cautions(&read_text(&aggregated).warnings), [""; 0]);
+    assert_eq!(warnings_with_positions(&read_text(&aggregated).warnings), [""; 0]);
 }
 
 /// The default roles cause no warning.
 #[test]
-fn the_default_objects_are_clean() {
+fn the_default_policy_has_no_warnings() {
     let policy = rbac::bootstrap_policy().unwrap();
     let roles = policy.roles.into_iter().map(rbac::Object::Role);
     let objects = roles.chain(policy.bindings.into_iter().map(rbac::Object::Binding));
@@ -167,7 +167,7 @@ fn the_default_objects_are_clean() {
         objects.map(|object| format!("{}\n", rbac::encode(&object).unwrap())).collect();
     let manifests = read_text(&text);
     assert_eq!(faults(&manifests), [""; 0]);
-    assert_eq!(cautions(&manifests.warnings), [""; 0]);
+    assert_eq!(warnings_with_positions(&manifests.warnings), [""; 0]);
     assert_eq!(manifests.objects.len(), 142);
     assert!(find_duplicate_objects(&manifests.objects).is_empty());
     assert!(lint_role_references(&manifests.objects, false).is_empty());

@@ -58,7 +58,7 @@ fn kept_objects_do_not_change_the_other_objects() {
 }
 
 #[test]
-fn faults_have_their_places() {
+fn faults_have_positions() {
     let kept = only(WIDGET);
     let spec = FieldPath::root("spec");
     let parts = spec.child("parts");
@@ -93,7 +93,7 @@ fn faults_have_their_places() {
 
 /// The compiler counts from the start of the expression, after leading white space.
 #[test]
-fn issues_of_an_expression_have_theirs() {
+fn expression_issues_have_positions() {
     let kept = only(WIDGET);
     let at = FieldPath::root("spec");
     let detail = "compilation failed: ERROR: <input>:1:1: no object\n | object.size > gone\n | \
@@ -113,7 +113,7 @@ fn issues_of_an_expression_have_theirs() {
 }
 
 #[test]
-fn items_of_lists_know_where_they_are() {
+fn list_items_have_paths_in_the_file() {
     let items = [
         r#"{"metadata": {"name": "a"}, "spec": {}}"#,
         r#"{"metadata": {"name": "b"}, "metadata": {"name": "c"}, "spec": {"x": {"y": 1, "y": 2}}}"#,
@@ -138,7 +138,7 @@ fn items_of_lists_know_where_they_are() {
 }
 
 #[test]
-fn a_kind_that_is_hardly_meant_is_refused() {
+fn likely_mistaken_kinds_are_refused() {
     let text = "apiVersion: example.com/v1\nkind: Wigdet\n";
     let want = "2:7 no kind \"Wigdet\" is registered for version \"example.com/v1\" [did you mean \
                 `Widget`?]";
@@ -146,7 +146,7 @@ fn a_kind_that_is_hardly_meant_is_refused() {
 }
 
 #[test]
-fn the_same_object_twice_is_told() {
+fn duplicate_objects_are_reported() {
     let kept = read_all(&format!("{WIDGET}---\n{WIDGET}")).unstructured_objects;
     let found = find_duplicate_unstructured(&kept.iter().collect::<Vec<_>>());
     let want = "14:1 metadata.name: Duplicate value: \"cog\": this Widget is first defined at F:1:1 \

@@ -86,7 +86,7 @@ impl ServiceResolver for WebhookAddresses {
     }
 }
 
-/// Reads what a webhook does with one request.
+/// Parses the scripted response of a webhook to one request.
 pub(in crate::suites) fn parse_response(
     response: &Value,
 ) -> Result<fake_http::Answer, UnusableVector> {

@@ -1,4 +1,4 @@
-//! That the suite sees what it should.
+//! The suite calls the webhooks, and its answers depend on their responses.
 
 use serde_json::{Value, json};
 
@@ -43,7 +43,7 @@ fn call(attempts: usize, timeout: &str) -> Value {
 }
 
 #[test]
-fn a_webhook_is_called_and_its_answer_counts() {
+fn a_webhook_is_called_and_its_answer_decides() {
     let allow = json!([{"body": r#"{"status":{"allowed":true,"reason":"why not"}}"#}]);
     let expect = json!({"decision": "allow", "reason": "why not", "calls": call(1, "3s")});
     assert_eq!(outcome(allow.clone(), expect.clone()), VectorOutcome::Passed);
@@ -62,14 +62,14 @@ fn a_webhook_is_called_and_its_answer_counts() {
         };
         assert!(differences[0].path.starts_with(&format!("[0].{path}")), "{differences:?}");
     }
-    // An absent member of a body is not an empty one.
+    // An absent member of a body differs from an empty one.
     let mut expect = expect;
     expect["calls"][0]["body"]["spec"]["groups"] = json!([]);
     assert!(matches!(outcome(allow, expect), VectorOutcome::Failed(_)));
 }
 
 #[test]
-fn texts_with_the_address_are_those_that_were_recorded() {
+fn error_texts_contain_the_recorded_address() {
     let refuse = json!([{"mode": "refuse"}]);
     let expect = json!({
         "decision": "noOpinion", "errorKind": "transport", "calls": [],

@@ -76,7 +76,7 @@ fn amounts_are_ordered_by_value() {
 }
 
 #[test]
-fn other_texts_are_refused_in_kubernetes_words() {
+fn malformed_quantities_have_kubernetes_messages() {
     for text in ["", "x", "1x", "1.2.3", "1..", "..1", "1.5e3.5", "1 ", " 1", "1é", "é", "1K1i"] {
         assert_eq!(Quantity::parse(text).unwrap_err(), QuantityError::Malformed, "{text}");
     }

@@ -1,18 +1,18 @@
-//! A folder with certificates, and what comes of files in it.
+//! A folder with certificates, in which tests load kubeconfigs.
 
 use std::path::{Path, PathBuf};
 
 use fake_http::{Authority, Issued, Leaf};
 use kubeconfig::{Connection, LoadError, LoadedConnections, load_connections, read_file};
 
-/// A folder with the authority `ca.pem`, the client `client.pem` with its `client.key`, a token and
-/// a file that is none of these.
-pub(crate) struct Workplace {
+/// A folder with the CA certificate `ca.pem`, the client certificate `client.pem` and its key `client.key`, a
+/// token, and a file that is none of these.
+pub(crate) struct TestFolder {
     folder: tempfile::TempDir,
     pub(crate) client: Issued,
 }
 
-impl Workplace {
+impl TestFolder {
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let authority = Authority::new("authority").unwrap();
@@ -48,16 +48,15 @@ impl Workplace {
         }
     }
 
-    /// The message about a file that is refused, with the folder left out, and the place of the
-    /// first fault.
+    /// The error message of a file that is refused, without the folder, and the position of the first fault.
     pub(crate) fn refusal(&self, content: &str) -> String {
         let error = self.load(content).unwrap_err();
         let folder = format!("{}/", self.folder.path().display());
-        let place = match error.diagnostics().first() {
+        let test_folder = match error.diagnostics().first() {
             Some(first) => format!("{}:{} ", first.position.line, first.position.column),
             None => String::new(),
         };
-        format!("{place}{}", error.to_string().replace(&folder, ""))
+        format!("{test_folder}{}", error.to_string().replace(&folder, ""))
     }
 
     /// The names of the files that a connection depends on.
@@ -75,7 +74,7 @@ pub(crate) fn config(cluster: &str, user: &str) -> String {
     format!("clusters:\n- cluster: {{{cluster}}}\nusers:\n- user: {{{user}}}\n")
 }
 
-/// Bytes as the data of a kubeconfig.
+/// Encodes bytes for a `-data` field of a kubeconfig.
 pub(crate) fn base64(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::new();
@@ -90,7 +89,7 @@ pub(crate) fn base64(bytes: &[u8]) -> String {
     text
 }
 
-/// Whether two paths name the same file.
-pub(crate) fn is_at(path: &Path, folder: &Workplace, name: &str) -> bool {
+/// Reports whether two paths name the same file.
+pub(crate) fn is_at(path: &Path, folder: &TestFolder, name: &str) -> bool {
     path == folder.path(name)
 }

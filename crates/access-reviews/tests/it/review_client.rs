@@ -15,7 +15,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 /// A review that a user posts to a chain.
-pub(crate) struct Post<'p> {
+pub(crate) struct ReviewPost<'p> {
     pub(crate) chain: &'p Chain,
     pub(crate) kind: ReviewKind,
     pub(crate) version: &'p str,
@@ -23,10 +23,10 @@ pub(crate) struct Post<'p> {
     pub(crate) user: Option<&'p User>,
 }
 
-/// The party at fault if a review has no answer.
+/// The class of the error of a review that has no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// The body is malformed, or posted by nobody or to the wrong place.
+    /// The body is malformed, the review needs a user and has none, or it is posted to the wrong path.
     Malformed,
     /// The review breaks a rule of its kind.
     Invalid,
@@ -61,13 +61,13 @@ impl Fault {
     }
 }
 
-impl Post<'_> {
+impl ReviewPost<'_> {
     pub(crate) fn send(&self, body: &Value) -> Result<Value, (Fault, String)> {
         let Self { chain, kind, version, namespace, user } = *self;
         let now: Timestamp = "2026-11-16T03:04:05.678Z".parse().unwrap();
         let review = prepare_review(kind, body, &ReviewRequest { version, namespace, user, now })
             .map_err(Fault::of_review)?;
-        let answer = pin!(sendable(answer_review(chain, review, user)));
+        let answer = pin!(assert_send(answer_review(chain, review, user)));
         let Poll::Ready(answer) = answer.poll(&mut Context::from_waker(Waker::noop())) else {
             panic!("nothing here waits");
         };
@@ -81,8 +81,8 @@ impl Post<'_> {
     }
 }
 
-/// Servers move answers between threads, so this must compile.
-fn sendable<F: Future + Send>(answer: F) -> F {
+/// Checks that a future is `Send`, because servers move it between threads.
+fn assert_send<F: Future + Send>(answer: F) -> F {
     answer
 }
 
@@ -95,17 +95,17 @@ pub(crate) fn chain(members: Vec<Member>) -> Chain {
     Chain::new(members).unwrap()
 }
 
-/// Answers always the same, whatever is asked.
-pub(crate) struct Fixed(pub(crate) Decision);
+/// An authorizer that returns the same decision for every request.
+pub(crate) struct FixedAuthorizer(pub(crate) Decision);
 
-impl Authorizer for Fixed {
+impl Authorizer for FixedAuthorizer {
     fn authorize<'a>(&'a self, _: &'a Attributes<'a>, _: Recorder<'a>) -> DecisionFuture<'a> {
         Box::pin(std::future::ready(self.0.clone()))
     }
 }
 
 pub(crate) fn fixed(name: &str, decision: Decision) -> Member {
-    Member::Plugin(AuthorizerName::new(name).unwrap(), Arc::new(Fixed(decision)))
+    Member::Plugin(AuthorizerName::new(name).unwrap(), Arc::new(FixedAuthorizer(decision)))
 }
 
 pub(crate) fn abac(lines: &str) -> Member {
