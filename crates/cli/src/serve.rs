@@ -5,8 +5,8 @@
 //! mention.
 
 mod admission_flags;
-mod audit_flags;
 mod admission_plugin_flags;
+mod audit_flags;
 mod audit_setup;
 mod authentication_setup;
 mod authorizer_setup;

@@ -324,8 +324,16 @@ impl<S> ConnectionServer<S> {
         let end = match protocol {
             HttpProtocol::Http1 => {
                 let http_connection = http1_builder(limits).serve_connection(io, service);
-                run_connection(http_connection, &writes, &activity, protocol, limits, shutdown, evicted)
-                    .await
+                run_connection(
+                    http_connection,
+                    &writes,
+                    &activity,
+                    protocol,
+                    limits,
+                    shutdown,
+                    evicted,
+                )
+                .await
             }
             HttpProtocol::Http2 => {
                 let report = Arc::clone(&self.report_fault);
@@ -337,8 +345,16 @@ impl<S> ConnectionServer<S> {
                     }),
                 };
                 let http_connection = http2_builder(limits, executor).serve_connection(io, service);
-                run_connection(http_connection, &writes, &activity, protocol, limits, shutdown, evicted)
-                    .await
+                run_connection(
+                    http_connection,
+                    &writes,
+                    &activity,
+                    protocol,
+                    limits,
+                    shutdown,
+                    evicted,
+                )
+                .await
             }
         };
         match end {

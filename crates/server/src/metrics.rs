@@ -1,8 +1,8 @@
 //! Metrics for operators, under the names that Kubernetes uses.
 
-mod flow_control_metrics;
 mod audit_metrics;
 mod connection_metrics;
+mod flow_control_metrics;
 mod store_metrics;
 mod unserved_metric_series;
 
@@ -20,9 +20,9 @@ use prometheus::{
     Registry, TextEncoder,
 };
 
-use self::flow_control_metrics::FlowControlCollector;
 use self::audit_metrics::AuditMetrics;
 use self::connection_metrics::ConnectionMetrics;
+use self::flow_control_metrics::FlowControlCollector;
 use self::store_metrics::StoreMetrics;
 use crate::server_state::ServerState;
 

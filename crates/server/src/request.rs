@@ -340,8 +340,16 @@ impl AuthorizedRequest<'_> {
         match (destination, format) {
             (Destination::AccessReview(kind), Some(format)) => {
                 let warnings = &mut report.warnings;
-                let reply =
-                    review::answer_access_review(self.server, self, kind, &body, &seat, record, warnings).await;
+                let reply = review::answer_access_review(
+                    self.server,
+                    self,
+                    kind,
+                    &body,
+                    &seat,
+                    record,
+                    warnings,
+                )
+                .await;
                 let reply = reply.unwrap_or_else(Reply::Status);
                 record.record_reply(&reply);
                 Ok(format.encode_response(reply, warnings))

@@ -9,8 +9,8 @@ use https_client::AddressPolicy;
 use server::ServiceIpRange;
 
 use super::admission_flags::AdmissionFlags;
-use super::audit_flags::AuditFlags;
 use super::admission_plugin_flags::AdmissionPluginFlags;
+use super::audit_flags::AuditFlags;
 use super::parse_flag_values::{
     parse_bytes, parse_duration, parse_key_prefix, parse_store_bytes, parse_version,
 };
