@@ -23,13 +23,13 @@ use crate::serve::{ConnectionFault, ReportFault};
 /// The limit because of which a connection was closed or refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ConnectionLimit {
-    /// [`Limits::connections_max`]
+    /// The number of connections, [`Limits::connections_max`].
     Connections,
-    /// [`Limits::handshakes_max`]
+    /// The number of handshakes, [`Limits::handshakes_max`].
     Handshakes,
-    /// [`Limits::unauthenticated_per_address_max`]
+    /// The connections of one address, [`Limits::unauthenticated_per_address_max`].
     Address,
-    /// [`Limits::connections_per_user_max`]
+    /// The connections of one user, [`Limits::connections_per_user_max`].
     User,
     /// [`Limits::loopback_reserve`], and the time and the users that it is for.
     LoopbackReserve,
@@ -67,7 +67,7 @@ impl ConnectionLimit {
 #[error("too many connections")]
 pub struct TooManyConnections;
 
-/// The open connections.
+/// The open connections of one listener.
 pub(crate) struct ConnectionTable {
     limits: Limits,
     /// The start of the server, from which times of idleness count.
@@ -220,9 +220,9 @@ impl ConnectionSlot {
         if let Some(deadline) = self.reserve_deadline
             && !self.is_authenticated.load(Ordering::Acquire)
         {
-            tokio::select! {
-                () = self.occupancy.wait_for_eviction() => return,
-                () = tokio::time::sleep_until(deadline) => {}
+            let evicted = self.occupancy.wait_for_eviction();
+            if tokio::time::timeout_at(deadline, evicted).await.is_ok() {
+                return;
             }
             if !self.is_authenticated.load(Ordering::Acquire) {
                 let mut faults = Vec::new();

@@ -83,9 +83,9 @@ impl Occupancy {
 
 impl Drop for OccupiedGuard {
     fn drop(&mut self) {
-        // The time is recorded first: whoever sees an idle connection also sees since when.
-        self.0.record_idle();
-        self.0.state.fetch_sub(1, Ordering::AcqRel);
+        if self.0.state.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.0.record_idle();
+        }
     }
 }
 

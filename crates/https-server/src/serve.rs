@@ -261,7 +261,7 @@ impl<S> ConnectionServer<S> {
     {
         if let Err(error) = configure_socket(&stream, &self.limits) {
             // The peer disconnected before the handshake.
-            return (self.report_fault)(&ConnectionFault::Accept(error));
+            return (self.report_fault)(&ConnectionFault::Handshake { peer, error });
         }
         let Some(tls) = &self.tls else {
             open.slot.end_handshake();

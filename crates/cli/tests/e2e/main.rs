@@ -11,6 +11,8 @@ mod client;
 #[cfg(test)]
 mod crash;
 #[cfg(test)]
+mod descriptors;
+#[cfg(test)]
 mod http_scenarios;
 #[cfg(test)]
 mod killed_creators;

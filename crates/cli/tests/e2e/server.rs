@@ -52,6 +52,8 @@ pub(crate) struct Allowance {
     pub(crate) file_blocks_max: Option<u64>,
     /// Memory that the process may write to, in KiB: what it allocates and the stacks of its threads.
     pub(crate) memory_kib_max: Option<u64>,
+    /// How many files the process may have open at first, and how many it may allow itself.
+    pub(crate) descriptors: Option<(u64, u64)>,
 }
 
 impl Allowance {
@@ -66,6 +68,9 @@ impl Allowance {
             // Address space that is only reserved would count as well.
             script.push_str("export MIMALLOC_ARENA_RESERVE=0 TOKIO_WORKER_THREADS=2; ");
             script.push_str(&format!("ulimit -d {kib}; "));
+        }
+        if let Some((soft, hard)) = self.descriptors {
+            script.push_str(&format!("ulimit -Sn {soft}; ulimit -Hn {hard}; "));
         }
         script + "exec \"$0\" \"$@\""
     }

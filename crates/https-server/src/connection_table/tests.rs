@@ -25,11 +25,11 @@ enum Step {
     Handshake(&'static str, &'static str),
     /// Authenticates a user, and tells whether the connection may stay.
     User(&'static str, &'static str),
-    /// Authenticates an administrator.
+    /// Authenticates an administrator on a connection.
     Admin(&'static str),
-    /// Begins a request.
+    /// Begins a request, and tells whether the connection still takes it.
     Begin(&'static str),
-    /// Ends the request.
+    /// Ends the request that was begun.
     End(&'static str),
     /// The peer closes the connection.
     Close(&'static str),
