@@ -97,7 +97,7 @@ pub enum Rejection {
 }
 
 impl Rejection {
-    /// All reasons.
+    /// All reasons why a request gets no seat.
     pub const ALL: [Self; 3] = [Self::ConcurrencyLimit, Self::QueueFull, Self::TimeOut];
 
     /// The value of the label `reason` in Kubernetes' metrics.

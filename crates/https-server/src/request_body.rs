@@ -11,11 +11,8 @@ use tokio::time::Instant;
 /// a length costs the peer nothing, so memory grows with the bytes that arrive.
 const RESERVE_BYTES_MAX: u64 = 64 << 10;
 
-/// Upper bound on the bytes that [`discard_body`] reads, as in Go's server.
-const DISCARD_BYTES_MAX: u64 = 256 << 10;
-
 /// Upper bound on the time that [`discard_body`] takes.
-const DISCARD_TIMEOUT: Duration = Duration::from_secs(1);
+const DISCARD_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How slowly a peer may send a body. After the grace, the average since the beginning of the body counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,13 +80,13 @@ pub async fn collect_body<B: Body + Unpin>(
 
 /// Reads the rest of a body of HTTP/1.1 and drops it, for responses that do not depend on the body. The response is sent
 /// before: many clients send the whole body before they read the response, and if the connection broke at once, they would
-/// never see it. After some bytes nothing more is read, and the peer has the rest of a second to read its response.
-pub async fn discard_body<B: Body + Unpin>(mut body: B) {
+/// never see it. After `bytes_max` nothing more is read, and the peer has the rest of two seconds to read its response.
+pub async fn discard_body<B: Body + Unpin>(mut body: B, bytes_max: u64) {
     let reading = async {
         let mut discarded = 0;
         while let Ok(Some(data)) = next_data(&mut body).await {
             discarded += data.remaining() as u64;
-            if discarded >= DISCARD_BYTES_MAX {
+            if discarded >= bytes_max {
                 return std::future::pending().await;
             }
         }
@@ -200,7 +197,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn discarding_ends_with_the_body_or_by_itself() {
         let (sender, body) = Body::channel(1);
-        let discarding = tokio::spawn(discard_body(body));
+        let discarding = tokio::spawn(discard_body(body, 256 << 10));
         sender.send("abc".into()).await.unwrap();
         assert!(!discarding.is_finished());
         // The peer falls silent.
@@ -208,14 +205,14 @@ mod tests {
 
         // A peer that never stops is not read for long.
         let (sender, body) = Body::channel(1);
-        let discarding = tokio::spawn(discard_body(body));
+        let discarding = tokio::spawn(discard_body(body, 256 << 10));
         let chunk = Bytes::from(vec![0; 16 << 10]);
         let mut sent = 0;
         while sender.send(chunk.clone()).await.is_ok() {
             sent += chunk.len() as u64;
         }
         discarding.await.unwrap();
-        assert!((DISCARD_BYTES_MAX..=DISCARD_BYTES_MAX + (64 << 10)).contains(&sent), "{sent}");
+        assert!((256 << 10..=320 << 10).contains(&sent), "{sent}");
     }
 
     #[tokio::test(start_paused = true)]

@@ -69,9 +69,11 @@ pub(crate) async fn run_connection<C: HttpConnection>(
                     Ok(()) | Err(_) => ConnectionEnd::Finished,
                 });
             }
-            if !is_closing
-                && (activity.is_close_requested() || closing.as_mut().poll(cx).is_ready())
-            {
+            // An HTTP/1.1 response says itself that it is the last. Hyper would close the connection at once, without regard
+            // to a client that is still sending its body.
+            let is_close_requested =
+                activity.is_close_requested() && protocol == HttpProtocol::Http2;
+            if !is_closing && (is_close_requested || closing.as_mut().poll(cx).is_ready()) {
                 if activity.n_begun_requests() == 0 {
                     return Poll::Ready(ConnectionEnd::Finished);
                 }

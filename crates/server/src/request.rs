@@ -61,6 +61,13 @@ use crate::write_progress::WriteProgress;
 /// The limit on the bytes of a request body.
 pub(crate) const BODY_BYTES_MAX: usize = 3_145_728;
 
+/// How much of a body the server reads and drops after a response that does not need it, as in Go's server.
+const DISCARD_BYTES_MAX: u64 = 256 << 10;
+
+/// The same for a body that is too large. Its sender may write, and clients that send everything before they read shall
+/// learn what the limit is.
+const TOO_LARGE_DISCARD_BYTES_MAX: u64 = 8 << 20;
+
 /// The path of the status of the authorizers.
 const AUTHORIZATION_STATUS_PATH: &str = "/portcullis/authorization/status";
 
@@ -107,7 +114,8 @@ pub(crate) async fn handle_request(
         }
     };
     // 9. Record the end of the request, then send the response.
-    record.record_end(response.status().as_u16());
+    let code = response.status().as_u16();
+    record.record_end(code);
     slot.respond(|| response);
     let unread_body = body.filter(|body| !body.is_end_stream());
     // HTTP/2 resets the stream. A client that expects `100 Continue` has not sent its body.
@@ -115,7 +123,8 @@ pub(crate) async fn handle_request(
         && connection.protocol == HttpProtocol::Http1
         && !parts.headers.contains_key(EXPECT)
     {
-        https_server::discard_body(body).await;
+        let bytes_max = if code == 413 { TOO_LARGE_DISCARD_BYTES_MAX } else { DISCARD_BYTES_MAX };
+        https_server::discard_body(body, bytes_max).await;
     }
 }
 

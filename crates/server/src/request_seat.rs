@@ -1,18 +1,19 @@
 //! The seat of a request, which it gives back while it waits for webhooks.
 //!
 //! A request that waits for webhooks does not work, so it holds no seat: other requests run meanwhile. The number of
-//! requests that wait is limited, because each of them has its object in memory. The limit is checked before the first
+//! requests that wait and the bytes of their objects are limited, because they stay in memory. The limit is checked before the first
 //! webhook is called. Afterwards the request always gets its seat back, because webhooks may have had effects.
 
 use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 
-use api_object::Status;
+use api_object::{Status, Tree};
 use authz::User;
 use concurrency_limit::{Busy, Permit};
 use flow_control::{Classification, Rejection, Seat, SuspendedSeat};
 use prometheus::IntGauge;
+use serde_json::Value;
 use tokio::time::{Duration, Instant};
 
 use crate::server_state::ServerState;
@@ -35,8 +36,9 @@ pub(crate) struct RequestSeat<'a> {
 
 struct SeatState {
     holding: Holding,
-    /// Held from the first wait for webhooks to the end of the request.
-    wait_permit: Option<Permit>,
+    /// The place among those that wait, and the memory for the objects. Held from the first wait for webhooks to the end of
+    /// the request.
+    wait_permits: Option<(Permit, Permit)>,
 }
 
 enum Holding {
@@ -79,7 +81,7 @@ impl<'a> RequestSeat<'a> {
             server,
             user,
             is_exempt: classification.is_exempt(),
-            state: Mutex::new(SeatState { holding: Holding::Seat(seat), wait_permit: None }),
+            state: Mutex::new(SeatState { holding: Holding::Seat(seat), wait_permits: None }),
             _in_flight: InFlightCount(in_flight.clone()),
         })
     }
@@ -96,12 +98,13 @@ impl<'a> RequestSeat<'a> {
     /// 429, before the first webhook is called, if too many requests wait.
     pub(crate) async fn wait_for_hooks<T>(
         &self,
+        object_bytes: usize,
         calls: impl Future<Output = T>,
     ) -> Result<T, Status> {
         if self.is_exempt {
             return Ok(calls.await);
         }
-        self.acquire_wait_permit()?;
+        self.acquire_wait_permit(object_bytes)?;
         self.suspend();
         let output = calls.await;
         self.resume().await;
@@ -123,20 +126,23 @@ impl<'a> RequestSeat<'a> {
             return Ok(output);
         }
         if !self.is_exempt {
-            self.acquire_wait_permit()?;
+            self.acquire_wait_permit(0)?;
             self.release();
         }
         Ok(deciding.await)
     }
 
-    fn acquire_wait_permit(&self) -> Result<(), Status> {
+    fn acquire_wait_permit(&self, object_bytes: usize) -> Result<(), Status> {
         let mut state = self.lock();
-        if state.wait_permit.is_some() {
+        if state.wait_permits.is_some() {
             return Ok(());
         }
-        let limit: &Arc<_> = &self.server.webhook_waits;
-        let permit = limit.acquire(authz::user_limit_key(&self.user.name)).map_err(|busy| {
+        let user = authz::user_limit_key(&self.user.name);
+        let count_refusal = || {
             self.server.metrics.request_terminations.with_label_values(&["429"]).inc();
+        };
+        let permit = self.server.webhook_waits.acquire(user).map_err(|busy| {
+            count_refusal();
             let why = match busy {
                 Busy::User { permits_max } => format!(
                     "{permits_max} requests of this user wait for webhooks, which is the most for one user, \
@@ -148,7 +154,13 @@ impl<'a> RequestSeat<'a> {
             };
             Status::too_many_requests(&why, 1)
         })?;
-        state.wait_permit = Some(permit);
+        // A small patch may change a large object, so the memory for the body does not suffice.
+        let bytes = self.server.body_bytes.acquire_many(user, object_bytes).map_err(|_| {
+            count_refusal();
+            let why = "the objects of requests take too much memory, please try again later";
+            Status::too_many_requests(why, 1)
+        })?;
+        state.wait_permits = Some((permit, bytes));
         Ok(())
     }
 
@@ -177,5 +189,19 @@ impl<'a> RequestSeat<'a> {
 
     fn lock(&self) -> MutexGuard<'_, SeatState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// About as many bytes as the members of an object have in JSON.
+pub(crate) fn tree_bytes(tree: &Tree) -> usize {
+    tree.iter().map(|(key, value)| key.len() + value_bytes(value)).sum()
+}
+
+fn value_bytes(value: &Value) -> usize {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => 8,
+        Value::String(text) => 8 + text.len(),
+        Value::Array(items) => 8 + items.iter().map(value_bytes).sum::<usize>(),
+        Value::Object(tree) => 8 + tree_bytes(tree),
     }
 }

@@ -178,3 +178,31 @@ async fn the_service_accounts_of_a_namespace_are_one_flow() {
     assert_ne!(hash("ana"), hash("bob"));
     assert_ne!(hash("system:serviceaccount:n"), hash("system:serviceaccount:n:a"));
 }
+
+#[tokio::test(start_paused = true)]
+async fn statistics_belong_to_schemas_in_force() {
+    let controller = FlowController::new(1);
+    let schemas = |level: &str| vec![schema("all", 1, level, everybody())];
+    let levels = [level("a", 1, queue(1)), level("b", 1, queue(1))];
+    controller.configure(schemas("a"), &levels);
+    let ana = classify(&controller, "ana", &[]);
+    let first = ana.acquire(1, in_a_moment()).await.expect("a free seat");
+    tokio::time::advance(Duration::from_secs(3)).await;
+    let suspended = first.suspend();
+    assert_eq!(controller.flow_usage()[0].n_executing, 0);
+    tokio::time::advance(Duration::from_secs(20)).await;
+    let resumed = suspended.resume().await;
+    assert_eq!(ana.acquire(1, in_a_moment()).await.err(), Some(Rejection::TimeOut));
+    drop(resumed);
+    // A change that keeps the name and the level keeps the counts.
+    controller.configure(schemas("a"), &levels);
+    let usage = &controller.flow_usage()[0];
+    assert_eq!((usage.schema.as_str(), usage.level.as_str()), ("all", "a"));
+    assert_eq!((usage.n_dispatched, usage.n_executing, usage.seats_in_use), (1, 0, 0));
+    assert_eq!(usage.n_rejected.map(|(_, n)| n), [0, 0, 1]);
+    assert_eq!(usage.executions.n_observations, 1, "a suspended seat is one execution");
+    assert!((usage.executions.sum_seconds - 3.0).abs() < 0.1, "{}", usage.executions.sum_seconds);
+    controller.configure(schemas("b"), &levels);
+    let usage = controller.flow_usage();
+    assert_eq!((usage.len(), usage[0].n_dispatched), (1, 0), "the schema has another level now");
+}

@@ -82,7 +82,10 @@ impl Host {
             let (body, pace) = (request.body_mut(), https_server::BodyPace::default());
             match https_server::collect_body(body, 1 << 20, pace).await {
                 Ok(bytes) => Response::new(Body::from([head.as_bytes(), &bytes].concat())),
-                Err(error) => Response::new(Body::from(error.to_string())),
+                Err(error) => {
+                    https_server::discard_body(request.into_body(), 8 << 20).await;
+                    Response::new(Body::from(error.to_string()))
+                }
             }
         })
     }

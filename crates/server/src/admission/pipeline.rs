@@ -22,6 +22,7 @@ use crate::error_status::IntoStatus;
 use crate::initializers::{
     assign_initializers, check_initializer_update, normalize_initializers_after_hooks,
 };
+use crate::request_seat::tree_bytes;
 use crate::rest::{RequestContext, VersionedObject};
 
 /// Runs the mutating phase and returns the resulting object. The tree of a deletion is the stored object.
@@ -102,8 +103,9 @@ async fn call_mutating_hooks(
     let begun = Clock::now();
     let hook_session = hook_session.get_or_insert_with(|| new_hook_session(ctx));
     let request = inputs.new_hook_request(&name, None, old_object.as_ref());
+    let object_bytes = tree_bytes(&tree) + old_object.as_ref().map_or(0, tree_bytes);
     let calls = call_hooks_in_rounds(ctx, namespace_uid, &request, hook_session, tree);
-    let result = ctx.wait_for_hooks(calls).await?;
+    let result = ctx.wait_for_hooks(object_bytes, calls).await?;
     let metrics = &ctx.server.admission_metrics;
     let (took, is_refused) = (begun.elapsed(), result.is_err());
     let plugin = Phase::Mutating.plugin_name();
@@ -180,7 +182,8 @@ async fn call_validating_hooks(
     let begun = Clock::now();
     let hook_session = hook_session.get_or_insert_with(|| new_hook_session(ctx));
     let request = inputs.new_hook_request(name, object, old_object);
-    let result = ctx.wait_for_hooks(hook_session.validate(&request)).await?;
+    let object_bytes = object.map_or(0, tree_bytes) + old_object.map_or(0, tree_bytes);
+    let result = ctx.wait_for_hooks(object_bytes, hook_session.validate(&request)).await?;
     let metrics = &ctx.server.admission_metrics;
     let (took, is_refused) = (begun.elapsed(), result.is_err());
     let plugin = Phase::Validating.plugin_name();

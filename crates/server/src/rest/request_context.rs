@@ -158,13 +158,14 @@ impl RequestContext<'_> {
     /// Waits for admission webhooks without a seat, so that slow webhooks do not keep other requests from running.
     ///
     /// # Errors
-    /// 429, before the first webhook is called, if too many requests wait.
+    /// 429, before the first webhook is called, if too many requests wait or their objects take too much memory.
     pub(crate) async fn wait_for_hooks<T>(
         &self,
+        object_bytes: usize,
         calls: impl Future<Output = T>,
     ) -> Result<T, Status> {
         match self.seat {
-            Some(seat) => seat.wait_for_hooks(calls).await,
+            Some(seat) => seat.wait_for_hooks(object_bytes, calls).await,
             None => Ok(calls.await),
         }
     }

@@ -34,6 +34,7 @@ mod every_row;
 mod failure_causes;
 mod first_minute;
 mod flow_control_objects;
+mod flow_control_requests;
 mod grants;
 mod hooks;
 mod identity;

@@ -33,7 +33,11 @@ fn few_seats(options: &mut ServerOptions, _: &Path) {
 }
 
 async fn start() -> Cluster {
-    let cluster = Cluster::start_with(few_seats).await;
+    grant(Cluster::start_with(few_seats).await).await
+}
+
+/// Alice and bob may write configmaps, and carol configures hooks.
+async fn grant(cluster: Cluster) -> Cluster {
     let group = "rbac.authorization.k8s.io";
     for (user, role) in [("alice", "edit"), ("bob", "edit"), ("carol", "hooks")] {
         let subject = json!({"apiGroup": group, "kind": "User", "name": user});
@@ -103,6 +107,47 @@ async fn a7_creations_that_hang_at_a_hook_hold_no_seats() {
     creations.abort_all();
 }
 
+/// A7: small patches of a large object that wait for a hook count with the bytes of the object.
+#[tokio::test(flavor = "multi_thread")]
+async fn a7_objects_of_writes_that_wait_are_bounded_in_bytes() {
+    let cluster = Cluster::start_with(|options, folder| {
+        few_seats(options, folder);
+        options.request_limits.body_bytes_max = 8 << 20;
+        options.request_limits.body_bytes_per_user_max = 2 << 20;
+    });
+    let cluster = grant(cluster.await).await;
+    let (alice, bob) = (cluster.alice(), cluster.bob());
+    let large = json!({"metadata": {"name": "large"}, "data": {"k": "x".repeat(300_000)}});
+    alice.post(MAPS, &large).await.expect(201);
+    let authority = HookAuthority::new();
+    let hook = authority.hook(Script::rule(|request: &Request| {
+        match asked(request)["name"].as_str() == Some("large") {
+            true => fake_http::Answer::misbehave(Conduct::Hang),
+            false => answer(request, &json!({"allowed": true})),
+        }
+    }));
+    let changes = json!({"failurePolicy": "Fail", "timeoutSeconds": 30});
+    register(&cluster, VALIDATING, "guard", &[authority.webhook("guard.x.y", &hook, changes)])
+        .await;
+    let mut patches = JoinSet::new();
+    for n in 0..10 {
+        let alice = alice.clone();
+        let patch = json!({"metadata": {"labels": {"n": n.to_string()}}});
+        patches.spawn(
+            async move { alice.patch(&format!("{MAPS}/large"), "merge-patch", &patch).await },
+        );
+    }
+    // 600,000 bytes each, so three fit.
+    for _ in 0..7 {
+        let refused = timeout(SOON, patches.join_next()).await.expect("a refusal in time");
+        let refused = refused.unwrap().unwrap();
+        assert_eq!(refused.code, 429, "{}", refused.text());
+        assert!(refused.text().contains("take too much memory"), "{}", refused.text());
+    }
+    expect_undisturbed(&bob, "attacked").await;
+    patches.abort_all();
+}
+
 /// A8: bodies that arrive one byte at a time or never end with 408 and hold no seats meanwhile, and somebody without
 /// permission is answered before the server reads anything of the body.
 #[tokio::test(flavor = "multi_thread")]
@@ -116,6 +161,8 @@ async fn a8_slow_bodies_hold_no_seats_and_end() {
         let mut stream = client.announce_body(Method::POST, MAPS, 3_000_000).await;
         assert_eq!(timeout(SOON, read_code(&mut stream)).await.expect("an answer"), 403);
     }
+    let answer = carol.send_http2(Method::POST, MAPS, &[], vec![b'x'; 3_000_000]).await;
+    assert_eq!(answer.code, 403);
     let mut bodies = JoinSet::new();
     for n in 0..30 {
         let stream = alice.announce_body(Method::POST, MAPS, 1_000).await;

@@ -106,21 +106,24 @@ pub(super) const ROWS: &[Row] = &[
             options.request_limits.body_bytes_max = 256 << 10;
             options.request_limits.body_bytes_per_user_max = 128 << 10;
         },
-        ..Row::new("bytes of request bodies", |scene| {
-            Box::pin(async {
-                let mut attack = Attack::default();
-                for n_bytes in [100_000, 100_000, 20_000, 20_000, 20_000, 1, 1, 1] {
-                    let stream = scene.mallory.announce_body(Method::POST, MAPS, n_bytes).await;
-                    attack.requests.spawn(async move {
-                        std::future::pending::<()>().await;
-                        drop(stream);
-                    });
-                }
-                // The test waits for a real process: the requests of the attack reach the server.
-                tokio::time::sleep(Duration::from_millis(300)).await;
-                attack
-            })
-        })
+        ..Row::new(
+            "bytes of request bodies, and of objects of writes that wait for webhooks",
+            |scene| {
+                Box::pin(async {
+                    let mut attack = Attack::default();
+                    for n_bytes in [100_000, 100_000, 20_000, 20_000, 20_000, 1, 1, 1] {
+                        let stream = scene.mallory.announce_body(Method::POST, MAPS, n_bytes).await;
+                        attack.requests.spawn(async move {
+                            std::future::pending::<()>().await;
+                            drop(stream);
+                        });
+                    }
+                    // The test waits for a real process: the requests of the attack reach the server.
+                    tokio::time::sleep(Duration::from_millis(300)).await;
+                    attack
+                })
+            },
+        )
     },
     Row {
         change: |options, folder| {
