@@ -67,8 +67,9 @@ pub(super) fn standard_error() -> &'static LineQueue {
 }
 
 impl LineQueue {
-    /// Puts a line into the queue, or drops and counts it. Never waits for a write. If there is room again, it
-    /// returns the number of lines that were dropped before, once, so that the log can mention them.
+    /// Puts a line into the queue, or drops and counts it. Never waits for a write. When the queue is
+    /// mostly empty again, it returns the number of lines that were dropped before, once, so that the log can
+    /// mention them.
     pub(super) fn push(&self, line: String, priority: LinePriority) -> Option<u64> {
         let bytes_max = match priority {
             LinePriority::Routine => ROUTINE_BYTES_MAX,
@@ -83,7 +84,7 @@ impl LineQueue {
         }
         state.n_bytes = n_bytes;
         state.lines.push_back(line);
-        let n_dropped = match n_bytes <= ROUTINE_BYTES_MAX {
+        let n_dropped = match n_bytes <= ROUTINE_BYTES_MAX / 2 {
             true => std::mem::take(&mut state.n_dropped_unreported),
             false => 0,
         };
