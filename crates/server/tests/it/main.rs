@@ -47,6 +47,7 @@ mod pattern;
 mod pods;
 mod polling;
 mod races;
+mod repeated_reads;
 mod rows;
 mod service_addresses;
 mod services;
