@@ -1,7 +1,8 @@
 //! Determines the user of a request.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
+use api_object::Tree;
 use authz::User;
 use http::HeaderMap;
 use jiff::Timestamp;
@@ -17,7 +18,8 @@ use crate::certificate_identity::{
 use crate::front_proxy::FrontProxyHeaders;
 use crate::options::{AnonymousAccess, Options, OptionsError};
 use crate::service_account::{
-    AudienceCheck, ObjectLookup, ServiceAccountTokenVerifier, VerifiedTokenUser,
+    AudienceCheck, ObjectLookup, ServiceAccountTokenVerifier, VerifiedTokenMemory,
+    VerifiedTokenUser,
 };
 use crate::token_file::TokenFile;
 use crate::token_table::TokenTable;
@@ -53,6 +55,22 @@ pub struct Request<'r> {
     pub headers: &'r HeaderMap,
     /// The path, percent-decoded, without the query.
     pub path: &'r str,
+}
+
+/// A bearer token, and what its connection knows of it.
+struct PresentedToken<'t> {
+    text: &'t str,
+    /// The claims, if an earlier request of the connection verified the signature.
+    verified_claims: Option<Arc<Tree>>,
+    /// Where the connection remembers the token; `None` for a token that others present in a `TokenReview`.
+    memory: Option<&'t VerifiedTokenMemory>,
+}
+
+impl<'t> PresentedToken<'t> {
+    /// A token of which nothing is known.
+    fn new(text: &'t str) -> Self {
+        Self { text, verified_claims: None, memory: None }
+    }
 }
 
 impl Authenticator {
@@ -128,7 +146,12 @@ impl Authenticator {
             Some(authorities) => check_client(authorities, presented, now),
             None => CertificateCheck::NotPresented,
         };
-        CertificateIdentity { generation: authorities.generation, proxy, client }
+        CertificateIdentity {
+            generation: authorities.generation,
+            proxy,
+            client,
+            verified_token: VerifiedTokenMemory::default(),
+        }
     }
 
     /// Authenticates a request.
@@ -164,7 +187,16 @@ impl Authenticator {
                 None
             }
         };
-        if let Some(user) = bearer.and_then(|token| self.loopback_tokens.user(token)) {
+        let presented = bearer.map(|text| PresentedToken {
+            text,
+            // The tables of tokens never change, so a token that was in none of them still is in none.
+            verified_claims: certificates.verified_token.recall(text),
+            memory: Some(&certificates.verified_token),
+        });
+        if let Some(token) = &presented
+            && token.verified_claims.is_none()
+            && let Some(user) = self.loopback_tokens.user(token.text)
+        {
             return Ok(AuthenticatedUser::new(user.clone(), Method::Loopback));
         }
         let found_user = refused.take_user_or_errors(self.authenticate_by_front_proxy(
@@ -175,7 +207,7 @@ impl Authenticator {
         let found_user = found_user.or_else(|| {
             refused.take_user_or_errors(authenticate_by_certificate(certificates, now))
         });
-        let found_user = match (found_user, bearer) {
+        let found_user = match (found_user, presented) {
             (None, Some(token)) => {
                 let requested_audiences = Some(self.api_audiences.as_slice());
                 refused.take_user_or_errors(
@@ -229,6 +261,7 @@ impl Authenticator {
                     Some(requested_audiences),
                 )),
                 None => {
+                    let token = PresentedToken::new(token);
                     self.authenticate_bearer_token(token, Some(requested_audiences), lookup, now)
                         .await
                 }
@@ -287,7 +320,8 @@ impl Authenticator {
             None => Ok(None),
             Some(token) => {
                 let requested_audiences = Some(self.api_audiences.as_slice());
-                self.authenticate_bearer_token(&token, requested_audiences, lookup, now).await
+                let token = PresentedToken::new(&token);
+                self.authenticate_bearer_token(token, requested_audiences, lookup, now).await
             }
         }
     }
@@ -295,12 +329,13 @@ impl Authenticator {
     /// Tries the token file, then the service accounts. A token that neither knows is wrong.
     async fn authenticate_bearer_token<L: ObjectLookup>(
         &self,
-        token: &str,
+        token: PresentedToken<'_>,
         requested_audiences: Option<&[String]>,
         lookup: &L,
         now: Timestamp,
     ) -> AuthenticationResult {
-        if let Some(user) = self.token_file.as_ref().and_then(|file| file.user(token))
+        if token.verified_claims.is_none()
+            && let Some(user) = self.token_file.as_ref().and_then(|file| file.user(token.text))
             && let Some(authenticated) =
                 self.restrict_to_api_audiences(user, Method::TokenFile, requested_audiences)
         {
@@ -314,12 +349,25 @@ impl Authenticator {
             default_audiences,
             accepted_audiences: requested_audiences.unwrap_or(default_audiences),
         };
-        match accounts.authenticate(token, audiences, lookup, now).await {
-            Ok(Some(VerifiedTokenUser { user, audiences })) => {
+        let claims = match token.verified_claims {
+            Some(claims) => claims,
+            None => match accounts.verify_signature(token.text) {
+                Ok(None) => return Err(vec![CredentialError::UnknownToken]),
+                Ok(Some(claims)) => {
+                    let claims = Arc::new(claims);
+                    if let Some(memory) = token.memory {
+                        memory.remember(token.text, Arc::clone(&claims));
+                    }
+                    claims
+                }
+                Err(error) => return Err(to_error_list(error)),
+            },
+        };
+        match accounts.authenticate(token.text, &claims, audiences, lookup, now).await {
+            Ok(VerifiedTokenUser { user, audiences }) => {
                 let method = Method::ServiceAccount;
                 Ok(Some(AuthenticatedUser { audiences, ..AuthenticatedUser::new(user, method) }))
             }
-            Ok(None) => Err(vec![CredentialError::UnknownToken]),
             Err(error) => Err(to_error_list(error)),
         }
     }

@@ -5,10 +5,11 @@ use jiff::Timestamp;
 use rustls_pki_types::CertificateDer;
 
 use crate::client_certificate::{self, CertificateAuthorities, CertificateError, ValidityPeriod};
+use crate::service_account::VerifiedTokenMemory;
 
 /// The identity that the certificates of one connection prove. It is computed when the connection
 /// begins and used for each request until the authorities change.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub struct CertificateIdentity {
     /// The generation of the authorities that verified the certificates.
     pub(crate) generation: u64,
@@ -16,6 +17,8 @@ pub struct CertificateIdentity {
     pub(crate) proxy: CertificateCheck<()>,
     /// The user that the certificate names.
     pub(crate) client: CertificateCheck<User>,
+    /// The service-account token that the connection presented last.
+    pub(crate) verified_token: VerifiedTokenMemory,
 }
 
 /// The result of checking the certificate of a connection for one purpose.

@@ -1,11 +1,11 @@
-//! A cache of the versions of objects that lists and watches can send as they are stored.
+//! A cache of the versions of objects that reads, lists and watches can send as they are stored.
 
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use api_resources::Resource;
-use store::{Entry, Key};
+use store::{Entry, Key, Revision};
 
 use crate::undecodable_objects::undecodable_placeholder;
 
@@ -67,6 +67,27 @@ impl DecodableVersions {
         let (namespace, name) = names.unwrap_or_default();
         let tree = undecodable_placeholder(resource, namespace, name, &entry.value, &why);
         Some(Entry { value: codec::encode_stored_object(&tree).into(), ..entry.clone() })
+    }
+
+    /// Whether a read found that this version can be decoded and is the object of its key.
+    pub(crate) fn is_checked(&self, key: &Key, revision: Revision) -> bool {
+        let (hash, slot) = self.hash_of_check(key, revision);
+        slot.is_some_and(|slot| slot.load(Ordering::Relaxed) == hash)
+    }
+
+    /// Remembers that this version can be decoded and is the object of its key.
+    pub(crate) fn remember_checked(&self, key: &Key, revision: Revision) {
+        let (hash, slot) = self.hash_of_check(key, revision);
+        if let Some(slot) = slot {
+            slot.store(hash, Ordering::Relaxed);
+        }
+    }
+
+    /// The hash of a version that was compared with its key. It differs from that of a version which was only decoded.
+    fn hash_of_check(&self, key: &Key, revision: Revision) -> (u64, Option<&AtomicU64>) {
+        let hash = self.hasher.hash_one(("checked", key.as_str(), revision.number())) | 1;
+        let slot = usize::try_from(hash >> 1).unwrap_or_default() % VERSIONS_MAX;
+        (hash, self.version_hashes.get(slot))
     }
 
     fn is_decodable(&self, key: &Key, entry: &Entry) -> bool {

@@ -227,7 +227,7 @@ async fn authenticate_and_authorize(
             return Err(Status::unauthorized().into());
         }
     };
-    server.metrics.authentications.with_label_values(&["success"]).inc();
+    server.metrics.authentication_successes.inc();
     let is_anonymous = authenticated.is_anonymous();
     if is_anonymous {
         connection.close();

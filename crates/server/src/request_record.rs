@@ -1,14 +1,17 @@
 //! The record of a request while it is processed, for the log, the metrics and the audit log.
 
+use std::borrow::Cow;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use admission_hooks::{AnnotationLevel, SessionReport};
 use api_object::{Status, Tree};
+use api_resources::Resource;
 use audit::{Event, Receipt, ReceivedRequest, Stage};
 use authn::{ImpersonationMode, Unauthenticated};
 use authz::{Decision, RequestInfo, UnavailableCause, User};
+use http::Method;
 use http::request::Parts;
 use jiff::Timestamp;
 use serde_json::Value;
@@ -30,11 +33,11 @@ const FAILED_OPEN_BY: &str = "authorization.portcullis.io/failed-open-by";
 
 /// The record of one request.
 pub(crate) struct RequestRecord {
-    method: String,
+    method: Method,
     uri: String,
     peer: SocketAddr,
     audit_id: String,
-    verb: String,
+    verb: Cow<'static, str>,
     user: Option<Arc<User>>,
     route: Option<RouteMetricLabels>,
     /// `None` if the audit policy leaves the request out.
@@ -43,9 +46,7 @@ pub(crate) struct RequestRecord {
 
 /// The metric labels of a request that was routed to a resource.
 struct RouteMetricLabels {
-    group: String,
-    version: String,
-    resource: String,
+    resource: Arc<Resource>,
     subresource: String,
     scope: &'static str,
     is_dry_run: bool,
@@ -61,11 +62,11 @@ pub(crate) struct WatchStreamRecord {
 impl RequestRecord {
     pub(crate) fn new(parts: &Parts, peer: SocketAddr, audit_id: String) -> Self {
         Self {
-            method: parts.method.as_str().to_owned(),
+            method: parts.method.clone(),
             uri: parts.uri.path_and_query().map_or("/", |own| own.as_str()).to_owned(),
             peer,
             audit_id,
-            verb: String::new(),
+            verb: Cow::Borrowed(""),
             user: None,
             route: None,
             event: None,
@@ -74,7 +75,7 @@ impl RequestRecord {
 
     /// Records the target of the request.
     pub(crate) fn record_target(&mut self, info: &RequestInfo) {
-        self.verb = info.verb.to_string();
+        self.verb = info.verb.clone();
     }
 
     /// Records that authentication failed.
@@ -184,16 +185,13 @@ impl RequestRecord {
 
     /// Records the resource of the request.
     pub(crate) fn record_route(&mut self, route: &Route<'_>, query: &Query) {
-        let resource = &route.resource;
         let scope = match (&route.name, &route.namespace) {
             (Some(_), _) => "resource",
             (None, Some(_)) => "namespace",
             (None, None) => "cluster",
         };
         self.route = Some(RouteMetricLabels {
-            group: resource.group.clone(),
-            version: resource.version.clone(),
-            resource: resource.plural.clone(),
+            resource: Arc::clone(&route.resource),
             subresource: route.subresource.unwrap_or_default().to_owned(),
             scope,
             is_dry_run: query.get("dryRun").is_some_and(|own| !own.is_empty()),
@@ -310,15 +308,15 @@ impl RequestRecord {
             Some(_) => self.write_event(server, Stage::ResponseComplete),
             None => Receipt::default(),
         };
-        let verb = metric_verb(&self.verb, &self.method);
+        let verb = metric_verb(&self.verb, self.method.as_str());
         let labels = match &self.route {
             None => RequestMetricLabels { verb, ..RequestMetricLabels::default() },
             Some(own) => RequestMetricLabels {
                 verb,
                 dry_run: if own.is_dry_run { "All" } else { "" },
-                group: &own.group,
-                version: &own.version,
-                resource: &own.resource,
+                group: &own.resource.group,
+                version: &own.resource.version,
+                resource: &own.resource.plural,
                 subresource: &own.subresource,
                 scope: own.scope,
             },

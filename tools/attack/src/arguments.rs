@@ -1,4 +1,4 @@
-//! The command line.
+//! The rows and flags on the command line.
 
 use std::path::PathBuf;
 

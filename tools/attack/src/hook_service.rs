@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -27,12 +27,39 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
+use crate::runner::lower_priority;
+
 /// The size of an answer that is far too long.
 const HUGE_BYTES: u64 = 1_000_000_000;
 /// The number of patches, warnings and annotations in an answer that has far too many.
 const MANY: usize = 1_000_000;
 /// How long the authorization webhook takes for names that begin with `slow`.
 const SLOW_AUTHORIZATION: Duration = Duration::from_secs(60);
+
+/// A million patches, in base64. These texts are made once, because making them takes longer than sending them.
+static PATCHES: LazyLock<String> = LazyLock::new(|| {
+    let mut patch = String::from("[");
+    for number in 0..MANY {
+        let separator = if number == 0 { "" } else { "," };
+        let _ = write!(
+            patch,
+            "{separator}{{\"op\":\"add\",\"path\":\"/data/k{number}\",\"value\":\"\"}}"
+        );
+    }
+    patch.push(']');
+    STANDARD.encode(patch)
+});
+/// The member of an answer with a million warnings.
+static WARNINGS: LazyLock<String> =
+    LazyLock::new(|| format!(",\"warnings\":[{}\"last\"]", "\"w\",".repeat(MANY)));
+/// The member of an answer with a million audit annotations.
+static ANNOTATIONS: LazyLock<String> = LazyLock::new(|| {
+    let mut annotations = String::new();
+    for number in 0..MANY {
+        let _ = write!(annotations, "\"k{number}\":\"v\",");
+    }
+    format!(",\"auditAnnotations\":{{{annotations}\"last\":\"v\"}}")
+});
 
 /// A running service. It ends with the process.
 pub(crate) struct HookService {
@@ -60,7 +87,10 @@ impl HookService {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let listener = runtime.block_on(TcpListener::bind(("127.0.0.1", 0)))?;
         let address = listener.local_addr()?;
-        std::thread::spawn(move || runtime.block_on(listen(listener, acceptor)));
+        std::thread::spawn(move || {
+            lower_priority();
+            runtime.block_on(listen(listener, acceptor));
+        });
         Ok(Self { address, authority_pem: authority.pem() })
     }
 
@@ -148,26 +178,9 @@ async fn answer(request: Request<Incoming>) -> Response<HookBody> {
     Response::new(match path.as_str() {
         "/huge" => HookBody::Repeated { n_left: HUGE_BYTES },
         "/trickle" => HookBody::Trickle(Box::pin(tokio::time::sleep(Duration::ZERO))),
-        "/patches" => {
-            let mut patch = String::from("[");
-            for number in 0..MANY {
-                let separator = if number == 0 { "" } else { "," };
-                let _ = write!(
-                    patch,
-                    "{separator}{{\"op\":\"add\",\"path\":\"/data/k{number}\",\"value\":\"\"}}"
-                );
-            }
-            patch.push(']');
-            allow(&format!(",\"patchType\":\"JSONPatch\",\"patch\":\"{}\"", STANDARD.encode(patch)))
-        }
-        "/warnings" => allow(&format!(",\"warnings\":[{}\"last\"]", "\"w\",".repeat(MANY))),
-        "/annotations" => {
-            let mut annotations = String::new();
-            for number in 0..MANY {
-                let _ = write!(annotations, "\"k{number}\":\"v\",");
-            }
-            allow(&format!(",\"auditAnnotations\":{{{annotations}\"last\":\"v\"}}"))
-        }
+        "/patches" => allow(&format!(",\"patchType\":\"JSONPatch\",\"patch\":\"{}\"", *PATCHES)),
+        "/warnings" => allow(&WARNINGS),
+        "/annotations" => allow(&ANNOTATIONS),
         "/authorize" => HookBody::whole(authorize(&review).await.to_string()),
         "/hang" => {
             std::future::pending::<()>().await;

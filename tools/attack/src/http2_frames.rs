@@ -19,7 +19,7 @@ pub(crate) const CONTINUATION: u8 = 9;
 pub(crate) const END_STREAM: u8 = 1;
 pub(crate) const END_HEADERS: u8 = 4;
 
-/// One frame.
+/// Encodes one frame with its header.
 pub(crate) fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     let length = u32::try_from(payload.len()).unwrap_or(u32::MAX).to_be_bytes();
     let mut bytes = Vec::with_capacity(9 + payload.len());

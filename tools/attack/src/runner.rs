@@ -185,8 +185,7 @@ impl Arena {
 
 /// Runs an attack with a low priority, and ends all its tasks and connections.
 fn perform_attack(attack: Step, scene: Arc<Scene>, until: Instant) -> anyhow::Result<()> {
-    // The priority is that of this thread. Without it, the attack would delay the innocents on their own core.
-    let _ = rustix::process::nice(ATTACKER_NICE);
+    lower_priority();
     let runtime = runtime()?;
     let result = runtime.block_on(async {
         let limit = until + END_TIMEOUT;
@@ -196,6 +195,12 @@ fn perform_attack(attack: Step, scene: Arc<Scene>, until: Instant) -> anyhow::Re
     });
     runtime.shutdown_background();
     result
+}
+
+/// Lowers the priority of the calling thread. Without it, attackers would delay the innocents on their own core.
+pub(crate) fn lower_priority() {
+    // A system that refuses this only makes the latencies of the innocents worse.
+    let _ = rustix::process::nice(ATTACKER_NICE);
 }
 
 fn runtime() -> anyhow::Result<Runtime> {

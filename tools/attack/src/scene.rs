@@ -46,7 +46,7 @@ impl Scene {
         self.differences.lock().unwrap_or_else(PoisonError::into_inner).push(text);
     }
 
-    /// The recorded decisions.
+    /// Returns the recorded decisions and forgets them.
     pub(crate) fn take_differences(&self) -> Vec<String> {
         std::mem::take(&mut *self.differences.lock().unwrap_or_else(PoisonError::into_inner))
     }

@@ -12,7 +12,7 @@ pub(crate) const READER: &str = "reader-2ab1";
 pub(crate) const WRITER: &str = "writer-9d34";
 /// The administrator of one tenant: of its namespace, and of webhook configurations and definitions.
 pub(crate) const TENANT: &str = "tenant-77e0";
-/// The node `worker-1`.
+/// The credential of the node `worker-1`.
 pub(crate) const NODE: &str = "node-5c55";
 
 /// The namespace of the writer.

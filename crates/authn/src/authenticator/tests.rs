@@ -1,10 +1,15 @@
 use http::header::{AUTHORIZATION, CONNECTION, SEC_WEBSOCKET_PROTOCOL, UPGRADE};
 use http::{HeaderName, HeaderValue};
+use jiff::SignedDuration;
 use rustls_pki_types::pem::PemObject;
+use serde_json::json;
 
 use super::*;
+use crate::key::SigningKey;
 use crate::options::{FrontProxyOptions, LoopbackCredential};
-use crate::service_account::Objects;
+use crate::service_account::{
+    Claims, ObjectReference, Objects, ReferencedKind, ServiceAccountOptions, TokenIssuer,
+};
 use crate::testing::poll_once;
 
 const FILE: &str = "t1,u1,id1\nt3,u3,id3,\"g1,g2\"\n";
@@ -269,4 +274,51 @@ fn futures_of_authentication_are_send() {
     let request = Request { headers: &headers, path: "/" };
     assert!(is_send(&authenticator.authenticate(request, &identity, &objects, now())));
     assert!(is_send(&authenticator.review_token(api_object::Tree::new(), &objects, now())));
+}
+
+/// A connection remembers only that the signature of its last token is valid. Times and objects are checked for each
+/// request, and the token of another connection is verified there.
+#[test]
+fn a_remembered_token_is_still_checked() {
+    let pem = SigningKey::generate_pem().unwrap();
+    let key = SigningKey::from_pem(&pem).unwrap();
+    let keys = vec![key.verifying_key().clone()];
+    let issuer = TokenIssuer::new("me", key);
+    let accounts = ServiceAccountOptions { issuers: vec!["me".to_owned()], keys };
+    let authenticator =
+        Authenticator::new(Options { service_accounts: Some(accounts), ..options() }).unwrap();
+    let claims = Claims {
+        namespace: "ns".to_owned(),
+        service_account: ObjectReference { name: "sa".to_owned(), uid: "uid-sa".to_owned() },
+        audiences: vec!["me".to_owned()],
+        issued_at: now(),
+        expires_at: now() + SignedDuration::from_secs(600),
+        id: "token-1".to_owned(),
+        bound_object: None,
+    };
+    let token = issuer.issue(&claims).unwrap();
+    let forged = format!("{}AAAA", token.strip_suffix(&token[token.len() - 4..]).unwrap());
+    let account = json!({"metadata": {"namespace": "ns", "name": "sa", "uid": "uid-sa"}});
+    let mut objects = Objects::default();
+    objects.put(ReferencedKind::ServiceAccount, account);
+    let connection = authenticator.identify_certificates(&[], now());
+    let other_connection = authenticator.identify_certificates(&[], now());
+    let user_of =
+        |token: &str, connection: &CertificateIdentity, objects: &Objects, at: Timestamp| {
+            let headers = headers(&[("authorization", &format!("Bearer {token}"))]);
+            let request = Request { headers: &headers, path: "/api" };
+            let found = poll_once(authenticator.authenticate(request, connection, objects, at));
+            found.map(|found| found.user.name).ok()
+        };
+    let name = Some("system:serviceaccount:ns:sa".to_owned());
+    for _ in 0..2 {
+        assert_eq!(user_of(&token, &connection, &objects, now()), name);
+        assert_eq!(user_of(&forged, &connection, &objects, now()), None);
+    }
+    assert!(connection.verified_token.recall(&token).is_some());
+    assert!(other_connection.verified_token.recall(&token).is_none());
+    assert_eq!(user_of(&token, &other_connection, &objects, now()), name);
+    let late = now() + SignedDuration::from_secs(661);
+    assert_eq!(user_of(&token, &connection, &objects, late), None);
+    assert_eq!(user_of(&token, &connection, &Objects::default(), now()), None);
 }

@@ -126,36 +126,42 @@ impl ServiceAccountTokenVerifier {
         Self { issuers: options.issuers, keys: options.keys }
     }
 
-    /// Verifies a token; `None` if it is not a service-account token.
+    /// The claims of a token whose signature is valid; `None` if it is not a service-account token.
     ///
     /// 1. The token claims an accepted issuer, or the legacy issuer.
     /// 2. One of the keys signed it.
-    /// 3. It is for one of the accepted audiences. A token that names none is for the server.
-    /// 4. The current time is within its validity.
-    /// 5. The account exists with the uid of the token, and so does the object that the token is
+    pub(crate) fn verify_signature(&self, token: &str) -> Result<Option<Tree>, TokenError> {
+        let Some(unverified) = jwt::parse_token(token) else { return Ok(None) };
+        let issuer = unverified.claimed_issuer();
+        if issuer != LEGACY_ISSUER && !self.issuers.iter().any(|own| own == issuer) {
+            return Ok(None);
+        }
+        Ok(Some(unverified.verify(&self.keys)?))
+    }
+
+    /// Authenticates the user of a token whose signature was verified.
+    ///
+    /// 1. The token is for one of the accepted audiences. A token that names none is for the server.
+    /// 2. The current time is within its validity.
+    /// 3. The account exists with the uid of the token, and so does the object that the token is
     ///    bound to.
     pub(crate) async fn authenticate<L: ObjectLookup>(
         &self,
         token: &str,
+        claims: &Tree,
         audiences: AudienceCheck<'_>,
         lookup: &L,
         now: Timestamp,
-    ) -> Result<Option<VerifiedTokenUser>, TokenError> {
-        let Some(unverified) = jwt::parse_token(token) else { return Ok(None) };
-        let is_own = self.issuers.iter().any(|issuer| issuer == unverified.claimed_issuer());
-        let is_legacy = unverified.claimed_issuer() == LEGACY_ISSUER;
-        if !is_own && !is_legacy {
-            return Ok(None);
-        }
-        let claims = unverified.verify(&self.keys)?;
-        let audiences = match_audiences(&claims, audiences)?;
-        check_validity_period(&claims, now)?;
-        let user = if is_legacy && legacy_token::has_legacy_format(&claims) {
-            legacy_token::authenticate_legacy_token(&claims, token, lookup).await?
+    ) -> Result<VerifiedTokenUser, TokenError> {
+        let audiences = match_audiences(claims, audiences)?;
+        check_validity_period(claims, now)?;
+        let is_legacy = api_object::string_member(claims, "iss") == LEGACY_ISSUER;
+        let user = if is_legacy && legacy_token::has_legacy_format(claims) {
+            legacy_token::authenticate_legacy_token(claims, token, lookup).await?
         } else {
-            authenticate_bound_token(&claims, lookup, now).await?
+            authenticate_bound_token(claims, lookup, now).await?
         };
-        Ok(Some(VerifiedTokenUser { user, audiences }))
+        Ok(VerifiedTokenUser { user, audiences })
     }
 }
 

@@ -23,6 +23,8 @@ pub enum UninitializedGetMode {
 pub(crate) enum GetResult {
     /// The object as it is stored.
     Object(VersionedObject),
+    /// The same as JSON that ends in a line feed, made of the stored bytes without decoding them.
+    Json(Vec<u8>),
     /// A Status that says that the object will exist.
     Accepted(Tree),
 }
@@ -32,11 +34,43 @@ pub(crate) enum GetResult {
 /// 1. Read the stored object.
 /// 2. If the timeout of an initializer has passed long ago, repair the object by one step.
 /// 3. Return the object, or a Status if it is uninitialized and the client did not ask for that.
-pub(crate) async fn get_with_read_repair(ctx: &RequestContext<'_>) -> Result<GetResult, Status> {
+///
+/// If `accepts_json`, an object whose version was read and checked before is not decoded again.
+pub(crate) async fn get_with_read_repair(
+    ctx: &RequestContext<'_>,
+    accepts_json: bool,
+) -> Result<GetResult, Status> {
     let includes_uninitialized = ctx.query.includes_uninitialized()?;
     let entry = get_entry(ctx).await?;
+    if accepts_json && let Some(json) = splice_checked_entry(ctx, &entry)? {
+        return Ok(GetResult::Json(json));
+    }
     let entry = repair_if_initializer_late(ctx, entry).await?;
     get_result(ctx, &entry, includes_uninitialized)
+}
+
+/// The JSON of a stored object that all clients see, if an earlier read decoded this version and found that it is
+/// the object of its key. The first read of a version checks it.
+fn splice_checked_entry(
+    ctx: &RequestContext<'_>,
+    entry: &Entry,
+) -> Result<Option<Vec<u8>>, Status> {
+    // Objects of custom resources may be stored in another version.
+    if ctx.resource.is_custom() || super::is_stored_uninitialized(&entry.value) {
+        return Ok(None);
+    }
+    let key = ctx.key(ctx.name)?;
+    let versions = &ctx.server.decodable_versions;
+    if !versions.is_checked(&key, entry.mod_rev) {
+        ctx.decode_authorized_entry(entry)?;
+        versions.remember_checked(&key, entry.mod_rev);
+    }
+    let mut json = Vec::new();
+    let type_meta = codec::IncludeTypeMeta::Keep;
+    let spliced =
+        codec::splice_resource_version(&entry.value, entry.mod_rev.number(), type_meta, &mut json);
+    json.push(b'\n');
+    Ok(spliced.is_ok().then_some(json))
 }
 
 fn get_result(

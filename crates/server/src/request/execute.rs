@@ -5,7 +5,7 @@ use std::sync::Arc;
 use api_object::Status;
 use api_resources::Verb;
 use bytes::Bytes;
-use http::header::CONTENT_TYPE;
+use http::header::{ACCEPT, CONTENT_TYPE, HeaderValue};
 
 use super::AuthorizedRequest;
 use crate::admission::{is_admission_configuration, parse_ack_timeout};
@@ -62,10 +62,13 @@ impl AuthorizedRequest<'_> {
             tree: shown.into_tree(),
         };
         match route.verb {
-            Verb::Get => Ok(match get_with_read_repair(ctx).await? {
-                GetResult::Object(shown) => object(200, shown),
-                GetResult::Accepted(tree) => Reply::Tree { code: 202, tree },
-            }),
+            Verb::Get => {
+                Ok(match get_with_read_repair(ctx, self.accepts_whole_objects()).await? {
+                    GetResult::Object(shown) => object(200, shown),
+                    GetResult::Json(json) => Reply::Json { code: 200, json },
+                    GetResult::Accepted(tree) => Reply::Tree { code: 202, tree },
+                })
+            }
             Verb::List => {
                 let filter = visibility_filter(ctx)?;
                 let page = list(ctx, &filter).await?;
@@ -143,6 +146,16 @@ impl AuthorizedRequest<'_> {
                 Ok(Reply::List { resource: Arc::clone(resource), page })
             }
         }
+    }
+}
+
+impl AuthorizedRequest<'_> {
+    /// Whether the client asks for no other form of an object, such as a table: those are asked for with the
+    /// parameter `as` of a media type. Some other headers that contain these letters count too, which costs only time.
+    fn accepts_whole_objects(&self) -> bool {
+        let has_as =
+            |accepted: &HeaderValue| accepted.as_bytes().windows(2).any(|two| two == b"as");
+        !self.parts.headers.get_all(ACCEPT).iter().any(has_as)
     }
 }
 

@@ -51,6 +51,7 @@ mod pod_actions;
 mod pods;
 mod polling;
 mod races;
+mod repeated_reads;
 mod rows;
 mod service_addresses;
 mod services;

@@ -1,4 +1,4 @@
-//! Attacks by watches.
+//! Attacks by watches, of which some are never read.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -45,7 +45,9 @@ async fn wait_at_hook(scene: Arc<Scene>, until: Instant) -> anyhow::Result<()> {
     tokio::time::sleep(Duration::from_secs(2)).await;
     let repaired = scene.hooks.configuration(true, "slow", "/allow", "writer");
     let start = Instant::now();
-    let answer = admin.json(Method::PUT, &format!("{MUTATING}/slow"), &repaired).await?;
+    let path = format!("{MUTATING}/slow");
+    let body = repaired.to_string().into();
+    let answer = admin.send(Method::PATCH, &path, "application/merge-patch+json", body).await?;
     if answer.code != 200 || start.elapsed() > REPAIR_MAX {
         scene.differ(format!(
             "the repair of the hook: {} after {:?}",
@@ -54,7 +56,6 @@ async fn wait_at_hook(scene: Arc<Scene>, until: Instant) -> anyhow::Result<()> {
         ));
     }
     while tasks.join_next().await.is_some() {}
-    let path = format!("{MUTATING}/slow");
     admin.send(Method::DELETE, &path, "application/json", Bytes::new()).await?;
     Ok(())
 }
@@ -62,7 +63,7 @@ async fn wait_at_hook(scene: Arc<Scene>, until: Instant) -> anyhow::Result<()> {
 /// A17: conditions of a tenant that cost as much as the server allows, on every write.
 pub(super) fn a17() -> Load {
     Load {
-        prepare: |scene, _| Box::pin(register_conditions(scene)),
+        clean: |scene, _| Box::pin(remove_conditions(scene)),
         ..load(|scene, until| Box::pin(write_through_conditions(scene, until)))
     }
 }
@@ -76,7 +77,7 @@ fn expensive(n: usize) -> String {
 
 /// Registers hooks for all writes of config maps: with the most expensive condition that is still evaluated, and
 /// with regular expressions of 10 kB.
-async fn register_conditions(scene: Arc<Scene>) -> anyhow::Result<()> {
+async fn register_conditions(scene: &Scene) -> anyhow::Result<()> {
     let mut tenant = scene.client.session(Some(TENANT)).await?;
     let maps = format!("/api/v1/namespaces/{TENANT_NAMESPACE}/configmaps?dryRun=All");
     let configuration = |name: &str, expression: &str, policy: &str, owner: Option<&str>| {
@@ -117,7 +118,17 @@ async fn register_conditions(scene: Arc<Scene>) -> anyhow::Result<()> {
     Ok(())
 }
 
+async fn remove_conditions(scene: Arc<Scene>) -> anyhow::Result<()> {
+    let mut admin = scene.admin().await?;
+    for name in ["probe", "expensive", "regular"] {
+        let path = format!("{VALIDATING}/{name}");
+        admin.send(Method::DELETE, &path, "application/json", Bytes::new()).await?;
+    }
+    Ok(())
+}
+
 async fn write_through_conditions(scene: Arc<Scene>, until: Instant) -> anyhow::Result<()> {
+    register_conditions(&scene).await?;
     let maps = format!("/api/v1/namespaces/{TENANT_NAMESPACE}/configmaps?dryRun=All");
     let name = "a".repeat(250);
     let write = RawRequest::json(Method::POST, maps, &config_map(&name, 10));

@@ -24,7 +24,7 @@ pub(crate) struct Row {
     pub(crate) results: Vec<Vec<Measurement>>,
 }
 
-/// All measurements.
+/// The measurements of all cases on all servers.
 #[derive(Debug)]
 pub(crate) struct Report {
     /// The names of the servers; the first is the floor and the second is ours.

@@ -13,7 +13,7 @@ pub(crate) struct Program {
     name: &'static str,
 }
 
-/// The server.
+/// The API server of this repository.
 pub(crate) const PORTCULLIS: Program = Program { package: "cli", name: "portcullis" };
 /// The server that answers constants with the same TLS, HTTP and allocator.
 pub(crate) const FLOOR: Program = Program { package: "bench", name: "floor" };
