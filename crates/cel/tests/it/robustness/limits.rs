@@ -35,7 +35,7 @@ proptest! {
 /// long texts, compiling patterns. The step budget bounds it. Without it, each of these expressions
 /// runs for minutes or until the memory is full.
 #[test]
-fn the_step_budget_bounds_work_of_low_cost() {
+fn work_that_cost_does_not_show_ends_too() {
     let doubled = |start: &str, n: usize, end: &str| {
         let levels: String = (1..=n).map(|i| format!("[x{0} + x{0}].map(x{i}, ", i - 1)).collect();
         format!(
