@@ -13,8 +13,8 @@ const DESCRIPTORS: (u64, u64) = (64, 256);
 const N_CONNECTIONS: usize = 256 - 64 - 16;
 const N_PEERS: usize = 600;
 /// Together the objects exceed the 16 MiB of a log file.
-const N_OBJECTS: usize = 16;
-const OBJECT_BYTES: usize = 1_300_000;
+const N_OBJECTS: usize = 20;
+const OBJECT_BYTES: usize = 1_000_000;
 
 /// A13: the server raises its limit, says so, and keeps descriptors for the store: while peers take every
 /// connection that they can get, the store begins another log file and no write is refused.
