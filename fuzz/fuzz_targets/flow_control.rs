@@ -1,5 +1,5 @@
-//! Any flow schema or priority level is accepted or refused. An accepted one can be decoded, and setting its defaults again
-//! changes nothing.
+//! Any flow schema or priority level is accepted or refused. An accepted one can be decoded, and setting its
+//! defaults again changes nothing.
 
 #![no_main]
 

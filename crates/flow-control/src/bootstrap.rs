@@ -1,8 +1,8 @@
 //! The flow schemas and priority levels that exist without anybody creating them.
 //!
-//! The mandatory ones always have these specs. The suggested ones are those of Kubernetes, and three levels of our own,
-//! whose names begin with `portcullis-`: requests that repair a cluster, access reviews, and leases of workloads wait only
-//! for each other, however busy the other levels are.
+//! The mandatory ones always have these specs. The suggested ones are those of Kubernetes, and three levels of
+//! our own, whose names begin with `portcullis-`: requests that repair a cluster, access reviews, and leases of
+//! workloads wait only for each other, however busy the other levels are.
 
 #[cfg(test)]
 mod tests;
@@ -25,7 +25,8 @@ const EVERY: &[&str] = &["*"];
 pub struct BootstrapLevel {
     /// The level that requests are classified into.
     pub level: PriorityLevel,
-    /// The part of the seats that the object offers to other levels. Levels do not borrow here, so it has no effect.
+    /// The part of the seats that the object offers to other levels. Levels do not borrow here, so it has no
+    /// effect.
     pub lendable_percent: u32,
 }
 

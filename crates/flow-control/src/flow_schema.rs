@@ -54,7 +54,7 @@ pub enum Subject {
     User(String),
     /// A group, by name.
     Group(String),
-    /// A service account of one namespace.
+    /// A service account, or all accounts of a namespace.
     ServiceAccount {
         /// The namespace of the account; never a wildcard.
         namespace: String,
@@ -66,7 +66,7 @@ pub enum Subject {
 /// Matches requests for resources. In each list, a single `*` matches everything.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ResourceRule {
-    /// The verbs in lower case.
+    /// The verbs of the requests that match.
     pub verbs: Vec<String>,
     /// The API groups; the core group is empty.
     pub api_groups: Vec<String>,

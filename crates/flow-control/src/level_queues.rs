@@ -68,7 +68,7 @@ pub(crate) struct HeldSeats {
 /// What happens to a request that arrives.
 #[derive(Debug)]
 pub(crate) enum Arrival {
-    /// It runs now, with these seats.
+    /// It has a seat and runs now.
     Execute(HeldSeats),
     /// It waits; its `W` will be returned by a later call.
     Wait(WaiterId),

@@ -1,4 +1,4 @@
-//! Priority levels and their limits.
+//! Priority levels, which divide the seats between requests.
 
 /// A group of requests with seats of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]

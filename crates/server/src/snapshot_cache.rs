@@ -247,8 +247,8 @@ impl SnapshotCache {
         Ok(())
     }
 
-    /// Makes a snapshot the newest one. The caller holds the update lock, so that the flow controller is not configured
-    /// concurrently.
+    /// Makes a snapshot the newest one. The caller holds the update lock, so that the flow controller is not
+    /// configured concurrently.
     fn publish_snapshot(&self, cluster: ClusterSnapshot, report: SnapshotUpdateReport) {
         let revision = cluster.revision;
         if !Arc::ptr_eq(&cluster.flow_control, &self.newest_snapshot.load().flow_control) {

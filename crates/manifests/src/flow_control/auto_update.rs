@@ -1,7 +1,7 @@
 //! Which default objects the server brings up to date.
 //!
-//! The server keeps the spec of a suggested object up to date while its annotation says so. An administrator who wants
-//! another spec sets the annotation to `false`. Mandatory objects always get their spec back.
+//! The server keeps the spec of a suggested object up to date while its annotation says so. An administrator
+//! who wants another spec sets the annotation to `false`. Mandatory objects always get their spec back.
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -22,8 +22,8 @@ pub enum DefaultObjectClass {
 
 /// The stored object with the changes that it needs; `None` if it needs none.
 ///
-/// 1. The spec is updated if the object is mandatory, if the annotation is true, or if the annotation says nothing and
-///    the spec was never changed.
+/// 1. The spec is updated if the object is mandatory, if the annotation is true, or if the annotation says
+///    nothing and the spec was never changed.
 /// 2. The annotation then says whether the spec is updated.
 #[must_use]
 pub fn update_default_object(

@@ -1,4 +1,5 @@
-//! Specs as error messages show them. Kubernetes prints its internal types there, whose members have the names of Go.
+//! Specs as error messages show them. Kubernetes prints its internal types there, whose members have the names
+//! of Go.
 
 use field_errors::BadValue;
 use serde_json::{Value, json};

@@ -36,8 +36,8 @@ pub enum DecodeError {
     Invalid(FieldErrors),
 }
 
-/// Decodes a flow schema, after its defaults are set. A mandatory schema may differ from its fixed spec: what is stored
-/// is in force until the server restores it.
+/// Decodes a flow schema, after its defaults are set. A mandatory schema may differ from its fixed spec: what
+/// is stored is in force until the server restores it.
 ///
 /// # Errors
 /// The object is of another kind, malformed or invalid.

@@ -479,8 +479,8 @@ proptest! {
     }
 }
 
-/// An annotation, a generation and whether the spec was changed, and what the server then writes: whether the spec comes
-/// back, and the annotation.
+/// An annotation, a generation and whether the spec was changed, and what the server then writes: whether the
+/// spec comes back, and the annotation.
 #[test]
 fn default_objects_are_updated_as_their_annotation_says() {
     use DefaultObjectClass::{Mandatory, Suggested};

@@ -20,7 +20,8 @@ const VERBS: &[&str] =
 /// Stands in a list for every value.
 const WILDCARD: &str = "*";
 
-/// Validates a flow schema with its defaults, except for its metadata. A mandatory schema must have its fixed spec.
+/// Validates a flow schema with its defaults, except for its metadata. A mandatory schema must have its fixed
+/// spec.
 #[must_use]
 pub fn validate_flow_schema(tree: &Map<String, Value>) -> FieldErrors {
     let object = match wire::Object::<wire::FlowSchemaSpec>::deserialize(tree) {

@@ -20,7 +20,8 @@ const QUEUES_MAX: i32 = 10_000_000;
 const PRESERVE_ZERO_ANNOTATION: &str =
     "flowcontrol.k8s.io/v1beta3-preserve-zero-concurrency-shares";
 
-/// Validates a priority level with its defaults, except for its metadata. A mandatory level must have its fixed spec.
+/// Validates a priority level with its defaults, except for its metadata. A mandatory level must have its fixed
+/// spec.
 #[must_use]
 pub fn validate_priority_level(tree: &Map<String, Value>) -> FieldErrors {
     let object = match wire::Object::<wire::PriorityLevelSpec>::deserialize(tree) {
@@ -172,8 +173,8 @@ fn validate_queuing(queuing: &wire::Queuing, at: &FieldPath<'_>, errors: &mut Fi
     }
 }
 
-/// The members that the types of the level and of its response require or forbid. Kubernetes generates these checks and
-/// reports them last, without a detail.
+/// The members that the types of the level and of its response require or forbid. Kubernetes generates these
+/// checks and reports them last, without a detail.
 fn union_faults(spec: &wire::PriorityLevelSpec) -> FieldErrors {
     let mut errors = FieldErrors::new();
     if spec.level_type != "Exempt" && spec.exempt.is_some() {

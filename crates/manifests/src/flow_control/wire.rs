@@ -1,4 +1,5 @@
-//! The serde types of the two kinds. A null field means the same as an absent one, and a null in a list is an empty item.
+//! The serde types of the two kinds. A null field means the same as an absent one, and a null in a list is an
+//! empty item.
 
 use serde::{Deserialize, Deserializer, Serialize};
 

@@ -11,7 +11,7 @@ use crate::cluster_snapshot::FlowControlObjects;
 use crate::object_ref::ObjectRef;
 use crate::server_state::ServerState;
 
-/// A default object.
+/// A default object, as it is created if it is missing.
 struct DefaultObject {
     kind: Kind,
     class: DefaultObjectClass,
@@ -29,8 +29,8 @@ pub(crate) enum DefaultObjectChange {
     Delete(Kind, String),
 }
 
-/// The writes that bring the stored objects up to date. There are none if the stored objects are those that this server
-/// would write, so several servers on one store do not write in turn.
+/// The writes that bring the stored objects up to date. There are none if the stored objects are those that
+/// this server would write, so several servers on one store do not write in turn.
 ///
 /// # Errors
 /// Never in practice: JSON can express every default object.

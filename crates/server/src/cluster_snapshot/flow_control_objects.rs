@@ -13,16 +13,16 @@ use super::StoredObjectError;
 /// The stored flow schemas and priority levels, by name. Objects that can not be decoded are left out.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct FlowControlObjects {
-    /// The flow schemas.
+    /// The flow schemas, whether their levels exist or not.
     pub(crate) schemas: BTreeMap<String, StoredFlowSchema>,
-    /// The priority levels.
+    /// The priority levels, whether schemas refer to them or not.
     pub(crate) levels: BTreeMap<String, StoredPriorityLevel>,
 }
 
 /// A flow schema as it is stored, and as requests are classified by it.
 #[derive(Debug, Clone)]
 pub(crate) struct StoredFlowSchema {
-    /// The decoded schema.
+    /// The schema with its defaults, as the controller uses it.
     pub(crate) schema: Arc<FlowSchema>,
     /// The object as the API returns it, without its resourceVersion.
     pub(crate) tree: Arc<Tree>,
@@ -31,15 +31,15 @@ pub(crate) struct StoredFlowSchema {
 /// A priority level as it is stored, and as requests are limited by it.
 #[derive(Debug, Clone)]
 pub(crate) struct StoredPriorityLevel {
-    /// The decoded level.
+    /// The level with its defaults, as the controller uses it.
     pub(crate) level: PriorityLevel,
     /// The object as the API returns it, without its resourceVersion.
     pub(crate) tree: Arc<Tree>,
 }
 
 impl FlowControlObjects {
-    /// Makes these objects take effect. A mandatory object that is missing takes effect as if it existed, so that every
-    /// request has a level. As long as nothing is stored, all default objects do.
+    /// Makes these objects take effect. A mandatory object that is missing takes effect as if it existed, so
+    /// that every request has a level. As long as nothing is stored, all default objects do.
     pub(crate) fn configure(&self, controller: &FlowController) {
         let (mut default_schemas, mut default_levels) =
             (bootstrap::mandatory_schemas(), bootstrap::mandatory_levels());
@@ -77,8 +77,8 @@ impl FlowControlObjects {
         schemas.chain(levels)
     }
 
-    /// Stores or removes the object of a key. An object that can not be decoded is removed: its earlier version does
-    /// not stay in force.
+    /// Stores or removes the object of a key. An object that can not be decoded is removed: its earlier version
+    /// does not stay in force.
     pub(super) fn apply(
         &mut self,
         path: &str,

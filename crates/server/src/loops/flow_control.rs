@@ -14,8 +14,8 @@ use crate::bootstrap::{default_object_changes, flow_control_object_ref};
 use crate::cluster_snapshot::FlowControlObjects;
 use crate::server_state::ServerState;
 
-/// The interval at which missing and stale default objects are written, as in Kubernetes. Two versions of the server
-/// with different defaults then write each object at most twice a minute.
+/// The interval at which missing and stale default objects are written, as in Kubernetes. Two versions of the
+/// server with different defaults then write each object at most twice a minute.
 const RESTORATION_INTERVAL: Duration = Duration::from_secs(60);
 
 /// The members of a condition by which it is the right one.
@@ -86,8 +86,8 @@ pub(crate) async fn write_dangling_conditions(
     while writes.join_next().await.is_some() {}
 }
 
-/// Writes the condition of one schema. The snapshot must be as new as the schema that was read: another server may have
-/// written the condition because of a level that an older snapshot does not have.
+/// Writes the condition of one schema. The snapshot must be as new as the schema that was read: another server
+/// may have written the condition because of a level that an older snapshot does not have.
 async fn write_dangling_condition(server: &ServerState, name: &str) -> Result<(), Status> {
     let object_ref = flow_control_object_ref(Kind::FlowSchema, name);
     let current = match server.loopback_get(object_ref).await {

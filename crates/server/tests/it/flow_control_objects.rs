@@ -1,4 +1,5 @@
-//! Flow schemas and priority levels as objects of the API: their operations, the default ones, and their conditions.
+//! Flow schemas and priority levels as objects of the API: their operations, the default ones, and their
+//! conditions.
 
 use etcd_testing::Member;
 use http::Method;
@@ -499,8 +500,8 @@ async fn uid(client: &Client, path: &str) -> String {
     object["metadata"]["uid"].as_str().expect("a uid").to_owned()
 }
 
-/// The e2e spec "should ensure that requests can be classified by adding FlowSchema and PriorityLevelConfiguration": a
-/// new schema classifies the next request, and a deleted one no further request.
+/// The e2e spec "should ensure that requests can be classified by adding FlowSchema and
+/// PriorityLevelConfiguration": a new schema classifies the next request, and a deleted one no further request.
 #[tokio::test(flavor = "multi_thread")]
 async fn requests_are_classified_by_added_objects_without_a_restart() {
     let cluster = Cluster::start().await;
@@ -548,7 +549,8 @@ async fn servers_on_one_store_do_not_write_in_turn() {
     dangling(&second.admin(), "own", "True").await;
     second.admin().post(LEVELS, &level("own", 3)).await.expect(201);
     dangling(&first.admin(), "own", "False").await;
-    // Of the two servers, one wrote each condition. The other one found it written, also if its snapshot was older.
+    // Of the two servers, one wrote each condition. The other one found it written, also if its snapshot was
+    // older.
     let mut changes = Vec::new();
     let revision = before["metadata"]["resourceVersion"].as_str().expect("a revision");
     let path = format!("{SCHEMAS}?watch=1&resourceVersion={revision}");
