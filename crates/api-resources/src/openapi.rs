@@ -96,20 +96,28 @@ fn add_paths(resource: &Resource, base: &str, paths: &mut Map<String, Value>) {
             of_collection.insert(method.to_owned(), operation_json(resource, verb));
         }
     }
-    let mut of_object = Map::new();
-    // Clients read the supported query parameters from the patch operation, even for kinds without patches.
-    of_object.insert("patch".to_owned(), operation_json(resource, Verb::Patch));
-    for (method, verb) in [("get", Verb::Get), ("put", Verb::Update), ("delete", Verb::Delete)] {
-        if resource.supports_verb(verb) {
-            of_object.insert(method.to_owned(), operation_json(resource, verb));
-        }
+    // Requests that store nothing, such as access reviews, have no path of one object.
+    if resource.is_stored() {
+        paths.insert(format!("{collection}/{{name}}"), object_path_json(resource));
     }
-    paths.insert(format!("{collection}/{{name}}"), Value::Object(of_object));
     paths.insert(collection, Value::Object(of_collection));
     if resource.is_namespaced() && resource.supports_verb(Verb::List) {
         let everywhere = json!({ "get": operation_json(resource, Verb::List) });
         paths.insert(format!("/{base}/{plural}"), everywhere);
     }
+}
+
+/// The operations on one object.
+fn object_path_json(resource: &Resource) -> Value {
+    let mut operations = Map::new();
+    // Clients read the supported query parameters from the patch operation, even for kinds without patches.
+    operations.insert("patch".to_owned(), operation_json(resource, Verb::Patch));
+    for (method, verb) in [("get", Verb::Get), ("put", Verb::Update), ("delete", Verb::Delete)] {
+        if resource.supports_verb(verb) {
+            operations.insert(method.to_owned(), operation_json(resource, verb));
+        }
+    }
+    Value::Object(operations)
 }
 
 fn operation_json(resource: &Resource, verb: Verb) -> Value {

@@ -92,6 +92,8 @@ async fn kill_again_and_again(mut place: Place) {
     let flags = [
         format!("--audit-policy-file={}", policy.display()),
         format!("--audit-log-path={}", log.display()),
+        // Otherwise requests whose events cannot be written are executed.
+        "--audit-log-mode=blocking-strict".to_owned(),
         RANGE.to_owned(),
         "--v=1".to_owned(),
     ];

@@ -1,4 +1,4 @@
-//! The audit log of one life of the server, and what it promises.
+//! The audit log of one life of the server, and what it promises in the mode `blocking-strict`.
 //!
 //! An event of stage RequestReceived is with the system before anything is done, and one of stage
 //! ResponseComplete before the answer is sent; neither is lost with the process. So whatever was done has

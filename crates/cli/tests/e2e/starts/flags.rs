@@ -63,6 +63,8 @@ const ROWS: &[FlagRow] = &[
     ("webhook-connect-timeout", "1s", &[]),
     ("authorization-webhook-cache-max-bytes", "4096", &[]),
     ("enable-aggregator-routing", "false", &[]),
+    ("enable-admission-plugins", "NodeRestriction", &[]),
+    ("disable-admission-plugins", "TaintNodesByCondition", &[]),
     ("admission-sync-mode", "poll", &[]),
     ("admission-sync-poll-interval", "50ms", &[]),
     ("admission-sync-max-staleness", "1s", &[]),
