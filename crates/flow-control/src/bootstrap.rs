@@ -252,3 +252,13 @@ fn accounts_of_kube_system() -> Vec<Subject> {
 fn texts(names: &[&str]) -> Vec<String> {
     names.iter().map(|&name| name.to_owned()).collect()
 }
+
+/// The default levels of requests that keep a cluster running or repair it.
+const SYSTEM_LEVELS: [&str; 5] =
+    ["system", "node-high", "leader-election", "portcullis-leases", "portcullis-repair"];
+
+/// Reports whether a priority level is one of those that keep a cluster running or repair it. Limits that all levels share
+/// keep a part for them.
+pub fn is_system_level(name: &str) -> bool {
+    SYSTEM_LEVELS.contains(&name)
+}

@@ -259,11 +259,11 @@ pub(crate) async fn metrics_response(server: &ServerState) -> Response<Body> {
     metrics.snapshot_revision.set(i64::try_from(revision).unwrap_or(i64::MAX));
     let age = server.barrier.confirmation_age().age.unwrap_or_else(|| server.started_at.elapsed());
     server.admission_metrics.set_config_freshness(server.observed_config_revision().number(), age);
-    for (gauge, limit) in
-        [(&metrics.body_bytes, &server.body_bytes), (&metrics.webhook_waits, &server.webhook_waits)]
-    {
-        gauge.set(i64::try_from(limit.n_permits_in_use()).unwrap_or(i64::MAX));
-    }
+    let n_body_bytes =
+        server.body_bytes.n_permits_in_use() + server.system_body_bytes.n_permits_in_use();
+    metrics.body_bytes.set(i64::try_from(n_body_bytes).unwrap_or(i64::MAX));
+    let n_waits = server.webhook_waits.n_permits_in_use();
+    metrics.webhook_waits.set(i64::try_from(n_waits).unwrap_or(i64::MAX));
     let mut response = Response::new(metrics.encode_text().into());
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(TEXT_FORMAT));

@@ -47,7 +47,8 @@ use crate::request_deadline::request_duration_max;
 use crate::request_error::{RequestError, error_response};
 use crate::request_record::RequestRecord;
 use crate::request_seat::RequestSeat;
-use crate::respond::{Reply, ResponseFormat, text_response};
+use crate::respond::{Reply, ResponseFormat, hold_in_body, text_response};
+use crate::response_bytes::limited_user;
 use crate::rest::{Query, RequestContext, RequestReport};
 use crate::review;
 use crate::route::{self, Route, RouteError};
@@ -352,7 +353,11 @@ impl AuthorizedRequest<'_> {
                 .await;
                 let reply = reply.unwrap_or_else(Reply::Status);
                 record.record_reply(&reply);
-                Ok(format.encode_response(reply, warnings))
+                let mut response = format.encode_response(reply, warnings);
+                let bytes = limited_user(self.authorized.user())
+                    .and_then(|user| self.server.response_bytes.count_large(user, &response));
+                hold_in_body(&mut response, bytes);
+                Ok(response)
             }
             (Destination::Resource(route), Some(format)) => {
                 self.execute_and_encode(&route, format, body, &seat, record, report).await

@@ -31,3 +31,10 @@ impl Default for RequestLimits {
         }
     }
 }
+
+impl RequestLimits {
+    /// The part of the bytes for bodies that only requests of the priority levels that keep the cluster running use.
+    pub(crate) fn system_body_bytes(&self) -> usize {
+        self.body_bytes_max / 4
+    }
+}

@@ -7,6 +7,9 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use api_object::Status;
+use authz::User;
+use http::Response;
+use https_server::Body;
 
 /// Responses of fewer bytes are not counted, because counting them takes longer than sending them.
 pub(crate) const COUNTED_BYTES_MIN: usize = 16 << 10;
@@ -23,6 +26,8 @@ pub(crate) struct ResponseBytesLimit {
 
 #[derive(Debug, Default)]
 struct BytesInFlight {
+    /// The bytes of all users. A user who has more than the most for one user counts with that, so that others have
+    /// the rest whatever one user does.
     n_bytes: usize,
     /// Users without a response have no entry.
     n_bytes_by_user: HashMap<Arc<str>, usize>,
@@ -59,6 +64,11 @@ impl ResponseBytesError {
     }
 }
 
+/// The user whom limits count a request for; `None` for a member of `system:masters`, whom no limit stops.
+pub(crate) fn limited_user(user: &User) -> Option<&str> {
+    (!user.is_in_group("system:masters")).then(|| authz::user_limit_key(&user.name))
+}
+
 impl ResponseBytesLimit {
     /// Makes a limit of this many bytes; 0 means no limit.
     pub(crate) fn new(bytes_max: usize) -> Self {
@@ -68,6 +78,11 @@ impl ResponseBytesLimit {
 
     fn bytes_per_user_max(&self) -> usize {
         self.bytes_max.div_ceil(USER_PART)
+    }
+
+    /// The part of a user's bytes that counts for all users together.
+    fn counted_bytes(&self, of_user: usize) -> usize {
+        of_user.min(self.bytes_per_user_max())
     }
 
     /// Checks that the user may have another response of any size, before the server reads what the response contains.
@@ -98,6 +113,16 @@ impl ResponseBytesLimit {
     /// Counts the bytes of a response that can not be refused, because a write has happened.
     pub(crate) fn count(self: &Arc<Self>, user: &str, n_bytes: usize) -> ResponseBytes {
         self.lock().add(self, user, n_bytes)
+    }
+
+    /// Counts the bytes of a response that is not refused; `None` if they are few.
+    pub(crate) fn count_large(
+        self: &Arc<Self>,
+        user: &str,
+        response: &Response<Body>,
+    ) -> Option<ResponseBytes> {
+        let n_bytes = response.body().held_bytes();
+        (n_bytes >= COUNTED_BYTES_MIN).then(|| self.count(user, n_bytes))
     }
 
     /// A poisoned lock is used: no panic can happen between the changes of the counts.
@@ -137,8 +162,10 @@ impl BytesInFlight {
             Some((user, _)) => Arc::clone(user),
             None => user.into(),
         };
-        self.n_bytes += n_bytes;
-        *self.n_bytes_by_user.entry(Arc::clone(&user)).or_default() += n_bytes;
+        let of_user = self.n_bytes_by_user.entry(Arc::clone(&user)).or_default();
+        let before = limit.counted_bytes(*of_user);
+        *of_user += n_bytes;
+        self.n_bytes += limit.counted_bytes(*of_user) - before;
         ResponseBytes { limit: Arc::clone(limit), user, n_bytes }
     }
 }
@@ -146,13 +173,14 @@ impl BytesInFlight {
 impl Drop for ResponseBytes {
     fn drop(&mut self) {
         let mut in_flight = self.limit.lock();
-        in_flight.n_bytes -= self.n_bytes;
-        if let Some(of_user) = in_flight.n_bytes_by_user.get_mut(&*self.user) {
-            *of_user -= self.n_bytes;
-            if *of_user == 0 {
-                in_flight.n_bytes_by_user.remove(&*self.user);
-            }
+        let Some(of_user) = in_flight.n_bytes_by_user.get_mut(&*self.user) else { return };
+        let before = self.limit.counted_bytes(*of_user);
+        *of_user -= self.n_bytes;
+        let after = *of_user;
+        if after == 0 {
+            in_flight.n_bytes_by_user.remove(&*self.user);
         }
+        in_flight.n_bytes -= before - self.limit.counted_bytes(after);
     }
 }
 
@@ -179,15 +207,18 @@ mod tests {
     }
 
     #[test]
-    fn a_response_beyond_the_limit_is_possible_alone() {
+    fn a_response_beyond_the_limit_leaves_the_rest_to_others() {
         let limit = Arc::new(ResponseBytesLimit::new(400));
         let large = limit.reserve("jane", 1_000).unwrap();
-        assert!(limit.reserve("jane", 1).is_err() && limit.reserve("joe", 1).is_err());
+        assert!(limit.reserve("jane", 1).is_err());
         // What has been written is told, even so.
-        let told = limit.count("joe", 50);
-        assert_eq!(limit.lock().n_bytes, 1_050);
-        drop((large, told));
-        assert!(limit.reserve("joe", 1).is_ok());
+        let told = limit.count("jane", 50);
+        assert_eq!(limit.lock().n_bytes, 100);
+        let of_others = ["joe", "ada"].map(|user| limit.reserve(user, 100).unwrap());
+        drop(large);
+        assert_eq!(limit.lock().n_bytes, 250);
+        drop((told, of_others));
+        assert_eq!(limit.lock().n_bytes, 0);
         let unlimited = Arc::new(ResponseBytesLimit::new(0));
         let _large = unlimited.reserve("jane", 1 << 40).unwrap();
         assert!(unlimited.reserve("jane", 1 << 40).is_ok());

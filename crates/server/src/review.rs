@@ -87,7 +87,8 @@ pub(crate) async fn answer_access_review(
         .map_err(IntoStatus::into_status)?;
     let answer = match review {
         PreparedReview::Rules(_) | PreparedReview::Subjects(_) => {
-            answer_listing_review(server, authorized.user(), chain, review).await?
+            let answering = answer_listing_review(server, authorized.user(), chain, review);
+            seat.wait_for_authorizers(answering).await??
         }
         PreparedReview::Answered(_)
         | PreparedReview::Access(_)

@@ -272,9 +272,10 @@ impl Server {
             authorization_status: options.authorization_status,
             flow_controller: Arc::clone(&flow_controller),
             body_bytes: Arc::new(ConcurrencyLimit::with_limit_per_user(
-                request_limits.body_bytes_max,
+                request_limits.body_bytes_max - request_limits.system_body_bytes(),
                 request_limits.body_bytes_per_user_max,
             )),
+            system_body_bytes: Arc::new(ConcurrencyLimit::new(request_limits.system_body_bytes())),
             webhook_waits: Arc::new(ConcurrencyLimit::with_limit_per_user(
                 request_limits.webhook_waits_max,
                 request_limits.webhook_waits_per_user_max,

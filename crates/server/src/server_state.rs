@@ -115,6 +115,8 @@ pub(crate) struct ServerState {
     pub(crate) request_limits: RequestLimits,
     /// Limits the bytes of the bodies of requests in progress.
     pub(crate) body_bytes: Arc<ConcurrencyLimit>,
+    /// More bytes for bodies, for requests of the priority levels that keep the cluster running.
+    pub(crate) system_body_bytes: Arc<ConcurrencyLimit>,
     /// Limits the requests that wait for webhooks without a seat.
     pub(crate) webhook_waits: Arc<ConcurrencyLimit>,
     /// Limits concurrent checks for privilege escalation that take long.

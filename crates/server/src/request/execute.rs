@@ -35,6 +35,9 @@ impl AuthorizedRequest<'_> {
         record: &mut RequestRecord,
         report: &mut RequestReport,
     ) -> Result<Reply, Status> {
+        if route.verb.is_write() {
+            ctx.check_response_room()?;
+        }
         let can_wait = route.verb.is_write() && is_admission_configuration(&route.resource);
         let ack_timeout = if can_wait { parse_ack_timeout(self.query)? } else { None };
         let reply = self.execute_verb(ctx, route, body, record, report).await?;

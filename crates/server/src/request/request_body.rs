@@ -5,6 +5,7 @@ use api_resources::Verb;
 use bytes::Bytes;
 use codec::{EndpointKind, ExpectedKind, FormatRequest};
 use concurrency_limit::{Busy, Permit};
+use flow_control::bootstrap::is_system_level;
 use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderName};
 use https_server::CollectBodyError;
 use hyper::body::Body as _;
@@ -111,14 +112,21 @@ impl AuthorizedRequest<'_> {
         Ok((bytes, Some(reservation)))
     }
 
-    /// Requests of an exempt priority level are counted and never refused.
+    /// Requests of an exempt priority level are counted and never refused. Those that keep the cluster running have a
+    /// part that others do not use.
     fn reserve_body_bytes(&self, n_bytes: usize) -> Result<Permit, Status> {
         let limit = &self.server.body_bytes;
         let user = authz::user_limit_key(&self.authorized.user().name);
         if self.classification.is_exempt() {
             return Ok(limit.acquire_exempt(user, n_bytes));
         }
-        limit.acquire_many(user, n_bytes).map_err(|busy| {
+        let permit = match limit.acquire_many(user, n_bytes) {
+            Err(Busy::Total { .. }) if is_system_level(self.classification.level_name()) => {
+                self.server.system_body_bytes.acquire_many(user, n_bytes)
+            }
+            other => other,
+        };
+        permit.map_err(|busy| {
             self.server.metrics.request_terminations.with_label_values(&["429"]).inc();
             let why = match busy {
                 Busy::User { .. } => "the bodies of this user's requests take too much memory",

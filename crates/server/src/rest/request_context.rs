@@ -12,7 +12,7 @@ use store::{Entry, Key, Prefix, ReadError, Revision};
 use crate::authorize::Authorized;
 use crate::request_seat::RequestSeat;
 use crate::respond::hold_in_body;
-use crate::response_bytes::COUNTED_BYTES_MIN;
+use crate::response_bytes::{COUNTED_BYTES_MIN, ResponseBytesError, limited_user};
 use crate::rest::Query;
 use crate::route::Route;
 use crate::server_state::ServerState;
@@ -111,8 +111,23 @@ impl<'a> RequestContext<'a> {
 
     /// The user whom limits count the request for; `None` for a member of `system:masters`, whom no limit stops.
     pub(crate) fn limited_user(&self) -> Option<&'a str> {
-        let user = self.authorized.user();
-        (!user.is_in_group("system:masters")).then(|| authz::user_limit_key(&user.name))
+        limited_user(self.authorized.user())
+    }
+
+    /// Checks before a write that not too many responses wait for the user: the response of a write is not refused.
+    ///
+    /// # Errors
+    /// 429 if too many bytes wait for the user.
+    pub(crate) fn check_response_room(&self) -> Result<(), Status> {
+        let Some(user) = self.limited_user() else { return Ok(()) };
+        match self.server.response_bytes.check_room(user) {
+            Err(error @ ResponseBytesError::User { .. }) => {
+                self.server.metrics.request_terminations.with_label_values(&["429"]).inc();
+                Err(error.to_status())
+            }
+            // The responses of others are no reason to refuse a write.
+            Err(ResponseBytesError::Total { .. }) | Ok(()) => Ok(()),
+        }
     }
 
     /// Counts the bytes of a response until the client has taken them. A list has counted its objects before.

@@ -190,6 +190,35 @@ async fn a8_slow_bodies_hold_no_seats_and_end() {
     expect_undisturbed(&bob, "afterwards").await;
 }
 
+/// A8: bodies of one user that take all the memory for bodies leave the memory for those who repair the cluster.
+#[tokio::test(flavor = "multi_thread")]
+async fn a8_memory_for_bodies_is_left_to_those_who_repair() {
+    let cluster = Cluster::start_with(|options, folder| {
+        few_seats(options, folder);
+        options.request_limits.body_pace = BodyPace::default();
+        options.request_limits.body_bytes_max = 4 << 20;
+        options.request_limits.body_bytes_per_user_max = 4 << 20;
+    });
+    let cluster = grant(cluster.await).await;
+    let (alice, bob) = (cluster.alice(), cluster.bob());
+    let carol = cluster.anonymous().with_token("carol-token");
+    let _announced = alice.announce_body(Method::POST, MAPS, (3 << 20) - 1_000).await;
+    let map = json!({"metadata": {"name": "bob-refused"}});
+    let path = format!("{MAPS}/bob-refused");
+    let refused = async {
+        loop {
+            match bob.send(Method::PUT, &path, &[], map.to_string()).await {
+                answer if answer.code == 429 => break answer,
+                _ => crate::polling::pause().await,
+            }
+        }
+    };
+    let refused = timeout(SOON, refused).await.expect("the memory is in use");
+    assert!(refused.text().contains("the bodies of all requests"), "{}", refused.text());
+    let configuration = json!({"metadata": {"name": "repaired"}, "webhooks": []});
+    carol.post(VALIDATING, &configuration).await.expect(201);
+}
+
 /// The status code of the response on a connection.
 async fn read_code(stream: &mut (impl AsyncReadExt + Unpin)) -> u16 {
     let mut line = Vec::new();
