@@ -131,6 +131,31 @@ impl ConcurrencyLimit {
 }
 
 impl Permit {
+    /// Acquires more, so that the permit is for at least `n_permits`.
+    ///
+    /// # Errors
+    /// [`Busy`] if fewer permits are free, in total or for the user. The permit stays as it is.
+    pub fn grow_to(&mut self, n_permits: usize) -> Result<(), Busy> {
+        let missing = n_permits.saturating_sub(self.n_permits);
+        if missing > 0 {
+            let more = self.limit.acquire_many(&self.user, missing)?;
+            self.merge(more);
+        }
+        Ok(())
+    }
+
+    /// Acquires more as [`Self::grow_to`] does, for somebody who is never refused.
+    pub fn grow_exempt_to(&mut self, n_permits: usize) {
+        let missing = n_permits.saturating_sub(self.n_permits);
+        let more = self.limit.acquire_exempt(&self.user, missing);
+        self.merge(more);
+    }
+
+    /// Takes over what another permit of the same user is for.
+    fn merge(&mut self, mut other: Self) {
+        self.n_permits = self.n_permits.saturating_add(std::mem::take(&mut other.n_permits));
+    }
+
     /// Gives back what exceeds `n_permits`.
     pub fn shrink_to(&mut self, n_permits: usize) {
         let excess = self.n_permits.saturating_sub(n_permits);

@@ -79,7 +79,8 @@ pub struct Seat {
 #[derive(Debug)]
 pub struct SuspendedSeat {
     holder: SeatHolder,
-    seats: u32,
+    /// The seats that the request held, and the queue that is charged for them.
+    held: HeldSeats,
 }
 
 /// Why a request gets no seat.
@@ -258,7 +259,7 @@ impl Seat {
         self.is_suspended = true;
         let mut holder = self.holder.clone();
         holder.served_before += self.begun.elapsed();
-        SuspendedSeat { holder, seats: self.held.seats }
+        SuspendedSeat { holder, held: self.held }
     }
 }
 
@@ -287,7 +288,7 @@ impl SuspendedSeat {
             let arrival = level
                 .lock()
                 .queues
-                .resume(self.seats, || new_waiting_request(self.holder.clone(), &mut receiver));
+                .resume(self.held, || new_waiting_request(self.holder.clone(), &mut receiver));
             match arrival {
                 Ok(held) => return Seat::new(self.holder.clone(), held),
                 Err(id) => {

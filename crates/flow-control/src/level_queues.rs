@@ -4,6 +4,9 @@
 //! had. The queue with the lowest tag is served next. A request moves the tag of its queue by an estimate when it begins,
 //! and by the difference to its real service when it ends. A queue that was empty begins at the tag of the request that was
 //! dispatched last, so that an idle flow saves up no service.
+//!
+//! A request that has run before and needs its seats again does not wait in its queue, but its queue is charged for it. While
+//! both wait, such requests and those in the queues are served alternately.
 
 #[cfg(test)]
 mod tests;
@@ -30,8 +33,10 @@ pub(crate) struct LevelQueues<W> {
     queues: Vec<Queue<W>>,
     /// Counts the times that the queues were made anew, so that a request does not move the tag of a later queue.
     queues_generation: u64,
-    /// The requests that have run before and need a seat again. They go first and are never refused.
+    /// The requests that have run before and need a seat again. They are never refused.
     resuming: VecDeque<Waiter<W>>,
+    /// Whether a request in a queue goes before those that resume, because one that resumed went last.
+    is_turn_of_queues: bool,
     /// The start tag of the request that was dispatched last.
     virtual_time: u64,
     n_waiting: usize,
@@ -50,7 +55,16 @@ struct Waiter<W> {
     id: WaiterId,
     flow_hash: u64,
     seats: u32,
+    /// For a request that resumes, the queue that is charged.
+    resumed_from: Option<QueueRef>,
     wake: W,
+}
+
+/// A queue by its index, and the generation of the queues that the index is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct QueueRef {
+    index: usize,
+    generation: u64,
 }
 
 /// Identifies a waiting request of one level.
@@ -61,8 +75,8 @@ pub(crate) struct WaiterId(u64);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct HeldSeats {
     pub(crate) seats: u32,
-    /// The queue that the request came from, and the generation of the queues.
-    queue: Option<(usize, u64)>,
+    /// The queue that the request came from.
+    queue: Option<QueueRef>,
 }
 
 /// What happens to a request that arrives.
@@ -91,6 +105,7 @@ impl<W> LevelQueues<W> {
             queues: new_queues(limit_response, 0),
             queues_generation: 0,
             resuming: VecDeque::new(),
+            is_turn_of_queues: false,
             virtual_time: 0,
             n_waiting: 0,
             last_waiter: WaiterId(0),
@@ -146,23 +161,27 @@ impl<W> LevelQueues<W> {
         }
         self.last_waiter.0 += 1;
         let id = self.last_waiter;
-        queue.waiting.push_back(Waiter { id, flow_hash, seats, wake: make_wake() });
+        let wake = make_wake();
+        queue.waiting.push_back(Waiter { id, flow_hash, seats, resumed_from: None, wake });
         self.n_waiting += 1;
         Arrival::Wait(id)
     }
 
-    /// A request that has run before needs its seats again. It runs or waits, and is never refused.
+    /// A request that has run before needs the seats again that it held. It runs or waits, and is never refused.
     pub(crate) fn resume(
         &mut self,
-        seats: u32,
+        held: HeldSeats,
         make_wake: impl FnOnce() -> W,
     ) -> Result<HeldSeats, WaiterId> {
-        if self.resuming.is_empty() && self.fits(seats) {
-            return Ok(self.begin(None, seats));
+        let HeldSeats { seats, queue } = held;
+        let is_next = self.resuming.is_empty() && (self.n_waiting == 0 || !self.is_turn_of_queues);
+        if is_next && self.fits(seats) {
+            return Ok(self.begin_resumed(queue, seats));
         }
         self.last_waiter.0 += 1;
         let id = self.last_waiter;
-        self.resuming.push_back(Waiter { id, flow_hash: 0, seats, wake: make_wake() });
+        let wake = make_wake();
+        self.resuming.push_back(Waiter { id, flow_hash: 0, seats, resumed_from: queue, wake });
         self.n_waiting += 1;
         Err(id)
     }
@@ -171,10 +190,7 @@ impl<W> LevelQueues<W> {
     pub(crate) fn finish(&mut self, held: HeldSeats, service: Duration) -> Dispatched<W> {
         self.seats_in_use = self.seats_in_use.saturating_sub(held.seats);
         self.n_executing = self.n_executing.saturating_sub(1);
-        if let Some((index, generation)) = held.queue
-            && generation == self.queues_generation
-            && let Some(queue) = self.queues.get_mut(index)
-        {
+        if let Some(queue) = held.queue.and_then(|queue| self.queue_in_force(queue)) {
             queue.seats_in_use = queue.seats_in_use.saturating_sub(held.seats);
             queue.start_tag = queue
                 .start_tag
@@ -243,22 +259,58 @@ impl<W> LevelQueues<W> {
         self.seats_in_use == 0 || self.seats_in_use.saturating_add(seats) <= self.seats_max
     }
 
+    /// The queue, unless the queues were made anew since.
+    fn queue_in_force(
+        &mut self,
+        QueueRef { index, generation }: QueueRef,
+    ) -> Option<&mut Queue<W>> {
+        if generation != self.queues_generation {
+            return None;
+        }
+        self.queues.get_mut(index)
+    }
+
+    /// Begins a request that comes from a queue, or from none.
     fn begin(&mut self, queue: Option<usize>, seats: u32) -> HeldSeats {
+        self.is_turn_of_queues = false;
+        if let Some(queue) = queue.and_then(|index| self.queues.get(index)) {
+            self.virtual_time = self.virtual_time.max(queue.start_tag);
+        }
+        let generation = self.queues_generation;
+        self.take_seats(queue.map(|index| QueueRef { index, generation }), seats)
+    }
+
+    /// Begins a request that has run before. It was not chosen by its start tag, so the virtual time stays: a flow that
+    /// resumes often has a tag ahead of the flows that arrive later.
+    fn begin_resumed(&mut self, queue: Option<QueueRef>, seats: u32) -> HeldSeats {
+        self.is_turn_of_queues = true;
+        let virtual_time = self.virtual_time;
+        if let Some(queue) = queue.and_then(|queue| self.queue_in_force(queue))
+            && queue.waiting.is_empty()
+        {
+            queue.start_tag = queue.start_tag.max(virtual_time);
+        }
+        self.take_seats(queue, seats)
+    }
+
+    fn take_seats(&mut self, queue: Option<QueueRef>, seats: u32) -> HeldSeats {
         self.seats_in_use = self.seats_in_use.saturating_add(seats);
         self.n_executing += 1;
-        if let Some(queue) = queue.and_then(|index| self.queues.get_mut(index)) {
-            self.virtual_time = self.virtual_time.max(queue.start_tag);
+        if let Some(queue) = queue.and_then(|queue| self.queue_in_force(queue)) {
             queue.seats_in_use = queue.seats_in_use.saturating_add(seats);
             queue.start_tag = queue.start_tag.saturating_add(seat_nanos(seats, ESTIMATED_SERVICE));
         }
-        HeldSeats { seats, queue: queue.map(|index| (index, self.queues_generation)) }
+        HeldSeats { seats, queue }
     }
 
     /// Lets waiting requests run while their seats are free.
     fn dispatch(&mut self) -> Dispatched<W> {
         let mut dispatched = Vec::new();
         while self.n_waiting > 0 {
-            let next = if self.resuming.is_empty() { self.next_queue() } else { None };
+            let next = match self.resuming.is_empty() || self.is_turn_of_queues {
+                true => self.next_queue(),
+                false => None,
+            };
             let waiting = match next.and_then(|index| self.queues.get(index)) {
                 Some(queue) => &queue.waiting,
                 None => &self.resuming,
@@ -277,7 +329,10 @@ impl<W> LevelQueues<W> {
                 break;
             };
             self.n_waiting -= 1;
-            let held = self.begin(next, waiter.seats);
+            let held = match next {
+                Some(_) => self.begin(next, waiter.seats),
+                None => self.begin_resumed(waiter.resumed_from, waiter.seats),
+            };
             dispatched.push((waiter.wake, held));
         }
         dispatched

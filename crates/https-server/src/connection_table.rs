@@ -3,13 +3,15 @@
 //!
 //! A connection counts for its address until somebody has authenticated on it, and for that user from then on. At
 //! a limit the server closes another connection and accepts the new one, because a peer that holds connections
-//! must not keep others out: first the oldest connection on which nobody has authenticated, then the one that
-//! is idle for the longest time. It never closes one with a request under way. If there is nothing to close, the
-//! new connection is refused, unless it comes from a loopback address and the reserve has room.
+//! must not keep others out: first the oldest connection on which nobody has authenticated, then one of the user
+//! who has the most connections, of these the one that is idle for the longest time. It never closes one with a
+//! request under way. If there is nothing to close, the new connection is refused, unless it comes from a loopback
+//! address and the reserve has room.
 
 #[cfg(test)]
 mod tests;
 
+use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -328,12 +330,16 @@ impl OpenConnections {
         self.finish_eviction(evicted, ConnectionLimit::LoopbackReserve, faults).is_ok()
     }
 
-    /// Closes the oldest connection on which nobody has authenticated, or else the authenticated one that is
-    /// idle for the longest time.
+    /// Closes the oldest connection on which nobody has authenticated, or else an idle one of the user who has
+    /// the most connections. Those of administrators go last.
     fn evict_any(&mut self, limit: ConnectionLimit, faults: &mut Vec<ConnectionFault>) -> bool {
         let evicted = self.evict_first(&self.unauthenticated).or_else(|| {
-            let regular = self.entries.keys().filter(|number| !self.reserve.contains(number));
-            self.evict_idlest(regular)
+            let users = self.by_user.values();
+            let users = users.flat_map(|own| own.iter().map(|&number| (own.len(), number)));
+            let administrators = self.entries.iter().filter(|(number, own)| {
+                own.owner == ConnectionOwner::Administrator && !self.reserve.contains(number)
+            });
+            self.evict_idlest(users.chain(administrators.map(|(&number, _)| (0, number))))
         });
         self.finish_eviction(evicted, limit, faults).is_ok()
     }
@@ -345,17 +351,17 @@ impl OpenConnections {
         numbers.iter().find_map(evict)
     }
 
-    /// Evicts the connection that is idle for the longest time. Takes time for each connection, so it is for
-    /// limits at which somebody has authenticated for each of them.
-    fn evict_idlest<'n>(&self, numbers: impl Iterator<Item = &'n u64> + Clone) -> Option<u64> {
+    /// Evicts an idle connection: one with the largest weight, of these the one that is idle for the longest time.
+    /// Takes time for each connection, so it is for limits at which somebody has authenticated for each of them.
+    fn evict_idlest(&self, weighted: impl Iterator<Item = (usize, u64)> + Clone) -> Option<u64> {
         /// Attempts, because the idlest connection may begin a request.
         const ATTEMPTS_MAX: usize = 8;
-        let idle_since = |number: &u64| {
-            let occupancy = &self.entries.get(number)?.occupancy;
-            occupancy.is_idle().then(|| (occupancy.idle_since_us(), *number))
+        let rank = |(weight, number): (usize, u64)| {
+            let occupancy = &self.entries.get(&number)?.occupancy;
+            occupancy.is_idle().then(|| (Reverse(weight), occupancy.idle_since_us(), number))
         };
         (0..ATTEMPTS_MAX).find_map(|_| {
-            let (_, idlest) = numbers.clone().filter_map(idle_since).min()?;
+            let (_, _, idlest) = weighted.clone().filter_map(rank).min()?;
             self.entries.get(&idlest)?.occupancy.try_evict().then_some(idlest)
         })
     }
@@ -393,7 +399,7 @@ impl OpenConnections {
             && let Some(others) = self.by_user.get(user)
             && others.len() >= limits.connections_per_user_max.max(1)
         {
-            let idlest = self.evict_idlest(others.iter());
+            let idlest = self.evict_idlest(others.iter().map(|&number| (0, number)));
             self.finish_eviction(idlest, ConnectionLimit::User, faults)
                 .map_err(|_| TooManyConnections)?;
         }

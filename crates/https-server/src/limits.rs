@@ -8,8 +8,8 @@ use crate::descriptor_limit::DescriptorLimit;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
     /// Open connections. For a further one, the server closes the oldest connection on which nobody has
-    /// authenticated, or else the one that is idle for the longest time; it never closes one with a request
-    /// under way.
+    /// authenticated, or else an idle one of the user who has the most connections; it never closes one with a
+    /// request under way.
     pub connections_max: usize,
     /// Open connections from one address (of IPv6, from one network of 64 bits) on which nobody has
     /// authenticated. For a further one, the server closes the oldest of them.
@@ -58,6 +58,9 @@ pub struct Limits {
 /// The default of [`Limits::connections_max`].
 const CONNECTIONS_MAX: usize = 10_000;
 
+/// So many users together can have all connections, so one of them has at most this part.
+const USERS_MIN: usize = 8;
+
 /// Descriptors that are kept for files, webhooks and etcd: a quarter of all, between these bounds.
 const DESCRIPTOR_RESERVE_MIN: u64 = 32;
 const DESCRIPTOR_RESERVE_MAX: u64 = 4_096;
@@ -76,7 +79,7 @@ impl Limits {
         Self {
             connections_max,
             unauthenticated_per_address_max: connections_max.div_ceil(4),
-            connections_per_user_max: connections_max.div_ceil(2),
+            connections_per_user_max: connections_max.div_ceil(USERS_MIN),
             handshakes_max: connections_max.div_ceil(4),
             ..limits
         }
@@ -88,7 +91,7 @@ impl Default for Limits {
         Self {
             connections_max: CONNECTIONS_MAX,
             unauthenticated_per_address_max: CONNECTIONS_MAX / 4,
-            connections_per_user_max: CONNECTIONS_MAX / 2,
+            connections_per_user_max: CONNECTIONS_MAX / USERS_MIN,
             handshakes_max: CONNECTIONS_MAX / 4,
             loopback_reserve: 16,
             loopback_reserve_timeout: Duration::from_secs(5),

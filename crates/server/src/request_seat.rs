@@ -1,8 +1,9 @@
 //! The seat of a request, which it gives back while it waits for webhooks.
 //!
 //! A request that waits for webhooks does not work, so it holds no seat: other requests run meanwhile. The number of
-//! requests that wait and the bytes of their objects are limited, because they stay in memory. The limit is checked before the first
-//! webhook is called. Afterwards the request always gets its seat back, because webhooks may have had effects.
+//! requests that wait and the bytes of their objects are limited, because they stay in memory. The limit is checked before an
+//! attempt to write calls its first webhook. Afterwards the request always gets its seat back, because webhooks may have had
+//! effects, and what a webhook adds to the object is counted and not refused.
 
 use std::pin::pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -36,9 +37,40 @@ pub(crate) struct RequestSeat<'a> {
 
 struct SeatState {
     holding: Holding,
-    /// The place among those that wait, and the memory for the objects. Held from the first wait for webhooks to the end of
-    /// the request.
-    wait_permits: Option<(Permit, Permit)>,
+    /// Held from the first wait for webhooks to the end of the request.
+    wait_permits: Option<WaitPermits>,
+}
+
+/// The place among the requests that wait, and the memory for the objects of the request.
+struct WaitPermits {
+    _place: Permit,
+    /// For the most bytes that have waited at one time. They stay for the next wait, so that it is not refused.
+    bytes: Permit,
+    /// The bytes of the objects that wait now. Only the deletions of a deletecollection wait at the same time.
+    bytes_waiting: usize,
+}
+
+/// One wait for admission webhooks.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct HookWait {
+    /// The bytes of the objects that stay in memory meanwhile.
+    pub(crate) object_bytes: usize,
+    /// Whether the attempt to write has called no webhook yet, so that it may be refused.
+    pub(crate) is_first_of_attempt: bool,
+}
+
+/// Counts the objects of one wait until it is dropped.
+struct WaitingBytes<'s, 'a> {
+    seat: &'s RequestSeat<'a>,
+    n_bytes: usize,
+}
+
+impl Drop for WaitingBytes<'_, '_> {
+    fn drop(&mut self) {
+        if let Some(permits) = &mut self.seat.lock().wait_permits {
+            permits.bytes_waiting = permits.bytes_waiting.saturating_sub(self.n_bytes);
+        }
+    }
 }
 
 enum Holding {
@@ -95,16 +127,16 @@ impl<'a> RequestSeat<'a> {
     /// Waits for admission webhooks without the seat. The seat is back before this returns.
     ///
     /// # Errors
-    /// 429, before the first webhook is called, if too many requests wait.
+    /// 429, before the attempt calls its first webhook, if too many requests wait or their objects take too much memory.
     pub(crate) async fn wait_for_hooks<T>(
         &self,
-        object_bytes: usize,
+        wait: HookWait,
         calls: impl Future<Output = T>,
     ) -> Result<T, Status> {
         if self.is_exempt {
             return Ok(calls.await);
         }
-        self.acquire_wait_permit(object_bytes)?;
+        let _waiting_bytes = self.begin_wait(wait)?;
         self.suspend();
         let output = calls.await;
         self.resume().await;
@@ -126,23 +158,33 @@ impl<'a> RequestSeat<'a> {
             return Ok(output);
         }
         if !self.is_exempt {
-            self.acquire_wait_permit(0)?;
+            drop(self.begin_wait(HookWait { object_bytes: 0, is_first_of_attempt: true })?);
             self.release();
         }
         Ok(deciding.await)
     }
 
-    fn acquire_wait_permit(&self, object_bytes: usize) -> Result<(), Status> {
+    fn begin_wait(&self, wait: HookWait) -> Result<WaitingBytes<'_, 'a>, Status> {
+        let n_bytes = wait.object_bytes;
         let mut state = self.lock();
-        if state.wait_permits.is_some() {
-            return Ok(());
-        }
-        let user = authz::user_limit_key(&self.user.name);
-        let count_refusal = || {
-            self.server.metrics.request_terminations.with_label_values(&["429"]).inc();
+        let permits = match &mut state.wait_permits {
+            Some(permits) => permits,
+            empty => empty.insert(self.acquire_wait_permits()?),
         };
-        let permit = self.server.webhook_waits.acquire(user).map_err(|busy| {
-            count_refusal();
+        // A small patch may change a large object, so the memory for the body does not suffice.
+        let n_waiting = permits.bytes_waiting.saturating_add(n_bytes);
+        if wait.is_first_of_attempt {
+            permits.bytes.grow_to(n_waiting).map_err(|_| self.refuse_bytes())?;
+        } else {
+            permits.bytes.grow_exempt_to(n_waiting);
+        }
+        permits.bytes_waiting = n_waiting;
+        Ok(WaitingBytes { seat: self, n_bytes })
+    }
+
+    fn acquire_wait_permits(&self) -> Result<WaitPermits, Status> {
+        let user = authz::user_limit_key(&self.user.name);
+        let place = self.server.webhook_waits.acquire(user).map_err(|busy| {
             let why = match busy {
                 Busy::User { permits_max } => format!(
                     "{permits_max} requests of this user wait for webhooks, which is the most for one user, \
@@ -152,16 +194,20 @@ impl<'a> RequestSeat<'a> {
                     "{permits_max} requests wait for webhooks, which is the most, please try again later"
                 ),
             };
-            Status::too_many_requests(&why, 1)
+            self.refuse(&why)
         })?;
-        // A small patch may change a large object, so the memory for the body does not suffice.
-        let bytes = self.server.body_bytes.acquire_many(user, object_bytes).map_err(|_| {
-            count_refusal();
-            let why = "the objects of requests take too much memory, please try again later";
-            Status::too_many_requests(why, 1)
-        })?;
-        state.wait_permits = Some((permit, bytes));
-        Ok(())
+        let bytes = self.server.body_bytes.acquire_many(user, 0);
+        let bytes = bytes.map_err(|_| self.refuse_bytes())?;
+        Ok(WaitPermits { _place: place, bytes, bytes_waiting: 0 })
+    }
+
+    fn refuse_bytes(&self) -> Status {
+        self.refuse("the objects of requests take too much memory, please try again later")
+    }
+
+    fn refuse(&self, why: &str) -> Status {
+        self.server.metrics.request_terminations.with_label_values(&["429"]).inc();
+        Status::too_many_requests(why, 1)
     }
 
     fn suspend(&self) {

@@ -348,9 +348,9 @@ pub(crate) struct RequestFlags {
     #[arg(long, value_name = "N", default_value_t = 90_000)]
     pub(crate) max_watches: usize,
 
-    /// Maximum open connections, at most half of them for one user. For a further one the server
-    /// closes one that is not authenticated, or else an idle one; it never closes one with a
-    /// request in progress. The limit of open files may allow fewer
+    /// Maximum open connections, at most an eighth of them for one user. For a further one the
+    /// server closes one that is not authenticated, or else an idle one of the user who has the
+    /// most; it never closes one with a request in progress. The limit of open files may allow fewer
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     pub(crate) max_connections: usize,
 

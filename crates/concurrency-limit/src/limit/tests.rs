@@ -78,6 +78,22 @@ proptest! {
 }
 
 #[test]
+fn a_permit_grows_within_the_limits() {
+    let limit = Arc::new(ConcurrencyLimit::with_limit_per_user(100, 40));
+    let mut held = limit.acquire_many("jane", 10).unwrap();
+    held.grow_to(5).unwrap();
+    assert_eq!(limit.n_permits_in_use(), 10);
+    held.grow_to(40).unwrap();
+    assert_eq!(held.grow_to(41), Err(Busy::User { permits_max: 40 }));
+    assert_eq!(limit.n_permits_in_use(), 40);
+    held.grow_exempt_to(45);
+    held.grow_to(45).unwrap();
+    assert_eq!(limit.n_permits_in_use(), 45);
+    drop(held);
+    assert_eq!(limit.n_permits_in_use(), 0);
+}
+
+#[test]
 fn several_permits_count_together_and_can_be_given_back_in_part() {
     let limit = Arc::new(ConcurrencyLimit::with_limit_per_user(100, 40));
     let mut held = limit.acquire_many("jane", 40).unwrap();

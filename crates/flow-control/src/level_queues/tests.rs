@@ -127,15 +127,48 @@ fn a_request_that_wants_more_seats_than_there_are_runs_alone() {
 }
 
 #[test]
-fn a_request_that_resumes_goes_before_those_that_wait_and_is_never_refused() {
-    let mut level = queued(1, 1, 1, 1);
-    let running = executes(level.arrive(0, 1, || 0));
-    assert!(waits(&level.arrive(0, 1, || 1)));
-    for n in 10..15 {
-        assert!(level.resume(1, || n).is_err());
+fn requests_that_resume_take_turns_with_those_that_wait_and_are_never_refused() {
+    let mut level = queued(1, 1, 1, 3);
+    let suspended = executes(level.arrive(0, 1, || 0));
+    assert!(level.finish(suspended, SHORT).is_empty());
+    let mut running = executes(level.arrive(0, 1, || 0));
+    for n in 1..4 {
+        assert!(waits(&level.arrive(0, 1, || n)));
     }
-    let dispatched = level.finish(running, SHORT);
-    assert!(matches!(dispatched[..], [(10, _)]));
+    for n in 10..15 {
+        assert!(level.resume(suspended, || n).is_err());
+    }
+    let mut order = Vec::new();
+    for _ in 0..8 {
+        let dispatched = level.finish(running, SHORT);
+        let [(who, held)] = dispatched[..] else { panic!("one request runs after another") };
+        order.push(who);
+        running = held;
+    }
+    assert_eq!(order, [10, 1, 11, 2, 12, 3, 13, 14]);
+}
+
+/// A flow that asks for its seat again and again pays for the work that it does then.
+#[test]
+fn work_after_a_resumption_is_charged_to_the_flow() {
+    let mut level = queued(1, 8, 1, 100);
+    let mut suspended = executes(level.arrive(0, 1, || 0));
+    level.finish(suspended, SHORT);
+    for _ in 0..10 {
+        suspended = level.resume(suspended, || 0).expect("a free seat");
+        level.finish(suspended, 10 * SHORT);
+    }
+    let mut running = executes(level.arrive(7, 1, || 0));
+    for n in 0..50 {
+        assert!(waits(&level.arrive(0, 1, || n)));
+        assert!(waits(&level.arrive(1, 1, || 1000 + n)));
+    }
+    for _ in 0..30 {
+        let dispatched = level.finish(running, SHORT);
+        let [(who, held)] = dispatched[..] else { panic!("one request runs after another") };
+        assert!(who >= 1000, "the flow has had 100 ms already");
+        running = held;
+    }
 }
 
 #[test]
@@ -177,7 +210,7 @@ fn a_change_of_the_configuration_loses_nobody() {
 #[derive(Debug, Clone)]
 enum Step {
     Arrive { flow: u64, seats: u32 },
-    Resume { seats: u32 },
+    Resume(usize),
     Finish(usize),
     Cancel(usize),
     Configure { seats_max: u32, queues: u32 },
@@ -186,7 +219,7 @@ enum Step {
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let step = prop_oneof![
         4 => (0u64..6, 1u32..4).prop_map(|(flow, seats)| Step::Arrive { flow, seats }),
-        1 => (1u32..4).prop_map(|seats| Step::Resume { seats }),
+        2 => any::<usize>().prop_map(Step::Resume),
         4 => any::<usize>().prop_map(Step::Finish),
         1 => any::<usize>().prop_map(Step::Cancel),
         1 => (1u32..6, 0u32..5).prop_map(|(seats_max, queues)| Step::Configure { seats_max, queues }),
@@ -200,6 +233,7 @@ proptest! {
     fn nobody_is_lost_and_no_seat_leaks(steps in steps()) {
         let mut level = queued(3, 4, 2, 3);
         let mut running: Vec<HeldSeats> = Vec::new();
+        let mut finished: Vec<HeldSeats> = Vec::new();
         let mut waiting: Vec<(u64, WaiterId)> = Vec::new();
         for (n, step) in (0..).zip(steps) {
             let dispatched = match step {
@@ -208,12 +242,16 @@ proptest! {
                     Arrival::Wait(id) => { waiting.push((n, id)); Vec::new() }
                     Arrival::NoSeat | Arrival::QueueFull => Vec::new(),
                 },
-                Step::Resume { seats } => match level.resume(seats, || n) {
-                    Ok(held) => { running.push(held); Vec::new() }
-                    Err(id) => { waiting.push((n, id)); Vec::new() }
-                },
+                Step::Resume(which) if !finished.is_empty() => {
+                    match level.resume(finished[which % finished.len()], || n) {
+                        Ok(held) => running.push(held),
+                        Err(id) => waiting.push((n, id)),
+                    }
+                    Vec::new()
+                }
                 Step::Finish(which) if !running.is_empty() => {
                     let held = running.swap_remove(which % running.len());
+                    finished.push(held);
                     level.finish(held, SHORT)
                 }
                 Step::Cancel(which) if !waiting.is_empty() => {
@@ -227,7 +265,7 @@ proptest! {
                     };
                     level.configure(seats_max, response)
                 }
-                Step::Finish(_) | Step::Cancel(_) => Vec::new(),
+                Step::Resume(_) | Step::Finish(_) | Step::Cancel(_) => Vec::new(),
             };
             for (who, held) in dispatched {
                 let place = waiting.iter().position(|&(own, _)| own == who);

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::*;
+use crate::descriptor_limit::DescriptorLimit;
 
 /// A table, and the names of its connections. Each has its own port, by which faults name it.
 struct Scene {
@@ -156,6 +157,44 @@ fn then_the_one_that_is_idle_for_the_longest_time() {
     check(LIMITS(), &further(&used), true, &[("b", "evicted", Connections)]);
     let used = [Begin("a"), Begin("b"), End("b")];
     check(LIMITS(), &further(&used), true, &[("c", "evicted", Connections)]);
+}
+
+/// Who has many idle connections makes room, before somebody who has few.
+#[test]
+fn the_user_with_the_most_connections_makes_room() {
+    let full = [Open("a", FAR), Open("b", FAR), Open("c", FAR)];
+    let further = |more: &[Step]| [&full[..], more, &[Open("d", FAR)]].concat();
+    let users = [User("a", "jane"), User("b", "joe"), User("c", "joe")];
+    check(LIMITS(), &further(&users), true, &[("b", "evicted", Connections)]);
+    let used = [&users[..], &[Begin("b")]].concat();
+    check(LIMITS(), &further(&used), true, &[("c", "evicted", Connections)]);
+    let used = [&used[..], &[Begin("c")]].concat();
+    check(LIMITS(), &further(&used), true, &[("a", "evicted", Connections)]);
+    let administrator = [Admin("a"), User("b", "joe"), User("c", "ada")];
+    check(LIMITS(), &further(&administrator), true, &[("b", "evicted", Connections)]);
+}
+
+/// Two users whose connections are all busy leave most of the connections to others.
+#[test]
+fn two_users_with_busy_connections_leave_room() {
+    let descriptors = DescriptorLimit { found: None, current: None };
+    let mut scene = Scene::new(Limits::for_connections(16, descriptors));
+    let busy = ["a", "b", "c", "d", "e", "f"];
+    for (n, name) in busy.into_iter().enumerate() {
+        assert!(scene.take(Open(name, FAR)));
+        let user = if n < 3 { "mallory" } else { "eve" };
+        assert_eq!(scene.take(User(name, user)), n % 3 < 2, "an eighth for one user");
+        assert!(scene.take(Begin(name)));
+        if n % 3 == 2 {
+            scene.take(End(name));
+            scene.take(Close(name));
+        }
+    }
+    for name in ["g", "h", "i", "j", "k", "l"] {
+        assert!(scene.take(Open(name, FARTHER)) && scene.take(User(name, name)));
+        assert!(scene.take(Begin(name)));
+    }
+    assert!(scene.faults().is_empty());
 }
 
 /// A request or a watch under way keeps its connection, whoever else wants one.

@@ -25,7 +25,7 @@ use crate::error_status::IntoStatus;
 use crate::initializers::{
     assign_initializers, check_initializer_update, normalize_initializers_after_hooks,
 };
-use crate::request_seat::tree_bytes;
+use crate::request_seat::{HookWait, tree_bytes};
 use crate::rest::{RequestContext, VersionedObject};
 
 /// Runs the mutating phase and returns the resulting object. The tree of a deletion is the stored object.
@@ -144,7 +144,8 @@ async fn call_mutating_hooks(
     let request = inputs.new_hook_request(&name, None, old_object.as_ref());
     let object_bytes = tree_bytes(&tree) + old_object.as_ref().map_or(0, tree_bytes);
     let calls = call_hooks_in_rounds(ctx, namespace_uid, &request, hook_session, tree);
-    let result = ctx.wait_for_hooks(object_bytes, calls).await?;
+    let wait = HookWait { object_bytes, is_first_of_attempt: true };
+    let result = ctx.wait_for_hooks(wait, calls).await?;
     let metrics = &ctx.server.admission_metrics;
     let (took, is_refused) = (begun.elapsed(), result.is_err());
     let plugin = Phase::Mutating.plugin_name();
@@ -222,10 +223,12 @@ async fn call_validating_hooks(
     };
     inputs.load_namespace(Phase::Validating, name, object, old_object).await?;
     let begun = Clock::now();
+    let is_first_of_attempt = hook_session.is_none();
     let hook_session = hook_session.get_or_insert_with(|| new_hook_session(ctx));
     let request = inputs.new_hook_request(name, object, old_object);
     let object_bytes = object.map_or(0, tree_bytes) + old_object.map_or(0, tree_bytes);
-    let result = ctx.wait_for_hooks(object_bytes, hook_session.validate(&request)).await?;
+    let wait = HookWait { object_bytes, is_first_of_attempt };
+    let result = ctx.wait_for_hooks(wait, hook_session.validate(&request)).await?;
     let metrics = &ctx.server.admission_metrics;
     let (took, is_refused) = (begun.elapsed(), result.is_err());
     let plugin = Phase::Validating.plugin_name();

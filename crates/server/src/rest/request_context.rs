@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use store::{Entry, Key, Prefix, ReadError, Revision};
 
 use crate::authorize::Authorized;
-use crate::request_seat::RequestSeat;
+use crate::request_seat::{HookWait, RequestSeat};
 use crate::respond::hold_in_body;
 use crate::response_bytes::{COUNTED_BYTES_MIN, ResponseBytesError, limited_user};
 use crate::rest::Query;
@@ -208,14 +208,14 @@ impl RequestContext<'_> {
     /// Waits for admission webhooks without a seat, so that slow webhooks do not keep other requests from running.
     ///
     /// # Errors
-    /// 429, before the first webhook is called, if too many requests wait or their objects take too much memory.
+    /// 429, before the attempt calls its first webhook, if too many requests wait or their objects take too much memory.
     pub(crate) async fn wait_for_hooks<T>(
         &self,
-        object_bytes: usize,
+        wait: HookWait,
         calls: impl Future<Output = T>,
     ) -> Result<T, Status> {
         match self.seat {
-            Some(seat) => seat.wait_for_hooks(object_bytes, calls).await,
+            Some(seat) => seat.wait_for_hooks(wait, calls).await,
             None => Ok(calls.await),
         }
     }

@@ -1,9 +1,10 @@
 //! One writer against the others by load alone: attacks A7 and A8, smaller than in `cargo xtask attack`.
 
 use std::path::Path;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use fake_http::{Conduct, Request, Script};
+use fake_http::{Answer, Conduct, Request, Script};
 use http::Method;
 use https_server::BodyPace;
 use serde_json::json;
@@ -12,7 +13,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use crate::admission_hooks::{HookAuthority, VALIDATING, answer, asked, register};
+use crate::admission_hooks::{
+    HookAuthority, MUTATING, VALIDATING, answer, asked, patching, register,
+};
 use crate::client::Client;
 use crate::cluster::Cluster;
 
@@ -75,7 +78,7 @@ async fn a7_creations_that_hang_at_a_hook_hold_no_seats() {
     let authority = HookAuthority::new();
     let hook = authority.hook(Script::rule(|request: &Request| {
         match asked(request)["name"].as_str().is_some_and(|name| name.starts_with("slow")) {
-            true => fake_http::Answer::misbehave(Conduct::Hang),
+            true => Answer::misbehave(Conduct::Hang),
             false => answer(request, &json!({"allowed": true})),
         }
     }));
@@ -122,7 +125,7 @@ async fn a7_objects_of_writes_that_wait_are_bounded_in_bytes() {
     let authority = HookAuthority::new();
     let hook = authority.hook(Script::rule(|request: &Request| {
         match asked(request)["name"].as_str() == Some("large") {
-            true => fake_http::Answer::misbehave(Conduct::Hang),
+            true => Answer::misbehave(Conduct::Hang),
             false => answer(request, &json!({"allowed": true})),
         }
     }));
@@ -146,6 +149,81 @@ async fn a7_objects_of_writes_that_wait_are_bounded_in_bytes() {
     }
     expect_undisturbed(&bob, "attacked").await;
     patches.abort_all();
+}
+
+/// A7: an object that is larger than the one before it in the same request counts with its own bytes, and the request is
+/// refused before a hook is asked about it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a7_a_later_object_of_a_request_counts_with_its_own_bytes() {
+    let cluster = Cluster::start_with(|options, folder| {
+        few_seats(options, folder);
+        options.request_limits.body_bytes_per_user_max = 128 << 10;
+    });
+    let cluster = grant(cluster.await).await;
+    let (admin, alice) = (cluster.admin(), cluster.alice());
+    for (name, n_bytes) in [("a-small", 10), ("b-large", 200_000), ("c-small", 10)] {
+        let data = json!({"k": "x".repeat(n_bytes)});
+        admin.post(MAPS, &json!({"metadata": {"name": name}, "data": data})).await.expect(201);
+    }
+    let authority = HookAuthority::new();
+    let names = Arc::new(Mutex::new(Vec::new()));
+    let hook = authority.hook(Script::rule({
+        let names = Arc::clone(&names);
+        move |request: &Request| {
+            let name = &asked(request)["oldObject"]["metadata"]["name"];
+            names.lock().unwrap().push(name.as_str().unwrap_or_default().to_owned());
+            answer(request, &json!({"allowed": true}))
+        }
+    }));
+    let rule = json!({"apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"],
+        "operations": ["DELETE"]});
+    let changes = json!({"failurePolicy": "Fail", "rules": [rule]});
+    register(&cluster, VALIDATING, "guard", &[authority.webhook("guard.x.y", &hook, changes)])
+        .await;
+    let refused = timeout(SOON, alice.delete(MAPS)).await.expect("an answer in time");
+    assert_eq!(refused.code, 429, "{}", refused.text());
+    assert!(refused.text().contains("take too much memory"), "{}", refused.text());
+    assert_eq!(*names.lock().unwrap(), ["a-small"]);
+    // Nothing stays counted: the small object that is left can be deleted.
+    alice.delete(&format!("{MAPS}/c-small")).await.expect(200);
+}
+
+/// What a hook adds to an object is counted and not refused, because the hook was called already.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_object_that_a_hook_enlarges_is_counted_and_not_refused() {
+    let cluster = Cluster::start_with(|options, folder| {
+        few_seats(options, folder);
+        options.request_limits.body_bytes_per_user_max = 128 << 10;
+    });
+    let cluster = grant(cluster.await).await;
+    let (admin, alice) = (cluster.admin(), cluster.alice());
+    let authority = HookAuthority::new();
+    let patch = json!([{"op": "add", "path": "/data", "value": {"k": "x".repeat(200_000)}}]);
+    let enlarger = authority.hook(patching(&patch));
+    let webhook = authority.webhook("enlarger.x.y", &enlarger, json!({"failurePolicy": "Fail"}));
+    register(&cluster, MUTATING, "enlarger", &[webhook]).await;
+    let hanging = authority.hook(Script::rule(|_: &Request| Answer::misbehave(Conduct::Hang)));
+    let changes = json!({"failurePolicy": "Fail", "timeoutSeconds": 30});
+    let webhook = authority.webhook("guard.x.y", &hanging, changes);
+    register(&cluster, VALIDATING, "guard", &[webhook]).await;
+    let creation =
+        tokio::spawn(
+            async move { alice.post(MAPS, &json!({"metadata": {"name": "enlarged"}})).await },
+        );
+    let is_counted = async || {
+        let metrics = admin.get("/metrics").await.text();
+        let bytes =
+            metrics.lines().find_map(|line| line.strip_prefix("portcullis_request_body_bytes "));
+        bytes.and_then(|n| n.parse::<usize>().ok()).is_some_and(|n| n > 200_000)
+    };
+    let counted = async {
+        while !is_counted().await {
+            tokio::time::sleep(Duration::from_millis(20)).await; // waits for a real process
+        }
+    };
+    timeout(SOON, counted).await.expect("the enlarged object is counted");
+    assert!(!creation.is_finished());
+    creation.abort();
 }
 
 /// A8: bodies that arrive one byte at a time or never end with 408 and hold no seats meanwhile, and somebody without
