@@ -123,7 +123,8 @@ async fn read_list_page(
             true => limit.saturating_sub(items.len()).min(ROUND_ITEMS_MAX),
             false => read_size.min(ROUND_ITEMS_MAX),
         };
-        let request = ListRequest { from, limit: NonZeroUsize::new(n_requested), at };
+        let limit = NonZeroUsize::new(n_requested);
+        let request = ListRequest { from, limit, bytes_max: None, at };
         let mut page =
             ctx.time_store_request("list", ctx.server.store.list(prefix, request)).await?;
         at = At::Exactly(page.revision);
