@@ -46,6 +46,8 @@ struct ProducedChunks {
     /// `None` after its end.
     producer: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
     slot: ChunkSlot,
+    /// What is left of a long chunk. It is handed over in parts, so that a peer that takes it slowly is seen to take it.
+    rest: Bytes,
 }
 
 type ChunkSlot = Arc<Mutex<Option<Bytes>>>;
@@ -95,7 +97,8 @@ impl Body {
     {
         let slot = ChunkSlot::default();
         let producer = Box::pin(produce(ChunkSender(Arc::clone(&slot))));
-        BodyContent::Produced(ProducedChunks { producer: Some(producer), slot }).into()
+        BodyContent::Produced(ProducedChunks { producer: Some(producer), slot, rest: Bytes::new() })
+            .into()
     }
 
     /// The same body, which drops `guard` when it is dropped itself.
@@ -171,16 +174,27 @@ impl ChunkSender {
 
 impl ProducedChunks {
     fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        if !self.rest.is_empty() {
+            return Poll::Ready(Some(self.take_part()));
+        }
         if let Some(producer) = &mut self.producer
             && producer.as_mut().poll(cx).is_ready()
         {
             self.producer = None;
         }
         let chunk = self.slot.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if chunk.is_none() && self.producer.is_some() {
-            return Poll::Pending;
+        match chunk {
+            None if self.producer.is_some() => Poll::Pending,
+            None => Poll::Ready(None),
+            Some(chunk) => {
+                self.rest = chunk;
+                Poll::Ready(Some(self.take_part()))
+            }
         }
-        Poll::Ready(chunk)
+    }
+
+    fn take_part(&mut self) -> Bytes {
+        self.rest.split_to(self.rest.len().min(BODY_CHUNK_BYTES))
     }
 }
 
@@ -351,6 +365,30 @@ mod tests {
                 chunks.push(frame.unwrap().into_data().unwrap().len());
             }
             assert_eq!(chunks, want, "{n_bytes}");
+        }
+    }
+
+    #[tokio::test]
+    async fn long_chunks_of_a_producer_are_handed_over_in_parts() {
+        use http_body_util::BodyExt as _;
+        let full = BODY_CHUNK_BYTES;
+        for (sent, want) in [
+            (vec![], vec![]),
+            (vec![1, full, 2], vec![1, full, 2]),
+            (vec![full + 1, 3], vec![full, 1, 3]),
+            (vec![2 * full, 2 * full + 5], vec![full, full, full, full, 5]),
+        ] {
+            let sizes = sent.clone();
+            let mut body = Body::produced_by(|sender| async move {
+                for size in sizes {
+                    sender.send(vec![7; size].into()).await;
+                }
+            });
+            let mut parts = Vec::new();
+            while let Some(frame) = body.frame().await {
+                parts.push(frame.unwrap().into_data().unwrap().len());
+            }
+            assert_eq!(parts, want, "{sent:?}");
         }
     }
 

@@ -211,7 +211,8 @@ impl SnapshotCache {
             let Ok(prefix) = Prefix::new(&format!("{}/{path}/", self.prefix)) else { continue };
             let mut from = Bound::Unbounded;
             loop {
-                let request = ListRequest { from, limit: NonZeroUsize::new(PAGE_ITEMS_MAX), at };
+                let limit = NonZeroUsize::new(PAGE_ITEMS_MAX);
+                let request = ListRequest { from, limit, bytes_max: None, at };
                 let page = self.store.list(&prefix, request).await?;
                 revision = page.revision;
                 at = At::Exactly(revision);

@@ -139,7 +139,7 @@ async fn lists(store: &EmbeddedStore, scale: &Scale) {
     for n in 0..1000 {
         store.put(create(key(scale.n_keys + n))).await.expect("puts");
     }
-    let past = ListRequest { from, limit, at: At::Exactly(newest) };
+    let past = ListRequest { from, limit, bytes_max: None, at: At::Exactly(newest) };
     time("500 from the middle, 1000 revisions ago", past).await;
 }
 

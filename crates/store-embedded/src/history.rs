@@ -51,6 +51,17 @@ enum ChunkBody {
     Paged(Arc<HistoryPage>),
 }
 
+/// Where [`History::find_events_after`] ends early.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SearchLimits {
+    /// The most events.
+    pub(crate) events_max: usize,
+    /// The bytes of the old and new versions of the events.
+    pub(crate) bytes_max: usize,
+    /// The most changes of any key.
+    pub(crate) changes_max: usize,
+}
+
 /// The result of [`History::find_events_after`].
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct HistoryEvents {
@@ -194,20 +205,22 @@ impl History {
         Ok(())
     }
 
-    /// Finds the events under a prefix after a revision. It may exceed the limits to complete a revision.
+    /// Finds the events under a prefix after a revision. It may exceed the limits to complete a revision, and the limit
+    /// of bytes by the last event.
     pub(crate) fn find_events_after(
         &self,
         prefix: &Prefix,
         after: Revision,
-        events_max: usize,
-        changes_max: usize,
+        limits: SearchLimits,
     ) -> io::Result<HistoryEvents> {
         let mut found = HistoryEvents { events: Vec::new(), stopped_at: None };
-        let mut n_changes = 0;
+        let (mut n_changes, mut n_bytes) = (0, 0);
         let mut last = after;
         self.visit_changes_after(after, &mut |change| {
             // A transaction makes several changes of one revision, which must stay in one batch.
-            let is_enough = found.events.len() >= events_max || n_changes >= changes_max;
+            let is_enough = found.events.len() >= limits.events_max
+                || n_bytes >= limits.bytes_max
+                || n_changes >= limits.changes_max;
             if is_enough && change.revision > last {
                 found.stopped_at = Some(last);
                 return false;
@@ -216,6 +229,7 @@ impl History {
             last = change.revision;
             if change.version().is_some_and(|version| prefix.covers(&version.key)) {
                 found.events.extend(change.to_event());
+                n_bytes += change.bytes();
             }
             true
         })?;
@@ -230,4 +244,53 @@ fn visit_changes(
 ) -> bool {
     let from = changes.partition_point(|change| change.revision <= after);
     changes.iter().skip(from).all(visit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytes::Bytes;
+    use store::Key;
+
+    #[test]
+    fn a_search_ends_at_each_limit_and_between_revisions() {
+        let mut history = History::new();
+        for (key, revision, n_bytes) in
+            [("/a/x", 2, 10), ("/a/y", 3, 100), ("/b/x", 4, 900), ("/a/x", 5, 60), ("/a/y", 5, 60)]
+        {
+            let (key, revision) = (Key::new(key).unwrap(), Revision::new(revision));
+            let value = Bytes::from(vec![0; n_bytes]);
+            let version = Version {
+                key,
+                value,
+                mod_rev: revision,
+                create_rev: revision,
+                expires_at_ms: None,
+            };
+            history.push(KeyChange {
+                revision,
+                new_version: Some(Arc::new(version)),
+                old_version: None,
+            });
+        }
+        let prefix = Prefix::new("/a/").unwrap();
+        for (after, events_max, bytes_max, changes_max, want, stopped_at) in [
+            (1, 9, 999, 9, vec![2, 3, 5, 5], None),
+            (1, 1, 999, 9, vec![2], Some(2)),
+            (1, 9, 999, 3, vec![2, 3], Some(4)),
+            // The first event is found however large it is, and values of others do not count.
+            (1, 9, 1, 9, vec![2], Some(2)),
+            (1, 9, 11, 9, vec![2, 3], Some(3)),
+            (1, 9, 111, 9, vec![2, 3, 5, 5], None),
+            (2, 9, 100, 9, vec![3], Some(3)),
+            (3, 9, 1, 9, vec![5, 5], None),
+        ] {
+            let limits = SearchLimits { events_max, bytes_max, changes_max };
+            let found = history.find_events_after(&prefix, Revision::new(after), limits).unwrap();
+            let revisions: Vec<u64> =
+                found.events.iter().map(|event| event.revision.number()).collect();
+            let stopped = found.stopped_at.map(Revision::number);
+            assert_eq!((revisions, stopped), (want, stopped_at), "{after} {limits:?}");
+        }
+    }
 }

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::iter::Peekable;
+use std::num::NonZeroUsize;
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -135,7 +136,15 @@ impl StoreState {
         let versions = self
             .iter_old_state(start, &old_versions)
             .filter(|version| skipped.is_none_or(|skipped| version.key.as_str() != skipped));
-        items.extend(versions.take(n_wanted).map(|version| version.to_item()));
+        let mut bytes_left = request.bytes_max.map_or(usize::MAX, NonZeroUsize::get);
+        for version in versions.take(n_wanted) {
+            items.push(version.to_item());
+            bytes_left = bytes_left.saturating_sub(version.value.len());
+            if bytes_left == 0 {
+                items.shrink_to_fit();
+                break;
+            }
+        }
         let remaining = (n_all - items.len()) as u64;
         Ok(Page { items, remaining, revision })
     }

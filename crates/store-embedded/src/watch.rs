@@ -7,13 +7,13 @@ use store::{Prefix, Revision, StoreFuture, Unavailable, Watch, WatchBatch, Watch
 use tokio::sync::watch;
 
 use crate::engine::{SharedState, run_blocking};
-use crate::history::HistoryEvents;
+use crate::history::{HistoryEvents, SearchLimits};
 use crate::store_state::{StoreState, unreadable_history_error};
 
-/// Maximum events of a batch, which bounds the memory of one call.
-const BATCH_EVENTS_MAX: usize = 256;
-/// Number of changes after which a search yields to other tasks.
-const SEARCH_CHANGES_MAX: usize = 8 * 1024;
+/// Where a batch ends. Its events and bytes bound the memory of a watch that is read slowly, because its reader may hold
+/// a batch for long; after this many changes a search yields to other tasks.
+const BATCH_LIMITS: SearchLimits =
+    SearchLimits { events_max: 256, bytes_max: 1024 * 1024, changes_max: 8 * 1024 };
 
 /// A running watch of the embedded store. It holds no events: a slow reader costs nothing until
 /// compaction overtakes it.
@@ -80,17 +80,10 @@ impl EmbeddedWatch {
         let (prefix, after) = (&self.prefix, self.delivered_through);
         let found = if state.history.is_on_disk_after(after) {
             let (state, prefix) = (state.clone(), prefix.clone());
-            run_blocking(move || {
-                state.history.find_events_after(
-                    &prefix,
-                    after,
-                    BATCH_EVENTS_MAX,
-                    SEARCH_CHANGES_MAX,
-                )
-            })
-            .await?
+            run_blocking(move || state.history.find_events_after(&prefix, after, BATCH_LIMITS))
+                .await?
         } else {
-            state.history.find_events_after(prefix, after, BATCH_EVENTS_MAX, SEARCH_CHANGES_MAX)
+            state.history.find_events_after(prefix, after, BATCH_LIMITS)
         };
         Ok(found.map_err(unreadable_history_error)?)
     }

@@ -12,6 +12,8 @@ const EVENTS_MAX: usize = 100_000;
 const EVENT_OVERHEAD_BYTES: usize = 256;
 /// Approximate maximum of events in a batch, which bounds the memory of one call.
 pub(crate) const BATCH_EVENTS_MAX: usize = 256;
+/// Approximate maximum of bytes in a batch, because a watch that is read slowly holds its batch for long.
+pub(crate) const BATCH_BYTES_MAX: usize = 1024 * 1024;
 /// Number of events after which a search yields to other tasks.
 const SEARCH_EVENTS_MAX: usize = 8 * 1024;
 
@@ -81,22 +83,26 @@ impl EventWindow {
         }
         let first = self.events.partition_point(|event| event.revision <= after);
         let mut events: Vec<Event> = Vec::new();
-        let mut last = after;
+        let (mut last, mut n_bytes) = (after, 0);
         for (n_seen, event) in self.events.range(first..).enumerate() {
-            let is_enough = events.len() >= BATCH_EVENTS_MAX || n_seen >= SEARCH_EVENTS_MAX;
+            let is_enough = events.len() >= BATCH_EVENTS_MAX
+                || n_bytes >= BATCH_BYTES_MAX
+                || n_seen >= SEARCH_EVENTS_MAX;
             if is_enough && event.revision > last {
                 return Some(WindowEvents { events, complete_through: last, is_truncated: true });
             }
             last = event.revision;
             if prefix.covers(&event.key) {
                 events.push(event.clone());
+                n_bytes += event_bytes(event);
             }
         }
         Some(WindowEvents { events, complete_through: self.complete_through, is_truncated: false })
     }
 }
 
-fn event_bytes(event: &Event) -> usize {
+/// The memory of an event, if nobody else holds its values.
+pub(crate) fn event_bytes(event: &Event) -> usize {
     let value = |entry: Option<&Entry>| entry.map_or(0, |entry| entry.value.len());
     let change: &Change = &event.change;
     EVENT_OVERHEAD_BYTES + event.key.len() + value(change.entry()) + value(change.prev())
@@ -158,6 +164,19 @@ mod tests {
         assert!(found.is_truncated);
         let rest = window.find_events_after(&a(), found.complete_through).unwrap();
         assert_eq!((revisions(&rest), rest.is_truncated), (vec![n + 2], false));
+    }
+
+    #[test]
+    fn batches_end_at_their_bytes() {
+        let mut window = EventWindow::empty_at(Revision::new(1));
+        let half = BATCH_BYTES_MAX / 2;
+        let events = [("/a/x", half), ("/b/x", 3 * half), ("/a/x", half), ("/a/x", 3 * half)];
+        let events = (2..).zip(events).map(|(revision, (key, bytes))| event(key, revision, bytes));
+        window.push(events.collect(), Revision::new(5));
+        for (after, want, is_truncated) in [(1, vec![2, 4], true), (4, vec![5], false)] {
+            let found = window.find_events_after(&a(), Revision::new(after)).unwrap();
+            assert_eq!((revisions(&found), found.is_truncated), (want, is_truncated), "{after}");
+        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Reads single keys and lists. Every read is linearizable.
 
+use std::num::NonZeroUsize;
 use std::ops::Bound;
 
 use bytes::Bytes;
@@ -18,6 +19,8 @@ use crate::member::{EtcdMethod, GET, RANGE};
 const FIRST_ROUND_KEYS: usize = 500;
 /// Maximum number of keys in a later round.
 const ROUND_KEYS_MAX: usize = 10_000;
+/// Assumed size of a value in the first round of a list whose bytes are limited.
+const FIRST_ROUND_VALUE_BYTES: usize = 32 * 1024;
 /// Target size of later rounds in bytes, estimated from earlier rounds.
 const ROUND_BYTES_TARGET: usize = 8 * 1024 * 1024;
 
@@ -51,23 +54,40 @@ pub(crate) async fn list(
     request: ListRequest,
 ) -> Result<Page, ReadError> {
     let (start, range_end) = range_bounds(prefix, &request.from);
-    let mut rounds = ListRounds { start, range_end, at: request.at, n_keys: FIRST_ROUND_KEYS };
+    let bytes_max = request.bytes_max.map_or(usize::MAX, NonZeroUsize::get);
+    let n_keys = FIRST_ROUND_KEYS.min(bytes_max.div_ceil(FIRST_ROUND_VALUE_BYTES));
+    let mut rounds = ListRounds { start, range_end, at: request.at, n_keys };
     let mut items: Vec<Item> = Vec::new();
     // The counts include keys that are not valid keys of this store, which the page leaves out.
-    let (mut n_read, mut bytes) = (0_usize, 0_usize);
+    let (mut n_read, mut bytes, mut bytes_left) = (0_usize, 0_usize, bytes_max);
     loop {
         let n_left = request.limit.map(|limit| limit.get() - items.len());
         let (response, revision) = rounds.next(client, n_left.unwrap_or(usize::MAX)).await?;
         n_read += response.kvs.len();
         bytes += response.kvs.iter().map(|kv| kv.key.len() + kv.value.len()).sum::<usize>();
-        items.extend(response.kvs.iter().filter_map(conversion::item_from_etcd));
+        let n_added = add_items(&mut items, &mut bytes_left, &response.kvs);
         let is_full = request.limit.is_some_and(|limit| items.len() >= limit.get());
         let n_more = u64::try_from(response.count).unwrap_or_default();
-        let remaining = n_more.saturating_sub(response.kvs.len() as u64);
-        let last = response.kvs.last().filter(|_| response.more && !is_full);
+        let remaining = n_more.saturating_sub(n_added as u64);
+        let last = response.kvs.last().filter(|_| response.more && !is_full && bytes_left > 0);
         let Some(last) = last else { return Ok(Page { items, remaining, revision }) };
-        rounds.continue_after(last, revision, bytes / n_read.max(1));
+        let round_bytes = ROUND_BYTES_TARGET.min(bytes_left);
+        rounds.continue_after(last, revision, bytes / n_read.max(1), round_bytes);
     }
+}
+
+/// Adds items up to the one that leaves no bytes, and returns how many of the key-values that took. Those that are no
+/// items take no bytes, because a page that ends early must end with an item.
+fn add_items(items: &mut Vec<Item>, bytes_left: &mut usize, kvs: &[KeyValue]) -> usize {
+    for (idx, kv) in kvs.iter().enumerate() {
+        let Some(item) = conversion::item_from_etcd(kv) else { continue };
+        *bytes_left = bytes_left.saturating_sub(item.entry.value.len());
+        items.push(item);
+        if *bytes_left == 0 {
+            return idx + 1;
+        }
+    }
+    kvs.len()
 }
 
 /// The start and the size of the next round.
@@ -105,10 +125,16 @@ impl ListRounds {
     }
 
     /// Continues after a key, at the revision that was read.
-    fn continue_after(&mut self, last: &KeyValue, revision: Revision, bytes_per_key: usize) {
+    fn continue_after(
+        &mut self,
+        last: &KeyValue,
+        revision: Revision,
+        bytes_per_key: usize,
+        round_bytes: usize,
+    ) {
         self.start = first_key_after(&last.key);
         self.at = At::Exactly(revision);
-        self.n_keys = (ROUND_BYTES_TARGET / bytes_per_key.max(1)).clamp(1, ROUND_KEYS_MAX);
+        self.n_keys = (round_bytes / bytes_per_key.max(1)).clamp(1, ROUND_KEYS_MAX);
     }
 }
 
@@ -238,7 +264,7 @@ pub(crate) async fn check_prefix(client: &Client, prefix: &Prefix) -> Result<(),
         let bytes = response.kvs.iter().map(|kv| kv.key.len() + kv.value.len()).sum::<usize>();
         let last = response.kvs.last().filter(|_| response.more);
         let Some(last) = last else { return Ok(()) };
-        rounds.continue_after(last, revision, bytes / response.kvs.len());
+        rounds.continue_after(last, revision, bytes / response.kvs.len(), ROUND_BYTES_TARGET);
     }
 }
 
@@ -279,6 +305,20 @@ mod tests {
     }
 
     #[test]
+    fn items_are_added_up_to_the_one_that_leaves_no_bytes() {
+        let kvs = [("/a", 3), ("foreign", 90), ("/b", 5), ("/c", 2)].map(|(key, n_bytes)| {
+            KeyValue { key: key.into(), value: vec![0; n_bytes].into(), ..KeyValue::default() }
+        });
+        for (bytes_max, want) in
+            [(1, (1, 1, 0)), (3, (1, 1, 0)), (4, (3, 2, 0)), (9, (4, 3, 0)), (11, (4, 3, 1))]
+        {
+            let (mut items, mut bytes_left) = (Vec::new(), bytes_max);
+            let n_added = add_items(&mut items, &mut bytes_left, &kvs);
+            assert_eq!((n_added, items.len(), bytes_left), want, "{bytes_max}");
+        }
+    }
+
+    #[test]
     fn later_rounds_are_sized_by_what_was_read() {
         let mut rounds =
             ListRounds { start: Bytes::new(), range_end: Bytes::new(), at: At::Newest, n_keys: 1 };
@@ -286,7 +326,7 @@ mod tests {
         for (bytes_per_key, n_keys) in
             [(0, ROUND_KEYS_MAX), (1024, 8192), (ROUND_BYTES_TARGET * 2, 1)]
         {
-            rounds.continue_after(&last, Revision::new(7), bytes_per_key);
+            rounds.continue_after(&last, Revision::new(7), bytes_per_key, ROUND_BYTES_TARGET);
             assert_eq!((rounds.n_keys, rounds.at), (n_keys, At::Exactly(Revision::new(7))));
         }
         assert_eq!(rounds.start, "/a/b\0");

@@ -12,7 +12,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::engine::SharedState;
 use crate::event_stream::{self, EventStream, EventStreamError};
-use crate::event_window::{BATCH_EVENTS_MAX, WindowEvents};
+use crate::event_window::{BATCH_BYTES_MAX, BATCH_EVENTS_MAX, WindowEvents, event_bytes};
 use crate::shared_watch::WindowSearchResult;
 
 /// Maximum watches that read from etcd at a time because they are behind the window; others wait.
@@ -130,6 +130,7 @@ impl EtcdWatch {
             shared_state.catch_up_permits.acquire().await.map_err(|_| Unavailable::closed())?;
         let mut events = EventStream::open(&shared_state.client, self.delivered_through).await?;
         while self.pending_events.len() < BATCH_EVENTS_MAX
+            && self.pending_events.iter().map(event_bytes).sum::<usize>() < BATCH_BYTES_MAX
             && !shared_state.shared_watch.has_all_events_after(self.delivered_through)
         {
             let Ok(step) = timeout(SILENCE_MAX, events.next()).await else {

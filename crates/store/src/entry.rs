@@ -71,6 +71,8 @@ pub struct ListRequest {
     pub from: Bound<Key>,
     /// The maximum number of items; `None` returns all.
     pub limit: Option<NonZeroUsize>,
+    /// The page ends with the item with which its values have this many bytes; `None` if their size does not matter.
+    pub bytes_max: Option<NonZeroUsize>,
     /// The state to read. All pages of one list read the revision of the first page.
     pub at: At,
 }
@@ -78,7 +80,7 @@ pub struct ListRequest {
 impl Default for ListRequest {
     /// Lists all keys in the newest state.
     fn default() -> Self {
-        Self { from: Bound::Unbounded, limit: None, at: At::Newest }
+        Self { from: Bound::Unbounded, limit: None, bytes_max: None, at: At::Newest }
     }
 }
 

@@ -48,6 +48,7 @@ macro_rules! suite {
             lists_of_the_future_are_refused
             pages_are_consistent_under_writes
             pages_begin_at_the_requested_key
+            pages_end_at_their_bytes
             each_write_makes_the_next_revision
             creating_an_existing_key_fails
             updating_another_version_fails

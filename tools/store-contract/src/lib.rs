@@ -42,7 +42,7 @@ pub use harness::{Harness, block_on};
 pub use lists::{
     lists_are_ordered_and_cover_their_prefix_only, lists_at_a_revision_show_that_state,
     lists_of_the_future_are_refused, pages_are_consistent_under_writes,
-    pages_begin_at_the_requested_key,
+    pages_begin_at_the_requested_key, pages_end_at_their_bytes,
 };
 pub use model::random_histories_agree_with_the_model;
 pub use shared_revision::{

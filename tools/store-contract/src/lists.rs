@@ -1,11 +1,12 @@
 //! Checks of lists and their pages.
 
+use std::num::NonZeroUsize;
 use std::ops::Bound;
 
 use store::{At, Expect, Key, ListRequest, Prefix, Put, ReadError, Store};
 
 use crate::Harness;
-use crate::shorthand::{create, delete, key, list, list_all, pairs, update, value, want};
+use crate::shorthand::{create, delete, key, list, list_all, pairs, things, update, value, want};
 
 /// Keys come in the order of their bytes, and keys outside of the prefix are not listed.
 pub async fn lists_are_ordered_and_cover_their_prefix_only(harness: &impl Harness) {
@@ -90,6 +91,33 @@ pub async fn pages_begin_at_the_requested_key(harness: &impl Harness) {
             let got: String = pairs(&page).into_iter().map(|(name, _)| name).collect();
             assert_eq!((&*got, page.remaining), (names, remaining), "{from:?} {limit:?} {at:?}");
         }
+    }
+}
+
+/// A page ends with the item with which its values have the requested bytes, and the next one continues after it.
+pub async fn pages_end_at_their_bytes(harness: &impl Harness) {
+    let store = harness.fresh().await;
+    let created = create(&store, "b", &"x".repeat(9)).await;
+    for (name, n_bytes) in [("a", 3), ("c", 1), ("d", 1)] {
+        create(&store, name, &"x".repeat(n_bytes)).await;
+    }
+    let at = At::Exactly(store.current_rev().await.unwrap());
+    delete(&store, "b", created).await;
+    for (after, limit, bytes_max, names, remaining) in [
+        ("0", 0, 0, "abcd", 0),
+        ("0", 0, 1, "a", 3),
+        ("0", 0, 4, "ab", 2),
+        ("0", 0, 13, "abc", 1),
+        ("0", 0, 14, "abcd", 0),
+        ("0", 1, 13, "a", 3),
+        ("a", 0, 3, "b", 2),
+        ("b", 0, 3, "cd", 0),
+    ] {
+        let (limit, bytes_max) = (NonZeroUsize::new(limit), NonZeroUsize::new(bytes_max));
+        let request = ListRequest { from: Bound::Excluded(key(after)), limit, bytes_max, at };
+        let page = store.list(&things(), request.clone()).await.unwrap();
+        let got: String = pairs(&page).into_iter().map(|(name, _)| name).collect();
+        assert_eq!((&*got, page.remaining), (names, remaining), "{request:?}");
     }
 }
 

@@ -372,7 +372,7 @@ async fn compare(store: &dyn Store, model: &mut Model, idx: usize, step: &Step) 
                 if n % 2 == 0 { Bound::Included(key) } else { Bound::Excluded(key) }
             });
             let limit = NonZeroUsize::new(limit.into());
-            let request = ListRequest { from, limit, at: At::Exactly(at) };
+            let request = ListRequest { from, limit, bytes_max: None, at: At::Exactly(at) };
             let want = model.list(&request, at);
             assert_eq!(store.list(&things(), request).await, want, "{step:?}");
         }

@@ -75,7 +75,7 @@ pub(crate) async fn list(
     at: At,
 ) -> Result<Page, ReadError> {
     let limit = limit.and_then(NonZeroUsize::new);
-    store.list(&things(), ListRequest { from, limit, at }).await
+    store.list(&things(), ListRequest { from, limit, bytes_max: None, at }).await
 }
 
 pub(crate) async fn list_all(store: &dyn Store, at: At) -> Page {

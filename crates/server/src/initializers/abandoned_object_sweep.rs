@@ -67,8 +67,10 @@ async fn count_unrecorded_objects(server: &ServerState) -> Result<(), ReadError>
         let mut from = Bound::Unbounded;
         loop {
             let limit = NonZeroUsize::new(PAGE_ITEMS);
-            let page =
-                server.store.list(&prefix, ListRequest { from, limit, at: At::Newest }).await?;
+            let page = server
+                .store
+                .list(&prefix, ListRequest { from, limit, ..ListRequest::default() })
+                .await?;
             for item in page.items.iter().filter(|item| is_stored_uninitialized(&item.entry.value))
             {
                 server

@@ -2,6 +2,7 @@
 
 use std::num::NonZeroUsize;
 use std::ops::Bound;
+use std::sync::Arc;
 
 use api_object::{ContinueToken, Status};
 use store::{At, Item, Key, ListRequest, Prefix, ReadError, Revision};
@@ -10,7 +11,7 @@ use crate::decodable_versions::ListedEntry;
 use crate::initializers::{
     has_no_hidden_objects, is_stored_uninitialized, snapshot_has_no_hidden_objects,
 };
-use crate::response_bytes::{ResponseBytes, ResponseBytesError};
+use crate::response_bytes::{ResponseBytes, ResponseBytesError, ResponseBytesLimit};
 use crate::rest::get::wait_for_store_revision;
 use crate::rest::query::RequestedRevision;
 use crate::rest::{ObjectFilter, RequestContext};
@@ -18,6 +19,9 @@ use crate::yield_timer::YieldTimer;
 
 /// The most objects of one read of the store, so that a long list lets other tasks run in between.
 const ROUND_ITEMS_MAX: usize = 10_000;
+
+/// The bytes of one read of the store. What the objects of earlier reads take is reserved before the next.
+const ROUND_BYTES_MAX: usize = 8 << 20;
 
 /// A page of a list.
 #[derive(Debug)]
@@ -55,36 +59,66 @@ pub(crate) async fn list(
         text => decode_continue_token(&prefix, text)?,
     };
     let is_continued = !options.continue_token.is_empty();
-    let limited_user = ctx.limited_user();
     let refuse = |error: ResponseBytesError| {
         ctx.server.metrics.request_terminations.with_label_values(&["429"]).inc();
         error.to_status()
     };
+    let limited_user = ctx.limited_user();
     if let Some(user) = limited_user {
         ctx.server.response_bytes.check_room(user).map_err(refuse)?;
     }
-    match read_list_page(ctx, &prefix, filter, options.limit, at, from.clone()).await {
-        Err(ReadError::Compacted { .. }) if is_continued => {
+    let limit = &ctx.server.response_bytes;
+    let mut reservation = GrowingReservation { limit, user: limited_user, reserved: None };
+    match read_list_page(ctx, &prefix, filter, options.limit, at, from.clone(), &mut reservation)
+        .await
+    {
+        Err(ListPageError::Read(ReadError::Compacted { .. })) if is_continued => {
             Err(continue_expired_status(&prefix, &from))
         }
-        Err(error) => Err(ctx.read_failure_status("list", &error)),
+        Err(ListPageError::Read(error)) => Err(ctx.read_failure_status("list", &error)),
+        Err(ListPageError::NoRoom(error)) => Err(refuse(error)),
         Ok(mut listed) => {
-            if let Some(user) = limited_user {
-                let n_bytes = listed.held_bytes();
-                let reserved = ctx.server.response_bytes.reserve(user, n_bytes).map_err(refuse)?;
-                listed.bytes_in_flight = Some(reserved);
-            }
+            reservation.grow_to(held_bytes(&listed.items)).map_err(refuse)?;
+            listed.bytes_in_flight = reservation.reserved;
             Ok(listed)
         }
     }
 }
 
-impl ListPage {
-    /// The memory that the page takes if nobody else refers to its objects.
-    fn held_bytes(&self) -> usize {
-        let values: usize = self.items.iter().map(|item| item.entry.value.len()).sum();
-        values + self.items.capacity() * size_of::<Item>()
+/// Why a page can not be read.
+#[derive(Debug, thiserror::Error)]
+enum ListPageError {
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    #[error(transparent)]
+    NoRoom(#[from] ResponseBytesError),
+}
+
+/// The bytes of the objects of a list that have been read so far. A store that is not in memory copies them, so many
+/// lists at once must not be read whole before their bytes count.
+struct GrowingReservation<'a> {
+    limit: &'a Arc<ResponseBytesLimit>,
+    /// `None` for a member of `system:masters`.
+    user: Option<&'a str>,
+    reserved: Option<ResponseBytes>,
+}
+
+impl GrowingReservation<'_> {
+    /// Reserves this many bytes instead of those before. They are given back first, because a list beyond the limit is
+    /// possible if it is the only one, and its own bytes must not stand in its way.
+    fn grow_to(&mut self, n_bytes: usize) -> Result<(), ResponseBytesError> {
+        if let Some(user) = self.user {
+            self.reserved = None;
+            self.reserved = Some(self.limit.reserve(user, n_bytes)?);
+        }
+        Ok(())
     }
+}
+
+/// The memory that objects take if nobody else refers to them.
+fn held_bytes(items: &Vec<Item>) -> usize {
+    let values: usize = items.iter().map(|item| item.entry.value.len()).sum();
+    values + items.capacity() * size_of::<Item>()
 }
 
 async fn resolve_requested_revision(
@@ -112,7 +146,8 @@ async fn read_list_page(
     limit: usize,
     mut at: At,
     mut from: Bound<Key>,
-) -> Result<ListPage, ReadError> {
+    reservation: &mut GrowingReservation<'_>,
+) -> Result<ListPage, ListPageError> {
     let mut items: Vec<Item> = Vec::new();
     let mut placeholders: Vec<String> = Vec::new();
     let mut yield_timer = YieldTimer::default();
@@ -123,7 +158,12 @@ async fn read_list_page(
             true => limit.saturating_sub(items.len()).min(ROUND_ITEMS_MAX),
             false => read_size.min(ROUND_ITEMS_MAX),
         };
-        let request = ListRequest { from, limit: NonZeroUsize::new(n_requested), at };
+        let request = ListRequest {
+            from,
+            limit: NonZeroUsize::new(n_requested),
+            bytes_max: NonZeroUsize::new(ROUND_BYTES_MAX),
+            at,
+        };
         let mut page =
             ctx.time_store_request("list", ctx.server.store.list(prefix, request)).await?;
         at = At::Exactly(page.revision);
@@ -202,6 +242,7 @@ async fn read_list_page(
                 });
             }
         }
+        reservation.grow_to(held_bytes(&items))?;
         tokio::task::yield_now().await;
         read_size = read_size.saturating_mul(2).min(ROUND_ITEMS_MAX);
     }
@@ -251,4 +292,34 @@ fn continue_expired_status(prefix: &Prefix, from: &Bound<Key>) -> Status {
         status.continue_token = ContinueToken { revision: None, after_key: after }.encode();
     }
     status
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_that_are_being_read_count() {
+        let limit = Arc::new(ResponseBytesLimit::new(400));
+        let reading = |user| GrowingReservation { limit: &limit, user: Some(user), reserved: None };
+        let (mut first, mut second) = (reading("jane"), reading("jane"));
+        first.grow_to(60).unwrap();
+        second.grow_to(40).unwrap();
+        assert!(first.grow_to(61).is_err(), "the bytes of the second list count while it is read");
+        drop(first);
+        second.grow_to(100).unwrap();
+        // Another user's list is not in the way of this one.
+        let mut other = reading("joe");
+        other.grow_to(50).unwrap();
+        other.grow_to(100).unwrap();
+        drop((second, other));
+        let mut alone = reading("jane");
+        for n_bytes in [60, 100] {
+            alone.grow_to(n_bytes).expect("its own bytes are not in its way");
+        }
+        drop(alone);
+        let mut unlimited = GrowingReservation { limit: &limit, user: None, reserved: None };
+        unlimited.grow_to(900).unwrap();
+        assert!(unlimited.reserved.is_none());
+    }
 }

@@ -29,6 +29,9 @@ const LAST_BOOKMARK: Duration = Duration::from_secs(2);
 /// How many of the objects that exist when a watch begins are read at a time. The watch sends them before it reads more,
 /// so that it holds few of them.
 const INITIAL_PAGE_ITEMS: usize = 128;
+/// A page of these objects ends when they have this many bytes, because a client that reads slowly makes its watch hold a
+/// page for long.
+const INITIAL_PAGE_BYTES: usize = 1 << 20;
 /// A watch that has sent its events keeps room for this many, because an idle watch should be small.
 const KEPT_EVENTS_MAX: usize = 16;
 /// A watch that has looked at this many events of others in vain lets other tasks run.
@@ -167,13 +170,17 @@ async fn add_current_objects(
     ctx: &RequestContext<'_>,
     watcher: &mut Watcher,
 ) -> Result<(), Status> {
-    let limit = NonZeroUsize::new(INITIAL_PAGE_ITEMS);
-    let request = ListRequest { at: At::Newest, limit, ..ListRequest::default() };
+    let request = initial_page_request(Bound::Unbounded, At::Newest);
     let page = ctx.server.store.list(&watcher.prefix, request).await;
     let page = page.map_err(|error| ctx.read_failure_status("watch", &error))?;
     watcher.through_revision = page.revision;
     watcher.add_initial_page(page);
     Ok(())
+}
+
+fn initial_page_request(from: Bound<Key>, at: At) -> ListRequest {
+    let limit = NonZeroUsize::new(INITIAL_PAGE_ITEMS);
+    ListRequest { from, limit, bytes_max: NonZeroUsize::new(INITIAL_PAGE_BYTES), at }
 }
 
 impl Watcher {
@@ -222,11 +229,7 @@ impl Watcher {
 
     /// Reads the next objects that existed when the watch began.
     async fn read_initial_page(&mut self, revision: Revision, after: Key) {
-        let request = ListRequest {
-            from: Bound::Excluded(after),
-            limit: NonZeroUsize::new(INITIAL_PAGE_ITEMS),
-            at: At::Exactly(revision),
-        };
+        let request = initial_page_request(Bound::Excluded(after), At::Exactly(revision));
         match self.store.list(&self.prefix, request).await {
             Ok(page) => self.add_initial_page(page),
             Err(ReadError::Compacted { .. }) => self.end_with_error(Status::expired(

@@ -113,13 +113,25 @@ fn find_reference_of_volume(volume: &Value) -> Result<Option<&'static str>, Refe
             if let Some((_, what)) = find_set(source, &REFERRING_PROJECTIONS) {
                 return Ok(Some(what));
             }
-            if set_member(source, "downwardAPI").is_none() {
+            let members = source.as_object().into_iter().flatten();
+            let mut set_members = members.filter(|(_, value)| !value.is_null()).peekable();
+            let is_known = set_members.peek().is_some()
+                && set_members.all(|(member, _)| member == "downwardAPI");
+            if !is_known {
                 return Err(ReferenceError::UnknownSource(name()));
             }
         }
-        return Ok(None);
     }
-    match OTHER_SOURCES.iter().any(|source| set_member(volume, source).is_some()) {
+    // One known source hides no other one.
+    let is_source = |member: &str| member == "projected" || OTHER_SOURCES.contains(&member);
+    let mut set_members = volume
+        .as_object()
+        .into_iter()
+        .flatten()
+        .filter(|(member, value)| *member != "name" && !value.is_null())
+        .map(|(member, _)| member.as_str())
+        .peekable();
+    match set_members.peek().is_some() && set_members.all(is_source) {
         true => Ok(None),
         false => Err(ReferenceError::UnknownVolume(name())),
     }

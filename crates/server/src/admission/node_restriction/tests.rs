@@ -223,6 +223,8 @@ fn a_mirror_pod_refers_to_no_other_object() {
         (volume(json!({"rbd": {"secretRef": {"name": "s"}}})), "secrets"),
         (volume(json!({"rbd": {}})), ""),
         (volume(json!({"emptyDir": {}})), ""),
+        (volume(json!({"emptyDir": {}, "newVolume": null})), ""),
+        (volume(json!({"projected": {}})), ""),
         (volume(json!({"hostPath": {"path": "/"}})), ""),
         // One source hides no other one.
         (
@@ -262,6 +264,13 @@ fn a_mirror_pod_refers_to_no_other_object() {
         (json!({"volumes": {"v": {}}}), "volume type for volume  \"\""),
         (projected(json!({"newSource": {}})), "source for projected volume \"v\""),
         (volume(json!({"projected": {"sources": {}}})), "source for projected volume \"v\""),
+        // A known source hides no unknown one.
+        (volume(json!({"projected": {}, "newVolume": {}})), "volume type for volume  \"v\""),
+        (volume(json!({"emptyDir": {}, "newVolume": {}})), "volume type for volume  \"v\""),
+        (
+            projected(json!({"downwardAPI": {}, "newSource": {}})),
+            "source for projected volume \"v\"",
+        ),
     ] {
         let case = Case::new("pods", Create, mirror_pod(json!({}), spec.clone()), Value::Null);
         assert_eq!(case.outcome(&objects()), format!("{unknown}{want}"), "{spec}");

@@ -45,7 +45,7 @@ pub(super) async fn delete_objects_of_earlier_definitions(
     let mut n_removed = 0_usize;
     let mut from = Bound::Unbounded;
     loop {
-        let request = ListRequest { from, limit: PAGE_ITEMS_MAX, at: At::Newest };
+        let request = ListRequest { from, limit: PAGE_ITEMS_MAX, ..ListRequest::default() };
         let page =
             server.store.list(&prefix, request).await.map_err(|error| read_error_status(&error))?;
         let Some(last) = page.items.last().map(|item| item.key.clone()) else { break };
