@@ -54,7 +54,7 @@ enum ChunkBody {
 /// Where [`History::find_events_after`] ends early.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SearchLimits {
-    /// The most events.
+    /// The most events that are returned.
     pub(crate) events_max: usize,
     /// The bytes of the old and new versions of the events.
     pub(crate) bytes_max: usize,
