@@ -96,8 +96,9 @@ fn add_paths(resource: &Resource, base: &str, paths: &mut Map<String, Value>) {
             of_collection.insert(method.to_owned(), operation_json(resource, verb));
         }
     }
-    // Requests that store nothing, such as access reviews, have no path of one object.
-    if resource.is_stored() {
+    // A Binding has no path of one object, as in Kubernetes. Reviews store nothing either, and have one, because clients
+    // read the supported query parameters there.
+    if resource.is_stored() || resource.kind.ends_with("Review") {
         paths.insert(format!("{collection}/{{name}}"), object_path_json(resource));
     }
     paths.insert(collection, Value::Object(of_collection));
