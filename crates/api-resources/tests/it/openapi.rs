@@ -40,7 +40,7 @@ fn the_index_names_every_version() {
     assert!(registry.openapi().document("apis/nosuch/v1").is_none());
 }
 
-/// A kind without such an operation can not be created by kubectl.
+/// A kind without such an operation can not be created by kubectl. Kubernetes has none for a Binding, which schedulers create.
 #[test]
 fn every_kind_can_be_asked_about_patches() {
     let registry = with_widgets();
@@ -53,7 +53,8 @@ fn every_kind_can_be_asked_about_patches() {
             let document = document(&registry, &path);
             let patchable = patchable(&document);
             for resource in version.resources() {
-                assert!(patchable.contains(&resource.kind.as_str()), "{path} {}", resource.kind);
+                let is_patchable = patchable.contains(&resource.kind.as_str());
+                assert_eq!(is_patchable, resource.kind != "Binding", "{path} {}", resource.kind);
             }
         }
     }
