@@ -98,7 +98,7 @@ fn add_paths(resource: &Resource, base: &str, paths: &mut Map<String, Value>) {
     }
     // A Binding has no path of one object, as in Kubernetes. Reviews store nothing either, and have one, because clients
     // read the supported query parameters there.
-    if resource.is_stored() || resource.kind.ends_with("Review") {
+    if (resource.group.as_str(), resource.plural.as_str()) != ("", "bindings") {
         paths.insert(format!("{collection}/{{name}}"), object_path_json(resource));
     }
     paths.insert(collection, Value::Object(of_collection));
