@@ -139,7 +139,7 @@ pub struct StartBackendError {
     source: io::Error,
 }
 
-/// What the thread of a backend gets. The queue is bounded because each event holds a [`Reservation`].
+/// A message to the thread of a backend. The queue is bounded because each event holds a [`Reservation`].
 enum Message {
     Event(QueuedEvent),
     /// Asks for a sign when all events before this message are written or lost.
@@ -153,7 +153,7 @@ struct QueuedEvent {
     _reservation: Reservation,
 }
 
-/// What became of an event that was given to a backend.
+/// The result of giving an event to a backend.
 pub(crate) enum Enqueued {
     /// The event is in the queue.
     Accepted,

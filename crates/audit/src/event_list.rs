@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-/// What each line begins with. In a list the items have no type of their own, as in Kubernetes.
+/// The beginning of each line. In a list the items have no type of their own, as in Kubernetes.
 const ITEM_TYPE: &[u8] = br#"{"kind":"Event","apiVersion":"audit.k8s.io/v1","#;
 
 /// Encodes lines of events as an `EventList` of `audit.k8s.io/v1`.

@@ -1,4 +1,4 @@
-//! What a request waits for after its event was given to the backends.
+//! The receipt that a request waits for after its event was given to the backends.
 
 use std::future::Future;
 use std::pin::Pin;

@@ -121,7 +121,7 @@ fn log_panics(log: Log) {
     }));
 }
 
-/// What the flags and their files choose, apart from the parts that are opened later.
+/// The configuration that the flags and their files choose, apart from the parts that are opened later.
 struct LoadedConfiguration {
     authorizers: AuthorizerSetup,
     admission_plugins: AdmissionPlugins,

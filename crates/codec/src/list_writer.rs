@@ -197,7 +197,7 @@ mod tests {
         writer.write_start(&mut out);
         for item in items {
             writer.write_item(&mut out, |out| {
-                // What a failed item has written is taken back.
+                // The bytes of an item that failed are removed again.
                 out.extend_from_slice(item.as_deref().unwrap_or(b"{\"half\":"));
                 item.is_some()
             });

@@ -92,7 +92,7 @@ impl FlowSchemas {
         Self { schemas: Vec::new() }
     }
 
-    /// What happened to the requests of each schema.
+    /// The statistics of the requests of each schema.
     pub(crate) fn usage(&self) -> Vec<FlowUsage> {
         let usage =
             |own: &Arc<SchemaInForce>| own.statistics.usage(&own.schema.name, own.level.name());

@@ -165,7 +165,7 @@ impl FlowController {
         self.configuration.load().schemas.classify(request, &self.hasher)
     }
 
-    /// What happened to the requests of each schema. Schemas that no longer exist are not in it.
+    /// The statistics of the requests of each schema. Schemas that no longer exist are not in it.
     pub fn flow_usage(&self) -> Vec<FlowUsage> {
         self.configuration.load().schemas.usage()
     }

@@ -34,7 +34,7 @@ struct Histogram {
     sum_nanos: AtomicU64,
 }
 
-/// What happened to the requests of one flow schema.
+/// The statistics of the requests of one flow schema.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FlowUsage {
     /// The name of the flow schema.

@@ -304,7 +304,7 @@ pub(crate) struct AuthorizedRequest<'a> {
     write_progress: WriteProgress,
 }
 
-/// What serves a request.
+/// The part of the server that serves a request.
 enum Destination<'r> {
     /// A path that is no resource.
     Path,

@@ -43,7 +43,7 @@ async fn a20_annotations_are_limited_in_number() {
     let all = annotations(&notes);
     let n_of = |hook: &str| all.keys().filter(|key| key.starts_with(hook)).count();
     assert_eq!(["a.x.y", "b.x.y", "c.x.y", "d.x.y"].map(n_of), [64, 64, 0, 0]);
-    // What the server says about each call is there nevertheless.
+    // The server's own annotations about each call are there nevertheless.
     let n_calls = all.keys().filter(|key| key.starts_with("mutation.webhook")).count();
     assert_eq!(n_calls, 4);
 }

@@ -13,7 +13,7 @@ use crate::resource::Resource;
 pub struct DefinedResources {
     /// The name of the object.
     pub name: String,
-    /// What was read; `None` if the object does not say which resource it defines.
+    /// The parts that were read; `None` if the object does not say which resource it defines.
     pub definition: Option<Definition>,
     /// One resource for each served version; none if the definition is not served.
     pub resources: Vec<Arc<Resource>>,

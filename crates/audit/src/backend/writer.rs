@@ -19,7 +19,7 @@ struct Batch {
     n_bytes: usize,
 }
 
-/// What ended a batch, other than its size and its time.
+/// The message that ended a batch, if it was not its size or its time.
 enum AfterBatch {
     Nothing,
     /// The first event of the next batch, which did not fit.

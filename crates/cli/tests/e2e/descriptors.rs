@@ -9,7 +9,7 @@ use crate::server::{Allowance, Place, Server, directory};
 
 /// The limit of open files that the process is started with, and the one that it may set.
 const DESCRIPTORS: (u64, u64) = (64, 256);
-/// What is left for connections: without a quarter for everything else, and 16 for administrators.
+/// The descriptors that are left for connections: without a quarter for everything else, and 16 for administrators.
 const N_CONNECTIONS: usize = 256 - 64 - 16;
 const N_PEERS: usize = 600;
 /// Together the objects exceed the 16 MiB of a log file.
