@@ -224,12 +224,19 @@ impl Connection {
         Ok(code)
     }
 
+    /// The server answers some faults of its own with plain text, as kube-apiserver does: such a body is a
+    /// JSON string here.
     async fn finish(&mut self, request: Request<Full<Bytes>>) -> Result<(u16, Value), Broken> {
         let (code, body) = self.start(request).await?;
         let bytes =
             tokio::time::timeout(PATIENCE, body.collect()).await.expect("an answer in time");
         let bytes = bytes.map_err(|_| Broken)?.to_bytes();
-        Ok((code, serde_json::from_slice(&bytes).expect("JSON")))
+        let body = match code {
+            500.. => serde_json::from_slice(&bytes)
+                .unwrap_or_else(|_| Value::String(String::from_utf8_lossy(&bytes).into_owned())),
+            _ => serde_json::from_slice(&bytes).expect("JSON"),
+        };
+        Ok((code, body))
     }
 
     fn request(&self, method: Method, path: &str) -> Builder {
