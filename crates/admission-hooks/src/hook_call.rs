@@ -126,8 +126,8 @@ impl HookCall {
             CallError::ServerFault(HookRefusal::TooManyCalls { webhook, busy })
         })?;
         let query = timeout_query(self.timeout);
-        let reply = connection.exchange(&query, self.body, self.timeout).await;
-        let reply = reply.map_err(|error| match error {
+        let reply = connection.exchange(&query, self.body, self.timeout, &self.user).await;
+        let (reply, _answer_bytes) = reply.map_err(|error| match error {
             // The message names the failed step already.
             ExchangeError::NoClient(message) => {
                 CallFailure { message, code: 500, cause: HookFailureCause::Configuration }.into()

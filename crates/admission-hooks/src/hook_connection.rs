@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use admission::ClientConfig;
 use bytes::Bytes;
+use concurrency_limit::ConcurrencyLimit;
 use https_client::{Client, Fault, FaultKind, Limits, Reply, ResolveError, ServiceResolver};
 
+use crate::answer_bytes::{AnswerBytes, answer_bytes_limit};
 use crate::client_pool::{ClientPool, PoolKey};
 use crate::hook_clients::HookClients;
 use crate::service_credentials::ServiceCredentialsTable;
@@ -42,6 +44,8 @@ pub struct HookEnvironment {
     pub limits: Limits,
     /// The limit on the calls in flight of each hook.
     pub calls_in_flight_max: usize,
+    /// Limits the bytes of the responses of all hooks that are being read; see [`answer_bytes_limit`].
+    pub answer_bytes: Arc<ConcurrencyLimit>,
     /// Receives reports about certificates.
     pub certificate_observer: Arc<dyn https_client::CertificateObserver>,
 }
@@ -53,6 +57,7 @@ impl Default for HookEnvironment {
             credentials: ServiceCredentialsTable::default(),
             limits: Limits { body_bytes_max: RESPONSE_BYTES_MAX, ..Limits::default() },
             calls_in_flight_max: CALLS_IN_FLIGHT_MAX,
+            answer_bytes: answer_bytes_limit(RESPONSE_BYTES_MAX),
             certificate_observer: Arc::new(https_client::NoCertificateObserver),
         }
     }
@@ -96,19 +101,24 @@ impl HookConnection {
         Arc::ptr_eq(&self.environment, environment)
     }
 
-    /// Sends a body and waits for the response. It never sends a body twice.
+    /// Sends a body and waits for the response, whose bytes count for the user until the second value is dropped. It never
+    /// sends a body twice.
     pub(crate) async fn exchange(
         &self,
         query: &str,
         body: Bytes,
         timeout: Duration,
-    ) -> Result<Reply, ExchangeError> {
+        user: &str,
+    ) -> Result<(Reply, AnswerBytes), ExchangeError> {
         let client = self.client(query)?;
+        let mut answer_bytes = AnswerBytes::new(&self.environment.answer_bytes, user);
         let is_long = body.len() > self.environment.limits.body_bytes_max / REPETITION_FACTOR;
-        client.post(query, body, timeout).await.map_err(|fault| match fault.kind {
+        let reply = client.post_counted(query, body, timeout, &mut answer_bytes).await;
+        let reply = reply.map_err(|fault| match fault.kind {
             FaultKind::TooLarge if is_long => ExchangeError::TooLarge(fault),
             _ => ExchangeError::Fault(fault),
-        })
+        })?;
+        Ok((reply, answer_bytes))
     }
 
     /// Returns the client for a call. A failure to build one is not cached, because the files that a client

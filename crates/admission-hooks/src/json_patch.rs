@@ -1,20 +1,37 @@
 //! The JSON Patch of a mutating hook.
 
 use api_object::Tree;
-use object_patch::{PatchError, json_patch};
+use object_patch::{OPERATIONS_MAX, PatchError, json_patch};
+use serde::de::{Deserialize, Deserializer, IgnoredAny, SeqAccess, Visitor};
 use serde_json::Value;
 
+use crate::answer_bytes::has_more_values;
 use crate::call_failure::CallFailure;
 use crate::hook_call::CallError;
 use crate::response::go_type_name;
 
+/// The values in a patch: operations, their members, and what they add. The largest objects that can be stored hardly have
+/// more.
+const PATCH_VALUES_MAX: usize = 200_000;
+
 /// Decodes a patch; `None` if it has no operations.
 ///
-/// A patch that is nested too deeply refuses the request, whatever the failure policy: it may repeat the
+/// A patch that is nested too deeply or has too many values refuses the request, whatever the failure policy: it may repeat the
 /// object, whose author chooses the depth.
 pub(crate) fn parse_patch(bytes: &[u8]) -> Result<Option<Value>, CallError> {
     if bytes.is_empty() {
         return Ok(None);
+    }
+    if bytes.len() > OPERATIONS_MAX
+        && let Ok(OperationCount(n_operations)) = serde_json::from_slice(bytes)
+        && n_operations > OPERATIONS_MAX
+    {
+        let error = PatchError::TooManyOperations(n_operations);
+        return Err(CallError::internal_error(error.to_string()));
+    }
+    if has_more_values(bytes, PATCH_VALUES_MAX) {
+        let why = format!("the patch of a webhook has more than {PATCH_VALUES_MAX} values");
+        return Err(CallError::internal_error(why));
     }
     let patch: Value = serde_json::from_slice(bytes).map_err(|error| {
         let why = error.to_string();
@@ -27,6 +44,34 @@ pub(crate) fn parse_patch(bytes: &[u8]) -> Result<Option<Value>, CallError> {
         }
     })?;
     Ok(check_operations(patch)?)
+}
+
+/// The number of operations of a patch, which is counted without memory for them.
+struct OperationCount(usize);
+
+impl<'de> Deserialize<'de> for OperationCount {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Count;
+        impl<'de> Visitor<'de> for Count {
+            type Value = OperationCount;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a list of operations")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(
+                self,
+                mut items: A,
+            ) -> Result<OperationCount, A::Error> {
+                let mut n_operations = 0;
+                while items.next_element::<IgnoredAny>()?.is_some() {
+                    n_operations += 1;
+                }
+                Ok(OperationCount(n_operations))
+            }
+        }
+        deserializer.deserialize_seq(Count)
+    }
 }
 
 fn check_operations(patch: Value) -> Result<Option<Value>, CallFailure> {
@@ -124,6 +169,24 @@ mod tests {
         };
         assert!(matches!(patch(100), Ok(Some(_))));
         assert!(matches!(patch(130), Err(CallError::Rejected(_))));
+    }
+
+    /// A20: a million small operations are not decoded. The author of an object may be the cause, so no failure policy
+    /// applies.
+    #[test]
+    fn a20_a_patch_of_too_many_operations_is_refused() {
+        let patch = |n: usize| parse_patch(format!("[{}{{}}]", "{},".repeat(n - 1)).as_bytes());
+        assert!(matches!(patch(OPERATIONS_MAX), Ok(Some(_))));
+        assert!(matches!(patch(OPERATIONS_MAX + 1), Err(CallError::Rejected(_))));
+        // Few operations with very many values are as bad.
+        let patch = |n: usize| {
+            let value = format!("[{}0]", "0,".repeat(n));
+            parse_patch(
+                format!("[{{\"op\":\"add\",\"path\":\"/a\",\"value\":{value}}}]").as_bytes(),
+            )
+        };
+        assert!(matches!(patch(100_000), Ok(Some(_))));
+        assert!(matches!(patch(1_000_000), Err(CallError::Rejected(_))));
     }
 
     #[test]

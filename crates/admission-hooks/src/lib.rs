@@ -23,6 +23,7 @@ mod validate;
 
 mod object_kinds;
 
+mod bounded_document;
 mod call_failure;
 mod call_timeout;
 mod catch_panic;
@@ -43,6 +44,7 @@ mod hook_target;
 mod service_credentials;
 
 mod annotations;
+mod answer_bytes;
 mod hook_denial;
 mod hook_refusal;
 mod observer;
@@ -50,6 +52,7 @@ mod session_report;
 mod warnings;
 
 pub use annotations::{AnnotationLevel, AuditAnnotation};
+pub use answer_bytes::answer_bytes_limit;
 pub use call_failure::HookFailureCause;
 pub use call_timeout::CALL_TIME_MAX;
 pub use catch_panic::{PanicMessage, catch_panic};

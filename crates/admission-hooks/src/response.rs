@@ -9,6 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::bounded_document::BoundedDocument;
 use crate::call_failure::{
     CallFailure, NAME_BYTES_MAX, failure_from_http_reply, failure_from_status, truncate_text,
 };
@@ -116,9 +117,9 @@ fn parse_json_object(body: &[u8]) -> Result<Value, CallFailure> {
     const WANTED: &str = "struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind \
                           string \"json:\\\"kind,omitempty\\\"\" }";
     let found = match serde_json::from_slice(body) {
-        Ok(Value::Null) => return Ok(Value::Object(Tree::new())),
-        Ok(document @ Value::Object(_)) => return Ok(document),
-        Ok(other) => go_type_name(&other),
+        Ok(BoundedDocument::Other(Value::Null)) => return Ok(Value::Object(Tree::new())),
+        Ok(BoundedDocument::Object(tree)) => return Ok(Value::Object(tree)),
+        Ok(BoundedDocument::Other(other)) => go_type_name(&other),
         Err(_) if !body.trim_ascii_start().starts_with(b"{") => "string",
         Err(error) => return Err(undecodable_failure(error)),
     };

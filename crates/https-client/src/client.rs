@@ -31,7 +31,7 @@ use crate::fault::{Fault, FaultKind};
 use crate::go_error_text::error_to_fault;
 use crate::limits::{HEAD_BYTES_MIN, Limits};
 use crate::proxy::{Proxy, ProxyEnvironment, ProxyKind, ProxyUrl, ProxyUrlError};
-use crate::reply::{self, Reply};
+use crate::reply::{self, CountReplyBytes, Reply, Uncounted};
 use crate::service_resolver::ServiceResolver;
 use crate::target::{Destination, Scheme, Target};
 use crate::tls_client::TlsClient;
@@ -156,10 +156,30 @@ impl Client {
         body: Bytes,
         limit: Duration,
     ) -> ClientFuture<'a, Result<Reply, Fault>> {
-        Box::pin(self.send_post(query, body, limit))
+        Box::pin(async move { self.send_post(query, body, limit, &mut Uncounted).await })
     }
 
-    async fn send_post(&self, query: &str, body: Bytes, limit: Duration) -> Result<Reply, Fault> {
+    /// Like [`Self::post`], and counts the bytes of the response while they arrive.
+    ///
+    /// # Errors
+    /// [`Fault`] if there is no response, or if the counter has no room for it.
+    pub fn post_counted<'a>(
+        &'a self,
+        query: &'a str,
+        body: Bytes,
+        limit: Duration,
+        counter: &'a mut dyn CountReplyBytes,
+    ) -> ClientFuture<'a, Result<Reply, Fault>> {
+        Box::pin(self.send_post(query, body, limit, counter))
+    }
+
+    async fn send_post(
+        &self,
+        query: &str,
+        body: Bytes,
+        limit: Duration,
+        counter: &mut dyn CountReplyBytes,
+    ) -> Result<Reply, Fault> {
         let deadline = Instant::now() + limit.min(TIMEOUT_MAX);
         let endpoint = &self.connector.route().endpoint;
         let uri = endpoint
@@ -193,7 +213,7 @@ impl Client {
                 );
             }
         };
-        self.read_reply(head, deadline, body_bytes_max).await
+        self.read_reply(head, deadline, body_bytes_max, counter).await
     }
 
     /// Opens a connection with its TLS handshake and closes it again, without a request.
@@ -230,14 +250,20 @@ impl Client {
         response: http::Response<Incoming>,
         deadline: Instant,
         body_bytes_max: usize,
+        counter: &mut dyn CountReplyBytes,
     ) -> Result<Reply, Fault> {
         let (mut head, body) = response.into_parts();
-        let read = reply::read_body(&mut head.headers, body, self.accepts_gzip, body_bytes_max);
+        let headers = &mut head.headers;
+        let read = reply::read_body(headers, body, self.accepts_gzip, body_bytes_max, counter);
         let body = match timeout_at(deadline, read).await {
             Ok(Ok(body)) => body,
             Ok(Err(reply::ReadBodyError::TooLarge)) => {
                 let message = format!("the body of the response exceeds {body_bytes_max} bytes");
                 return Err(Fault::new(FaultKind::TooLarge, message));
+            }
+            Ok(Err(reply::ReadBodyError::NoRoom)) => {
+                let message = "this server has no memory left for the response";
+                return Err(Fault::new(FaultKind::Local, message));
             }
             Ok(Err(reply::ReadBodyError::Compression)) => {
                 return Err(Fault::new(FaultKind::Other, "gzip: invalid data")

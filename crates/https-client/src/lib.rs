@@ -67,7 +67,7 @@ pub use fault::{Fault, FaultKind};
 pub use impersonation::Impersonation;
 pub use limits::Limits;
 pub use proxy::{Proxy, ProxyUrl, ProxyUrlError};
-pub use reply::Reply;
+pub use reply::{CountReplyBytes, Reply};
 pub use secret::Secret;
 pub use service_resolver::{HostPort, ResolveError, ServiceResolver};
 pub use target::{Destination, Scheme, ServiceName, Target};

@@ -20,9 +20,26 @@ pub struct Reply {
     pub body: Bytes,
 }
 
+/// Counts the bytes of a body while it is read, for callers that limit the memory of several exchanges together.
+pub trait CountReplyBytes: Send {
+    /// Counts the body with this many bytes from now on. Returns whether there is room for them; without room the exchange
+    /// fails with [`FaultKind::Local`](crate::FaultKind::Local), because the peer is not at fault.
+    fn grow_to(&mut self, n_bytes: usize) -> bool;
+}
+
+/// Has room for every body.
+pub(crate) struct Uncounted;
+
+impl CountReplyBytes for Uncounted {
+    fn grow_to(&mut self, _: usize) -> bool {
+        true
+    }
+}
+
 /// The reason why a body can not be read.
 pub(crate) enum ReadBodyError {
     TooLarge,
+    NoRoom,
     Compression,
     Broken(hyper::Error),
 }
@@ -34,6 +51,7 @@ pub(crate) async fn read_body(
     body: Incoming,
     accepts_gzip: bool,
     bytes_max: usize,
+    counter: &mut dyn CountReplyBytes,
 ) -> Result<Bytes, ReadBodyError> {
     let is_compressed =
         headers.get(CONTENT_ENCODING).is_some_and(|it| it.as_bytes().eq_ignore_ascii_case(b"gzip"));
@@ -44,19 +62,27 @@ pub(crate) async fn read_body(
     if accepts_gzip && is_compressed {
         headers.remove(CONTENT_ENCODING);
         headers.remove(CONTENT_LENGTH);
-        read_compressed_body(body, bytes_max).await
+        read_compressed_body(body, bytes_max, counter).await
     } else {
-        read_plain_body(body, bytes_max).await
+        read_plain_body(body, bytes_max, counter).await
     }
 }
 
-async fn read_plain_body(mut body: Incoming, bytes_max: usize) -> Result<Bytes, ReadBodyError> {
+async fn read_plain_body(
+    mut body: Incoming,
+    bytes_max: usize,
+    counter: &mut dyn CountReplyBytes,
+) -> Result<Bytes, ReadBodyError> {
     let mut first = Bytes::new();
     let mut all = BytesMut::new();
     while let Some(frame) = body.frame().await {
         let Ok(data) = frame.map_err(ReadBodyError::Broken)?.into_data() else { continue };
-        if first.len() + all.len() + data.len() > bytes_max {
+        let n_bytes = first.len() + all.len() + data.len();
+        if n_bytes > bytes_max {
             return Err(ReadBodyError::TooLarge);
+        }
+        if !counter.grow_to(n_bytes) {
+            return Err(ReadBodyError::NoRoom);
         }
         // Most bodies come in one frame, which needs no copy.
         if first.is_empty() && all.is_empty() {
@@ -72,11 +98,15 @@ async fn read_plain_body(mut body: Incoming, bytes_max: usize) -> Result<Bytes, 
 async fn read_compressed_body(
     mut body: Incoming,
     bytes_max: usize,
+    counter: &mut dyn CountReplyBytes,
 ) -> Result<Bytes, ReadBodyError> {
     let mut decoder = MultiGzDecoder::new(BoundedBuffer { bytes: Vec::new(), bytes_max });
     while let Some(frame) = body.frame().await {
         let Ok(data) = frame.map_err(ReadBodyError::Broken)?.into_data() else { continue };
         decoder.write_all(&data).map_err(|error| decompression_error(&error))?;
+        if !counter.grow_to(decoder.get_ref().bytes.len()) {
+            return Err(ReadBodyError::NoRoom);
+        }
     }
     let decoded = decoder.finish().map_err(|error| decompression_error(&error))?;
     Ok(decoded.bytes.into())

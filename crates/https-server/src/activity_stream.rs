@@ -19,6 +19,22 @@ const COLLECTED_BYTES_MAX: usize = 64 << 10;
 /// Writes of this size are not collected. They fill a TLS record by themselves: most are full frames of a long response.
 const LARGE_WRITE_BYTES: usize = 16 << 10;
 
+/// The most bytes of one read over HTTP/1.1: one TLS record. hyper doubles its buffer, up to 128 KiB, after each read
+/// that fills it, and passes whole buffers on as the chunks of a body. With reads of one record, a connection whose body
+/// nobody takes holds two buffers of 32 KiB.
+const HTTP1_READ_BYTES_MAX: usize = 16 << 10;
+
+/// The bytes that one poll of a connection reads. A peer that sends many small frames as fast as it can would otherwise
+/// occupy a thread for tens of milliseconds; so it gives way to other connections after one or two.
+const READ_BYTES_PER_POLL: usize = 128 << 10;
+
+/// The same for a connection on which nobody has authenticated.
+const UNAUTHENTICATED_READ_BYTES_PER_POLL: usize = 16 << 10;
+
+/// The bytes that one poll of a connection writes. A hundred watches of one connection that all have the same event would
+/// otherwise have them encrypted and written in one go, and others would wait for each connection of that kind in turn.
+const WRITTEN_BYTES_PER_POLL: usize = 128 << 10;
+
 /// The most bytes of the buffer that an idle connection keeps for its next response.
 const KEPT_BUFFER_BYTES_MAX: usize = 4 << 10;
 
@@ -43,6 +59,10 @@ struct WriteCollector<S> {
     needs_flush: bool,
     /// The error of a flush, which the next write reports.
     error: Option<io::ErrorKind>,
+    /// The bytes that the current poll of the connection may still read.
+    n_readable: usize,
+    /// The bytes that it may still write.
+    n_writable: usize,
 }
 
 impl<S> ActivityStream<S> {
@@ -60,6 +80,8 @@ impl<S> ActivityStream<S> {
             n_written: 0,
             needs_flush: false,
             error: None,
+            n_readable: UNAUTHENTICATED_READ_BYTES_PER_POLL,
+            n_writable: WRITTEN_BYTES_PER_POLL,
         }));
         (Self(Arc::clone(&shared)), CollectedWrites(shared))
     }
@@ -71,6 +93,16 @@ impl<S> ActivityStream<S> {
 }
 
 impl<S: AsyncWrite + Unpin> CollectedWrites<S> {
+    /// Begins a poll of the connection, which may read and write a limited number of bytes.
+    pub(crate) fn begin_poll(&self) {
+        let mut collector = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        collector.n_readable = match collector.activity.is_authenticated() {
+            true => READ_BYTES_PER_POLL,
+            false => UNAUTHENTICATED_READ_BYTES_PER_POLL,
+        };
+        collector.n_writable = WRITTEN_BYTES_PER_POLL;
+    }
+
     /// Writes and flushes what was collected. An error is reported to the connection.
     pub(crate) fn poll_flush(&self, cx: &mut Context<'_>) -> Poll<()> {
         let mut collector = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -93,11 +125,21 @@ impl<S: AsyncWrite + Unpin> WriteCollector<S> {
         match result {
             Poll::Ready(Ok(count)) => {
                 self.needs_flush = true;
+                self.n_writable = self.n_writable.saturating_sub(*count);
                 self.activity.record_bytes_written(*count);
             }
             Poll::Ready(Err(_)) => {}
             Poll::Pending => self.activity.set_write_blocked(true),
         }
+    }
+
+    /// Whether this poll of the connection may write. If not, the connection continues after the tasks that are ready now.
+    fn poll_turn(&self, cx: &mut Context<'_>) -> Poll<()> {
+        if self.n_writable > 0 {
+            return Poll::Ready(());
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
     }
 
     fn check_error(&mut self) -> io::Result<()> {
@@ -133,6 +175,7 @@ impl<S: AsyncWrite + Unpin> WriteCollector<S> {
     fn poll_write_collected(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         while let Some(rest) = self.collected.get(self.n_written..).filter(|rest| !rest.is_empty())
         {
+            ready!(self.poll_turn(cx));
             let result = Pin::new(&mut self.stream).poll_write(cx, rest);
             self.record_write(&result);
             match ready!(result)? {
@@ -158,6 +201,20 @@ impl<S: AsyncWrite + Unpin> WriteCollector<S> {
     }
 }
 
+/// Reads into the first bytes of a buffer that has more room.
+fn poll_read_part<S: AsyncRead + Unpin>(
+    stream: &mut S,
+    cx: &mut Context<'_>,
+    buffer: &mut ReadBuf<'_>,
+    bytes_max: usize,
+) -> Poll<io::Result<()>> {
+    let mut part = ReadBuf::new(buffer.initialize_unfilled_to(bytes_max));
+    let result = Pin::new(stream).poll_read(cx, &mut part);
+    let n_read = part.filled().len();
+    buffer.advance(n_read);
+    result
+}
+
 impl<S: AsyncRead + Unpin> AsyncRead for ActivityStream<S> {
     fn poll_read(
         self: Pin<&mut Self>,
@@ -165,10 +222,21 @@ impl<S: AsyncRead + Unpin> AsyncRead for ActivityStream<S> {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let mut collector = self.lock();
+        if collector.n_readable == 0 {
+            // The connection continues after the tasks that are ready now.
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
         let before = buffer.filled().len();
-        let result = Pin::new(&mut collector.stream).poll_read(cx, buffer);
-        if buffer.filled().len() > before {
-            collector.activity.record_bytes_read();
+        // HTTP/1.1 is the protocol that collects its writes itself.
+        let result = match !collector.collects && buffer.remaining() > HTTP1_READ_BYTES_MAX {
+            true => poll_read_part(&mut collector.stream, cx, buffer, HTTP1_READ_BYTES_MAX),
+            false => Pin::new(&mut collector.stream).poll_read(cx, buffer),
+        };
+        let n_read = buffer.filled().len() - before;
+        if n_read > 0 {
+            collector.n_readable = collector.n_readable.saturating_sub(n_read);
+            collector.activity.record_bytes_read(n_read);
         }
         result
     }
@@ -184,6 +252,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for ActivityStream<S> {
         if let Some(count) = ready!(collector.poll_collect(cx, &[io::IoSlice::new(bytes)]))? {
             return Poll::Ready(Ok(count));
         }
+        ready!(collector.poll_turn(cx));
         let result = Pin::new(&mut collector.stream).poll_write(cx, bytes);
         collector.record_write(&result);
         result
@@ -198,6 +267,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for ActivityStream<S> {
         if let Some(count) = ready!(collector.poll_collect(cx, slices))? {
             return Poll::Ready(Ok(count));
         }
+        ready!(collector.poll_turn(cx));
         let result = Pin::new(&mut collector.stream).poll_write_vectored(cx, slices);
         collector.record_write(&result);
         result
@@ -270,6 +340,97 @@ mod tests {
         drop(peer);
         std::future::poll_fn(|cx| collected.poll_flush(cx)).await;
         assert_eq!(stream.flush().await.unwrap_err().kind(), io::ErrorKind::BrokenPipe);
+    }
+
+    /// A8: what hyper reads at once bounds the buffers of connections whose bodies nobody takes.
+    #[tokio::test]
+    async fn a8_http1_reads_one_record_at_a_time() {
+        for (protocol, want) in
+            [(HttpProtocol::Http1, HTTP1_READ_BYTES_MAX), (HttpProtocol::Http2, 100 << 10)]
+        {
+            let (mut peer, own) = tokio::io::duplex(1 << 20);
+            let activity: Arc<ConnectionActivity> = Arc::default();
+            activity.set_authenticated();
+            let (mut stream, polls) = ActivityStream::new(own, activity, protocol);
+            polls.begin_poll();
+            let sent: Vec<u8> = (0..100 << 10).map(|n: u32| n.to_le_bytes()[0]).collect();
+            peer.write_all(&sent).await.unwrap();
+            let mut buffer = vec![0; 128 << 10];
+            assert_eq!(stream.read(&mut buffer).await.unwrap(), want, "{protocol:?}");
+            let mut got = buffer[..want].to_vec();
+            while got.len() < sent.len() {
+                let count = stream.read(&mut buffer).await.unwrap();
+                got.extend(&buffer[..count]);
+            }
+            assert!(got == sent, "{protocol:?}");
+        }
+    }
+
+    /// A12: a peer that sends without a pause gives way to others, sooner if nobody has authenticated.
+    #[tokio::test]
+    async fn a12_one_poll_reads_a_limited_number_of_bytes() {
+        for (is_authenticated, want) in
+            [(false, UNAUTHENTICATED_READ_BYTES_PER_POLL), (true, READ_BYTES_PER_POLL)]
+        {
+            let (mut peer, own) = tokio::io::duplex(1 << 20);
+            let activity: Arc<ConnectionActivity> = Arc::default();
+            if is_authenticated {
+                activity.set_authenticated();
+            }
+            let (mut stream, polls) = ActivityStream::new(own, activity, HttpProtocol::Http2);
+            peer.write_all(&vec![0; 1 << 20]).await.unwrap();
+            let mut n_polls = 0;
+            let mut n_read = 0;
+            while n_read < 1 << 20 {
+                let before = n_read;
+                std::future::poll_fn(|cx| {
+                    polls.begin_poll();
+                    n_polls += 1;
+                    let mut bytes = [0; 4096];
+                    let mut buffer = ReadBuf::new(&mut bytes);
+                    while Pin::new(&mut stream).poll_read(cx, &mut buffer)?.is_ready() {
+                        n_read += buffer.filled().len();
+                        buffer.clear();
+                        if n_read == 1 << 20 {
+                            break;
+                        }
+                    }
+                    Poll::Ready(io::Result::Ok(()))
+                })
+                .await
+                .unwrap();
+                assert!(n_read - before <= want, "{is_authenticated}: {}", n_read - before);
+                // Each poll of a task has a budget of its own.
+                tokio::task::yield_now().await;
+            }
+            assert_eq!(n_polls, (1 << 20) / want, "{is_authenticated}");
+        }
+    }
+
+    /// A10: a connection that has much to send gives way to others.
+    #[tokio::test]
+    async fn a10_one_poll_writes_a_limited_number_of_bytes() {
+        for write_bytes in [4 << 10, LARGE_WRITE_BYTES] {
+            let (mut peer, own) = tokio::io::duplex(4 << 20);
+            let (mut stream, polls) = ActivityStream::new(own, Arc::default(), HttpProtocol::Http2);
+            let n_bytes = 1 << 20;
+            let (mut n_polls, mut n_written) = (0, 0);
+            std::future::poll_fn(|cx| {
+                polls.begin_poll();
+                n_polls += 1;
+                let bytes = vec![1; write_bytes];
+                while n_written < n_bytes {
+                    n_written += ready!(Pin::new(&mut stream).poll_write(cx, &bytes))?;
+                }
+                polls.poll_flush(cx).map(io::Result::Ok)
+            })
+            .await
+            .unwrap();
+            assert!(n_polls >= n_bytes / (WRITTEN_BYTES_PER_POLL + (64 << 10)), "{n_polls}");
+            let mut got = vec![0; n_bytes];
+            peer.read_exact(&mut got).await.unwrap();
+            assert!(got.iter().all(|byte| *byte == 1));
+        }
     }
 
     #[tokio::test]

@@ -20,6 +20,9 @@ pub enum HttpProtocol {
     Http2,
 }
 
+/// The bytes that a peer may send before its first request. The longest head, with its encoding, is shorter.
+const BYTES_BEFORE_REQUESTS_MAX: u64 = 256 << 10;
+
 /// The facts that all requests of one connection share.
 ///
 /// `T` is the identity that the caller computes from the certificates and caches for later
@@ -78,6 +81,7 @@ impl<T> Connection<T> {
         is_administrator: bool,
     ) -> Result<(), TooManyConnections> {
         if self.slot.authenticate(user, is_administrator)? {
+            self.activity.set_authenticated();
             self.request_permits.add_permits(self.n_withheld_permits);
         }
         Ok(())
@@ -111,6 +115,9 @@ pub(crate) struct ConnectionActivity {
     n_begun_requests: AtomicU64,
     n_active_requests: AtomicUsize,
     n_bytes_written: AtomicU64,
+    /// The bytes that came before the first request.
+    n_bytes_before_requests: AtomicU64,
+    is_authenticated: AtomicBool,
     is_write_blocked: AtomicBool,
     is_reading_head: AtomicBool,
     is_close_requested: AtomicBool,
@@ -134,7 +141,10 @@ impl ConnectionActivity {
     }
 
     /// Records bytes from the peer. Between requests they can only belong to the next request head.
-    pub(crate) fn record_bytes_read(&self) {
+    pub(crate) fn record_bytes_read(&self, count: usize) {
+        if self.n_begun_requests() == 0 {
+            self.n_bytes_before_requests.fetch_add(count as u64, Ordering::Relaxed);
+        }
         if self.n_active_requests() == 0 {
             self.is_reading_head.store(true, Ordering::Relaxed);
         }
@@ -165,6 +175,21 @@ impl ConnectionActivity {
 
     pub(crate) fn is_reading_head(&self) -> bool {
         self.is_reading_head.load(Ordering::Relaxed)
+    }
+
+    /// Records that somebody has authenticated.
+    pub(crate) fn set_authenticated(&self) {
+        self.is_authenticated.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_authenticated(&self) -> bool {
+        self.is_authenticated.load(Ordering::Relaxed)
+    }
+
+    /// Whether the peer has sent more than the longest head of a request, and no request.
+    pub(crate) fn sends_no_request(&self) -> bool {
+        self.n_begun_requests() == 0
+            && self.n_bytes_before_requests.load(Ordering::Relaxed) > BYTES_BEFORE_REQUESTS_MAX
     }
 
     pub(crate) fn n_active_requests(&self) -> usize {

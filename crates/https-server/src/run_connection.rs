@@ -69,6 +69,7 @@ pub(crate) async fn run_connection<C: HttpConnection, S: AsyncWrite + Unpin>(
     let mut closing_deadline = None;
     let mut is_flush_deferred = false;
     std::future::poll_fn(|cx| {
+        writes.begin_poll();
         loop {
             if let Poll::Ready(result) = http_connection.as_mut().poll(cx) {
                 // An error between requests is no failure: the peer may leave then.
@@ -107,6 +108,10 @@ pub(crate) async fn run_connection<C: HttpConnection, S: AsyncWrite + Unpin>(
                 timed_wait = current_wait(activity, protocol);
                 timer.as_mut().reset(Instant::now() + timeout_for(timed_wait, is_closing, limits));
                 continue;
+            }
+            if activity.sends_no_request() {
+                // Settings and pings, for example, which cost the server more than the peer.
+                return Poll::Ready(ConnectionEnd::TimedOut("the peer sends much and no request"));
             }
             if !is_closing || activity.n_active_requests() > 0 {
                 closing_deadline = None;

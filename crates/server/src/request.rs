@@ -108,16 +108,20 @@ pub(crate) async fn handle_request(
             text_response(500, PANIC_TEXT.to_owned())
         }
     };
-    // 9. Record the end of the request, then send the response.
     let code = response.status().as_u16();
+    // HTTP/2 resets the stream. A client that expects `100 Continue` has not sent its body. Without a permit the connection
+    // is closed at once.
+    let is_sending = body.as_ref().is_some_and(|body| !body.is_end_stream())
+        && connection.protocol == HttpProtocol::Http1
+        && !parts.headers.contains_key(EXPECT);
+    let discard_permit = match is_sending {
+        true => server.body_discards.acquire(record.user_limit_key()).ok(),
+        false => None,
+    };
+    // 9. Record the end of the request, then send the response.
     record.record_end(code).await;
     slot.respond(|| response);
-    let unread_body = body.filter(|body| !body.is_end_stream());
-    // HTTP/2 resets the stream. A client that expects `100 Continue` has not sent its body.
-    if let Some(body) = unread_body
-        && connection.protocol == HttpProtocol::Http1
-        && !parts.headers.contains_key(EXPECT)
-    {
+    if let (Some(body), Some(_permit)) = (body, discard_permit) {
         let bytes_max = if code == 413 { TOO_LARGE_DISCARD_BYTES_MAX } else { DISCARD_BYTES_MAX };
         https_server::discard_body(body, bytes_max).await;
     }

@@ -73,6 +73,11 @@ impl RequestRecord {
         }
     }
 
+    /// The user whom limits count the request for; the same name for all requests that nobody authenticated.
+    pub(crate) fn user_limit_key(&self) -> &str {
+        self.user.as_ref().map_or("system:anonymous", |user| authz::user_limit_key(&user.name))
+    }
+
     /// Records the target of the request.
     pub(crate) fn record_target(&mut self, info: &RequestInfo) {
         self.verb = info.verb.clone();

@@ -48,7 +48,10 @@ use crate::metrics::Metrics;
 use crate::request;
 use crate::request_limits::RequestLimits;
 use crate::response_bytes::ResponseBytesLimit;
-use crate::server_state::{ApiSettings, ESCALATION_CHECKS_MAX, LISTING_REVIEWS_MAX, ServerState};
+use crate::server_state::{
+    ApiSettings, BODY_DISCARDS_MAX, BODY_DISCARDS_PER_USER_MAX, ESCALATION_CHECKS_MAX,
+    LISTING_REVIEWS_MAX, ServerState,
+};
 use crate::service_directory::ServiceDirectory;
 use crate::snapshot_cache::SnapshotCache;
 
@@ -221,6 +224,7 @@ impl Server {
                 ..default_environment.limits
             },
             calls_in_flight_max: options.admission.calls_in_flight_max,
+            answer_bytes: admission_hooks::answer_bytes_limit(options.admission.response_bytes_max),
             certificate_observer: Arc::clone(&admission_metrics) as _,
         }));
         let empty =
@@ -276,6 +280,10 @@ impl Server {
                 request_limits.body_bytes_per_user_max,
             )),
             system_body_bytes: Arc::new(ConcurrencyLimit::new(request_limits.system_body_bytes())),
+            body_discards: Arc::new(ConcurrencyLimit::with_limit_per_user(
+                BODY_DISCARDS_MAX,
+                BODY_DISCARDS_PER_USER_MAX,
+            )),
             webhook_waits: Arc::new(ConcurrencyLimit::with_limit_per_user(
                 request_limits.webhook_waits_max,
                 request_limits.webhook_waits_per_user_max,

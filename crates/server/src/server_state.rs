@@ -34,6 +34,11 @@ pub(crate) const ESCALATION_CHECKS_MAX: usize = 4;
 /// The maximum number of concurrent reviews that list rules or subjects.
 pub(crate) const LISTING_REVIEWS_MAX: usize = 4;
 
+/// The maximum number of requests whose bodies are read and dropped at the same time, and those of one user. Clients
+/// without a user count as one.
+pub(crate) const BODY_DISCARDS_MAX: usize = 256;
+pub(crate) const BODY_DISCARDS_PER_USER_MAX: usize = 32;
+
 /// The options of requests and loops.
 #[derive(Debug, Clone)]
 pub struct ApiSettings {
@@ -117,6 +122,9 @@ pub(crate) struct ServerState {
     pub(crate) body_bytes: Arc<ConcurrencyLimit>,
     /// More bytes for bodies, for requests of the priority levels that keep the cluster running.
     pub(crate) system_body_bytes: Arc<ConcurrencyLimit>,
+    /// Limits the requests over HTTP/1.1 whose bodies are read and dropped after the response. Each holds a connection
+    /// for up to two seconds.
+    pub(crate) body_discards: Arc<ConcurrencyLimit>,
     /// Limits the requests that wait for webhooks without a seat.
     pub(crate) webhook_waits: Arc<ConcurrencyLimit>,
     /// Limits concurrent checks for privilege escalation that take long.

@@ -297,6 +297,33 @@ async fn a8_memory_for_bodies_is_left_to_those_who_repair() {
     carol.post(VALIDATING, &configuration).await.expect(201);
 }
 
+/// A8: clients without permission that announce bodies use up only their own part of what the server reads and drops. Another
+/// client, which sends its whole body before it reads, still gets its response.
+#[tokio::test(flavor = "multi_thread")]
+async fn a8_unwanted_bodies_of_one_user_leave_room_for_others() {
+    /// More than all users together may have.
+    const N_ANNOUNCED: usize = 300;
+    let cluster = start().await;
+    let carol = cluster.anonymous().with_token("carol-token");
+    let mut announced = JoinSet::new();
+    for _ in 0..N_ANNOUNCED {
+        let anonymous = cluster.anonymous();
+        announced.spawn(async move {
+            let mut stream = anonymous.announce_body(Method::POST, MAPS, 3_000_000).await;
+            let code = timeout(SOON, read_code(&mut stream)).await.expect("an answer");
+            (code, stream)
+        });
+    }
+    let announced = announced.join_all().await;
+    assert!(announced.iter().all(|(code, _)| *code == 403));
+    for _ in 0..5 {
+        let mut stream = carol.announce_body(Method::POST, MAPS, 200_000).await;
+        stream.write_all(&[b' '; 200_000]).await.expect("the server reads");
+        assert_eq!(timeout(SOON, read_code(&mut stream)).await.expect("an answer"), 403);
+    }
+    drop(announced);
+}
+
 /// The status code of the response on a connection.
 async fn read_code(stream: &mut (impl AsyncReadExt + Unpin)) -> u16 {
     let mut line = Vec::new();

@@ -1,0 +1,144 @@
+//! The limits on the responses of hooks: their bytes in memory, and the values of their patches.
+//!
+//! The author of a hook decides how much it answers, and a user decides how many calls are in flight. Without a limit on all
+//! of them together, a hundred calls of a hook that answers four megabytes would take a gigabyte.
+
+use std::sync::Arc;
+
+use concurrency_limit::{ConcurrencyLimit, Permit};
+use https_client::CountReplyBytes;
+
+/// Shorter responses are not counted. They are bounded by the calls in flight.
+const UNCOUNTED_BYTES_MAX: usize = 64 << 10;
+
+/// Bytes are counted in steps of this size.
+const STEP_BYTES: usize = 256 << 10;
+
+/// So many of the longest responses have room for one user.
+const RESPONSES_PER_USER: usize = 4;
+
+/// So many users have room for the longest responses.
+const USERS: usize = 4;
+
+/// The least number of bytes for one user.
+const BYTES_PER_USER_MIN: usize = 16 << 20;
+
+/// Makes the limit on the bytes of responses that are being read, for hooks whose responses have at most this many bytes.
+pub fn answer_bytes_limit(response_bytes_max: usize) -> Arc<ConcurrencyLimit> {
+    let per_user = response_bytes_max.saturating_mul(RESPONSES_PER_USER).max(BYTES_PER_USER_MIN);
+    Arc::new(ConcurrencyLimit::with_limit_per_user(per_user.saturating_mul(USERS), per_user))
+}
+
+/// The bytes of one response, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct AnswerBytes {
+    limit: Arc<ConcurrencyLimit>,
+    user: String,
+    permit: Option<Permit>,
+}
+
+impl AnswerBytes {
+    /// Counts nothing yet. The bytes will count for this user.
+    pub(crate) fn new(limit: &Arc<ConcurrencyLimit>, user: &str) -> Self {
+        let user = authz::user_limit_key(user).to_owned();
+        Self { limit: Arc::clone(limit), user, permit: None }
+    }
+}
+
+impl CountReplyBytes for AnswerBytes {
+    fn grow_to(&mut self, n_bytes: usize) -> bool {
+        if n_bytes <= UNCOUNTED_BYTES_MAX {
+            return true;
+        }
+        let n_bytes = n_bytes.next_multiple_of(STEP_BYTES);
+        match &mut self.permit {
+            Some(permit) => permit.grow_to(n_bytes).is_ok(),
+            None => {
+                self.permit = self.limit.acquire_many(&self.user, n_bytes).ok();
+                self.permit.is_some()
+            }
+        }
+    }
+}
+
+/// Whether a JSON text has more values than this, counted without decoding it. It stops early.
+pub(crate) fn has_more_values(json: &[u8], values_max: usize) -> bool {
+    let mut n_values = 1;
+    let mut bytes = json.iter();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'"' => skip_text(&mut bytes),
+            // Each member but the first follows a comma, and each first one the beginning of its list or object.
+            b',' | b'[' | b'{' => {
+                n_values += 1;
+                if n_values > values_max {
+                    return true;
+                }
+            }
+            _ => {}
+        }
+    }
+    false
+}
+
+/// Moves to the end of a text, whose quotation marks may be escaped.
+fn skip_text(bytes: &mut std::slice::Iter<'_, u8>) {
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'"' => return,
+            b'\\' => drop(bytes.next()),
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A20: the bytes of one user's responses are limited, those of all together too, and short ones are not counted.
+    #[test]
+    fn a20_bytes_of_responses_are_limited_for_each_user() {
+        const MIB: usize = 1 << 20;
+        let limit = answer_bytes_limit(4 * MIB);
+        let mut held = Vec::new();
+        for user in ["a", "b", "c", "d"] {
+            for _ in 0..RESPONSES_PER_USER {
+                let mut bytes = AnswerBytes::new(&limit, user);
+                assert!([MIB, 2 * MIB, 4 * MIB].iter().all(|n| bytes.grow_to(*n)), "{user}");
+                held.push(bytes);
+            }
+            let mut more = AnswerBytes::new(&limit, user);
+            assert!(more.grow_to(UNCOUNTED_BYTES_MAX) && !more.grow_to(MIB), "{user}");
+        }
+        assert!(!AnswerBytes::new(&limit, "e").grow_to(MIB));
+        held.truncate(4);
+        assert!(AnswerBytes::new(&limit, "e").grow_to(MIB));
+        // Accounts of one namespace are one user.
+        let accounts = ["system:serviceaccount:n:a", "system:serviceaccount:n:b"];
+        let mut held = accounts.map(|user| AnswerBytes::new(&limit, user));
+        assert!(held[0].grow_to(12 * MIB) && !held[1].grow_to(8 * MIB) && held[1].grow_to(4 * MIB));
+        drop(held);
+        assert_eq!(limit.n_permits_in_use(), 16 * MIB);
+        // A limit that the administrator raises has room for one response at least.
+        assert!(AnswerBytes::new(&answer_bytes_limit(64 * MIB), "a").grow_to(64 * MIB));
+    }
+
+    /// A20: the values of a patch are counted without memory for them.
+    #[test]
+    fn a20_values_are_counted_without_decoding() {
+        for (json, n_values) in [
+            ("1", 1),
+            ("[]", 2),
+            ("[1,2]", 3),
+            (r#"{"a":[1,{"b":"[,,,"}],"c":"\",d":"\\"}"#, 6),
+            (r#"  "a,b,c"  "#, 1),
+            (r#""unfinished, \"#, 1),
+        ] {
+            assert!(!has_more_values(json.as_bytes(), n_values), "{json}");
+            assert!(n_values == 1 || has_more_values(json.as_bytes(), n_values - 1), "{json}");
+        }
+        let operations = format!("[{}1]", "{},".repeat(1_000_000));
+        assert!(has_more_values(operations.as_bytes(), 1_000));
+    }
+}

@@ -1,0 +1,194 @@
+//! Decodes the response of a hook into a bounded number of values.
+//!
+//! A response of four megabytes may have two million values, which take a hundred times as much memory and milliseconds of
+//! a worker. An answer needs few: a patch is one text, and of warnings and annotations the first ones count. What exceeds the
+//! limits is read and left out, because an answer that says too much still says whether the request is allowed.
+
+use std::cell::Cell;
+use std::fmt;
+
+use api_object::Tree;
+use serde::de::{
+    Deserialize, DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor,
+};
+use serde_json::{Number, Value};
+
+/// The members of the document that are kept. Some hooks send the request back as well, with an object of any size.
+const KEPT_MEMBERS: [&str; 8] =
+    ["apiVersion", "kind", "response", "status", "message", "reason", "code", "details"];
+
+/// The entries of one list or object that are kept.
+const ENTRIES_MAX: usize = 4_096;
+
+/// The values of the document that are kept.
+const VALUES_MAX: usize = 1 << 15;
+
+/// The document in a response.
+pub(crate) enum BoundedDocument {
+    Object(Tree),
+    /// Any other value, empty if it is a list.
+    Other(Value),
+}
+
+impl<'de> Deserialize<'de> for BoundedDocument {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let n_left = Cell::new(VALUES_MAX);
+        let root = BoundedValue { n_left: &n_left, is_root: true };
+        Ok(match root.deserialize(deserializer)? {
+            Value::Object(tree) => Self::Object(tree),
+            other => Self::Other(other),
+        })
+    }
+}
+
+/// Decodes one value, as long as there is room for more.
+#[derive(Clone, Copy)]
+struct BoundedValue<'a> {
+    n_left: &'a Cell<usize>,
+    is_root: bool,
+}
+
+impl BoundedValue<'_> {
+    /// Whether there is room for one more value.
+    fn take_room(&self) -> bool {
+        let n_left = self.n_left.get();
+        self.n_left.set(n_left.saturating_sub(1));
+        n_left > 0
+    }
+
+    fn member(self) -> Self {
+        Self { is_root: false, ..self }
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for BoundedValue<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for BoundedValue<'_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any valid JSON value")
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E: Error>(self, value: bool) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_i64<E: Error>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_u64<E: Error>(self, value: u64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_f64<E: Error>(self, value: f64) -> Result<Value, E> {
+        Ok(Number::from_f64(value).map_or(Value::Null, Value::Number))
+    }
+
+    fn visit_str<E: Error>(self, value: &str) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_string<E: Error>(self, value: String) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let mut kept = Vec::new();
+        while !self.is_root && kept.len() < ENTRIES_MAX && self.take_room() {
+            match items.next_element_seed(self.member())? {
+                Some(item) => kept.push(item),
+                None => return Ok(kept.into()),
+            }
+        }
+        while items.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(kept.into())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
+        let mut kept = Tree::new();
+        while kept.len() < ENTRIES_MAX && self.take_room() {
+            let Some(key) = members.next_key::<String>()? else { return Ok(kept.into()) };
+            if self.is_root && !KEPT_MEMBERS.contains(&key.as_str()) {
+                self.n_left.set(self.n_left.get() + 1);
+                members.next_value::<IgnoredAny>()?;
+                continue;
+            }
+            let value = members.next_value_seed(self.member())?;
+            kept.insert(key, value);
+        }
+        while members.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(kept.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn decode(text: &str) -> Result<Value, serde_json::Error> {
+        Ok(match serde_json::from_str(text)? {
+            BoundedDocument::Object(tree) => Value::Object(tree),
+            BoundedDocument::Other(other) => other,
+        })
+    }
+
+    fn n_values(value: &Value) -> usize {
+        1 + match value {
+            Value::Array(items) => items.iter().map(n_values).sum(),
+            Value::Object(members) => members.values().map(n_values).sum::<usize>(),
+            _ => 0,
+        }
+    }
+
+    #[test]
+    fn answers_are_decoded_as_they_are() {
+        let answer = json!({
+            "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
+            "response": {
+                "uid": "1", "allowed": false, "patch": "W10=", "warnings": ["a", null],
+                "status": {"code": 403, "details": {"causes": [{"field": "x", "x": [1.5, -1, true]}]}},
+            },
+        });
+        assert_eq!(decode(&answer.to_string()).unwrap(), answer);
+        for other in ["null", "1", "\"x\"", "true", "[]"] {
+            assert_eq!(decode(other).unwrap().to_string(), other);
+        }
+        assert!(decode("{\"response\":{\"a\":}}").is_err());
+        // The last of two members of one name counts, as in Go.
+        assert_eq!(decode("{\"kind\":1,\"kind\":2}").unwrap(), json!({"kind": 2}));
+    }
+
+    /// A20: a million entries are read and left out, wherever they are.
+    #[test]
+    fn a20_what_is_too_much_is_left_out() {
+        let texts = |n: usize| vec![json!("w"); n];
+        let members = |n: usize| (0..n).map(|n| (n.to_string(), json!([]))).collect::<Tree>();
+        let response = json!({"allowed": true, "uid": "1", "warnings": texts(300_000)});
+        let request = json!({"object": members(200_000), "list": texts(200_000)});
+        let document = json!({"request": request, "response": response});
+        let decoded = decode(&document.to_string()).unwrap();
+        assert_eq!(decoded["response"]["allowed"], true);
+        assert_eq!(decoded["response"]["uid"], "1");
+        assert_eq!(decoded["response"]["warnings"].as_array().unwrap().len(), ENTRIES_MAX);
+        assert!(decoded.get("request").is_none());
+        let wide: Vec<Value> = (0..200).map(|_| json!(members(1_000))).collect();
+        let decoded = decode(&json!({"response": {"allowed": true, "x": wide}}).to_string());
+        let n = n_values(&decoded.unwrap());
+        assert!(n <= VALUES_MAX + 10, "{n}");
+        assert_eq!(decode(&format!("[{}1]", "1,".repeat(100_000))).unwrap(), json!([]));
+    }
+}
