@@ -40,7 +40,9 @@ impl OpenApi {
                     "" => format!("api/{}", version.version),
                     name => format!("apis/{name}/{}", version.version),
                 };
-                let document = PublishedDocument::new(&document(group, version, &path));
+                // The documents of versions that did not change are those of earlier registries.
+                let make = || PublishedDocument::new(&document(group, version, &path));
+                let document = version.openapi(make).clone();
                 let url = format!("/openapi/v3/{path}?hash={}", document.hash);
                 paths.insert(path.clone(), json!({ "serverRelativeURL": url }));
                 by_path.insert(path, document);

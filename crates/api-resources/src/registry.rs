@@ -1,23 +1,23 @@
 //! The registry of served resources.
 
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 use std::sync::{Arc, LazyLock, OnceLock};
 
 use api_object::Tree;
 use foldhash::{HashMap, HashMapExt};
+use persistent::Map;
 
 use crate::built_in::TABLE;
 use crate::custom::DefinedResources;
 use crate::discovery::Discovery;
 use crate::openapi::OpenApi;
+use crate::published_document::PublishedDocument;
 use crate::resource::Resource;
 use crate::version_order;
 
 /// An immutable snapshot of the served resources.
 ///
-/// The next snapshot shares the groups that did not change, so a change of one definition costs little more
-/// than a list of pointers, however many definitions there are.
+/// The next snapshot shares the groups that did not change, and most of the resources of the others, so a change of one
+/// definition costs little more than a list of groups, however many definitions there are.
 #[derive(Debug)]
 pub struct Registry {
     /// The core group first, then the built-in groups, then the others by name.
@@ -45,9 +45,17 @@ pub struct GroupVersionResources {
     pub version: String,
     /// Whether its resources are built in. A version has either built-in or custom resources.
     pub is_built_in: bool,
+    by_plural: Map<Arc<str>, Arc<Resource>>,
+    /// What is made of the resources on first use. Clones share it until the resources change.
+    derived: Arc<DerivedDocuments>,
+}
+
+/// What is made of the resources of one version when it is needed first.
+#[derive(Debug, Default)]
+struct DerivedDocuments {
     /// The resources, sorted by plural name.
-    resources: BTreeMap<Arc<str>, Arc<Resource>>,
-    by_plural: HashMap<Arc<str>, Arc<Resource>>,
+    sorted: OnceLock<Vec<Arc<Resource>>>,
+    openapi: OnceLock<PublishedDocument>,
 }
 
 /// A change of one CustomResourceDefinition.
@@ -249,8 +257,8 @@ impl Group {
                 let mut version = GroupVersionResources {
                     version: resource.version.clone(),
                     is_built_in,
-                    resources: BTreeMap::new(),
-                    by_plural: HashMap::new(),
+                    by_plural: Map::default(),
+                    derived: Arc::default(),
                 };
                 version.insert(resource);
                 self.versions.push(version);
@@ -265,10 +273,10 @@ impl Group {
     fn remove(&mut self, resource: &Resource) {
         self.versions.retain_mut(|version| {
             if version.version == resource.version && !version.is_built_in {
-                version.resources.remove(resource.plural.as_str());
                 version.by_plural.remove(resource.plural.as_str());
+                version.derived = Arc::default();
             }
-            !version.resources.is_empty()
+            !version.by_plural.is_empty()
         });
     }
 }
@@ -282,16 +290,25 @@ impl GroupVersionResources {
 
     /// The resources, by plural.
     pub fn resources(&self) -> impl Iterator<Item = &Arc<Resource>> {
-        self.resources.values()
+        let sorted = self.derived.sorted.get_or_init(|| {
+            let mut sorted: Vec<Arc<Resource>> = self.by_plural.values().cloned().collect();
+            sorted.sort_unstable_by(|a, b| a.plural.cmp(&b.plural));
+            sorted
+        });
+        sorted.iter()
+    }
+
+    /// The OpenAPI document of the version, which `make` makes if it was not needed before.
+    pub(crate) fn openapi(&self, make: impl FnOnce() -> PublishedDocument) -> &PublishedDocument {
+        self.derived.openapi.get_or_init(make)
     }
 
     fn insert(&mut self, resource: Arc<Resource>) -> bool {
-        let plural: Arc<str> = Arc::from(resource.plural.as_str());
-        let Entry::Vacant(vacant) = self.resources.entry(Arc::clone(&plural)) else {
+        if self.by_plural.contains_key(resource.plural.as_str()) {
             return false;
-        };
-        vacant.insert(Arc::clone(&resource));
-        self.by_plural.insert(plural, resource);
+        }
+        self.by_plural.insert(Arc::from(resource.plural.as_str()), resource);
+        self.derived = Arc::default();
         true
     }
 }

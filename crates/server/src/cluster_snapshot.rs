@@ -10,7 +10,6 @@ mod tracked_keys;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use api_object::Tree;
 use api_resources::{DefinedResources, Registry};
 use authz_chain::{AuthorizerSlot, Chain, ConfigurationError};
 use field_errors::FieldErrors;
@@ -27,8 +26,10 @@ use crate::admission::ConfiguredHooks;
 /// A CustomResourceDefinition as it is stored.
 #[derive(Debug, Clone)]
 pub struct StoredDefinition {
-    /// The CustomResourceDefinition as the API returns it.
-    pub tree: Arc<Tree>,
+    /// Distinguishes definitions that had the same name at different times.
+    pub uid: String,
+    /// Whether the definition has a deletion timestamp.
+    pub is_terminating: bool,
     /// What the server uses of it, read once.
     pub defined: Arc<DefinedResources>,
     /// The revision that wrote it.
@@ -49,7 +50,7 @@ pub struct ClusterSnapshot {
     /// The namespaces by name.
     pub namespaces: Arc<HashMap<String, Namespace>>,
     /// The CustomResourceDefinitions by name.
-    pub definitions: Arc<BTreeMap<Arc<str>, Arc<StoredDefinition>>>,
+    pub definitions: Arc<persistent::Map<Arc<str>, Arc<StoredDefinition>>>,
     /// The resources that are served.
     pub registry: Arc<Registry>,
     /// The flow schemas and priority levels.

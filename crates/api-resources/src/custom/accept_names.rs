@@ -32,8 +32,7 @@ pub fn accept_names<'d>(
     let built_in = built_in_names(&definition.group);
     let group = others.into_iter().filter(|it| it.group == definition.group);
     let group = group.map(|it| &it.accepted_names).chain(&built_in);
-    let group: Vec<&ResourceNames> = group.collect();
-    let (mut accepted, mut conflict) = resolve_names(&definition, &group);
+    let (mut accepted, mut conflict) = resolve_names(&definition, group);
     let shadowed = built_in_conflict(&definition, &built_in);
     if conflict.is_none() && shadowed.is_some() {
         (accepted, conflict) = (ResourceNames::default(), shadowed.clone());
@@ -124,17 +123,25 @@ fn built_in_conflict(
 }
 
 /// Returns the names that the definition owns from now on, and the last conflict about the others.
-fn resolve_names(
+fn resolve_names<'d>(
     definition: &Definition,
-    group: &[&ResourceNames],
+    group: impl Iterator<Item = &'d ResourceNames>,
 ) -> (ResourceNames, Option<(&'static str, String)>) {
     let (wanted, current) = (&definition.names, &definition.accepted_names);
+    // Of the names of a group, which may have thousands of definitions, only the wanted ones matter.
+    let is_wanted = |name: &str| {
+        name == wanted.plural
+            || name == wanted.singular
+            || wanted.short_names.iter().any(|own| own == name)
+    };
+    let is_wanted_kind = |kind: &str| kind == wanted.kind || kind == wanted.list_kind;
     let mut resources: BTreeSet<&str> = BTreeSet::new();
     let mut kinds: BTreeSet<&str> = BTreeSet::new();
     for names in group {
-        resources.extend([names.plural.as_str(), names.singular.as_str()]);
-        resources.extend(names.short_names.iter().map(String::as_str));
-        kinds.extend([names.kind.as_str(), names.list_kind.as_str()]);
+        let own = [&names.plural, &names.singular].into_iter().chain(&names.short_names);
+        resources.extend(own.map(String::as_str).filter(|name| is_wanted(name)));
+        let own = [names.kind.as_str(), names.list_kind.as_str()];
+        kinds.extend(own.into_iter().filter(|kind| is_wanted_kind(kind)));
     }
     let mut accepted = current.clone();
     let mut conflict = None;

@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
-
 use super::definition::{Definition, DefinitionVersion, Deprecation};
 use crate::columns::CustomTable;
 use crate::resource::{NameRule, Origin, Resource, Subresource};
@@ -22,8 +20,8 @@ pub struct ServedVersion {
     pub is_terminating: bool,
     /// The warning for clients that use the version, if it is deprecated.
     pub deprecation_warning: Option<String>,
-    /// The OpenAPI schema of the objects.
-    pub schema: Option<Arc<Value>>,
+    /// The OpenAPI schema of the objects, as JSON text.
+    pub schema: Option<Arc<str>>,
     /// The fields that lists can be filtered by, besides name and namespace: paths that begin with
     /// a dot.
     pub selectable_fields: Vec<String>,

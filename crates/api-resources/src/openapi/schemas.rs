@@ -25,7 +25,10 @@ impl OpenApiSchemas {
                 None => return,
             },
             Origin::Custom(served) => match &served.schema {
-                Some(schema) => (custom_schema_name(resource), Value::clone(schema)),
+                Some(schema) => match serde_json::from_str(schema) {
+                    Ok(schema) => (custom_schema_name(resource), schema),
+                    Err(_) => return,
+                },
                 None => return,
             },
         };

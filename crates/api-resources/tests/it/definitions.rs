@@ -540,6 +540,11 @@ fn a18_a_change_of_one_definition_shares_the_others() {
         |new: &Arc<DefinedResources>| DefinitionChange { old: None, new: Some(Arc::clone(new)) };
     let (before, faults) = Registry::built_in().with_changes(defined.iter().map(added));
     assert_eq!(faults, []);
+    let openapi = |registry: &Registry, path: &str| {
+        registry.openapi().document(path).map(|document| document.body.as_ptr())
+    };
+    let paths = ["apis/y.example.com/v1", "apis/x.example.com/v1"];
+    let documents_before = paths.map(|path| openapi(&before, path));
     let removed = DefinitionChange { old: Some(Arc::clone(&defined[0])), new: None };
     let replaced = definition("b", "x.example.com");
     let changed =
@@ -559,6 +564,16 @@ fn a18_a_change_of_one_definition_shares_the_others() {
         before.group("apps").expect("a group"),
         after.group("apps").expect("a group")
     ));
+    // Documents of groups that did not change are not made again, and those of others are.
+    let documents = paths.map(|path| openapi(&after, path));
+    assert_eq!(documents[0], documents_before[0]);
+    assert_ne!(documents[1], documents_before[1]);
+    let plurals = |registry: &Registry| {
+        let version = registry.group("x.example.com").expect("a group").versions.first();
+        let resources = version.expect("a version").resources();
+        resources.map(|resource| resource.plural.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!((plurals(&before).concat(), plurals(&after).concat()), ("ab".into(), "b".into()));
     // A group without resources is gone, and the order of the others stays.
     let gone = DefinitionChange { old: Some(replaced), new: None };
     let (last, _) = after.with_changes([gone]);

@@ -33,7 +33,7 @@ struct ModifiedSnapshotParts {
     rbac: Option<authz_rbac::Snapshot>,
     node: Option<authz_node::Snapshot>,
     namespaces: Option<HashMap<String, Namespace>>,
-    definitions: Option<BTreeMap<Arc<str>, Arc<StoredDefinition>>>,
+    definitions: Option<persistent::Map<Arc<str>, Arc<StoredDefinition>>>,
     definition_changes: Vec<DefinitionChange>,
     flow_control: Option<FlowControlObjects>,
     hooks: Vec<ConfigurationChange>,
@@ -130,7 +130,8 @@ impl ClusterSnapshot {
                 let new = new.map(|tree| {
                     let defined = Arc::new(DefinedResources::read(&tree));
                     let stored = StoredDefinition {
-                        tree: Arc::new(tree),
+                        uid: api_object::uid(&tree).to_owned(),
+                        is_terminating: api_object::is_terminating(&tree),
                         defined: Arc::clone(&defined),
                         mod_rev: revision,
                     };

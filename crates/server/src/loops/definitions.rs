@@ -3,9 +3,9 @@
 
 mod unserved_objects;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use api_object::{DeleteOptions, Propagation, Status, Tree};
 use api_resources::{CLEANUP_FINALIZER, Definition, Resource};
@@ -21,16 +21,22 @@ use crate::server_state::ServerState;
 /// The delay before definitions whose conditions could not be updated are tried again.
 const RETRY: Duration = Duration::from_millis(200);
 
+/// The time between two searches for metric series of resources that are not served any more. They look at all series, and
+/// ten thousand definitions may be deleted at once.
+const SERIES_REMOVAL_INTERVAL: Duration = Duration::from_secs(1);
+
 const DEFINITIONS: (&str, &str, &str) = ("apiextensions.k8s.io", "v1", "customresourcedefinitions");
 
 /// Reconciles definitions whenever one of them changes: those that changed, and those that wait for a name in
 /// the same group. The work for one change does not depend on the number of other definitions, apart from
-/// comparing pointers.
+/// comparing pointers and names.
 pub(crate) async fn reconcile_definitions(server: Arc<ServerState>) {
     let mut tasks = DeletionTasks::default();
     let mut seen_revision = 0;
-    let mut reconciled = Arc::new(Definitions::new());
+    let mut reconciled = Arc::new(Definitions::default());
     let mut retried: BTreeSet<Arc<str>> = BTreeSet::new();
+    let mut has_unserved = false;
+    let mut series_removed_at = Instant::now();
     loop {
         let cluster = server.snapshot_cache.snapshot();
         let changes = DefinitionChanges::between(&reconciled, &cluster.definitions);
@@ -40,18 +46,22 @@ pub(crate) async fn reconcile_definitions(server: Arc<ServerState>) {
                 changes.groups.contains(own.group.as_str()) && !own.has_condition("NamesAccepted")
             })
         };
-        let mut failed = BTreeSet::new();
+        // The names in order, so that of two new definitions with one name the same one gets it each time.
+        let mut affected: BTreeSet<&Arc<str>> = BTreeSet::new();
         for (name, stored) in cluster.definitions.iter() {
-            if api_object::is_terminating(&stored.tree) {
+            if stored.is_terminating {
                 tasks.start(name, || {
                     delete_definition_until_gone(Arc::clone(&server), name.to_string())
                 });
-                continue;
+            } else if changes.names.contains(name)
+                || retried.contains(name)
+                || waits_for_name(stored)
+            {
+                affected.insert(name);
             }
-            let is_affected = changes.names.contains(name) || retried.contains(name);
-            if !is_affected && !waits_for_name(stored) {
-                continue;
-            }
+        }
+        let mut failed = BTreeSet::new();
+        for name in affected {
             match update_definition_conditions(&server, name).await {
                 Ok(is_terminating) => {
                     if is_terminating {
@@ -69,8 +79,11 @@ pub(crate) async fn reconcile_definitions(server: Arc<ServerState>) {
                 }
             }
         }
-        if changes.has_unserved {
+        has_unserved |= changes.has_unserved;
+        if has_unserved && series_removed_at.elapsed() >= SERIES_REMOVAL_INTERVAL {
             server.metrics.remove_unserved_series(&server.snapshot_cache.snapshot().registry);
+            has_unserved = false;
+            series_removed_at = Instant::now();
         }
         reconciled = Arc::clone(&cluster.definitions);
         retried = failed;
@@ -81,6 +94,7 @@ pub(crate) async fn reconcile_definitions(server: Arc<ServerState>) {
         while Arc::ptr_eq(&reconciled, &server.snapshot_cache.snapshot().definitions) {
             tokio::select! {
                 () = tasks.wait_for_any_task() => break,
+                () = tokio::time::sleep(SERIES_REMOVAL_INTERVAL), if has_unserved => break,
                 revision = server.snapshot_cache.wait_for_revision_after(seen_revision) => {
                     seen_revision = revision;
                 }
@@ -90,7 +104,7 @@ pub(crate) async fn reconcile_definitions(server: Arc<ServerState>) {
 }
 
 /// The definitions of a snapshot by name.
-type Definitions = BTreeMap<Arc<str>, Arc<StoredDefinition>>;
+type Definitions = persistent::Map<Arc<str>, Arc<StoredDefinition>>;
 
 /// The differences between the definitions of two snapshots.
 #[derive(Default)]
@@ -106,18 +120,19 @@ struct DefinitionChanges<'a> {
 impl<'a> DefinitionChanges<'a> {
     fn between(before: &'a Definitions, now: &'a Definitions) -> Self {
         let mut changes = Self::default();
-        let mut before = before.iter().peekable();
-        for (name, stored) in now {
-            while let Some((_, gone)) = before.next_if(|(old_name, _)| *old_name < name) {
-                changes.add(Some(gone), None);
-            }
-            let old = before.next_if(|(old_name, _)| *old_name == name).map(|(_, old)| old);
+        let mut n_known = 0;
+        for (name, stored) in now.iter() {
+            let old = before.get(name);
+            n_known += usize::from(old.is_some());
             if !old.is_some_and(|old| Arc::ptr_eq(old, stored)) {
                 changes.names.insert(Arc::clone(name));
                 changes.add(old, Some(stored));
             }
         }
-        before.for_each(|(_, gone)| changes.add(Some(gone), None));
+        if n_known < before.len() {
+            let gone = before.iter().filter(|(name, _)| !now.contains_key(*name));
+            gone.for_each(|(_, gone)| changes.add(Some(gone), None));
+        }
         changes
     }
 
@@ -216,10 +231,11 @@ async fn delete_definition_objects(server: &ServerState, tree: &Tree) -> Result<
         return Ok(0);
     };
     let cluster = server.snapshot_cache.snapshot();
-    let served = cluster.registry.resources().find(|resource| {
-        resource.is_custom()
-            && resource.group == definition.group
-            && resource.plural == definition.names.plural
+    let served = cluster.registry.group(&definition.group).and_then(|group| {
+        let versions = group.versions.iter();
+        versions
+            .filter_map(|version| version.resource(&definition.names.plural))
+            .find(|resource| resource.is_custom())
     });
     let page = server.store.list(&prefix, ListRequest::default()).await;
     let page = page.map_err(|error| Status::internal(&error.to_string()))?;

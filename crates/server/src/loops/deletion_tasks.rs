@@ -2,8 +2,9 @@
 //! admission hooks are called for the deletion of its contents: slow hooks of one tenant do not delay the
 //! deletion of another tenant's namespace.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::future::Future;
+use std::sync::Arc;
 use std::time::Duration;
 
 use api_object::Status;
@@ -22,7 +23,8 @@ const RETRY_MAX: Duration = Duration::from_secs(5);
 #[derive(Default)]
 pub(super) struct DeletionTasks {
     tasks: JoinSet<()>,
-    names_by_task: HashMap<Id, String>,
+    names_by_task: HashMap<Id, Arc<str>>,
+    names: HashSet<Arc<str>>,
 }
 
 impl DeletionTasks {
@@ -31,22 +33,26 @@ impl DeletionTasks {
     where
         T: Future<Output = ()> + Send + 'static,
     {
-        if self.names_by_task.len() < TASKS_MAX
-            && self.names_by_task.values().all(|running| running != name)
-        {
+        if self.names.len() < TASKS_MAX && !self.names.contains(name) {
+            let name: Arc<str> = Arc::from(name);
             let task = self.tasks.spawn(task());
-            self.names_by_task.insert(task.id(), name.to_owned());
+            self.names_by_task.insert(task.id(), Arc::clone(&name));
+            self.names.insert(name);
         }
     }
 
-    /// Waits until a task ends; forever if none runs.
+    /// Waits until a task ends; forever if none runs. Further tasks that have ended are removed too.
     pub(super) async fn wait_for_any_task(&mut self) {
-        match self.tasks.join_next_with_id().await {
-            Some(ended) => {
-                let id = ended.map_or_else(|error| error.id(), |(id, ())| id);
-                self.names_by_task.remove(&id);
-            }
+        let mut ended = match self.tasks.join_next_with_id().await {
+            Some(ended) => Some(ended),
             None => std::future::pending().await,
+        };
+        while let Some(task) = ended {
+            let id = task.map_or_else(|error| error.id(), |(id, ())| id);
+            if let Some(name) = self.names_by_task.remove(&id) {
+                self.names.remove(&name);
+            }
+            ended = self.tasks.try_join_next_with_id();
         }
     }
 }

@@ -53,10 +53,10 @@ impl CreatePreconditions {
                 .push(check_parent(ctx, CreateParentKind::Namespace, key, known, admitted).await?);
         }
         if let Origin::Custom(routed) = &ctx.resource.origin {
-            let known = cluster.definitions.get(routed.definition_name.as_str()).filter(|own| {
-                !api_object::is_terminating(&own.tree)
-                    && api_object::uid(&own.tree) == routed.definition_uid
-            });
+            let known = cluster
+                .definitions
+                .get(routed.definition_name.as_str())
+                .filter(|own| !own.is_terminating && own.uid == routed.definition_uid);
             let known = known.map(|own| own.mod_rev);
             let (group, plural) = ("apiextensions.k8s.io", "customresourcedefinitions");
             let key = parent_key(ctx, group, plural, &routed.definition_name)?;
