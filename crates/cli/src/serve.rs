@@ -13,6 +13,7 @@ mod authorizer_setup;
 mod certificates;
 mod data_directory;
 mod logging_observer;
+mod memory_return;
 mod open_store;
 mod parse_flag_values;
 mod serve_flags;
@@ -68,6 +69,9 @@ pub(crate) fn run(
 ) -> io::Result<Exit> {
     let log = Log { format: log_format(args), level: log_level(args.requests.verbosity) };
     log_panics(log);
+    if let Err(error) = memory_return::start() {
+        log.warn("memory is returned to the system late", &[("why", &error)]);
+    }
     let exit = load_and_serve(args, log, out, err, colour);
     log.flush(LOG_FLUSH_TIME_MAX);
     exit

@@ -1,0 +1,74 @@
+//! Returns freed memory to the system while the server is idle.
+//!
+//! mimalloc returns freed pages along with later allocations. A server that has nothing to do after a load makes none,
+//! and would keep the memory of the load.
+
+use std::io;
+use std::time::Duration;
+
+/// The interval in which the resident memory is looked at.
+const INTERVAL: Duration = Duration::from_secs(2);
+
+/// Memory is returned if this much has been added since the last time.
+const GROWTH_BYTES_MIN: u64 = 8 << 20;
+
+/// More bytes than any address space has.
+const IMPOSSIBLE_BYTES: usize = usize::MAX >> 8;
+
+/// Starts the thread that returns memory. It runs until the process ends, and takes no time of the workers.
+///
+/// # Errors
+/// The system starts no thread.
+pub(super) fn start() -> io::Result<()> {
+    std::thread::Builder::new().name("memory-return".to_owned()).spawn(run).map(drop)
+}
+
+fn run() {
+    let mut bytes_kept = resident_bytes().unwrap_or(0);
+    loop {
+        std::thread::sleep(INTERVAL);
+        let Some(bytes) = resident_bytes() else { return };
+        if bytes < bytes_kept + GROWTH_BYTES_MIN {
+            bytes_kept = bytes_kept.min(bytes);
+            continue;
+        }
+        return_memory();
+        bytes_kept = resident_bytes().unwrap_or(bytes);
+    }
+}
+
+/// Returns the pages that all threads have freed. The allocator has no safe function for it, but does it before it
+/// reports that an allocation is impossible.
+fn return_memory() {
+    let impossible = Vec::<u8>::new().try_reserve_exact(IMPOSSIBLE_BYTES);
+    debug_assert!(impossible.is_err());
+}
+
+/// The resident memory of this process; `None` on a system that does not tell it.
+fn resident_bytes() -> Option<u64> {
+    /// The size of a page of memory. Where pages are larger, memory is returned less often.
+    const PAGE_BYTES: u64 = 4 << 10;
+    let pages = std::fs::read_to_string("/proc/self/statm").ok()?;
+    let pages: u64 = pages.split(' ').nth(1)?.parse().ok()?;
+    Some(pages * PAGE_BYTES)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A12: the memory of a load comes back although nothing is allocated afterwards.
+    #[test]
+    fn a12_freed_memory_returns_to_the_system() {
+        const N_BLOCKS: usize = 1_000;
+        const BLOCK_BYTES: usize = 200 << 10;
+        let allocated: Vec<Vec<u8>> = (0..N_BLOCKS).map(|_| vec![1; BLOCK_BYTES]).collect();
+        let most = resident_bytes().unwrap();
+        // Another thread frees it, as with connections that move from worker to worker.
+        std::thread::spawn(move || drop(allocated)).join().unwrap();
+        return_memory();
+        let rest = resident_bytes().unwrap();
+        let returned = most.saturating_sub(rest);
+        assert!(returned > (N_BLOCKS * BLOCK_BYTES / 2) as u64, "{most} bytes, then {rest}");
+    }
+}
