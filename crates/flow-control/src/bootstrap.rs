@@ -20,6 +20,9 @@ pub const CATCH_ALL: &str = "catch-all";
 
 const EVERY: &[&str] = &["*"];
 
+/// The verbs that change objects.
+const WRITES: &[&str] = &["create", "update", "patch", "delete", "deletecollection"];
+
 /// A default priority level as its object describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BootstrapLevel {
@@ -133,7 +136,8 @@ pub fn suggested_schemas() -> Vec<FlowSchema> {
             by_user,
             resources(
                 groups(&["system:authenticated"]),
-                vec![resource_rule(EVERY, REPAIR_GROUPS, EVERY, true)],
+                // Reads are not repairs, and controllers that list roles again and again must not be in the way of them.
+                vec![resource_rule(WRITES, REPAIR_GROUPS, EVERY, true)],
             ),
         ),
         schema(

@@ -1,14 +1,12 @@
 //! `/healthz`, `/livez`, `/readyz`, and the checks behind them.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use crate::rest::Query;
 use crate::server_state::ServerState;
-
-/// The timeout of the health check of the store.
-const STORE_TIMEOUT: Duration = Duration::from_secs(2);
+use crate::store_check::StoreCheck;
 
 /// The states of the server that readiness depends on.
 #[derive(Debug, Default)]
@@ -17,6 +15,10 @@ pub(crate) struct Readiness {
     pub(crate) is_bootstrapped: AtomicBool,
     /// The server is shutting down.
     pub(crate) is_stopping: AtomicBool,
+    /// Whether the store can be read.
+    reads: StoreCheck,
+    /// Whether the store is healthy, with its disk.
+    health: StoreCheck,
 }
 
 /// The endpoints for health checks.
@@ -105,21 +107,17 @@ async fn run_health_checks(
     endpoint: HealthEndpoint,
 ) -> Vec<HealthCheckResult> {
     let status = server.store.status();
-    let is_stored = match endpoint {
+    let store = Arc::clone(&server.store);
+    let requires_reads_only = match endpoint {
         // A restart does not repair a disk that accepts no writes, so liveness requires reads only. While the
         // store is read-only, the server is as ready as any other on the same data.
-        HealthEndpoint::Readyz if !status.is_read_only => {
-            let store = tokio::time::timeout(STORE_TIMEOUT, server.store.health()).await;
-            matches!(store, Ok(Ok(())))
-        }
-        HealthEndpoint::Livez | HealthEndpoint::Readyz => {
-            let read = tokio::time::timeout(STORE_TIMEOUT, server.store.current_rev()).await;
-            matches!(read, Ok(Ok(_)))
-        }
-        HealthEndpoint::Healthz => {
-            let store = tokio::time::timeout(STORE_TIMEOUT, server.store.health()).await;
-            matches!(store, Ok(Ok(())))
-        }
+        HealthEndpoint::Livez => true,
+        HealthEndpoint::Readyz => status.is_read_only,
+        HealthEndpoint::Healthz => false,
+    };
+    let is_stored = match requires_reads_only {
+        true => server.readiness.reads.is_ok(async move { store.current_rev().await }).await,
+        false => server.readiness.health.is_ok(async move { store.health().await }).await,
     };
     let mut checks = vec![
         HealthCheckResult::new("ping", true),

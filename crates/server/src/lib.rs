@@ -50,6 +50,7 @@ mod serve;
 mod server_state;
 mod service_directory;
 mod snapshot_cache;
+mod store_check;
 mod undecodable_objects;
 mod watch_body;
 mod write_progress;

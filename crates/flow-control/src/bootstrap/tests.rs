@@ -60,6 +60,8 @@ fn default_schemas_classify_the_usual_requests() {
         ("ana", authenticated, "patch", resource("admissionregistration.k8s.io", "validatingwebhookconfigurations", "", ""), "portcullis-repair"),
         ("ana", authenticated, "delete", resource("flowcontrol.apiserver.k8s.io", "flowschemas", "", ""), "portcullis-repair"),
         ("ana", authenticated, "create", resource(RBAC, "rolebindings", "", "team"), "portcullis-repair"),
+        ("ana", authenticated, "list", resource(RBAC, "rolebindings", "", "team"), "global-default"),
+        (ACCOUNT, accounts, "watch", roles, "service-accounts"),
         ("ana", authenticated, "list", pods, "global-default"),
     ];
     let controller = controller();
