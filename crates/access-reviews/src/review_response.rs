@@ -85,5 +85,6 @@ fn is_false(truth: &bool) -> bool {
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
 fn serialize_display<S: Serializer>(reason: &&Reason, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_str(*reason)
+    // The text is made first: it consists of many parts, each of which `collect_str` would escape by itself.
+    serializer.serialize_str(&reason.to_string())
 }

@@ -28,7 +28,7 @@ pub use group_version::{GroupKind, GroupResource, GroupVersion};
 pub use match_selector::{matches_fields, matches_labels};
 pub use metadata_lifecycle::{
     SUFFIX_CHARS, check_and_set_namespace, duplicate_owners_warning, generate_name,
-    keep_immutable_metadata, remove_duplicate_owners, set_creation_metadata, uuid4,
+    keep_immutable_metadata, remove_duplicate_owners, set_creation_metadata, uuid4, uuid4_ascii,
 };
 pub use normalize_metadata::{MetadataTypeError, normalize_metadata};
 pub use object_tree::{

@@ -32,17 +32,20 @@ pub fn generate_name(prefix: &str, random: [u8; SUFFIX_CHARS]) -> String {
 
 /// A version 4 UUID from random bytes.
 #[must_use]
-pub fn uuid4(mut random: [u8; 16]) -> String {
+pub fn uuid4(random: [u8; 16]) -> String {
+    uuid4_ascii(random).iter().copied().map(char::from).collect()
+}
+
+/// The same as ASCII, without an allocation.
+#[must_use]
+pub fn uuid4_ascii(mut random: [u8; 16]) -> [u8; 36] {
     random[6] = (random[6] & 0x0f) | 0x40;
     random[8] = (random[8] & 0x3f) | 0x80;
-    let mut text = String::with_capacity(36);
-    for (idx, byte) in random.into_iter().enumerate() {
-        if matches!(idx, 4 | 6 | 8 | 10) {
-            text.push('-');
-        }
-        for digit in [byte >> 4, byte & 0xf] {
-            text.extend(char::from_digit(u32::from(digit), 16));
-        }
+    let mut text = [b'-'; 36];
+    let digits = text.iter_mut().enumerate().filter(|(idx, _)| !matches!(idx, 8 | 13 | 18 | 23));
+    let values = random.iter().flat_map(|byte| [byte >> 4, byte & 0xf]);
+    for ((_, digit), value) in digits.zip(values) {
+        *digit = if value < 10 { b'0' + value } else { b'a' + value - 10 };
     }
     text
 }

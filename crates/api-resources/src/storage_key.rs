@@ -8,6 +8,9 @@ use crate::resource::Resource;
 /// The default prefix of all keys.
 pub const DEFAULT_PREFIX: &str = "/registry";
 
+/// Room for the slashes of a key and for most names.
+const NAME_BYTES: usize = 48;
+
 /// The key of one object. Returns `None` if no such object can exist: the resource is not stored, the
 /// namespace does not fit the scope, or a name is not a path segment.
 #[must_use]
@@ -30,13 +33,17 @@ pub fn object_key(
 #[must_use]
 pub fn key_prefix(prefix: &str, resource: &Resource, namespace: Option<&str>) -> Option<String> {
     let path = resource.storage_path.as_deref()?;
-    match namespace {
-        None => Some(format!("{prefix}/{path}/")),
-        Some(namespace) if resource.is_namespaced() && is_path_segment(namespace) => {
-            Some(format!("{prefix}/{path}/{namespace}/"))
-        }
-        Some(_) => None,
+    let namespace = match namespace {
+        None => "",
+        Some(namespace) if resource.is_namespaced() && is_path_segment(namespace) => namespace,
+        Some(_) => return None,
+    };
+    let mut key = String::with_capacity(prefix.len() + path.len() + namespace.len() + NAME_BYTES);
+    key.extend([prefix, "/", path, "/"]);
+    if !namespace.is_empty() {
+        key.extend([namespace, "/"]);
     }
+    Some(key)
 }
 
 /// The common prefix of the keys of all objects of a definition, whatever version it serves and

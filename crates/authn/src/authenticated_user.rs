@@ -1,5 +1,7 @@
 //! The result of authentication: a user, or the reasons why each credential was refused.
 
+use std::sync::Arc;
+
 use authz::User;
 
 use crate::bearer_token::SubprotocolError;
@@ -12,11 +14,11 @@ use crate::well_known::{ANONYMOUS_USER, UNAUTHENTICATED_GROUP};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuthenticatedUser {
     /// The user, with the group `system:authenticated` where it belongs.
-    pub user: User,
+    pub user: Arc<User>,
     /// The kind of credential.
     pub method: Method,
     /// The audiences for which the credential is valid; empty if the credential names none.
-    pub audiences: Vec<String>,
+    pub audiences: Arc<[String]>,
     /// Texts for `Warning` headers of the response.
     pub warnings: Vec<&'static str>,
 }
@@ -73,8 +75,8 @@ pub(crate) type AuthenticationResult = Result<Option<AuthenticatedUser>, Vec<Cre
 
 impl AuthenticatedUser {
     /// A user whose credential names no audience.
-    pub(crate) fn new(user: User, method: Method) -> Self {
-        Self { user, method, audiences: Vec::new(), warnings: Vec::new() }
+    pub(crate) fn new(user: impl Into<Arc<User>>, method: Method) -> Self {
+        Self { user: user.into(), method, audiences: Arc::default(), warnings: Vec::new() }
     }
 
     /// The user of a request without credentials.

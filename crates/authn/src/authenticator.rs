@@ -2,7 +2,6 @@
 
 use std::sync::{Arc, LazyLock};
 
-use api_object::Tree;
 use authz::User;
 use http::HeaderMap;
 use jiff::Timestamp;
@@ -15,11 +14,11 @@ use crate::bearer_token::{self, AuthorizationHeader};
 use crate::certificate_identity::{
     CertificateCheck, CertificateIdentity, check_client, check_front_proxy,
 };
-use crate::front_proxy::FrontProxyHeaders;
+use crate::front_proxy::{DEFAULT_PREFIX, FrontProxyHeaders};
+use crate::known_token_memory::{KnownToken, KnownTokenMemory};
 use crate::options::{AnonymousAccess, Options, OptionsError};
 use crate::service_account::{
-    AudienceCheck, ObjectLookup, ServiceAccountTokenVerifier, VerifiedTokenMemory,
-    VerifiedTokenUser,
+    AudienceCheck, ObjectLookup, ServiceAccountTokenVerifier, VerifiedTokenUser,
 };
 use crate::token_file::TokenFile;
 use crate::token_table::TokenTable;
@@ -60,16 +59,16 @@ pub struct Request<'r> {
 /// A bearer token, and what its connection knows of it.
 struct PresentedToken<'t> {
     text: &'t str,
-    /// The claims, if an earlier request of the connection verified the signature.
-    verified_claims: Option<Arc<Tree>>,
+    /// What an earlier request of the connection learned about the token.
+    known: Option<KnownToken>,
     /// Where the connection remembers the token; `None` for a token that others present in a `TokenReview`.
-    memory: Option<&'t VerifiedTokenMemory>,
+    memory: Option<&'t KnownTokenMemory>,
 }
 
 impl<'t> PresentedToken<'t> {
     /// A token of which nothing is known.
     fn new(text: &'t str) -> Self {
-        Self { text, verified_claims: None, memory: None }
+        Self { text, known: None, memory: None }
     }
 }
 
@@ -150,7 +149,7 @@ impl Authenticator {
             generation: authorities.generation,
             proxy,
             client,
-            verified_token: VerifiedTokenMemory::default(),
+            known_token: KnownTokenMemory::default(),
         }
     }
 
@@ -190,14 +189,14 @@ impl Authenticator {
         let presented = bearer.map(|text| PresentedToken {
             text,
             // The tables of tokens never change, so a token that was in none of them still is in none.
-            verified_claims: certificates.verified_token.recall(text),
-            memory: Some(&certificates.verified_token),
+            known: certificates.known_token.recall(text),
+            memory: Some(&certificates.known_token),
         });
         if let Some(token) = &presented
-            && token.verified_claims.is_none()
+            && token.known.is_none()
             && let Some(user) = self.loopback_tokens.user(token.text)
         {
-            return Ok(AuthenticatedUser::new(user.clone(), Method::Loopback));
+            return Ok(AuthenticatedUser::new(Arc::clone(user), Method::Loopback));
         }
         let found_user = refused.take_user_or_errors(self.authenticate_by_front_proxy(
             request.headers,
@@ -290,7 +289,10 @@ impl Authenticator {
         bearer_token::strip_tokens(headers);
         static DEFAULT_HEADERS: LazyLock<FrontProxyHeaders> =
             LazyLock::new(FrontProxyHeaders::default);
-        DEFAULT_HEADERS.strip_headers(headers);
+        // One look at each name is cheaper than to remove each header that may be there.
+        if headers.keys().any(|name| name.as_str().starts_with(DEFAULT_PREFIX)) {
+            DEFAULT_HEADERS.strip_headers(headers);
+        }
         if let Some(proxy) = &self.front_proxy {
             proxy.headers.strip_headers(headers);
         }
@@ -334,11 +336,19 @@ impl Authenticator {
         lookup: &L,
         now: Timestamp,
     ) -> AuthenticationResult {
-        if token.verified_claims.is_none()
+        if let Some(KnownToken::FileUser(authenticated)) = token.known {
+            return Ok(Some(authenticated));
+        }
+        if token.known.is_none()
             && let Some(user) = self.token_file.as_ref().and_then(|file| file.user(token.text))
-            && let Some(authenticated) =
+            && let Some(mut authenticated) =
                 self.restrict_to_api_audiences(user, Method::TokenFile, requested_audiences)
         {
+            // INVARIANT: a token with a memory is that of a request, whose audiences are always those of the API.
+            if let Some(memory) = token.memory {
+                add_authenticated_group(&mut authenticated.user);
+                memory.remember(token.text, KnownToken::FileUser(authenticated.clone()));
+            }
             return Ok(Some(authenticated));
         }
         let Some(accounts) = &self.service_accounts else {
@@ -349,14 +359,14 @@ impl Authenticator {
             default_audiences,
             accepted_audiences: requested_audiences.unwrap_or(default_audiences),
         };
-        let claims = match token.verified_claims {
-            Some(claims) => claims,
-            None => match accounts.verify_signature(token.text) {
+        let claims = match token.known {
+            Some(KnownToken::Claims(claims)) => claims,
+            Some(KnownToken::FileUser(_)) | None => match accounts.verify_signature(token.text) {
                 Ok(None) => return Err(vec![CredentialError::UnknownToken]),
                 Ok(Some(claims)) => {
                     let claims = Arc::new(claims);
                     if let Some(memory) = token.memory {
-                        memory.remember(token.text, Arc::clone(&claims));
+                        memory.remember(token.text, KnownToken::Claims(Arc::clone(&claims)));
                     }
                     claims
                 }
@@ -366,6 +376,7 @@ impl Authenticator {
         match accounts.authenticate(token.text, &claims, audiences, lookup, now).await {
             Ok(VerifiedTokenUser { user, audiences }) => {
                 let method = Method::ServiceAccount;
+                let audiences = audiences.into();
                 Ok(Some(AuthenticatedUser { audiences, ..AuthenticatedUser::new(user, method) }))
             }
             Err(error) => Err(to_error_list(error)),
@@ -376,16 +387,16 @@ impl Authenticator {
     /// holds those that are requested, and there is no result if none is.
     fn restrict_to_api_audiences(
         &self,
-        user: &User,
+        user: &Arc<User>,
         method: Method,
         requested_audiences: Option<&[String]>,
     ) -> Option<AuthenticatedUser> {
         let Some(requested_audiences) =
             requested_audiences.filter(|requested_audiences| !requested_audiences.is_empty())
         else {
-            return Some(AuthenticatedUser::new(user.clone(), method));
+            return Some(AuthenticatedUser::new(Arc::clone(user), method));
         };
-        let audiences: Vec<String> = self
+        let audiences: Arc<[String]> = self
             .api_audiences
             .iter()
             .filter(|own| requested_audiences.contains(own))
@@ -394,7 +405,7 @@ impl Authenticator {
         let is_good = !audiences.is_empty();
         is_good.then(|| AuthenticatedUser {
             audiences,
-            ..AuthenticatedUser::new(user.clone(), method)
+            ..AuthenticatedUser::new(Arc::clone(user), method)
         })
     }
 }
@@ -404,7 +415,7 @@ fn authenticate_by_certificate(
     now: Timestamp,
 ) -> AuthenticationResult {
     let user = certificates.client.valid_at(now).map_err(to_error_list)?;
-    Ok(user.map(|user| AuthenticatedUser::new(user.clone(), Method::ClientCertificate)))
+    Ok(user.map(|user| AuthenticatedUser::new(Arc::clone(user), Method::ClientCertificate)))
 }
 
 fn to_error_list(error: impl Into<CredentialError>) -> Vec<CredentialError> {

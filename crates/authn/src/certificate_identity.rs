@@ -1,11 +1,14 @@
 //! The identity that the certificates of one connection prove.
 
+use std::sync::Arc;
+
 use authz::User;
 use jiff::Timestamp;
 use rustls_pki_types::CertificateDer;
 
 use crate::client_certificate::{self, CertificateAuthorities, CertificateError, ValidityPeriod};
-use crate::service_account::VerifiedTokenMemory;
+use crate::known_token_memory::KnownTokenMemory;
+use crate::well_known::add_authenticated_group;
 
 /// The identity that the certificates of one connection prove. It is computed when the connection
 /// begins and used for each request until the authorities change.
@@ -15,10 +18,10 @@ pub struct CertificateIdentity {
     pub(crate) generation: u64,
     /// Whether the peer is a front proxy that may name users.
     pub(crate) proxy: CertificateCheck<()>,
-    /// The user that the certificate names.
-    pub(crate) client: CertificateCheck<User>,
-    /// The service-account token that the connection presented last.
-    pub(crate) verified_token: VerifiedTokenMemory,
+    /// The user that the certificate names, with the group `system:authenticated`.
+    pub(crate) client: CertificateCheck<Arc<User>>,
+    /// The known token that the connection presented last.
+    pub(crate) known_token: KnownTokenMemory,
 }
 
 /// The result of checking the certificate of a connection for one purpose.
@@ -80,12 +83,16 @@ pub(crate) fn check_client(
     authorities: &CertificateAuthorities,
     presented: &[CertificateDer<'_>],
     now: Timestamp,
-) -> CertificateCheck<User> {
+) -> CertificateCheck<Arc<User>> {
     let Some(leaf) = presented.first() else { return CertificateCheck::NotPresented };
     CertificateCheck::from_result(authorities.verify(presented, now).and_then(|validity| {
         let parsed =
             client_certificate::parse_certificate(leaf).ok_or(CertificateError::Malformed)?;
         let user = client_certificate::user_from_subject(leaf, &parsed)?;
-        Ok(user.map(|user| (user, validity)))
+        Ok(user.map(|user| {
+            let mut user = Arc::new(user);
+            add_authenticated_group(&mut user);
+            (user, validity)
+        }))
     }))
 }

@@ -139,6 +139,9 @@ impl FrontProxyHeaders {
 }
 
 /// The header names of the Kubernetes documentation: `X-Remote-User` and so on.
+/// The beginning of the names of the default headers.
+pub(crate) const DEFAULT_PREFIX: &str = "x-remote-";
+
 impl Default for FrontProxyHeaders {
     fn default() -> Self {
         Self {

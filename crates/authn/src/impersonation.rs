@@ -17,7 +17,7 @@ use http::HeaderMap;
 use last_mode_cache::LastModeCache;
 use permission_checks::{CheckError, PermissionChecks};
 
-pub use headers::strip_impersonation_headers;
+pub use headers::{has_impersonation_headers, strip_impersonation_headers};
 pub use impersonation_error::{ImpersonationError, MissingPermission};
 pub use impersonation_mode::ImpersonationMode;
 

@@ -22,6 +22,7 @@ mod front_proxy;
 mod impersonation;
 mod jwt;
 mod key;
+mod known_token_memory;
 mod options;
 mod random_secrets;
 mod service_account;
@@ -43,7 +44,7 @@ pub use csv::{CsvError, CsvFault};
 pub use front_proxy::{FrontProxyHeaders, HeaderNameError, HeaderValueError};
 pub use impersonation::{
     ImpersonatedUser, ImpersonationError, ImpersonationMode, Impersonator, MissingPermission,
-    strip_impersonation_headers,
+    has_impersonation_headers, strip_impersonation_headers,
 };
 pub use jwt::{SignatureError, TOKEN_BYTES_MAX};
 pub use key::{Algorithm, KeyError, SigningKey, VerifyingKey};

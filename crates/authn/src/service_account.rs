@@ -4,7 +4,6 @@ mod claims;
 mod legacy_token;
 mod object_lookup;
 mod token_issuer;
-mod verified_token_memory;
 mod verify_token;
 
 pub use claims::{BoundObject, Claims, ObjectReference};
@@ -12,9 +11,8 @@ pub use object_lookup::{LookupError, ObjectLookup, ReferencedKind};
 pub use token_issuer::TokenIssuer;
 pub use verify_token::{ServiceAccountOptions, TokenError};
 
-pub(crate) use verified_token_memory::VerifiedTokenMemory;
 pub(crate) use verify_token::{
-    AudienceCheck, ServiceAccountTokenVerifier, VerifiedTokenUser, credential_id,
+    AudienceCheck, ServiceAccountTokenVerifier, VerifiedClaims, VerifiedTokenUser, credential_id,
 };
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! The static token file: each record holds a token and its user.
 
 use std::fmt;
+use std::sync::Arc;
 
 use authz::User;
 
@@ -114,7 +115,7 @@ impl TokenFile {
     }
 
     /// The user that a token authenticates.
-    pub fn user(&self, token: &str) -> Option<&User> {
+    pub fn user(&self, token: &str) -> Option<&Arc<User>> {
         self.users_by_token.user(token)
     }
 }

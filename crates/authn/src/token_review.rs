@@ -39,7 +39,7 @@ impl Authenticator {
                 status.insert("authenticated".to_owned(), true.into());
                 status.insert("user".to_owned(), user_info_json(&authenticated.user));
                 if !authenticated.audiences.is_empty() {
-                    status.insert("audiences".to_owned(), authenticated.audiences.into());
+                    status.insert("audiences".to_owned(), authenticated.audiences.to_vec().into());
                 }
                 status.into()
             }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::sync::Arc;
 
 use authz::User;
 use ring::hmac;
@@ -15,7 +16,7 @@ use crate::random_secrets::{self, RandomnessError};
 /// token with a given tag, and tags that agree in part say nothing about their tokens.
 pub(crate) struct TokenTable {
     key: hmac::Key,
-    users: HashMap<[u8; TAG_BYTES], User>,
+    users: HashMap<[u8; TAG_BYTES], Arc<User>>,
 }
 
 const TAG_BYTES: usize = 32;
@@ -28,12 +29,12 @@ impl TokenTable {
     }
 
     /// Adds a token and returns the user that it authenticated before.
-    pub(crate) fn insert(&mut self, token: &str, user: User) -> Option<User> {
-        self.users.insert(self.compute_hmac_tag(token), user)
+    pub(crate) fn insert(&mut self, token: &str, user: User) -> Option<Arc<User>> {
+        self.users.insert(self.compute_hmac_tag(token), Arc::new(user))
     }
 
     /// The user that the token authenticates.
-    pub(crate) fn user(&self, token: &str) -> Option<&User> {
+    pub(crate) fn user(&self, token: &str) -> Option<&Arc<User>> {
         if self.users.is_empty() {
             return None;
         }
@@ -71,12 +72,13 @@ mod tests {
         let mut table = TokenTable::new().unwrap();
         assert_eq!(table.insert("secret", user("ana")), None);
         assert_eq!(table.insert("other", user("bob")), None);
-        assert_eq!(table.user("secret"), Some(&user("ana")));
+        let named = |name: &str| Some(Arc::new(user(name)));
+        assert_eq!(table.user("secret").cloned(), named("ana"));
         for near in ["", "secre", "secret ", "Secret", "secrets"] {
             assert_eq!(table.user(near), None, "{near}");
         }
-        assert_eq!(table.insert("secret", user("eve")), Some(user("ana")));
-        assert_eq!((table.user("secret"), table.len()), (Some(&user("eve")), 2));
+        assert_eq!(table.insert("secret", user("eve")), named("ana"));
+        assert_eq!((table.user("secret").cloned(), table.len()), (named("eve"), 2));
     }
 
     #[test]

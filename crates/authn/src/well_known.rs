@@ -1,5 +1,7 @@
 //! User names, group names and extra keys that Kubernetes defines.
 
+use std::sync::Arc;
+
 use authz::User;
 
 /// The group of every authenticated user.
@@ -62,12 +64,12 @@ fn is_object_name(name: &str) -> bool {
 
 /// Adds the group `system:authenticated`, unless the user is anonymous or already in one of the
 /// groups `system:authenticated` and `system:unauthenticated`.
-pub(crate) fn add_authenticated_group(user: &mut User) {
+pub(crate) fn add_authenticated_group(user: &mut Arc<User>) {
     let is_settled = user.name == ANONYMOUS_USER
         || user.is_in_group(AUTHENTICATED_GROUP)
         || user.is_in_group(UNAUTHENTICATED_GROUP);
     if !is_settled {
-        user.groups.push(AUTHENTICATED_GROUP.to_owned());
+        Arc::make_mut(user).groups.push(AUTHENTICATED_GROUP.to_owned());
     }
 }
 
@@ -112,15 +114,16 @@ mod tests {
             groups: groups.iter().map(|&group| group.to_owned()).collect(),
             ..User::default()
         };
-        for (mut before, want) in [
+        for (before, want) in [
             (user("a", &[]), vec![AUTHENTICATED_GROUP]),
             (user("a", &["g"]), vec!["g", AUTHENTICATED_GROUP]),
             (user("a", &[AUTHENTICATED_GROUP, "g"]), vec![AUTHENTICATED_GROUP, "g"]),
             (user("a", &[UNAUTHENTICATED_GROUP]), vec![UNAUTHENTICATED_GROUP]),
             (user(ANONYMOUS_USER, &["g"]), vec!["g"]),
         ] {
-            add_authenticated_group(&mut before);
-            assert_eq!(before.groups, want);
+            let mut user = Arc::new(before);
+            add_authenticated_group(&mut user);
+            assert_eq!(user.groups, want);
         }
     }
 }

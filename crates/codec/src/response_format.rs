@@ -210,6 +210,11 @@ pub fn negotiate(
             transform: None,
         });
     }
+    // Most clients ask for this and nothing else.
+    if format_request.accept == Format::Json.media_type() {
+        let pretty = wants_indentation;
+        return Ok(ResponseEncoding { format: Format::Json, pretty, transform: None });
+    }
     for clause in parse_accept_header(format_request.accept) {
         if let Some((format, transform)) = servable_format(&clause, endpoint) {
             check_cardinality(transform, endpoint)?;

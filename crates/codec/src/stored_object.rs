@@ -152,10 +152,26 @@ impl<'s> StoredLayout<'s> {
 /// Writes `"metadata":{` and the version, and a comma if a member follows.
 fn write_metadata_start(out: &mut Vec<u8>, resource_version: u64, rest: &[u8]) {
     out.extend_from_slice(b"\"metadata\":{\"resourceVersion\":\"");
-    out.extend_from_slice(resource_version.to_string().as_bytes());
+    write_decimal(out, resource_version);
     out.push(b'"');
     if rest.first() != Some(&b'}') {
         out.push(b',');
+    }
+}
+
+/// Writes a number without an allocation, since lists do it for every object.
+fn write_decimal(out: &mut Vec<u8>, number: u64) {
+    let start = out.len();
+    let mut rest = number;
+    loop {
+        out.push(b'0' + (rest % 10) as u8);
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    if let Some(digits) = out.get_mut(start..) {
+        digits.reverse();
     }
 }
 

@@ -35,6 +35,11 @@ pub fn quote_bytes(bytes: &[u8]) -> String {
 }
 
 fn push_escaped(out: &mut String, text: &str) {
+    // Most texts need no escape.
+    let is_plain = |byte: u8| matches!(byte, b' '..=b'~') && byte != b'"' && byte != b'\\';
+    if text.bytes().all(is_plain) {
+        return out.push_str(text);
+    }
     for c in text.chars() {
         match c {
             '"' | '\\' => out.extend(['\\', c]),

@@ -18,9 +18,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use crate::connection_fault::{ConnectionFault, ReportFault};
 use crate::limits::Limits;
 use crate::occupancy::{Occupancy, OccupiedGuard};
-use crate::serve::{ConnectionFault, ReportFault};
 
 /// The limit because of which a connection was closed or refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -9,12 +9,14 @@
 
 mod activity_stream;
 mod connection;
+mod connection_fault;
 mod connection_table;
 mod descriptor_limit;
 mod limits;
 mod listener;
 mod occupancy;
 mod pki;
+mod plain_response;
 mod request_body;
 mod response_body;
 mod run_connection;
@@ -25,6 +27,7 @@ mod tls;
 mod watched_files;
 
 pub use connection::{Connection, HttpProtocol};
+pub use connection_fault::{ConnectionFault, ReportFault};
 pub use connection_table::{ConnectionLimit, TooManyConnections};
 pub use descriptor_limit::{DescriptorLimit, raise_descriptor_limit};
 pub use limits::Limits;
@@ -38,7 +41,7 @@ pub use response_body::{
     BODY_CHUNK_BYTES, Body, BodySender, ChunkSender, LAST_CHUNK_BYTES, PeerDisconnected,
     ResponseBodyError, first_chunk_bytes,
 };
-pub use serve::{ConnectionFault, ReportFault, ResponseSender, serve, serve_with_response_sender};
+pub use serve::{ResponseSender, serve, serve_with_response_sender};
 pub use shutdown::{DrainPlan, DrainResult, Shutdown, ShutdownPhase, WatchRegistration};
 pub use tls::{ReloadingCertificate, TlsError, tls_server_config};
 pub use watched_files::{FileReadError, WatchedFiles};

@@ -42,121 +42,132 @@ enum WaitState {
     Service,
 }
 
-/// Runs a connection until it ends, or until `evicted` completes.
-///
-/// The timer is set when a wait begins that should be short. The idle wait for the next request is
-/// measured without resetting the timer: when the timer fires and no request has begun since, the
-/// connection is idle. A busy connection therefore never touches the timer, and an idle one is
-/// noticed after one to two times its limit.
-///
-/// Small writes are collected while the connection is polled, and flushed afterwards. After an event of a watch the flush
-/// waits for one turn of the other tasks, because they often have the same event for other watches of the connection.
-pub(crate) async fn run_connection<C: HttpConnection, S: AsyncWrite + Unpin>(
-    http_connection: C,
-    writes: &CollectedWrites<S>,
-    activity: &ConnectionActivity,
-    protocol: HttpProtocol,
-    limits: &Limits,
-    shutdown: &Shutdown,
-    evicted: impl Future<Output = ()>,
-) -> ConnectionEnd {
-    let mut evicted = pin!(evicted);
-    let mut http_connection = pin!(http_connection);
-    let mut closing = pin!(shutdown.wait_for_phase(ShutdownPhase::Closing));
-    let mut timed_wait = current_wait(activity, protocol);
-    let mut timer = pin!(sleep(timeout_for(timed_wait, false, limits)));
-    let mut is_closing = false;
-    let mut closing_deadline = None;
-    let mut is_flush_deferred = false;
-    std::future::poll_fn(|cx| {
-        writes.begin_poll();
-        loop {
-            if let Poll::Ready(result) = http_connection.as_mut().poll(cx) {
-                // An error between requests is no failure: the peer may leave then.
-                let is_at_rest = matches!(current_wait(activity, protocol), WaitState::Request(_))
-                    || (is_closing && activity.n_active_requests() == 0);
-                return Poll::Ready(match result {
-                    Err(error) if !is_at_rest => ConnectionEnd::Failed(error),
-                    Ok(()) | Err(_) => ConnectionEnd::Finished,
-                });
-            }
-            // An HTTP/1.1 response says itself that it is the last. Hyper would close the connection at once, without regard
-            // to a client that is still sending its body.
-            let is_close_requested =
-                activity.is_close_requested() && protocol == HttpProtocol::Http2;
-            if evicted.as_mut().poll(cx).is_ready() {
-                // An HTTP/2 peer learns with GOAWAY that the connection takes no requests, if it reads.
-                http_connection.as_mut().close();
-                let _ = http_connection.as_mut().poll(cx);
-                let _ = writes.poll_flush(cx);
-                return Poll::Ready(ConnectionEnd::Finished);
-            }
-            is_flush_deferred = !is_flush_deferred && activity.take_expects_more_events();
-            match is_flush_deferred {
-                // This task comes after those that are ready to run now.
-                true => cx.waker().wake_by_ref(),
-                // If the flush has to wait, it wakes this task.
-                false => drop(writes.poll_flush(cx)),
-            }
-            if !is_closing && (is_close_requested || closing.as_mut().poll(cx).is_ready()) {
-                if activity.n_begun_requests() == 0 {
+/// What a connection needs to run, apart from its protocol.
+pub(crate) struct RunningConnection<'a, S, E> {
+    pub(crate) writes: CollectedWrites<S>,
+    pub(crate) activity: &'a ConnectionActivity,
+    pub(crate) protocol: HttpProtocol,
+    pub(crate) limits: &'a Limits,
+    pub(crate) shutdown: &'a Shutdown,
+    /// Completes when the connection is closed for another one.
+    pub(crate) evicted: E,
+}
+
+impl<S: AsyncWrite + Unpin, E: Future<Output = ()>> RunningConnection<'_, S, E> {
+    /// Runs a connection until it ends, or until it is evicted.
+    ///
+    /// The timer is set when a wait begins that should be short. The idle wait for the next request is
+    /// measured without resetting the timer: when the timer fires and no request has begun since, the
+    /// connection is idle. A busy connection therefore never touches the timer, and an idle one is
+    /// noticed after one to two times its limit.
+    ///
+    /// Small writes are collected while the connection is polled, and flushed afterwards. After an event of a watch the flush
+    /// waits for one turn of the other tasks, because they often have the same event for other watches of the connection.
+    pub(crate) async fn run<C: HttpConnection>(self, http_connection: C) -> ConnectionEnd {
+        let Self { writes, activity, protocol, limits, shutdown, evicted } = self;
+        let mut evicted = pin!(evicted);
+        let mut http_connection = pin!(http_connection);
+        let mut closing = pin!(shutdown.wait_for_phase(ShutdownPhase::Closing));
+        let mut timed_wait = current_wait(activity, protocol);
+        let mut timer = pin!(sleep(timeout_for(timed_wait, false, limits)));
+        let mut is_closing = false;
+        let mut closing_deadline = None;
+        let mut is_flush_deferred = false;
+        std::future::poll_fn(|cx| {
+            writes.begin_poll();
+            loop {
+                if let Poll::Ready(result) = http_connection.as_mut().poll(cx) {
+                    // An error between requests is no failure: the peer may leave then.
+                    let is_at_rest =
+                        matches!(current_wait(activity, protocol), WaitState::Request(_))
+                            || (is_closing && activity.n_active_requests() == 0);
+                    return Poll::Ready(match result {
+                        Err(error) if !is_at_rest => ConnectionEnd::Failed(error),
+                        Ok(()) | Err(_) => ConnectionEnd::Finished,
+                    });
+                }
+                // An HTTP/1.1 response says itself that it is the last. Hyper would close the connection at once, without regard
+                // to a client that is still sending its body.
+                let is_close_requested =
+                    activity.is_close_requested() && protocol == HttpProtocol::Http2;
+                if evicted.as_mut().poll(cx).is_ready() {
+                    // An HTTP/2 peer learns with GOAWAY that the connection takes no requests, if it reads.
+                    http_connection.as_mut().close();
+                    let _ = http_connection.as_mut().poll(cx);
+                    let _ = writes.poll_flush(cx);
                     return Poll::Ready(ConnectionEnd::Finished);
                 }
-                is_closing = true;
-                http_connection.as_mut().close();
-                // A peer that ignores the end of an idle connection does not keep it.
-                timed_wait = current_wait(activity, protocol);
-                timer.as_mut().reset(Instant::now() + timeout_for(timed_wait, is_closing, limits));
-                continue;
-            }
-            if activity.sends_no_request() {
-                // Settings and pings, for example, which cost the server more than the peer.
-                return Poll::Ready(ConnectionEnd::TimedOut("the peer sends much and no request"));
-            }
-            if !is_closing || activity.n_active_requests() > 0 {
-                closing_deadline = None;
-            } else if Instant::now()
-                >= *closing_deadline.get_or_insert_with(|| Instant::now() + limits.idle_timeout)
-            {
-                // A peer that keeps the server busy with other frames does not keep the connection.
-                return Poll::Ready(ConnectionEnd::Finished);
-            }
-            let wait = current_wait(activity, protocol);
-            if wait != timed_wait && matches!(wait, WaitState::Reader(_) | WaitState::Head(_)) {
-                timed_wait = wait;
-                timer.as_mut().reset(Instant::now() + timeout_for(wait, is_closing, limits));
-            }
-            if timer.as_mut().poll(cx).is_pending() {
-                return Poll::Pending;
-            }
-            match timed_wait {
-                WaitState::Reader(_) if wait == timed_wait => {
-                    return Poll::Ready(ConnectionEnd::TimedOut("the peer takes no bytes"));
+                is_flush_deferred = !is_flush_deferred && activity.take_expects_more_events();
+                match is_flush_deferred {
+                    // This task comes after those that are ready to run now.
+                    true => cx.waker().wake_by_ref(),
+                    // If the flush has to wait, it wakes this task.
+                    false => drop(writes.poll_flush(cx)),
                 }
-                WaitState::Head(_) if wait == timed_wait => {
-                    return Poll::Ready(ConnectionEnd::TimedOut(
-                        "the peer sends no complete request",
-                    ));
-                }
-                WaitState::Request(_) if wait == timed_wait && is_closing => {
-                    return Poll::Ready(ConnectionEnd::Finished);
-                }
-                WaitState::Request(_) if wait == timed_wait => {
+                if !is_closing && (is_close_requested || closing.as_mut().poll(cx).is_ready()) {
+                    if activity.n_begun_requests() == 0 {
+                        return Poll::Ready(ConnectionEnd::Finished);
+                    }
                     is_closing = true;
                     http_connection.as_mut().close();
-                    timer.as_mut().reset(Instant::now() + limits.header_timeout);
+                    // A peer that ignores the end of an idle connection does not keep it.
+                    timed_wait = current_wait(activity, protocol);
+                    timer
+                        .as_mut()
+                        .reset(Instant::now() + timeout_for(timed_wait, is_closing, limits));
+                    continue;
                 }
-                WaitState::Reader(_)
-                | WaitState::Head(_)
-                | WaitState::Request(_)
-                | WaitState::Service => {
+                if activity.sends_no_request() {
+                    // Settings and pings, for example, which cost the server more than the peer.
+                    return Poll::Ready(ConnectionEnd::TimedOut("the peer sends much and no request"));
+                }
+                if !is_closing || activity.n_active_requests() > 0 {
+                    closing_deadline = None;
+                } else if Instant::now()
+                    >= *closing_deadline.get_or_insert_with(|| Instant::now() + limits.idle_timeout)
+                {
+                    // A peer that keeps the server busy with other frames does not keep the connection.
+                    return Poll::Ready(ConnectionEnd::Finished);
+                }
+                let wait = current_wait(activity, protocol);
+                if wait != timed_wait && matches!(wait, WaitState::Reader(_) | WaitState::Head(_)) {
                     timed_wait = wait;
                     timer.as_mut().reset(Instant::now() + timeout_for(wait, is_closing, limits));
                 }
+                if timer.as_mut().poll(cx).is_pending() {
+                    return Poll::Pending;
+                }
+                match timed_wait {
+                    WaitState::Reader(_) if wait == timed_wait => {
+                        return Poll::Ready(ConnectionEnd::TimedOut("the peer takes no bytes"));
+                    }
+                    WaitState::Head(_) if wait == timed_wait => {
+                        return Poll::Ready(ConnectionEnd::TimedOut(
+                            "the peer sends no complete request",
+                        ));
+                    }
+                    WaitState::Request(_) if wait == timed_wait && is_closing => {
+                        return Poll::Ready(ConnectionEnd::Finished);
+                    }
+                    WaitState::Request(_) if wait == timed_wait => {
+                        is_closing = true;
+                        http_connection.as_mut().close();
+                        timer.as_mut().reset(Instant::now() + limits.header_timeout);
+                    }
+                    WaitState::Reader(_)
+                    | WaitState::Head(_)
+                    | WaitState::Request(_)
+                    | WaitState::Service => {
+                        timed_wait = wait;
+                        timer
+                            .as_mut()
+                            .reset(Instant::now() + timeout_for(wait, is_closing, limits));
+                    }
+                }
             }
-        }
-    })
-    .await
+        })
+        .await
+    }
 }
 
 fn current_wait(activity: &ConnectionActivity, protocol: HttpProtocol) -> WaitState {

@@ -6,8 +6,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::header::{CONNECTION, CONTENT_TYPE};
-use http::{HeaderValue, Request, Response, StatusCode, Version};
+use http::header::CONNECTION;
+use http::{HeaderValue, Request, Response, Version};
 use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
 use hyper::service::{HttpService, service_fn};
@@ -22,11 +22,13 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::activity_stream::ActivityStream;
 use crate::connection::{Connection, HttpProtocol};
-use crate::connection_table::{ConnectionLimit, ConnectionSlot, ConnectionTable};
+use crate::connection_fault::{ConnectionFault, ReportFault};
+use crate::connection_table::{ConnectionSlot, ConnectionTable};
 use crate::limits::Limits;
 use crate::listener::Listener;
+use crate::plain_response::{evicted_response, panic_response, uri_too_long_response};
 use crate::response_body::Body;
-use crate::run_connection::{ConnectionEnd, HttpConnection, run_connection};
+use crate::run_connection::{ConnectionEnd, HttpConnection, RunningConnection};
 use crate::shutdown::{ConnectionRegistration, Shutdown, ShutdownPhase};
 use crate::stream_executor::StreamExecutor;
 
@@ -54,80 +56,6 @@ const HTTP2_CONNECTION_WINDOW_BYTES: u32 = 1 << 20;
 
 /// Bytes of one response that wait for an HTTP/2 peer outside of their body, apart from the last chunk.
 const HTTP2_SEND_BYTES_MAX: usize = 128 << 10;
-
-/// A fault of one connection. The server continues.
-#[derive(Debug, thiserror::Error)]
-pub enum ConnectionFault {
-    /// A connection could not be accepted.
-    #[error("a connection can not be accepted: {0}")]
-    Accept(io::Error),
-    /// The TLS handshake failed.
-    #[error("TLS handshake with {peer} failed: {error}")]
-    Handshake {
-        /// The address of the peer.
-        peer: SocketAddr,
-        /// The error of the handshake.
-        error: io::Error,
-    },
-    /// The connection broke, or the peer violated HTTP.
-    #[error("connection with {peer} failed: {error}{}", format_causes(error))]
-    Connection {
-        /// The address of the peer.
-        peer: SocketAddr,
-        /// The error of the connection.
-        error: hyper::Error,
-    },
-    /// The peer exceeded a timeout and was disconnected.
-    #[error("connection with {peer} dropped: {reason}")]
-    TimedOut {
-        /// The address of the peer.
-        peer: SocketAddr,
-        /// The timeout that the peer exceeded.
-        reason: &'static str,
-    },
-    /// The connection was closed to make room for another one.
-    #[error("connection with {peer} closed at the limit `{}`", limit.name())]
-    Evicted {
-        /// The address of the peer.
-        peer: SocketAddr,
-        /// The limit that another connection reached.
-        limit: ConnectionLimit,
-    },
-    /// The connection was refused, because there is no other connection to close.
-    #[error("connection with {peer} refused at the limit `{}`", limit.name())]
-    Refused {
-        /// The address of the peer.
-        peer: SocketAddr,
-        /// The limit that the connection reached.
-        limit: ConnectionLimit,
-    },
-    /// The peer of a stream exceeded a timeout, and the stream was reset.
-    #[error("stream of {peer} reset: {reason}")]
-    StreamTimedOut {
-        /// The address of the peer.
-        peer: SocketAddr,
-        /// The timeout that the peer exceeded.
-        reason: &'static str,
-    },
-    /// The service panicked in a request or a connection.
-    #[error("a request or a connection was lost to a panic")]
-    Panic,
-}
-
-/// Receives connection faults. During an attack it is called often, so it should be quick.
-pub type ReportFault = Arc<dyn Fn(&ConnectionFault) + Send + Sync>;
-
-/// The sources of an error of hyper, which its own text leaves out.
-fn format_causes(error: &hyper::Error) -> String {
-    let mut text = String::new();
-    let mut cause = std::error::Error::source(error);
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
-    }
-    text
-}
 
 /// Accepts connections and passes their requests to `service` until `shutdown` reaches
 /// [`ShutdownPhase::Refusing`]; then returns when all connections have ended, at the latest at
@@ -319,21 +247,18 @@ impl<S> ConnectionServer<S> {
                 Ok::<_, std::convert::Infallible>(answer)
             }
         });
-        let (limits, shutdown) = (&self.limits, &self.shutdown);
-        let evicted = slot.wait_for_eviction();
+        let limits = &self.limits;
+        let running = RunningConnection {
+            writes,
+            activity: &activity,
+            protocol,
+            limits,
+            shutdown: &self.shutdown,
+            evicted: slot.wait_for_eviction(),
+        };
         let end = match protocol {
             HttpProtocol::Http1 => {
-                let http_connection = http1_builder(limits).serve_connection(io, service);
-                run_connection(
-                    http_connection,
-                    &writes,
-                    &activity,
-                    protocol,
-                    limits,
-                    shutdown,
-                    evicted,
-                )
-                .await
+                running.run(http1_builder(limits).serve_connection(io, service)).await
             }
             HttpProtocol::Http2 => {
                 let report = Arc::clone(&self.report_fault);
@@ -344,17 +269,7 @@ impl<S> ConnectionServer<S> {
                         report(&ConnectionFault::StreamTimedOut { peer, reason });
                     }),
                 };
-                let http_connection = http2_builder(limits, executor).serve_connection(io, service);
-                run_connection(
-                    http_connection,
-                    &writes,
-                    &activity,
-                    protocol,
-                    limits,
-                    shutdown,
-                    evicted,
-                )
-                .await
+                running.run(http2_builder(limits, executor).serve_connection(io, service)).await
             }
         };
         match end {
@@ -421,32 +336,6 @@ impl<S> ConnectionServer<S> {
     }
 }
 
-fn uri_too_long_response() -> Response<Body> {
-    plain_text_response(StatusCode::URI_TOO_LONG, "the request URI is too long\n")
-}
-
-/// The response to a request that arrives while its connection is being closed.
-fn evicted_response() -> Response<Body> {
-    plain_text_response(StatusCode::SERVICE_UNAVAILABLE, "too many connections\n")
-}
-
-/// The response if the service panicked.
-fn panic_response() -> Response<Body> {
-    plain_text_response(
-        StatusCode::INTERNAL_SERVER_ERROR,
-        "the request was lost to a fault of the server\n",
-    )
-}
-
-fn plain_text_response(status: StatusCode, text: &'static str) -> Response<Body> {
-    let mut response = Response::new(Body::from(text));
-    *response.status_mut() = status;
-    response
-        .headers_mut()
-        .insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
-    response
-}
-
 /// Whether the process or the system has no descriptor left.
 fn is_out_of_descriptors(error: &io::Error) -> bool {
     use rustix::io::Errno;
@@ -461,7 +350,7 @@ fn configure_socket(stream: &TcpStream, limits: &Limits) -> io::Result<()> {
     SockRef::from(stream).set_tcp_keepalive(&keepalive)
 }
 
-/// Timeouts are those of [`run_connection`]: hyper's own would set a timer for every request.
+/// Timeouts are those of [`RunningConnection`]: hyper's own would set a timer for every request.
 fn http1_builder(limits: &Limits) -> http1::Builder {
     let mut builder = http1::Builder::new();
     builder

@@ -1,14 +1,47 @@
 //! The audit id of a request, which its response, its log line and its audit events share.
 
+use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use http::HeaderMap;
-use http::header::HeaderName;
+use http::header::{HeaderName, HeaderValue};
 
 /// The header with the audit id, in the request (optional) and in the response.
 pub(crate) const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
 /// The longest id that is accepted from a client.
 const AUDIT_ID_BYTES_MAX: usize = 64;
+
+/// The audit id of one request. It is copied with the request and not allocated.
+#[derive(Clone, Copy)]
+pub(crate) struct AuditId {
+    bytes: [u8; AUDIT_ID_BYTES_MAX],
+    n_bytes: usize,
+}
+
+impl AuditId {
+    /// The id with this text, which is ASCII; what exceeds the limit is cut off.
+    fn new(text: &[u8]) -> Self {
+        let mut bytes = [0; AUDIT_ID_BYTES_MAX];
+        for (to, from) in bytes.iter_mut().zip(text) {
+            *to = *from;
+        }
+        Self { bytes, n_bytes: text.len().min(AUDIT_ID_BYTES_MAX) }
+    }
+
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        self.bytes.get(..self.n_bytes).unwrap_or_default()
+    }
+
+    pub(crate) fn as_str(&self) -> &str {
+        std::str::from_utf8(self.as_bytes()).unwrap_or_default()
+    }
+}
+
+impl fmt::Display for AuditId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
 
 /// Generates audit ids.
 ///
@@ -29,27 +62,27 @@ impl AuditIdGenerator {
     }
 
     /// The id in the request's headers, if it is usable, or a new one.
-    pub(crate) fn id_for_request(&self, headers: &HeaderMap) -> String {
-        let given = headers.get(AUDIT_ID).and_then(|value| value.to_str().ok());
-        let is_usable = |text: &&str| {
+    pub(crate) fn id_for_request(&self, headers: &HeaderMap) -> AuditId {
+        let given = headers.get(AUDIT_ID).map(HeaderValue::as_bytes);
+        let is_usable = |text: &&[u8]| {
             !text.is_empty()
                 && text.len() <= AUDIT_ID_BYTES_MAX
-                && text.bytes().all(|byte| byte.is_ascii_graphic())
+                && text.iter().all(u8::is_ascii_graphic)
         };
         match given.filter(is_usable) {
-            Some(text) => text.to_owned(),
+            Some(text) => AuditId::new(text),
             None => self.generate_audit_id(),
         }
     }
 
-    fn generate_audit_id(&self) -> String {
+    fn generate_audit_id(&self) -> AuditId {
         let number = self.n_generated.fetch_add(1, Ordering::Relaxed);
         let [first, second] = self.seeds.map(|seed| splitmix64(seed.wrapping_add(number)));
         let mut bytes = [0; 16];
         let (left, right) = bytes.split_at_mut(8);
         left.copy_from_slice(&first.to_be_bytes());
         right.copy_from_slice(&second.to_be_bytes());
-        api_object::uuid4(bytes)
+        AuditId::new(&api_object::uuid4_ascii(bytes))
     }
 }
 
@@ -76,11 +109,11 @@ mod tests {
     fn no_id_is_generated_twice() {
         let ids = AuditIdGenerator::new([7; 16]);
         let given: HashSet<String> =
-            (0..10_000).map(|_| ids.id_for_request(&HeaderMap::new())).collect();
+            (0..10_000).map(|_| ids.id_for_request(&HeaderMap::new()).to_string()).collect();
         assert_eq!(given.len(), 10_000);
         assert!(given.iter().all(|id| id.len() == 36), "{given:?}");
         let other = AuditIdGenerator::new([8; 16]).id_for_request(&HeaderMap::new());
-        assert!(!given.contains(&other));
+        assert!(!given.contains(other.as_str()));
     }
 
     #[test]
@@ -89,7 +122,7 @@ mod tests {
         let given = |text: &str| {
             let mut headers = HeaderMap::new();
             headers.insert(AUDIT_ID, text.parse().unwrap());
-            ids.id_for_request(&headers)
+            ids.id_for_request(&headers).to_string()
         };
         let longest = "a".repeat(AUDIT_ID_BYTES_MAX);
         assert_eq!(given(&longest), longest);

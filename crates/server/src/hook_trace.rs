@@ -32,13 +32,13 @@ enum TraceDetail {
     WithoutPatches,
 }
 
-/// Whether the client asks for the trace and may see it.
-pub(crate) async fn should_send_trace(headers: &HeaderMap, authorized: &Authorized) -> bool {
-    let is_requested =
-        headers.get(TRACE_HEADER).is_some_and(|value| value == "true" || value == "1");
-    if !is_requested {
-        return false;
-    }
+/// Whether the client asks for the trace.
+pub(crate) fn is_trace_requested(headers: &HeaderMap) -> bool {
+    headers.get(TRACE_HEADER).is_some_and(|value| value == "true" || value == "1")
+}
+
+/// Whether the client may see the trace.
+pub(crate) async fn may_see_trace(authorized: &Authorized) -> bool {
     let attributes = Attributes {
         user: Some(authorized.user()),
         verb: Verb::GET,

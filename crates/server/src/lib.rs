@@ -35,6 +35,7 @@ mod metrics;
 mod object_ref;
 mod out_of_space;
 mod pod_actions;
+mod referenced_objects;
 mod request;
 mod request_deadline;
 mod request_error;

@@ -15,33 +15,34 @@
 //!
 //! A request never needs a second seat: the server's own requests and its loops take none.
 
+mod authenticate;
 mod execute;
 mod non_resource_paths;
 mod request_body;
 mod response_slot;
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use access_reviews::AccessError;
 use admission_hooks::catch_panic;
 use api_object::Status;
 use api_resources::Verb;
 use authn::CertificateIdentity;
-use authz::{RequestInfo, User};
+use authz::RequestInfo;
 use bytes::Bytes;
-use flow_control::{Classification, RequestDigest, RequestTarget};
-use http::header::{EXPECT, HeaderMap};
+use flow_control::Classification;
+use http::header::{EXPECT, HeaderName, HeaderValue};
 use http::request::Parts;
 use http::{Request, Response};
 use https_server::{Body, Connection, HttpProtocol, ResponseSender, ShutdownPhase};
 use hyper::body::{Body as _, Incoming};
 use jiff::Timestamp;
 
+use self::authenticate::authenticate_and_authorize;
 use self::response_slot::ResponseSlot;
 use crate::audit_record_guard::AuditRecordGuard;
-use crate::authorize::{Authorized, ChainAuthorizer, authorize};
-use crate::error_status::IntoStatus;
+use crate::authorize::Authorized;
 use crate::hook_trace;
 use crate::request_deadline::request_duration_max;
 use crate::request_error::{RequestError, error_response};
@@ -83,7 +84,18 @@ pub(crate) type UnreadBody = Option<Incoming>;
 
 /// Handles a request. It runs in a task of its own, so that a client that disconnects does not end it: the
 /// request ends by its deadline, and [`AuditRecordGuard`] records it whatever happens.
-pub(crate) async fn handle_request(
+///
+/// The future is on the heap from the beginning, because the caller and the runtime move it several times.
+pub(crate) fn handle_request(
+    server: Arc<ServerState>,
+    request: Request<Incoming>,
+    connection: Arc<Connection<CertificateIdentity>>,
+    response_sender: ResponseSender,
+) -> impl Future<Output = ()> + Send + 'static {
+    Box::pin(process_to_end(server, request, connection, response_sender))
+}
+
+async fn process_to_end(
     server: Arc<ServerState>,
     request: Request<Incoming>,
     connection: Arc<Connection<CertificateIdentity>>,
@@ -91,14 +103,24 @@ pub(crate) async fn handle_request(
 ) {
     let (mut parts, body) = request.into_parts();
     let audit_id = server.audit_id_generator.id_for_request(&parts.headers);
-    let record = RequestRecord::new(&parts, connection.peer, audit_id.clone());
+    let record = RequestRecord::new(&parts, connection.peer, audit_id);
     let mut record = AuditRecordGuard::new(&server, record);
     let mut slot = ResponseSlot::new(response_sender, audit_id);
     let now = Timestamp::now();
     let mut body = Some(body);
-    let processing =
-        process_request(&server, &mut parts, &mut body, &connection, &mut record, &mut slot, now);
-    let response = match catch_panic(Box::pin(processing)).await {
+    let processed = {
+        let processing = pin!(process_request(
+            &server,
+            &mut parts,
+            &mut body,
+            &connection,
+            &mut record,
+            &mut slot,
+            now
+        ));
+        catch_panic(processing).await
+    };
+    let response = match processed {
         Ok(Ok(response)) => response,
         Ok(Err(error)) => error.into_response(&parts, &mut record, now),
         Err(message) => {
@@ -138,24 +160,27 @@ async fn process_request(
     now: Timestamp,
 ) -> Result<Response<Body>, RequestError> {
     // 1. Decode the target and the deadline.
-    let target = parts.uri.path_and_query().map_or("/", |own| own.as_str()).to_owned();
-    let info = decode_target(parts, &target)?;
+    let path_and_query = parts.uri.path_and_query().cloned();
+    let target = path_and_query.as_ref().map_or("/", |own| own.as_str());
+    let info = decode_target(parts, target)?;
     record.record_target(&info);
     if server.shutdown.phase() >= ShutdownPhase::Refusing && !is_health_path(&info.path) {
         return Err(RequestError::Retry(Status::unavailable("apiserver is shutting down")));
     }
-    let query = Query::parse(&target);
+    let query = Query::parse(target);
     // Watches have no deadline, but they too have to be authorized within the time of a request.
     let duration_max = request_duration_max(server, &info, &query)?;
     let duration_max = duration_max.unwrap_or(server.api_settings.request_timeout);
     let begun = tokio::time::Instant::now();
     // 2 and 3. Authenticate, classify, authorize.
     let mut report = RequestReport::default();
-    let warnings = &mut report.warnings;
-    let authorizing = authenticate_and_authorize(
-        server, parts, connection, record, slot, info, &target, now, warnings,
-    );
-    let authorized = tokio::time::timeout_at(begun + duration_max, authorizing).await;
+    let authorized = {
+        let warnings = &mut report.warnings;
+        let authorizing = pin!(authenticate_and_authorize(
+            server, parts, connection, record, slot, info, target, now, warnings,
+        ));
+        tokio::time::timeout_at(begun + duration_max, authorizing).await
+    };
     let Ok(authorized) = authorized else {
         record.record_undecided(server, duration_max);
         return Err(Status::timeout().into());
@@ -172,7 +197,7 @@ async fn process_request(
         write_progress: WriteProgress::default(),
     };
     // 4 to 8. Route, read the body, take a seat, execute, and encode the response.
-    let mut running = std::pin::pin!(request.run(body, record, &mut report));
+    let mut running = pin!(request.run(body, record, &mut report));
     let mut ends_at = begun + duration_max + DEADLINE_GRACE;
     loop {
         match tokio::time::timeout_at(ends_at, &mut running).await {
@@ -201,98 +226,6 @@ fn decode_target(parts: &Parts, target: &str) -> Result<RequestInfo, RequestErro
             Err(RequestError::Text(500, text))
         }
     }
-}
-
-/// Authenticates the user, classifies the request, and authorizes it.
-async fn authenticate_and_authorize(
-    server: &Arc<ServerState>,
-    parts: &mut Parts,
-    connection: &Connection<CertificateIdentity>,
-    record: &mut RequestRecord,
-    slot: &mut ResponseSlot,
-    info: RequestInfo,
-    target: &str,
-    now: Timestamp,
-    warnings: &mut Vec<String>,
-) -> Result<(Authorized, Classification), RequestError> {
-    // 2. Authenticate the user, then impersonate.
-    let certificates = connection.get_or_compute_identity(
-        |known| server.authenticator.uses_current_authorities(known),
-        |presented| server.authenticator.identify_certificates(presented, now),
-    );
-    let request = authn::Request { headers: &parts.headers, path: &info.path };
-    let authenticated =
-        server.authenticator.authenticate(request, &certificates, &**server, now).await;
-    let authenticated = match authenticated {
-        Ok(authenticated) => authenticated,
-        Err(error) => {
-            server.metrics.authentications.with_label_values(&["failure"]).inc();
-            connection.close();
-            record.record_unauthenticated(server, &error, &info, parts, now);
-            return Err(Status::unauthorized().into());
-        }
-    };
-    server.metrics.authentication_successes.inc();
-    let is_anonymous = authenticated.is_anonymous();
-    if is_anonymous {
-        connection.close();
-    }
-    warnings.extend(authenticated.warnings.iter().map(|&own| own.to_owned()));
-    let user = Arc::new(authenticated.user);
-    record.record_user(server, &user, &info, parts, now).await?;
-    if !is_anonymous {
-        count_connection(server, connection, &user)?;
-    }
-    let cluster = server.snapshot_cache.snapshot();
-    let impersonated = {
-        let attributes = info.attributes(Some(&user));
-        let chain = ChainAuthorizer(Arc::clone(&cluster.chain));
-        let impersonated = server.impersonator.impersonate(&parts.headers, &attributes, &chain);
-        impersonated.await.map_err(IntoStatus::into_status)?
-    };
-    let user = match impersonated {
-        None => user,
-        Some(impersonated) => {
-            let user = Arc::new(impersonated.user);
-            record.record_impersonation(&user, impersonated.mode);
-            user
-        }
-    };
-    server.authenticator.strip_credentials(&mut parts.headers);
-    authn::strip_impersonation_headers(&mut parts.headers);
-    // 3. Classify by flow schema, and authorize.
-    let classification = classify(server, &info, &user)?;
-    slot.set_classification(classification.clone());
-    let (authorized, decision) = authorize(cluster, Arc::clone(&user), info).await;
-    record.record_decision(server, &decision);
-    match authorized {
-        Ok(authorized) => Ok((authorized, classification)),
-        Err(info) => {
-            let attributes = info.attributes(Some(&user));
-            let checked = access_reviews::check_allowed(&attributes, target, &decision.decision);
-            Err(match checked {
-                Err(AccessError::EvaluationFailed(text)) => RequestError::Text(500, text),
-                Err(AccessError::Forbidden(request)) => request.into_status().into(),
-                Err(AccessError::Unavailable(why)) => why.into_status().into(),
-                Ok(()) => Status::internal("the decision is unclear").into(),
-            })
-        }
-    }
-}
-
-/// Counts the connection for the user who has authenticated, and no longer for its address.
-fn count_connection(
-    server: &ServerState,
-    connection: &Connection<CertificateIdentity>,
-    user: &User,
-) -> Result<(), Status> {
-    let is_administrator = user.is_in_group("system:masters");
-    let limit_key = authz::user_limit_key(&user.name);
-    connection.authenticate_as(limit_key, is_administrator).map_err(|_| {
-        connection.close();
-        server.metrics.request_terminations.with_label_values(&["429"]).inc();
-        Status::too_many_requests("too many connections with requests in progress", 1)
-    })
 }
 
 /// A request that was authorized.
@@ -366,7 +299,10 @@ impl AuthorizedRequest<'_> {
             (Destination::Resource(route), Some(format)) => {
                 self.execute_and_encode(&route, format, body, &seat, record, report).await
             }
-            (_, _) => self.serve_non_resource_path(&self.authorized.request_info().path).await,
+            (_, _) => {
+                let path = &self.authorized.request_info().path;
+                Box::pin(self.serve_non_resource_path(path)).await
+            }
         }
     }
 
@@ -449,7 +385,9 @@ impl AuthorizedRequest<'_> {
                 let reply = reply.unwrap_or_else(Reply::Status);
                 record.record_reply(&reply);
                 let mut response = format.encode_response(reply, &report.warnings);
-                response.headers_mut().extend(headers);
+                for (name, value) in headers {
+                    response.headers_mut().insert(name, value);
+                }
                 ctx.count_response_bytes(&mut response)?;
                 Ok(response)
             }
@@ -462,15 +400,16 @@ impl AuthorizedRequest<'_> {
         &self,
         record: &mut RequestRecord,
         report: &mut RequestReport,
-    ) -> HeaderMap {
-        let mut headers = HeaderMap::new();
+    ) -> Vec<(HeaderName, HeaderValue)> {
+        let mut headers = Vec::new();
         if let Some(revision) = report.admission_revision {
-            headers.insert(hook_trace::REVISION_HEADER, revision.number().into());
+            headers.push((hook_trace::REVISION_HEADER, revision.number().into()));
         }
-        if hook_trace::should_send_trace(&self.parts.headers, self.authorized).await
+        if hook_trace::is_trace_requested(&self.parts.headers)
+            && Box::pin(hook_trace::may_see_trace(self.authorized)).await
             && let Some(value) = hook_trace::trace_header_value(&report.hook_reports)
         {
-            headers.insert(hook_trace::TRACE_HEADER, value);
+            headers.push((hook_trace::TRACE_HEADER, value));
         }
         record.record_hook_reports(&report.hook_reports);
         let hook_warnings = report.hook_reports.drain(..).flat_map(|own| own.warnings);
@@ -501,29 +440,6 @@ impl AuthorizedRequest<'_> {
     pub(crate) fn now(&self) -> Timestamp {
         self.now
     }
-}
-
-/// The flow schema, priority level and flow of a request.
-fn classify(
-    server: &ServerState,
-    info: &RequestInfo,
-    user: &User,
-) -> Result<Classification, RequestError> {
-    let target = match &info.resource {
-        None => RequestTarget::Path(&info.path),
-        Some(resource) => RequestTarget::Resource {
-            group: &resource.api_group,
-            resource: &resource.resource,
-            subresource: &resource.subresource,
-            namespace: &resource.namespace,
-        },
-    };
-    let request =
-        RequestDigest { user: &user.name, groups: &user.groups, verb: &info.verb, target };
-    // INVARIANT: the mandatory schema `catch-all` is always in force and matches every request.
-    server.flow_controller.classify(&request).ok_or_else(|| {
-        RequestError::Retry(Status::unavailable("no flow schema matches the request"))
-    })
 }
 
 /// Health checks are served even while the server stops.

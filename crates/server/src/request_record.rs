@@ -13,9 +13,11 @@ use authn::{ImpersonationMode, Unauthenticated};
 use authz::{Decision, RequestInfo, UnavailableCause, User};
 use http::Method;
 use http::request::Parts;
+use http::uri::PathAndQuery;
 use jiff::Timestamp;
 use serde_json::Value;
 
+use crate::audit_id::AuditId;
 use crate::authorize::AuthorizationRecord;
 use crate::hook_trace;
 use crate::log::LogLevel;
@@ -34,9 +36,9 @@ const FAILED_OPEN_BY: &str = "authorization.portcullis.io/failed-open-by";
 /// The record of one request.
 pub(crate) struct RequestRecord {
     method: Method,
-    uri: String,
+    uri: Option<PathAndQuery>,
     peer: SocketAddr,
-    audit_id: String,
+    audit_id: AuditId,
     verb: Cow<'static, str>,
     user: Option<Arc<User>>,
     route: Option<RouteMetricLabels>,
@@ -60,10 +62,10 @@ pub(crate) struct WatchStreamRecord {
 }
 
 impl RequestRecord {
-    pub(crate) fn new(parts: &Parts, peer: SocketAddr, audit_id: String) -> Self {
+    pub(crate) fn new(parts: &Parts, peer: SocketAddr, audit_id: AuditId) -> Self {
         Self {
             method: parts.method.clone(),
-            uri: parts.uri.path_and_query().map_or("/", |own| own.as_str()).to_owned(),
+            uri: parts.uri.path_and_query().cloned(),
             peer,
             audit_id,
             verb: Cow::Borrowed(""),
@@ -76,6 +78,10 @@ impl RequestRecord {
     /// The user whom limits count the request for; the same name for all requests that nobody authenticated.
     pub(crate) fn user_limit_key(&self) -> &str {
         self.user.as_ref().map_or("system:anonymous", |user| authz::user_limit_key(&user.name))
+    }
+
+    fn uri(&self) -> &str {
+        self.uri.as_ref().map_or("/", PathAndQuery::as_str)
     }
 
     /// Records the target of the request.
@@ -123,7 +129,7 @@ impl RequestRecord {
         recorded.map_err(|error| {
             server.metrics.audit_rejected.inc();
             self.event = None;
-            let uri = go_compat::quote(&self.uri);
+            let uri = go_compat::quote(self.uri());
             RequestError::Text(500, format!("Internal Server Error: {uri}: {error}\n"))
         })
     }
@@ -143,8 +149,8 @@ impl RequestRecord {
         let source_ips =
             audit::source_ips(text("x-forwarded-for"), text("x-real-ip"), self.peer.ip());
         let received = ReceivedRequest {
-            audit_id: &self.audit_id,
-            uri: &self.uri,
+            audit_id: self.audit_id.as_str(),
+            uri: self.uri(),
             attributes: info.attributes(user),
             source_ips: &source_ips,
             user_agent: text("user-agent"),
@@ -334,7 +340,7 @@ impl RequestRecord {
                 "request",
                 &[
                     ("method", &self.method),
-                    ("uri", &audit::redact_uri(&self.uri)),
+                    ("uri", &audit::redact_uri(self.uri())),
                     ("verb", &self.verb),
                     ("code", &code),
                     ("micros", &micros),

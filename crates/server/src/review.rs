@@ -1,19 +1,21 @@
 //! Create requests that store nothing: access reviews, token reviews and token requests.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use access_reviews::{AnswerError, PreparedReview};
 use api_object::{Status, Tree};
-use authn::{LookupError, ReferencedKind, TokenRequest, TokenRequestSettings};
+use authn::{TokenRequest, TokenRequestSettings};
 use authz::{Recorder, User};
 use authz_chain::Chain;
 use bytes::Bytes;
 use codec::{BodyFormat, ExpectedKind};
+use concurrency_limit::Permit;
 use http::header::CONTENT_TYPE;
 use jiff::Timestamp;
 use serde_json::Value;
-use store::{At, Key};
+use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::admission::{
@@ -21,22 +23,19 @@ use crate::admission::{
     admit_without_storing, establish_freshness,
 };
 use crate::error_status::IntoStatus;
-use crate::initializers::is_stored_uninitialized;
 use crate::request::AuthorizedRequest;
 use crate::request_record::RequestRecord;
 use crate::request_seat::RequestSeat;
 use crate::respond::Reply;
-use crate::rest::{RequestContext, RequestReport};
+use crate::rest::{RequestContext, RequestReport, WriteOptions};
 use crate::route::Route;
 use crate::server_state::ServerState;
 
 /// How long a review that lists rules or subjects waits for others to end.
 const LISTING_WAIT_MAX: Duration = Duration::from_secs(10);
 
-/// The time between two attempts to begin such a review.
-const LISTING_RETRY: Duration = Duration::from_millis(5);
-
-/// Answers an access review.
+/// Answers an access review. The most frequent one has a path of its own; the others have a large future, which would make
+/// every request larger if it were not on the heap.
 pub(crate) async fn answer_access_review(
     server: &ServerState,
     request: &AuthorizedRequest<'_>,
@@ -57,7 +56,7 @@ pub(crate) async fn answer_access_review(
     let format = codec::body_format(request.header(&CONTENT_TYPE), &expected)
         .map_err(IntoStatus::into_status)?;
     let options = request.query().write_options("CreateOptions")?;
-    let chain = Arc::clone(&authorized.snapshot().chain);
+    let chain = &authorized.snapshot().chain;
     let is_plain = kind == access_reviews::ReviewKind::SubjectAccessReview
         && format == BodyFormat::Json
         && info.api_version == "v1";
@@ -74,32 +73,61 @@ pub(crate) async fn answer_access_review(
         review.write_response(&outcome.decision, &mut json);
         return Ok(Reply::Json { code: 201, json });
     }
-    let decoded = codec::decode_object(body, format, &expected).map_err(IntoStatus::into_status)?;
-    options.field_validation.check_findings(&expected, &decoded.findings, warnings)?;
-    record.record_request_object(&decoded.tree);
-    let request = access_reviews::ReviewRequest {
-        version: &info.api_version,
-        namespace: &info.namespace,
-        user: Some(authorized.user()),
-        now: request.now(),
-    };
-    let review = access_reviews::prepare_review(kind, &Value::Object(decoded.tree), &request)
-        .map_err(IntoStatus::into_status)?;
-    let answer = match review {
-        PreparedReview::Rules(_) | PreparedReview::Subjects(_) => {
-            let answering = answer_listing_review(server, authorized.user(), chain, review);
-            seat.wait_for_authorizers(answering).await??
+    let question = ReviewBody { kind, expected, format, body, options };
+    Box::pin(question.answer(server, request, seat, record, warnings)).await
+}
+
+/// An access review that has to be decoded.
+struct ReviewBody<'a> {
+    kind: access_reviews::ReviewKind,
+    expected: ExpectedKind<'a>,
+    format: BodyFormat,
+    body: &'a Bytes,
+    options: WriteOptions,
+}
+
+impl ReviewBody<'_> {
+    async fn answer(
+        self,
+        server: &ServerState,
+        request: &AuthorizedRequest<'_>,
+        seat: &RequestSeat<'_>,
+        record: &mut RequestRecord,
+        warnings: &mut Vec<String>,
+    ) -> Result<Reply, Status> {
+        let Self { kind, expected, format, body, options } = self;
+        let authorized = request.authorized();
+        let chain = Arc::clone(&authorized.snapshot().chain);
+        let Some(info) = authorized.target() else { return Err(Status::unknown_resource()) };
+        let decoded =
+            codec::decode_object(body, format, &expected).map_err(IntoStatus::into_status)?;
+        options.field_validation.check_findings(&expected, &decoded.findings, warnings)?;
+        record.record_request_object(&decoded.tree);
+        let request = access_reviews::ReviewRequest {
+            version: &info.api_version,
+            namespace: &info.namespace,
+            user: Some(authorized.user()),
+            now: request.now(),
+        };
+        let review = access_reviews::prepare_review(kind, &Value::Object(decoded.tree), &request)
+            .map_err(IntoStatus::into_status)?;
+        let answer = match review {
+            PreparedReview::Rules(_) | PreparedReview::Subjects(_) => {
+                let answering = answer_listing_review(server, authorized.user(), chain, review);
+                seat.wait_for_authorizers(answering).await??
+            }
+            PreparedReview::Answered(_)
+            | PreparedReview::Access(_)
+            | PreparedReview::Explanation(_) => {
+                let answering =
+                    access_reviews::answer_review(&chain, review, Some(authorized.user()));
+                seat.wait_for_authorizers(answering).await?
+            }
+        };
+        match answer.map_err(IntoStatus::into_status)? {
+            Value::Object(tree) => Ok(Reply::Tree { code: 201, tree }),
+            _ => Err(Status::internal("a review has no answer")),
         }
-        PreparedReview::Answered(_)
-        | PreparedReview::Access(_)
-        | PreparedReview::Explanation(_) => {
-            let answering = access_reviews::answer_review(&chain, review, Some(authorized.user()));
-            seat.wait_for_authorizers(answering).await?
-        }
-    };
-    match answer.map_err(IntoStatus::into_status)? {
-        Value::Object(tree) => Ok(Reply::Tree { code: 201, tree }),
-        _ => Err(Status::internal("a review has no answer")),
     }
 }
 
@@ -112,17 +140,7 @@ async fn answer_listing_review(
     review: PreparedReview,
 ) -> Result<Result<Value, AnswerError>, Status> {
     let (user, key) = (Arc::clone(user), authz::user_limit_key(&user.name));
-    let waits_until = Instant::now() + LISTING_WAIT_MAX;
-    let permit = loop {
-        match server.listing_reviews.acquire(key) {
-            Ok(permit) => break permit,
-            Err(_) if Instant::now() < waits_until => tokio::time::sleep(LISTING_RETRY).await,
-            Err(_) => {
-                let why = "too many reviews list rules or subjects, please try again later";
-                return Err(Status::too_many_requests(why, 1));
-            }
-        }
-    };
+    let permit = acquire_listing_permit(server, key).await?;
     let runtime = tokio::runtime::Handle::current();
     // The thread holds the permit until the review ends, even if the request has ended.
     let answering = tokio::task::spawn_blocking(move || {
@@ -130,6 +148,42 @@ async fn answer_listing_review(
         runtime.block_on(access_reviews::answer_review(&chain, review, Some(&user)))
     });
     answering.await.map_err(|error| Status::internal(&error.to_string()))
+}
+
+/// The permit of a review that lists rules or subjects. Its end wakes those that wait for one.
+struct ListingPermit {
+    /// `None` only while it is dropped.
+    permit: Option<Permit>,
+    ended: Arc<Notify>,
+}
+
+impl Drop for ListingPermit {
+    fn drop(&mut self) {
+        drop(self.permit.take());
+        self.ended.notify_waiters();
+    }
+}
+
+/// Waits for the permit of a review that lists rules or subjects. Those that wait are woken in the order in which they
+/// came.
+///
+/// # Errors
+/// 429 if none becomes free in time.
+async fn acquire_listing_permit(server: &ServerState, user: &str) -> Result<ListingPermit, Status> {
+    let ended = &server.listing_review_ended;
+    let waits_until = Instant::now() + LISTING_WAIT_MAX;
+    loop {
+        let mut next_end = pin!(ended.notified());
+        // A review that ends between the attempt and the wait is noticed too.
+        next_end.as_mut().enable();
+        if let Ok(permit) = server.listing_reviews.acquire(user) {
+            return Ok(ListingPermit { permit: Some(permit), ended: Arc::clone(ended) });
+        }
+        if tokio::time::timeout_at(waits_until, next_end).await.is_err() {
+            let why = "too many reviews list rules or subjects, please try again later";
+            return Err(Status::too_many_requests(why, 1));
+        }
+    }
 }
 
 /// Answers a TokenReview, which asks whom a token authenticates.
@@ -206,30 +260,4 @@ fn decode_review(
     request.query().write_options("CreateOptions")?;
     let decoded = codec::decode_object(body, format, &expected);
     Ok(decoded.map_err(IntoStatus::into_status)?.tree)
-}
-
-/// Finds the objects that tokens refer to.
-impl authn::ObjectLookup for ServerState {
-    async fn find(
-        &self,
-        kind: ReferencedKind,
-        namespace: &str,
-        name: &str,
-    ) -> Result<Option<Arc<Tree>>, LookupError> {
-        let cluster = self.snapshot_cache.snapshot();
-        let Some(resource) = cluster.registry.resource("", "v1", kind.resource()) else {
-            return Ok(None);
-        };
-        let namespace = resource.is_namespaced().then_some(namespace);
-        let key = api_resources::object_key(&self.prefix, resource, namespace, name);
-        let Some(key) = key.and_then(|key| Key::new(&key).ok()) else { return Ok(None) };
-        let got = self.store.get(&key, At::Newest).await;
-        let got = got.map_err(|error| LookupError(error.to_string()))?;
-        // An uninitialized object counts as absent, because no client may rely on it yet.
-        let Some(entry) = got.entry.filter(|entry| !is_stored_uninitialized(&entry.value)) else {
-            return Ok(None);
-        };
-        let tree = codec::decode_stored_object(&entry.value);
-        tree.map(|tree| Some(Arc::new(tree))).map_err(|error| LookupError(error.to_string()))
-    }
 }

@@ -45,6 +45,7 @@ use crate::log::Log;
 use crate::loopback::loopback_user;
 use crate::loops;
 use crate::metrics::Metrics;
+use crate::referenced_objects::ReferencedObjects;
 use crate::request;
 use crate::request_limits::RequestLimits;
 use crate::response_bytes::ResponseBytesLimit;
@@ -291,12 +292,14 @@ impl Server {
             request_limits,
             escalation_checks: Arc::new(ConcurrencyLimit::new(ESCALATION_CHECKS_MAX)),
             listing_reviews: Arc::new(ConcurrencyLimit::new(LISTING_REVIEWS_MAX)),
+            listing_review_ended: Arc::default(),
             watch_limit: Arc::new(ConcurrencyLimit::with_limit_per_user(
                 unlimited_if_zero(options.watches_max),
                 unlimited_if_zero(options.watches_per_user_max),
             )),
             response_bytes: Arc::new(ResponseBytesLimit::new(options.response_bytes_max)),
             event_encodings: EventEncodings::default(),
+            referenced_objects: ReferencedObjects::default(),
             shutdown: Shutdown::new(),
             pending_ip_allocations: PendingIpAllocations::default(),
         };

@@ -11,6 +11,7 @@ use concurrency_limit::ConcurrencyLimit;
 use flow_control::FlowController;
 use ring::rand::{SecureRandom, SystemRandom};
 use store::Store;
+use tokio::sync::Notify;
 
 use https_server::Shutdown;
 
@@ -24,6 +25,7 @@ use crate::health::Readiness;
 use crate::initializers::{InitializationTracker, UninitializedGetMode};
 use crate::log::Log;
 use crate::metrics::Metrics;
+use crate::referenced_objects::ReferencedObjects;
 use crate::request_limits::RequestLimits;
 use crate::response_bytes::ResponseBytesLimit;
 use crate::snapshot_cache::SnapshotCache;
@@ -131,12 +133,16 @@ pub(crate) struct ServerState {
     pub(crate) escalation_checks: Arc<ConcurrencyLimit>,
     /// Limits concurrent reviews that list rules or subjects.
     pub(crate) listing_reviews: Arc<ConcurrencyLimit>,
+    /// Wakes the reviews that wait for one of these to end.
+    pub(crate) listing_review_ended: Arc<Notify>,
     /// Limits the watches of users who are not in `system:masters`.
     pub(crate) watch_limit: Arc<ConcurrencyLimit>,
     /// Limits the bytes of responses that wait for users who are not in `system:masters`.
     pub(crate) response_bytes: Arc<ResponseBytesLimit>,
     /// The newest events in the form that watches send.
     pub(crate) event_encodings: EventEncodings,
+    /// The objects that the tokens of service accounts refer to.
+    pub(crate) referenced_objects: ReferencedObjects,
     pub(crate) shutdown: Shutdown,
     /// Cluster IPs that requests are about to allocate.
     pub(crate) pending_ip_allocations: PendingIpAllocations,

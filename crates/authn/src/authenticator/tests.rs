@@ -74,7 +74,7 @@ impl Ask<'_> {
         poll_once(authenticator.authenticate(request, &identity, &Objects::default(), self.now))
     }
 
-    fn user(self) -> User {
+    fn user(self) -> Arc<User> {
         self.answer().unwrap().user
     }
 
@@ -308,15 +308,15 @@ fn a_remembered_token_is_still_checked() {
             let headers = headers(&[("authorization", &format!("Bearer {token}"))]);
             let request = Request { headers: &headers, path: "/api" };
             let found = poll_once(authenticator.authenticate(request, connection, objects, at));
-            found.map(|found| found.user.name).ok()
+            found.map(|found| found.user.name.clone()).ok()
         };
     let name = Some("system:serviceaccount:ns:sa".to_owned());
     for _ in 0..2 {
         assert_eq!(user_of(&token, &connection, &objects, now()), name);
         assert_eq!(user_of(&forged, &connection, &objects, now()), None);
     }
-    assert!(connection.verified_token.recall(&token).is_some());
-    assert!(other_connection.verified_token.recall(&token).is_none());
+    assert!(connection.known_token.recall(&token).is_some());
+    assert!(other_connection.known_token.recall(&token).is_none());
     assert_eq!(user_of(&token, &other_connection, &objects, now()), name);
     let late = now() + SignedDuration::from_secs(661);
     assert_eq!(user_of(&token, &connection, &objects, late), None);

@@ -10,6 +10,14 @@ const USER: HeaderName = HeaderName::from_static("impersonate-user");
 const GROUP: HeaderName = HeaderName::from_static("impersonate-group");
 const UID: HeaderName = HeaderName::from_static("impersonate-uid");
 const EXTRA_PREFIX: &str = "impersonate-extra-";
+/// The beginning of the names of all these headers.
+const PREFIX: &str = "impersonate-";
+
+/// Whether there are headers that may ask to impersonate. One look at each name is cheaper than to look for each of the
+/// headers, and most requests have none.
+pub fn has_impersonation_headers(headers: &HeaderMap) -> bool {
+    headers.keys().any(|name| name.as_str().starts_with(PREFIX))
+}
 
 /// The user that the headers describe, exactly as they describe it; `None` without such headers.
 pub(super) fn requested_user(headers: &HeaderMap) -> Result<Option<User>, ImpersonationError> {
@@ -144,5 +152,7 @@ mod tests {
         ]);
         strip_impersonation_headers(&mut map);
         assert_eq!(map, headers(&[("Impersonate-Else", "stays")]));
+        assert!(has_impersonation_headers(&map));
+        assert!(!has_impersonation_headers(&headers(&[("Authorization", "x")])));
     }
 }

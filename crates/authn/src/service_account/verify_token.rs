@@ -1,5 +1,7 @@
 //! Verification of service-account tokens.
 
+use std::sync::{Arc, OnceLock};
+
 use api_object::Tree;
 use authz::User;
 use jiff::{SignedDuration, Timestamp};
@@ -12,7 +14,7 @@ use crate::jwt::{self, SignatureError};
 use crate::key::VerifyingKey;
 use crate::well_known::{
     CREDENTIAL_ID_KEY, NODE_NAME_KEY, NODE_UID_KEY, POD_NAME_KEY, POD_UID_KEY,
-    service_account_groups, service_account_user_name,
+    add_authenticated_group, service_account_groups, service_account_user_name,
 };
 
 /// The clock difference between servers that is tolerated.
@@ -109,9 +111,23 @@ pub enum TokenError {
 /// The user that a verified token authenticates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct VerifiedTokenUser {
-    pub(crate) user: User,
+    pub(crate) user: Arc<User>,
     /// The accepted audiences that the token is for.
     pub(crate) audiences: Vec<String>,
+}
+
+/// The claims of a token whose signature is valid.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct VerifiedClaims {
+    claims: Tree,
+    /// The user of a bound token, which depends on nothing but the claims. Set by the first request with the token.
+    bound_user: OnceLock<Arc<User>>,
+}
+
+impl From<Tree> for VerifiedClaims {
+    fn from(claims: Tree) -> Self {
+        Self { claims, bound_user: OnceLock::new() }
+    }
 }
 
 /// Verifies the tokens of service accounts.
@@ -130,13 +146,16 @@ impl ServiceAccountTokenVerifier {
     ///
     /// 1. The token claims an accepted issuer, or the legacy issuer.
     /// 2. One of the keys signed it.
-    pub(crate) fn verify_signature(&self, token: &str) -> Result<Option<Tree>, TokenError> {
+    pub(crate) fn verify_signature(
+        &self,
+        token: &str,
+    ) -> Result<Option<VerifiedClaims>, TokenError> {
         let Some(unverified) = jwt::parse_token(token) else { return Ok(None) };
         let issuer = unverified.claimed_issuer();
         if issuer != LEGACY_ISSUER && !self.issuers.iter().any(|own| own == issuer) {
             return Ok(None);
         }
-        Ok(Some(unverified.verify(&self.keys)?))
+        Ok(Some(unverified.verify(&self.keys)?.into()))
     }
 
     /// Authenticates the user of a token whose signature was verified.
@@ -148,18 +167,19 @@ impl ServiceAccountTokenVerifier {
     pub(crate) async fn authenticate<L: ObjectLookup>(
         &self,
         token: &str,
-        claims: &Tree,
+        verified: &VerifiedClaims,
         audiences: AudienceCheck<'_>,
         lookup: &L,
         now: Timestamp,
     ) -> Result<VerifiedTokenUser, TokenError> {
+        let claims = &verified.claims;
         let audiences = match_audiences(claims, audiences)?;
         check_validity_period(claims, now)?;
         let is_legacy = api_object::string_member(claims, "iss") == LEGACY_ISSUER;
         let user = if is_legacy && legacy_token::has_legacy_format(claims) {
-            legacy_token::authenticate_legacy_token(claims, token, lookup).await?
+            Arc::new(legacy_token::authenticate_legacy_token(claims, token, lookup).await?)
         } else {
-            authenticate_bound_token(claims, lookup, now).await?
+            authenticate_bound_token(verified, lookup, now).await?
         };
         Ok(VerifiedTokenUser { user, audiences })
     }
@@ -220,10 +240,11 @@ fn check_validity_period(claims: &Tree, now: Timestamp) -> Result<(), TokenError
 }
 
 async fn authenticate_bound_token<L: ObjectLookup>(
-    claims: &Tree,
+    verified: &VerifiedClaims,
     lookup: &L,
     now: Timestamp,
-) -> Result<User, TokenError> {
+) -> Result<Arc<User>, TokenError> {
+    let claims = &verified.claims;
     let malformed = TokenError::Claim("kubernetes.io");
     let private = claims.get("kubernetes.io").and_then(Value::as_object).ok_or(malformed)?;
     let namespace = api_object::string_member(private, "namespace");
@@ -253,7 +274,22 @@ async fn authenticate_bound_token<L: ObjectLookup>(
         }
         (None, None) => {}
     }
-    let mut user = service_account_user(namespace, &account);
+    let user = verified.bound_user.get_or_init(|| {
+        let mut user = Arc::new(bound_token_user(claims, namespace, &account, pod, node));
+        add_authenticated_group(&mut user);
+        user
+    });
+    Ok(Arc::clone(user))
+}
+
+fn bound_token_user(
+    claims: &Tree,
+    namespace: &str,
+    account: &ObjectReference,
+    pod: Option<ObjectReference>,
+    node: Option<ObjectReference>,
+) -> User {
+    let mut user = service_account_user(namespace, account);
     let mut add_extra = |key: &str, value: &str| {
         user.extra.insert(key.to_owned(), vec![value.to_owned()]);
     };
@@ -271,7 +307,7 @@ async fn authenticate_bound_token<L: ObjectLookup>(
     if !id.is_empty() {
         add_extra(CREDENTIAL_ID_KEY, &credential_id(id));
     }
-    Ok(user)
+    user
 }
 
 /// The credential id of a token in the user's extra and in the audit log.

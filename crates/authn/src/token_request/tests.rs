@@ -163,8 +163,8 @@ fn tokens_can_be_bound() {
         let issued = issue(posted, &issuer).unwrap();
         let token = issued.object["status"]["token"].as_str().unwrap();
         let known = poll_once(authenticator.authenticate_token(token, None, &objects(), now()));
-        let extra = known.unwrap().user.extra;
-        extra.keys().map(|key| key.rsplit('/').next().unwrap().to_owned()).collect()
+        let user = known.unwrap().user;
+        user.extra.keys().map(|key| key.rsplit('/').next().unwrap().to_owned()).collect()
     };
     let pod = ["credential-id", "node-name", "node-uid", "pod-name", "pod-uid"];
     assert_eq!(keys(bound("Pod", "pod", "pod-uid")), pod);

@@ -33,16 +33,18 @@ pub(super) fn classify_request(
     path: String,
     raw_query: &str,
 ) -> Result<RequestInfo, Box<RequestInfo>> {
-    let verb = Cow::Owned(method.to_ascii_lowercase());
     let mut info = RequestInfo {
         path: String::new(),
-        verb,
+        verb: Cow::Borrowed(""),
         api_prefix: "",
         resource: None,
         is_legacy_path: false,
     };
     let outcome = classify_segments(method, &path, raw_query, &mut info);
     info.path = path;
+    if outcome.is_err() || info.resource.is_none() {
+        info.verb = Cow::Owned(method.to_ascii_lowercase());
+    }
     match outcome {
         Ok(()) => Ok(info),
         Err(IncompletePath) => Err(Box::new(info)),
@@ -59,21 +61,27 @@ fn classify_segments(
     info: &mut RequestInfo,
 ) -> Result<(), IncompletePath> {
     let path = path.trim_matches('/');
-    let mut segments: Vec<&str> = path.splitn(SEGMENTS_MAX, '/').collect();
-    info.api_prefix = match segments.as_slice() {
+    let mut all_segments = [""; SEGMENTS_MAX];
+    let mut n_segments = 0;
+    for (slot, segment) in all_segments.iter_mut().zip(path.splitn(SEGMENTS_MAX, '/')) {
+        *slot = segment;
+        n_segments += 1;
+    }
+    let segments = all_segments.get_mut(..n_segments).unwrap_or_default();
+    info.api_prefix = match &*segments {
         ["api", _, _, ..] => "api",
         ["apis", _, _, ..] => "apis",
         _ => return Ok(()),
     };
     let is_core = info.api_prefix == "api";
     if is_core
-        && let [_, _, segment, _, _, ..] = segments.as_mut_slice()
+        && let [_, _, segment, _, _, ..] = &mut *segments
         && *segment == "ns"
     {
         *segment = "namespaces";
         info.is_legacy_path = true;
     }
-    let (group, version, rest) = match segments.as_slice() {
+    let (group, version, rest) = match &*segments {
         [_, version, rest @ ..] if is_core => ("", *version, rest),
         [_, group, version, rest @ ..] if !rest.is_empty() => (*group, *version, rest),
         _ => return Ok(()),

@@ -2,12 +2,15 @@
 
 use admission::{has_pending_initializers, repair_on_read};
 use api_object::{Status, Tree};
-use store::{Entry, WriteError};
+use store::{Entry, Key, WriteError};
 
 use crate::admission::FreshnessError;
 use crate::cluster_snapshot::is_tracked;
 use crate::error_status::{UninitializedObject, being_initialized_status};
 use crate::rest::{RequestContext, VersionedObject, get_entry};
+
+/// The bytes of a resourceVersion in JSON, with its name.
+const RESOURCE_VERSION_BYTES: usize = 48;
 
 /// The response to a client that reads an uninitialized object by its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -41,11 +44,14 @@ pub(crate) async fn get_with_read_repair(
     accepts_json: bool,
 ) -> Result<GetResult, Status> {
     let includes_uninitialized = ctx.query.includes_uninitialized()?;
-    let entry = get_entry(ctx).await?;
-    if accepts_json && let Some(json) = splice_checked_entry(ctx, &entry)? {
+    let (key, entry) = get_entry(ctx).await?;
+    if accepts_json && let Some(json) = splice_checked_entry(ctx, &key, &entry)? {
         return Ok(GetResult::Json(json));
     }
-    let entry = repair_if_initializer_late(ctx, entry).await?;
+    let entry = match super::is_stored_uninitialized(&entry.value) {
+        true => Box::pin(repair_if_initializer_late(ctx, key, entry)).await?,
+        false => entry,
+    };
     get_result(ctx, &entry, includes_uninitialized)
 }
 
@@ -53,19 +59,19 @@ pub(crate) async fn get_with_read_repair(
 /// the object of its key. The first read of a version checks it.
 fn splice_checked_entry(
     ctx: &RequestContext<'_>,
+    key: &Key,
     entry: &Entry,
 ) -> Result<Option<Vec<u8>>, Status> {
     // Objects of custom resources may be stored in another version.
     if ctx.resource.is_custom() || super::is_stored_uninitialized(&entry.value) {
         return Ok(None);
     }
-    let key = ctx.key(ctx.name)?;
     let versions = &ctx.server.decodable_versions;
-    if !versions.is_checked(&key, entry.mod_rev) {
+    if !versions.is_checked(key, entry.mod_rev) {
         ctx.decode_authorized_entry(entry)?;
-        versions.remember_checked(&key, entry.mod_rev);
+        versions.remember_checked(key, entry.mod_rev);
     }
-    let mut json = Vec::new();
+    let mut json = Vec::with_capacity(entry.value.len() + RESOURCE_VERSION_BYTES);
     let type_meta = codec::IncludeTypeMeta::Keep;
     let spliced =
         codec::splice_resource_version(&entry.value, entry.mod_rev.number(), type_meta, &mut json);
@@ -97,16 +103,13 @@ fn get_result(
     Ok(GetResult::Accepted(status.and_then(|own| own.as_object().cloned()).unwrap_or_default()))
 }
 
-/// Repairs an object if the timeout of an initializer has passed long ago, and returns the stored object
+/// Repairs an uninitialized object if the timeout of an initializer has passed long ago, and returns the stored object
 /// after that. The read succeeds even if the repair fails.
 async fn repair_if_initializer_late(
     ctx: &RequestContext<'_>,
+    key: Key,
     entry: Entry,
 ) -> Result<Entry, Status> {
-    if !super::is_stored_uninitialized(&entry.value) {
-        return Ok(entry);
-    }
-    let key = ctx.key(ctx.name)?;
     // A task of this server tracks the object.
     if ctx.server.snapshot_cache.object_watchers().is_key_watched(&key) {
         return Ok(entry);

@@ -26,7 +26,10 @@ use crate::undecodable_objects;
 use crate::watch_body;
 
 impl AuthorizedRequest<'_> {
-    /// Executes the verb. The writer of an admission configuration can wait until all servers observe it.
+    /// Executes the verb.
+    ///
+    /// The future of a write is many times larger than that of a read, and a future is moved with all of its memory. So
+    /// writes have a future of their own on the heap, and reads do not pay for it.
     pub(super) async fn execute(
         &self,
         ctx: &RequestContext<'_>,
@@ -35,46 +38,18 @@ impl AuthorizedRequest<'_> {
         record: &mut RequestRecord,
         report: &mut RequestReport,
     ) -> Result<Reply, Status> {
-        if route.verb.is_write() {
-            ctx.check_response_room()?;
-        }
-        let can_wait = route.verb.is_write() && is_admission_configuration(&route.resource);
-        let ack_timeout = if can_wait { parse_ack_timeout(self.query)? } else { None };
-        let reply = self.execute_verb(ctx, route, body, record, report).await?;
-        if let Some(timeout) = ack_timeout {
-            ctx.release_seat();
-            let revision = self.server.read_config_revision().await?;
-            let warning = self.server.wait_for_servers(revision, timeout, self.deadline).await;
-            report.warnings.extend(warning);
-        }
-        Ok(reply)
-    }
-
-    async fn execute_verb(
-        &self,
-        ctx: &RequestContext<'_>,
-        route: &Route<'_>,
-        body: Bytes,
-        record: &mut RequestRecord,
-        report: &mut RequestReport,
-    ) -> Result<Reply, Status> {
         let resource = &route.resource;
-        let object = |code: u16, shown: VersionedObject| Reply::Object {
-            code,
-            resource: Arc::clone(resource),
-            tree: shown.into_tree(),
-        };
         match route.verb {
             Verb::Get => {
                 Ok(match get_with_read_repair(ctx, self.accepts_whole_objects()).await? {
-                    GetResult::Object(shown) => object(200, shown),
+                    GetResult::Object(shown) => object_reply(route, 200, shown),
                     GetResult::Json(json) => Reply::Json { code: 200, json },
                     GetResult::Accepted(tree) => Reply::Tree { code: 202, tree },
                 })
             }
             Verb::List => {
                 let filter = visibility_filter(ctx)?;
-                let page = list(ctx, &filter).await?;
+                let page = Box::pin(list(ctx, &filter)).await?;
                 report.warnings.extend(undecodable_objects::placeholders_warning(
                     resource,
                     &page.placeholders,
@@ -85,9 +60,51 @@ impl AuthorizedRequest<'_> {
                 let filter = visibility_filter(ctx)?;
                 let options = self.query.watch_options()?;
                 let ends_at = watch_body::watch_end_time(self.server, options.timeout_seconds);
-                let watcher = watch(ctx, Arc::clone(resource), filter, options, ends_at).await?;
+                let watching = watch(ctx, Arc::clone(resource), filter, options, ends_at);
+                let watcher = Box::pin(watching).await?;
                 Ok(Reply::Watch { watcher: Box::new(watcher) })
             }
+            Verb::Create | Verb::Update | Verb::Patch | Verb::Delete | Verb::DeleteCollection => {
+                Box::pin(self.execute_write(ctx, route, body, record, report)).await
+            }
+        }
+    }
+
+    /// Executes a verb that writes. The writer of an admission configuration can wait until all servers observe it.
+    async fn execute_write(
+        &self,
+        ctx: &RequestContext<'_>,
+        route: &Route<'_>,
+        body: Bytes,
+        record: &mut RequestRecord,
+        report: &mut RequestReport,
+    ) -> Result<Reply, Status> {
+        ctx.check_response_room()?;
+        let can_wait = is_admission_configuration(&route.resource);
+        let ack_timeout = if can_wait { parse_ack_timeout(self.query)? } else { None };
+        let reply = self.execute_write_verb(ctx, route, body, record, report).await?;
+        if let Some(timeout) = ack_timeout {
+            ctx.release_seat();
+            let revision = self.server.read_config_revision().await?;
+            let warning = self.server.wait_for_servers(revision, timeout, self.deadline).await;
+            report.warnings.extend(warning);
+        }
+        Ok(reply)
+    }
+
+    async fn execute_write_verb(
+        &self,
+        ctx: &RequestContext<'_>,
+        route: &Route<'_>,
+        body: Bytes,
+        record: &mut RequestRecord,
+        report: &mut RequestReport,
+    ) -> Result<Reply, Status> {
+        let resource = &route.resource;
+        let object = |code: u16, shown: VersionedObject| object_reply(route, code, shown);
+        match route.verb {
+            // INVARIANT: `execute` has executed the verbs that read.
+            Verb::Get | Verb::List | Verb::Watch => Err(Status::method_not_allowed()),
             Verb::Create => match route.subresource {
                 Some("token") => review::issue_token(ctx, self, &body, record, report).await,
                 Some("binding") => pod_actions::bind_pod(ctx, self, &body, record, report).await,
@@ -160,6 +177,11 @@ impl AuthorizedRequest<'_> {
             |accepted: &HeaderValue| accepted.as_bytes().windows(2).any(|two| two == b"as");
         !self.parts.headers.get_all(ACCEPT).iter().any(has_as)
     }
+}
+
+/// The reply with an object of the resource of the request.
+fn object_reply(route: &Route<'_>, code: u16, shown: VersionedObject) -> Reply {
+    Reply::Object { code, resource: Arc::clone(&route.resource), tree: shown.into_tree() }
 }
 
 /// Waits for the initializers of a written object. The request gives its seat back before, so that it does not keep the

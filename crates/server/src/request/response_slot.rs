@@ -5,7 +5,7 @@ use http::Response;
 use http::header::{HeaderName, HeaderValue};
 use https_server::{Body, ResponseSender};
 
-use crate::audit_id::AUDIT_ID;
+use crate::audit_id::{AUDIT_ID, AuditId};
 
 /// The uid of the flow schema that a request matches.
 const FLOW_SCHEMA_UID: HeaderName = HeaderName::from_static("x-kubernetes-pf-flowschema-uid");
@@ -15,12 +15,12 @@ const PRIORITY_LEVEL_UID: HeaderName = HeaderName::from_static("x-kubernetes-pf-
 /// Sends the response of a request once, with its audit id and its classification.
 pub(super) struct ResponseSlot {
     response_sender: Option<ResponseSender>,
-    audit_id: String,
+    audit_id: AuditId,
     classification: Option<Classification>,
 }
 
 impl ResponseSlot {
-    pub(super) fn new(response_sender: ResponseSender, audit_id: String) -> Self {
+    pub(super) fn new(response_sender: ResponseSender, audit_id: AuditId) -> Self {
         Self { response_sender: Some(response_sender), audit_id, classification: None }
     }
 
@@ -33,7 +33,7 @@ impl ResponseSlot {
     pub(super) fn respond(&mut self, response: impl FnOnce() -> Response<Body>) -> bool {
         let Some(response_sender) = self.response_sender.take() else { return false };
         let mut response = response();
-        if let Ok(value) = HeaderValue::from_str(&self.audit_id) {
+        if let Ok(value) = HeaderValue::from_bytes(self.audit_id.as_bytes()) {
             response.headers_mut().insert(AUDIT_ID, value);
         }
         if let Some(own) = &self.classification {

@@ -11,15 +11,15 @@ const FUTURE_WAIT: std::time::Duration = std::time::Duration::from_secs(3);
 
 /// Reads the authorized object.
 pub(crate) async fn get(ctx: &RequestContext<'_>) -> Result<VersionedObject, Status> {
-    let entry = get_entry(ctx).await?;
+    let (_, entry) = get_entry(ctx).await?;
     Ok(VersionedObject {
         tree: ctx.decode_authorized_entry(&entry)?,
         revision: Some(entry.mod_rev),
     })
 }
 
-/// Reads the authorized object in its stored form.
-pub(crate) async fn get_entry(ctx: &RequestContext<'_>) -> Result<Entry, Status> {
+/// Reads the authorized object in its stored form, with its key.
+pub(crate) async fn get_entry(ctx: &RequestContext<'_>) -> Result<(Key, Entry), Status> {
     if ctx.query.is_flag_set("export") {
         return Err(Status::bad_request(
             "the export parameter, deprecated since v1.14, is no longer supported",
@@ -27,12 +27,16 @@ pub(crate) async fn get_entry(ctx: &RequestContext<'_>) -> Result<Entry, Status>
     }
     let at = match ctx.query.text_or_empty("resourceVersion") {
         "" => At::Newest,
-        text => wait_for_store_revision(ctx, parse_resource_version(text)?, "get").await?,
+        text => {
+            let revision = parse_resource_version(text)?;
+            Box::pin(wait_for_store_revision(ctx, revision, "get")).await?
+        }
     };
     let key = ctx.key(ctx.name)?;
     let got = ctx.time_store_request("get", ctx.server.store.get(&key, at)).await;
     let got = got.map_err(|error| ctx.read_failure_status("get", &error))?;
-    got.entry.ok_or_else(|| ctx.not_found(ctx.name))
+    let entry = got.entry.ok_or_else(|| ctx.not_found(ctx.name))?;
+    Ok((key, entry))
 }
 
 /// Waits up to [`FUTURE_WAIT`] until the store has a revision.

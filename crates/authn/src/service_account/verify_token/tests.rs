@@ -70,7 +70,7 @@ impl World {
             .map(Some)
     }
 
-    fn check(&self, claims: &Claims) -> Result<User, TokenError> {
+    fn check(&self, claims: &Claims) -> Result<Arc<User>, TokenError> {
         let token = self.issuer.issue(claims).unwrap();
         self.check_at(&token, NOW).map(|verified| verified.unwrap().user)
     }
@@ -114,7 +114,9 @@ fn a_token_stands_for_its_account_and_tells_what_it_is_bound_to() {
         let user = world.check(&claims(bound_object)).unwrap();
         assert_eq!(user.name, "system:serviceaccount:ns:sa");
         assert_eq!(user.uid, "sa-uid");
-        assert_eq!(user.groups, ["system:serviceaccounts", "system:serviceaccounts:ns"]);
+        let groups =
+            ["system:serviceaccounts", "system:serviceaccounts:ns", "system:authenticated"];
+        assert_eq!(user.groups, groups);
         assert_eq!(user.extra, want);
     }
 }

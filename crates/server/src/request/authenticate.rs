@@ -1,0 +1,146 @@
+//! Determines who sends a request, its priority level, and whether it is allowed.
+
+use std::sync::Arc;
+
+use access_reviews::AccessError;
+use api_object::Status;
+use authn::CertificateIdentity;
+use authz::{RequestInfo, User};
+use flow_control::{Classification, RequestDigest, RequestTarget};
+use http::request::Parts;
+use https_server::Connection;
+use jiff::Timestamp;
+
+use super::response_slot::ResponseSlot;
+use crate::authorize::{Authorized, ChainAuthorizer, authorize};
+use crate::cluster_snapshot::ClusterSnapshot;
+use crate::error_status::IntoStatus;
+use crate::request_error::RequestError;
+use crate::request_record::RequestRecord;
+use crate::server_state::ServerState;
+
+/// Authenticates the user, classifies the request, and authorizes it.
+pub(super) async fn authenticate_and_authorize(
+    server: &Arc<ServerState>,
+    parts: &mut Parts,
+    connection: &Connection<CertificateIdentity>,
+    record: &mut RequestRecord,
+    slot: &mut ResponseSlot,
+    info: RequestInfo,
+    target: &str,
+    now: Timestamp,
+    warnings: &mut Vec<String>,
+) -> Result<(Authorized, Classification), RequestError> {
+    // 2. Authenticate the user, then impersonate.
+    let certificates = connection.get_or_compute_identity(
+        |known| server.authenticator.uses_current_authorities(known),
+        |presented| server.authenticator.identify_certificates(presented, now),
+    );
+    let request = authn::Request { headers: &parts.headers, path: &info.path };
+    let authenticated =
+        server.authenticator.authenticate(request, &certificates, &**server, now).await;
+    let authenticated = match authenticated {
+        Ok(authenticated) => authenticated,
+        Err(error) => {
+            server.metrics.authentications.with_label_values(&["failure"]).inc();
+            connection.close();
+            record.record_unauthenticated(server, &error, &info, parts, now);
+            return Err(Status::unauthorized().into());
+        }
+    };
+    server.metrics.authentication_successes.inc();
+    let is_anonymous = authenticated.is_anonymous();
+    if is_anonymous {
+        connection.close();
+    }
+    warnings.extend(authenticated.warnings.iter().map(|&own| own.to_owned()));
+    let user = authenticated.user;
+    record.record_user(server, &user, &info, parts, now).await?;
+    if !is_anonymous {
+        count_connection(server, connection, &user)?;
+    }
+    let cluster = server.snapshot_cache.snapshot();
+    let mut user = user;
+    if authn::has_impersonation_headers(&parts.headers) {
+        // Few requests impersonate, and the future is large.
+        user = Box::pin(impersonate(server, parts, record, &cluster, &info, user)).await?;
+        authn::strip_impersonation_headers(&mut parts.headers);
+    }
+    server.authenticator.strip_credentials(&mut parts.headers);
+    // 3. Classify by flow schema, and authorize.
+    let classification = classify(server, &info, &user)?;
+    slot.set_classification(classification.clone());
+    let (authorized, decision) = authorize(cluster, Arc::clone(&user), info).await;
+    record.record_decision(server, &decision);
+    match authorized {
+        Ok(authorized) => Ok((authorized, classification)),
+        Err(info) => {
+            let attributes = info.attributes(Some(&user));
+            let checked = access_reviews::check_allowed(&attributes, target, &decision.decision);
+            Err(match checked {
+                Err(AccessError::EvaluationFailed(text)) => RequestError::Text(500, text),
+                Err(AccessError::Forbidden(request)) => request.into_status().into(),
+                Err(AccessError::Unavailable(why)) => why.into_status().into(),
+                Ok(()) => Status::internal("the decision is unclear").into(),
+            })
+        }
+    }
+}
+
+/// The user whom the headers of a request name, if the sender may impersonate that user.
+async fn impersonate(
+    server: &ServerState,
+    parts: &Parts,
+    record: &mut RequestRecord,
+    cluster: &ClusterSnapshot,
+    info: &RequestInfo,
+    user: Arc<User>,
+) -> Result<Arc<User>, Status> {
+    let attributes = info.attributes(Some(&user));
+    let chain = ChainAuthorizer(Arc::clone(&cluster.chain));
+    let impersonated = server.impersonator.impersonate(&parts.headers, &attributes, &chain).await;
+    let Some(impersonated) = impersonated.map_err(IntoStatus::into_status)? else {
+        return Ok(user);
+    };
+    let user = Arc::new(impersonated.user);
+    record.record_impersonation(&user, impersonated.mode);
+    Ok(user)
+}
+
+/// Counts the connection for the user who has authenticated, and no longer for its address.
+fn count_connection(
+    server: &ServerState,
+    connection: &Connection<CertificateIdentity>,
+    user: &User,
+) -> Result<(), Status> {
+    let is_administrator = user.is_in_group("system:masters");
+    let limit_key = authz::user_limit_key(&user.name);
+    connection.authenticate_as(limit_key, is_administrator).map_err(|_| {
+        connection.close();
+        server.metrics.request_terminations.with_label_values(&["429"]).inc();
+        Status::too_many_requests("too many connections with requests in progress", 1)
+    })
+}
+
+/// The flow schema, priority level and flow of a request.
+fn classify(
+    server: &ServerState,
+    info: &RequestInfo,
+    user: &User,
+) -> Result<Classification, RequestError> {
+    let target = match &info.resource {
+        None => RequestTarget::Path(&info.path),
+        Some(resource) => RequestTarget::Resource {
+            group: &resource.api_group,
+            resource: &resource.resource,
+            subresource: &resource.subresource,
+            namespace: &resource.namespace,
+        },
+    };
+    let request =
+        RequestDigest { user: &user.name, groups: &user.groups, verb: &info.verb, target };
+    // INVARIANT: the mandatory schema `catch-all` is always in force and matches every request.
+    server.flow_controller.classify(&request).ok_or_else(|| {
+        RequestError::Retry(Status::unavailable("no flow schema matches the request"))
+    })
+}
