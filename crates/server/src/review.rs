@@ -1,20 +1,17 @@
 //! Create requests that store nothing: access reviews, token reviews and token requests.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use access_reviews::{AnswerError, PreparedReview};
+use access_reviews::PreparedReview;
 use api_object::{Status, Tree};
 use authn::{LookupError, ReferencedKind, TokenRequest, TokenRequestSettings};
-use authz::{Recorder, User};
-use authz_chain::Chain;
+use authz::Recorder;
 use bytes::Bytes;
 use codec::{BodyFormat, ExpectedKind};
 use http::header::CONTENT_TYPE;
 use jiff::Timestamp;
 use serde_json::Value;
 use store::{At, Key};
-use tokio::time::Instant;
 
 use crate::admission::{
     ConfigurationFreshnessRequirement, WriteAttempt, WriteRequest, admit_mutating,
@@ -30,15 +27,8 @@ use crate::rest::{RequestContext, RequestReport};
 use crate::route::Route;
 use crate::server_state::ServerState;
 
-/// How long a review that lists rules or subjects waits for others to end.
-const LISTING_WAIT_MAX: Duration = Duration::from_secs(10);
-
-/// The time between two attempts to begin such a review.
-const LISTING_RETRY: Duration = Duration::from_millis(5);
-
 /// Answers an access review.
 pub(crate) async fn answer_access_review(
-    server: &ServerState,
     request: &AuthorizedRequest<'_>,
     kind: access_reviews::ReviewKind,
     body: &Bytes,
@@ -87,8 +77,10 @@ pub(crate) async fn answer_access_review(
         .map_err(IntoStatus::into_status)?;
     let answer = match review {
         PreparedReview::Rules(_) | PreparedReview::Subjects(_) => {
-            let answering = answer_listing_review(server, authorized.user(), chain, review);
-            seat.wait_for_authorizers(answering).await??
+            // Such a review walks over all roles and bindings.
+            seat.long_work.begin().await;
+            let answering = access_reviews::answer_review(&chain, review, Some(authorized.user()));
+            seat.wait_for_authorizers(answering).await?
         }
         PreparedReview::Answered(_)
         | PreparedReview::Access(_)
@@ -101,35 +93,6 @@ pub(crate) async fn answer_access_review(
         Value::Object(tree) => Ok(Reply::Tree { code: 201, tree }),
         _ => Err(Status::internal("a review has no answer")),
     }
-}
-
-/// Answers a review that walks over all roles and bindings, on a thread that serves no other requests. A few such reviews
-/// run at a time, and the others wait.
-async fn answer_listing_review(
-    server: &ServerState,
-    user: &Arc<User>,
-    chain: Arc<Chain>,
-    review: PreparedReview,
-) -> Result<Result<Value, AnswerError>, Status> {
-    let (user, key) = (Arc::clone(user), authz::user_limit_key(&user.name));
-    let waits_until = Instant::now() + LISTING_WAIT_MAX;
-    let permit = loop {
-        match server.listing_reviews.acquire(key) {
-            Ok(permit) => break permit,
-            Err(_) if Instant::now() < waits_until => tokio::time::sleep(LISTING_RETRY).await,
-            Err(_) => {
-                let why = "too many reviews list rules or subjects, please try again later";
-                return Err(Status::too_many_requests(why, 1));
-            }
-        }
-    };
-    let runtime = tokio::runtime::Handle::current();
-    // The thread holds the permit until the review ends, even if the request has ended.
-    let answering = tokio::task::spawn_blocking(move || {
-        let _permit = permit;
-        runtime.block_on(access_reviews::answer_review(&chain, review, Some(&user)))
-    });
-    answering.await.map_err(|error| Status::internal(&error.to_string()))
 }
 
 /// Answers a TokenReview, which asks whom a token authenticates.

@@ -42,13 +42,14 @@ use crate::initializers::{
     InitializationTracker, UninitializedGetMode, run_initialization_jobs, sweep_abandoned_objects,
 };
 use crate::log::Log;
+use crate::long_work;
 use crate::loopback::loopback_user;
 use crate::loops;
 use crate::metrics::Metrics;
 use crate::request;
 use crate::request_limits::RequestLimits;
 use crate::response_bytes::ResponseBytesLimit;
-use crate::server_state::{ApiSettings, ESCALATION_CHECKS_MAX, LISTING_REVIEWS_MAX, ServerState};
+use crate::server_state::{ApiSettings, ServerState};
 use crate::service_directory::ServiceDirectory;
 use crate::snapshot_cache::SnapshotCache;
 
@@ -281,8 +282,7 @@ impl Server {
                 request_limits.webhook_waits_per_user_max,
             )),
             request_limits,
-            escalation_checks: Arc::new(ConcurrencyLimit::new(ESCALATION_CHECKS_MAX)),
-            listing_reviews: Arc::new(ConcurrencyLimit::new(LISTING_REVIEWS_MAX)),
+            turns: long_work::new_turn_queue(),
             watch_limit: Arc::new(ConcurrencyLimit::with_limit_per_user(
                 unlimited_if_zero(options.watches_max),
                 unlimited_if_zero(options.watches_per_user_max),
