@@ -69,9 +69,8 @@ pub(crate) async fn select_hook<'a>(
         return Ok(Selection::Call(converted_request));
     }
     let load = request.connections.get(phase, matched.position).map(|own| &own.condition_load);
-    let user = attributes.user.map(|user| user.name.as_str()).unwrap_or_default();
-    let permit = match load {
-        Some(load) => load.begin(&hook.name, user, deadline).await?,
+    let work = match load {
+        Some(load) => load.begin(request.long_work).await,
         None => None,
     };
     let began = Instant::now();
@@ -100,9 +99,8 @@ pub(crate) async fn select_hook<'a>(
         duration: began.elapsed(),
         outcome,
     });
-    drop(permit);
     if let Some(load) = load {
-        load.end(began.elapsed(), deadline).await?;
+        load.end(began.elapsed(), work, deadline).await?;
     }
     match considered {
         CallDecision::Call => Ok(Selection::Call(converted_request)),

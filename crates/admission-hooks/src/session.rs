@@ -5,6 +5,7 @@ use std::time::Duration;
 use admission::{Attributes, AuthorizerDecisions, HookMatch, MatchedHooks};
 use api_object::Tree;
 use authz::Authorizer;
+use concurrency_limit::LongWork;
 use tokio::time::Instant;
 
 use crate::call_timeout::{CALL_TIME_MAX, SessionDeadline};
@@ -37,6 +38,8 @@ pub struct HookRequest<'a> {
     pub object_kinds: &'a dyn ObjectKinds,
     /// Receives a report of each call.
     pub observer: &'a dyn Observer,
+    /// Learns that the write evaluates match conditions that take long.
+    pub long_work: Option<&'a LongWork>,
 }
 
 impl HookRequest<'_> {

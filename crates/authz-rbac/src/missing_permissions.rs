@@ -17,6 +17,10 @@ const LINES_MAX: usize = 100;
 /// The most bytes of all lines. A single verb may be as long as a role.
 const LINES_BYTES_MAX: usize = 64 << 10;
 
+/// The most missing permissions that are looked at to fill the lines. Others are only counted, because a role may have a
+/// million of them.
+const EXAMINED_MAX: usize = 10_000;
+
 /// The bytes of a line beside its elements.
 const LINE_OVERHEAD_BYTES: usize = 64;
 
@@ -42,7 +46,8 @@ impl MissingPermissions {
         role_lookup_errors: Vec<RoleLookupError>,
     ) -> Self {
         let mut lines = MessageLines::default();
-        let missing = coverage.missing_permissions().filter(|permission| lines.add(permission));
+        let examined = coverage.missing_permissions().take(EXAMINED_MAX);
+        let missing = examined.filter(|permission| lines.add(permission));
         let rules: Vec<PolicyRule> = missing.map(|permission| permission.rule()).collect();
         let n_unlisted = coverage.n_missing() - rules.len() as u64;
         let (user, groups) = (user.name.clone(), user.groups.clone());

@@ -9,7 +9,7 @@ mod comprehension;
 
 use crate::cost;
 use crate::function::{EvalError, EvalResult, StepBudget};
-use crate::ir::{CompiledExpr, ConstantSet, MapEntryExpr, MessageExpr};
+use crate::ir::{Attribute, AttributeRoot, CompiledExpr, ConstantSet, MapEntryExpr, MessageExpr};
 use crate::value::{EqualityResult, List, Map, OwnedMap, RecordSource, Str, Value};
 
 /// The state of one evaluation.
@@ -71,6 +71,18 @@ impl<'s, 'a> Evaluator<'s, 'a> {
         }
     }
 
+    /// The value of an attribute that is a local variable with an integer.
+    #[inline]
+    fn read_local_int(&self, attr: &Attribute) -> Option<i64> {
+        let AttributeRoot::Slot(slot) = attr.root else { return None };
+        match self.slots.get(slot) {
+            Some(LocalSlot::Known(Ok(Value::Int(number)))) if attr.qualifiers.is_empty() => {
+                Some(*number)
+            }
+            _ => None,
+        }
+    }
+
     /// Sets a local variable. The planner counts the slots, so each one exists.
     #[inline]
     fn set_local_variable(&mut self, slot: usize, content: LocalSlot<'a>) {
@@ -98,7 +110,10 @@ impl<'s, 'a> Evaluator<'s, 'a> {
     pub(crate) fn evaluate(&mut self, expr: &'a CompiledExpr) -> EvalResult<'a> {
         match expr {
             CompiledExpr::Const(value) => Ok(borrow_constant(value)),
-            CompiledExpr::Attr(attr) => self.evaluate_attribute(attr),
+            CompiledExpr::Attr(attr) => match self.read_local_int(attr) {
+                Some(number) => self.charge_cost(1).map(|()| Value::Int(number)),
+                None => self.evaluate_attribute(attr),
+            },
             CompiledExpr::Call(call) => self.evaluate_call(call).and_then(check_value_depth),
             CompiledExpr::Regex(call) => self.evaluate_regex(call),
             CompiledExpr::OptionalOr { sides, unwrap } => self.evaluate_optional_or(sides, *unwrap),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::ast::{Ast, ExprKind, Literal, NodeId};
 use crate::check::{CheckedAst, ResolvedReference, check};
@@ -31,6 +31,8 @@ pub struct Program {
     output_type: Type,
     selected_fields: BTreeSet<Arc<str>>,
     used_variables: BTreeSet<usize>,
+    /// The result of a loop that reads no variable, and its cost. It is always the same, so it is computed once.
+    closed_outcome: Option<OnceLock<(Result<bool, EvalError>, u64)>>,
 }
 
 /// The reason why a source text does not compile.
@@ -132,11 +134,10 @@ impl CheckedExpression<'_> {
             self.compile_budget.get(),
         )?;
         let selected_fields = collect_selected_fields(&self.checked_ast.ast);
-        Ok(Program {
-            selected_fields,
-            used_variables: collect_used_variables(&self.checked_ast),
-            ..program
-        })
+        let used_variables = collect_used_variables(&self.checked_ast);
+        let is_closed_loop = used_variables.is_empty() && program.n_local_slots > 0;
+        let closed_outcome = is_closed_loop.then(OnceLock::new);
+        Ok(Program { selected_fields, used_variables, closed_outcome, ..program })
     }
 }
 
@@ -193,6 +194,7 @@ impl Program {
             output_type,
             selected_fields,
             used_variables,
+            closed_outcome: None,
         })
     }
 
@@ -256,7 +258,28 @@ impl Program {
             (result, evaluator.cost())
         };
         // Most conditions have no loops, and therefore no local variables.
-        if self.n_local_slots == 0 { evaluate(&mut []) } else { self.with_local_slots(evaluate) }
+        if self.n_local_slots == 0 {
+            return evaluate(&mut []);
+        }
+        match &self.closed_outcome {
+            Some(closed_outcome) if cost_limit <= COST_LIMIT => {
+                let (result, cost) = closed_outcome.get_or_init(|| self.evaluate_closed());
+                match *cost <= cost_limit {
+                    true => (result.clone(), *cost),
+                    false => (Err(EvalError::CostLimit), *cost),
+                }
+            }
+            _ => self.with_local_slots(evaluate),
+        }
+    }
+
+    /// Evaluates an expression that reads no variable.
+    fn evaluate_closed(&self) -> (Result<bool, EvalError>, u64) {
+        self.with_local_slots(|local_slots| {
+            let mut evaluator = Evaluator::new(&[], local_slots, COST_LIMIT);
+            let result = evaluator.evaluate_bool(&self.compiled_expr);
+            (result, evaluator.cost())
+        })
     }
 
     /// Evaluates a bool expression through its fast path, which needs only records and builds no

@@ -25,11 +25,15 @@
 //! # Ok::<(), Busy>(())
 //! ```
 //!
-//! Owns: the number of permits in use, for each user and in total.
+//! Operations that keep a processor for long wait for a [`Turn`] instead: users who wait take turns.
+//!
+//! Owns: the number of permits and turns in use, for each user and in total.
 //! Must not know: what the permits are for, clocks, failure policies, status codes.
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
 mod limit;
+mod turns;
 
 pub use limit::{Busy, ConcurrencyLimit, Permit};
+pub use turns::{LongWork, Turn, TurnQueue, WaitForTurn};

@@ -29,6 +29,7 @@ mod hook_trace;
 mod initializers;
 mod list_body;
 mod log;
+mod long_work;
 mod loopback;
 mod loops;
 mod metrics;

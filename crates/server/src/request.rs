@@ -9,7 +9,7 @@
 //!    slow bodies occupy no seats. A client without permission gets its response before anything of its body is read.
 //! 6. Take a seat of the priority level, or wait for one in the queue of the flow.
 //! 7. Execute the verb: decode the body, admit the object, persist the `Admitted` ([`execute`]). While webhooks run, the
-//!    request has no seat ([`RequestSeat`]).
+//!    request has no seat ([`RequestSeat`]). A request that takes a processor for long takes turns ([`run_in_turns`]).
 //! 8. Encode the response.
 //! 9. Record the end of the request (audit event, log line and metrics), then send the response.
 //!
@@ -44,6 +44,7 @@ use self::response_slot::ResponseSlot;
 use crate::audit_record_guard::AuditRecordGuard;
 use crate::authorize::Authorized;
 use crate::hook_trace;
+use crate::long_work::{LONG_WORK_BYTES, run_in_turns};
 use crate::request_deadline::request_duration_max;
 use crate::request_error::{RequestError, error_response};
 use crate::request_record::RequestRecord;
@@ -275,19 +276,29 @@ impl AuthorizedRequest<'_> {
         };
         // 6. Take a seat.
         let seat = self.acquire_seat().await?;
+        if body.len() > LONG_WORK_BYTES {
+            seat.long_work.set_begun();
+        }
+        let user = authz::user_limit_key(&self.authorized.user().name);
+        let serving = self.serve(destination, format, body, &seat, record, report);
+        run_in_turns(&self.server.turns, user, &seat.long_work, serving).await
+    }
+
+    /// Executes the request and encodes its response.
+    async fn serve(
+        &self,
+        destination: Destination<'_>,
+        format: Option<ResponseFormat>,
+        body: Bytes,
+        seat: &RequestSeat<'_>,
+        record: &mut RequestRecord,
+        report: &mut RequestReport,
+    ) -> Result<Response<Body>, RequestError> {
         match (destination, format) {
             (Destination::AccessReview(kind), Some(format)) => {
                 let warnings = &mut report.warnings;
-                let reply = review::answer_access_review(
-                    self.server,
-                    self,
-                    kind,
-                    &body,
-                    &seat,
-                    record,
-                    warnings,
-                )
-                .await;
+                let reply =
+                    review::answer_access_review(self, kind, &body, seat, record, warnings).await;
                 let reply = reply.unwrap_or_else(Reply::Status);
                 record.record_reply(&reply);
                 let mut response = format.encode_response(reply, warnings);
@@ -297,7 +308,7 @@ impl AuthorizedRequest<'_> {
                 Ok(response)
             }
             (Destination::Resource(route), Some(format)) => {
-                self.execute_and_encode(&route, format, body, &seat, record, report).await
+                self.execute_and_encode(&route, format, body, seat, record, report).await
             }
             (_, _) => {
                 let path = &self.authorized.request_info().path;
@@ -384,6 +395,9 @@ impl AuthorizedRequest<'_> {
             reply => {
                 let reply = reply.unwrap_or_else(Reply::Status);
                 record.record_reply(&reply);
+                if format.is_compressed(&reply) {
+                    seat.long_work.begin().await;
+                }
                 let mut response = format.encode_response(reply, &report.warnings);
                 for (name, value) in headers {
                     response.headers_mut().insert(name, value);

@@ -100,6 +100,12 @@ impl ResponseFormat {
         ResponseEncoding { transform: None, ..self.encoding }
     }
 
+    /// Whether encoded JSON is compressed, which takes long. Requests know of other large objects before they decode them.
+    pub(crate) fn is_compressed(&self, reply: &Reply) -> bool {
+        matches!(reply, Reply::Json { json, .. } if json.len() > codec::GZIP_BYTES_MIN)
+            && self.accepts_gzip
+    }
+
     fn encode_object(&self, resource: &Resource, tree: &Tree) -> Vec<u8> {
         match self.encoding.transform {
             None => codec::encode_tree(tree, &self.encoding),

@@ -1,22 +1,16 @@
 //! Create requests that store nothing: access reviews, token reviews and token requests.
 
-use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
 
-use access_reviews::{AnswerError, PreparedReview};
+use access_reviews::PreparedReview;
 use api_object::{Status, Tree};
 use authn::{TokenRequest, TokenRequestSettings};
-use authz::{Recorder, User};
-use authz_chain::Chain;
+use authz::Recorder;
 use bytes::Bytes;
 use codec::{BodyFormat, ExpectedKind};
-use concurrency_limit::Permit;
 use http::header::CONTENT_TYPE;
 use jiff::Timestamp;
 use serde_json::Value;
-use tokio::sync::Notify;
-use tokio::time::Instant;
 
 use crate::admission::{
     ConfigurationFreshnessRequirement, WriteAttempt, WriteRequest, admit_mutating,
@@ -31,13 +25,9 @@ use crate::rest::{RequestContext, RequestReport, WriteOptions};
 use crate::route::Route;
 use crate::server_state::ServerState;
 
-/// How long a review that lists rules or subjects waits for others to end.
-const LISTING_WAIT_MAX: Duration = Duration::from_secs(10);
-
 /// Answers an access review. The most frequent one has a path of its own; the others have a large future, which would make
 /// every request larger if it were not on the heap.
 pub(crate) async fn answer_access_review(
-    server: &ServerState,
     request: &AuthorizedRequest<'_>,
     kind: access_reviews::ReviewKind,
     body: &Bytes,
@@ -74,7 +64,7 @@ pub(crate) async fn answer_access_review(
         return Ok(Reply::Json { code: 201, json });
     }
     let question = ReviewBody { kind, expected, format, body, options };
-    Box::pin(question.answer(server, request, seat, record, warnings)).await
+    Box::pin(question.answer(request, seat, record, warnings)).await
 }
 
 /// An access review that has to be decoded.
@@ -89,7 +79,6 @@ struct ReviewBody<'a> {
 impl ReviewBody<'_> {
     async fn answer(
         self,
-        server: &ServerState,
         request: &AuthorizedRequest<'_>,
         seat: &RequestSeat<'_>,
         record: &mut RequestRecord,
@@ -111,77 +100,15 @@ impl ReviewBody<'_> {
         };
         let review = access_reviews::prepare_review(kind, &Value::Object(decoded.tree), &request)
             .map_err(IntoStatus::into_status)?;
-        let answer = match review {
-            PreparedReview::Rules(_) | PreparedReview::Subjects(_) => {
-                let answering = answer_listing_review(server, authorized.user(), chain, review);
-                seat.wait_for_authorizers(answering).await??
-            }
-            PreparedReview::Answered(_)
-            | PreparedReview::Access(_)
-            | PreparedReview::Explanation(_) => {
-                let answering =
-                    access_reviews::answer_review(&chain, review, Some(authorized.user()));
-                seat.wait_for_authorizers(answering).await?
-            }
-        };
+        if matches!(review, PreparedReview::Rules(_) | PreparedReview::Subjects(_)) {
+            // Such a review walks over all roles and bindings.
+            seat.long_work.begin().await;
+        }
+        let answering = access_reviews::answer_review(&chain, review, Some(authorized.user()));
+        let answer = seat.wait_for_authorizers(answering).await?;
         match answer.map_err(IntoStatus::into_status)? {
             Value::Object(tree) => Ok(Reply::Tree { code: 201, tree }),
             _ => Err(Status::internal("a review has no answer")),
-        }
-    }
-}
-
-/// Answers a review that walks over all roles and bindings, on a thread that serves no other requests. A few such reviews
-/// run at a time, and the others wait.
-async fn answer_listing_review(
-    server: &ServerState,
-    user: &Arc<User>,
-    chain: Arc<Chain>,
-    review: PreparedReview,
-) -> Result<Result<Value, AnswerError>, Status> {
-    let (user, key) = (Arc::clone(user), authz::user_limit_key(&user.name));
-    let permit = acquire_listing_permit(server, key).await?;
-    let runtime = tokio::runtime::Handle::current();
-    // The thread holds the permit until the review ends, even if the request has ended.
-    let answering = tokio::task::spawn_blocking(move || {
-        let _permit = permit;
-        runtime.block_on(access_reviews::answer_review(&chain, review, Some(&user)))
-    });
-    answering.await.map_err(|error| Status::internal(&error.to_string()))
-}
-
-/// The permit of a review that lists rules or subjects. Its end wakes those that wait for one.
-struct ListingPermit {
-    /// `None` only while it is dropped.
-    permit: Option<Permit>,
-    ended: Arc<Notify>,
-}
-
-impl Drop for ListingPermit {
-    fn drop(&mut self) {
-        drop(self.permit.take());
-        self.ended.notify_waiters();
-    }
-}
-
-/// Waits for the permit of a review that lists rules or subjects. Those that wait are woken in the order in which they
-/// came.
-///
-/// # Errors
-/// 429 if none becomes free in time.
-async fn acquire_listing_permit(server: &ServerState, user: &str) -> Result<ListingPermit, Status> {
-    let ended = &server.listing_review_ended;
-    let waits_until = Instant::now() + LISTING_WAIT_MAX;
-    loop {
-        let mut next_end = pin!(ended.notified());
-        // A review that ends between the attempt and the wait is noticed too.
-        next_end.as_mut().enable();
-        if let Ok(permit) = server.listing_reviews.acquire(user) {
-            return Ok(ListingPermit { permit: Some(permit), ended: Arc::clone(ended) });
-        }
-        if tokio::time::timeout_at(waits_until, next_end).await.is_err() {
-            let why = "too many reviews list rules or subjects, please try again later";
-            return Err(Status::too_many_requests(why, 1));
         }
     }
 }

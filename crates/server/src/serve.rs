@@ -42,6 +42,7 @@ use crate::initializers::{
     InitializationTracker, UninitializedGetMode, run_initialization_jobs, sweep_abandoned_objects,
 };
 use crate::log::Log;
+use crate::long_work;
 use crate::loopback::loopback_user;
 use crate::loops;
 use crate::metrics::Metrics;
@@ -50,8 +51,7 @@ use crate::request;
 use crate::request_limits::RequestLimits;
 use crate::response_bytes::ResponseBytesLimit;
 use crate::server_state::{
-    ApiSettings, BODY_DISCARDS_MAX, BODY_DISCARDS_PER_USER_MAX, ESCALATION_CHECKS_MAX,
-    LISTING_REVIEWS_MAX, ServerState,
+    ApiSettings, BODY_DISCARDS_MAX, BODY_DISCARDS_PER_USER_MAX, ServerState,
 };
 use crate::service_directory::ServiceDirectory;
 use crate::snapshot_cache::SnapshotCache;
@@ -290,9 +290,7 @@ impl Server {
                 request_limits.webhook_waits_per_user_max,
             )),
             request_limits,
-            escalation_checks: Arc::new(ConcurrencyLimit::new(ESCALATION_CHECKS_MAX)),
-            listing_reviews: Arc::new(ConcurrencyLimit::new(LISTING_REVIEWS_MAX)),
-            listing_review_ended: Arc::default(),
+            turns: long_work::new_turn_queue(),
             watch_limit: Arc::new(ConcurrencyLimit::with_limit_per_user(
                 unlimited_if_zero(options.watches_max),
                 unlimited_if_zero(options.watches_per_user_max),

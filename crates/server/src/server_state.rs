@@ -7,11 +7,10 @@ use admission::InitializerOptions;
 use audit::Auditor;
 use authn::{Authenticator, Impersonator, TokenIssuer};
 use authz::User;
-use concurrency_limit::ConcurrencyLimit;
+use concurrency_limit::{ConcurrencyLimit, TurnQueue};
 use flow_control::FlowController;
 use ring::rand::{SecureRandom, SystemRandom};
 use store::Store;
-use tokio::sync::Notify;
 
 use https_server::Shutdown;
 
@@ -29,12 +28,6 @@ use crate::referenced_objects::ReferencedObjects;
 use crate::request_limits::RequestLimits;
 use crate::response_bytes::ResponseBytesLimit;
 use crate::snapshot_cache::SnapshotCache;
-
-/// The maximum number of concurrent checks for privilege escalation, apart from fast ones.
-pub(crate) const ESCALATION_CHECKS_MAX: usize = 4;
-
-/// The maximum number of concurrent reviews that list rules or subjects.
-pub(crate) const LISTING_REVIEWS_MAX: usize = 4;
 
 /// The maximum number of requests whose bodies are read and dropped at the same time, and those of one user. Clients
 /// without a user count as one.
@@ -129,12 +122,8 @@ pub(crate) struct ServerState {
     pub(crate) body_discards: Arc<ConcurrencyLimit>,
     /// Limits the requests that wait for webhooks without a seat.
     pub(crate) webhook_waits: Arc<ConcurrencyLimit>,
-    /// Limits concurrent checks for privilege escalation that take long.
-    pub(crate) escalation_checks: Arc<ConcurrencyLimit>,
-    /// Limits concurrent reviews that list rules or subjects.
-    pub(crate) listing_reviews: Arc<ConcurrencyLimit>,
-    /// Wakes the reviews that wait for one of these to end.
-    pub(crate) listing_review_ended: Arc<Notify>,
+    /// The turns of requests that keep a processor for long.
+    pub(crate) turns: Arc<TurnQueue>,
     /// Limits the watches of users who are not in `system:masters`.
     pub(crate) watch_limit: Arc<ConcurrencyLimit>,
     /// Limits the bytes of responses that wait for users who are not in `system:masters`.

@@ -223,6 +223,7 @@ impl Scene {
             authorizer: self.authorizer.as_deref(),
             object_kinds: &*self.kinds,
             observer: &self.seen,
+            long_work: None,
         }
     }
 

@@ -18,6 +18,13 @@ impl<'a> Evaluator<'_, 'a> {
             [left, right] if call.evaluates_both_arguments() => {
                 let left = self.evaluate_argument(left)?;
                 let right = self.evaluate_argument(right)?;
+                if let Some(operator) = call.int_operator
+                    && let (Ok(Value::Int(left)), Ok(Value::Int(right))) = (&left, &right)
+                    && let Some(result) = operator.apply(*left, *right)
+                {
+                    self.charge_cost(1)?;
+                    return Ok(result);
+                }
                 match (left, right) {
                     (Ok(left), Ok(right)) => self.invoke_call(call, &[left, right]),
                     (Err(error), Ok(right)) => {
@@ -129,6 +136,14 @@ impl CallExpr {
             OverloadDispatch::One { .. } => self.name != "format",
             OverloadDispatch::Many(_) => has_single_implementation(self.name),
         }
+    }
+
+    /// Reports whether a call with two integers finds an overload and costs one unit.
+    pub(crate) fn costs_one_unit_for_ints(&self) -> bool {
+        let ints = [Value::Int(1), Value::Int(1)];
+        let accepts =
+            self.select_overload(&ints).is_ok_and(|target| target.accepts_arguments(&ints));
+        accepts && !self.cost_depends_on_result() && self.call_cost(&ints, None) == 1
     }
 
     /// Runs the call on constants, for folding.

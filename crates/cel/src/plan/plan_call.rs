@@ -10,7 +10,7 @@ use crate::compile_budget::CompileBudget;
 use crate::fast_path::with_fast_path;
 use crate::function::{EvalError, Function, Overload};
 use crate::ir::{
-    CallExpr, CompiledExpr, ConstantSet, OverloadDispatch, RegexCall, RegexFunction,
+    CallExpr, CompiledExpr, ConstantSet, IntOperator, OverloadDispatch, RegexCall, RegexFunction,
     ResolvedOverload,
 };
 use crate::program::ProgramError;
@@ -81,11 +81,14 @@ impl Planner<'_> {
             Ok(expr) => return Ok(with_fast_path(expr)),
             Err(args) => args,
         };
-        let call = CallExpr {
+        let mut call = CallExpr {
             name,
             dispatch: self.choose_dispatch(function, overloads, ids),
             args: args.into(),
+            int_operator: None,
         };
+        call.int_operator = IntOperator::from_function(name)
+            .filter(|_| call.args.len() == 2 && call.costs_one_unit_for_ints());
         match &*call.args {
             [CompiledExpr::Const(argument)] if is_conversion_function(name) => {
                 Ok(CompiledExpr::Const(fold_constant_call(&call, argument)?))

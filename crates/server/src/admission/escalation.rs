@@ -25,8 +25,8 @@ pub(super) struct EscalationProof(());
 /// 2. A user who is allowed `escalate` on the role that the request names may write it. A request
 ///    that creates names none, so a rule with `resourceNames` does not count for it.
 /// 3. A user who is allowed `bind` on the role of a binding may bind it.
-/// 4. Every other user must hold each permission that the object grants. A check that takes long runs on a
-///    blocking thread.
+/// 4. Every other user must hold each permission that the object grants. A check that takes long runs in a
+///    turn of the user.
 pub(super) async fn check_escalation(
     ctx: &RequestContext<'_>,
     new: &Tree,
@@ -54,26 +54,12 @@ pub(super) async fn check_escalation(
     }
     let old = old.map(|old| decode_rbac_object(ctx, old)).transpose()?;
     let rbac = Arc::clone(&ctx.server.snapshot_cache.snapshot().rbac);
-    let check = {
-        let user = Arc::clone(user);
-        move |steps_max: u64| {
-            check_user_holds_grants(&rbac, &user, &object, old.as_ref(), steps_max)
-        }
-    };
+    let check =
+        |steps_max: u64| check_user_holds_grants(&rbac, user, &object, old.as_ref(), steps_max);
     let outcome = match check(QUICK_CHECK_STEPS_MAX) {
         Err(EscalationRefusal::TooManySteps) => {
-            let Ok(permit) =
-                ctx.server.escalation_checks.acquire(authz::user_limit_key(&user.name))
-            else {
-                let why = "too many roles and bindings are being checked, please try again later";
-                return Err(Status::too_many_requests(why, 1));
-            };
-            // The thread holds the permit until the check ends, even if the request has ended.
-            let checking = tokio::task::spawn_blocking(move || {
-                let _permit = permit;
-                check(CHECK_STEPS_MAX)
-            });
-            checking.await.map_err(|error| Status::internal(&error.to_string()))?
+            ctx.begin_long_work().await;
+            check(CHECK_STEPS_MAX)
         }
         outcome => outcome,
     };

@@ -306,6 +306,7 @@ impl<'q> HookInputs<'q> {
             authorizer: Some(&self.authorizer),
             object_kinds: &self.object_converter,
             observer: self.metrics,
+            long_work: self.ctx.seat.map(|seat| &seat.long_work),
         }
     }
 

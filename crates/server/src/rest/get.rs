@@ -12,6 +12,7 @@ const FUTURE_WAIT: std::time::Duration = std::time::Duration::from_secs(3);
 /// Reads the authorized object.
 pub(crate) async fn get(ctx: &RequestContext<'_>) -> Result<VersionedObject, Status> {
     let (_, entry) = get_entry(ctx).await?;
+    ctx.begin_work_on(&entry).await;
     Ok(VersionedObject {
         tree: ctx.decode_authorized_entry(&entry)?,
         revision: Some(entry.mod_rev),
@@ -72,5 +73,9 @@ pub(crate) async fn read_newest_unless_known(
         return Ok(current);
     }
     let got = ctx.time_store_request("get", ctx.server.store.get(key, At::Newest)).await;
-    Ok(got.map_err(|error| ctx.read_failure_status(verb, &error))?.entry)
+    let entry = got.map_err(|error| ctx.read_failure_status(verb, &error))?.entry;
+    if let Some(entry) = &entry {
+        ctx.begin_work_on(entry).await;
+    }
+    Ok(entry)
 }

@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use store::{Entry, Key, Prefix, ReadError, Revision};
 
 use crate::authorize::Authorized;
+use crate::long_work::LONG_WORK_BYTES;
 use crate::request_seat::{HookWait, RequestSeat};
 use crate::respond::hold_in_body;
 use crate::response_bytes::{COUNTED_BYTES_MIN, ResponseBytesError, limited_user};
@@ -217,6 +218,20 @@ impl RequestContext<'_> {
         match self.seat {
             Some(seat) => seat.wait_for_hooks(wait, calls).await,
             None => Ok(calls.await),
+        }
+    }
+
+    /// Goes on in a turn of the user, because the rest of the request keeps a processor for long.
+    pub(crate) async fn begin_long_work(&self) {
+        if let Some(seat) = self.seat {
+            seat.long_work.begin().await;
+        }
+    }
+
+    /// Goes on in a turn of the user if a stored object is large.
+    pub(crate) async fn begin_work_on(&self, entry: &Entry) {
+        if entry.value.len() > LONG_WORK_BYTES {
+            self.begin_long_work().await;
         }
     }
 

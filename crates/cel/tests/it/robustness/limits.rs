@@ -98,3 +98,30 @@ fn loops_end_at_the_limit() {
         assert!(cost > COST_LIMIT, "{source}");
     }
 }
+
+/// A17: a loop that reads no variable has one result, which is computed once. Its cost counts each time.
+#[test]
+fn a17_loops_without_variables_are_evaluated_once() {
+    let numbers: Vec<String> = (0..50).map(|n| n.to_string()).collect();
+    let numbers = numbers.join(",");
+    let nested = |n_loops: usize| {
+        let loops: String = (0..n_loops).map(|n| format!("[{numbers}].all(x{n}, ")).collect();
+        let sum: Vec<String> = (0..n_loops).map(|n| format!("x{n}")).collect();
+        format!("{loops}{} >= 0{}", sum.join(" + "), ")".repeat(n_loops))
+    };
+    let environment = cel::Environment::kubernetes(Vec::new());
+    let program = environment.compile(&nested(2)).expect("the source compiles");
+    let (first, cost) = program.evaluate_bool(&[], cel::COST_LIMIT);
+    assert_eq!(first, Ok(true));
+    assert_eq!(program.evaluate_bool(&[], cel::COST_LIMIT), (Ok(true), cost));
+    assert_eq!(program.evaluate_bool(&[], cost), (Ok(true), cost));
+    let (over, spent) = program.evaluate_bool(&[], cost - 1);
+    assert_eq!(over, Err(cel::EvalError::CostLimit));
+    assert!(spent > cost - 1);
+    // Without the memory of results, a thousand of these would take a minute.
+    let costly = environment.compile(&nested(4)).expect("the source compiles");
+    for _ in 0..1_000 {
+        let (outcome, _) = costly.evaluate_bool(&[], cel::COST_LIMIT);
+        assert_eq!(outcome, Err(cel::EvalError::CostLimit));
+    }
+}

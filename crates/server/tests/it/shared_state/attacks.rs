@@ -231,6 +231,18 @@ pub(super) const ROWS: &[Row] = &[
             .await
         })
     }),
+    Row::new("turns of requests that keep a processor for long", |scene| {
+        Box::pin(async {
+            let path = format!("/api/v1/namespaces/{OWN}/configmaps?dryRun=All");
+            let data: serde_json::Map<String, Value> =
+                (0..50_000).map(|n| (format!("k{n}"), Value::from("v"))).collect();
+            many(&scene.mallory, 20, move |n| {
+                let object = json!({"metadata": {"name": format!("wide-{n}")}, "data": data});
+                (Method::POST, path.clone(), object)
+            })
+            .await
+        })
+    }),
     Row::new("checks of what a role grants", |scene| {
         Box::pin(async {
             let path = format!("/apis/rbac.authorization.k8s.io/v1/namespaces/{OWN}/roles");

@@ -1,0 +1,125 @@
+//! Requests that keep a processor for long, such as those with large objects, and everybody else.
+//!
+//! A worker of the runtime polls one task after the other, so a request that works for 50 ms delays all others by as much. A
+//! request that takes long is therefore polled on a thread of its own, which shares the processors with the workers by the
+//! scheduler of the system, and it needs a [`concurrency_limit::Turn`] for each poll. There are few turns, at most half of
+//! them for one user, and users who wait take turns.
+
+use std::future::Future;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::thread::available_parallelism;
+use std::time::{Duration, Instant};
+
+use concurrency_limit::{LongWork, TurnQueue, WaitForTurn};
+use tokio::runtime::{Handle, RuntimeFlavor};
+
+/// A body or a stored object of more bytes makes a request long: to decode, check and encode it takes about a millisecond.
+pub(crate) const LONG_WORK_BYTES: usize = 16 << 10;
+
+/// A request that kept its worker for longer than this without saying so before is long from then on.
+const POLL_TIME_MAX: Duration = Duration::from_millis(2);
+
+/// The turns of a server: one for each processor, and at least two, so that two users can have one each.
+pub(crate) fn new_turn_queue() -> Arc<TurnQueue> {
+    let n_processors = available_parallelism().map_or(1, |count| count.get());
+    Arc::new(TurnQueue::new(n_processors.max(2)))
+}
+
+/// Runs the rest of a request, in turns as soon as its work is long.
+pub(crate) async fn run_in_turns<T>(
+    turns: &Arc<TurnQueue>,
+    user: &str,
+    work: &LongWork,
+    request: impl Future<Output = T>,
+) -> T {
+    let mut request = pin!(request);
+    let (mut waiting, mut has_had_turn): (Option<WaitForTurn>, bool) = (None, false);
+    std::future::poll_fn(move |cx| {
+        if waiting.is_none() && !work.has_begun() {
+            let begun = Instant::now();
+            let polled = request.as_mut().poll(cx);
+            if polled.is_pending() && begun.elapsed() > POLL_TIME_MAX {
+                work.set_begun();
+            }
+            return polled;
+        }
+        let wait = waiting.get_or_insert_with(|| turns.wait(user, has_had_turn));
+        let Poll::Ready(_turn) = Pin::new(wait).poll(cx) else { return Poll::Pending };
+        (waiting, has_had_turn) = (None, true);
+        poll_beside_workers(request.as_mut(), cx)
+    })
+    .await
+}
+
+/// Polls on this thread, while another thread takes over the other tasks of the worker.
+fn poll_beside_workers<F: Future>(future: Pin<&mut F>, cx: &mut Context<'_>) -> Poll<F::Output> {
+    match Handle::current().runtime_flavor() {
+        // There is no other thread that could take over.
+        RuntimeFlavor::CurrentThread => future.poll(cx),
+        _ => tokio::task::block_in_place(|| future.poll(cx)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    /// Keeps the thread for a while, without a pause that other tasks could use.
+    fn keep_thread(time: Duration) {
+        let begun = Instant::now();
+        while begun.elapsed() < time {
+            std::hint::black_box(0);
+        }
+    }
+
+    /// A16: on a runtime of one worker, another task runs while a long one keeps its thread.
+    #[test]
+    fn a16_others_run_beside_long_work() {
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
+        let n_turns = Arc::new(AtomicUsize::new(0));
+        let other = runtime.spawn({
+            let n_turns = Arc::clone(&n_turns);
+            async move {
+                loop {
+                    n_turns.fetch_add(1, Ordering::Relaxed);
+                    tokio::task::yield_now().await;
+                }
+            }
+        });
+        let n_during_work = runtime.block_on(runtime.spawn(async move {
+            let (work, turns) = (LongWork::default(), new_turn_queue());
+            run_in_turns(&turns, "jane", &work, async {
+                work.begin().await;
+                let n_before = n_turns.load(Ordering::Relaxed);
+                let begun = Instant::now();
+                // A busy machine may let the other thread run late.
+                while n_turns.load(Ordering::Relaxed) == n_before && begun.elapsed().as_secs() < 30
+                {
+                    keep_thread(Duration::from_millis(1));
+                }
+                n_turns.load(Ordering::Relaxed) - n_before
+            })
+            .await
+        }));
+        other.abort();
+        assert!(n_during_work.unwrap() > 0);
+    }
+
+    /// Work that was not announced is noticed, and a runtime of one thread does the work too.
+    #[tokio::test]
+    async fn unannounced_work_is_noticed() {
+        let (work, turns) = (LongWork::default(), new_turn_queue());
+        let done = run_in_turns(&turns, "jane", &work, async {
+            keep_thread(2 * POLL_TIME_MAX);
+            tokio::task::yield_now().await;
+            "done"
+        });
+        assert_eq!(done.await, "done");
+        assert!(work.has_begun());
+    }
+}
