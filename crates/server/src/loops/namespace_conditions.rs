@@ -10,6 +10,9 @@ use serde_json::{Value, json};
 /// How many resources, finalizers or failures a message names. Tenants choose the names of finalizers.
 const NAMED_MAX: usize = 50;
 
+/// How many characters of a failure a message has. Webhooks choose the texts of their refusals.
+const FAILURE_CHARS_MAX: usize = 1024;
+
 /// The contents of a namespace that are left after an attempt to delete them.
 #[derive(Debug, Default)]
 pub(super) struct RemainingContents {
@@ -37,7 +40,7 @@ impl RemainingContents {
     /// Records why an object of a resource could not be deleted. The first reason of a resource stays.
     pub(super) fn record_failure(&mut self, resource: &Resource, why: &str) {
         let key = format!("{}.{}", resource.plural, resource.group);
-        self.failures.entry(key).or_insert_with(|| why.to_owned());
+        self.failures.entry(key).or_insert_with(|| why.chars().take(FAILURE_CHARS_MAX).collect());
     }
 
     /// Whether nothing is left.

@@ -97,6 +97,7 @@ fn takes_only_qualified_finalizers(resource: &Resource) -> bool {
         | "apiextensions.k8s.io"
         | "apiregistration.k8s.io"
         | "coordination.k8s.io"
+        | "node.k8s.io"
         | "policy" => true,
         _ => resource.kind == "Event",
     };
