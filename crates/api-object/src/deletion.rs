@@ -36,7 +36,12 @@ pub struct DeleteOptions {
     pub resource_version: Option<String>,
     /// Whether the request is a dry run.
     pub is_dry_run: bool,
+    /// The client accepts that the object can not be read. Every deletion accepts that here, so the option changes nothing.
+    pub ignores_read_error: bool,
 }
+
+/// The name of the option that accepts an object that can not be read.
+pub const IGNORE_READ_ERROR: &str = "ignoreStoreReadErrorWithClusterBreakingPotential";
 
 /// The kind that errors about options name.
 fn delete_options_kind() -> GroupKind {
@@ -77,6 +82,7 @@ impl DeleteOptions {
             orphan_dependents: truth("orphanDependents")?,
             uid: precondition("uid"),
             resource_version: precondition("resourceVersion"),
+            ignores_read_error: truth(IGNORE_READ_ERROR)?.unwrap_or_default(),
             ..Self::default()
         }
         .with_policy_and_dry_run(
@@ -113,10 +119,39 @@ impl DeleteOptions {
             }
         };
         self.is_dry_run = parse_dry_run(dry_run, &mut errors);
+        if self.ignores_read_error {
+            let has_preconditions = self.uid.is_some() || self.resource_version.is_some();
+            for (is_set, other) in [
+                (!dry_run.is_empty(), ".dryRun"),
+                (policy.is_some(), ".propagationPolicy"),
+                (self.orphan_dependents.is_some(), ".orphanDependents"),
+                (self.grace_period_seconds.is_some(), ".gracePeriodSeconds"),
+                (has_preconditions, ".preconditions"),
+            ] {
+                if is_set {
+                    let detail = format!("cannot be set together with {other}");
+                    errors.push(FieldPath::root(IGNORE_READ_ERROR).invalid(true, &detail));
+                }
+            }
+        }
         match errors.is_empty() {
             true => Ok(self),
             false => Err(Status::invalid(&delete_options_kind(), "", &errors)),
         }
+    }
+
+    /// Checks that the options fit a deletion of many objects.
+    ///
+    /// # Errors
+    /// 422 if the client accepts objects that can not be read.
+    pub fn check_for_collection(&self) -> Result<(), Status> {
+        if !self.ignores_read_error {
+            return Ok(());
+        }
+        let detail = "is not allowed with DELETECOLLECTION, try again after removing the option";
+        let mut errors = FieldErrors::new();
+        errors.push(FieldPath::root(IGNORE_READ_ERROR).invalid(true, detail));
+        Err(Status::invalid(&delete_options_kind(), "", &errors))
     }
 
     /// Checks uid and resourceVersion of the object.

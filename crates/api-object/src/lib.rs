@@ -22,13 +22,15 @@ mod validate_metadata;
 
 pub use continue_token::{ContinueToken, ContinueTokenError};
 pub use deletion::{
-    DeleteOptions, Propagation, is_ready_for_removal, mark_for_deletion, parse_dry_run,
+    DeleteOptions, IGNORE_READ_ERROR, Propagation, is_ready_for_removal, mark_for_deletion,
+    parse_dry_run,
 };
 pub use group_version::{GroupKind, GroupResource, GroupVersion};
 pub use match_selector::{matches_fields, matches_labels};
 pub use metadata_lifecycle::{
     SUFFIX_CHARS, check_and_set_namespace, duplicate_owners_warning, generate_name,
-    keep_immutable_metadata, remove_duplicate_owners, set_creation_metadata, uuid4, uuid4_ascii,
+    keep_immutable_metadata, names_a_revision, remove_duplicate_owners, set_creation_metadata,
+    uuid4, uuid4_ascii,
 };
 pub use normalize_metadata::{MetadataTypeError, normalize_metadata};
 pub use object_tree::{
@@ -39,5 +41,5 @@ pub use status::{Cause, Details, ForeignStatus, Status};
 pub use timestamp::{rfc3339, rfc3339_micro};
 pub use validate_metadata::{
     ANNOTATION_BYTES_MAX, FOREGROUND_FINALIZER, ORPHAN_FINALIZER, validate_metadata,
-    validate_metadata_update,
+    validate_metadata_update, validate_qualified_finalizers,
 };

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use crate::object_tree::{Tree, metadata, metadata_mut, string_member};
+use crate::object_tree::{Tree, integer_member, metadata, metadata_mut, string_member};
 use crate::status::Status;
 
 /// The characters of generated suffixes: no vowels, so that no words appear, and no look-alikes.
@@ -76,33 +76,32 @@ pub fn check_and_set_namespace(tree: &mut Tree, namespace: &str) -> Result<(), S
     Ok(())
 }
 
-/// Sets uid, creation timestamp and the other members that only the server sets.
-///
-/// # Errors
-/// 500 if the object has a resourceVersion, as in Kubernetes.
-pub fn set_creation_metadata(
-    tree: &mut Tree,
-    uid: String,
-    now: &str,
-    has_generation: bool,
-) -> Result<(), Status> {
+/// Sets uid, creation timestamp and the other members that only the server sets. The generation of a kind that counts
+/// none is that of the client, as in Kubernetes.
+pub fn set_creation_metadata(tree: &mut Tree, uid: String, now: &str, has_generation: bool) {
     let own = metadata_mut(tree);
-    if !string_member(own, "resourceVersion").is_empty() {
-        let message = "resourceVersion should not be set on objects to be created";
-        return Err(Status::unexpected(message));
-    }
-    for member in ["deletionTimestamp", "deletionGracePeriodSeconds", "generation"] {
+    for member in ["deletionTimestamp", "deletionGracePeriodSeconds"] {
         own.shift_remove(member);
     }
     own.insert("uid".to_owned(), uid.into());
     own.insert("creationTimestamp".to_owned(), now.into());
     if has_generation {
         own.insert("generation".to_owned(), 1.into());
+    } else if integer_member(own, "generation") == 0 {
+        own.shift_remove("generation");
     }
-    Ok(())
 }
 
-/// Copies from the old object the members that updates can not change.
+/// Reports whether an object that is to be created names a revision of the store. Kubernetes refuses to store such an
+/// object, and ignores the text `0` and texts that are no number.
+#[must_use]
+pub fn names_a_revision(resource_version: &str) -> bool {
+    let is_number = resource_version.bytes().all(|byte| byte.is_ascii_digit());
+    is_number && resource_version.parse().is_ok_and(|number: u64| number != 0)
+}
+
+/// Copies from the old object the members that updates can not change. A deletion mark that the old object does not have
+/// stays, for the validation of the update to refuse.
 pub fn keep_immutable_metadata(new: &mut Tree, old: &Tree) {
     let former = metadata(old);
     let own = metadata_mut(new);
@@ -119,9 +118,9 @@ pub fn keep_immutable_metadata(new: &mut Tree, old: &Tree) {
         }
     };
     carry("uid", false);
-    for member in
-        ["generation", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"]
-    {
+    carry("deletionGracePeriodSeconds", false);
+    carry("deletionTimestamp", former.get("deletionTimestamp").is_some());
+    for member in ["generation", "creationTimestamp"] {
         carry(member, true);
     }
 }
@@ -188,27 +187,51 @@ mod tests {
         let mut own =
             tree(json!({"name": "a", "uid": "mine", "generation": 7, "deletionTimestamp": "x"}));
         assert!(check_and_set_namespace(&mut own, "default").is_ok());
-        assert!(set_creation_metadata(&mut own, "u".to_owned(), "now", true).is_ok());
+        set_creation_metadata(&mut own, "u".to_owned(), "now", true);
         let want = json!({"name": "a", "uid": "u", "namespace": "default",
             "creationTimestamp": "now", "generation": 1});
         assert_eq!(own["metadata"], want);
         assert_eq!(check_and_set_namespace(&mut own, "other").unwrap_err().code, 400);
-        let mut own = tree(json!({"resourceVersion": "5"}));
-        assert_eq!(
-            set_creation_metadata(&mut own, String::new(), "now", false).unwrap_err().code,
-            500
-        );
+        for (sent, kept) in [(7, json!(7)), (0, Value::Null)] {
+            let mut own = tree(json!({"generation": sent}));
+            set_creation_metadata(&mut own, String::new(), "now", false);
+            assert_eq!(own["metadata"].get("generation").cloned().unwrap_or_default(), kept);
+        }
+    }
+
+    #[test]
+    fn few_texts_name_a_revision() {
+        for (text, want) in [
+            ("5", true),
+            ("012", true),
+            ("", false),
+            ("0", false),
+            ("00", false),
+            ("x", false),
+            ("+5", false),
+            ("99999999999999999999", false),
+        ] {
+            assert_eq!(names_a_revision(text), want, "{text}");
+        }
     }
 
     #[test]
     fn an_update_keeps_what_the_server_gave() {
         let old = tree(json!({"uid": "u", "generation": 2, "creationTimestamp": "c"}));
         let mut new =
-            tree(json!({"generation": 9, "deletionTimestamp": "d", "labels": {"a": "b"}}));
+            tree(json!({"generation": 9, "creationTimestamp": "d", "labels": {"a": "b"}}));
         keep_immutable_metadata(&mut new, &old);
         let want =
             json!({"labels": {"a": "b"}, "uid": "u", "generation": 2, "creationTimestamp": "c"});
         assert_eq!(new["metadata"], want);
+        // A deletion mark stays as it is, and only the server makes one.
+        let marked = tree(json!({"deletionTimestamp": "d", "deletionGracePeriodSeconds": 0}));
+        let mut new = tree(json!({"deletionTimestamp": "e"}));
+        keep_immutable_metadata(&mut new, &marked);
+        assert_eq!(new, marked);
+        let mut new = marked.clone();
+        keep_immutable_metadata(&mut new, &tree(json!({})));
+        assert_eq!(new, marked);
     }
 
     #[test]

@@ -222,6 +222,14 @@ impl Status {
         Self::new(405, "MethodNotAllowed", message, Some(Details::default()))
     }
 
+    /// A custom resource does not offer the verb.
+    #[must_use]
+    pub fn method_not_supported(resource: &GroupResource, verb: &str) -> Self {
+        let quoted = go_compat::quote(&resource.to_string());
+        let message = format!("{verb} is not supported on resources of kind {quoted}");
+        Self::new(405, "MethodNotAllowed", message, Some(details_for(resource, "")))
+    }
+
     /// No response format that the client accepts is available.
     #[must_use]
     pub fn not_acceptable(message: impl Into<String>) -> Self {

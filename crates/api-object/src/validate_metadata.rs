@@ -20,6 +20,8 @@ pub const ORPHAN_FINALIZER: &str = "orphan";
 /// The finalizer of an object until its dependents are deleted.
 pub const FOREGROUND_FINALIZER: &str = "foregroundDeletion";
 
+/// The finalizer of a namespace until the server has emptied it.
+const KUBERNETES_FINALIZER: &str = "kubernetes";
 /// Upper bound on the errors about a second controller.
 const CONTROLLER_FAULTS_MAX: usize = 8;
 
@@ -57,6 +59,11 @@ pub fn validate_metadata(
         name_faults(name, false).iter().for_each(|fault| errors.push(path.invalid(name, fault)));
     }
     validate_namespace(string_member(metadata, "namespace"), is_namespaced, &mut errors);
+    let generation = integer_member(metadata, "generation");
+    if generation < 0 {
+        let path = METADATA.child("generation");
+        errors.push(path.invalid(generation, "must be greater than or equal to 0"));
+    }
     validate_labels(metadata, &mut errors);
     validate_annotations(metadata, &mut errors);
     validate_owners(metadata, &mut errors);
@@ -192,6 +199,20 @@ fn validate_owners(metadata: &Tree, errors: &mut FieldErrors) {
             }
         }
     }
+}
+
+/// Validates the finalizers of a built-in kind, most of which take an unqualified name only if Kubernetes itself uses it.
+pub fn validate_qualified_finalizers(tree: &Tree) -> FieldErrors {
+    let list = METADATA.child("finalizers");
+    let mut errors = FieldErrors::new();
+    for (idx, finalizer) in finalizers(tree).into_iter().enumerate() {
+        let is_standard = [KUBERNETES_FINALIZER, ORPHAN_FINALIZER, FOREGROUND_FINALIZER];
+        if !finalizer.contains('/') && !is_standard.contains(&finalizer) {
+            let detail = "name is neither a standard finalizer name nor is it fully qualified";
+            errors.push(list.index(idx).invalid(finalizer, detail));
+        }
+    }
+    errors
 }
 
 fn validate_finalizers(tree: &Tree, errors: &mut FieldErrors) {

@@ -13,8 +13,8 @@ use crate::kind::{
 use crate::resource::Resource;
 
 /// The members of metadata that the server sets when it stores a new object.
-const SET_ON_CREATE: [&str; 5] =
-    ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation"];
+const SET_ON_CREATE: [&str; 4] =
+    ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"];
 
 /// Completes a new object. Its name, uid and times are set later.
 ///
@@ -33,6 +33,9 @@ pub fn before_create(
     let metadata = api_object::metadata_mut(tree);
     for member in SET_ON_CREATE {
         metadata.shift_remove(member);
+    }
+    if resource.has_generation {
+        metadata.shift_remove("generation");
     }
     if resource.has_status() {
         tree.shift_remove("status");

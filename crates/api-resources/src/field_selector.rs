@@ -82,7 +82,8 @@ pub fn check_field_selector(
 }
 
 fn check_field(resource: &Resource, field: &str) -> Result<(), FieldSelectorError> {
-    if COMMON.contains(&field) {
+    let lacks_namespace = resource.is_custom() && !resource.is_namespaced();
+    if COMMON.contains(&field) && !(lacks_namespace && field == "metadata.namespace") {
         return Ok(());
     }
     let is_own = match &resource.origin {

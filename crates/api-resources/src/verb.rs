@@ -29,7 +29,7 @@ pub struct Verbs {
 
 impl Verb {
     /// All verbs, in the order of their names.
-    const ALL: [Self; 8] = [
+    pub const ALL: [Self; 8] = [
         Self::Create,
         Self::Delete,
         Self::DeleteCollection,

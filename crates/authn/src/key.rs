@@ -9,7 +9,8 @@ use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use ring::rand::SystemRandom;
 use ring::signature::{self, EcdsaKeyPair, KeyPair, RsaKeyPair, UnparsedPublicKey};
 use ring::{digest, rsa};
-use x509_verify::{DerTag, encode_der_value};
+use serde_json::{Value, json};
+use x509_verify::{DerReader, DerTag, encode_der_value};
 
 /// The supported signature algorithms. ES512 is missing because the cryptographic library has no
 /// curve P-521; such keys are refused when they are loaded.
@@ -99,6 +100,30 @@ impl VerifyingKey {
     /// The signature algorithm of the key.
     pub fn algorithm(&self) -> Algorithm {
         self.algorithm
+    }
+
+    /// The key as a JSON Web Key, under the id that tokens name.
+    pub(crate) fn to_jwk(&self) -> Result<Value, KeyError> {
+        let (id, algorithm) = (&self.id, self.algorithm.name());
+        let encode = |bytes: &[u8]| URL_SAFE_NO_PAD.encode(bytes);
+        let curve = match self.algorithm {
+            Algorithm::Rs256 => {
+                let (modulus, exponent) =
+                    rsa_integers(&self.public_key_bytes).ok_or(KeyError::Malformed)?;
+                let (n, e) = (encode(modulus), encode(exponent));
+                return Ok(json!({
+                    "use": "sig", "kty": "RSA", "kid": id, "alg": algorithm, "n": n, "e": e,
+                }));
+            }
+            Algorithm::Es256 => "P-256",
+            Algorithm::Es384 => "P-384",
+        };
+        let point = self.public_key_bytes.strip_prefix(&[4]).ok_or(KeyError::Malformed)?;
+        let (x, y) = point.split_at_checked(point.len() / 2).ok_or(KeyError::Malformed)?;
+        let (x, y) = (encode(x), encode(y));
+        Ok(json!({
+            "use": "sig", "kty": "EC", "kid": id, "crv": curve, "alg": algorithm, "x": x, "y": y,
+        }))
     }
 
     /// Reports whether this key made the signature of the message.
@@ -193,6 +218,16 @@ impl fmt::Debug for SigningKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "SigningKey({} {})", self.verifying_key.algorithm.name(), self.verifying_key.id)
     }
+}
+
+/// Modulus and exponent of a PKCS#1 public key, without leading zeros.
+fn rsa_integers(pkcs1: &[u8]) -> Option<(&[u8], &[u8])> {
+    let mut fields = DerReader::new(pkcs1).read_nested(DerTag::SEQUENCE)?;
+    let mut read = || {
+        let contents = fields.read_value(DerTag::INTEGER)?.contents;
+        Some(contents.strip_prefix(&[0]).unwrap_or(contents))
+    };
+    Some((read()?, read()?))
 }
 
 /// The `SubjectPublicKeyInfo` in DER, whose hash is the key id.

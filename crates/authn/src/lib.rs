@@ -7,7 +7,7 @@
 //! becomes anonymous.
 //!
 //! Owns: the sources of identity and their order, tokens of service accounts, `TokenReview` and
-//! `TokenRequest`, impersonation and the permissions that it needs.
+//! `TokenRequest`, issuer discovery, impersonation and the permissions that it needs.
 //! Must not know: sockets, TLS handshakes, clocks, stores, any one authorizer, HTTP status codes.
 
 #![deny(clippy::indexing_slicing)]
@@ -54,12 +54,14 @@ pub use options::{
 };
 pub use random_secrets::{RandomnessError, random_token_id};
 pub use service_account::{
-    BoundObject, Claims, LookupError, ObjectLookup, ObjectReference, ReferencedKind,
+    BoundObject, Claims, IssuerDiscovery, IssuerDiscoveryError, JWKS_PATH, LookupError,
+    OPENID_CONFIGURATION_PATH, ObjectLookup, ObjectReference, ReferencedKind,
     ServiceAccountOptions, TokenError, TokenIssuer,
 };
 pub use token_file::{TOKEN_FILE_BYTES_MAX, TokenFile, TokenFileError, TokenFileWarning};
 pub use token_request::{
-    IssuedToken, TokenRequest, TokenRequestError, TokenRequestSettings, set_token_request_defaults,
+    IssuedToken, TokenRequest, TokenRequestError, TokenRequestSettings, empty_token_status,
+    set_token_request_defaults,
 };
 pub use token_review::{TokenReviewError, user_info_json};
 pub use trusted_authorities::AuthorityKind;

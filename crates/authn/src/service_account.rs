@@ -1,12 +1,16 @@
 //! Tokens of service accounts: their claims, issuing and verification.
 
 mod claims;
+mod issuer_discovery;
 mod legacy_token;
 mod object_lookup;
 mod token_issuer;
 mod verify_token;
 
 pub use claims::{BoundObject, Claims, ObjectReference};
+pub use issuer_discovery::{
+    IssuerDiscovery, IssuerDiscoveryError, JWKS_PATH, OPENID_CONFIGURATION_PATH,
+};
 pub use object_lookup::{LookupError, ObjectLookup, ReferencedKind};
 pub use token_issuer::TokenIssuer;
 pub use verify_token::{ServiceAccountOptions, TokenError};

@@ -75,6 +75,11 @@ pub fn set_token_request_defaults(posted: &mut Tree) {
     }
 }
 
+/// The status of a request without a token, as hooks see it.
+pub fn empty_token_status() -> Value {
+    json!({"token": "", "expirationTimestamp": null})
+}
+
 impl TokenRequest {
     /// Parses the request that was posted for an account, sets its defaults and validates it.
     ///
@@ -118,7 +123,7 @@ impl TokenRequest {
         tree.insert("audiences".to_owned(), json!(spec.audiences));
         tree.insert("expirationSeconds".to_owned(), spec.lifetime_seconds.into());
         tree.entry("boundObjectRef").or_insert(Value::Null);
-        posted.remove("status");
+        posted.insert("status".to_owned(), empty_token_status());
         Ok(Self {
             object: posted,
             namespace: namespace.to_owned(),

@@ -101,13 +101,19 @@ fn parse_body_format(
     reads_protobuf: bool,
 ) -> Result<BodyFormat, UnsupportedMediaType> {
     let content_type = content_type.unwrap_or_default();
+    let error = match reads_protobuf {
+        true => UnsupportedMediaType::WITH_PROTOBUF,
+        false => UnsupportedMediaType::WITHOUT_PROTOBUF,
+    };
+    if !has_valid_parameters(content_type) {
+        return Err(error);
+    }
     match media_type_essence(content_type).as_str() {
         "" if content_type.is_empty() => Ok(BodyFormat::Json),
         JSON => Ok(BodyFormat::Json),
         YAML => Ok(BodyFormat::Yaml),
         PROTOBUF if reads_protobuf => Ok(BodyFormat::Protobuf),
-        _ if reads_protobuf => Err(UnsupportedMediaType::WITH_PROTOBUF),
-        _ => Err(UnsupportedMediaType::WITHOUT_PROTOBUF),
+        _ => Err(error),
     }
 }
 
@@ -138,6 +144,41 @@ pub fn check_content_encoding(content_encoding: Option<&str>) -> Result<(), Unsu
         None | Some("") => Ok(()),
         Some(encoding) if encoding.eq_ignore_ascii_case("identity") => Ok(()),
         Some(_) => Err(UnsupportedMediaType::WITH_PROTOBUF),
+    }
+}
+
+/// Reports whether each parameter of a media type is a name and a value. A semicolon at the end is ignored.
+fn has_valid_parameters(content_type: &str) -> bool {
+    let Some((_, mut rest)) = content_type.split_once(';') else { return true };
+    loop {
+        rest = rest.trim_start();
+        if rest.is_empty() {
+            return true;
+        }
+        let Some((name, after)) = rest.split_once('=') else { return false };
+        let is_token = |text: &str| {
+            !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic() && byte != b';')
+        };
+        if !is_token(name.trim_end()) {
+            return false;
+        }
+        let after = after.trim_start();
+        let after_value = match after.strip_prefix('"') {
+            Some(quoted) => quoted.split_once('"').map(|(_, after)| after),
+            None => {
+                let end = after.find(';').unwrap_or(after.len());
+                after
+                    .split_at_checked(end)
+                    .filter(|(value, _)| is_token(value.trim_end()))
+                    .map(|(_, after)| after)
+            }
+        };
+        let Some(after_value) = after_value.map(str::trim_start) else { return false };
+        rest = match after_value.strip_prefix(';') {
+            Some(next) => next,
+            None if after_value.is_empty() => return true,
+            None => return false,
+        };
     }
 }
 
@@ -174,6 +215,14 @@ mod tests {
         assert_eq!(format(Some("application/cbor"), &CONFIG_MAP), with_protobuf);
         assert_eq!(format(Some("text/plain"), &CONFIG_MAP), with_protobuf);
         assert_eq!(format(Some(";"), &CONFIG_MAP), with_protobuf);
+        for json in
+            ["application/json;", "application/json; a=b", "application/json;a=\"b;c\" ; d = e"]
+        {
+            assert_eq!(format(Some(json), &CONFIG_MAP), Ok(BodyFormat::Json), "{json}");
+        }
+        for other in ["application/json;x", "application/json;=x", "application/json;a=\"b"] {
+            assert_eq!(format(Some(other), &CONFIG_MAP), with_protobuf, "{other}");
+        }
         assert_eq!(delete_options_format(Some(PROTOBUF)), Ok(BodyFormat::Protobuf));
     }
 

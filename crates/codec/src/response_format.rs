@@ -18,6 +18,8 @@ pub struct FormatRequest<'r> {
 pub enum EndpointKind {
     /// One object of a resource.
     Object,
+    /// One object of a resource that may not exist.
+    ReadObject,
     /// A list of objects.
     List,
     /// A stream of events, which is always JSON.
@@ -224,9 +226,10 @@ pub fn negotiate(
     }
     let offered: &[&str] = match endpoint {
         EndpointKind::Watch => &["application/json;stream=watch"],
-        EndpointKind::Object | EndpointKind::List | EndpointKind::Plain => {
-            &["application/json", "application/yaml"]
-        }
+        EndpointKind::Object
+        | EndpointKind::ReadObject
+        | EndpointKind::List
+        | EndpointKind::Plain => &["application/json", "application/yaml"],
     };
     Err(NegotiationError::NotAcceptable { offered })
 }
@@ -286,7 +289,9 @@ fn servable_format(
     Some((format, Some(transform)))
 }
 
-/// Refuses a transformation for one object on a list, and the reverse.
+/// Refuses a transformation for one object on a list, and the reverse. The response to a read of one object is refused by
+/// the caller if it would be an object: a client learns first that the object does not exist. The events of a watch hold
+/// one object each, whichever form the client names.
 fn check_cardinality(
     transform: Option<Transform>,
     endpoint: EndpointKind,
@@ -297,7 +302,7 @@ fn check_cardinality(
         }
         (
             Some(Transform::PartialObjectMetadataList(_)),
-            EndpointKind::Object | EndpointKind::Watch | EndpointKind::Plain,
+            EndpointKind::Object | EndpointKind::Plain,
         ) => Err(NegotiationError::TransformForList),
         _ => Ok(()),
     }

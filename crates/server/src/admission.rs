@@ -46,6 +46,7 @@ pub(crate) use built_in_checks::{CheckedObject, run_built_in_checks};
 pub(crate) use config_revision::{CONFIG_REVISION_PATH, config_revision_key};
 pub(crate) use configuration_polling::{PolledConfiguration, PolledConfigurationSlot};
 pub(crate) use configured_hooks::{ConfigurationChange, configuration_kind_at};
+pub(crate) use escalation::check_grants_of_invalid_object;
 pub(crate) use freshness::{
     ConfigurationFreshnessRequirement, confirm_configuration, establish_freshness,
     is_admission_configuration,

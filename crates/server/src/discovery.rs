@@ -2,6 +2,7 @@
 
 use api_object::Status;
 use api_resources::Registry;
+use authn::{JWKS_PATH, OPENID_CONFIGURATION_PATH};
 use bytes::Bytes;
 use codec::{DiscoveryFormat, EndpointKind, FormatRequest};
 use serde_json::json;
@@ -36,7 +37,7 @@ pub(crate) fn discovery_document(
     let mut segments = trimmed.strip_prefix('/').unwrap_or(trimmed).split('/');
     let parts = [segments.next(), segments.next(), segments.next(), segments.next()];
     let found = match parts {
-        [Some(""), None, ..] => Some(root_paths(registry)),
+        [Some("" | "index.html"), None, ..] => Some(root_paths(server, registry)),
         [Some("version"), None, ..] => Some(version_document(server)),
         [Some("api"), None, ..] => {
             let aggregated = &registry.discovery().aggregated_core;
@@ -89,6 +90,19 @@ pub(crate) fn is_known_group(registry: &Registry, path: &str) -> bool {
     match (segments.next(), segments.next()) {
         (Some("api"), Some(_)) => true,
         (Some("apis"), Some(group)) => registry.group(group).is_some_and(|group| group.is_built_in),
+        _ => false,
+    }
+}
+
+/// Whether a document of discovery is the answer to every method, as with kube-apiserver: the list of groups, a group, and a
+/// version of a custom group.
+pub(crate) fn answers_every_method(registry: &Registry, path: &str) -> bool {
+    let mut segments = path.trim_matches('/').split('/');
+    match [segments.next(), segments.next(), segments.next(), segments.next()] {
+        [Some("" | "index.html"), None, ..] | [Some("apis"), None | Some(_), None, _] => true,
+        [Some("apis"), Some(group), Some(_), None] => {
+            registry.group(group).is_some_and(|group| !group.is_built_in)
+        }
         _ => false,
     }
 }
@@ -166,7 +180,7 @@ fn openapi_v3(registry: &Registry, path: &str, query: &Query) -> Option<Reply> {
     }
 }
 
-fn root_paths(registry: &Registry) -> Bytes {
+fn root_paths(server: &ServerState, registry: &Registry) -> Bytes {
     let mut paths = vec!["/api".to_owned(), "/api/v1".to_owned(), "/apis".to_owned()];
     for group in registry.groups().filter(|group| !group.name.is_empty()) {
         paths.push(format!("/apis/{}", group.name));
@@ -174,11 +188,15 @@ fn root_paths(registry: &Registry) -> Bytes {
             group.versions.iter().map(|served| format!("/apis/{}/{}", group.name, served.version)),
         );
     }
+    if server.issuer_discovery.is_some() {
+        paths.extend([OPENID_CONFIGURATION_PATH, JWKS_PATH].map(str::to_owned));
+    }
     for other in
         ["/healthz", "/livez", "/metrics", "/openapi/v2", "/openapi/v3", "/readyz", "/version"]
     {
         paths.push(other.to_owned());
     }
+    paths.sort_unstable();
     Bytes::from(json!({"paths": paths}).to_string())
 }
 

@@ -7,6 +7,7 @@ mod definitions;
 mod deletion_tasks;
 mod flow_control;
 mod garbage_collector;
+mod namespace_conditions;
 mod namespaces;
 mod store_alarms;
 

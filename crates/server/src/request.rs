@@ -53,7 +53,7 @@ use crate::respond::{Reply, ResponseFormat, hold_in_body, text_response};
 use crate::response_bytes::limited_user;
 use crate::rest::{Query, RequestContext, RequestReport};
 use crate::review;
-use crate::route::{self, Route, RouteError};
+use crate::route::{Route, RouteError};
 use crate::server_state::ServerState;
 use crate::watch_body;
 use crate::write_progress::WriteProgress;
@@ -223,7 +223,10 @@ fn decode_target(parts: &Parts, target: &str) -> Result<RequestInfo, RequestErro
             Err(Status::bad_request(error.to_string()).into())
         }
         Err(authz::RequestError::Unclassified(error)) => {
-            let text = format!("Internal Server Error: {}: {error}\n", go_compat::quote(target));
+            let text = format!(
+                "Internal Server Error: {}: failed to create RequestInfo: {error}\n",
+                go_compat::quote(target)
+            );
             Err(RequestError::Text(500, text))
         }
     }
@@ -339,7 +342,7 @@ impl AuthorizedRequest<'_> {
             return self.review_destination(kind);
         }
         let route = match Route::from_authorized(self.authorized) {
-            Ok(route) if route::http_method(route.verb) == self.parts.method => route,
+            Ok(route) if route.accepts_method(&self.parts.method) => route,
             Ok(_) => return Err(Status::method_not_allowed().into()),
             Err(RouteError::Text) => {
                 return Err(RequestError::Text(404, NOT_FOUND_TEXT.to_owned()));

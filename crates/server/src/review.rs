@@ -155,11 +155,14 @@ async fn admit_and_issue_token(
     ctx: &RequestContext<'_>,
     attempt: &mut WriteAttempt,
     write: &WriteRequest,
-    tree: Tree,
+    mut tree: Tree,
     now: Timestamp,
 ) -> Result<Tree, Status> {
     let server = ctx.server;
     let (namespace, name) = (ctx.namespace.unwrap_or_default(), ctx.name);
+    // Hooks see these members even if the client leaves them out.
+    api_object::check_and_set_namespace(&mut tree, namespace)?;
+    tree.entry("status").or_insert_with(authn::empty_token_status);
     establish_freshness(ctx, attempt, write, &tree).await?;
     let tree = admit_mutating(ctx, attempt, write, tree, None).await?;
     let settings = TokenRequestSettings {

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use api_object::Status;
 use api_resources::{Resource, Verb};
+use authz::RequestInfo;
+use field_errors::{FieldErrors, FieldPath};
 use http::Method;
 
 use crate::authorize::Authorized;
@@ -42,7 +44,11 @@ impl<'a> Route<'a> {
             _ => RouteError::Text,
         };
         let info = authorized.request_info();
-        if (info.api_prefix == "api") != own.api_group.is_empty() || info.verb == "proxy" {
+        // Proxies that match paths by their beginning would not recognize a path that begins with `//`.
+        if (info.api_prefix == "api") != own.api_group.is_empty()
+            || info.verb == "proxy"
+            || info.path.starts_with("//")
+        {
             return Err(RouteError::Text);
         }
         let resource = registry.resource(&own.api_group, &own.api_version, &own.resource);
@@ -55,8 +61,9 @@ impl<'a> Route<'a> {
             return Err(lacking());
         }
         // The target of a Namespace has its own name as its namespace.
+        let in_namespace = NamespaceInPath::of(info);
         let is_namespace = own.api_group.is_empty() && own.resource == "namespaces";
-        let is_itself = is_namespace && name == Some(own.namespace.as_str());
+        let is_itself = is_namespace && in_namespace == NamespaceInPath::Absent;
         let namespace = Some(own.namespace.as_str()).filter(|own| !own.is_empty() && !is_itself);
         if namespace.is_some() && !resource.is_namespaced() {
             return Err(lacking());
@@ -72,29 +79,127 @@ impl<'a> Route<'a> {
                 false => RouteError::Status(Status::unknown_resource()),
             });
         }
-        let not_allowed = || RouteError::Status(Status::method_not_allowed());
-        let verb = authorized.verb().ok_or_else(not_allowed)?;
-        let route = Self { authorized, verb, resource, namespace, name, subresource };
-        if route.is_verb_offered() { Ok(route) } else { Err(not_allowed()) }
+        let verb = authorized.verb();
+        let is_across = resource.is_namespaced() && namespace.is_none();
+        let place = Place { resource: &resource, is_across, name, subresource };
+        match verb {
+            Some(verb) if place.offers(verb) => {
+                Ok(Self { authorized, verb, resource, namespace, name, subresource })
+            }
+            _ => Err(place.refuse(info, verb, in_namespace)),
+        }
     }
 
-    fn is_verb_offered(&self) -> bool {
-        let is_across = self.resource.is_namespaced() && self.namespace.is_none();
+    /// Whether the method of a request is that of its verb. Custom resources take HEAD for GET, as in Kubernetes.
+    pub(crate) fn accepts_method(&self, method: &Method) -> bool {
+        let is_head_of_get = method == Method::HEAD && matches!(self.verb, Verb::Get | Verb::List);
+        http_method(self.verb) == method || is_head_of_get && self.resource.is_custom()
+    }
+}
+
+/// The namespace in the path of a resource.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum NamespaceInPath {
+    /// The path has no namespace, or it is the path of a Namespace.
+    Absent,
+    /// The path has `namespaces//`.
+    Empty,
+    Named,
+}
+
+impl NamespaceInPath {
+    fn of(info: &RequestInfo) -> Self {
+        let n_prefix_segments = if info.api_prefix == "api" { 2 } else { 3 };
+        let segments = info.path.trim_matches('/').split('/').skip(n_prefix_segments);
+        let mut segments = segments.peekable();
+        if segments.next_if_eq(&"watch").is_none() {
+            segments.next_if_eq(&"proxy");
+        }
+        let (first, name, inner) = (segments.next(), segments.next(), segments.next());
+        match (first, name, inner) {
+            (Some("namespaces" | "ns"), Some(_), None | Some("status" | "finalize")) => {
+                Self::Absent
+            }
+            (Some("namespaces" | "ns"), Some(""), Some(_)) => Self::Empty,
+            (Some("namespaces" | "ns"), Some(_), Some(_)) => Self::Named,
+            _ => Self::Absent,
+        }
+    }
+}
+
+/// The place that a path leads to.
+struct Place<'p> {
+    resource: &'p Resource,
+    /// The resource is namespaced, and the path names no namespace.
+    is_across: bool,
+    name: Option<&'p str>,
+    subresource: Option<&'p str>,
+}
+
+impl Place<'_> {
+    fn offers(&self, verb: Verb) -> bool {
         if let Some(subresource) = self.subresource {
             let subresource = self.resource.subresource(subresource);
-            return !is_across && subresource.is_some_and(|own| own.verbs.contains(self.verb));
+            return !self.is_across && subresource.is_some_and(|own| own.verbs.contains(verb));
         }
-        let fits_name = match self.verb {
+        let fits_name = match verb {
             Verb::Get | Verb::Update | Verb::Patch | Verb::Delete => self.name.is_some(),
             Verb::List | Verb::Create | Verb::DeleteCollection => self.name.is_none(),
             // The old form of a watch of one object has its name in the path.
             Verb::Watch => true,
         };
-        let fits_scope = match (self.verb, self.name) {
+        let fits_scope = match (verb, self.name) {
             (Verb::List | Verb::Watch, None) => true,
-            _ => !is_across,
+            _ => !self.is_across,
         };
-        fits_name && fits_scope && self.resource.supports_verb(self.verb)
+        fits_name && fits_scope && self.resource.supports_verb(verb)
+    }
+
+    /// Why a verb that the place does not offer is refused: 404 if the place offers none, otherwise 405.
+    fn refuse(
+        &self,
+        info: &RequestInfo,
+        verb: Option<Verb>,
+        in_namespace: NamespaceInPath,
+    ) -> RouteError {
+        if self.resource.is_custom() {
+            return self.refuse_custom(info, verb);
+        }
+        if in_namespace == NamespaceInPath::Empty
+            && let Some(verb) = verb
+        {
+            return RouteError::Status(match verb {
+                Verb::Create if self.name.is_none() => {
+                    let mut errors = FieldErrors::new();
+                    errors.push(FieldPath::root("metadata").child("namespace").required(""));
+                    Status::invalid(&self.resource.group_kind(), "", &errors)
+                }
+                _ => Status::bad_request("Namespace parameter required."),
+            });
+        }
+        // A path that begins with `watch` offers nothing but that.
+        let is_watch_path =
+            verb == Some(Verb::Watch) && (self.name.is_some() || self.subresource.is_some());
+        let is_any_offered = Verb::ALL
+            .into_iter()
+            .any(|offered| (!is_watch_path || offered == Verb::Watch) && self.offers(offered));
+        RouteError::Status(match is_any_offered {
+            true => Status::method_not_allowed(),
+            false => Status::unknown_resource(),
+        })
+    }
+
+    fn refuse_custom(&self, info: &RequestInfo, verb: Option<Verb>) -> RouteError {
+        let is_listing = matches!(verb, Some(Verb::List | Verb::Watch));
+        if self.is_across && (!is_listing || self.name.is_some()) {
+            return RouteError::Text;
+        }
+        RouteError::Status(match verb {
+            Some(Verb::Update | Verb::Patch) if self.name.is_none() => {
+                Status::bad_request("name must be provided")
+            }
+            _ => Status::method_not_supported(&self.resource.group_resource(), &info.verb),
+        })
     }
 }
 
@@ -111,8 +216,6 @@ pub(crate) fn http_method(verb: Verb) -> Method {
 
 #[cfg(test)]
 mod tests {
-    use authz::RequestInfo;
-
     use super::*;
     use crate::admission::ConfiguredHooks;
     use crate::cluster_snapshot::ClusterSnapshot;
@@ -176,8 +279,6 @@ mod tests {
             (Method::POST, "/api/v1/watch/namespaces/d/configmaps"),
             (Method::DELETE, "/api/v1/watch/namespaces/d/configmaps"),
             (Method::HEAD, "/api/v1/watch/namespaces/d/configmaps"),
-            (Method::GET, "/api/v1/watch/configmaps/a"),
-            (Method::GET, "/api/v1/watch/namespaces/d/pods/a/status"),
             (Method::DELETE, "/api/v1/namespaces"),
             (Method::GET, "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"),
         ] {
@@ -186,6 +287,25 @@ mod tests {
                 other => panic!("{target}: {other:?}"),
             }
         }
+    }
+
+    #[test]
+    fn an_empty_namespace_is_not_one() {
+        for (method, target, code) in [
+            (Method::GET, "/api/v1/namespaces//configmaps/a", 400),
+            (Method::PUT, "/api/v1/namespaces//configmaps/a", 400),
+            (Method::PATCH, "/api/v1/namespaces//configmaps/a", 400),
+            (Method::DELETE, "/api/v1/namespaces//configmaps/a", 400),
+            (Method::DELETE, "/api/v1/namespaces//configmaps", 400),
+            (Method::POST, "/api/v1/namespaces//configmaps", 422),
+        ] {
+            match find(method, target) {
+                Err(RouteError::Status(status)) => assert_eq!(status.code, code, "{target}"),
+                other => panic!("{target}: {other:?}"),
+            }
+        }
+        let (verb, namespace, ..) = find(Method::GET, "/api/v1/namespaces//configmaps").unwrap();
+        assert_eq!((verb, namespace), (Verb::List, None));
     }
 
     /// L8: the scope of a path is that of its resource.
@@ -205,6 +325,16 @@ mod tests {
             ("/api/v1/namespaces/d/namespaces/e/status", false),
             ("/api/v1/watch/namespaces/d/namespaces", false),
             ("/api/v1/watch/namespaces/d/namespaces/e", false),
+            ("/api/v1/namespaces/d/namespaces/d", false),
+            ("/api/v1/namespaces/d/namespaces/d/status", false),
+            ("/api/v1/watch/namespaces/d/namespaces/d", false),
+            ("//api/v1/namespaces/d/configmaps/a", true),
+            ("/api/v1/configmaps/a", false),
+            ("/api/v1/pods/a/status", false),
+            ("/api/v1/watch/configmaps/a", false),
+            ("/api/v1/watch/namespaces/d/pods/a/status", false),
+            ("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews/a", false),
+            ("/apis/authorization.k8s.io/v1/localsubjectaccessreviews", false),
         ] {
             let is_found = match find(Method::GET, target) {
                 Err(RouteError::Text) => is_text,

@@ -230,6 +230,11 @@ impl Server {
         }));
         let empty =
             ClusterSnapshot::empty(options.authorizer_slots, options.node_policy, hooks.clone())?;
+        let issuer_discovery = build_issuer_discovery(
+            options.authentication.service_accounts.as_ref(),
+            &options.api_settings.advertised_address,
+            options.log,
+        );
         let authenticator = Authenticator::new(options.authentication)?;
         let request_limits = options.request_limits;
         let flow_controller = Arc::new(FlowController::new(request_limits.seats_max));
@@ -260,6 +265,7 @@ impl Server {
             authenticator,
             impersonator: Impersonator::default(),
             token_issuer: options.token_issuer,
+            issuer_discovery,
             auditor: options.auditor,
             authorization_metrics: options.authorization_metrics,
             admission_metrics,
@@ -388,6 +394,19 @@ impl Server {
             }
         }
     }
+}
+
+/// The documents of issuer discovery. A server whose issuer can not be discovered still issues tokens.
+fn build_issuer_discovery(
+    service_accounts: Option<&authn::ServiceAccountOptions>,
+    server_address: &str,
+    log: Log,
+) -> Option<authn::IssuerDiscovery> {
+    let discovery = authn::IssuerDiscovery::new(service_accounts?, server_address);
+    let warn = |error: &authn::IssuerDiscoveryError| {
+        log.warn("service account issuer discovery is not served", &[("why", error)]);
+    };
+    discovery.inspect_err(warn).ok()
 }
 
 /// A flag of 0 disables its limit.

@@ -82,6 +82,8 @@ pub(crate) struct ServerState {
     pub(crate) authenticator: Authenticator,
     pub(crate) impersonator: Impersonator,
     pub(crate) token_issuer: TokenIssuer,
+    /// The documents by which others verify tokens; `None` if the issuer can not be discovered.
+    pub(crate) issuer_discovery: Option<authn::IssuerDiscovery>,
     /// Writes audit events; `None` disables auditing.
     pub(crate) auditor: Option<Auditor>,
     pub(crate) authorization_metrics: Arc<metrics::AuthorizationMetrics>,

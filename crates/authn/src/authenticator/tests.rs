@@ -284,7 +284,7 @@ fn a_remembered_token_is_still_checked() {
     let key = SigningKey::from_pem(&pem).unwrap();
     let keys = vec![key.verifying_key().clone()];
     let issuer = TokenIssuer::new("me", key);
-    let accounts = ServiceAccountOptions { issuers: vec!["me".to_owned()], keys };
+    let accounts = ServiceAccountOptions { issuers: vec!["me".to_owned()], keys, jwks_uri: None };
     let authenticator =
         Authenticator::new(Options { service_accounts: Some(accounts), ..options() }).unwrap();
     let claims = Claims {

@@ -90,7 +90,8 @@ struct Pkcs8Fields<'d> {
 
 impl<'d> Pkcs8Fields<'d> {
     fn read(der: &'d [u8]) -> Option<Self> {
-        let mut fields = DerReader::new(der).read_nested(DerTag::SEQUENCE)?;
+        let mut outer = DerReader::new(der);
+        let mut fields = outer.read_nested(DerTag::SEQUENCE).filter(|_| outer.is_empty())?;
         fields.read_value(DerTag::INTEGER)?;
         let (kind, curve) = read_algorithm(&mut fields)?;
         Some(Self { kind, curve, key: fields.read_value(DerTag::OCTET_STRING)?.contents })
@@ -123,7 +124,8 @@ struct EcKeyFields<'d> {
 
 impl<'d> EcKeyFields<'d> {
     fn read(der: &'d [u8]) -> Option<Self> {
-        let mut fields = DerReader::new(der).read_nested(DerTag::SEQUENCE)?;
+        let mut outer = DerReader::new(der);
+        let mut fields = outer.read_nested(DerTag::SEQUENCE).filter(|_| outer.is_empty())?;
         fields.read_value(DerTag::INTEGER)?;
         let private_key = fields.read_value(DerTag::OCTET_STRING)?.contents;
         let curve = fields.read_optional_value(CURVE)?;
@@ -131,7 +133,11 @@ impl<'d> EcKeyFields<'d> {
         let public_key = fields.read_optional_value(PUBLIC_KEY)?;
         let public_key =
             public_key.and_then(|own| DerReader::new(own.contents).read_byte_aligned_bit_string());
-        Some(Self { private_key, curve: curve.map(|own| own.contents), public_key })
+        fields.is_empty().then(|| Self {
+            private_key,
+            curve: curve.map(|own| own.contents),
+            public_key,
+        })
     }
 }
 
@@ -151,7 +157,15 @@ fn parse_public_key(der: &[u8]) -> Result<VerifyingKey, KeyError> {
         PublicKeyFields::read(der).ok_or(KeyError::Malformed)?;
     match (kind, curve) {
         (RSA, _) => Ok(VerifyingKey::new(Algorithm::Rs256, key)),
-        (EC, Some(curve)) => Ok(VerifyingKey::new(algorithm_for_curve(curve)?.0, key)),
+        (EC, Some(curve)) => {
+            let algorithm = algorithm_for_curve(curve)?.0;
+            match (algorithm, key.first(), key.len()) {
+                (Algorithm::Es256, Some(4), 65) | (Algorithm::Es384, Some(4), 97) => {
+                    Ok(VerifyingKey::new(algorithm, key))
+                }
+                _ => Err(KeyError::Malformed),
+            }
+        }
         _ => Err(KeyError::Malformed),
     }
 }
@@ -168,7 +182,8 @@ impl<'d> PublicKeyFields<'d> {
         let mut outer = DerReader::new(der);
         let mut fields = outer.read_nested(DerTag::SEQUENCE).filter(|_| outer.is_empty())?;
         let (kind, curve) = read_algorithm(&mut fields)?;
-        Some(Self { kind, curve, key: fields.read_byte_aligned_bit_string()? })
+        let key = fields.read_byte_aligned_bit_string().filter(|_| fields.is_empty())?;
+        Some(Self { kind, curve, key })
     }
 }
 

@@ -50,6 +50,20 @@ fn every_form_of_a_key_is_the_same_key() {
     }
 }
 
+/// Bytes that no part of a key accounts for may hide another key.
+#[test]
+fn keys_with_trailing_bytes_are_refused() {
+    for pem in [P256_SEC1, P256_PKCS8, P384_SEC1, P256_PUBLIC, RSA_PKCS1, RSA_PKCS8, RSA_PUBLIC] {
+        let lines: Vec<&str> = pem.lines().collect();
+        let begin = lines.iter().rposition(|line| line.starts_with("-----BEGIN")).unwrap();
+        let end = lines.iter().rposition(|line| line.starts_with("-----END")).unwrap();
+        let mut der = STANDARD.decode(lines[begin + 1..end].concat()).unwrap();
+        der.extend([5, 0]);
+        let padded = format!("{}\n{}\n{}\n", lines[begin], STANDARD.encode(der), lines[end]);
+        assert_eq!(VerifyingKey::all_from_pem(&padded), Err(KeyError::Malformed), "{padded}");
+    }
+}
+
 #[test]
 fn a_file_may_hold_several_keys_and_certificates() {
     let certificate = include_str!("../../testdata/ca.pem");

@@ -27,6 +27,8 @@ pub struct ServiceAccountOptions {
     pub issuers: Vec<String>,
     /// The keys that may have signed a token.
     pub keys: Vec<VerifyingKey>,
+    /// Where verifiers find the keys, if that is not this server.
+    pub jwks_uri: Option<String>,
 }
 
 /// Why a token is refused.

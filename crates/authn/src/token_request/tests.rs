@@ -47,7 +47,8 @@ fn issue(posted: Value, issuer: &TokenIssuer) -> Result<IssuedToken, TokenReques
 fn issuer() -> (TokenIssuer, Authenticator) {
     let pem = SigningKey::generate_pem().unwrap();
     let keys = VerifyingKey::all_from_pem(&pem).unwrap();
-    let service_accounts = Some(ServiceAccountOptions { issuers: vec!["iss".to_owned()], keys });
+    let service_accounts =
+        Some(ServiceAccountOptions { issuers: vec!["iss".to_owned()], keys, ..Default::default() });
     let options = Options { service_accounts, ..Options::default() };
     let issuer = TokenIssuer::new("iss", SigningKey::from_pem(&pem).unwrap());
     (issuer, Authenticator::new(options).unwrap())
@@ -65,6 +66,7 @@ fn what_is_left_open_is_filled_in() {
             "creationTimestamp": "2026-11-16T10:00:00Z",
         },
         "spec": {"audiences": ["iss"], "expirationSeconds": 3600, "boundObjectRef": null},
+        "status": {"token": "", "expirationTimestamp": null},
     });
     assert_eq!(Value::Object(request.object().clone()), want);
     let issued = issue(posted, &issuer).unwrap();

@@ -88,6 +88,7 @@ fn a_token_of_a_service_account_is_good_for_its_audiences() {
         service_accounts: Some(ServiceAccountOptions {
             issuers: vec!["iss".to_owned()],
             keys: VerifyingKey::all_from_pem(&pem).unwrap(),
+            jwks_uri: None,
         }),
         ..Options::default()
     };

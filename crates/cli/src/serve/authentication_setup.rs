@@ -51,6 +51,7 @@ pub(super) fn build_authentication_options(
     let service_accounts = ServiceAccountOptions {
         issuers: flags.service_account_issuer.clone(),
         keys: load_verifying_keys(flags, pki)?,
+        jwks_uri: flags.service_account_jwks_uri.clone(),
     };
     let anonymous = match (flags.anonymous_auth, is_anonymous_disabled) {
         (true, false) => AnonymousAccess::On,

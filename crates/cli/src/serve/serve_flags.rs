@@ -191,6 +191,11 @@ pub(crate) struct AuthenticationFlags {
     #[arg(long, value_name = "FILE")]
     pub(crate) service_account_key_file: Vec<PathBuf>,
 
+    /// Where verifiers of service account tokens find the public keys, as the issuer's discovery document names it;
+    /// defaults to this server
+    #[arg(long, value_name = "URL")]
+    pub(crate) service_account_jwks_uri: Option<String>,
+
     /// Audiences that the server accepts in tokens; defaults to the issuers
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     pub(crate) api_audiences: Vec<String>,

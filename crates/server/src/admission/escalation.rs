@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use api_object::{GroupResource, Status, Tree};
+use api_object::{Status, Tree};
 use authz::Verb;
 use authz_rbac::{
     CHECK_STEPS_MAX, EscalationRefusal, QUICK_CHECK_STEPS_MAX, Snapshot, bind_check_target,
@@ -67,6 +67,23 @@ pub(super) async fn check_escalation(
     Ok(EscalationProof(()))
 }
 
+/// Checks an object that is not valid: who may not grant what a role or a binding grants is told that, and not first how to
+/// write it. Nothing is stored in either case.
+///
+/// # Errors
+/// The refusal of the escalation check.
+pub(crate) async fn check_grants_of_invalid_object(
+    ctx: &RequestContext<'_>,
+    new: &Tree,
+    old: Option<&Tree>,
+) -> Result<(), Status> {
+    match check_escalation(ctx, new, old).await {
+        // The caller reports what is invalid, and completely.
+        Err(status) if status.code == 422 => Ok(()),
+        other => other.map(drop),
+    }
+}
+
 fn decode_rbac_object(ctx: &RequestContext<'_>, tree: &Tree) -> Result<Object, Status> {
     let value = serde_json::Value::Object(tree.clone());
     let manifest =
@@ -82,8 +99,12 @@ fn escalation_refusal_status(
     refusal: EscalationRefusal,
 ) -> Status {
     match refusal {
-        EscalationRefusal::RoleNotFound { resource, name } => {
-            Status::not_found(&GroupResource::new(authz_rbac::GROUP, resource), &name)
+        // Like Kubernetes, the status names the resource of the request and not that of the role.
+        EscalationRefusal::RoleNotFound { name, .. } if name.is_empty() => {
+            Status::bad_request("Name parameter required.")
+        }
+        EscalationRefusal::RoleNotFound { name, .. } => {
+            Status::not_found(&ctx.resource.group_resource(), &name)
         }
         EscalationRefusal::UnsupportedKind(error) => Status::unexpected(error.to_string()),
         EscalationRefusal::TooManyCombinations(_) | EscalationRefusal::TooManySteps => {

@@ -7,7 +7,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use api_object::Status;
+use api_object::{Status, Tree};
 use tokio::task::{Id, JoinSet};
 
 use crate::log::Log;
@@ -88,8 +88,13 @@ pub(super) async fn retry_until_deleted<T>(
     }
 }
 
+/// The stored object if it has a deletion timestamp, so that deleting it again does nothing.
+pub(super) fn terminating_stored_object(value: &[u8]) -> Option<Tree> {
+    memchr::memmem::find(value, b"\"deletionTimestamp\"")?;
+    codec::decode_stored_object(value).ok().filter(api_object::is_terminating)
+}
+
 /// Whether a stored object has a deletion timestamp, so that deleting it again does nothing.
 pub(super) fn is_stored_as_terminating(value: &[u8]) -> bool {
-    memchr::memmem::find(value, b"\"deletionTimestamp\"").is_some()
-        && codec::decode_stored_object(value).is_ok_and(|tree| api_object::is_terminating(&tree))
+    terminating_stored_object(value).is_some()
 }

@@ -2,14 +2,17 @@
 
 use std::sync::Arc;
 
-use api_object::{DeleteOptions, Propagation, Status};
+use api_object::{DeleteOptions, Propagation, Status, Tree};
 use api_resources::Resource;
+use jiff::Timestamp;
 use serde_json::Value;
 use store::{ListRequest, Prefix};
 
-use super::deletion_tasks::{DeletionTasks, is_stored_as_terminating, retry_until_deleted};
+use super::deletion_tasks::{DeletionTasks, retry_until_deleted, terminating_stored_object};
+use super::namespace_conditions::RemainingContents;
 use crate::cluster_snapshot::NamespacePhase;
 use crate::object_ref::ObjectRef;
+use crate::rest::DeleteResult;
 use crate::server_state::ServerState;
 
 /// Starts a task for each terminating namespace, whenever the snapshot changes.
@@ -38,8 +41,8 @@ async fn delete_namespace_until_gone(server: Arc<ServerState>, name: String) {
     retry_until_deleted(server.log, "a namespace can not be emptied", &name, attempt).await;
 }
 
-/// Deletes the contents of a terminating namespace, and then the namespace. Returns how many objects are
-/// left; `None` if the namespace is not terminating.
+/// Deletes the contents of a terminating namespace, and then the namespace. Returns how many objects were
+/// found; `None` if the namespace is not terminating. The conditions of a namespace that stays say what is left in it.
 async fn try_to_delete_namespace(
     server: &ServerState,
     name: &str,
@@ -53,10 +56,18 @@ async fn try_to_delete_namespace(
     // key. The second pass begins after the first is complete: it finds objects that the first one left and
     // objects that the deletion of others created.
     for _ in 0..2 {
-        let n_found = delete_namespace_contents(server, name).await?;
-        if n_found > 0 {
-            return Ok(Some(n_found));
+        let mut left = RemainingContents::default();
+        let deleted = delete_namespace_contents(server, name, &mut left).await;
+        if !matches!(deleted, Ok(0)) {
+            update_conditions(server, namespace_ref, tree, &left).await;
+            return deleted.map(Some);
         }
+    }
+    if !api_object::finalizers(&tree).is_empty() {
+        // Another controller keeps the namespace, which is empty by now.
+        let left = RemainingContents::default();
+        update_conditions(server, namespace_ref, tree, &left).await;
+        tree = server.loopback_get(namespace_ref).await?.into_tree();
     }
     let spec = api_object::object_member_mut(&mut tree, "spec");
     if let Some(Value::Array(finalizers)) = spec.get_mut("finalizers") {
@@ -70,12 +81,39 @@ async fn try_to_delete_namespace(
     }
 }
 
+/// Writes into a namespace what keeps it. The deletion does not depend on that.
+async fn update_conditions(
+    server: &ServerState,
+    namespace_ref: ObjectRef<'_>,
+    mut tree: Tree,
+    left: &RemainingContents,
+) {
+    let name = api_object::name(&tree).to_owned();
+    if !left.write_conditions(&mut tree, &api_object::rfc3339(Timestamp::now())) {
+        return;
+    }
+    match server.loopback_update(namespace_ref.with_subresource("status"), tree).await {
+        // Another server works on the namespace as well, or it is gone.
+        Err(status) if status.is_from_this_server() && matches!(status.code, 404 | 409) => {}
+        Err(status) => {
+            let why = &status.message;
+            let what = "the conditions of a namespace can not be written";
+            server.log.warn(what, &[("name", &name), ("why", why)]);
+        }
+        Ok(_) => {}
+    }
+}
+
 /// Deletes all objects in a namespace and returns how many there were. An object that can not be deleted
 /// now, perhaps because its tenant fills the store, does not keep the others from being deleted.
 ///
 /// # Errors
 /// The first refusal, after all objects were tried.
-async fn delete_namespace_contents(server: &ServerState, name: &str) -> Result<usize, Status> {
+async fn delete_namespace_contents(
+    server: &ServerState,
+    name: &str,
+    left: &mut RemainingContents,
+) -> Result<usize, Status> {
     // The registry must include resources that another server has defined in the meantime.
     let current = server.store.current_rev().await;
     let current = current.map_err(|error| Status::internal(&error.to_string()))?;
@@ -84,7 +122,8 @@ async fn delete_namespace_contents(server: &ServerState, name: &str) -> Result<u
     let (mut n_found, mut first_refusal) = (0, None);
     for resource in cluster.registry.resources() {
         if resource.is_namespaced() && resource.is_stored() {
-            n_found += delete_all_of_resource(server, resource, name, &mut first_refusal).await?;
+            n_found +=
+                delete_all_of_resource(server, resource, name, left, &mut first_refusal).await?;
         }
     }
     first_refusal.map_or(Ok(n_found), Err)
@@ -95,6 +134,7 @@ async fn delete_all_of_resource(
     server: &ServerState,
     resource: &Resource,
     namespace: &str,
+    left: &mut RemainingContents,
     first_refusal: &mut Option<Status>,
 ) -> Result<usize, Status> {
     let prefix = api_resources::key_prefix(&server.prefix, resource, Some(namespace));
@@ -105,7 +145,8 @@ async fn delete_all_of_resource(
         DeleteOptions { propagation: Some(Propagation::Background), ..DeleteOptions::default() };
     let n_found = page.items.len();
     for item in page.items {
-        if is_stored_as_terminating(&item.entry.value) {
+        if let Some(tree) = terminating_stored_object(&item.entry.value) {
+            left.record_object(resource, &api_object::finalizers(&tree));
             continue;
         }
         let Some((_, name)) = api_resources::names_in_key(&server.prefix, resource, &item.key)
@@ -114,9 +155,16 @@ async fn delete_all_of_resource(
         };
         let object_ref = ObjectRef::of_resource(resource, Some(namespace), name);
         match server.loopback_delete(object_ref, &options).await {
+            Ok(DeleteResult::Removed(_)) => {}
+            Ok(DeleteResult::Terminating(shown)) => {
+                left.record_object(resource, &api_object::finalizers(&shown.tree));
+            }
             Err(status) if status.is_from_this_server() && status.code == 404 => {}
-            Err(status) if first_refusal.is_none() => *first_refusal = Some(status),
-            Ok(_) | Err(_) => {}
+            Err(status) => {
+                left.record_object(resource, &[]);
+                left.record_failure(resource, &status.message);
+                first_refusal.get_or_insert(status);
+            }
         }
     }
     Ok(n_found)

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use api_object::Status;
 use api_resources::Verb;
 use bytes::Bytes;
+use codec::EndpointKind;
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderValue};
 
 use super::AuthorizedRequest;
@@ -41,7 +42,13 @@ impl AuthorizedRequest<'_> {
         let resource = &route.resource;
         match route.verb {
             Verb::Get => {
-                Ok(match get_with_read_repair(ctx, self.accepts_whole_objects()).await? {
+                let accepts_whole_objects = self.accepts_whole_objects();
+                let read = get_with_read_repair(ctx, accepts_whole_objects).await?;
+                if !accepts_whole_objects {
+                    codec::negotiate(&self.format_request(), EndpointKind::Object)
+                        .map_err(IntoStatus::into_status)?;
+                }
+                Ok(match read {
                     GetResult::Object(shown) => object_reply(route, 200, shown),
                     GetResult::Json(json) => Reply::Json { code: 200, json },
                     GetResult::Accepted(tree) => Reply::Tree { code: 202, tree },
@@ -162,6 +169,7 @@ impl AuthorizedRequest<'_> {
             Verb::DeleteCollection => {
                 let filter = ObjectFilter::parse(resource, self.query, ctx.name)?;
                 let options = self.decode_delete_options(&body, record)?;
+                options.check_for_collection()?;
                 let page = delete_collection(ctx, &filter, &options, report).await?;
                 Ok(Reply::List { resource: Arc::clone(resource), page })
             }

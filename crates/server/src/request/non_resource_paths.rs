@@ -1,6 +1,8 @@
 //! Serves paths that are no resources: health, metrics, status and discovery.
 
 use api_object::Status;
+use authn::{JWKS_PATH, OPENID_CONFIGURATION_PATH};
+use bytes::Bytes;
 use http::Response;
 use https_server::Body;
 
@@ -9,11 +11,13 @@ use crate::admission::ADMISSION_STATUS_PATH;
 use crate::discovery;
 use crate::health;
 use crate::request_error::RequestError;
-use crate::respond::{PLAIN_JSON, Reply, text_response};
+use crate::respond::{CacheableDocument, PLAIN_JSON, Reply, text_response};
 use crate::undecodable_objects;
 
 /// The path of the status of the authorizers.
 const AUTHORIZATION_STATUS_PATH: &str = "/portcullis/authorization/status";
+
+const METHOD_NOT_ALLOWED_TEXT: &str = "405: Method Not Allowed";
 
 impl AuthorizedRequest<'_> {
     /// Serves a non-resource path: health, metrics, status and discovery.
@@ -21,11 +25,16 @@ impl AuthorizedRequest<'_> {
         &self,
         path: &str,
     ) -> Result<Response<Body>, RequestError> {
-        let is_read = matches!(self.authorized.request_info().verb.as_ref(), "get" | "head");
+        let method = self.authorized.request_info().verb.as_ref();
+        let is_read = matches!(method, "get" | "head");
+        // Proxies that match paths by their beginning would not recognize such a path.
+        if path.starts_with("//") {
+            return Err(RequestError::Text(404, NOT_FOUND_TEXT.to_owned()));
+        }
         if let Some(text) = health::health_response(self.server, path, self.query).await {
             return Ok(text_response(text.code, text.text));
         }
-        if path == "/metrics" && is_read {
+        if path == "/metrics" {
             return Ok(crate::metrics::metrics_response(self.server).await);
         }
         if matches!(path, AUTHORIZATION_STATUS_PATH | ADMISSION_STATUS_PATH) {
@@ -46,6 +55,12 @@ impl AuthorizedRequest<'_> {
             let reply = Reply::Json { code: 200, json };
             return Ok(self.new_response_format(PLAIN_JSON).encode_response(reply, &[]));
         }
+        if let Some(document) = self.issuer_discovery_document(path) {
+            return match method {
+                "get" => Ok(self.new_response_format(PLAIN_JSON).encode_response(document, &[])),
+                _ => Err(RequestError::Text(405, METHOD_NOT_ALLOWED_TEXT.to_owned())),
+            };
+        }
         let (format_request, etag) =
             (self.format_request(), self.header(&http::header::IF_NONE_MATCH));
         let registry = &self.authorized.snapshot().registry;
@@ -58,7 +73,9 @@ impl AuthorizedRequest<'_> {
             self.query,
         )?;
         match document {
-            Some(_) if !is_read => Err(Status::method_not_allowed().into()),
+            Some(_) if !is_read && !discovery::answers_every_method(registry, path) => {
+                Err(Status::method_not_allowed().into())
+            }
             // The format of a document was negotiated when it was encoded.
             Some(reply @ Reply::Document(_)) => {
                 Ok(self.new_response_format(PLAIN_JSON).encode_response(reply, &[]))
@@ -69,5 +86,23 @@ impl AuthorizedRequest<'_> {
             }
             None => Err(RequestError::Text(404, NOT_FOUND_TEXT.to_owned())),
         }
+    }
+
+    /// The document of issuer discovery at a path, if the path has one.
+    fn issuer_discovery_document(&self, path: &str) -> Option<Reply> {
+        let discovery = self.server.issuer_discovery.as_ref()?;
+        let (json, content_type) = match path.trim_end_matches('/') {
+            OPENID_CONFIGURATION_PATH => (discovery.configuration(), "application/json"),
+            JWKS_PATH => (discovery.key_set(), "application/jwk-set+json"),
+            _ => return None,
+        };
+        Some(Reply::Document(CacheableDocument {
+            bytes: Bytes::copy_from_slice(json.as_bytes()),
+            content_type,
+            etag: None,
+            cache_control: "public, max-age=3600",
+            location: None,
+            is_not_modified: false,
+        }))
     }
 }

@@ -52,9 +52,8 @@ impl AuthorizedRequest<'_> {
         let endpoint = match route.verb {
             Verb::List | Verb::DeleteCollection => EndpointKind::List,
             Verb::Watch => EndpointKind::Watch,
-            Verb::Get | Verb::Create | Verb::Update | Verb::Patch | Verb::Delete => {
-                EndpointKind::Object
-            }
+            Verb::Get => EndpointKind::ReadObject,
+            Verb::Create | Verb::Update | Verb::Patch | Verb::Delete => EndpointKind::Object,
         };
         let encoding =
             codec::negotiate(&self.format_request(), endpoint).map_err(IntoStatus::into_status)?;
@@ -193,6 +192,9 @@ impl AuthorizedRequest<'_> {
     ) -> Result<DeleteOptions, Status> {
         if body.is_empty() {
             return self.query.delete_options();
+        }
+        if body.trim_ascii() == b"null" {
+            return Ok(DeleteOptions::default());
         }
         let format = codec::delete_options_format(self.header(&CONTENT_TYPE))
             .map_err(IntoStatus::into_status)?;

@@ -2,11 +2,13 @@
 
 use admission::{Initializers, Operation, has_pending_initializers};
 use api_object::{Status, Tree};
+use serde_json::Value;
 use store::Expect;
 
 use crate::admission::{
     AttemptConclusion, CheckedObject, ConfigurationFreshnessRequirement, WriteAttempt,
-    WriteRequest, admit_mutating, admit_object, establish_freshness, run_built_in_checks,
+    WriteRequest, admit_mutating, admit_object, check_grants_of_invalid_object,
+    establish_freshness, run_built_in_checks,
 };
 use crate::cluster_ips::ClusterIpChange;
 use crate::error_status::IntoStatus;
@@ -109,7 +111,14 @@ async fn attempt_create(
     let metadata = api_object::metadata(&tree);
     let prefix = api_object::string_member(metadata, "generateName").to_owned();
     if !api_object::string_member(metadata, "name").is_empty() || prefix.is_empty() {
-        return create_named(ctx, attempt, &write, tree, options).await;
+        let name = api_object::name(&tree).to_owned();
+        return match create_named(ctx, attempt, &write, tree, options).await {
+            // Like Kubernetes, as if the server had generated the name.
+            Err(WriteFailure::Rejected(status)) if !prefix.is_empty() && is_name_taken(&status) => {
+                Err(names_exhausted_status(ctx, &name).into())
+            }
+            result => result,
+        };
     }
     let mut name = String::new();
     for _ in 0..NAME_TRIES {
@@ -117,8 +126,7 @@ async fn attempt_create(
         let mut tree = tree.clone();
         api_object::metadata_mut(&mut tree).insert("name".to_owned(), name.as_str().into());
         match create_named(ctx, attempt, &write, tree, options).await {
-            Err(WriteFailure::Rejected(status))
-                if status.is_from_this_server() && status.reason == "AlreadyExists" => {}
+            Err(WriteFailure::Rejected(status)) if is_name_taken(&status) => {}
             result => return result,
         }
     }
@@ -143,21 +151,24 @@ async fn create_named(
     let requester_metadata = requester_metadata(ctx.authorized.user());
     api_resources::before_create(ctx.resource, &mut tree, &requester_metadata)
         .map_err(IntoStatus::into_status)?;
-    api_object::set_creation_metadata(&mut tree, uid, &now, ctx.resource.has_generation)?;
+    api_object::set_creation_metadata(&mut tree, uid, &now, ctx.resource.has_generation);
+    let sent_version = api_object::metadata_mut(&mut tree).shift_remove("resourceVersion");
     let name = api_object::name(&tree).to_owned();
     let mut errors = validate_metadata(ctx, &tree);
     errors.append(api_resources::validate_create(ctx.resource, &tree));
     let pending_max = ctx.server.initializer_options.pending_max;
     errors.append(Initializers::from_object(&tree).create_errors(pending_max));
     if !errors.is_empty() {
+        check_grants_of_invalid_object(ctx, &tree, None).await?;
         return Err(Status::invalid(&ctx.group_kind(), &name, &errors).into());
     }
     let mut checked = run_built_in_checks(ctx, tree, None, &mut attempt.warnings).await?;
     let without_ip = ctx.is_service().then(|| checked.clone());
     loop {
         let addresses = checked.assign_cluster_ip(ctx, None, options.is_dry_run).await?;
+        let (version, addresses) = (sent_version.as_ref(), &addresses);
         let stored =
-            store_new_object(ctx, attempt, write, checked, &name, options, &addresses).await;
+            store_new_object(ctx, attempt, write, checked, version, options, addresses).await;
         match (stored, &without_ip) {
             (Err(WriteFailure::AddressTaken), Some(without_ip)) => checked = without_ip.clone(),
             (result, _) => return result,
@@ -166,15 +177,19 @@ async fn create_named(
     }
 }
 
+/// Stores an object that passed the built-in checks. An object for which the client sent a resourceVersion is not stored,
+/// but a dry run returns it.
 async fn store_new_object(
     ctx: &RequestContext<'_>,
     attempt: &mut WriteAttempt,
     write: &WriteRequest,
     checked: CheckedObject,
-    name: &str,
+    sent_version: Option<&Value>,
     options: WriteOptions,
     addresses: &ClusterIpChange,
 ) -> Result<CreatedObject, WriteFailure> {
+    let name = api_object::name(checked.tree()).to_owned();
+    let name = name.as_str();
     let admitted = admit_object(ctx, attempt, write, checked, None).await?;
     let key = ctx.key(name)?;
     if options.is_dry_run {
@@ -182,8 +197,19 @@ async fn store_new_object(
         let got = got.map_err(|error| ctx.read_failure_status("create", &error))?;
         return match got.entry {
             Some(entry) => Err(already_exists_status(ctx, name, Some(&entry)).into()),
-            None => Ok((VersionedObject { tree: admitted.into_tree(), revision: None }, None)),
+            None => {
+                let mut tree = admitted.into_tree();
+                if let Some(version) = sent_version {
+                    let metadata = api_object::metadata_mut(&mut tree);
+                    metadata.insert("resourceVersion".to_owned(), version.clone());
+                }
+                Ok((VersionedObject { tree, revision: None }, None))
+            }
         };
+    }
+    if sent_version.and_then(Value::as_str).is_some_and(api_object::names_a_revision) {
+        let message = "resourceVersion should not be set on objects to be created";
+        return Err(Status::unexpected(message).into());
     }
     let stored = match has_pending_initializers(admitted.tree()) {
         true => {
@@ -202,6 +228,10 @@ async fn store_new_object(
         }
         other => other,
     })
+}
+
+fn is_name_taken(status: &Status) -> bool {
+    status.is_from_this_server() && status.reason == "AlreadyExists"
 }
 
 fn already_exists_status(

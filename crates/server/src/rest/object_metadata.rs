@@ -2,6 +2,7 @@
 
 use admission::normalize_initializers;
 use api_object::{Status, Tree};
+use api_resources::Resource;
 use authz::User;
 use field_errors::FieldErrors;
 use serde_json::Value;
@@ -22,6 +23,36 @@ pub(crate) fn normalize_metadata(ctx: &RequestContext<'_>, tree: &mut Tree) -> R
     })
 }
 
+/// Checks that an object that replaces or changes another one names it. The metadata is normalized.
+///
+/// # Errors
+/// 400 if the name is missing, or the name or the namespace is another one than that of the URL.
+pub(super) fn check_names_match_url(ctx: &RequestContext<'_>, tree: &Tree) -> Result<(), Status> {
+    let (name, own) = (ctx.name, api_object::name(tree));
+    if own.is_empty() {
+        return Err(Status::bad_request(format!(
+            "the name of the object ({name} based on URL) was undeterminable: name must be provided"
+        )));
+    }
+    if own != name {
+        return Err(name_mismatch_status(own, name));
+    }
+    match (ctx.namespace, api_object::namespace(tree)) {
+        (None, _) | (Some(_), "") => Ok(()),
+        (Some(namespace), own) if own == namespace => Ok(()),
+        (Some(namespace), own) => Err(Status::bad_request(format!(
+            "the namespace of the object ({own}) does not match the namespace on the request \
+             ({namespace})"
+        ))),
+    }
+}
+
+fn name_mismatch_status(own: &str, name: &str) -> Status {
+    Status::bad_request(format!(
+        "the name of the object ({own}) does not match the name on the URL ({name})"
+    ))
+}
+
 /// Sets the name of an object to the authorized name (that of the URL). Refuses an object that has a
 /// different name.
 pub(super) fn set_authorized_name(ctx: &RequestContext<'_>, tree: &mut Tree) -> Result<(), Status> {
@@ -32,9 +63,7 @@ pub(super) fn set_authorized_name(ctx: &RequestContext<'_>, tree: &mut Tree) -> 
             Ok(())
         }
         own if own == name => Ok(()),
-        own => Err(Status::bad_request(format!(
-            "the name of the object ({own}) does not match the name on the URL ({name})"
-        ))),
+        own => Err(name_mismatch_status(own, name)),
     }
 }
 
@@ -53,7 +82,26 @@ pub(crate) fn validate_metadata(ctx: &RequestContext<'_>, tree: &Tree) -> FieldE
         true => rule.prefix_faults(name),
         false => rule.name_faults(name),
     };
-    api_object::validate_metadata(tree, ctx.resource.is_namespaced(), name_faults)
+    let mut errors = api_object::validate_metadata(tree, ctx.resource.is_namespaced(), name_faults);
+    if takes_only_qualified_finalizers(ctx.resource) {
+        errors.append(api_object::validate_qualified_finalizers(tree));
+    }
+    errors
+}
+
+/// Whether a finalizer of the resource has to be qualified. Kubernetes does not ask that of custom resources, and of some
+/// built-in ones.
+fn takes_only_qualified_finalizers(resource: &Resource) -> bool {
+    let is_exempt = match resource.group.as_str() {
+        "admissionregistration.k8s.io"
+        | "apiextensions.k8s.io"
+        | "apiregistration.k8s.io"
+        | "coordination.k8s.io"
+        | "node.k8s.io"
+        | "policy" => true,
+        _ => resource.kind == "Event",
+    };
+    !resource.is_custom() && !is_exempt
 }
 
 /// The user in the form in which some objects record their requester, such as certificate requests.

@@ -17,7 +17,8 @@ pub(crate) struct PatchRequest {
     pub(crate) field_validation: FieldValidation,
 }
 
-/// Applies a patch to the stored object. The result has the kind of the resource.
+/// Applies a patch to the stored object. The result has the kind of the resource. A strategic merge patch can not change
+/// it, and another patch may remove it from an object of a built-in kind.
 ///
 /// # Errors
 /// 400 or 422 if the patch can not be decoded or applied, or its result is no object of the kind.
@@ -32,6 +33,7 @@ pub(super) fn apply_patch(
     let parsed = codec::parse_json(&patch.body).map_err(|_| PatchError::NotJson.into_status())?;
     check_findings(&parsed.findings, patch.field_validation, warnings)?;
     let patched = match patch.patch_type {
+        PatchType::Json if parsed.value.is_null() => Ok(current),
         PatchType::Json => object_patch::json_patch(current, parsed.value),
         PatchType::Merge => object_patch::merge_patch(current, parsed.value),
         PatchType::StrategicMerge => {
@@ -44,9 +46,12 @@ pub(super) fn apply_patch(
         ("apiVersion", ctx.resource.group_version().to_string()),
         ("kind", ctx.resource.kind.clone()),
     ] {
-        if api_object::string_member(&patched, member) != expected {
+        let actual = api_object::string_member(&patched, member).to_owned();
+        let is_implied = patch.patch_type == PatchType::StrategicMerge || actual.is_empty();
+        if is_implied && !ctx.resource.is_custom() {
+            patched.insert(member.to_owned(), expected.into());
+        } else if actual != expected {
             let mut errors = FieldErrors::new();
-            let actual = api_object::string_member(&patched, member).to_owned();
             let detail = format!("must be {expected}");
             errors.push(FieldPath::root(member).invalid(actual, &detail));
             return Err(Status::invalid(&ctx.group_kind(), api_object::name(old), &errors));

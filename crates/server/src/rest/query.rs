@@ -1,5 +1,7 @@
 //! The query parameters of a request.
 
+use std::num::{IntErrorKind, ParseIntError};
+
 use api_object::{DeleteOptions, GroupKind, Status};
 use field_errors::{FieldErrors, FieldPath};
 
@@ -125,18 +127,25 @@ impl Query {
     }
 
     fn parse_integer(&self, name: &str) -> Result<Option<i64>, Status> {
-        match self.get(name) {
-            None | Some("") => Ok(None),
-            Some(text) => text.parse().map(Some).map_err(|_| {
-                let quoted = go_compat::quote(text);
-                Status::bad_request(format!("strconv.ParseInt: parsing {quoted}: invalid syntax"))
-            }),
-        }
+        let Some(text) = self.get(name) else { return Ok(None) };
+        text.parse().map(Some).map_err(|error: ParseIntError| {
+            let why = match error.kind() {
+                IntErrorKind::PosOverflow | IntErrorKind::NegOverflow => "value out of range",
+                _ => "invalid syntax",
+            };
+            let quoted = go_compat::quote(text);
+            Status::bad_request(format!("strconv.ParseInt: parsing {quoted}: {why}"))
+        })
     }
 
     /// The options of a create, an update or a patch.
     pub(crate) fn write_options(&self, kind: &str) -> Result<WriteOptions, Status> {
         let mut errors = FieldErrors::new();
+        if kind == "PatchOptions" && self.get("force").is_some() {
+            let detail = "may not be specified for non-apply patch";
+            errors.push(FieldPath::root("force").forbidden(detail));
+        }
+        validate_field_manager(self.text_or_empty("fieldManager"), &mut errors);
         let dry_run: Vec<&str> = self.all_values("dryRun").collect();
         let is_dry_run = api_object::parse_dry_run(&dry_run, &mut errors);
         let field_validation = match self.text_or_empty("fieldValidation") {
@@ -149,11 +158,6 @@ impl Query {
                 FieldValidation::default()
             }
         };
-        if kind == "PatchOptions" && self.get("force").is_some() {
-            let detail = "may not be specified for non-apply patch";
-            errors.push(FieldPath::root("force").forbidden(detail));
-        }
-        validate_field_manager(self.text_or_empty("fieldManager"), &mut errors);
         match errors.is_empty() {
             true => Ok(WriteOptions { is_dry_run, field_validation }),
             false => Err(Status::invalid(&GroupKind::new("meta.k8s.io", kind), "", &errors)),
@@ -170,16 +174,16 @@ impl Query {
             orphan_dependents: self.parse_optional_flag("orphanDependents"),
             uid: precondition("preconditions.uid"),
             resource_version: precondition("preconditions.resourceVersion"),
+            ignores_read_error: self.is_flag_set(api_object::IGNORE_READ_ERROR),
             ..DeleteOptions::default()
         }
-        .with_policy_and_dry_run(
-            self.get("propagationPolicy").filter(|own| !own.is_empty()),
-            &dry_run,
-        )
+        .with_policy_and_dry_run(self.get("propagationPolicy"), &dry_run)
     }
 
     /// The options of a list.
     pub(crate) fn list_options(&self) -> Result<ListOptions, Status> {
+        // Only watches use it, but it has to be a number here as well.
+        self.parse_integer("timeoutSeconds")?;
         let limit =
             usize::try_from(self.parse_integer("limit")?.unwrap_or_default()).unwrap_or_default();
         let continue_token = self.text_or_empty("continue").to_owned();
@@ -246,6 +250,9 @@ impl Query {
 
     /// The options of a watch.
     pub(crate) fn watch_options(&self) -> Result<WatchOptions, Status> {
+        let timeout = self.parse_integer("timeoutSeconds")?.unwrap_or_default();
+        // A watch has no pages, but the limit has to be a number.
+        self.parse_integer("limit")?;
         let mut errors = FieldErrors::new();
         let version = self.text_or_empty("resourceVersion");
         let wanted = self.text_or_empty("resourceVersionMatch");
@@ -273,7 +280,6 @@ impl Query {
             None if number == 0 => WatchStart::Initial { not_older_than: 0, is_requested: false },
             _ => WatchStart::After(number),
         };
-        let timeout = self.parse_integer("timeoutSeconds")?.unwrap_or_default();
         Ok(WatchOptions {
             start,
             allows_bookmarks: self.is_flag_set("allowWatchBookmarks"),
@@ -296,16 +302,20 @@ fn invalid_list_options_status(errors: &FieldErrors) -> Status {
     Status::invalid(&GroupKind::new("meta.k8s.io", "ListOptions"), "", errors)
 }
 
-/// The limit on the characters of `fieldManager`.
-const MANAGER_CHARS_MAX: usize = 128;
+/// The limit on the bytes of `fieldManager`.
+const MANAGER_BYTES_MAX: usize = 128;
 
 fn validate_field_manager(manager: &str, errors: &mut FieldErrors) {
     let path = FieldPath::root("fieldManager");
-    if manager.chars().count() > MANAGER_CHARS_MAX {
-        errors.push(path.too_long(MANAGER_CHARS_MAX));
+    // A text that is too long has one error, however many characters of it can not be printed.
+    if manager.len() > MANAGER_BYTES_MAX {
+        errors.push(path.too_long(MANAGER_BYTES_MAX));
+        return;
     }
-    if manager.chars().any(char::is_control) {
-        errors.push(path.invalid(manager, "should only contain printable characters"));
+    let is_printable = |c: char| !c.is_control() && (!c.is_whitespace() || c == ' ');
+    for (position, c) in manager.char_indices().filter(|(_, c)| !is_printable(*c)) {
+        let detail = format!("invalid character U+{:04X} (at position {position})", u32::from(c));
+        errors.push(path.invalid(manager, &detail));
     }
 }
 
@@ -353,7 +363,10 @@ mod tests {
             ("sendInitialEvents=1", 422, "sendInitialEvents is forbidden for list"),
             ("continue=x&resourceVersion=5", 400, "specifying resource version is not allowed"),
             ("resourceVersion=abc", 400, "invalid resource version"),
-            ("limit=x", 400, "parsing \"x\""),
+            ("limit=x", 400, "parsing \"x\": invalid syntax"),
+            ("limit=", 400, "parsing \"\": invalid syntax"),
+            ("limit=99999999999999999999", 400, "value out of range"),
+            ("timeoutSeconds=x", 400, "parsing \"x\": invalid syntax"),
         ] {
             let status = Query::parse(&format!("/x?{query}")).list_options().unwrap_err();
             assert_eq!(status.code, code, "{query}");

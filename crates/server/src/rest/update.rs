@@ -9,8 +9,8 @@ use store::{Entry, Expect, Revision};
 
 use crate::admission::{
     AttemptConclusion, CheckedObject, ConfigurationFreshnessRequirement, WriteAttempt,
-    WriteRequest, admit_mutating, admit_object, check_sent_object, establish_freshness,
-    run_built_in_checks,
+    WriteRequest, admit_mutating, admit_object, check_grants_of_invalid_object, check_sent_object,
+    establish_freshness, run_built_in_checks,
 };
 use crate::authorize::authorize_verb;
 use crate::cluster_ips::ClusterIpChange;
@@ -19,7 +19,8 @@ use crate::initializers::{delete_failed_object, has_failed_initialization};
 use crate::rest::create::{WriteResult, create_with_attempt};
 use crate::rest::get::read_newest_unless_known;
 use crate::rest::object_metadata::{
-    dedup_owner_references, normalize_metadata, set_authorized_name, validate_metadata,
+    check_names_match_url, dedup_owner_references, normalize_metadata, set_authorized_name,
+    validate_metadata,
 };
 use crate::rest::patch::{PatchRequest, apply_patch};
 use crate::rest::persist::{persist, remove_admitted};
@@ -56,6 +57,7 @@ pub(crate) async fn patch(
 
 /// Changes an object:
 ///
+/// 0. Check that a replacement names the authorized object.
 /// 1. Read the object, unless a failed transaction returned it.
 /// 2. If it does not exist, create it where the resource allows that.
 /// 3. Attempt to admit and store the next state.
@@ -67,6 +69,9 @@ async fn update_or_patch(
     report: &mut RequestReport,
 ) -> Result<WriteResult, Status> {
     let key = ctx.key(ctx.name)?;
+    if let ReplaceOrPatch::Replace(tree) = change {
+        check_sent_names(ctx, tree)?;
+    }
     let mut attempt = WriteAttempt::new(ConfigurationFreshnessRequirement::MayAssume);
     let mut known: Option<Option<Entry>> = None;
     loop {
@@ -82,6 +87,16 @@ async fn update_or_patch(
     }
 }
 
+/// Checks that a replacement names the authorized object, whether that exists or not.
+fn check_sent_names(ctx: &RequestContext<'_>, tree: &Tree) -> Result<(), Status> {
+    let mut names = Tree::new();
+    if let Some(metadata) = tree.get("metadata") {
+        names.insert("metadata".to_owned(), metadata.clone());
+    }
+    normalize_metadata(ctx, &mut names)?;
+    check_names_match_url(ctx, &names)
+}
+
 /// Creates the object that an update names, if the resource allows that and the user may `create` it.
 async fn create_on_update(
     ctx: &RequestContext<'_>,
@@ -91,6 +106,8 @@ async fn create_on_update(
     report: &mut RequestReport,
 ) -> Result<WriteResult, Status> {
     let ReplaceOrPatch::Replace(tree) = change else { return Err(ctx.not_found(ctx.name)) };
+    // An object with the uid that the client expects does not exist.
+    check_uid_precondition(ctx, tree, &Tree::new())?;
     if !ctx.resource.is_created_on_update || ctx.subresource.is_some() {
         return Err(ctx.not_found(ctx.name));
     }
@@ -98,7 +115,11 @@ async fn create_on_update(
     let mut tree = tree.clone();
     normalize_metadata(ctx, &mut tree)?;
     set_authorized_name(ctx, &mut tree)?;
-    api_object::metadata_mut(&mut tree).shift_remove("resourceVersion");
+    let version = api_object::metadata_mut(&mut tree).shift_remove("resourceVersion");
+    match version.as_ref().and_then(|own| own.as_str()) {
+        None | Some("") => {}
+        Some(version) => drop(parse_resource_version(version)?),
+    }
     create_with_attempt(&ctx.with_authorization(&authorized), tree, options, attempt, report).await
 }
 
@@ -127,7 +148,7 @@ async fn attempt_update(
         }
     };
     normalize_metadata(ctx, &mut new)?;
-    set_authorized_name(ctx, &mut new)?;
+    check_names_match_url(ctx, &new)?;
     api_object::check_and_set_namespace(&mut new, namespace)?;
     dedup_owner_references(&mut new, &mut attempt.warnings);
     if !is_patch {
@@ -140,9 +161,8 @@ async fn attempt_update(
         WriteRequest::update(subresource, options, ctx.query).with_stored_revision(entry.mod_rev);
     establish_freshness(ctx, attempt, &write, &new).await?;
     let mut new = admit_mutating(ctx, attempt, &write, new, Some(&old)).await?;
-    // The session refuses hooks that change the name or the namespace. The object is stored under the
-    // authorized name in any case, so it must have it.
-    set_authorized_name(ctx, &mut new)?;
+    // The object is stored under the authorized name. If a hook changes the name in the object, the validation below
+    // refuses it, because the stored object has the authorized name.
     api_object::check_and_set_namespace(&mut new, namespace)?;
     dedup_owner_references(&mut new, &mut attempt.warnings);
     take_and_check_resource_version(ctx, &mut new, entry.mod_rev, is_patch)?;
@@ -151,6 +171,7 @@ async fn attempt_update(
     errors.append(api_object::validate_metadata_update(&new, &old));
     errors.append(validate_content_update(ctx, &new, &old));
     if !errors.is_empty() {
+        check_grants_of_invalid_object(ctx, &new, Some(&old)).await?;
         return Err(Status::invalid(&ctx.group_kind(), ctx.name, &errors).into());
     }
     let mut checked = run_built_in_checks(ctx, new, Some(&old), &mut attempt.warnings).await?;

@@ -201,6 +201,7 @@ pub(crate) fn options(pki: &PkiFiles, address: SocketAddr) -> ServerOptions {
             service_accounts: Some(ServiceAccountOptions {
                 issuers: vec![ISSUER.to_owned()],
                 keys: vec![key.verifying_key().clone()],
+                jwks_uri: None,
             }),
             anonymous: AnonymousAccess::On,
             ..authn::Options::default()

@@ -354,3 +354,8 @@ async fn life_of_objects() {
 async fn reviews() {
     check("reviews.json").await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn beside_kubernetes() {
+    check("beside_kubernetes.json").await;
+}

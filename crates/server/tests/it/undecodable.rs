@@ -108,6 +108,43 @@ async fn they_are_listed_watched_and_deleted() {
     }
 }
 
+/// A configuration that can not be decoded does not keep anybody from deleting it.
+#[tokio::test(flavor = "multi_thread")]
+async fn configurations_of_admission_are_deleted_through_the_api() {
+    let cluster = Cluster::start().await;
+    let admin = cluster.admin();
+    let group = "/apis/admissionregistration.k8s.io";
+    for (path, key) in [
+        ("v1/validatingwebhookconfigurations", "validatingwebhookconfigurations"),
+        ("v1/mutatingwebhookconfigurations", "mutatingwebhookconfigurations"),
+        (
+            "v1alpha1/initializerconfigurations",
+            "admissionregistration.k8s.io/initializerconfigurations",
+        ),
+        (
+            "v1alpha1/externaladmissionhookconfigurations",
+            "admissionregistration.k8s.io/externaladmissionhookconfigurations",
+        ),
+    ] {
+        for (why, bytes) in damaged("broken") {
+            let collection = format!("{group}/{path}");
+            let list = admin.get(&collection).await;
+            assert_eq!(list.code, 200, "{collection}: {}", list.text());
+            damage(&cluster, &format!("{key}/broken"), bytes).await;
+            let path = format!("{collection}/broken");
+            let read = admin.get(&path).await;
+            assert_eq!(read.code, 500, "{why} {path}: {}", read.text());
+            let deleted = admin.delete(&path).await;
+            assert_eq!(deleted.code, 200, "{why} {path}: {}", deleted.text());
+            admin.get(&path).await.expect(404);
+        }
+    }
+    admin
+        .post("/api/v1/namespaces/default/configmaps", &json!({"metadata": {"name": "a"}}))
+        .await
+        .expect(201);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn they_go_with_their_collection_and_their_namespace() {
     let cluster = Cluster::start().await;

@@ -42,7 +42,11 @@ fn world() -> World {
     objects.put(ReferencedKind::Node, object("", "node"));
     World {
         issuer: TokenIssuer::new(ISSUER, SigningKey::from_pem(&pem).unwrap()),
-        accounts: ServiceAccountTokenVerifier::new(ServiceAccountOptions { issuers, keys }),
+        accounts: ServiceAccountTokenVerifier::new(ServiceAccountOptions {
+            issuers,
+            keys,
+            jwks_uri: None,
+        }),
         objects,
         pem,
     }

@@ -123,8 +123,8 @@ fn rows() -> Vec<Row> {
     let mut forged = deployment(2);
     forged["metadata"]["generation"] = 7.into();
     forged["metadata"]["creationTimestamp"] = "2001-01-01T00:00:00Z".into();
-    forged["metadata"]["deletionTimestamp"] = "2001-01-01T00:00:00Z".into();
     let mut born_forged = forged.clone();
+    born_forged["metadata"]["deletionTimestamp"] = "2001-01-01T00:00:00Z".into();
     born_forged["metadata"]["uid"] = "forged".into();
     let unforged = || {
         condition(

@@ -57,12 +57,21 @@ async fn hooks_see_the_token_that_will_be_issued() {
     let first = told_once(&mutating);
     assert_eq!(first["object"]["spec"]["expirationSeconds"], 3600);
     assert_eq!((&first["name"], &first["subResource"]), (&json!("o"), &json!("token")));
-    let second = told_once(&validating);
+    assert_eq!(first["object"]["metadata"], json!({"namespace": "default"}));
+    let mut second = told_once(&validating);
+    let no_token = json!({"token": "", "expirationTimestamp": null});
+    let status = second["object"].as_object_mut().expect("an object").shift_remove("status");
+    assert_eq!(status, Some(no_token));
     assert_eq!(second["object"]["spec"]["audiences"], json!(["vault"]));
     assert_eq!(second["object"]["metadata"]["uid"], account["metadata"]["uid"]);
     // The response differs from the reviewed object only in the token.
     issued.as_object_mut().expect("an object").shift_remove("status");
     assert_eq!(second["object"], issued);
+
+    // A hook that reads the status of a request without one finds an empty one.
+    scene.admin.post(TOKEN, &json!({})).await.expect(201);
+    assert_eq!(told_once(&mutating)["object"]["status"]["token"], "");
+    assert_eq!(told_once(&validating)["object"]["metadata"]["namespace"], "default");
 
     // An invalid object is refused before hooks are called.
     let short = json!({"spec": {"expirationSeconds": 10}});

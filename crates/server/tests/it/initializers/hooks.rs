@@ -42,6 +42,45 @@ async fn hooks_see_every_step() {
     assert_eq!(pending(&told["object"]), None);
 }
 
+/// `docs/serve.md` tells this: whatever initializers write, a hook for CREATE does not see it, and a hook for UPDATE sees
+/// every step and can refuse it.
+#[tokio::test(flavor = "multi_thread")]
+async fn hooks_for_create_see_the_object_before_its_initializers() {
+    let authority = HookAuthority::new();
+    let (creating, updating) = (authority.hook(allow()), authority.hook(allow()));
+    let scene = Scene::start().await;
+    let rule = |operation: &str| json!({"rules": [crate::admission_hooks::rule(&[operation], "", "configmaps")]});
+    let webhooks = [
+        authority.webhook("create.x.y", &creating, rule("CREATE")),
+        authority.webhook("update.x.y", &updating, rule("UPDATE")),
+    ];
+    register(&scene.cluster, VALIDATING, "v", &webhooks).await;
+    scene.register(&[("a.x.y", "Ignore")]).await;
+    let waiting = scene.create("m");
+    let told = loop {
+        if let Some(told) = creating.take_requests().first() {
+            break asked(told);
+        }
+        crate::polling::pause().await;
+    };
+    assert_eq!(told["object"]["data"], json!({"a": "b"}));
+    assert_eq!(pending(&told["object"]), Some(vec!["a.x.y"]));
+    while scene.list("includeUninitialized=1").await.is_empty() {
+        crate::polling::pause().await;
+    }
+    updating.replace(crate::admission_hooks::deny("no")).unwrap();
+    let step = json!({"metadata": {"initializers": null}, "data": {"a.x.y": "was here"}});
+    let path = format!("{MAPS}/m");
+    scene.admin.patch(&path, "merge-patch", &step).await.expect(403);
+    assert_eq!(asked(&updating.take_requests()[0])["object"]["data"]["a.x.y"], "was here");
+    updating.replace(allow()).unwrap();
+    scene.act("m", "a.x.y").await;
+    let made = waiting.await.expect("an answer").expect(201);
+    assert_eq!(made["data"], json!({"a": "b", "a.x.y": "was here"}));
+    assert!(creating.take_requests().is_empty(), "the client's create was reviewed once");
+    assert_eq!(updating.take_requests().len(), 1);
+}
+
 /// A hook may add initializers to an object, as the configuration does.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_hook_may_choose_initializers() {
