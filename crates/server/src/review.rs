@@ -3,8 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use access_reviews::{AnswerError, PreparedReview};
+use access_reviews::{
+    AnswerError, NamedResource, PreparedReview, ResolvedResource, UnresolvedResource,
+};
 use api_object::{Status, Tree};
+use api_resources::{Registry, ResourceName, ResourceNameError, ResourceNameTable, Scope};
 use authn::{LookupError, ReferencedKind, TokenRequest, TokenRequestSettings};
 use authz::{Recorder, User};
 use authz_chain::Chain;
@@ -54,8 +57,8 @@ pub(crate) async fn answer_access_review(
         kind: kind.name(),
         is_custom: false,
     };
-    let format = codec::body_format(request.header(&CONTENT_TYPE), &expected)
-        .map_err(IntoStatus::into_status)?;
+    let content_type = request.header(&CONTENT_TYPE).filter(|own| !is_of_proposal(kind, own));
+    let format = codec::body_format(content_type, &expected).map_err(IntoStatus::into_status)?;
     let options = request.query().write_options("CreateOptions")?;
     let chain = Arc::clone(&authorized.snapshot().chain);
     let is_plain = kind == access_reviews::ReviewKind::SubjectAccessReview
@@ -83,8 +86,14 @@ pub(crate) async fn answer_access_review(
         user: Some(authorized.user()),
         now: request.now(),
     };
-    let review = access_reviews::prepare_review(kind, &Value::Object(decoded.tree), &request)
+    let mut review = access_reviews::prepare_review(kind, &Value::Object(decoded.tree), &request)
         .map_err(IntoStatus::into_status)?;
+    if let PreparedReview::Subjects(review) = &mut review {
+        let registry = &authorized.snapshot().registry;
+        review
+            .resolve_resource(|named| resolve_resource(registry, named))
+            .map_err(IntoStatus::into_status)?;
+    }
     let answer = match review {
         PreparedReview::Rules(_) | PreparedReview::Subjects(_) => {
             let answering = answer_listing_review(server, authorized.user(), chain, review);
@@ -101,6 +110,56 @@ pub(crate) async fn answer_access_review(
         Value::Object(tree) => Ok(Reply::Tree { code: 201, tree }),
         _ => Err(Status::internal("a review has no answer")),
     }
+}
+
+/// Reports whether a content type counts as none. The first proposal posts its review by `curl -d`, which declares a form
+/// unless it is told otherwise.
+fn is_of_proposal(kind: access_reviews::ReviewKind, content_type: &str) -> bool {
+    kind == access_reviews::ReviewKind::LegacyResourceAccessReview
+        && content_type.trim().eq_ignore_ascii_case("application/x-www-form-urlencoded")
+}
+
+/// Finds the resource that a review about subjects names:
+///
+/// 1. among the resources that this server serves; a review of today that says no group means the core group, and a name
+///    that the core group does not have is looked for in all groups;
+/// 2. among those of Kubernetes that only policies name, such as `users` for the verb `impersonate`.
+///
+/// A resource of a group that this server does not serve is used as it is, because an aggregated server may serve it.
+fn resolve_resource(
+    registry: &Registry,
+    named: &NamedResource<'_>,
+) -> Result<Option<ResolvedResource>, UnresolvedResource> {
+    if named.resource == "*" {
+        return Ok(None);
+    }
+    let group = named.api_group.map(str::to_owned);
+    let (name, subresource) = (named.resource.to_owned(), named.subresource.to_owned());
+    let name = ResourceName { name, group, subresource };
+    let resolve = |table: &ResourceNameTable| match table.resolve(&name) {
+        Err(ResourceNameError::UnknownResource { .. }) if named.api_group == Some("") => {
+            table.resolve(&ResourceName { group: None, ..name.clone() })
+        }
+        resolved => resolved,
+    };
+    let resolved = match resolve(registry.resource_names()) {
+        Err(unknown @ ResourceNameError::UnknownResource { .. }) => {
+            match resolve(&ResourceNameTable::of_kubernetes()) {
+                Ok(found) => Ok(found),
+                Err(_) if named.api_group.is_some_and(|own| registry.group(own).is_none()) => {
+                    return Ok(None);
+                }
+                Err(_) => Err(unknown),
+            }
+        }
+        resolved => resolved,
+    };
+    let found = resolved.map_err(|error| UnresolvedResource { detail: error.to_string() })?;
+    Ok(Some(ResolvedResource {
+        is_namespaced: found.scope == Some(Scope::Namespaced),
+        api_group: found.group,
+        resource: found.plural,
+    }))
 }
 
 /// Answers a review that walks over all roles and bindings, on a thread that serves no other requests. A few such reviews
