@@ -27,8 +27,12 @@ try kubectl --as ana get configmap before -o name
 try kubectl create configmap by-the-administrator
 
 echo "# The server explains the decision, and lists who may write."
-try kubectl create -f "$story/explain.yaml" -o 'jsonpath={.status.decidedBy}: {.status.reason}{"\n"}' | sed "s|$story/||"
-try kubectl create -f "$story/who-can.yaml" -o 'jsonpath={.status.groups}{"\n"}' | sed "s|$story/||"
+cp "$story/explain.yaml" "$story/who-can.yaml" "$work"
+cd "$work"
+try kubectl create -f explain.yaml -o 'jsonpath={.status.decidedBy}: {.status.reason}'
+echo
+try kubectl create -f who-can.yaml -o 'jsonpath={.status.groups}'
+echo
 
 echo "# The authorizer has series of its own."
 kubectl get --raw /metrics | sed -n 's/^\(apiserver_authorization_decisions_total{.*type="Freeze"}\) [1-9].*/# \1 > 0/p'
@@ -53,7 +57,5 @@ configure "$story/authorization.yaml"
 until_ok "the reload" generation 3
 try kubectl --as ana create configmap frozen
 
-echo "# The other commands know the type, too."
-cd "$story"
-try $program who-can create configmaps --authorization-config authorization.yaml
-rm "$FREEZE_FILE"
+echo "# The other commands know the type, too: here nobody else may write."
+$program who-can create configmaps --authorization-config "$story/authorization.yaml" | grep -o 'system:.*'
