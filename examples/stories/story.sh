@@ -48,9 +48,10 @@ configure() {
     mv "$work/authorization.new" "$work/authorization.yaml"
 }
 
-# server FLAGS...: starts the server on a free port, in a data directory of its own.
+# server FLAGS...: starts the server on a free port, in a data directory of its own; $program is another
+# program with the same commands.
 server() {
-    portcullis serve --data-dir "$work/data" --secure-port 0 "$@" \
+    "${program:-portcullis}" serve --data-dir "$work/data" --secure-port 0 "$@" \
         >"$work/server.out" 2>"$work/server.log" &
     server_pid=$!
     pids="$pids $server_pid"

@@ -1,7 +1,7 @@
 //! ResourceAccessReview in the form of the first proposal.
 //!
-//! Its spec is older than the separation of resources and paths. It has a verb, a resource that is named by its kind, and
-//! contents that are ignored.
+//! Its spec is older than the separation of resources and paths. It has a verb, a resource that is named by its kind, the
+//! name of an object, and the content of one, which is refused.
 
 use crate::review::{AccessQuestion, AccessTarget, ResourceTarget};
 use api_object::GroupKind;
@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 
 use crate::prepare_review::ReviewRequest;
 use crate::read_body::{MalformedBody, ObjectFields, read_spec_fields};
+use crate::resolve_resource::{ResourceField, WrittenResource};
 use crate::review_error::ReviewError;
 use crate::review_kind::ReviewKind;
 use crate::review_response::ReviewResponse;
@@ -23,12 +24,13 @@ struct LegacyReviewFields<'t> {
     verb: &'t str,
     resource_kind: &'t str,
     resource_name: &'t str,
+    has_content: bool,
 }
 
 /// Reads and validates the body:
 /// 1. The kind and version, which the decoder does not check because they are not registered.
 /// 2. The metadata, of which only the namespace is used; all of it is echoed.
-/// 3. The spec, which is echoed unchanged.
+/// 3. The spec, which is echoed unchanged. Fields that could not change the answer are refused.
 pub(crate) fn prepare(
     body: &Value,
     request: &ReviewRequest<'_>,
@@ -53,14 +55,20 @@ pub(crate) fn prepare(
     }
     metadata.insert("namespace".to_owned(), request.namespace.into());
     let legacy_fields = read_legacy_fields(&fields, request.version).map_err(malformed)?;
-    let name = metadata.get("name").and_then(Value::as_str).unwrap_or_default();
+    let name = metadata.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
     let question = build_question(&legacy_fields, request.namespace).map_err(|errors| {
         let kind = GroupKind::new("", KIND.name());
-        ReviewError::Invalid { kind, name: name.to_owned(), errors }
+        ReviewError::Invalid { kind, name: name.clone(), errors }
     })?;
     let spec = fields.get("spec").cloned();
     let response = ReviewResponse::new(KIND, request, Value::Object(metadata), spec);
-    Ok(SubjectsReview { response, question, namespace_to_authorize: None })
+    let written_resource = WrittenResource {
+        field: ResourceField::ResourceKind,
+        text: legacy_fields.resource_kind.to_owned(),
+        review_kind: GroupKind::new("", KIND.name()),
+        review_name: name,
+    };
+    Ok(SubjectsReview { response, question, namespace_to_authorize: None, written_resource })
 }
 
 fn check_kind_and_version(
@@ -87,12 +95,18 @@ fn read_legacy_fields<'t>(
     version: &str,
 ) -> Result<LegacyReviewFields<'t>, MalformedBody> {
     let Some(spec) = read_spec_fields(fields, version, "ResourceAccessReviewSpec")? else {
-        return Ok(LegacyReviewFields { verb: "", resource_kind: "", resource_name: "" });
+        return Ok(LegacyReviewFields {
+            verb: "",
+            resource_kind: "",
+            resource_name: "",
+            has_content: false,
+        });
     };
     Ok(LegacyReviewFields {
         verb: spec.read_string("verb")?,
         resource_kind: spec.read_string("resourceKind")?,
         resource_name: spec.read_string("resourceName")?,
+        has_content: spec.get("content").is_some_and(|content| !content.is_null()),
     })
 }
 
@@ -113,6 +127,21 @@ fn build_question(
     } else if resource.is_empty() {
         let detail = "must begin with the name of a resource";
         errors.push(at.child("resourceKind").invalid(legacy_fields.resource_kind, detail));
+    }
+    if legacy_fields.has_content {
+        let detail = "authorizers decide before the object is read, so its content can not change \
+                      the answer; name the object in resourceName";
+        errors.push(at.child("content").forbidden(detail));
+    }
+    let is_nameless = match legacy_fields.verb {
+        "create" => subresource.is_empty(),
+        "deletecollection" => true,
+        _ => false,
+    };
+    if is_nameless && !legacy_fields.resource_name.is_empty() {
+        let verb = legacy_fields.verb;
+        let detail = format!("requests with the verb {verb} are authorized without a name");
+        errors.push(at.child("resourceName").forbidden(&detail));
     }
     let target = ResourceTarget {
         api_group: api_group.to_owned().into(),

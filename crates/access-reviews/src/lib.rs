@@ -19,6 +19,7 @@ mod invalid_review;
 mod legacy_resource_access_review;
 mod prepare_review;
 mod read_body;
+mod resolve_resource;
 pub mod review;
 mod review_error;
 mod review_kind;
@@ -35,6 +36,7 @@ pub use check_allowed::{AccessError, ForbiddenRequest, ForbiddenTarget, check_al
 pub use explanation_review::ExplanationReview;
 pub use fast_review::SubjectAccessReview;
 pub use prepare_review::{PreparedReview, ReviewRequest, prepare_review};
+pub use resolve_resource::{NamedResource, ResolvedResource, UnresolvedResource};
 pub use review_error::{AnswerError, ReviewError};
 pub use review_kind::{PORTCULLIS_GROUP, ReviewKind};
 pub use rules_review::RulesReview;

@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 use crate::invalid_review::{into_valid_question, local_path_error, namespace_mismatch_error};
 use crate::prepare_review::ReviewRequest;
 use crate::read_body::{MalformedBody, ObjectFields, read_target_spec};
+use crate::resolve_resource::{ResourceField, WrittenResource};
 use crate::review_error::ReviewError;
 use crate::review_kind::ReviewKind;
 use crate::review_metadata::Metadata;
@@ -23,6 +24,7 @@ pub struct SubjectsReview {
     pub(crate) question: AccessQuestion<'static>,
     /// The namespace that a cluster-scoped review asks about, for which the caller needs a permission.
     pub(crate) namespace_to_authorize: Option<String>,
+    pub(crate) written_resource: WrittenResource,
 }
 
 impl SubjectsReview {
@@ -81,6 +83,7 @@ pub(crate) fn prepare(
     }
     let question = spec.to_question_for_user(&User::default());
     let kind_in_messages = GroupKind::new(kind.group(), kind.name());
+    let review_kind = kind_in_messages.clone();
     let mut question = into_valid_question(question, faults, kind_in_messages)?.into_owned();
     let mut namespace_to_authorize = None;
     if let AccessTarget::Resource(resource) = &mut question.target {
@@ -92,7 +95,14 @@ pub(crate) fn prepare(
     }
     let response =
         ReviewResponse::new(kind, request, metadata.into_value(), Some(to_json_tree(&spec)));
-    Ok(SubjectsReview { response, question, namespace_to_authorize })
+    let attributes = spec.resource_attributes.as_ref();
+    let written_resource = WrittenResource {
+        field: ResourceField::ResourceAttributes,
+        text: attributes.map(|it| it.resource.to_owned()).unwrap_or_default(),
+        review_kind,
+        review_name: String::new(),
+    };
+    Ok(SubjectsReview { response, question, namespace_to_authorize, written_resource })
 }
 
 /// The errors of missing fields. A review without verb or target would list only the subjects that may do

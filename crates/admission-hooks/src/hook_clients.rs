@@ -92,25 +92,24 @@ impl ServiceClients {
         environment: &HookEnvironment,
         query: &str,
     ) -> Result<Arc<Client>, ExchangeError> {
-        let name = ServiceName {
-            namespace: self.namespace.clone(),
-            name: self.name.clone(),
-            port: self.resolve_port().map_err(|error| {
-                self.unresolved_service_error(&error, HTTPS_PORT, config, query)
-            })?,
-        };
+        let port = self
+            .resolve_port()
+            .map_err(|error| self.unresolved_service_error(&error, HTTPS_PORT, config, query))?;
+        let (namespace, name) = (self.namespace.clone(), self.name.clone());
+        let name = ServiceName { namespace, name, port: Some(port) };
+        // The connections to an endpoint that is no longer ready end with their running calls.
+        self.lock().retain(|it| it.port == port && self.services.is_endpoint(&name, &it.at));
         let at = self.services.resolve_service(&name);
-        let at =
-            at.map_err(|error| self.unresolved_service_error(&error, name.port, config, query))?;
+        let at = at.map_err(|error| self.unresolved_service_error(&error, port, config, query))?;
         let mut clients = self.lock();
-        let known = clients.iter().position(|it| it.port == name.port && it.at == at);
+        let known = clients.iter().position(|it| it.port == port && it.at == at);
         let found = match known {
             Some(idx) => clients.remove(idx),
             None => {
                 let resolver: Arc<dyn ServiceResolver> =
                     Arc::new(FixedEndpointResolver(at.clone()));
-                let client = build_client(config, environment, name.port, Some(resolver))?;
-                EndpointClient { port: name.port, at, client: Arc::new(client) }
+                let client = build_client(config, environment, port, Some(resolver))?;
+                EndpointClient { port, at, client: Arc::new(client) }
             }
         };
         let client = Arc::clone(&found.client);
@@ -210,7 +209,7 @@ fn no_client_error(error: impl std::fmt::Display) -> ExchangeError {
 fn with_credentials(target: Target, credentials: &ServiceCredentialsTable) -> Target {
     let (host, port) = match &target.destination {
         Destination::Url { host, port, .. } => (host.clone(), port.unwrap_or(HTTPS_PORT)),
-        Destination::Service(service) => (service.dns_name(), service.port),
+        Destination::Service(service) => (service.dns_name(), service.port.unwrap_or(HTTPS_PORT)),
     };
     let access = credentials.credentials_for_host(&host, port);
     Target {

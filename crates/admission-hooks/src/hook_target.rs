@@ -29,7 +29,7 @@ pub fn hook_target(config: &ClientConfig, default_port: u16) -> Result<Target, H
         HookEndpoint::Service { namespace, name, port } => Destination::Service(ServiceName {
             namespace: namespace.clone(),
             name: name.clone(),
-            port: port.unwrap_or(default_port),
+            port: Some(port.unwrap_or(default_port)),
         }),
     };
     let mut target = Target::new(place, &config.path);

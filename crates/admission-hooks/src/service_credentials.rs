@@ -68,9 +68,9 @@ fn is_own_server(host: &str, port: u16) -> bool {
     let own = ServiceName {
         namespace: "default".to_owned(),
         name: "kubernetes".to_owned(),
-        port: DEFAULT_PORT,
+        port: Some(DEFAULT_PORT),
     };
-    port == own.port && host == own.dns_name()
+    own.port == Some(port) && host == own.dns_name()
 }
 
 #[cfg(test)]

@@ -3,8 +3,8 @@
 //! A [`Registry`] is an immutable snapshot of the served resources. The other items are plain functions
 //! over a [`Resource`] and an object.
 //!
-//! Owns: the table of built-in resources, the resources of definitions, discovery and OpenAPI
-//! documents, defaults and validation of single kinds, table columns, field selectors, storage
+//! Owns: the table of built-in resources, the resources of definitions, the names that people write for
+//! resources, discovery and OpenAPI documents, defaults and validation of single kinds, table columns, field selectors, storage
 //! keys.
 //! Must not know: HTTP, stores, clocks, users, the validation of metadata.
 
@@ -16,6 +16,7 @@ mod verb;
 mod built_in;
 mod custom;
 mod registry;
+mod resource_name;
 mod version_order;
 
 mod discovery;
@@ -62,6 +63,10 @@ pub use openapi::OpenApi;
 pub use published_document::PublishedDocument;
 pub use registry::{DefinitionChange, Group, GroupVersionResources, Registry};
 pub use resource::{NameRule, Origin, Resource, Scope, Subresource, SubresourceKind};
+pub use resource_name::{
+    ParseResourceNameError, ResolvedResource, ResourceName, ResourceNameError, ResourceNameTable,
+    UnknownVerb, VerbTarget, check_verb, qualified_name,
+};
 pub use storage_key::{
     DEFAULT_PREFIX, definition_key_prefix, key_prefix, names_in_key, object_key, tenant_of_key,
 };

@@ -12,6 +12,7 @@ use crate::discovery::Discovery;
 use crate::openapi::OpenApi;
 use crate::published_document::PublishedDocument;
 use crate::resource::Resource;
+use crate::resource_name::ResourceNameTable;
 use crate::version_order;
 
 /// An immutable snapshot of the served resources.
@@ -25,6 +26,7 @@ pub struct Registry {
     /// Built on first use, because most snapshots are replaced before a client requests discovery.
     discovery: OnceLock<Discovery>,
     openapi: OnceLock<OpenApi>,
+    resource_names: OnceLock<ResourceNameTable>,
 }
 
 /// A group of resources.
@@ -198,8 +200,15 @@ impl Registry {
         self.openapi.get_or_init(|| OpenApi::new(self))
     }
 
+    /// The names by which the served resources can be found.
+    #[must_use]
+    pub fn resource_names(&self) -> &ResourceNameTable {
+        self.resource_names.get_or_init(|| ResourceNameTable::of_registry(self))
+    }
+
     fn of(groups: Vec<Arc<Group>>) -> Self {
-        Self { groups, discovery: OnceLock::new(), openapi: OnceLock::new() }
+        let (discovery, openapi) = (OnceLock::new(), OnceLock::new());
+        Self { groups, discovery, openapi, resource_names: OnceLock::new() }
     }
 
     /// The place of a group, or the place at which it would be inserted. Built-in groups keep their places, and

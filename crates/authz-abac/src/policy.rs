@@ -77,6 +77,19 @@ impl Policy {
         Self { line, spec: replace_wildcard_subject(spec) }
     }
 
+    /// Converts a line of version `v0`, or of no version, as the first proposal reads it: also an attribute that a request
+    /// does not have matches every property. A line for one namespace then grants requests without a namespace, and every
+    /// line grants all paths, because a request for a path has neither a namespace nor a resource.
+    ///
+    /// The line becomes two policies if it has a namespace: one for the namespace, and one for none.
+    pub fn from_v0_matching_unset(line: usize, spec: PolicySpec) -> Vec<Self> {
+        let Self { line, spec } = Self::from_v0(line, spec);
+        let spec = PolicySpec { non_resource_path: WILDCARD.to_owned(), ..spec };
+        let without_namespace = (spec.namespace != WILDCARD)
+            .then(|| Self { line, spec: PolicySpec { namespace: String::new(), ..spec.clone() } });
+        [Self { line, spec }].into_iter().chain(without_namespace).collect()
+    }
+
     /// The number of the line in the file, from 1.
     pub fn line(&self) -> usize {
         self.line
@@ -164,6 +177,8 @@ pub(crate) fn path_prefix(part: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
+    use authz::{Namespace, Resource, Verb};
+
     use super::*;
 
     fn spec(parts: [&str; 6]) -> PolicySpec {
@@ -203,6 +218,44 @@ mod tests {
             (["bob", "g", "", "", "", ""], ["bob", "g", "", "", "", ""]),
         ] {
             assert_eq!(*Policy::from_v1beta1(1, spec(given)).spec(), spec(want), "{given:?}");
+        }
+    }
+
+    /// The examples of the first proposal, and requests without a namespace or a resource.
+    #[test]
+    fn unset_attributes_match_if_the_operator_wants_that() {
+        let line = |namespace: &str, resource: &str| PolicySpec {
+            user: "bob".to_owned(),
+            namespace: namespace.to_owned(),
+            resource: resource.to_owned(),
+            ..PolicySpec::default()
+        };
+        let bob = User { name: "bob".to_owned(), ..User::default() };
+        let pods = |namespace| {
+            Target::Resource(Resource {
+                resource: "pods",
+                namespace: Namespace::new(namespace),
+                ..Resource::default()
+            })
+        };
+        let version = Target::Path("/version");
+        for (namespace, resource, target, exact, matching) in [
+            ("", "", version, true, true),
+            ("", "pods", version, false, true),
+            ("a", "", version, false, true),
+            ("a", "pods", pods("a"), true, true),
+            ("a", "pods", pods(""), false, true),
+            ("a", "pods", pods("b"), false, false),
+            ("a", "secrets", pods(""), false, false),
+            ("", "pods", pods(""), true, true),
+        ] {
+            let request = Attributes { user: Some(&bob), verb: Verb::GET, target };
+            let spec = line(namespace, resource);
+            let shown = format!("{namespace:?} {resource:?} {target:?}");
+            assert_eq!(Policy::from_v0(1, spec.clone()).matches(&bob, &request), exact, "{shown}");
+            let policies = Policy::from_v0_matching_unset(1, spec);
+            let is_granted = policies.iter().any(|policy| policy.matches(&bob, &request));
+            assert_eq!(is_granted, matching, "{shown}");
         }
     }
 

@@ -1,5 +1,7 @@
 //! The types of authorizers.
 
+use crate::plugin_type::PluginType;
+
 /// A type of authorizer that a configuration may name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum AuthorizerType {
@@ -15,16 +17,18 @@ pub enum AuthorizerType {
     Rbac,
     /// The authorizer that calls a remote service.
     Webhook,
+    /// An authorizer that the program adds to the built-in ones.
+    Plugin(PluginType),
 }
 
 impl AuthorizerType {
-    /// All types, sorted by name.
-    pub const ALL: [Self; 6] =
+    /// The types that every program has, sorted by name.
+    pub const BUILT_IN: [Self; 6] =
         [Self::Abac, Self::AlwaysAllow, Self::AlwaysDeny, Self::Node, Self::Rbac, Self::Webhook];
 
-    /// Returns the type with this name. Names are case-sensitive.
+    /// Returns the built-in type with this name. Names are case-sensitive.
     pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.name() == name)
+        Self::BUILT_IN.into_iter().find(|kind| kind.name() == name)
     }
 
     /// The name in configurations.
@@ -36,6 +40,7 @@ impl AuthorizerType {
             Self::Node => "Node",
             Self::Rbac => "RBAC",
             Self::Webhook => "Webhook",
+            Self::Plugin(plugin) => plugin.name(),
         }
     }
 
@@ -47,7 +52,7 @@ impl AuthorizerType {
             Self::AlwaysDeny => Some("alwaysdeny"),
             Self::Node => Some("node"),
             Self::Rbac => Some("rbac"),
-            Self::Webhook => None,
+            Self::Webhook | Self::Plugin(_) => None,
         }
     }
 
@@ -63,9 +68,9 @@ mod tests {
 
     #[test]
     fn the_list_is_sorted_by_name_and_complete() {
-        let names = AuthorizerType::ALL.map(AuthorizerType::name);
+        let names = AuthorizerType::BUILT_IN.map(AuthorizerType::name);
         assert!(names.is_sorted());
-        for kind in AuthorizerType::ALL {
+        for kind in AuthorizerType::BUILT_IN {
             assert_eq!(AuthorizerType::from_name(kind.name()), Some(kind));
         }
         assert_eq!(AuthorizerType::from_name("rbac"), None);
@@ -73,7 +78,7 @@ mod tests {
 
     #[test]
     fn built_in_authorizers_have_the_lower_case_type_as_name() {
-        for kind in AuthorizerType::ALL {
+        for kind in AuthorizerType::BUILT_IN {
             let lower = kind.name().to_ascii_lowercase();
             let required = (kind != AuthorizerType::Webhook).then_some(lower.as_str());
             assert_eq!(kind.required_authorizer_name(), required);

@@ -46,7 +46,8 @@ pub struct ChainDecision<'c> {
     pub decision: Decision,
     /// The name of the authorizer that decided; `None` if all abstained.
     pub decided_by: Option<&'c str>,
-    /// The names of the webhooks that were not called because a match condition is false, in order.
+    /// The names of the webhooks that were not called, in order: a match condition is false, or can not be evaluated and
+    /// the webhook fails open.
     pub skipped: Vec<&'c str>,
     /// The webhooks that failed open, each with the cause, in order.
     pub failed_open: Vec<(&'c str, FailOpenCause)>,

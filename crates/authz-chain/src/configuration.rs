@@ -6,6 +6,7 @@ use authz_webhook::WebhookSettings;
 
 use crate::authorizer_name::AuthorizerName;
 use crate::authorizer_type::AuthorizerType;
+use crate::plugin_type::PluginType;
 
 /// A valid configuration: the authorizers in the order in which they are consulted.
 ///
@@ -30,6 +31,17 @@ pub enum AuthorizerConfiguration {
     Rbac,
     /// The authorizer that calls a remote service.
     Webhook(Box<WebhookConfiguration>),
+    /// An authorizer that the program adds to the built-in ones.
+    Plugin(PluginConfiguration),
+}
+
+/// A plugin with its name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PluginConfiguration {
+    /// The type, by which the program finds the authorizer.
+    pub plugin_type: PluginType,
+    /// The name in metrics and reasons.
+    pub name: AuthorizerName,
 }
 
 /// A webhook with its name.
@@ -83,7 +95,7 @@ impl Configuration {
         &self.authorizers
     }
 
-    /// The built-in types in the configuration. A reload can not remove a type that the server had at its start.
+    /// The built-in types in the configuration apart from webhooks. A reload can not remove a type that the server had at its start.
     pub fn built_in_types(&self) -> BTreeSet<AuthorizerType> {
         let types = self.authorizers.iter().map(AuthorizerConfiguration::authorizer_type);
         types.filter(|kind| kind.required_authorizer_name().is_some()).collect()
@@ -91,7 +103,8 @@ impl Configuration {
 }
 
 impl AuthorizerConfiguration {
-    /// Makes the configuration of a built-in type. Returns `None` for a webhook, which needs more than its type.
+    /// Makes the configuration of a built-in type. Returns `None` for a webhook or a plugin, which need more than their
+    /// type.
     pub fn from_built_in_type(kind: AuthorizerType) -> Option<Self> {
         match kind {
             AuthorizerType::Abac => Some(Self::Abac),
@@ -99,7 +112,7 @@ impl AuthorizerConfiguration {
             AuthorizerType::AlwaysDeny => Some(Self::AlwaysDeny),
             AuthorizerType::Node => Some(Self::Node),
             AuthorizerType::Rbac => Some(Self::Rbac),
-            AuthorizerType::Webhook => None,
+            AuthorizerType::Webhook | AuthorizerType::Plugin(_) => None,
         }
     }
 
@@ -112,6 +125,7 @@ impl AuthorizerConfiguration {
             Self::Node => AuthorizerType::Node,
             Self::Rbac => AuthorizerType::Rbac,
             Self::Webhook(_) => AuthorizerType::Webhook,
+            Self::Plugin(plugin) => AuthorizerType::Plugin(plugin.plugin_type),
         }
     }
 
@@ -119,7 +133,10 @@ impl AuthorizerConfiguration {
     pub fn name(&self) -> &str {
         match self {
             Self::Webhook(webhook) => webhook.name.as_str(),
-            _ => self.authorizer_type().required_authorizer_name().unwrap_or_default(),
+            Self::Plugin(plugin) => plugin.name.as_str(),
+            Self::Abac | Self::AlwaysAllow | Self::AlwaysDeny | Self::Node | Self::Rbac => {
+                self.authorizer_type().required_authorizer_name().unwrap_or_default()
+            }
         }
     }
 }
@@ -176,7 +193,7 @@ mod tests {
 
     #[test]
     fn every_built_in_type_has_its_authorizer() {
-        for kind in AuthorizerType::ALL {
+        for kind in AuthorizerType::BUILT_IN {
             let from_built_in_type = AuthorizerConfiguration::from_built_in_type(kind);
             let found = from_built_in_type.as_ref().map(AuthorizerConfiguration::authorizer_type);
             assert_eq!(found, (kind != AuthorizerType::Webhook).then_some(kind));

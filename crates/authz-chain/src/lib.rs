@@ -13,6 +13,7 @@ mod chain;
 mod configuration;
 mod constant_authorizers;
 mod member;
+mod plugin_type;
 mod system_masters;
 mod who_can;
 
@@ -21,6 +22,8 @@ pub use authorizer_slot::{AuthorizerSlot, SlotAuthorizer};
 pub use authorizer_type::AuthorizerType;
 pub use chain::{Chain, ChainDecision, DecisionObserver};
 pub use configuration::{
-    AuthorizerConfiguration, Configuration, ConfigurationError, WebhookConfiguration,
+    AuthorizerConfiguration, Configuration, ConfigurationError, PluginConfiguration,
+    WebhookConfiguration,
 };
 pub use member::Member;
+pub use plugin_type::{PluginType, PluginTypeError};

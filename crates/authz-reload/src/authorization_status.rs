@@ -99,6 +99,8 @@ pub struct WebhookFailureStatus {
 #[derive(Debug)]
 pub(crate) struct ReloaderState {
     pub(crate) generation: Arc<Generation>,
+    /// The hash of the configuration file when a check last found that it defines the generation; `None` for flags.
+    pub(crate) file_hash: Option<String>,
     pub(crate) last_attempt: Option<ReloadAttempt>,
     /// The hash of the configuration file, if it was rejected.
     pub(crate) rejected_config_hash: Option<String>,
@@ -118,6 +120,7 @@ impl ReloaderState {
     /// Creates the state of a reloader that has made no reload.
     pub(crate) fn new(generation: Arc<Generation>) -> Self {
         Self {
+            file_hash: generation.hash.clone(),
             generation,
             last_attempt: None,
             rejected_config_hash: None,
@@ -149,7 +152,7 @@ impl ReloaderState {
         AuthorizationStatus {
             source: if is_file { "file" } else { "flags" },
             file,
-            hash: generation.hash.clone(),
+            hash: self.file_hash.clone(),
             generation: generation.number,
             loaded_at: format_time(generation.loaded_at),
             last_attempt: self.last_attempt.as_ref().map(|attempt| ReloadAttemptStatus {

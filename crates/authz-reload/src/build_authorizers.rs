@@ -13,6 +13,7 @@ use config::authorization_config::LoadOptions;
 use document::Warning;
 use https_client::{Limits, ServiceResolver};
 use kubeconfig::{Connection, HookConnection, LoadedConnections};
+use manifests::abac;
 
 use crate::build_error::{BuildCause, BuildError, StartError};
 use crate::file_set::{FileRecorder, FileSet};
@@ -20,6 +21,7 @@ use crate::generation::{AbacPolicyFile, ConfigSource, ConfiguredWebhook, Generat
 use crate::modes_to_configuration::FLAG_WEBHOOK_NAME;
 use crate::observers::{AuthorizationObservers, NoObservers};
 use crate::plan_from_flags::{AuthorizationModes, AuthorizationPlan, ConfigFilePlan};
+use crate::plugin_authorizers::PluginAuthorizers;
 use crate::sha256_hash::sha256_hash;
 
 /// Builds authorizers from configurations. The fields are the inputs that a configuration does not contain.
@@ -33,6 +35,10 @@ pub struct AuthorizerBuilder {
     pub resolver: Option<Arc<dyn ServiceResolver>>,
     /// Creates the observers of authorizers and connections, for metrics.
     pub observers: Arc<dyn AuthorizationObservers>,
+    /// The authorizers that a configuration may name besides the built-in ones.
+    pub plugins: PluginAuthorizers,
+    /// The options of reading the ABAC policy file.
+    pub abac_options: abac::LoadOptions,
     /// The absolute directory that relative paths in flags start from.
     pub directory: PathBuf,
 }
@@ -48,6 +54,8 @@ impl AuthorizerBuilder {
             connection_limits: Limits::default(),
             resolver: None,
             observers: Arc::new(NoObservers),
+            plugins: PluginAuthorizers::default(),
+            abac_options: abac::LoadOptions::default(),
             directory: std::env::current_dir()?,
         })
     }
@@ -110,7 +118,13 @@ impl AuthorizerBuilder {
         let bytes = document::read_file(&path).map_err(StartError::Read)?;
         let name = path.display().to_string();
         let source = document::Source { name: &name, bytes: &bytes };
-        let loaded = config::authorization_config::load(&source, &LoadOptions::default());
+        let plugin_types = self.plugins.types();
+        let options = LoadOptions {
+            plugin_types: &plugin_types,
+            has_abac_policy_file: plan.policy_file.is_some(),
+            ..LoadOptions::default()
+        };
+        let loaded = config::authorization_config::load(&source, &options);
         let configuration = loaded.configuration.map_err(StartError::Load)?;
         let origin = self.origin_of_file(plan, &bytes);
         let mut generation = self.build(&configuration, origin, None).map_err(StartError::Build)?;
@@ -219,11 +233,17 @@ impl AuthorizerBuilder {
             AuthorizerConfiguration::Rbac => Ok(SlotAuthorizer::Rbac),
             AuthorizerConfiguration::Abac => {
                 let path = origin.policy_file.as_deref();
-                let abac =
-                    load_abac_policies::load_or_reuse(&self.directory, path, previous, parts)?;
+                let abac = load_abac_policies::load_or_reuse(self, path, previous, parts)?;
                 let member = Member::Abac(Arc::clone(&abac.policies));
                 parts.abac_policy_file = Some(abac);
                 Ok(SlotAuthorizer::Fixed(member))
+            }
+            AuthorizerConfiguration::Plugin(plugin) => {
+                let authorizer = self
+                    .plugins
+                    .find(plugin.plugin_type)
+                    .ok_or(BuildCause::UnknownPlugin(plugin.plugin_type))?;
+                Ok(SlotAuthorizer::Fixed(Member::Plugin(plugin.name.clone(), authorizer)))
             }
             AuthorizerConfiguration::Webhook(webhook) => {
                 let (name, settings) = (webhook.name.as_str(), &webhook.settings);

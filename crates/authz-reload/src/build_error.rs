@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use authz_chain::PluginType;
 use config::authorization_config::LoadError;
 use document::{Diagnostic, ReadError};
 use manifests::abac;
@@ -44,6 +45,9 @@ pub enum BuildCause {
         /// The name of the webhook.
         name: String,
     },
+    /// The program has no authorizer of this type.
+    #[error("this program has no authorizer of type {0}")]
+    UnknownPlugin(PluginType),
     /// The ABAC policy file can not be read.
     #[error("{0}")]
     PolicyRead(ReadError),
@@ -74,6 +78,7 @@ impl BuildError {
             BuildCause::Policy(error) => std::slice::from_ref(&*error.diagnostic),
             BuildCause::Client { .. }
             | BuildCause::InClusterConfig { .. }
+            | BuildCause::UnknownPlugin(_)
             | BuildCause::PolicyRead(_)
             | BuildCause::Flags(_) => &[],
         }

@@ -9,7 +9,6 @@ use authz_abac::Snapshot;
 use authz_chain::{AuthorizerSlot, AuthorizerType, Configuration};
 use authz_webhook::Webhook;
 use document::Warning;
-use https_client::Client;
 
 use crate::file_set::FileSet;
 use crate::observers::AppliedConfig;
@@ -48,13 +47,12 @@ pub enum ConfigSource {
     File(PathBuf),
 }
 
-/// A webhook authorizer and the client that calls it.
+/// A webhook authorizer and the files that its connection comes from.
 pub struct ConfiguredWebhook {
     /// The webhook authorizer itself.
     pub webhook: Arc<Webhook>,
     /// The URL that is called, without secrets.
     pub endpoint: String,
-    pub(crate) client: Arc<Client>,
     pub(crate) files: FileSet,
 }
 
@@ -82,14 +80,15 @@ impl Generation {
         self.files.paths()
     }
 
-    /// Passes the facts about this configuration that metrics show to `observe`.
-    pub(crate) fn report_applied_config(&self, observe: impl FnOnce(&AppliedConfig<'_>)) {
+    /// Passes the facts about this configuration that metrics show to `observe`. `hash` is that of the file now: it
+    /// differs from the hash of the generation if only a comment has changed since.
+    pub(crate) fn report_applied_config(
+        &self,
+        hash: Option<&str>,
+        observe: impl FnOnce(&AppliedConfig<'_>),
+    ) {
         let authorizers = self.authorizers();
-        observe(&AppliedConfig {
-            hash: self.hash.as_deref(),
-            generation: self.number,
-            authorizers: &authorizers,
-        });
+        observe(&AppliedConfig { hash, generation: self.number, authorizers: &authorizers });
     }
 }
 

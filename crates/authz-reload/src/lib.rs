@@ -19,8 +19,10 @@ mod generation;
 mod modes_to_configuration;
 mod observers;
 mod plan_from_flags;
+mod plugin_authorizers;
 mod reload;
 mod reload_notice;
+mod service_transport;
 mod sha256_hash;
 mod webhook_transport;
 
@@ -39,6 +41,7 @@ pub use plan_from_flags::{
     DEFAULT_UNAUTHORIZED_TTL_NS, DEFAULT_WEBHOOK_VERSION, UPSTREAM_DEFAULT_MODES, WebhookFlags,
     plan_from_flags,
 };
+pub use plugin_authorizers::{PluginAuthorizers, PluginError};
 pub use reload::{
     CheckResult, PublishError, PublishGeneration, ReloadLog, ReloadOptions, Reloader,
 };

@@ -21,12 +21,15 @@ pub trait AuthorizationObservers: Send + Sync {
     /// Returns the observer of the connections to all webhooks.
     fn connection_observer(&self) -> Arc<dyn https_client::CertificateObserver>;
 
-    /// Called when a reload ends. The first load and checks that find no change are not reloads.
+    /// Called when a reload ends. The first load and checks that find no change are not reloads. Checks of a file that
+    /// was rejected before are not either. After a failure, a check that finds the configuration in effect again is a
+    /// success: it ends the failure.
     fn on_reload(&self, status: ReloadStatus, at: SystemTime) {
         let _ = (status, at);
     }
 
-    /// Called when a configuration takes effect: the first one at start, and each one that replaces it.
+    /// Called when a configuration takes effect: the first one at start, and each one that replaces it. Also called when
+    /// the file changes and still defines the configuration in effect, because its hash is then another one.
     fn on_config_applied(&self, applied: &AppliedConfig<'_>) {
         let _ = applied;
     }

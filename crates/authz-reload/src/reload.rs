@@ -29,7 +29,7 @@ pub struct ReloadOptions {
     pub poll_interval: Duration,
     /// Whether the reloader watches the file system. Without a watch it finds a change at the next poll.
     pub watches_files: bool,
-    /// Whether new and changed webhooks must be reachable before their configuration takes effect:
+    /// Whether new and changed webhooks must answer a review before their configuration takes effect:
     /// `--authorization-config-reload-health-check`.
     pub checks_webhook_health: bool,
 }
@@ -39,7 +39,7 @@ impl Default for ReloadOptions {
         Self {
             poll_interval: Duration::from_secs(60),
             watches_files: true,
-            checks_webhook_health: false,
+            checks_webhook_health: true,
         }
     }
 }
@@ -107,7 +107,8 @@ impl Reloader {
         publish: PublishGeneration,
         log: ReloadLog,
     ) -> Self {
-        first.report_applied_config(|applied| builder.observers.on_config_applied(applied));
+        let first_hash = first.hash.as_deref();
+        first.report_applied_config(first_hash, |it| builder.observers.on_config_applied(it));
         let reloader_state =
             Arc::new(ArcSwap::from_pointee(ReloaderState::new(Arc::clone(&first))));
         let reload_task = match plan {

@@ -21,6 +21,8 @@ pub enum ReloadNotice<'a> {
         /// The faults that have a position in a file.
         diagnostics: &'a [Diagnostic],
     },
+    /// After a failure the files define the configuration in effect again.
+    Reverted(&'a Generation),
     /// The operator should change a part of a configuration in effect.
     Warned(&'a Warning),
     /// The operating system can not report changes of some files, so only polling finds them.
@@ -47,6 +49,10 @@ impl fmt::Display for ReloadNotice<'_> {
                     None => write!(f, "{}: ", file.display())?,
                 }
                 f.write_str(&to_one_line(message))
+            }
+            Self::Reverted(generation) => {
+                let number = generation.number;
+                write!(f, "authorization configuration files define generation {number} again")
             }
             Self::Warned(Warning { file, position, field, message, .. }) => {
                 let colon = if field.is_empty() { "" } else { ": " };

@@ -98,7 +98,7 @@ mod tests {
         assert_eq!(url("a.example", None, ""), "https://a.example/");
         assert_eq!(url("::1", Some(8443), "/x"), "https://[::1]:8443/x");
         let service =
-            ServiceName { namespace: "ns".to_owned(), name: "hook".to_owned(), port: 443 };
+            ServiceName { namespace: "ns".to_owned(), name: "hook".to_owned(), port: Some(443) };
         let service = Target::new(Destination::Service(service), "");
         assert_eq!(endpoint_url(&service), "https://hook.ns.svc:443/");
     }

@@ -100,6 +100,11 @@ impl AnswerProvider {
         None
     }
 
+    /// Sends one review, which is neither cached nor counted.
+    pub(crate) async fn probe(&self, attributes: &Attributes<'_>) -> Result<(), CallError> {
+        self.webhook_caller.probe(encode_review(attributes, self.webhook_caller.version)).await
+    }
+
     pub(crate) fn health(&self) -> WebhookHealth {
         let last = self.last_results.last_results();
         let size = self.cache.size();

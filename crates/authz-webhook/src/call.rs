@@ -8,7 +8,7 @@ use bytes::Bytes;
 use foldhash::quality::RandomState;
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 
-use crate::decode_response::{ReviewStatus, decode_response};
+use crate::decode_response::{ReviewStatus, check_probe_response, decode_response};
 use crate::error::CallError;
 use crate::http_error::retry_after_seconds;
 use crate::limits::RetryOptions;
@@ -69,6 +69,13 @@ impl WebhookCaller {
             };
             return CallResult { outcome, n_attempts, status, duration: started.elapsed() };
         }
+    }
+
+    /// Posts a review once and checks that the answer is a review. The observer does not see the attempt.
+    pub(crate) async fn probe(&self, body: Bytes) -> Result<(), CallError> {
+        let started_at = Instant::now();
+        let deadline = started_at.checked_add(self.timeout).unwrap_or(started_at);
+        check_probe_response(&self.send(body, deadline).await?, self.version)
     }
 
     /// Makes one attempt. It is counted even if it is cancelled.

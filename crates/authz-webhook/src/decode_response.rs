@@ -52,6 +52,38 @@ pub(crate) fn decode_response(
         })
 }
 
+/// Checks the answer to a probe. It must be one that [`decode_response`] accepts, and must also be recognizable as a
+/// review: a service that answers every path with `{}` is not a webhook.
+pub(crate) fn check_probe_response(
+    reply: &HttpResponse,
+    version: ReviewVersion,
+) -> Result<(), CallError> {
+    decode_response(reply, version)?;
+    let is_review = response_document::parse(&String::from_utf8_lossy(&reply.body))
+        .is_ok_and(|document| is_recognizable(&document));
+    if is_review {
+        return Ok(());
+    }
+    let message = "the answer is not a SubjectAccessReview: it has neither kind nor status.allowed";
+    Err(CallError::Response {
+        status: reply.status,
+        retry_advice: RetryAdvice::Never,
+        is_timeout: false,
+        message: message.into(),
+    })
+}
+
+/// Reports whether a document states its kind or has the field `status.allowed`.
+fn is_recognizable(document: &DocumentValue) -> bool {
+    document.members().iter().any(|(name, value)| match value {
+        DocumentValue::Text(text) => name.eq_ignore_ascii_case("kind") && !text.is_empty(),
+        DocumentValue::Object(_) => {
+            name == "status" && value.members().iter().any(|(name, _)| name == "allowed")
+        }
+        _ => false,
+    })
+}
+
 fn decode_review_document(
     reply: &HttpResponse,
     content_type: &str,

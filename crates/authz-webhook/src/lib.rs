@@ -25,6 +25,7 @@ mod limits;
 mod match_conditions;
 mod media_type;
 mod observer;
+mod probe;
 mod response_document;
 mod review_spec;
 mod settings;
@@ -41,6 +42,7 @@ pub use observer::{
     AttemptResult, CacheEvent, CallRejection, FailOpenCause, MatchResultKind, NoObserver,
     WebhookObserver,
 };
+pub use probe::PROBE_USER;
 pub use review_spec::{
     Extra, IncludedSelectors, NonResourceAttributes, ResourceAttributes, ReviewSpec,
     SelectorAttributes, SelectorRequirement, SelectorRequirements,

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use concurrency_limit::Busy;
 
+use crate::settings::FailurePolicy;
+
 /// The result of one attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum AttemptResult {
@@ -189,6 +191,12 @@ pub trait WebhookObserver: Send + Sync {
     /// The match conditions of one check were evaluated. Not called if there are none.
     fn on_match(&self, duration: Duration, outcome: MatchResultKind) {
         let _ = (duration, outcome);
+    }
+
+    /// The failure policy decides, because no match condition is false and at least one can not be evaluated. `error` is
+    /// Kubernetes' message, with the expressions.
+    fn on_match_error(&self, error: &str, policy: FailurePolicy) {
+        let _ = (error, policy);
     }
 
     /// The cache had an event.

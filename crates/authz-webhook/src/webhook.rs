@@ -40,7 +40,8 @@ pub struct Webhook {
 pub struct WebhookDecision {
     /// The decision about the request.
     pub decision: Decision,
-    /// A match condition is false, so the webhook was not called.
+    /// The webhook was not called: a match condition is false, or one can not be evaluated and the failure policy is
+    /// `NoOpinion`.
     pub is_skipped: bool,
     /// The failure that the failure policy turned into no opinion.
     pub failed_open: Option<FailOpenCause>,
@@ -103,6 +104,7 @@ impl Webhook {
                 };
             }
             MatchResult::Failed(error) => {
+                self.observer.on_match_error(&error, self.settings.failure_policy);
                 let cause = FailOpenCause::MatchCondition;
                 return self.apply_failure_policy(cause, None, EvaluationErrors::message(error));
             }
@@ -156,6 +158,10 @@ impl Webhook {
     /// The state of its calls and of its cache.
     pub fn health(&self) -> WebhookHealth {
         self.answers.health()
+    }
+
+    pub(crate) fn answers(&self) -> &AnswerProvider {
+        &self.answers
     }
 
     /// Evaluates the match conditions; also returns the current time.
@@ -263,7 +269,8 @@ impl Webhook {
                 self.observer.on_fail_open(cause, result);
                 let decision =
                     Decision::no_opinion(self.reason(SharedText::default())).with_error(error);
-                WebhookDecision { failed_open: Some(cause), ..decision.into() }
+                let is_skipped = cause == FailOpenCause::MatchCondition;
+                WebhookDecision { decision, is_skipped, failed_open: Some(cause) }
             }
             FailurePolicy::Deny => {
                 Decision::deny(self.reason(SharedText::default())).with_error(error).into()

@@ -23,6 +23,7 @@ use config::authorization_config::{self, LoadOptions, assume_regular_file, stat_
 use crate::exit::Exit;
 use crate::file_kinds::FileKindArgument;
 use crate::output::ignore_closed_pipe;
+use crate::program::plugins;
 use check_inputs::{CheckOptions, check_inputs};
 use finding::{CheckOutcome, CheckedFile};
 use read_input::CheckInput;
@@ -176,7 +177,9 @@ pub(crate) fn run(
         let _ = writeln!(err, "error: `-` is given twice, but standard input can be read once");
         return Ok(Exit::Usage);
     }
+    let plugin_types = plugins().types();
     let load_options = LoadOptions {
+        plugin_types: &plugin_types,
         role: args.role.into(),
         stat_file: if args.assume_files_exist { &assume_regular_file } else { &stat_file },
         ..LoadOptions::default()

@@ -14,6 +14,9 @@ pub(crate) enum SchemaKind {
     /// The authorizers of a server, in order
     #[value(name = "AuthorizationConfiguration")]
     AuthorizationConfiguration,
+    /// Addresses of authorization webhooks
+    #[value(name = "ExternalAuthorizationHookConfiguration")]
+    HookConfiguration,
 }
 
 /// A value of `check --kind`.
@@ -50,6 +53,7 @@ impl SchemaKind {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::AuthorizationConfiguration => "AuthorizationConfiguration",
+            Self::HookConfiguration => "ExternalAuthorizationHookConfiguration",
         }
     }
 
@@ -57,6 +61,7 @@ impl SchemaKind {
     pub(crate) fn json_schema(self) -> Value {
         match self {
             Self::AuthorizationConfiguration => config::json_schema(),
+            Self::HookConfiguration => config::hook_json_schema(),
         }
     }
 
@@ -75,7 +80,6 @@ pub(crate) fn describe_known_kinds() -> String {
         .iter()
         .map(|kind| format!("{} ({})", kind.name(), kind.api_versions().join(", ")))
         .collect();
-    kinds.push("ExternalAuthorizationHookConfiguration".to_owned());
     kinds.push("kubeconfig".to_owned());
     kinds.push(format!("roles and bindings ({})", manifests::rbac::API_VERSION));
     kinds.push(format!(
@@ -95,7 +99,8 @@ mod tests {
             describe_known_kinds(),
             "AuthorizationConfiguration (apiserver.config.k8s.io/v1, \
              apiserver.config.k8s.io/v1beta1, apiserver.config.k8s.io/v1alpha1); \
-             ExternalAuthorizationHookConfiguration; kubeconfig; roles and bindings \
+             ExternalAuthorizationHookConfiguration \
+             (kubeapiserverauthorization.config.k8s.io/v1alpha1); kubeconfig; roles and bindings \
              (rbac.authorization.k8s.io/v1); admission configurations \
              (admissionregistration.k8s.io/v1, admissionregistration.k8s.io/v1alpha1); ABAC \
              policies (one JSON object per line)"

@@ -14,7 +14,7 @@ use crate::output::{ignore_closed_pipe, write_json};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   portcullis schema > authorization.schema.json
-  portcullis schema AuthorizationConfiguration
+  portcullis schema ExternalAuthorizationHookConfiguration > hooks.schema.json
 
 With yaml-language-server (VS Code, Neovim, Helix and others), start the file with
   # yaml-language-server: $schema=./authorization.schema.json")]

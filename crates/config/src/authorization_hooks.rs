@@ -11,5 +11,5 @@ mod unvalidated_config;
 mod validate;
 
 pub use load::{LoadError, LoadedHooks, is_hook_configuration, load};
-pub(crate) use schema::{GROUP, KIND};
+pub(crate) use schema::{GROUP, HOOK_CONFIGURATION, KIND};
 pub use validate::{ClientCertificate, Endpoint, HOOKS_MAX, Hook};

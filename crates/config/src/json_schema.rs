@@ -9,13 +9,14 @@ use document::{FieldSchema, FieldType, ObjectSchema, TextRule};
 use serde_json::{Map, Value, json};
 
 use crate::authorization_config::AUTHORIZATION_CONFIGURATION;
+use crate::authorization_hooks::HOOK_CONFIGURATION;
 
 /// Syntax of a duration that is not negative.
 const DURATION_PATTERN: &str = r"^\+?(0|(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$";
 const DNS_SUBDOMAIN_PATTERN: &str =
     r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$";
 
-/// The schema of `AuthorizationConfiguration`. It is the only kind that has a published schema.
+/// The schema of `AuthorizationConfiguration`.
 ///
 /// ```
 /// let schema = config::json_schema();
@@ -23,7 +24,15 @@ const DNS_SUBDOMAIN_PATTERN: &str =
 /// assert_eq!(schema["additionalProperties"], false);
 /// ```
 pub fn json_schema() -> Value {
-    let root = &AUTHORIZATION_CONFIGURATION;
+    root_schema(&AUTHORIZATION_CONFIGURATION)
+}
+
+/// The schema of `ExternalAuthorizationHookConfiguration`.
+pub fn hook_json_schema() -> Value {
+    root_schema(&HOOK_CONFIGURATION)
+}
+
+fn root_schema(root: &'static ObjectSchema) -> Value {
     let mut schema = Map::new();
     schema.insert("$schema".to_owned(), json!("http://json-schema.org/draft-07/schema#"));
     schema.insert("title".to_owned(), json!(root.type_name));
@@ -85,12 +94,18 @@ fn field_schema(field: &'static FieldSchema) -> Value {
             schema.insert("type".to_owned(), nullable_type("object", field));
         }
         FieldType::ListOrMap { item, items_min } => {
-            let item = Value::Object(object_schema(item));
-            let list = json!({ "type": "array", "minItems": items_min, "items": item });
+            let list_item = object_schema(item);
+            let mut map_item = list_item.clone();
+            // The key of an entry is its name.
+            let is_required = |field: &&FieldSchema| field.is_required && field.name != "name";
+            let required: Vec<&str> =
+                item.fields.iter().filter(is_required).map(|field| field.name).collect();
+            map_item.insert("required".to_owned(), json!(required));
+            let list = json!({ "type": "array", "minItems": items_min, "items": list_item });
             let map = json!({
                 "type": "object",
                 "minProperties": items_min,
-                "additionalProperties": item,
+                "additionalProperties": map_item,
             });
             schema.insert("anyOf".to_owned(), json!([list, map]));
         }
@@ -133,7 +148,7 @@ fn rules_between_fields(object: &ObjectSchema) -> Vec<Value> {
     };
     match object.type_name {
         "AuthorizerConfiguration" => {
-            let built_in = AuthorizerType::ALL.into_iter().filter_map(|kind| {
+            let built_in = AuthorizerType::BUILT_IN.into_iter().filter_map(|kind| {
                 let name = kind.required_authorizer_name()?;
                 let then = json!({ "properties": { "name": { "const": name } } });
                 Some(when("type", kind.name(), then, json!(true)))
@@ -186,6 +201,17 @@ mod tests {
             }
         }
         check(&json_schema(), "");
+        check(&hook_json_schema(), "");
+    }
+
+    #[test]
+    fn hooks_are_a_list_or_a_map() {
+        let schema = hook_json_schema();
+        let hooks = &schema["properties"]["externalAuthorizationHooks"]["anyOf"];
+        assert_eq!(hooks[0]["items"]["required"], json!(["name", "clientConfig"]));
+        assert_eq!(hooks[1]["additionalProperties"]["required"], json!(["clientConfig"]));
+        let config = &hooks[0]["items"]["properties"]["clientConfig"]["properties"];
+        assert_eq!(config["service"]["properties"]["port"]["type"], json!(["integer", "null"]));
     }
 
     #[test]

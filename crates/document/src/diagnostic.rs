@@ -111,6 +111,10 @@ pub enum WarningCode {
     KubeConfigAlias,
     /// A built-in authorizer has no name. It gets its type in lower case, while Kubernetes refuses it.
     MissingBuiltInName,
+    /// A time of zero does not turn a cache off, but means the default.
+    ZeroTtl,
+    /// `AlwaysAllow` in a configuration file also allows requests without credentials.
+    AnonymousAllowed,
     /// Content follows the first YAML document. It is ignored.
     SeveralDocuments,
     /// An ABAC policy has a field that does not exist. It is ignored.
@@ -126,6 +130,8 @@ pub enum WarningCode {
     UnverifiedServer,
     /// An ABAC policy file has lines that declare no version.
     UnversionedPolicy,
+    /// An ABAC policy file grants resources to a subject and not the paths of discovery.
+    NoDiscovery,
     /// A list of objects is incomplete: it has a `continue` token.
     IncompleteList,
     /// A binding refers to a role that does not exist.
@@ -164,6 +170,8 @@ impl WarningCode {
         match self {
             Self::KubeConfigAlias => "kube-config-alias",
             Self::MissingBuiltInName => "missing-built-in-name",
+            Self::ZeroTtl => "zero-ttl",
+            Self::AnonymousAllowed => "anonymous-allowed",
             Self::SeveralDocuments => "several-documents",
             Self::UnknownPolicyField => "unknown-policy-field",
             Self::IgnoredHookUrl => "ignored-hook-url",
@@ -171,6 +179,7 @@ impl WarningCode {
             Self::UnusedCredentials => "unused-credentials",
             Self::UnverifiedServer => "unverified-server",
             Self::UnversionedPolicy => "unversioned-policy",
+            Self::NoDiscovery => "no-discovery",
             Self::IncompleteList => "incomplete-list",
             Self::MissingRole => "missing-role",
             Self::OddSubjectName => "odd-subject-name",

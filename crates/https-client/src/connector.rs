@@ -138,7 +138,10 @@ impl Route {
     async fn dial_service(&self, service: &ServiceName) -> Result<TcpStream, Fault> {
         let resolved = match &self.resolver {
             Some(resolver) => resolver.resolve_service(service),
-            None => Ok(HostPort { host: service.dns_name(), port: service.port }),
+            None => {
+                let port = service.port.unwrap_or(self.endpoint.scheme.default_port());
+                Ok(HostPort { host: service.dns_name(), port })
+            }
         };
         let at = resolved.map_err(|error| Fault::new(FaultKind::Dns, error.to_string()))?;
         dial(&at, self.address_policy).await

@@ -24,10 +24,13 @@ impl Endpoint {
         let (scheme, host, port) = match &target.destination {
             Destination::Url { scheme, host, port } => (*scheme, host.clone(), *port),
             Destination::Service(service) => {
-                if service.name.is_empty() || service.namespace.is_empty() || service.port == 0 {
+                if service.name.is_empty()
+                    || service.namespace.is_empty()
+                    || service.port == Some(0)
+                {
                     return Err(BuildError::Service);
                 }
-                (Scheme::Https, service.dns_name(), Some(service.port))
+                (Scheme::Https, service.dns_name(), service.port)
             }
         };
         let path = if target.path.is_empty() { "/" } else { &*target.path };
@@ -93,18 +96,24 @@ mod tests {
     #[test]
     fn service_names_in_url_and_handshake() {
         let service =
-            ServiceName { namespace: "andromeda".to_owned(), name: "ross".to_owned(), port: 1002 };
-        let endpoint = Endpoint::new(&Target::new(Destination::Service(service), "")).unwrap();
-        assert_eq!(endpoint.request_uri("").unwrap(), "https://ross.andromeda.svc:1002/");
-        assert_eq!(endpoint.authority(), "ross.andromeda.svc:1002");
-        assert_eq!(endpoint.server_name.unwrap().to_str(), "ross.andromeda.svc");
+            ServiceName { namespace: "andromeda".to_owned(), name: "ross".to_owned(), port: None };
+        for (port, authority) in
+            [(Some(1002), "ross.andromeda.svc:1002"), (None, "ross.andromeda.svc")]
+        {
+            let service = ServiceName { port, ..service.clone() };
+            let endpoint = Endpoint::new(&Target::new(Destination::Service(service), "")).unwrap();
+            let uri = endpoint.request_uri("").unwrap();
+            assert_eq!(uri.to_string(), format!("https://{authority}/"));
+            assert_eq!(endpoint.authority(), authority);
+            assert_eq!(endpoint.server_name.unwrap().to_str(), "ross.andromeda.svc");
+        }
     }
 
     /// A Service without a name, namespace or port is refused.
     #[test]
     fn services_without_name_namespace_or_port_are_refused() {
         for (namespace, name, port) in [("", "ross", 443), ("andromeda", "", 443), ("a", "b", 0)] {
-            let (namespace, name) = (namespace.to_owned(), name.to_owned());
+            let (namespace, name, port) = (namespace.to_owned(), name.to_owned(), Some(port));
             let target =
                 Target::new(Destination::Service(ServiceName { namespace, name, port }), "");
             let error = Endpoint::new(&target).err().unwrap().to_string();

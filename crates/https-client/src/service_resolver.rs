@@ -13,6 +13,13 @@ pub trait ServiceResolver: Send + Sync {
     /// [`ResolveError`] if the Service can not be resolved; its text is shown to the client of the API.
     fn resolve_service(&self, service: &ServiceName) -> Result<HostPort, ResolveError>;
 
+    /// Reports whether the Service still resolves to this address. Connections to another one are not used for new
+    /// requests.
+    fn is_endpoint(&self, service: &ServiceName, address: &HostPort) -> bool {
+        let _ = (service, address);
+        true
+    }
+
     /// Overrides the address of the host of a URL, as a line in `/etc/hosts` would.
     fn override_address(&self, host: &str, port: u16) -> Option<SocketAddr> {
         let _ = (host, port);

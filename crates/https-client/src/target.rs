@@ -105,8 +105,8 @@ pub struct ServiceName {
     pub namespace: String,
     /// The name of the Service.
     pub name: String,
-    /// The port of the Service, not of its endpoints.
-    pub port: u16,
+    /// The port of the Service, not of its endpoints. `None` means its only port, or 443 if it has several.
+    pub port: Option<u16>,
 }
 
 impl ServiceName {
@@ -118,6 +118,10 @@ impl ServiceName {
 
 impl fmt::Display for ServiceName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{}.svc:{}", self.name, self.namespace, self.port)
+        f.write_str(&self.dns_name())?;
+        match self.port {
+            Some(port) => write!(f, ":{port}"),
+            None => Ok(()),
+        }
     }
 }

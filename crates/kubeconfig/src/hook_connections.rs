@@ -14,9 +14,6 @@ use crate::load_error::{CertificateError, LoadError};
 use crate::referenced_files::{ReadFileFn, ReferencedFiles};
 use crate::server_url::ServerUrl;
 
-/// The port of every service: the format has no field for it.
-const SERVICE_PORT: u16 = 443;
-
 /// Loads a hook file. The first connection gets the warnings about the file.
 ///
 /// # Errors
@@ -71,9 +68,9 @@ fn hook_file_error(error: HookFileError) -> LoadError {
 fn build_hook_target(hook: &Hook, files: &mut ReferencedFiles<'_>) -> Result<Target, Fault> {
     let at = FieldPath::root(&hook.field);
     let mut target = match &hook.endpoint {
-        Endpoint::Service { namespace, name } => {
+        Endpoint::Service { namespace, name, port } => {
             let (namespace, name) = (namespace.clone(), name.clone());
-            let service = ServiceName { namespace, name, port: SERVICE_PORT };
+            let service = ServiceName { namespace, name, port: *port };
             Target::new(Destination::Service(service), "/")
         }
         Endpoint::Url(url) => {

@@ -5,7 +5,7 @@ use https_client::{Scheme, Secret};
 use crate::cluster_check::url_without_userinfo;
 use crate::url_path;
 
-/// The parsed URL of a service. The query and the fragment are dropped.
+/// The parsed URL of a service. A fragment is dropped.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ServerUrl {
     pub(crate) scheme: Scheme,
@@ -25,6 +25,12 @@ pub(crate) enum ServerUrlError {
     #[error("host must be a URL or a host:port pair: {quoted_server}")]
     Malformed {
         /// The text in Go's quotes.
+        quoted_server: String,
+    },
+    /// The URL has a query. Kubernetes drops it, and its author would not notice.
+    #[error("host must not have a query: {quoted_server}")]
+    Query {
+        /// The text in Go's quotes without the query, which may be a secret.
         quoted_server: String,
     },
     /// The scheme is neither `http` nor `https`.
@@ -49,6 +55,11 @@ impl ServerUrl {
         };
         if server.chars().any(char::is_control) {
             return Err(refused());
+        }
+        let without_fragment = server.split('#').next().unwrap_or_default();
+        if let Some((before_query, _)) = without_fragment.split_once('?') {
+            let shown = format!("{}?...", url_without_userinfo(before_query));
+            return Err(ServerUrlError::Query { quoted_server: go_compat::quote(&shown) });
         }
         let Some((scheme, rest)) = split_scheme(server) else {
             let url = parse_after_scheme(Scheme::Http, server).ok_or_else(refused)?;
@@ -75,7 +86,7 @@ fn split_scheme(server: &str) -> Option<(&str, &str)> {
 }
 
 fn parse_after_scheme(scheme: Scheme, rest: &str) -> Option<ServerUrl> {
-    let rest = rest.split(['?', '#']).next().unwrap_or_default();
+    let rest = rest.split('#').next().unwrap_or_default();
     let path_start = rest.find('/').unwrap_or(rest.len());
     let (authority, path) = rest.split_at_checked(path_start)?;
     let (userinfo, host) = match authority.rsplit_once('@') {
@@ -138,8 +149,7 @@ mod tests {
         for (server, want) in [
             ("https://h", "https h None /"),
             ("HTTPS://h:6443/a/", "https h Some(6443) /a"),
-            ("https://h/authz/?x=1#y", "https h None /authz"),
-            ("https://h?x=1", "https h None /"),
+            ("https://h/authz/#y?x", "https h None /authz"),
             ("https://[::1]:8443/a", "https ::1 Some(8443) /a"),
             ("https://[FE80::1]", "https fe80::1 None /"),
             ("https://h:/a", "https h None /a"),
@@ -148,6 +158,22 @@ mod tests {
             ("http://under_score", "http under_score None /"),
         ] {
             assert_eq!(parsed(server), want, "{server}");
+        }
+    }
+
+    /// Kubernetes drops the query, and reviews go to a path without it.
+    #[test]
+    fn a_query_is_refused() {
+        for (server, shown) in [
+            ("https://h/authz?x=1#y", "https://h/authz?..."),
+            ("https://h?", "https://h?..."),
+            ("h:1?token=hunter2", "h:1?..."),
+        ] {
+            assert_eq!(
+                parsed(server),
+                format!("host must not have a query: {shown:?}"),
+                "{server}"
+            );
         }
     }
 

@@ -1,5 +1,7 @@
 //! Create requests that store nothing: access reviews, token reviews and token requests.
 
+mod subject_review_resource;
+
 use std::sync::Arc;
 
 use access_reviews::PreparedReview;
@@ -24,6 +26,7 @@ use crate::respond::Reply;
 use crate::rest::{RequestContext, RequestReport, WriteOptions};
 use crate::route::Route;
 use crate::server_state::ServerState;
+use subject_review_resource::resolve_resource;
 
 /// Answers an access review. The most frequent one has a path of its own; the others have a large future, which would make
 /// every request larger if it were not on the heap.
@@ -43,8 +46,8 @@ pub(crate) async fn answer_access_review(
         kind: kind.name(),
         is_custom: false,
     };
-    let format = codec::body_format(request.header(&CONTENT_TYPE), &expected)
-        .map_err(IntoStatus::into_status)?;
+    let content_type = request.header(&CONTENT_TYPE).filter(|own| !is_of_proposal(kind, own));
+    let format = codec::body_format(content_type, &expected).map_err(IntoStatus::into_status)?;
     let options = request.query().write_options("CreateOptions")?;
     let chain = &authorized.snapshot().chain;
     let is_plain = kind == access_reviews::ReviewKind::SubjectAccessReview
@@ -65,6 +68,13 @@ pub(crate) async fn answer_access_review(
     }
     let question = ReviewBody { kind, expected, format, body, options };
     Box::pin(question.answer(request, seat, record, warnings)).await
+}
+
+/// Reports whether a content type counts as none. The first proposal posts its review by `curl -d`, which declares a form
+/// unless it is told otherwise.
+fn is_of_proposal(kind: access_reviews::ReviewKind, content_type: &str) -> bool {
+    kind == access_reviews::ReviewKind::LegacyResourceAccessReview
+        && content_type.trim().eq_ignore_ascii_case("application/x-www-form-urlencoded")
 }
 
 /// An access review that has to be decoded.
@@ -98,8 +108,14 @@ impl ReviewBody<'_> {
             user: Some(authorized.user()),
             now: request.now(),
         };
-        let review = access_reviews::prepare_review(kind, &Value::Object(decoded.tree), &request)
+        let mut review = access_reviews::prepare_review(kind, &Value::Object(decoded.tree), &request)
             .map_err(IntoStatus::into_status)?;
+        if let PreparedReview::Subjects(review) = &mut review {
+            let registry = &authorized.snapshot().registry;
+            review
+                .resolve_resource(|named| resolve_resource(registry, named))
+                .map_err(IntoStatus::into_status)?;
+        }
         if matches!(review, PreparedReview::Rules(_) | PreparedReview::Subjects(_)) {
             // Such a review walks over all roles and bindings.
             seat.long_work.begin().await;

@@ -15,8 +15,13 @@ use serde_json::Value;
 
 /// The storage path of Services, below the prefix.
 pub(crate) const SERVICES_PATH: &str = "services/specs/";
+/// The storage path of Endpoints, below the prefix.
+pub(crate) const ENDPOINTS_PATH: &str = "services/endpoints/";
 /// The storage path of EndpointSlices, below the prefix.
 pub(crate) const SLICES_PATH: &str = "endpointslices/";
+
+/// The port of a service with several ports, unless a webhook names another one.
+const HTTPS_PORT: u16 = 443;
 
 /// How the name of a service is resolved to an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -45,6 +50,8 @@ enum LookupError {
     NotFound { service: String },
     #[error("no service port {port} found for service {service:?}")]
     NoPort { service: String, port: u16 },
+    #[error("service {service:?} has several ports and none of them is 443")]
+    NoDefaultPort { service: String },
     #[error("cannot route to service with ClusterIP {cluster_ip:?}")]
     NoClusterIp { cluster_ip: String },
     #[error("unsupported service type {service_type:?}")]
@@ -63,7 +70,7 @@ impl From<LookupError> for ResolveError {
 struct ServiceTables {
     /// The services by `namespace/name`.
     services: HashMap<String, Service>,
-    /// By `namespace/name` of the service, then by the name of the slice.
+    /// By `namespace/name` of the service, then by the name of the slice. The parts of an Endpoints object are slices, too.
     endpoint_slices: HashMap<String, BTreeMap<String, EndpointSlice>>,
     /// The service of a slice, by `namespace/name` of the slice.
     services_by_slice: HashMap<String, String>,
@@ -116,7 +123,7 @@ impl ServiceDirectory {
             ServiceTables::default();
     }
 
-    /// Stores a Service or an EndpointSlice, or removes it if there is no value. `path` is its key without
+    /// Stores a Service, an Endpoints object or an EndpointSlice, or removes it if there is no value. `path` is its key without
     /// the prefix.
     ///
     /// # Errors
@@ -140,6 +147,11 @@ impl ServiceDirectory {
             if let Some(object) = object? {
                 service_tables.add_endpoint_slice(name, &object);
             }
+        } else if let Some(name) = path.strip_prefix(ENDPOINTS_PATH) {
+            service_tables.remove_endpoints(name);
+            if let Some(object) = object? {
+                service_tables.add_endpoints(name, &object);
+            }
         }
         Ok(())
     }
@@ -150,16 +162,25 @@ impl ServiceDirectory {
         service_tables: &ServiceTables,
         service: &ServiceName,
     ) -> Result<HostPort, LookupError> {
-        let ServiceName { namespace, name, port } = service;
+        let ServiceName { namespace, name, .. } = service;
         let found = service_tables.find_service(namespace, name)?;
+        let port = found.port_or_default(name, service.port)?;
         match self.routing {
-            ServiceRouting::ClusterIp => found.resolve_by_cluster_ip(name, *port),
+            ServiceRouting::ClusterIp => found.resolve_by_cluster_ip(name, port),
             ServiceRouting::Endpoints => {
-                let endpoint_slices =
-                    service_tables.endpoint_slices.get(&format!("{namespace}/{name}"));
-                found.choose_ready_endpoint(name, *port, endpoint_slices, |n| self.random_below(n))
+                let endpoint_slices = service_tables.endpoint_slices_of(service);
+                found.choose_ready_endpoint(name, port, endpoint_slices, |n| self.random_below(n))
             }
         }
+    }
+
+    /// The address of this server, if the service is its own one.
+    fn own_address(&self, service: &ServiceName) -> Option<HostPort> {
+        let ServiceName { namespace, name, port } = service;
+        let is_own = (namespace.as_str(), name.as_str()) == ("default", "kubernetes")
+            && port.unwrap_or(HTTPS_PORT) == HTTPS_PORT;
+        let address = self.server_address.get().filter(|_| is_own)?;
+        Some(HostPort { host: address.ip().to_string(), port: address.port() })
     }
 
     /// A random number below `n`.
@@ -181,14 +202,31 @@ impl ClusterServices for ServiceDirectory {
 
 impl ServiceResolver for ServiceDirectory {
     fn resolve_service(&self, service: &ServiceName) -> Result<HostPort, ResolveError> {
-        if (service.namespace.as_str(), service.name.as_str(), service.port)
-            == ("default", "kubernetes", 443)
-            && let Some(address) = self.server_address.get()
-        {
-            return Ok(HostPort { host: address.ip().to_string(), port: address.port() });
+        if let Some(address) = self.own_address(service) {
+            return Ok(address);
         }
         let service_tables = self.service_tables.read().unwrap_or_else(PoisonError::into_inner);
         Ok(self.resolve_by_routing(&service_tables, service)?)
+    }
+
+    fn is_endpoint(&self, service: &ServiceName, address: &HostPort) -> bool {
+        if let Some(own) = self.own_address(service) {
+            return own == *address;
+        }
+        let tables = self.service_tables.read().unwrap_or_else(PoisonError::into_inner);
+        let ServiceName { namespace, name, .. } = service;
+        let Ok(found) = tables.find_service(namespace, name) else { return false };
+        let Ok(port) = found.port_or_default(name, service.port) else { return false };
+        match self.routing {
+            ServiceRouting::ClusterIp => {
+                found.resolve_by_cluster_ip(name, port).is_ok_and(|at| at == *address)
+            }
+            ServiceRouting::Endpoints => {
+                let Ok(port_name) = found.port_name(name, port) else { return false };
+                let mut slices = tables.endpoint_slices_of(service).into_iter().flatten();
+                slices.any(|(_, slice)| slice.has_ready_endpoint(port_name, address))
+            }
+        }
     }
 }
 
@@ -196,6 +234,38 @@ impl ServiceTables {
     fn find_service(&self, namespace: &str, name: &str) -> Result<&Service, LookupError> {
         let service = self.services.get(&format!("{namespace}/{name}"));
         service.ok_or_else(|| LookupError::NotFound { service: name.to_owned() })
+    }
+
+    fn endpoint_slices_of(
+        &self,
+        service: &ServiceName,
+    ) -> Option<&BTreeMap<String, EndpointSlice>> {
+        self.endpoint_slices.get(&format!("{}/{}", service.namespace, service.name))
+    }
+
+    /// Removes the slices of an Endpoints object, which has the name of its service.
+    fn remove_endpoints(&mut self, service: &str) {
+        if let Some(endpoint_slices) = self.endpoint_slices.get_mut(service) {
+            endpoint_slices.retain(|name, _| !name.starts_with(ENDPOINTS_PATH));
+            if endpoint_slices.is_empty() {
+                self.endpoint_slices.remove(service);
+            }
+        }
+    }
+
+    /// Adds each subset of an Endpoints object as a slice. No controller mirrors Endpoints to slices here.
+    fn add_endpoints(&mut self, service: &str, object: &Value) {
+        let subsets = object.get("subsets").and_then(Value::as_array).into_iter().flatten();
+        let slices: Vec<EndpointSlice> =
+            subsets.flat_map(EndpointSlice::from_endpoints_subset).collect();
+        if slices.is_empty() {
+            return;
+        }
+        let endpoint_slices = self.endpoint_slices.entry(service.to_owned()).or_default();
+        for (idx, slice) in slices.into_iter().enumerate() {
+            // The name of a slice never contains a slash after its namespace.
+            endpoint_slices.insert(format!("{ENDPOINTS_PATH}{service}/{idx}"), slice);
+        }
     }
 
     fn remove_endpoint_slice(&mut self, name: &str) {
@@ -233,6 +303,20 @@ impl Service {
             external_name: text_at(object, "/spec/externalName").to_owned(),
             preferred_ip_family: text_at(object, "/spec/ipFamilies/0").to_owned(),
             ports: tcp_ports(object.pointer("/spec/ports")),
+        }
+    }
+
+    /// The port that is asked for; otherwise the only port of the service, or 443 if it has several.
+    fn port_or_default(&self, service: &str, port: Option<u16>) -> Result<u16, LookupError> {
+        match (port, self.ports.as_slice()) {
+            (Some(port), _) => Ok(port),
+            (None, [(_, only)]) => Ok(*only),
+            (None, several) if several.iter().any(|(_, number)| *number == HTTPS_PORT) => {
+                Ok(HTTPS_PORT)
+            }
+            // An external name may have no port.
+            (None, []) => Ok(HTTPS_PORT),
+            (None, _) => Err(LookupError::NoDefaultPort { service: service.to_owned() }),
         }
     }
 
@@ -302,6 +386,26 @@ impl EndpointSlice {
             ports: tcp_ports(object.get("ports")),
             ready_ips: ready_ips.collect(),
         }
+    }
+
+    /// The ready addresses of one subset of an Endpoints object, one slice for each IP family.
+    fn from_endpoints_subset(subset: &Value) -> Vec<Self> {
+        let addresses = subset.get("addresses").and_then(Value::as_array).into_iter().flatten();
+        let ips = addresses.map(|address| text_at(address, "/ip")).filter(|ip| !ip.is_empty());
+        let (v6, v4): (Vec<&str>, Vec<&str>) = ips.partition(|ip| ip.contains(':'));
+        let slices = [("IPv4", v4), ("IPv6", v6)].into_iter().filter(|(_, ips)| !ips.is_empty());
+        slices
+            .map(|(ip_family, ips)| Self {
+                ip_family: ip_family.to_owned(),
+                ports: tcp_ports(subset.get("ports")),
+                ready_ips: ips.into_iter().map(str::to_owned).collect(),
+            })
+            .collect()
+    }
+
+    fn has_ready_endpoint(&self, port_name: &str, address: &HostPort) -> bool {
+        self.ports.iter().any(|(name, number)| name == port_name && *number == address.port)
+            && self.ready_ips.contains(&address.host)
     }
 }
 

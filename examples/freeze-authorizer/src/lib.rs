@@ -1,18 +1,25 @@
 //! A third-party authorizer that denies every write while the cluster is frozen.
 //!
-//! A plugin depends on the crate `authz` and on no other crate of Portcullis. It implements [`Authorizer`]
-//! and is added to a chain as `Member::Plugin`, with a name that its reasons begin with. The first
-//! authorizer that denies decides, so a plugin at the front overrules the others.
+//! The authorizer depends on the crate `authz` and on no other crate of Portcullis: it implements [`Authorizer`].
+//! `main.rs` adds it to the program, and `authorization.yaml` puts it into the chain under a name that its reasons
+//! begin with. The first authorizer that denies decides, so a plugin at the front overrules the others.
 //!
 //! Owns: the switch and its meaning.
 //! Must not know: the other authorizers, its position in the chain.
 
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use authz::{
     Attributes, Authorizer, Decision, DecisionFuture, DeniedSubjects, Namespace, Recorder, Rules,
     Subjects, TraceEvent, User,
 };
+
+/// The time between two looks at the file.
+pub const INTERVAL: Duration = Duration::from_millis(100);
 
 /// Denies writes while it is on. Otherwise the next authorizer decides.
 #[derive(Debug, Default)]
@@ -24,6 +31,21 @@ impl Freeze {
     /// Freezes or unfreezes the cluster. The change affects later requests.
     pub fn set(&self, is_on: bool) {
         self.is_on.store(is_on, Ordering::Relaxed);
+    }
+
+    /// Freezes the cluster while the file exists. A thread looks for it every [`INTERVAL`], because an authorizer must
+    /// not block.
+    ///
+    /// # Errors
+    /// The thread can not be started.
+    pub fn follow_file(self: &Arc<Self>, file: PathBuf) -> io::Result<()> {
+        self.set(file.exists());
+        let freeze = Arc::clone(self);
+        let follow = move || loop {
+            std::thread::sleep(INTERVAL);
+            freeze.set(file.exists());
+        };
+        std::thread::Builder::new().name("freeze".to_owned()).spawn(follow).map(|_| ())
     }
 
     fn refuses(&self, attributes: &Attributes<'_>) -> bool {
@@ -61,7 +83,6 @@ impl Authorizer for Freeze {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
     use std::task::{Context, Poll, Waker};
 
     use authz::{Target, Verb, Verdict};

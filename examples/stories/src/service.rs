@@ -42,7 +42,9 @@ async fn serve(
     decide: fn(&ReviewSpec) -> Decision,
 ) -> Result<(), Box<dyn Error>> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
-    let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()])?;
+    // A server that finds the webhook by a Service verifies the name of that.
+    let names = ["127.0.0.1".to_owned(), format!("{name}.authz.svc")];
+    let made = rcgen::generate_simple_self_signed(names)?;
     let key = PrivateKeyDer::try_from(made.signing_key.serialize_der())?;
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = ServerConfig::builder_with_provider(provider)

@@ -35,6 +35,7 @@ stories! {
     label_and_check_pods: "7-label-and-check-pods",
     fail_open_then_closed: "8-fail-open-then-closed",
     hook_behind_a_service: "9-hook-behind-a-service",
+    authorizer_in_the_cluster: "10-authorizer-in-the-cluster",
 }
 
 fn home() -> &'static Path {

@@ -273,7 +273,7 @@ pub(super) const TABLE: &[Row] = &[
     ),
     // The attacks use the server as clients, and have webhooks of their own.
     row("attack", &["fake-http"]),
-    Row { from: "freeze-authorizer", to: &["authz"], dev: &["authz-chain"] },
+    Row { from: "freeze-authorizer", to: &["authz", "cli"], dev: &["authz-chain"] },
     row("stories", &[]),
     row("admission-webhook", &[]),
     row("xtask", &[]),

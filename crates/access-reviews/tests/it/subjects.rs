@@ -1,6 +1,9 @@
 //! ResourceAccessReview, LocalResourceAccessReview, and the form of the first proposal.
 
-use access_reviews::{PreparedReview, ReviewKind, ReviewRequest, prepare_review};
+use access_reviews::{
+    PreparedReview, ResolvedResource, ReviewKind, ReviewRequest, SubjectsReview,
+    UnresolvedResource, prepare_review,
+};
 use authz::{Decision, EvaluationErrors, Namespace, User, Verb};
 use authz_chain::{Chain, Member};
 use serde_json::{Value, json};
@@ -62,7 +65,6 @@ fn body_of_the_proposal() -> Value {
 fn the_example_of_the_proposal() {
     let chain = worked_example();
     let mut body = body_of_the_proposal();
-    body["spec"]["content"] = json!([{"any": null}]);
     body["metadata"]["labels"] = json!({"kept": "as sent"});
     body["status"] = json!({"users": ["mallory"]});
     let mut want = body.clone();
@@ -128,6 +130,30 @@ fn legacy_bodies_are_validated() {
             invalid("[spec.verb: Required value, spec.resourceKind: Required value]"),
         ),
         (
+            &["spec", "content"],
+            json!({"any": null}),
+            invalid(
+                "spec.content: Forbidden: authorizers decide before the object is read, so its \
+                 content can not change the answer; name the object in resourceName",
+            ),
+        ),
+        (
+            &["spec"],
+            json!({"verb": "create", "resourceKind": "pods", "resourceName": "p"}),
+            invalid(
+                "spec.resourceName: Forbidden: requests with the verb create are authorized \
+                 without a name",
+            ),
+        ),
+        (
+            &["spec"],
+            json!({"verb": "deletecollection", "resourceKind": "pods", "resourceName": "p"}),
+            invalid(
+                "spec.resourceName: Forbidden: requests with the verb deletecollection are \
+                 authorized without a name",
+            ),
+        ),
+        (
             &["spec", "resourceKind"],
             json!(".apps"),
             invalid(
@@ -180,6 +206,107 @@ fn legacy_kinds_map_to_resources() {
         assert!(asked.user.is_none());
         assert!(review.required_permission(None).is_none());
     }
+}
+
+/// The name of an object counts: a role for one object is not a role for another one.
+#[test]
+fn the_name_changes_the_answer() {
+    let objects = [
+        json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
+            "metadata": {"name": "reader"},
+            "rules": [{
+                "verbs": ["get"], "apiGroups": [""], "resources": ["secrets"],
+                "resourceNames": ["one"],
+            }],
+        }),
+        json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding",
+            "metadata": {"name": "b", "namespace": "default"},
+            "roleRef": {"kind": "ClusterRole", "name": "reader"},
+            "subjects": [{"kind": "User", "name": "ana"}],
+        }),
+    ];
+    let chain = chain(vec![rbac(&objects)]);
+    for (name, users) in [("one", json!(["ana"])), ("two", json!([])), ("", json!([]))] {
+        let spec = json!({"verb": "get", "resourceKind": "secrets", "resourceName": name});
+        let answer = legacy(&chain, "default").send(&json!({"spec": spec})).unwrap();
+        assert_eq!(answer["status"]["users"], users, "{name}");
+    }
+}
+
+fn prepared(kind: ReviewKind, body: &Value) -> SubjectsReview {
+    let now = jiff::Timestamp::UNIX_EPOCH;
+    let (version, namespace) = match kind {
+        ReviewKind::LegacyResourceAccessReview => ("v1", "n"),
+        _ => ("v1alpha1", ""),
+    };
+    let request = ReviewRequest { version, namespace, user: None, now };
+    match prepare_review(kind, body, &request).unwrap() {
+        PreparedReview::Subjects(review) => review,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn names_are_resolved_or_an_error() {
+    let legacy_body = |kind: &str, name: &str| json!({"spec": {"verb": "get", "resourceKind": kind, "resourceName": name}});
+    let resolved = |group: &str, resource: &str, is_namespaced| {
+        Ok(Some(ResolvedResource {
+            api_group: group.to_owned(),
+            resource: resource.to_owned(),
+            is_namespaced,
+        }))
+    };
+    let legacy = ReviewKind::LegacyResourceAccessReview;
+    for (written, name, answer, asked, want) in [
+        (
+            "Deployment",
+            "",
+            resolved("apps", "deployments", true),
+            (None, "deployment", ""),
+            ("apps", "deployments", "n"),
+        ),
+        ("po/log", "", resolved("", "pods", true), (None, "po", "log"), ("", "pods", "n")),
+        (
+            "Deploy.apps",
+            "",
+            resolved("apps", "deployments", true),
+            (Some("apps"), "deploy", ""),
+            ("apps", "deployments", "n"),
+        ),
+        ("node", "a", resolved("", "nodes", false), (None, "node", ""), ("", "nodes", "")),
+        ("ns", "a", resolved("", "namespaces", false), (None, "ns", ""), ("", "namespaces", "a")),
+        ("x.y.z", "", Ok(None), (Some("y.z"), "x", ""), ("y.z", "x", "n")),
+    ] {
+        let mut review = prepared(legacy, &legacy_body(written, name));
+        review
+            .resolve_resource(|named| {
+                assert_eq!((named.api_group, named.resource, named.subresource), asked);
+                answer
+            })
+            .unwrap();
+        let attributes = review.attributes();
+        let of = attributes.resource().unwrap();
+        assert_eq!(
+            (of.api_group, of.resource, of.namespace),
+            (want.0, want.1, Namespace::new(want.2))
+        );
+    }
+    let unknown = || Err(UnresolvedResource { detail: "did you mean `pods`?".to_owned() });
+    let error = prepared(legacy, &legacy_body("Podz", "")).resolve_resource(|_| unknown());
+    assert_eq!(
+        error.unwrap_err().to_string(),
+        "ResourceAccessReview \"\" is invalid: spec.resourceKind: Invalid value: \"Podz\": did you \
+         mean `pods`?"
+    );
+    let body = json!({"spec": {"resourceAttributes": {"verb": "get", "resource": "podz"}}});
+    let error = prepared(ReviewKind::ResourceAccessReview, &body).resolve_resource(|_| unknown());
+    assert_eq!(
+        error.unwrap_err().to_string(),
+        "ResourceAccessReview.authorization.portcullis.io \"\" is invalid: \
+         spec.resourceAttributes.resource: Invalid value: \"podz\": did you mean `pods`?"
+    );
 }
 
 fn modern(namespace: &str) -> Value {

@@ -20,7 +20,8 @@ fn webhooks_are_at_urls_or_behind_services() {
         let (namespace, name) = ("n".to_owned(), "s".to_owned());
         let service = HookEndpoint::Service { namespace, name, port: named };
         let target = hook_target(&config(service), 8443).unwrap();
-        let place = ServiceName { namespace: "n".to_owned(), name: "s".to_owned(), port };
+        let place =
+            ServiceName { namespace: "n".to_owned(), name: "s".to_owned(), port: Some(port) };
         assert_eq!(
             target.destination,
             Destination::Service(place),

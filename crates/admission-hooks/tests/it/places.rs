@@ -40,8 +40,8 @@ impl ServiceResolver for Table {
         assert_ne!(service.name, "panics", "the resolver has a fault");
         let name = &service.name;
         let (ports, at) = self.0.lock().unwrap().get(name).cloned().ok_or_else(|| missing(name))?;
-        if !ports.contains(&service.port) {
-            let port = service.port;
+        let port = service.port.unwrap_or(443);
+        if !ports.contains(&port) {
             return Err(ResolveError(format!(
                 "no service port {port} found for service \"{name}\""
             )));

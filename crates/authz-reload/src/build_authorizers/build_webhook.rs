@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use authz_webhook::{Webhook, WebhookSettings};
+use authz_webhook::{Transport, Webhook, WebhookSettings};
 use https_client::{AddressPolicy, Client, Destination};
 use kubeconfig::Connection;
 
@@ -10,6 +10,7 @@ use super::{AuthorizerBuilder, FindConnection, PartialGeneration};
 use crate::build_error::BuildCause;
 use crate::file_set::{FileRecorder, FileSet};
 use crate::generation::{ConfiguredWebhook, Generation};
+use crate::service_transport::ServiceTransport;
 use crate::webhook_transport::{WebhookTransport, endpoint_url};
 
 /// Builds the webhook of that name, or reuses an unchanged one. It adds the files that it read to `parts` in any
@@ -46,18 +47,29 @@ pub(super) fn reuse_or_build(
     if let Destination::Url { .. } = target.destination {
         limits.address_policy = AddressPolicy::default();
     }
-    let client = Client::new(target, builder.resolver.clone(), limits, observer)
-        .map_err(|error| BuildCause::Client { name: name.to_owned(), error })?;
-    let client = Arc::new(client);
-    let transport = WebhookTransport::new(Arc::clone(&client), &endpoint, settings.timeout.get());
+    let timeout = settings.timeout.get();
+    let transport: Result<Arc<dyn Transport>, _> = match (&target.destination, &builder.resolver) {
+        (Destination::Service(service), Some(resolver)) => {
+            let (service, resolver) = (service.clone(), Arc::clone(resolver));
+            ServiceTransport::new(service, resolver, target, limits, observer, &endpoint, timeout)
+                .map(|transport| Arc::new(transport) as _)
+        }
+        (Destination::Service(_) | Destination::Url { .. }, resolver) => {
+            let client = Client::new(target, resolver.clone(), limits, observer);
+            client
+                .map(|own| Arc::new(WebhookTransport::new(Arc::new(own), &endpoint, timeout)) as _)
+        }
+    };
+    let transport =
+        transport.map_err(|error| BuildCause::Client { name: name.to_owned(), error })?;
     let webhook = Webhook::new(
         name,
         settings.clone(),
-        Arc::new(transport),
+        transport,
         builder.webhook_limits,
         builder.observers.webhook_observer(name),
     );
-    Ok(Arc::new(ConfiguredWebhook { webhook: Arc::new(webhook), endpoint, client, files }))
+    Ok(Arc::new(ConfiguredWebhook { webhook: Arc::new(webhook), endpoint, files }))
 }
 
 /// Returns the webhook of the previous generation if its settings and files are the same.

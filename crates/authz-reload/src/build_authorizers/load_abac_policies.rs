@@ -6,7 +6,7 @@ use std::sync::Arc;
 use document::ReadError;
 use manifests::abac;
 
-use super::PartialGeneration;
+use super::{AuthorizerBuilder, PartialGeneration};
 use crate::build_error::BuildCause;
 use crate::file_set::FileRecorder;
 use crate::generation::{AbacPolicyFile, Generation};
@@ -14,13 +14,14 @@ use crate::generation::{AbacPolicyFile, Generation};
 /// Loads the policies of a file, or reuses those of `previous` if the file has not changed. It adds the file to
 /// `parts` in any case.
 pub(super) fn load_or_reuse(
-    directory: &Path,
+    builder: &AuthorizerBuilder,
     policy_file: Option<&Path>,
     previous: Option<&Generation>,
     parts: &mut PartialGeneration,
 ) -> Result<AbacPolicyFile, BuildCause> {
-    // If the flag is absent, the path is empty, and the error message is that of the operating system.
-    let path = policy_file.map_or_else(PathBuf::new, |path| directory.join(path));
+    // The loader of the configuration has refused the type without a file. If the flag is absent all the same, the path
+    // is empty, and the error message is that of the operating system.
+    let path = policy_file.map_or_else(PathBuf::new, |path| builder.directory.join(path));
     let given = policy_file.unwrap_or(&path);
     let recorder = FileRecorder::default();
     let bytes = recorder.read(&path, abac::POLICY_FILE_BYTES_MAX);
@@ -33,7 +34,7 @@ pub(super) fn load_or_reuse(
     }
     let name = given.display().to_string();
     let source = document::Source { name: &name, bytes: &bytes };
-    let loaded = abac::load(&source, &abac::LoadOptions::default()).map_err(BuildCause::Policy)?;
+    let loaded = abac::load(&source, &builder.abac_options).map_err(BuildCause::Policy)?;
     parts.warnings.extend(loaded.warnings);
     Ok(AbacPolicyFile { policies: Arc::new(loaded.snapshot), files })
 }

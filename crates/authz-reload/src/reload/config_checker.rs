@@ -36,6 +36,8 @@ pub(super) struct ConfigChecker {
     /// The last rejected configuration, until a check finds another one. Each check inspects its files again, but
     /// only a new fault counts as a new failure.
     last_rejected: Option<RejectedFiles>,
+    /// The error of the last check, if it could not read the configuration file.
+    last_read_error: Option<String>,
 }
 
 /// The values that a check reads on a blocking thread.
@@ -73,6 +75,7 @@ impl ConfigChecker {
             file_hash: first.hash.clone().unwrap_or_default(),
             generation: first,
             last_rejected: None,
+            last_read_error: None,
         }
     }
 
@@ -107,20 +110,24 @@ impl ConfigChecker {
     ///
     /// 1. Inspect the files on a blocking thread. If they define the configuration in effect, the check ends. If they
     ///    can not be read or used, the reload fails.
-    /// 2. With `--authorization-config-reload-health-check`, connect to each new or changed webhook. If one can not
-    ///    be reached, the reload fails and the next check tries again. If a file changes meanwhile, the check starts
-    ///    again.
+    /// 2. Unless `--authorization-config-reload-health-check` is false, ask each new or changed webhook one review. If
+    ///    one does not answer with a review, the reload fails and the next check tries again. If a file changes
+    ///    meanwhile, the check starts again.
     /// 3. Publish the new generation. If that fails, the reload fails and the next check tries again.
     ///
-    /// A reload that fails changes no authorizer.
+    /// A reload that fails changes no authorizer. Repeated checks of the same files count as one failure.
     pub(super) async fn check_files(&mut self) -> CheckResult {
         loop {
             // Subscribe before the files are read, so that the check does not miss a later change.
             let mut changes = self.changes.subscribe();
-            match self.run_inspection().await {
+            let inspected = self.run_inspection().await;
+            if !matches!(inspected, InspectionResult::Unreadable(_)) {
+                self.last_read_error = None;
+            }
+            match inspected {
                 InspectionResult::Unchanged { hash } => return self.keep_generation(hash),
                 InspectionResult::Unreadable(error) => {
-                    return self.report_failure(&error.to_string(), &[]);
+                    return self.fail_to_read(&error.to_string());
                 }
                 InspectionResult::Rejected(last_rejected) => return self.reject(last_rejected),
                 InspectionResult::Built(generation) => {
@@ -156,6 +163,7 @@ impl ConfigChecker {
                 message: error.to_string(),
                 diagnostics: Vec::new(),
                 files: Vec::new(),
+                contents: None,
             })
         })
     }
@@ -170,39 +178,69 @@ impl ConfigChecker {
         }
     }
 
-    /// Records that the files with this hash define the generation in effect.
+    /// Records that the files with this hash define the generation in effect. If the check before failed, this ends the
+    /// failure.
     fn keep_generation(&mut self, hash: String) -> CheckResult {
+        let mut last_attempt = self.reloader_state.load().last_attempt.clone();
+        let is_other_hash = hash != self.file_hash;
         self.file_hash = hash;
         self.last_rejected = None;
-        let last_attempt = self.reloader_state.load().last_attempt.clone();
-        let reloader_state = ReloaderState::new(Arc::clone(&self.generation));
-        self.reloader_state.store(Arc::new(ReloaderState { last_attempt, ..reloader_state }));
+        let observers = &self.inputs.builder.observers;
+        if last_attempt.as_ref().is_some_and(|attempt| attempt.error.is_some()) {
+            let now = SystemTime::now();
+            last_attempt = Some(ReloadAttempt { at: now, error: None });
+            observers.on_reload(ReloadStatus::Success, now);
+            (self.log)(&ReloadNotice::Reverted(&self.generation));
+        }
+        if is_other_hash {
+            let hash = Some(self.file_hash.as_str());
+            self.generation.report_applied_config(hash, |it| observers.on_config_applied(it));
+        }
+        self.reloader_state.store(Arc::new(ReloaderState {
+            file_hash: Some(self.file_hash.clone()),
+            last_attempt,
+            ..ReloaderState::new(Arc::clone(&self.generation))
+        }));
         CheckResult::Unchanged
     }
 
-    fn reject(&mut self, last_rejected: RejectedFiles) -> CheckResult {
-        let message = last_rejected.message.clone();
-        let is_known = self.last_rejected.as_ref().is_some_and(|known| {
-            (&known.hash, &known.message) == (&last_rejected.hash, &last_rejected.message)
-        });
-        let diagnostics = last_rejected.diagnostics.clone();
-        self.last_rejected = Some(last_rejected);
-        if is_known {
-            self.record_failure(&message);
-            return CheckResult::Failed(message);
+    /// Rejects files. Only a new edit counts as a failure; a known one is logged again if its message has changed.
+    fn reject(&mut self, rejected: RejectedFiles) -> CheckResult {
+        let known = self.last_rejected.as_ref().filter(|known| known.is_same_edit(&rejected));
+        let is_known = known.is_some();
+        let is_known_message = known.is_some_and(|known| known.message == rejected.message);
+        let (message, diagnostics) = (rejected.message.clone(), rejected.diagnostics.clone());
+        self.last_rejected = Some(rejected);
+        self.record_failure(&message);
+        if !is_known {
+            self.count_failure();
         }
-        self.report_failure(&message, &diagnostics)
+        if !is_known_message {
+            self.log_failure(&message, &diagnostics);
+        }
+        CheckResult::Failed(message)
     }
 
-    /// Rejects valid files whose generation can not take effect now. Each attempt counts as a failure.
+    /// Rejects valid files whose generation can not take effect now.
     fn reject_until_next_check(&mut self, generation: &Generation, message: &str) -> CheckResult {
-        self.last_rejected = Some(RejectedFiles {
+        self.reject(RejectedFiles {
             hash: generation.hash.clone().unwrap_or_default(),
             message: message.to_owned(),
             diagnostics: Vec::new(),
             files: generation.files().map(PathBuf::from).collect(),
-        });
-        self.report_failure(message, &[])
+            contents: Some(generation.files.clone()),
+        })
+    }
+
+    /// Reports that the configuration file can not be read. The last rejected files stay known.
+    fn fail_to_read(&mut self, message: &str) -> CheckResult {
+        self.record_failure(message);
+        if self.last_read_error.as_deref() != Some(message) {
+            self.last_read_error = Some(message.to_owned());
+            self.count_failure();
+            self.log_failure(message, &[]);
+        }
+        CheckResult::Failed(message.to_owned())
     }
 
     /// Publishes a generation, which then decides all requests that begin later.
@@ -221,7 +259,8 @@ impl ConfigChecker {
             .store(Arc::new(ReloaderState { last_attempt: Some(attempt), ..reloader_state }));
         let observers = &self.inputs.builder.observers;
         observers.on_reload(ReloadStatus::Success, now);
-        generation.report_applied_config(|applied| observers.on_config_applied(applied));
+        let hash = generation.hash.as_deref();
+        generation.report_applied_config(hash, |applied| observers.on_config_applied(applied));
         for warning in &generation.warnings {
             (self.log)(&ReloadNotice::Warned(warning));
         }
@@ -229,22 +268,23 @@ impl ConfigChecker {
         CheckResult::Applied(generation.number)
     }
 
-    /// Reports a failure to the status, the metrics and the log. The generation in effect stays.
-    fn report_failure(&self, message: &str, diagnostics: &[Diagnostic]) -> CheckResult {
-        self.record_failure(message);
-        let CheckInputs { builder, plan, .. } = &*self.inputs;
-        builder.observers.on_reload(ReloadStatus::Failure, SystemTime::now());
-        let file = builder.directory.join(&plan.path);
-        (self.log)(&ReloadNotice::Failed { file: &file, message, diagnostics });
-        CheckResult::Failed(message.to_owned())
+    fn count_failure(&self) {
+        self.inputs.builder.observers.on_reload(ReloadStatus::Failure, SystemTime::now());
     }
 
-    /// Reports a failure to the status only.
+    fn log_failure(&self, message: &str, diagnostics: &[Diagnostic]) {
+        let CheckInputs { builder, plan, .. } = &*self.inputs;
+        let file = builder.directory.join(&plan.path);
+        (self.log)(&ReloadNotice::Failed { file: &file, message, diagnostics });
+    }
+
+    /// Reports a failure to the status. The generation in effect stays.
     fn record_failure(&self, message: &str) {
         let attempt = ReloadAttempt { at: SystemTime::now(), error: Some(message.to_owned()) };
         let last_rejected = self.last_rejected.as_ref();
         self.reloader_state.store(Arc::new(ReloaderState {
             generation: Arc::clone(&self.generation),
+            file_hash: Some(self.file_hash.clone()),
             last_attempt: Some(attempt),
             rejected_config_hash: last_rejected.map(|last_rejected| last_rejected.hash.clone()),
             rejected_config_files: last_rejected

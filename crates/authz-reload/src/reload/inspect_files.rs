@@ -4,13 +4,13 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use authz_chain::{AuthorizerType, Configuration};
+use authz_chain::{AuthorizerType, Configuration, PluginType};
 use config::authorization_config::{LoadError, LoadOptions};
 use document::{DOCUMENT_BYTES_MAX, Diagnostic, ReadError, Source, Warning};
 
 use crate::build_authorizers::AuthorizerBuilder;
 use crate::build_error::BuildError;
-use crate::file_set::read_up_to;
+use crate::file_set::{FileSet, read_up_to};
 use crate::generation::Generation;
 use crate::plan_from_flags::ConfigFilePlan;
 use crate::sha256_hash::sha256_hash;
@@ -52,6 +52,21 @@ pub(super) struct RejectedFiles {
     pub(super) diagnostics: Vec<Diagnostic>,
     /// The other files that were read: a change of one of them may repair the configuration.
     pub(super) files: Vec<PathBuf>,
+    /// The content of those files; `None` if the configuration file itself is invalid.
+    pub(super) contents: Option<FileSet>,
+}
+
+impl RejectedFiles {
+    /// Reports whether both were rejected for the same edit. Messages do not count if the contents are known, because a
+    /// webhook that does not answer fails with another message each time.
+    pub(super) fn is_same_edit(&self, other: &Self) -> bool {
+        self.hash == other.hash
+            && match (&self.contents, &other.contents) {
+                (Some(ours), Some(theirs)) => ours == theirs,
+                (None, None) => self.message == other.message,
+                (Some(_), None) | (None, Some(_)) => false,
+            }
+    }
 }
 
 /// Reads the configuration file and, if anything has changed, every file that it refers to.
@@ -77,11 +92,11 @@ pub(super) fn inspect_files(
     if hash == current.file_hash && are_unchanged {
         return InspectionResult::Unchanged { hash };
     }
-    let (configuration, warnings) = match load_configuration(&path, &bytes, current.built_in_types)
-    {
-        Ok(loaded) => loaded,
-        Err(rejected) => return InspectionResult::Rejected(rejected.with_hash(hash)),
-    };
+    let (configuration, warnings) =
+        match load_configuration(&path, &bytes, current.built_in_types, &builder.plugins.types()) {
+            Ok(loaded) => loaded,
+            Err(rejected) => return InspectionResult::Rejected(rejected.with_hash(hash)),
+        };
     if configuration == current.generation.configuration && are_unchanged {
         return InspectionResult::Unchanged { hash };
     }
@@ -100,12 +115,13 @@ struct RejectedContent {
     message: String,
     diagnostics: Vec<Diagnostic>,
     files: Vec<PathBuf>,
+    contents: Option<FileSet>,
 }
 
 impl RejectedContent {
     fn with_hash(self, hash: String) -> RejectedFiles {
-        let Self { message, diagnostics, files } = self;
-        RejectedFiles { hash, message, diagnostics, files }
+        let Self { message, diagnostics, files, contents } = self;
+        RejectedFiles { hash, message, diagnostics, files, contents }
     }
 }
 
@@ -115,6 +131,7 @@ impl From<BuildError> for RejectedContent {
             message: error.to_string(),
             diagnostics: error.diagnostics().to_vec(),
             files: error.files.paths().map(Path::to_owned).collect(),
+            contents: Some(error.files),
         }
     }
 }
@@ -124,6 +141,7 @@ fn load_configuration(
     path: &Path,
     bytes: &[u8],
     built_in_types: &BTreeSet<AuthorizerType>,
+    plugin_types: &[PluginType],
 ) -> Result<(Configuration, Vec<Warning>), RejectedContent> {
     // A missing kubeconfig makes the file invalid, so the reloader must watch for its creation.
     let probed_files = RefCell::new(Vec::new());
@@ -133,6 +151,7 @@ fn load_configuration(
     };
     let required: Vec<AuthorizerType> = built_in_types.iter().copied().collect();
     let options = LoadOptions {
+        plugin_types,
         required_types: &required,
         stat_file: &stat_and_record,
         ..LoadOptions::default()
@@ -144,6 +163,7 @@ fn load_configuration(
         message,
         diagnostics: diagnostics.to_vec(),
         files: probed_files.take(),
+        contents: None,
     };
     let configuration =
         loaded.configuration.map_err(|error| rejected(format!("{error}"), error.diagnostics()))?;
@@ -161,7 +181,7 @@ fn load_configuration(
             )
         })
         .collect();
-    let diagnostics = diagnose_added_types(&source, built_in_types);
+    let diagnostics = diagnose_added_types(&source, built_in_types, plugin_types);
     Err(rejected(field_errors::aggregate(&messages), &diagnostics))
 }
 
@@ -170,11 +190,12 @@ fn load_configuration(
 fn diagnose_added_types(
     source: &Source<'_>,
     built_in_types: &BTreeSet<AuthorizerType>,
+    plugin_types: &[PluginType],
 ) -> Vec<Diagnostic> {
     let webhook = AuthorizerType::Webhook;
     let known_types: Vec<&str> =
         built_in_types.iter().chain([&webhook]).map(|kind| kind.name()).collect();
-    let options = LoadOptions { known_types: &known_types, ..LoadOptions::default() };
+    let options = LoadOptions { known_types: &known_types, plugin_types, ..LoadOptions::default() };
     match config::authorization_config::load(source, &options).configuration {
         Err(LoadError::Invalid(diagnostics)) => diagnostics,
         Ok(_) | Err(LoadError::Decode(_) | LoadError::Server(_)) => Vec::new(),

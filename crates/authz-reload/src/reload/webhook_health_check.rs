@@ -7,20 +7,21 @@ use tokio::task::JoinSet;
 
 use crate::generation::{ConfiguredWebhook, Generation};
 
-/// The maximum number of webhooks that the check connects to at the same time.
+/// The maximum number of webhooks that the check asks at the same time.
 const CHECKS_MAX: usize = 32;
 
-/// The webhooks that can not be reached, in the order of the configuration.
+/// The webhooks that did not answer with a review, in the order of the configuration.
 #[derive(Debug, thiserror::Error)]
 #[error("{}", field_errors::aggregate(faults))]
 pub(super) struct UnhealthyWebhooks {
     faults: Vec<String>,
 }
 
-/// Connects to every new or changed webhook, within the timeout of that webhook, and sends no request.
+/// Asks every new or changed webhook one review, within the timeout of that webhook; see [`authz_webhook::Webhook::probe`].
+/// A connection alone would not show a wrong path, nor a client certificate that the webhook refuses.
 ///
 /// # Errors
-/// At least one webhook can not be reached.
+/// At least one webhook did not answer with a review.
 pub(super) async fn check_new_webhooks(
     generation: &Generation,
     previous: &Generation,
@@ -39,7 +40,7 @@ pub(super) async fn check_new_webhooks(
     loop {
         while checks.len() < CHECKS_MAX {
             let Some((idx, hook)) = waiting.pop_front() else { break };
-            checks.spawn(async move { (idx, find_connection_fault(&hook).await) });
+            checks.spawn(async move { (idx, find_fault(&hook).await) });
         }
         match checks.join_next().await {
             None => break,
@@ -53,9 +54,8 @@ pub(super) async fn check_new_webhooks(
     if faults.is_empty() { Ok(()) } else { Err(UnhealthyWebhooks { faults }) }
 }
 
-/// Connects to a webhook. Returns the reason if it can not be reached.
-async fn find_connection_fault(hook: &ConfiguredWebhook) -> Option<String> {
-    let limit = hook.webhook.settings().timeout.get();
-    let fault = hook.client.check_connection(limit).await.err()?;
+/// Asks a webhook one review. Returns the reason if it does not answer with a review.
+async fn find_fault(hook: &ConfiguredWebhook) -> Option<String> {
+    let fault = hook.webhook.probe().await.err()?;
     Some(format!("webhook {} is not healthy: {fault}", hook.webhook.name()))
 }

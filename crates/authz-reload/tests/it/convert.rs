@@ -13,7 +13,9 @@ use proptest::prelude::*;
 fn loaded(yaml: &str) -> Configuration {
     let source = document::Source { name: "converted", bytes: yaml.as_bytes() };
     let options = LoadOptions { stat_file: &assume_regular_file, ..LoadOptions::default() };
-    let loaded = load(&source, &options);
+    let mut loaded = load(&source, &options);
+    // The conversion itself says so, too.
+    loaded.warnings.retain(|warning| warning.code != document::WarningCode::AnonymousAllowed);
     assert_eq!(loaded.warnings, [], "{yaml}");
     loaded.configuration.unwrap_or_else(|error| panic!("{error}\n{yaml}"))
 }
@@ -138,8 +140,11 @@ fn flags_that_start_no_server_are_not_converted() {
 }
 
 fn any_modes() -> impl Strategy<Value = Vec<AuthorizerType>> {
-    proptest::sample::subsequence(AuthorizerType::ALL.to_vec(), 1..=AuthorizerType::ALL.len())
-        .prop_shuffle()
+    proptest::sample::subsequence(
+        AuthorizerType::BUILT_IN.to_vec(),
+        1..=AuthorizerType::BUILT_IN.len(),
+    )
+    .prop_shuffle()
 }
 
 fn any_webhook() -> impl Strategy<Value = WebhookFlags> {

@@ -12,6 +12,8 @@ use crate::stage::Stage;
 /// sent in `NAME.token`.
 pub(crate) struct RunningHook {
     pub(crate) peer: Peer,
+    /// The certificate of the peer, for another peer of the same webhook.
+    pub(crate) tls: ServerTls,
     name: String,
 }
 
@@ -29,19 +31,47 @@ impl RunningHook {
     }
 
     pub(crate) fn start_with(stage: &Stage, name: &str, script: impl Into<Script>) -> Self {
+        Self::start_tls(stage, name, script, |tls| tls)
+    }
+
+    /// A webhook that allows everything to clients with a certificate of this authority.
+    pub(crate) fn start_requiring_clients(stage: &Stage, name: &str, clients: &Authority) -> Self {
+        let pem = clients.pem();
+        Self::start_tls(stage, name, vec![answer(true)], |tls| tls.require_clients_of(&pem))
+    }
+
+    fn start_tls(
+        stage: &Stage,
+        name: &str,
+        script: impl Into<Script>,
+        change: impl FnOnce(ServerTls) -> ServerTls,
+    ) -> Self {
         let authority = Authority::new(name).unwrap();
         let leaf = Leaf::server(&["127.0.0.1", "some-service.some-namespace.svc"]);
         let certificate = authority.issue(&leaf).unwrap();
-        let peer = Peer::start_tls(script, &ServerTls::new(certificate)).unwrap();
+        let tls = change(ServerTls::new(certificate));
+        let peer = Peer::start_tls(script, &tls).unwrap();
         stage.write(&format!("{name}.ca"), &authority.pem());
         stage.write(&format!("{name}.token"), "hush-one");
-        let hook = Self { peer, name: name.to_owned() };
+        let hook = Self { peer, tls, name: name.to_owned() };
         hook.write_kubeconfig(stage);
         hook
     }
 
     pub(crate) fn write_kubeconfig(&self, stage: &Stage) {
         stage.write(&format!("{}.kubeconfig", self.name), &self.kubeconfig());
+    }
+
+    /// Makes the kubeconfig use a client certificate of this authority instead of the token.
+    pub(crate) fn write_client_certificate(&self, stage: &Stage, authority: &Authority) {
+        let name = &self.name;
+        let issued = authority.issue(&Leaf::client("server")).unwrap();
+        stage.write(&format!("{name}.crt"), &issued.certificate_pem);
+        stage.write(&format!("{name}.key"), &issued.key_pem);
+        let credentials = format!("{{client-certificate: {name}.crt, client-key: {name}.key}}");
+        let kubeconfig =
+            self.kubeconfig().replace(&format!("{{tokenFile: {name}.token}}"), &credentials);
+        stage.write(&format!("{name}.kubeconfig"), &kubeconfig);
     }
 
     pub(crate) fn kubeconfig(&self) -> String {

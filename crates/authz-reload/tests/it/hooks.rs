@@ -1,7 +1,7 @@
 //! Webhooks of flags and of files, and what a reload does with them.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use authz::{UnavailableCause, Verdict};
 use authz_chain::AuthorizerType;
@@ -9,6 +9,7 @@ use authz_reload::{
     AuthorizationModes, AuthorizationPlan, CheckResult, DEFAULT_AUTHORIZED_TTL_NS, Generation,
     StartError, WebhookFlags,
 };
+use fake_http::Peer;
 use https_client::{AddressPolicy, HostPort, ResolveError, ServiceName, ServiceResolver};
 
 use crate::hook::{RunningHook, answer, ask};
@@ -55,7 +56,7 @@ struct Registry(std::net::SocketAddr);
 impl ServiceResolver for Registry {
     fn resolve_service(&self, service: &ServiceName) -> Result<HostPort, ResolveError> {
         match service.to_string().as_str() {
-            "some-service.some-namespace.svc:443" => {
+            "some-service.some-namespace.svc" => {
                 Ok(HostPort { host: self.0.ip().to_string(), port: self.0.port() })
             }
             other => Err(ResolveError(format!("service {other} not found"))),
@@ -89,13 +90,72 @@ async fn hooks_of_flags_are_webhooks_of_their_own_name() {
         generation.configured_webhooks.iter().map(|hook| hook.endpoint.as_str()).collect();
     assert_eq!(
         endpoints,
-        ["https://some-service.some-namespace.svc:443/", "https://other.some-namespace.svc:443/"]
+        ["https://some-service.some-namespace.svc/", "https://other.some-namespace.svc/"]
     );
     assert_eq!(ask(&generation, "ana").await, Verdict::Allow);
     let request = hook.peer.requests().remove(0);
     assert_eq!(request.target, "/?timeout=30s");
     let server_name = request.tls.unwrap().server_name;
     assert_eq!(server_name.as_deref(), Some("some-service.some-namespace.svc"));
+}
+
+/// A service whose endpoints change.
+#[derive(Default)]
+struct MovingService {
+    ready: Mutex<Vec<std::net::SocketAddr>>,
+}
+
+impl MovingService {
+    fn set_ready(&self, addresses: &[std::net::SocketAddr]) {
+        *self.ready.lock().unwrap() = addresses.to_vec();
+    }
+}
+
+impl ServiceResolver for MovingService {
+    fn resolve_service(&self, _: &ServiceName) -> Result<HostPort, ResolveError> {
+        let ready = self.ready.lock().unwrap();
+        let first =
+            ready.first().ok_or_else(|| ResolveError("no endpoints available".to_owned()))?;
+        Ok(HostPort { host: first.ip().to_string(), port: first.port() })
+    }
+
+    fn is_endpoint(&self, _: &ServiceName, address: &HostPort) -> bool {
+        self.ready.lock().unwrap().iter().any(|own| own.port() == address.port)
+    }
+}
+
+/// An endpoint that turns unready gets no further call, although a connection to it is idle. The call that is running
+/// there ends, and then the connection does.
+#[tokio::test(flavor = "multi_thread")]
+async fn unready_endpoints_lose_their_connections() {
+    let mut stage = Stage::new();
+    let allow = || fake_http::Answer::json(r#"{"status":{"allowed":true}}"#);
+    // The second call takes its time.
+    let slow = vec![allow(), allow().delay(std::time::Duration::from_millis(500)), allow()];
+    let one = RunningHook::start_with(&stage, "w", slow);
+    let two = Peer::start_tls(vec![allow()], &one.tls).unwrap();
+    let service = Arc::new(MovingService::default());
+    stage.resolver = Some(Arc::clone(&service) as _);
+    stage.write("hooks", &hook_file(&[("b", "some-service")]));
+    let generation = Arc::new(start(&stage, "hooks").unwrap());
+    service.set_ready(&[one.peer.address()]);
+    assert_eq!(ask(&generation, "ana").await, Verdict::Allow);
+    assert_eq!((one.peer.n_accepted(), one.peer.n_open()), (1, 1));
+    let running = {
+        let generation = Arc::clone(&generation);
+        tokio::spawn(async move { ask(&generation, "bob").await })
+    };
+    assert!(one.peer.wait_requests(2, std::time::Duration::from_secs(10)));
+    service.set_ready(&[two.address()]);
+    assert_eq!(ask(&generation, "eve").await, Verdict::Allow);
+    assert_eq!(two.n_requests(), 1, "the new endpoint is asked");
+    assert_eq!(running.await.unwrap(), Verdict::Allow, "the running call ends");
+    assert!(one.peer.wait_idle(std::time::Duration::from_secs(10)), "its connection is closed");
+    assert_eq!((one.peer.n_accepted(), one.peer.n_requests()), (1, 2));
+    // Without a ready endpoint the pooled connection of the last one is not used either.
+    service.set_ready(&[]);
+    assert_eq!(ask(&generation, "dan").await, Verdict::NoOpinion);
+    assert_eq!(two.n_requests(), 1);
 }
 
 /// A19: others than the operator write the endpoints of a service, so these lead to loopback only if that is

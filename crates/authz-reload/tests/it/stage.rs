@@ -127,20 +127,23 @@ impl Stage {
         self.builder().build_first(&self.plan(file))
     }
 
-    /// Starts a reloader that reads the file when the system reports a change, and never polls.
+    /// Starts a reloader that reads the file when the system reports a change, and never polls. It does not check the
+    /// health of webhooks, so that tests may count their calls.
     pub(crate) fn start_watching(&self, file: &str) -> Reloader {
-        self.start_reloader(
-            file,
-            ReloadOptions { poll_interval: NEVER, ..ReloadOptions::default() },
-        )
+        let options = ReloadOptions {
+            poll_interval: NEVER,
+            checks_webhook_health: false,
+            ..ReloadOptions::default()
+        };
+        self.start_reloader(file, options)
     }
 
-    /// Starts a reloader that reads the file only on request.
+    /// Starts a reloader that reads the file only on request, and does not check the health of webhooks.
     pub(crate) fn start_unwatched(&self, file: &str) -> Reloader {
         let options = ReloadOptions {
             poll_interval: NEVER,
             watches_files: false,
-            ..ReloadOptions::default()
+            checks_webhook_health: false,
         };
         self.start_reloader(file, options)
     }

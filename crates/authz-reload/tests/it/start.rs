@@ -28,8 +28,10 @@ fn faults_keep_a_server_from_starting() {
 fn type_abac_needs_the_flag_of_its_policies() {
     let stage = Stage::new();
     stage.write("config", &built_in(&["ABAC"]));
-    let error = stage.start("config").unwrap_err().to_string();
-    assert_eq!(error, "invalid authorization config: open : no such file or directory");
+    let error = stage.start("config").unwrap_err();
+    assert_eq!(error.to_string(), "type ABAC needs a policy file: set --authorization-policy-file");
+    let [fault] = error.diagnostics() else { panic!("{error}") };
+    assert_eq!((fault.position.line, fault.position.column), (4, 9));
     let stage = stage.with_policy("policies");
     stage.write("policies", "# nobody\n");
     assert_eq!(names(&stage.start("config").unwrap()), "abac");

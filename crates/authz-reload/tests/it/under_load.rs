@@ -129,7 +129,8 @@ async fn change_under_load(storm: &Storm) {
     let observed = stage.observed();
     assert!(observed.successes() > 0, "{observed:?}");
     assert!(n_requests > N_CLIENTS, "{n_requests}");
-    assert_eq!(observed.published.len(), observed.successes());
+    // The end of a failure without a new configuration is a success, too.
+    assert!(observed.published.len() <= observed.successes(), "{observed:?}");
 }
 
 /// L29: a decision is a function of one snapshot, however many change meanwhile.

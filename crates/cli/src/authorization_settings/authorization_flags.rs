@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use authz_reload::{AuthorizationOptions, AuthorizationPlan, DEFAULT_MODES, plan_from_flags};
 
+use manifests::abac::{self, UnsetAttributes};
+
 use super::feature_gates::FeatureGates;
 
 /// The flags of kube-apiserver that select the authorizers.
@@ -26,6 +28,11 @@ pub(crate) struct AuthorizationFlags {
     /// ABAC policy file, one JSON object per line; needed for mode ABAC
     #[arg(long, value_name = "FILE")]
     pub(crate) authorization_policy_file: Option<PathBuf>,
+
+    /// What an attribute means that a request does not have, such as the namespace of a list of all
+    /// namespaces, for ABAC policies without a version or of version v0
+    #[arg(long, value_enum, default_value = "empty")]
+    pub(crate) authorization_abac_unset_attributes: UnsetAttributesArgument,
 
     /// Kubeconfig or ExternalAuthorizationHookConfiguration file for mode Webhook
     ///
@@ -69,6 +76,12 @@ impl AuthorizationFlags {
         }
     }
 
+    /// Returns the options of reading the ABAC policy file.
+    pub(crate) fn abac_options(&self) -> abac::LoadOptions {
+        let unset_attributes = self.authorization_abac_unset_attributes.into();
+        abac::LoadOptions { unset_attributes, ..abac::LoadOptions::default() }
+    }
+
     /// Reports whether configuration files and match conditions are enabled.
     pub(crate) fn is_structured_config_enabled(&self) -> bool {
         FeatureGates::is_structured_config_enabled(&self.feature_gates)
@@ -80,6 +93,26 @@ impl AuthorizationFlags {
     /// Every rule that the flags violate, in the words of kube-apiserver.
     pub(crate) fn to_plan(&self) -> Result<AuthorizationPlan, Vec<String>> {
         plan_from_flags(&self.to_options(), DEFAULT_MODES)
+    }
+}
+
+/// A value of `--authorization-abac-unset-attributes`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+pub(crate) enum UnsetAttributesArgument {
+    /// It is empty, as in Kubernetes
+    #[default]
+    Empty,
+    /// It matches every property, as in the first proposal of ABAC. Lines for one namespace then
+    /// also grant requests without one, and all lines grant all paths
+    Match,
+}
+
+impl From<UnsetAttributesArgument> for UnsetAttributes {
+    fn from(argument: UnsetAttributesArgument) -> Self {
+        match argument {
+            UnsetAttributesArgument::Empty => Self::Empty,
+            UnsetAttributesArgument::Match => Self::Match,
+        }
     }
 }
 

@@ -144,7 +144,8 @@ fn authorization_webhook_kubeconfigs(configuration: &Configuration) -> Vec<PathB
         | AuthorizerConfiguration::AlwaysAllow
         | AuthorizerConfiguration::AlwaysDeny
         | AuthorizerConfiguration::Node
-        | AuthorizerConfiguration::Rbac => None,
+        | AuthorizerConfiguration::Rbac
+        | AuthorizerConfiguration::Plugin(_) => None,
     };
     configuration.authorizers().iter().filter_map(file).collect()
 }
@@ -193,9 +194,11 @@ fn check_abac_policies(source: &Source<'_>) -> FileFindings {
     match abac::load(source, &abac::LoadOptions::default()) {
         Ok(loaded) => {
             let n_policies = loaded.snapshot.policies().len();
+            let discovery = abac::warn_of_missing_discovery(source, &loaded.snapshot);
+            let warnings = loaded.warnings.into_iter().chain(discovery);
             FileFindings {
                 summary: Some(ContentSummary::AbacPolicy { n_policies }),
-                warnings: loaded.warnings.into_iter().map(Finding::from).collect(),
+                warnings: warnings.map(Finding::from).collect(),
                 n_omitted_warnings: loaded.n_warnings_dropped,
                 ..FileFindings::default()
             }

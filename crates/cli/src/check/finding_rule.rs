@@ -112,6 +112,15 @@ fn describe_warning(code: WarningCode) -> (&'static str, &'static str) {
             "Set name to the type in lower case. kube-apiserver refuses an authorizer without a \
              name.",
         ),
+        WarningCode::ZeroTtl => (
+            "A time to live of zero means the default, as in kube-apiserver.",
+            "Set cacheAuthorizedRequests or cacheUnauthorizedRequests to false to turn a cache off.",
+        ),
+        WarningCode::AnonymousAllowed => (
+            "AlwaysAllow in a file allows everything to requests without credentials, too.",
+            "Start the server with --anonymous-auth=false, or use another authorizer. \
+             --authorization-mode AlwaysAllow turns anonymous authentication off; a file does not.",
+        ),
         WarningCode::SeveralDocuments => (
             "Only the first YAML document of the file is read.",
             "Remove all other documents. kube-apiserver ignores them silently.",
@@ -140,6 +149,11 @@ fn describe_warning(code: WarningCode) -> (&'static str, &'static str) {
         WarningCode::UnversionedPolicy => (
             "Policies do not say their version.",
             "Write them as abac.authorization.kubernetes.io/v1beta1.",
+        ),
+        WarningCode::NoDiscovery => (
+            "A user or group is granted resources and not the paths of discovery.",
+            "Add a line with nonResourcePath, unless another authorizer grants these paths. kubectl \
+             reads /api and /apis before it asks for a resource.",
         ),
         WarningCode::IncompleteList => (
             "A list of objects is only the first part of a longer one.",

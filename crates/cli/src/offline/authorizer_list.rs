@@ -15,6 +15,7 @@ use crate::authorization_settings::{
 };
 use crate::check::is_missing_file_fault;
 use crate::file_arguments::read_file_up_to;
+use crate::program::plugins;
 
 /// The authorizers in order, and the loaded ABAC policies.
 #[derive(Debug, Default)]
@@ -57,7 +58,10 @@ impl AuthorizerList {
         };
         let policy_file = flags.authorization_policy_file.as_ref();
         let has_abac = authorizers.contains(&AuthorizerConfiguration::Abac);
-        let abac_policies = match has_abac.then(|| load_abac_policies(policy_file)).transpose() {
+        let abac_policies = match has_abac
+            .then(|| load_abac_policies(policy_file, &flags.abac_options()))
+            .transpose()
+        {
             Ok(policies) => policies.unwrap_or_default(),
             Err(problem) => {
                 problems.push(problem);
@@ -83,7 +87,8 @@ fn load_configuration_file(
         ConnectionFileRequirement::Required => &authorization_config::stat_file,
         ConnectionFileRequirement::Optional => &assume_regular_file as &dyn Fn(&Path) -> _,
     };
-    let options = LoadOptions { stat_file, ..LoadOptions::default() };
+    let plugin_types = plugins().types();
+    let options = LoadOptions { stat_file, plugin_types: &plugin_types, ..LoadOptions::default() };
     let loaded = authorization_config::load(&source, &options);
     loaded.configuration.map_err(|error| {
         let mut diagnostics = error.diagnostics().to_vec();
@@ -117,7 +122,10 @@ fn configuration_from_modes(
     }
 }
 
-fn load_abac_policies(path: Option<&PathBuf>) -> Result<abac::LoadedPolicies, FileProblem> {
+fn load_abac_policies(
+    path: Option<&PathBuf>,
+    options: &abac::LoadOptions,
+) -> Result<abac::LoadedPolicies, FileProblem> {
     let Some(path) = path else {
         let message = "authorizer ABAC needs --authorization-policy-file".to_owned();
         return Err(FileProblem::Unreadable(message));
@@ -126,6 +134,6 @@ fn load_abac_policies(path: Option<&PathBuf>) -> Result<abac::LoadedPolicies, Fi
         .map_err(|error| FileProblem::Unreadable(ReadError::new(path, &error).to_string()))?;
     let name = path.to_string_lossy();
     let source = Source { name: &name, bytes: &bytes };
-    let loaded = abac::load(&source, &abac::LoadOptions::default());
+    let loaded = abac::load(&source, options);
     loaded.map_err(|error| FileProblem::invalid(&source, vec![*error.diagnostic]))
 }

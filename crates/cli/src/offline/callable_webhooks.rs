@@ -7,7 +7,7 @@ use std::sync::Arc;
 use authz_chain::{AuthorizerConfiguration, AuthorizerType, Configuration};
 use authz_reload::{
     AuthorizationModes, AuthorizationPlan, AuthorizerBuilder, ConfigOrigin, ConfigSource,
-    Generation, NoObservers,
+    Generation, NoObservers, PluginAuthorizers,
 };
 use authz_webhook::{Webhook, WebhookLimits};
 use https_client::{HostPort, Limits, ResolveError, ServiceName, ServiceResolver};
@@ -33,6 +33,8 @@ pub(super) fn build_callable_webhooks(
         connection_limits: Limits::default(),
         resolver: Some(Arc::new(NoServiceResolver)),
         observers: Arc::new(NoObservers),
+        plugins: PluginAuthorizers::default(),
+        abac_options: manifests::abac::LoadOptions::default(),
         directory: directory.to_owned(),
     };
     let names: BTreeSet<String> = called.iter().map(|own| own.name().to_owned()).collect();

@@ -64,6 +64,7 @@ impl From<BuildError> for LoadFailure {
             BuildCause::Connection { .. }
             | BuildCause::Client { .. }
             | BuildCause::InClusterConfig { .. }
+            | BuildCause::UnknownPlugin(_)
             | BuildCause::PolicyRead(_)
             | BuildCause::Policy(_) => {
                 Self::from_diagnostics(error.diagnostics(), &error.to_string())

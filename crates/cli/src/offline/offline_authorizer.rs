@@ -5,9 +5,12 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use authz::{Attributes, Recorder};
-use authz_chain::{AuthorizerConfiguration, Chain, ChainDecision, Member, WebhookConfiguration};
+use authz_chain::{
+    AuthorizerConfiguration, Chain, ChainDecision, Member, PluginConfiguration,
+    WebhookConfiguration,
+};
 use authz_rbac::{ExtrasPolicy, Snapshot};
-use authz_reload::AuthorizationPlan;
+use authz_reload::{AuthorizationPlan, BuildCause};
 use manifests::abac;
 use manifests::rbac;
 use manifests::{ManifestObject, Object, UnstructuredObject};
@@ -21,6 +24,7 @@ use super::read_manifests::{ObjectSelection, SelectedObjects, read_manifests};
 use super::webhook_stand_in::{AssumedAnswer, AssumedWebhookAnswer, WebhookStandIn};
 use crate::authorization_settings::node_rules;
 use crate::file_arguments::is_stdin;
+use crate::program::plugins;
 
 /// The authorizer chain that answers questions.
 #[derive(Debug)]
@@ -153,18 +157,23 @@ fn build_chain(
     let called = authorizers.iter().filter(is_called).cloned().collect();
     let called = callable_webhooks::build_callable_webhooks(plan, called, directory)?;
     let built_in = build_built_in_members(flags, abac_policies, objects)?;
-    let members = authorizers.iter().map(|authorizer| match authorizer {
-        AuthorizerConfiguration::Abac => built_in.abac.clone(),
-        AuthorizerConfiguration::AlwaysAllow => Member::AlwaysAllow,
-        AuthorizerConfiguration::AlwaysDeny => Member::AlwaysDeny,
-        AuthorizerConfiguration::Node => built_in.node.clone(),
-        AuthorizerConfiguration::Rbac => built_in.rbac.clone(),
-        AuthorizerConfiguration::Webhook(webhook) => match called.get(webhook.name.as_str()) {
+    let to_member = |authorizer: &AuthorizerConfiguration| match authorizer {
+        AuthorizerConfiguration::Abac => Ok(built_in.abac.clone()),
+        AuthorizerConfiguration::AlwaysAllow => Ok(Member::AlwaysAllow),
+        AuthorizerConfiguration::AlwaysDeny => Ok(Member::AlwaysDeny),
+        AuthorizerConfiguration::Node => Ok(built_in.node.clone()),
+        AuthorizerConfiguration::Rbac => Ok(built_in.rbac.clone()),
+        AuthorizerConfiguration::Webhook(webhook) => Ok(match called.get(webhook.name.as_str()) {
             Some(webhook) => Member::Webhook(Arc::clone(webhook)),
             None => build_stand_in_member(webhook, &flags.webhook),
-        },
-    });
-    Chain::new(members.collect()).map_err(LoadFailure::from_message)
+        }),
+        AuthorizerConfiguration::Plugin(PluginConfiguration { plugin_type, name }) => plugins()
+            .find(*plugin_type)
+            .map(|plugin| Member::Plugin(name.clone(), plugin))
+            .ok_or_else(|| LoadFailure::from_message(BuildCause::UnknownPlugin(*plugin_type))),
+    };
+    let members: Vec<Member> = authorizers.iter().map(to_member).collect::<Result<_, _>>()?;
+    Chain::new(members).map_err(LoadFailure::from_message)
 }
 
 /// The built-in authorizers with their policies.

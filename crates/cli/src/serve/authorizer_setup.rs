@@ -19,6 +19,7 @@ use server::{AuthorizerReplacer, Log, ServiceDirectory, ServiceRouting};
 use super::logging_observer::LoggingObserver;
 use super::serve_flags::{Args, WebhookConnectionFlags};
 use crate::offline::LoadFailure;
+use crate::program::plugins;
 
 /// The authorizers that the server starts with, and what it needs to reload them.
 pub(super) struct AuthorizerSetup {
@@ -61,6 +62,8 @@ impl AuthorizerSetup {
             },
             resolver: Some(Arc::clone(&directory) as Arc<dyn ServiceResolver>),
             observers: Arc::new(LoggingObserver { metrics: Arc::clone(&metrics), log }),
+            plugins: plugins().clone(),
+            abac_options: args.authorization.abac_options(),
             directory: std::env::current_dir().map_err(LoadFailure::from_message)?,
         };
         let generation = Arc::new(builder.build_first(&plan)?);
@@ -92,7 +95,9 @@ impl AuthorizerSetup {
     /// Returns the names of the authorizers in order, for the start message.
     pub(super) fn describe_authorizers(&self) -> String {
         let name = |(kind, name): (AuthorizerType, &str)| match kind {
-            AuthorizerType::Webhook => format!("{}({name})", kind.name()),
+            AuthorizerType::Webhook | AuthorizerType::Plugin(_) => {
+                format!("{}({name})", kind.name())
+            }
             AuthorizerType::Abac
             | AuthorizerType::AlwaysAllow
             | AuthorizerType::AlwaysDeny
@@ -175,6 +180,10 @@ fn log_reload_notice(log: Log, notice: &ReloadNotice<'_>) {
                 ("generation", &generation.number),
                 ("hash", &generation.hash.as_deref().unwrap_or_default()),
             ],
+        ),
+        ReloadNotice::Reverted(generation) => log.notice(
+            "the files define the authorization configuration in effect again",
+            &[("generation", &generation.number)],
         ),
         ReloadNotice::Failed { file, message, diagnostics } => {
             let position = match diagnostics.first() {

@@ -6,7 +6,8 @@ use std::time::{Duration, SystemTime};
 use authz_chain::{AuthorizerType, DecisionObserver};
 use authz_reload::{AppliedConfig, AuthorizationObservers, ReloadStatus};
 use authz_webhook::{
-    AttemptResult, CacheEvent, CallRejection, FailOpenCause, MatchResultKind, WebhookObserver,
+    AttemptResult, CacheEvent, CallRejection, FailOpenCause, FailurePolicy, MatchResultKind,
+    WebhookObserver,
 };
 use metrics::AuthorizationMetrics;
 use server::Log;
@@ -64,6 +65,19 @@ impl WebhookObserver for AuthorizationWebhookLogObserver {
 
     fn on_match(&self, took: Duration, outcome: MatchResultKind) {
         self.metrics.on_match(took, outcome);
+    }
+
+    fn on_match_error(&self, error: &str, policy: FailurePolicy) {
+        self.metrics.on_match_error(error, policy);
+        let message = match policy {
+            FailurePolicy::NoOpinion => {
+                "authorization webhook skipped: a match condition can not be evaluated"
+            }
+            FailurePolicy::Deny => {
+                "authorization webhook denies: a match condition can not be evaluated"
+            }
+        };
+        self.log.warn(message, &[("webhook", &self.name), ("why", &error)]);
     }
 
     fn on_cache_event(&self, event: CacheEvent) {

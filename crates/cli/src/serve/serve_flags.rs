@@ -245,14 +245,15 @@ pub(crate) struct AuthenticationFlags {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Authorization")]
 pub(crate) struct WebhookConnectionFlags {
-    /// Require that new or changed webhooks are reachable before a changed --authorization-config
-    /// takes effect
+    /// Ask new or changed webhooks one review before a changed --authorization-config takes effect:
+    /// user system:portcullis-probe, path /healthz, verb get. Until all of them answer with a
+    /// review, also one that denies, the configuration before stays in effect
     #[arg(
         long,
         value_name = "BOOL",
         num_args = 0..=1,
         require_equals = true,
-        default_value_t = false,
+        default_value_t = true,
         default_missing_value = "true",
         action = clap::ArgAction::Set
     )]

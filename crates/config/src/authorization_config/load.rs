@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::path::Path;
 
-use authz_chain::{AuthorizerType, Configuration};
+use authz_chain::{AuthorizerType, Configuration, PluginType};
 use document::{
     DOCUMENT_BYTES_MAX, DecodeError, DecodeProblems, Diagnostic, Fault, LineIndex, NodePath,
     ParsedDocument, Source, SpannedDecodeError, SpannedFault, SpannedWarning, ValidationReport,
@@ -29,12 +29,16 @@ pub const CONFIG_FILE_WITHOUT_GATE_ERROR: &str = "--authorization-config cannot 
 pub struct LoadOptions<'a> {
     /// The types of authorizers that exist.
     pub known_types: &'a [&'a str],
+    /// The types that the program adds to the built-in ones.
+    pub plugin_types: &'a [PluginType],
     /// The types that may occur more than once.
     pub repeatable_types: &'a [&'a str],
     /// The server that the file is for.
     pub role: ServerRole,
     /// Built-in types that the file must contain. A reload passes the types of the startup configuration.
     pub required_types: &'a [AuthorizerType],
+    /// Whether the server has a file of ABAC policies, which the type `ABAC` needs.
+    pub has_abac_policy_file: bool,
     /// Returns the state of a file that the configuration refers to.
     pub stat_file: &'a dyn Fn(&Path) -> FileState,
     /// Whether the feature gate `StructuredAuthorizationConfiguration` allows match conditions.
@@ -45,9 +49,11 @@ impl Default for LoadOptions<'_> {
     fn default() -> Self {
         Self {
             known_types: &AUTHORIZER_TYPES,
+            plugin_types: &[],
             repeatable_types: &["Webhook"],
             role: ServerRole::Main,
             required_types: &[],
+            has_abac_policy_file: true,
             stat_file: &stat_file,
             allows_match_conditions: true,
         }
@@ -190,9 +196,11 @@ fn convert_configuration(
     report: &mut ValidationReport,
 ) -> Result<Configuration, RuleViolations> {
     normalize(&mut configuration, report);
-    set_defaults(&mut configuration);
+    set_defaults(&mut configuration, report);
+    server_rules::warn_of_anonymous_access(&configuration, options.role, report);
     let rules = ValidationRules {
         known_types: options.known_types.iter().copied().collect(),
+        plugin_types: options.plugin_types,
         repeatable_types: options.repeatable_types.iter().copied().collect(),
         stat_file: options.stat_file,
         allows_match_conditions: options.allows_match_conditions,
@@ -202,7 +210,7 @@ fn convert_configuration(
         return Err(RuleViolations::Format(std::mem::take(&mut report.faults)));
     }
     let required: BTreeSet<_> = options.required_types.iter().copied().collect();
-    let faults = server_rules::check_server_rules(&configuration, options.role, &required);
+    let faults = server_rules::check_server_rules(&configuration, options, &required);
     if !faults.is_empty() {
         return Err(RuleViolations::Server(faults));
     }

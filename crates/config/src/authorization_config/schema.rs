@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn authorizer_types_match_the_chain() {
-        let types = authz_chain::AuthorizerType::ALL.map(authz_chain::AuthorizerType::name);
+        let types = authz_chain::AuthorizerType::BUILT_IN.map(authz_chain::AuthorizerType::name);
         assert_eq!(AUTHORIZER_TYPES, types);
         for (api_version, version) in API_VERSIONS.into_iter().zip(VERSIONS) {
             assert_eq!(api_version, format!("{GROUP}/{version}"));

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use authz_chain::AuthorizerType;
 use authz_webhook::Connection;
-use document::{Fault, Span, SpannedFault};
+use document::{Fault, Span, SpannedFault, SpannedWarning, ValidationReport, WarningCode};
 use field_errors::FieldPath;
 
-use super::load::ServerRole;
+use super::load::{LoadOptions, ServerRole};
 use super::unvalidated_config::{Authorizer, Configuration};
 
 /// Checks the rules of the server:
@@ -16,19 +16,54 @@ use super::unvalidated_config::{Authorizer, Configuration};
 /// 2. No built-in type of `required_types` is missing. A reload passes the types of the startup
 ///    configuration.
 /// 3. The main server does not reach webhooks through the service account of its pod.
+/// 4. The type `ABAC` has a policy file.
 pub(super) fn check_server_rules(
     configuration: &Configuration,
-    role: ServerRole,
+    options: &LoadOptions<'_>,
     required_types: &BTreeSet<AuthorizerType>,
 ) -> Vec<SpannedFault> {
     let authorizers = configuration.authorizers.iter().enumerate();
     let mut faults: Vec<_> =
         authorizers.clone().filter_map(|(idx, entry)| check_name(idx, entry)).collect();
     faults.extend(check_types(configuration, required_types));
-    if role == ServerRole::Main {
-        faults.extend(authorizers.filter_map(|(idx, entry)| check_connection(idx, entry)));
+    if options.role == ServerRole::Main {
+        faults.extend(authorizers.clone().filter_map(|(idx, entry)| check_connection(idx, entry)));
+    }
+    if !options.has_abac_policy_file {
+        faults.extend(authorizers.filter_map(|(idx, entry)| check_abac_policy_file(idx, entry)));
     }
     faults
+}
+
+/// Warns of `AlwaysAllow` in the file of the main server. `--authorization-mode AlwaysAllow` turns anonymous
+/// authentication off, and a file does not.
+pub(super) fn warn_of_anonymous_access(
+    configuration: &Configuration,
+    role: ServerRole,
+    report: &mut ValidationReport,
+) {
+    let authorizers = configuration.authorizers.iter().enumerate();
+    let is_open = |entry: &Authorizer| {
+        AuthorizerType::from_name(&entry.kind.value) == Some(AuthorizerType::AlwaysAllow)
+    };
+    let open = authorizers.filter(|(_, entry)| role == ServerRole::Main && is_open(entry));
+    report.warnings.extend(open.map(|(idx, entry)| SpannedWarning {
+        code: WarningCode::AnonymousAllowed,
+        field: FieldPath::root("authorizers").index(idx).child("type").to_string(),
+        message: "AlwaysAllow allows everything to requests without credentials, too".to_owned(),
+        span: entry.kind.span.unwrap_or(entry.span),
+        hint: Some("start the server with `--anonymous-auth=false`".to_owned()),
+    }));
+}
+
+fn check_abac_policy_file(idx: usize, entry: &Authorizer) -> Option<SpannedFault> {
+    if AuthorizerType::from_name(&entry.kind.value) != Some(AuthorizerType::Abac) {
+        return None;
+    }
+    let field = FieldPath::root("authorizers").index(idx).child("type").to_string();
+    let message = "type ABAC needs a policy file: set --authorization-policy-file".to_owned();
+    let span = entry.kind.span.unwrap_or(entry.span);
+    Some(new_server_fault(Fault::Server { field, message }, span))
 }
 
 fn check_name(idx: usize, entry: &Authorizer) -> Option<SpannedFault> {

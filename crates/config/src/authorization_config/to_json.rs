@@ -23,7 +23,8 @@ fn authorizer_to_json(authorizer: &AuthorizerConfiguration) -> Value {
         | AuthorizerConfiguration::AlwaysAllow
         | AuthorizerConfiguration::AlwaysDeny
         | AuthorizerConfiguration::Node
-        | AuthorizerConfiguration::Rbac => json!({ "type": kind, "name": authorizer.name() }),
+        | AuthorizerConfiguration::Rbac
+        | AuthorizerConfiguration::Plugin(_) => json!({ "type": kind, "name": authorizer.name() }),
     }
 }
 

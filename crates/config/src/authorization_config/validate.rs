@@ -6,7 +6,10 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use authz_chain::{AuthorizerConfiguration, AuthorizerName, AuthorizerType, WebhookConfiguration};
+use authz_chain::{
+    AuthorizerConfiguration, AuthorizerName, AuthorizerType, PluginConfiguration, PluginType,
+    WebhookConfiguration,
+};
 use authz_webhook::ConditionCompiler;
 use document::ValidationReport;
 use document::hint::did_you_mean;
@@ -19,6 +22,7 @@ use super::webhook::convert_webhook;
 /// Inputs of validation besides the file.
 pub(super) struct ValidationRules<'a> {
     pub(super) known_types: BTreeSet<&'a str>,
+    pub(super) plugin_types: &'a [PluginType],
     pub(super) repeatable_types: BTreeSet<&'a str>,
     pub(super) stat_file: &'a dyn Fn(&Path) -> FileState,
     /// Whether the feature gate of match conditions is enabled.
@@ -67,8 +71,11 @@ fn convert_authorizer<'w>(
         report.add_fault(at_type.required(""), &entry.kind, entry.span);
         return None;
     }
-    if !rules.known_types.contains(kind) {
-        let known: Vec<&str> = rules.known_types.iter().copied().collect();
+    let plugin_type = rules.plugin_types.iter().find(|plugin| plugin.name() == kind);
+    if plugin_type.is_none() && !rules.known_types.contains(kind) {
+        let plugins = rules.plugin_types.iter().map(|plugin| plugin.name());
+        let known: BTreeSet<&str> = rules.known_types.iter().copied().chain(plugins).collect();
+        let known: Vec<&str> = known.into_iter().collect();
         let error = at_type.not_supported(kind, &known);
         report.add_fault_with_hint(error, &entry.kind, entry.span, did_you_mean(kind, &known));
         return None;
@@ -97,7 +104,13 @@ fn convert_authorizer<'w>(
             at.child("webhook").invalid("non-null", "may only be specified when type=Webhook");
         report.add_fault_at_span(error, webhook.span);
     }
-    AuthorizerConfiguration::from_built_in_type(kind?)
+    match plugin_type {
+        Some(plugin_type) => Some(AuthorizerConfiguration::Plugin(PluginConfiguration {
+            plugin_type: *plugin_type,
+            name: name?,
+        })),
+        None => AuthorizerConfiguration::from_built_in_type(kind?),
+    }
 }
 
 /// The name must be present, unique, and a DNS-1123 subdomain.

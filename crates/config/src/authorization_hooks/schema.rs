@@ -11,7 +11,7 @@ pub(super) const API_VERSION: &str = "kubeapiserverauthorization.config.k8s.io/v
 /// The name of the kind.
 pub(crate) const KIND: &str = "ExternalAuthorizationHookConfiguration";
 
-pub(super) static HOOK_CONFIGURATION: ObjectSchema = ObjectSchema {
+pub(crate) static HOOK_CONFIGURATION: ObjectSchema = ObjectSchema {
     type_name: KIND,
     description: "Where the authorization webhooks of an API server are.",
     fields: &[
@@ -93,7 +93,7 @@ static CLIENT_CONFIG: ObjectSchema = ObjectSchema {
         },
         FieldSchema {
             name: "service",
-            description: "Service of the cluster, port 443. It wins over a URL.",
+            description: "Service of the cluster. It wins over a URL.",
             is_required: false,
             field_type: FieldType::Object(&SERVICE),
         },
@@ -121,6 +121,12 @@ static SERVICE: ObjectSchema = ObjectSchema {
             description: "Namespace of the service.",
             is_required: true,
             field_type: FieldType::Text(TextRule::Any),
+        },
+        FieldSchema {
+            name: "port",
+            description: "Port of the service. Without it the only port, or 443 if there are several.",
+            is_required: false,
+            field_type: FieldType::Integer,
         },
     ],
 };

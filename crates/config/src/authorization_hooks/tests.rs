@@ -47,7 +47,7 @@ fn decode_error(text: &str) -> String {
 }
 
 fn service(namespace: &str, name: &str) -> Endpoint {
-    Endpoint::Service { namespace: namespace.to_owned(), name: name.to_owned() }
+    Endpoint::Service { namespace: namespace.to_owned(), name: name.to_owned(), port: None }
 }
 
 #[test]
@@ -271,4 +271,24 @@ fn a_file_has_a_size_limit() {
     let padded = |n: usize| format!("{text}#{}", "x".repeat(n - text.len() - 1));
     assert!(load_text(&padded(DOCUMENT_BYTES_MAX)).hooks.is_ok());
     assert!(decode_error(&padded(DOCUMENT_BYTES_MAX + 1)).contains("larger than"));
+}
+
+/// The port is our extension: without it the ports of the service decide.
+#[test]
+fn a_service_may_have_a_port() {
+    let text = |port: &str| {
+        format!(
+            "{HEADER}externalAuthorizationHooks:\n- name: w\n  clientConfig:\n    service: {{name: s, \
+             namespace: authz, port: {port}}}\n"
+        )
+    };
+    for (port, want) in [("8443", Some(8443)), ("1", Some(1)), ("null", None)] {
+        let hooks = load_text(&text(port)).hooks.unwrap();
+        let Endpoint::Service { port: found, .. } = &hooks[0].endpoint else { panic!("{hooks:?}") };
+        assert_eq!(*found, want, "{port}");
+    }
+    for port in ["0", "-1", "65536", "99999999999999999999"] {
+        let error = load_text(&text(port)).hooks.unwrap_err().to_string();
+        assert!(error.contains("clientConfig.service.port"), "{port}: {error}");
+    }
 }

@@ -35,6 +35,7 @@ pub(super) struct Service {
     pub(super) span: Span,
     pub(super) name: FieldValue<String>,
     pub(super) namespace: FieldValue<String>,
+    pub(super) port: FieldValue<Option<i64>>,
 }
 
 impl Configuration {
@@ -88,6 +89,10 @@ impl ClientConfig {
             span: reader.span,
             name: reader.read_text("name"),
             namespace: reader.read_text("namespace"),
+            port: reader.read_field("port", |value| match value {
+                Value::Number(number) => Some(Some(number.as_i64().unwrap_or(i64::MAX))),
+                _ => None,
+            }),
         });
         Self {
             span: reader.span,

@@ -34,12 +34,14 @@ pub struct Hook {
 /// The address of a webhook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Endpoint {
-    /// Port 443 of a service.
+    /// A service of the cluster.
     Service {
         /// The namespace of the service.
         namespace: String,
         /// The name of the service.
         name: String,
+        /// The port of the service; `None` means its only port, or 443 if it has several.
+        port: Option<u16>,
     },
     /// A URL with the scheme `https`, without user, query and fragment.
     Url(String),
@@ -182,7 +184,25 @@ fn convert_service(
     };
     let name = label("name", &service.name);
     let namespace = label("namespace", &service.namespace);
-    Some(Endpoint::Service { namespace: namespace?, name: name? })
+    let port = convert_port(&at.child("port"), service, report);
+    Some(Endpoint::Service { namespace: namespace?, name: name?, port: port? })
+}
+
+/// Converts the port, which is our extension of the format. The outer `None` means that a fault was reported.
+fn convert_port(
+    at: &FieldPath<'_>,
+    service: &unvalidated_config::Service,
+    report: &mut ValidationReport,
+) -> Option<Option<u16>> {
+    let Some(number) = service.port.value else { return Some(None) };
+    match u16::try_from(number).ok().filter(|port| *port > 0) {
+        Some(port) => Some(Some(port)),
+        None => {
+            let error = at.invalid(number, "must be between 1 and 65535, inclusive");
+            report.add_fault(error, &service.port, service.span);
+            None
+        }
+    }
 }
 
 /// Checks that either both files are set or neither is. The outer `None` means that a fault was reported.

@@ -35,7 +35,7 @@ async fn an_answer_that_changes_is_used_as_it_was_given() {
     let name = ServiceName {
         namespace: "some-namespace".to_owned(),
         name: "some-service".to_owned(),
-        port: 443,
+        port: Some(443),
     };
     let mut target = Target::new(Destination::Service(name), "");
     target.trust = Trust::CaBundle(CaBundle::from_pem(authority.pem().as_bytes()).unwrap());
@@ -66,7 +66,7 @@ async fn a19_each_connection_is_checked() {
     let name = ServiceName {
         namespace: "some-namespace".to_owned(),
         name: "some-service".to_owned(),
-        port: 443,
+        port: Some(443),
     };
     let mut target = Target::new(Destination::Service(name), "");
     target.trust = Trust::CaBundle(CaBundle::from_pem(authority.pem().as_bytes()).unwrap());

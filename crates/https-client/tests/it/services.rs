@@ -36,7 +36,7 @@ fn service(trust: &str, directory: &Arc<FakeResolver>) -> Client {
     let name = ServiceName {
         namespace: "some-namespace".to_owned(),
         name: "some-service".to_owned(),
-        port: 443,
+        port: Some(443),
     };
     let mut target = Target::new(Destination::Service(name), "");
     target.trust = Trust::CaBundle(CaBundle::from_pem(trust.as_bytes()).unwrap());

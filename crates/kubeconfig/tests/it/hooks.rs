@@ -28,7 +28,7 @@ fn shw_01_a_service_is_called_at_its_root() {
     let service = ServiceName {
         namespace: "some-namespace".to_owned(),
         name: "some-service".to_owned(),
-        port: 443,
+        port: None,
     };
     assert_eq!(service.dns_name(), "some-service.some-namespace.svc");
     assert_eq!(target.destination, Destination::Service(service));

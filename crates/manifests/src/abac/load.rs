@@ -24,6 +24,19 @@ pub struct LoadOptions {
     /// Whether unknown fields are errors instead of warnings. Without the misspelled field a line may grant more
     /// than its author intended.
     pub is_strict: bool,
+    /// The meaning of an attribute that a request does not have, for lines without a version and of version v0.
+    pub unset_attributes: UnsetAttributes,
+}
+
+/// The meaning of an attribute that a request does not have: the namespace of a list of all namespaces, or the resource of
+/// `/version`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum UnsetAttributes {
+    /// It is empty, and only a property that covers the empty value matches, as in Kubernetes.
+    #[default]
+    Empty,
+    /// It matches every property, as in the first proposal.
+    Match,
 }
 
 /// The policies of a file, with warnings.
@@ -114,7 +127,7 @@ pub fn load(source: &Source<'_>, options: &LoadOptions) -> Result<LoadedPolicies
         for unknown in read.unknown_fields {
             reader.warn_unknown(&line, text, unknown);
         }
-        policies.push(read.policy);
+        policies.extend(read.policies);
     }
     reader.warn_unversioned();
     let end = line.position("", Span::default());

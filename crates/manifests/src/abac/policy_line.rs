@@ -3,7 +3,7 @@
 use authz_abac::{Policy, PolicySpec};
 use document::{Entry, Span, Value, hint, json};
 
-use super::load::LoadOptions;
+use super::load::{LoadOptions, UnsetAttributes};
 
 /// The API group of policies.
 pub const GROUP: &str = "abac.authorization.kubernetes.io";
@@ -17,10 +17,11 @@ pub(super) const SPEC_FIELDS: &[&str] =
 pub(super) const V0_FIELDS: &[&str] =
     &["apiVersion", "kind", "user", "group", "readonly", "resource", "namespace", "ns"];
 
-/// The policy of one line, with its version and its unknown fields.
+/// The policies of one line, with its version and its unknown fields.
 #[derive(Debug)]
 pub(super) struct PolicyLine {
-    pub(super) policy: Policy,
+    /// Usually one; see [`Policy::from_v0_matching_unset`].
+    pub(super) policies: Vec<Policy>,
     pub(super) version: PolicyLineVersion,
     pub(super) unknown_fields: Vec<UnknownField>,
 }
@@ -90,20 +91,23 @@ pub(super) fn parse_policy_line(
     };
     let (version, legacy_kind) = read_line_version(entries, node.span)?;
     let mut unknown_fields = Vec::new();
-    let policy = match version {
+    let policies = match version {
         PolicyLineVersion::V1beta1 => {
-            Policy::from_v1beta1(number, read_v1beta1_spec(entries, &mut unknown_fields)?)
+            vec![Policy::from_v1beta1(number, read_v1beta1_spec(entries, &mut unknown_fields)?)]
         }
-        PolicyLineVersion::V0 | PolicyLineVersion::Unversioned => Policy::from_v0(
-            number,
-            read_v0_spec(entries, version, legacy_kind, &mut unknown_fields)?,
-        ),
+        PolicyLineVersion::V0 | PolicyLineVersion::Unversioned => {
+            let spec = read_v0_spec(entries, version, legacy_kind, &mut unknown_fields)?;
+            match options.unset_attributes {
+                UnsetAttributes::Empty => vec![Policy::from_v0(number, spec)],
+                UnsetAttributes::Match => Policy::from_v0_matching_unset(number, spec),
+            }
+        }
     };
     if let Some(unknown) = unknown_fields.first_mut().filter(|_| options.is_strict) {
         let message = format!("unknown field `{}`", unknown.name);
         return Err(PolicyLineError { message, span: unknown.span, hint: unknown.hint.take() });
     }
-    Ok(PolicyLine { policy, version, unknown_fields })
+    Ok(PolicyLine { policies, version, unknown_fields })
 }
 
 /// A text field with the span of its last value.

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::*;
 
 fn load_with(text: &[u8], is_strict: bool) -> Result<LoadedPolicies, LoadError> {
-    load(&Source { name: "F", bytes: text }, &LoadOptions { is_strict })
+    load(&Source { name: "F", bytes: text }, &LoadOptions { is_strict, ..LoadOptions::default() })
 }
 
 fn load_text(text: &str) -> LoadedPolicies {
@@ -414,4 +414,45 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn subjects_without_the_paths_of_discovery_are_named() {
+    let line = |spec: &str| {
+        format!(
+            "{{\"apiVersion\":\"abac.authorization.kubernetes.io/v1beta1\",\"kind\":\"Policy\",\"spec\":{spec}}}\n"
+        )
+    };
+    let pods = r#"{"user":"ana","namespace":"*","resource":"pods"}"#;
+    let warned = |text: &str| {
+        let source = document::Source { name: "policies", bytes: text.as_bytes() };
+        let loaded = super::load(&source, &super::LoadOptions::default()).unwrap();
+        let warning = super::warn_of_missing_discovery(&source, &loaded.snapshot);
+        warning.map(|own| (own.position.line, own.message, own.hint.unwrap_or_default()))
+    };
+    let (at, message, hint) = warned(&format!("# c\n{}", line(pods))).unwrap();
+    assert_eq!(at, 2);
+    assert!(message.starts_with("no line lets user `ana` read /api"), "{message}");
+    assert!(
+        hint.ends_with(
+            &line(r#"{"user":"ana","readonly":true,"nonResourcePath":"*"}"#).trim_end().to_owned()
+        ),
+        "{hint}"
+    );
+    let two =
+        format!("{}{}", line(pods), line(r#"{"group":"dev","resource":"*","namespace":"*"}"#));
+    assert!(warned(&two).unwrap().1.contains("`ana` and 1 more"));
+    for more in [
+        r#"{"user":"ana","nonResourcePath":"*"}"#,
+        r#"{"group":"system:authenticated","readonly":true,"nonResourcePath":"/api*"}"#,
+    ] {
+        assert_eq!(warned(&format!("{}{}", line(pods), line(more))), None, "{more}");
+    }
+    assert!(
+        warned(&format!("{}{}", line(pods), line(r#"{"user":"ana","nonResourcePath":"/api"}"#)))
+            .is_some()
+    );
+    // A line of the first format that names neither a resource nor a namespace grants every path.
+    assert_eq!(warned("{\"user\":\"ana\"}\n"), None);
+    assert!(warned("{\"user\":\"ana\",\"resource\":\"pods\"}\n").is_some());
 }

@@ -19,13 +19,13 @@ pub(super) enum TrackedKeyKind {
     UninitializedPath,
     /// A record of an object that waits for initializers; `WaitingObjects` counts these.
     WaitingObject,
-    /// A Service or an EndpointSlice. No decision depends on them, but a write of one returns only after
+    /// A Service, an EndpointSlice or an Endpoints object. No decision depends on them, but a write of one returns only after
     /// the service directory contains it.
     ServiceOrEndpoints,
 }
 
 /// The storage paths that the snapshot reads at the start. The order does not matter.
-pub(crate) const TRACKED_PATHS: [&str; 21] = [
+pub(crate) const TRACKED_PATHS: [&str; 22] = [
     "roles",
     "rolebindings",
     "clusterroles",
@@ -37,6 +37,7 @@ pub(crate) const TRACKED_PATHS: [&str; 21] = [
     "resourceslices",
     "podcertificaterequests",
     "services/specs",
+    "services/endpoints",
     "endpointslices",
     "apiextensions.k8s.io/customresourcedefinitions",
     "flowschemas",
@@ -49,7 +50,7 @@ pub(crate) const TRACKED_PATHS: [&str; 21] = [
     WAITING_PATH,
 ];
 
-/// The path of a Service or an EndpointSlice below the prefix; `None` for other keys.
+/// The path of a Service, an EndpointSlice or an Endpoints object below the prefix; `None` for other keys.
 pub(crate) fn service_directory_path<'k>(prefix: &str, key: &'k str) -> Option<&'k str> {
     let (kind, path) = classify_key(prefix, key)?;
     (kind == TrackedKeyKind::ServiceOrEndpoints).then_some(path)
@@ -85,7 +86,7 @@ pub(super) fn classify_key<'k>(prefix: &str, key: &'k str) -> Option<(TrackedKey
         (UNINITIALIZED_PATH, Some(_)) => TrackedKeyKind::UninitializedPath,
         (WAITING_PATH, Some(_)) => TrackedKeyKind::WaitingObject,
         ("endpointslices", Some(_)) => TrackedKeyKind::ServiceOrEndpoints,
-        ("services", Some("specs")) if has_name => TrackedKeyKind::ServiceOrEndpoints,
+        ("services", Some("specs" | "endpoints")) if has_name => TrackedKeyKind::ServiceOrEndpoints,
         ("apiextensions.k8s.io", Some("customresourcedefinitions")) if has_name => {
             TrackedKeyKind::Definition
         }

@@ -11,7 +11,15 @@ fn directory(routing: ServiceRouting, objects: &[(&str, Value)]) -> ServiceDirec
 }
 
 fn resolve(directory: &ServiceDirectory, name: &str) -> String {
-    let service = ServiceName { namespace: "ns".to_owned(), name: name.to_owned(), port: 443 };
+    resolve_port(directory, name, Some(443))
+}
+
+fn service_name(name: &str, port: Option<u16>) -> ServiceName {
+    ServiceName { namespace: "ns".to_owned(), name: name.to_owned(), port }
+}
+
+fn resolve_port(directory: &ServiceDirectory, name: &str, port: Option<u16>) -> String {
+    let service = service_name(name, port);
     match directory.resolve_service(&service) {
         Ok(HostPort { host, port }) => format!("{host}:{port}"),
         Err(error) => error.to_string(),
@@ -126,7 +134,7 @@ fn all_ready_endpoints_are_used_and_the_first_family_is_preferred() {
 fn the_service_kubernetes_resolves_to_the_server() {
     let services = ServiceDirectory::new(ServiceRouting::ClusterIp);
     let service =
-        ServiceName { namespace: "default".to_owned(), name: "kubernetes".to_owned(), port: 443 };
+        ServiceName { namespace: "default".to_owned(), name: "kubernetes".to_owned(), port: None };
     assert!(services.resolve_service(&service).is_err());
     services.set_server_address("0.0.0.0:6443".parse().unwrap());
     let found = services.resolve_service(&service).unwrap();
@@ -141,4 +149,74 @@ fn an_object_that_can_not_be_decoded_counts_as_absent() {
     );
     assert!(services.apply_stored_object("services/specs/ns/a", Some(b"{")).is_err());
     assert_eq!(resolve(&services, "a"), "services \"a\" not found");
+}
+
+/// A service with one port uses it; with several, 443 must be among them.
+#[test]
+fn the_port_of_a_service_follows_from_its_ports() {
+    let ports = |numbers: &[u16]| {
+        let ports = numbers.iter().map(|n| json!({"name": format!("p{n}"), "port": n}));
+        service(json!({"clusterIP": "10.0.0.1", "ports": ports.collect::<Vec<Value>>()}))
+    };
+    let services = directory(
+        ServiceRouting::ClusterIp,
+        &[
+            ("services/specs/ns/one", ports(&[8443])),
+            ("services/specs/ns/two", ports(&[80, 443])),
+            ("services/specs/ns/none", ports(&[80, 8443])),
+        ],
+    );
+    for (name, port, want) in [
+        ("one", None, "10.0.0.1:8443"),
+        ("two", None, "10.0.0.1:443"),
+        ("two", Some(80), "10.0.0.1:80"),
+        ("none", None, "service \"none\" has several ports and none of them is 443"),
+        ("none", Some(8443), "10.0.0.1:8443"),
+        ("one", Some(443), "no service port 443 found for service \"one\""),
+    ] {
+        assert_eq!(resolve_port(&services, name, port), want, "{name} {port:?}");
+    }
+}
+
+#[test]
+fn endpoints_count_as_well_as_endpoint_slices() {
+    let endpoints = |ready: &[&str], not_ready: &[&str]| {
+        let list = |ips: &[&str]| ips.iter().map(|ip| json!({"ip": ip})).collect::<Vec<Value>>();
+        json!({"subsets": [{
+            "addresses": list(ready),
+            "notReadyAddresses": list(not_ready),
+            "ports": [{"name": "https", "port": 8443}],
+        }]})
+    };
+    let path = "services/endpoints/ns/a";
+    let services = directory(
+        ServiceRouting::Endpoints,
+        &[
+            ("services/specs/ns/a", service(json!({"ports": https()}))),
+            (path, endpoints(&["10.1.0.1"], &["10.1.0.2"])),
+        ],
+    );
+    assert_eq!(resolve(&services, "a"), "10.1.0.1:8443");
+    let at = |ip: &str| HostPort { host: ip.to_owned(), port: 8443 };
+    let is_endpoint =
+        |services: &ServiceDirectory, ip| services.is_endpoint(&service_name("a", None), &at(ip));
+    assert!(is_endpoint(&services, "10.1.0.1") && !is_endpoint(&services, "10.1.0.2"));
+    let put = |object: Value| {
+        services.apply_stored_object(path, Some(object.to_string().as_bytes())).unwrap();
+    };
+    put(endpoints(&["10.1.0.2", "fd00::1"], &["10.1.0.1"]));
+    assert!(!is_endpoint(&services, "10.1.0.1") && is_endpoint(&services, "fd00::1"));
+    assert!(["10.1.0.2:8443", "fd00::1:8443"].contains(&resolve(&services, "a").as_str()));
+    // Both kinds together.
+    put(endpoints(&[], &["10.1.0.2"]));
+    assert_eq!(resolve(&services, "a"), "no endpoints available for service \"a\"");
+    let more = slice("a", &[("10.1.0.9", Some(true))], 9443).to_string();
+    services.apply_stored_object("endpointslices/ns/a-1", Some(more.as_bytes())).unwrap();
+    put(endpoints(&["10.1.0.2"], &[]));
+    let mut seen: Vec<String> = (0..200).map(|_| resolve(&services, "a")).collect();
+    seen.sort();
+    seen.dedup();
+    assert_eq!(seen, ["10.1.0.2:8443", "10.1.0.9:9443"]);
+    services.apply_stored_object(path, None).unwrap();
+    assert_eq!(resolve(&services, "a"), "10.1.0.9:9443");
 }

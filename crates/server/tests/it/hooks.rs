@@ -108,6 +108,8 @@ impl Hooks {
         metrics: Arc<metrics::AuthorizationMetrics>,
     ) -> AuthorizerBuilder {
         AuthorizerBuilder {
+            plugins: authz_reload::PluginAuthorizers::default(),
+            abac_options: manifests::abac::LoadOptions::default(),
             webhook_limits: self.guards,
             connection_limits: https_client::Limits::default(),
             resolver: Some(directory),

@@ -52,6 +52,7 @@ mod pods;
 mod polling;
 mod races;
 mod repeated_reads;
+mod resource_access_reviews;
 mod rows;
 mod service_addresses;
 mod services;

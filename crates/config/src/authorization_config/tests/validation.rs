@@ -1,7 +1,7 @@
 //! Rules that a decoded configuration breaks, in the order in which Kubernetes checks them, and the
 //! rules of the server.
 
-use authz_chain::AuthorizerType;
+use authz_chain::{AuthorizerType, PluginType};
 use document::{FieldValue, ValidationReport, WarningCode};
 
 use super::{HEADER, WEBHOOK, faults, file, generic, load_text, server, warnings, webhook};
@@ -136,6 +136,7 @@ fn zero_ttls_without_defaults_are_missing() {
     };
     let rules = ValidationRules {
         known_types: ["Webhook"].into(),
+        plugin_types: &[],
         repeatable_types: ["Webhook"].into(),
         stat_file: &super::probe,
         allows_match_conditions: true,
@@ -374,6 +375,112 @@ fn a_feature_gate_disables_match_conditions() {
           when StructuredAuthorizationConfiguration feature gate is disabled"]
     );
     assert_eq!(faults(&file(&webhook(&[])), &options), [""; 0]);
+}
+
+/// Kubernetes takes zero as absent, so the cache that its author turned off is on.
+#[test]
+fn a_ttl_of_zero_warns_with_the_field_that_turns_the_cache_off() {
+    let text = file(&webhook(&[("authorizedTTL", "0s"), ("unauthorizedTTL", "\"0\"")]));
+    let loaded = load_text(&text, &server());
+    assert!(loaded.configuration.is_ok(), "{loaded:?}");
+    let shown: Vec<String> = loaded
+        .warnings
+        .iter()
+        .map(|it| {
+            format!("{}: {} {}", it.field, it.message, it.hint.as_deref().unwrap_or_default())
+        })
+        .collect();
+    assert_eq!(
+        shown,
+        [
+            "authorizers[0].authorizedTTL: 0s does not turn the cache off: it means the default, 5m0s \
+             write `cacheAuthorizedRequests: false` to turn the cache off",
+            "authorizers[0].unauthorizedTTL: 0s does not turn the cache off: it means the default, 30s \
+             write `cacheUnauthorizedRequests: false` to turn the cache off",
+        ]
+    );
+    for quiet in [
+        webhook(&[("authorizedTTL", "0s"), ("cacheAuthorizedRequests", "false")]),
+        webhook(&[("authorizedTTL", "null")]),
+        webhook(&[("authorizedTTL", "1ns")]),
+        webhook(&[]),
+    ] {
+        assert_eq!(warnings(&file(&quiet), &server()), [], "{quiet}");
+    }
+}
+
+#[test]
+fn always_allow_in_a_file_warns_of_anonymous_access() {
+    let text = file("- {type: RBAC, name: rbac}\n- {type: AlwaysAllow, name: alwaysallow}\n");
+    let loaded = load_text(&text, &server());
+    let [warning] = &loaded.warnings[..] else { panic!("{loaded:?}") };
+    assert_eq!(
+        (warning.code, &*warning.field),
+        (WarningCode::AnonymousAllowed, "authorizers[1].type")
+    );
+    assert_eq!(warnings(&text, &generic()), [], "another server authenticates for itself");
+    let quiet = file("- {type: RBAC, name: rbac}\n- {type: AlwaysDeny, name: alwaysdeny}\n");
+    assert_eq!(warnings(&quiet, &server()), []);
+}
+
+#[test]
+fn the_type_abac_needs_a_policy_file() {
+    let text = file("- {type: RBAC, name: rbac}\n- {type: ABAC, name: abac}\n");
+    assert_eq!(faults(&text, &server()), [""; 0]);
+    let options = LoadOptions { has_abac_policy_file: false, ..server() };
+    let error = load_text(&text, &options).configuration.unwrap_err();
+    let [fault] = error.diagnostics() else { panic!("{error:?}") };
+    assert_eq!(
+        fault.fault.to_string(),
+        "type ABAC needs a policy file: set --authorization-policy-file"
+    );
+    assert_eq!((fault.position.line, fault.position.column), (5, 10));
+    assert_eq!(faults(&file("- {type: RBAC, name: rbac}\n"), &options), [""; 0]);
+}
+
+/// A program may add types. They have a name of their own, and occur once.
+#[test]
+fn plugin_types_are_known_to_the_programs_that_have_them() {
+    let plugin_types = [PluginType::new("Freeze").unwrap()];
+    let options = LoadOptions { plugin_types: &plugin_types, ..server() };
+    let text = file("- {type: Freeze, name: change-freeze}\n- {type: RBAC, name: rbac}\n");
+    let configuration = load_text(&text, &options).configuration.unwrap();
+    let [plugin, _] = configuration.authorizers() else { panic!("{configuration:?}") };
+    assert_eq!((plugin.authorizer_type().name(), plugin.name()), ("Freeze", "change-freeze"));
+    let known = "\"ABAC\", \"AlwaysAllow\", \"AlwaysDeny\"";
+    for (entries, options, want) in [
+        (
+            "- {type: Freeze, name: a}\n",
+            server(),
+            format!(
+                "authorizers[0].type: Unsupported value: \"Freeze\": supported values: {known}, \
+                 \"Node\", \"RBAC\", \"Webhook\""
+            ),
+        ),
+        (
+            "- {type: Frieze, name: a}\n",
+            options,
+            format!(
+                "authorizers[0].type: Unsupported value: \"Frieze\": supported values: {known}, \
+                 \"Freeze\", \"Node\", \"RBAC\", \"Webhook\""
+            ),
+        ),
+        (
+            "- {type: Freeze, name: a}\n- {type: Freeze, name: b}\n",
+            options,
+            "authorizers[1].type: Duplicate value: \"Freeze\"".to_owned(),
+        ),
+        ("- {type: Freeze}\n", options, "authorizers[0].name: Required value".to_owned()),
+        (
+            "- {type: Freeze, name: a, webhook: {}}\n",
+            options,
+            "authorizers[0].webhook: Invalid value: \"non-null\": may only be specified when \
+             type=Webhook"
+                .to_owned(),
+        ),
+    ] {
+        assert_eq!(faults(&file(entries), &options), [want], "{entries}");
+    }
 }
 
 #[test]

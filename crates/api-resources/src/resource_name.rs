@@ -1,0 +1,408 @@
+//! Resolves the names that people write for resources, as kubectl does: the plural, the singular, the kind, a
+//! short name, each with or without the API group.
+//!
+//! Policies match only the plural and the group. An access question about `secret` or about `deployments` of the
+//! core group has an answer, which is about no request that exists. A caller therefore resolves a name before it
+//! asks.
+
+mod kubernetes_resources;
+mod named_resource;
+mod verb_name;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::LazyLock;
+
+use api_object::{GroupResource, Tree};
+
+use self::named_resource::{NameOrigin, NamedResource};
+use crate::registry::Registry;
+use crate::resource::Scope;
+
+pub use verb_name::{UnknownVerb, VerbTarget, check_verb};
+
+/// The wildcard of policies, which is no name and stays as it is.
+const WILDCARD: &str = "*";
+
+/// The most names that a misspelled one is compared with. A comparison takes microseconds, and a server may serve
+/// many thousands of custom resources.
+const COMPARED_NAMES_MAX: usize = 5_000;
+
+/// The most candidates that a message lists.
+const CANDIDATES_MAX: usize = 10;
+
+/// The names by which resources can be found.
+///
+/// ```
+/// # use api_resources::{ResourceName, ResourceNameTable};
+/// let table = ResourceNameTable::of_kubernetes();
+/// let found = table.resolve(&ResourceName::parse("deploy/scale").unwrap()).unwrap();
+/// assert_eq!((&*found.group, &*found.plural, &*found.subresource), ("apps", "deployments", "scale"));
+/// let error = table.resolve(&ResourceName::parse("deploymnets").unwrap()).unwrap_err();
+/// assert_eq!(error.to_string(), "no resource is named `deploymnets`, did you mean `deployments`?");
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct ResourceNameTable {
+    /// In the order of preference: that of discovery, which kubectl prefers too.
+    rows: Vec<NamedResource>,
+    /// The place of each group and plural in `rows`.
+    places: HashMap<(String, String), usize>,
+    /// API groups whose resources another server defines, so that every name in them may exist.
+    open_groups: Vec<String>,
+}
+
+/// A name as a user writes it: `RESOURCE[.GROUP][/SUBRESOURCE]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ResourceName {
+    /// The plural, the singular, the kind or a short name.
+    pub name: String,
+    /// The API group; `None` if the user did not write one.
+    pub group: Option<String>,
+    /// Empty for the resource itself.
+    pub subresource: String,
+}
+
+/// The text of a [`ResourceName`] is malformed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum ParseResourceNameError {
+    /// There is no text before the group or the subresource.
+    #[error("a resource is RESOURCE[.GROUP][/SUBRESOURCE]")]
+    NoResource,
+    /// The text ends with a separator.
+    #[error("something is missing after the last `.` or `/`")]
+    MissingPart,
+}
+
+/// The resource that a name stands for, in the words of policies.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ResolvedResource {
+    /// Empty for the core group.
+    pub group: String,
+    /// The plural name, or `*`.
+    pub plural: String,
+    /// Empty for the resource itself.
+    pub subresource: String,
+    /// Whether objects are namespaced; `None` if the table does not know the resource, as for `*`.
+    pub scope: Option<Scope>,
+    /// Resources of other groups that the name also stands for. kubectl prefers the resolved one.
+    pub also_named: Vec<GroupResource>,
+}
+
+/// A name stands for no resource, or for several.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ResourceNameError {
+    /// No resource has the name.
+    UnknownResource {
+        /// The name as it was written, with its group.
+        name: String,
+        /// The nearest name that exists.
+        nearest: Option<String>,
+    },
+    /// Several resources have the name, and kubectl prefers none of them.
+    AmbiguousName {
+        /// The name as it was written.
+        name: String,
+        /// The resources, each with its group.
+        candidates: Vec<GroupResource>,
+    },
+    /// The resource exists, and has no such subresource.
+    UnknownSubresource {
+        /// The resource.
+        resource: GroupResource,
+        /// The subresource as it was written.
+        subresource: String,
+        /// The nearest subresource that exists.
+        nearest: Option<String>,
+    },
+}
+
+impl std::error::Error for ResourceNameError {}
+
+impl fmt::Display for ResourceNameError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let nearest = match self {
+            Self::UnknownResource { name, nearest } => {
+                write!(f, "no resource is named `{name}`")?;
+                nearest
+            }
+            Self::UnknownSubresource { resource, subresource, nearest } => {
+                write!(f, "{} have no subresource `{subresource}`", qualified_name(resource))?;
+                nearest
+            }
+            Self::AmbiguousName { name, candidates } => {
+                let shown: Vec<String> = candidates
+                    .iter()
+                    .take(CANDIDATES_MAX)
+                    .map(|candidate| format!("`{}`", qualified_name(candidate)))
+                    .collect();
+                write!(f, "`{name}` is ambiguous, write {}", shown.join(" or "))?;
+                let n_hidden = candidates.len().saturating_sub(CANDIDATES_MAX);
+                if n_hidden > 0 {
+                    write!(f, " or one of {n_hidden} more")?;
+                }
+                return Ok(());
+            }
+        };
+        match nearest {
+            Some(nearest) => write!(f, ", did you mean `{nearest}`?"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Formats a resource as users write it: `pods`, `deployments.apps`.
+#[must_use]
+pub fn qualified_name(resource: &GroupResource) -> String {
+    match resource.group.as_str() {
+        "" => resource.resource.clone(),
+        group => format!("{}.{group}", resource.resource),
+    }
+}
+
+impl ResourceName {
+    /// Reads `RESOURCE[.GROUP][/SUBRESOURCE]`. The group may contain dots, the subresource slashes. Like kubectl it
+    /// also takes `RESOURCE.VERSION.GROUP`, and ignores the version, because policies have none.
+    ///
+    /// # Errors
+    /// A part is missing.
+    pub fn parse(text: &str) -> Result<Self, ParseResourceNameError> {
+        let (full, subresource) = text.split_once('/').unwrap_or((text, ""));
+        let (name, group) = match full.split_once('.') {
+            None => (full, None),
+            Some((name, group)) => (name, Some(group)),
+        };
+        if name.is_empty() {
+            return Err(ParseResourceNameError::NoResource);
+        }
+        if text.ends_with('/') || full.ends_with('.') {
+            return Err(ParseResourceNameError::MissingPart);
+        }
+        let group = group.map(without_version).map(str::to_owned);
+        Ok(Self { name: name.to_owned(), group, subresource: subresource.to_owned() })
+    }
+
+    /// The name with its group, as the user wrote them.
+    fn written(&self) -> String {
+        match &self.group {
+            None => self.name.clone(),
+            Some(group) => format!("{}.{group}", self.name),
+        }
+    }
+
+    /// The resource that the name literally is, for a caller that accepts unknown resources.
+    #[must_use]
+    pub fn to_unresolved(&self) -> ResolvedResource {
+        ResolvedResource {
+            group: self.group.clone().unwrap_or_default(),
+            plural: self.name.clone(),
+            subresource: self.subresource.clone(),
+            scope: None,
+            also_named: Vec::new(),
+        }
+    }
+}
+
+/// Removes a leading version: `v1.apps` is the group `apps`, and `v1` alone the core group.
+fn without_version(group: &str) -> &str {
+    let (first, rest) = group.split_once('.').unwrap_or((group, ""));
+    let digits = first.strip_prefix('v').unwrap_or_default();
+    let is_version = digits.starts_with(|c: char| c.is_ascii_digit())
+        && digits.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit());
+    if is_version { rest } else { group }
+}
+
+static KUBERNETES: LazyLock<ResourceNameTable> = LazyLock::new(|| {
+    let mut table = ResourceNameTable::of_registry(&Registry::built_in());
+    kubernetes_resources::add_rows(&mut table);
+    table
+});
+
+impl ResourceNameTable {
+    /// The names of the resources that a server serves. It knows no others; a policy may name more.
+    #[must_use]
+    pub fn of_registry(registry: &Registry) -> Self {
+        let mut table = Self::default();
+        for resource in registry.resources() {
+            table.add_row(NamedResource::from_resource(resource));
+        }
+        table
+    }
+
+    /// The names of all resources of Kubernetes, also of those that this program does not serve, and the resources that
+    /// only policies name, such as `users`.
+    #[must_use]
+    pub fn of_kubernetes() -> Self {
+        KUBERNETES.clone()
+    }
+
+    /// Adds the resource of a CustomResourceDefinition, of version v1 or v1beta1. It reads leniently, and ignores a
+    /// definition that does not say its names.
+    pub fn add_definition(&mut self, definition: &Tree) {
+        if let Some(row) = NamedResource::from_definition(definition) {
+            self.add_row(row);
+        }
+    }
+
+    /// Adds an API group whose resources another server defines. Every name with that group then resolves to
+    /// itself.
+    pub fn add_open_group(&mut self, group: &str) {
+        if !group.is_empty() && !self.open_groups.iter().any(|own| own == group) {
+            self.open_groups.push(group.to_owned());
+        }
+    }
+
+    /// Finds the resource that a name stands for.
+    ///
+    /// 1. `*` stands for itself, as the resource, as the group and as the subresource.
+    /// 2. With a group, only resources of that group count; if there are none, those of the groups that begin with
+    ///    it, as for kubectl: `ingresses.networking`.
+    /// 3. Plurals, singulars and kinds come before short names. Case does not matter.
+    /// 4. Of several resources the first built-in one counts, in the order of discovery; several custom ones are
+    ///    ambiguous.
+    /// 5. The subresource must be one of the resource.
+    ///
+    /// # Errors
+    /// No resource has the name or the subresource, or several have the name.
+    pub fn resolve(&self, name: &ResourceName) -> Result<ResolvedResource, ResourceNameError> {
+        if name.name == WILDCARD {
+            return Ok(self.resolve_wildcard(name));
+        }
+        let candidates = self.find_candidates(name);
+        let Some((first, others)) = candidates.split_first() else {
+            return match &name.group {
+                Some(group) if self.is_open_group(group) => Ok(ResolvedResource {
+                    plural: name.name.to_ascii_lowercase(),
+                    ..name.to_unresolved()
+                }),
+                _ => Err(ResourceNameError::UnknownResource {
+                    name: name.written(),
+                    nearest: self.nearest_name(name),
+                }),
+            };
+        };
+        if first.origin == NameOrigin::Custom && !others.is_empty() {
+            let candidates = candidates.iter().map(|row| row.group_resource()).collect();
+            return Err(ResourceNameError::AmbiguousName { name: name.written(), candidates });
+        }
+        first.check_subresource(&name.subresource)?;
+        let group = match name.group.as_deref() {
+            Some(WILDCARD) => WILDCARD.to_owned(),
+            Some(_) | None => first.group.clone(),
+        };
+        Ok(ResolvedResource {
+            group,
+            plural: first.plural.clone(),
+            subresource: name.subresource.clone(),
+            scope: Some(first.scope),
+            also_named: others.iter().map(|row| row.group_resource()).collect(),
+        })
+    }
+
+    /// Expands the group of `*.networking` to the group that begins with it.
+    fn resolve_wildcard(&self, name: &ResourceName) -> ResolvedResource {
+        let mut resolved = name.to_unresolved();
+        let is_known = |group: &str| self.rows.iter().any(|row| row.group == group);
+        if let Some(group) = &name.group
+            && group != WILDCARD
+            && !is_known(group)
+            && !self.is_open_group(group)
+        {
+            let mut longer = self.rows.iter().filter(|row| is_group_prefix(group, &row.group));
+            if let Some(row) = longer.next() {
+                resolved.group.clone_from(&row.group);
+            }
+        }
+        resolved
+    }
+
+    /// The resources with that name, in the order of preference, each group and plural once.
+    fn find_candidates(&self, name: &ResourceName) -> Vec<&NamedResource> {
+        let lower = name.name.to_ascii_lowercase();
+        let in_groups = |is_in_group: &dyn Fn(&NamedResource) -> bool| {
+            let long: Vec<_> = self
+                .rows
+                .iter()
+                .filter(|row| is_in_group(row) && row.has_long_name(&lower))
+                .collect();
+            if !long.is_empty() {
+                return long;
+            }
+            let has_short = |row: &&NamedResource| row.short_names.contains(&lower);
+            self.rows.iter().filter(|row| is_in_group(row)).filter(has_short).collect()
+        };
+        let mut found = match name.group.as_deref() {
+            None | Some(WILDCARD) => in_groups(&|row| row.origin != NameOrigin::OnlyWithGroup),
+            Some(group) => {
+                let group = group.to_ascii_lowercase();
+                let exact = in_groups(&|row| row.group == group);
+                match exact.is_empty() && !group.is_empty() {
+                    true => in_groups(&|row| is_group_prefix(&group, &row.group)),
+                    false => exact,
+                }
+            }
+        };
+        // The sort is stable, so built-in resources keep the order of discovery.
+        found.sort_by_key(|row| row.origin == NameOrigin::Custom);
+        found
+    }
+
+    fn is_open_group(&self, group: &str) -> bool {
+        self.open_groups.iter().any(|own| own == group)
+    }
+
+    fn add_row(&mut self, row: NamedResource) {
+        let place =
+            *self.places.entry((row.group.clone(), row.plural.clone())).or_insert(self.rows.len());
+        match self.rows.get_mut(place) {
+            // Another version of the same resource.
+            Some(own) => own.subresources.extend(row.subresources),
+            None => self.rows.push(row),
+        }
+    }
+
+    /// The nearest name of a resource. With a group the nearest name in that group or, if it has none, the same
+    /// name in the nearest group.
+    fn nearest_name(&self, name: &ResourceName) -> Option<String> {
+        let Some(group) = name.group.as_deref().filter(|group| *group != WILDCARD) else {
+            let rows = self.rows.iter().filter(|row| row.origin != NameOrigin::OnlyWithGroup);
+            let nearest = field_errors::nearest_word(
+                &name.name,
+                rows.flat_map(NamedResource::long_names).take(COMPARED_NAMES_MAX),
+            )?;
+            return Some(nearest.to_owned());
+        };
+        let in_group: Vec<&NamedResource> =
+            self.rows.iter().filter(|row| row.group == group).collect();
+        let names = in_group.iter().flat_map(|row| row.long_names());
+        if let Some(nearest) = field_errors::nearest_word(&name.name, names) {
+            return Some(with_group(nearest, group));
+        }
+        let lower = name.name.to_ascii_lowercase();
+        let has_name =
+            |row: &&NamedResource| row.has_long_name(&lower) || row.short_names.contains(&lower);
+        let others: Vec<&NamedResource> = self.rows.iter().filter(has_name).collect();
+        let nearest_group =
+            field_errors::nearest_word(group, others.iter().map(|row| row.group.as_str()));
+        let row = match nearest_group {
+            Some(nearest) => others.into_iter().find(|row| row.group == nearest),
+            None => others.into_iter().find(|row| row.origin != NameOrigin::OnlyWithGroup),
+        };
+        row.map(|row| qualified_name(&row.group_resource()))
+    }
+}
+
+/// Formats a name in a group; the core group has no name.
+fn with_group(name: &str, group: &str) -> String {
+    match group {
+        "" => name.to_owned(),
+        group => format!("{name}.{group}"),
+    }
+}
+
+/// Reports whether a group begins with these labels: `networking` of `networking.k8s.io`.
+fn is_group_prefix(prefix: &str, group: &str) -> bool {
+    group.strip_prefix(prefix).is_some_and(|rest| rest.starts_with('.'))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,145 @@
+//! Resources of Kubernetes that this program does not serve, and those that only policies name.
+
+use super::ResourceNameTable;
+use super::named_resource::{NameOrigin, NamedResource, Subresources};
+use crate::resource::Scope::{self, Cluster, Namespaced};
+
+/// A resource that the table of served resources lacks.
+struct UnservedResource {
+    group: &'static str,
+    plural: &'static str,
+    /// Empty for a resource that only policies name.
+    kind: &'static str,
+    short_names: &'static [&'static str],
+    scope: Scope,
+}
+
+const fn unserved(
+    group: &'static str,
+    plural: &'static str,
+    kind: &'static str,
+    short_names: &'static [&'static str],
+    scope: Scope,
+) -> UnservedResource {
+    UnservedResource { group, plural, kind, short_names, scope }
+}
+
+/// The resources of kube-apiserver. The order of their groups is that of its discovery.
+const UNSERVED: &[UnservedResource] = &[
+    unserved("", "componentstatuses", "ComponentStatus", &["cs"], Cluster),
+    unserved("apiregistration.k8s.io", "apiservices", "APIService", &[], Cluster),
+    unserved("events.k8s.io", "events", "Event", &["ev"], Namespaced),
+    unserved(
+        "autoscaling",
+        "horizontalpodautoscalers",
+        "HorizontalPodAutoscaler",
+        &["hpa"],
+        Namespaced,
+    ),
+    unserved("networking.k8s.io", "ipaddresses", "IPAddress", &["ip"], Cluster),
+    unserved("networking.k8s.io", "servicecidrs", "ServiceCIDR", &[], Cluster),
+    unserved("storage.k8s.io", "csistoragecapacities", "CSIStorageCapacity", &[], Namespaced),
+    unserved(
+        "storage.k8s.io",
+        "volumeattributesclasses",
+        "VolumeAttributesClass",
+        &["vac"],
+        Cluster,
+    ),
+    unserved("coordination.k8s.io", "leasecandidates", "LeaseCandidate", &[], Namespaced),
+    unserved("resource.k8s.io", "devicetaintrules", "DeviceTaintRule", &[], Cluster),
+    unserved("internal.apiserver.k8s.io", "storageversions", "StorageVersion", &[], Cluster),
+    unserved(
+        "storagemigration.k8s.io",
+        "storageversionmigrations",
+        "StorageVersionMigration",
+        &[],
+        Cluster,
+    ),
+    // Impersonation and signing are authorized with resources that no server serves.
+    unserved("", "users", "", &[], Cluster),
+    unserved("", "groups", "", &[], Cluster),
+    unserved("authentication.k8s.io", "uids", "", &[], Cluster),
+    unserved("authentication.k8s.io", "userextras", "", &[], Cluster),
+    unserved("certificates.k8s.io", "signers", "", &[], Cluster),
+];
+
+/// Resources of metrics servers. Their names are those of the core group, which is meant without a group.
+const METRICS: &[UnservedResource] = &[
+    unserved("metrics.k8s.io", "nodes", "NodeMetrics", &[], Cluster),
+    unserved("metrics.k8s.io", "pods", "PodMetrics", &[], Namespaced),
+];
+
+/// Groups of metrics servers whose resources depend on the installed adapter.
+const OPEN_GROUPS: [&str; 2] = ["custom.metrics.k8s.io", "external.metrics.k8s.io"];
+
+/// Subresources that the table of served resources lacks. The last of a node are those that a kubelet authorizes.
+const SUBRESOURCES: &[(&str, &str, &[&str])] = &[
+    (
+        "",
+        "pods",
+        &[
+            "attach",
+            "binding",
+            "ephemeralcontainers",
+            "eviction",
+            "exec",
+            "log",
+            "portforward",
+            "proxy",
+            "resize",
+        ],
+    ),
+    ("", "services", &["proxy"]),
+    ("", "serviceaccounts", &["token"]),
+    ("", "namespaces", &["finalize"]),
+    (
+        "",
+        "nodes",
+        &["proxy", "metrics", "stats", "log", "spec", "checkpoint", "configz", "healthz", "pods"],
+    ),
+    ("", "replicationcontrollers", &["scale"]),
+    ("apps", "deployments", &["scale"]),
+    ("apps", "replicasets", &["scale"]),
+    ("apps", "statefulsets", &["scale"]),
+    ("certificates.k8s.io", "certificatesigningrequests", &["approval"]),
+    ("resource.k8s.io", "resourceclaims", &["binding", "driver"]),
+];
+
+/// Resources whose subresources are an open set.
+const OPEN_SUBRESOURCES: [(&str, &str); 1] = [("authentication.k8s.io", "userextras")];
+
+/// Adds the rows to the table of the served resources.
+pub(super) fn add_rows(table: &mut ResourceNameTable) {
+    for resource in UNSERVED {
+        table.add_row(row(resource, NameOrigin::BuiltIn));
+    }
+    for resource in METRICS {
+        table.add_row(row(resource, NameOrigin::OnlyWithGroup));
+    }
+    for (group, plural, names) in SUBRESOURCES {
+        let is_row = |row: &&mut NamedResource| row.group == *group && row.plural == *plural;
+        if let Some(row) = table.rows.iter_mut().find(is_row) {
+            let names = names.iter().map(|&name| name.to_owned()).collect();
+            row.subresources.extend(Subresources::Known(names));
+        }
+    }
+    for group in OPEN_GROUPS {
+        table.add_open_group(group);
+    }
+}
+
+fn row(resource: &UnservedResource, origin: NameOrigin) -> NamedResource {
+    let UnservedResource { group, plural, kind, short_names, scope } = *resource;
+    let is_open = OPEN_SUBRESOURCES.contains(&(group, plural));
+    NamedResource {
+        group: group.to_owned(),
+        plural: plural.to_owned(),
+        singular: kind.to_ascii_lowercase(),
+        kind: kind.to_owned(),
+        short_names: short_names.iter().map(|&name| name.to_owned()).collect(),
+        scope,
+        subresources: if is_open { Subresources::Any } else { Subresources::Known(Vec::new()) },
+        origin,
+    }
+}

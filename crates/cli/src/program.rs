@@ -1,0 +1,101 @@
+//! The whole program, to which other programs may add authorizers.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+use std::sync::{Arc, OnceLock};
+
+use authz::Authorizer;
+use authz_reload::{PluginAuthorizers, PluginError};
+use clap::Parser;
+
+use crate::command_line::{Cli, run};
+use crate::exit::Exit;
+use crate::flag_spelling;
+
+/// `portcullis` with further authorizers. An AuthorizationConfiguration names one by its type, as it names the built-in
+/// ones:
+///
+/// ```no_run
+/// use std::process::ExitCode;
+/// use std::sync::Arc;
+///
+/// use authz::{Attributes, Authorizer, Decision, DecisionFuture, Recorder};
+///
+/// /// Denies everything to one user.
+/// struct Ban;
+///
+/// impl Authorizer for Ban {
+///     fn authorize<'a>(&'a self, it: &'a Attributes<'a>, _: Recorder<'a>) -> DecisionFuture<'a> {
+///         let is_banned = it.user.is_some_and(|user| user.name == "mallory");
+///         Box::pin(async move {
+///             if is_banned { Decision::deny("banned") } else { Decision::no_opinion("") }
+///         })
+///     }
+/// }
+///
+/// fn main() -> ExitCode {
+///     cli::Program::new().with_authorizer("Ban", Arc::new(Ban)).run()
+/// }
+/// ```
+///
+/// All subcommands know the type: `serve` decides by it, reloads, counts and explains it; `check` accepts it; `eval`,
+/// `explain`, `who-can` and `rules` ask it.
+#[derive(Debug, Default)]
+#[must_use = "nothing runs before `run` is called"]
+pub struct Program {
+    plugins: PluginAuthorizers,
+    errors: Vec<PluginError>,
+}
+
+/// The authorizers of this process. [`Program::run`] sets them once, before any subcommand runs.
+static PLUGINS: OnceLock<PluginAuthorizers> = OnceLock::new();
+
+/// Returns the authorizers that the program adds to the built-in ones.
+pub(crate) fn plugins() -> &'static PluginAuthorizers {
+    PLUGINS.get_or_init(PluginAuthorizers::default)
+}
+
+impl Program {
+    /// The program with the built-in authorizers alone.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds an authorizer for the entries of this type: letters and digits, by custom the first one a capital.
+    /// [`run`](Self::run) reports a type that is built in or added twice.
+    pub fn with_authorizer(
+        mut self,
+        type_name: &'static str,
+        authorizer: Arc<dyn Authorizer>,
+    ) -> Self {
+        self.errors.extend(self.plugins.add(type_name, authorizer).err());
+        self
+    }
+
+    /// Runs the subcommand that the arguments of the process name. A process runs one program only.
+    pub fn run(self) -> ExitCode {
+        let (args, warnings) = flag_spelling::replace_underscores(std::env::args_os());
+        for error in &self.errors {
+            print_line("error", error);
+        }
+        if !self.errors.is_empty() || PLUGINS.set(self.plugins).is_err() {
+            return Exit::Unreadable.into();
+        }
+        let Cli { command } = Cli::parse_from(args);
+        for warning in warnings {
+            print_line("warning", &warning);
+        }
+        run(&command).unwrap_or_else(report_failure).into()
+    }
+}
+
+/// Prints a line. A failed write to standard error must not prevent the result.
+fn print_line(level: &str, message: &dyn std::fmt::Display) {
+    let _ = writeln!(io::stderr(), "{level}: {message}");
+}
+
+/// Prints the error. If standard error can not be written, the exit code still reports it.
+fn report_failure(error: anyhow::Error) -> Exit {
+    print_line("error", &format_args!("{error:#}"));
+    Exit::Unreadable
+}

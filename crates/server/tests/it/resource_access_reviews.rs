@@ -1,0 +1,114 @@
+//! ResourceAccessReview: the form of the first proposal as its author posts it, and names as people write them.
+
+use http::Method;
+use serde_json::{Value, json};
+
+use crate::cluster::Cluster;
+
+const BINDINGS: &str = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings";
+const CLUSTER_REVIEWS: &str = "/apis/authorization.portcullis.io/v1alpha1/resourceaccessreviews";
+
+async fn cluster_with_viewer() -> Cluster {
+    let cluster = Cluster::start().await;
+    let binding = json!({
+        "metadata": {"name": "viewer"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "view"},
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "clark"}],
+    });
+    cluster.admin().post(BINDINGS, &binding).await.expect(201);
+    cluster
+}
+
+fn lists_clark(answer: &Value) -> bool {
+    answer["status"]["users"].as_array().expect("a list").contains(&json!("clark"))
+}
+
+fn body(spec: &Value) -> String {
+    json!({
+        "kind": "ResourceAccessReview", "apiVersion": "v1beta3",
+        "metadata": {"name": "check", "namespace": "default"}, "spec": spec,
+    })
+    .to_string()
+}
+
+/// `curl -X POST /api/v1beta3/ns/default/resourceAccessReviews -d @file` declares a form.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_proposals_own_curl_line_is_answered() {
+    let cluster = cluster_with_viewer().await;
+    let spec = json!({"verb": "list", "resourceKind": "replicationControllers"});
+    let form = ("content-type", "application/x-www-form-urlencoded");
+    for (path, headers) in [
+        ("/api/v1beta3/ns/default/resourceAccessReviews", &[form][..]),
+        ("/api/v1beta3/ns/default/resourceAccessReview", &[form]),
+        ("/api/v1beta3/namespaces/default/resourceaccessreview", &[form]),
+        ("/api/v1beta3/namespaces/default/resourceaccessreviews", &[]),
+        ("/api/v1beta3/ns/default/resourceAccessReviews", &[("content-type", "application/json")]),
+    ] {
+        let answer = cluster.admin().send(Method::POST, path, headers, body(&spec)).await;
+        let answer = answer.expect(201);
+        assert_eq!((&answer["metadata"]["name"], &answer["spec"]), (&json!("check"), &spec));
+        assert!(lists_clark(&answer), "{path}: {answer}");
+    }
+    // No other resource takes a form.
+    let path = "/api/v1/namespaces/default/configmaps";
+    cluster.admin().send(Method::POST, path, &[form], "{}".to_owned()).await.expect(415);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_resource_kind_is_resolved_or_an_error() {
+    let cluster = cluster_with_viewer().await;
+    let path = "/api/v1beta3/ns/default/resourceAccessReviews";
+    let ask = async |kind: &str, more: Value| {
+        let mut spec = json!({"verb": "list", "resourceKind": kind});
+        spec.as_object_mut()
+            .expect("an object")
+            .extend(more.as_object().expect("an object").clone());
+        cluster.admin().send(Method::POST, path, &[], body(&spec)).await
+    };
+    for kind in ["deployments", "Deployment", "deploy", "deployments.apps", "Deploy.apps", "po/log"]
+    {
+        let answer = ask(kind, json!({"verb": "get"})).await.expect(201);
+        assert!(lists_clark(&answer), "{kind}: {answer}");
+    }
+    // A view of one namespace is no view of the cluster.
+    let nodes = ask("nodes", json!({})).await.expect(201);
+    assert!(!lists_clark(&nodes), "{nodes}");
+    for (kind, more, want) in [
+        (
+            "deploymnets",
+            json!({}),
+            "no resource is named `deploymnets`, did you mean `deployments`?",
+        ),
+        ("pods/logs", json!({}), "pods have no subresource `logs`, did you mean `pods/log`?"),
+        ("pods", json!({"content": {"a": 1}}), "spec.content: Forbidden"),
+        ("pods", json!({"verb": "create", "resourceName": "x"}), "spec.resourceName: Forbidden"),
+    ] {
+        let refused = ask(kind, more).await.expect(422);
+        let message = refused["message"].as_str().unwrap_or_default();
+        assert!(message.contains(want), "{kind}: {message}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_review_of_today_resolves_names_too() {
+    let cluster = cluster_with_viewer().await;
+    let ask = async |attributes: Value| {
+        let review = json!({"spec": {"resourceAttributes": attributes}});
+        cluster.admin().post(CLUSTER_REVIEWS, &review).await
+    };
+    for (group, resource) in [("", "deployments"), ("apps", "deployment"), ("", "deploy")] {
+        let attributes =
+            json!({"verb": "get", "group": group, "resource": resource, "namespace": "default"});
+        let answer = ask(attributes).await.expect(201);
+        assert!(lists_clark(&answer), "{group} {resource}: {answer}");
+    }
+    // Resources that only policies name, wildcards, and those of aggregated servers.
+    for (verb, group, resource) in
+        [("impersonate", "", "users"), ("get", "*", "*"), ("get", "metrics.k8s.io", "pods")]
+    {
+        ask(json!({"verb": verb, "group": group, "resource": resource})).await.expect(201);
+    }
+    let refused = ask(json!({"verb": "get", "resource": "secretz"})).await.expect(422);
+    let message = refused["message"].as_str().unwrap_or_default();
+    assert!(message.contains("did you mean `secrets`?"), "{message}");
+}
