@@ -70,6 +70,7 @@ pub(super) fn answer_vector(vector: &Vector) -> Result<AnswerPair, UnusableVecto
         authorizer: Some(&DenyAll),
         object_kinds: &UntypedKinds,
         observer: &NoObserver,
+        long_work: None,
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let (result, report) = runtime.map_err(UnusableVector::new)?.block_on(async {

@@ -63,7 +63,7 @@ fn read_token_users(csv: &str, tokens: &[Value]) -> Result<Value, UnusableVector
     };
     let users: Option<Vec<Value>> = tokens
         .iter()
-        .map(|token| Some(json!(file.user(token.as_str()?).map(user_to_json))))
+        .map(|token| Some(json!(file.user(token.as_str()?).map(|user| user_to_json(user)))))
         .collect();
     Ok(
         json!({ "users": users.ok_or_else(|| UnusableVector::new("`tokens` is not a list of strings"))? }),
