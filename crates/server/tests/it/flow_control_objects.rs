@@ -207,6 +207,7 @@ async fn all_operations_of_the_api_are_supported() {
         admin.delete(&selected).await.expect(200);
         assert_eq!(names(&admin.get(&selected).await.expect(200)), NEVER);
         // The group is created by POST only.
+        template["metadata"]["name"] = "none".into();
         admin.put(&format!("{collection}/none"), &template).await.expect(404);
     }
 }
