@@ -257,8 +257,8 @@ fn values_of_fields() {
         ],
     );
     place.accepted("timeout in milliseconds", &w("timeout", "1500ms"), &[]);
-    place.accepted("lifetime of zero", &w("authorizedTTL", "0s"), &[]);
-    place.accepted("lifetime of zero", &w("unauthorizedTTL", "0s"), &[]);
+    place.accepted("lifetime of zero", &w("authorizedTTL", "0s"), &["zero-ttl"]);
+    place.accepted("lifetime of zero", &w("unauthorizedTTL", "0s"), &["zero-ttl"]);
     place.accepted("disabled cache", &w("cacheAuthorizedRequests", "false"), &[]);
     place.accepted("null as default", &w("cacheUnauthorizedRequests", "null"), &[]);
     let map = format!("{HEADER}authorizers: {{type: Webhook}}\n");

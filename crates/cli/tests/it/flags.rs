@@ -117,7 +117,8 @@ fn policies_of_a_configuration_come_by_flag() {
     std::fs::write(&file, text).unwrap();
     let config = format!("--authorization-config={}", file.display());
     let told = refused_at_start(&[&config], 3);
-    assert!(told.starts_with("error: ") && told.contains("open "), "ABAC without policies: {told}");
+    let want = "error: type ABAC needs a policy file: set --authorization-policy-file\n";
+    assert!(told.starts_with(want) && told.contains("yaml:3:22"), "ABAC without policies: {told}");
 }
 
 #[test]
