@@ -40,7 +40,7 @@ pub(crate) fn parse_patch(bytes: &[u8]) -> Result<Option<Value>, CallError> {
             true => {
                 CallError::internal_error(format!("the patch of a webhook can not be read: {why}"))
             }
-            false => CallFailure::invalid_patch(why).into(),
+            false => CallFailure::invalid_patch(go_syntax_error(bytes).unwrap_or(why)).into(),
         }
     })?;
     Ok(check_operations(patch)?)
@@ -72,6 +72,12 @@ impl<'de> Deserialize<'de> for OperationCount {
         }
         deserializer.deserialize_seq(Count)
     }
+}
+
+/// The error that Go reports about text that is not JSON; `None` if the reader of files accepts the text.
+fn go_syntax_error(bytes: &[u8]) -> Option<String> {
+    let text = String::from_utf8_lossy(bytes);
+    document::json::parse_json(&text).err().map(|error| error.message)
 }
 
 fn check_operations(patch: Value) -> Result<Option<Value>, CallFailure> {
@@ -156,6 +162,23 @@ mod tests {
             assert!(failure.message.starts_with(start), "{failure}");
         }
         assert!(matches!(parse_patch(b"[{}]"), Ok(Some(_))));
+    }
+
+    /// The texts are those of Go's decoder, which authors of hooks know.
+    #[test]
+    fn syntax_errors_have_the_words_of_go() {
+        for (patch, want) in [
+            ("not json", "invalid character 'o' in literal null (expecting 'u')"),
+            ("[{", "unexpected end of JSON input"),
+            ("<html>", "invalid character '<' looking for beginning of value"),
+            ("[] x", "invalid character 'x' after top-level value"),
+        ] {
+            let Err(CallError::HookFailed(failure)) = parse_patch(patch.as_bytes()) else {
+                panic!("{patch}")
+            };
+            let want = format!("received undecodable patch in webhook response: {want}");
+            assert_eq!(failure.message, want, "{patch}");
+        }
     }
 
     /// The author of an object chooses its depth, and must not be able to make a hook fail by that.

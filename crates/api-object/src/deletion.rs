@@ -189,22 +189,33 @@ impl DeleteOptions {
         Ok(())
     }
 
-    /// The finalizers of the object after these options are applied.
+    /// Reports whether the options say what happens to the dependents of the object.
     #[must_use]
-    pub fn finalizers(&self, tree: &Tree) -> Vec<String> {
+    pub fn has_propagation(&self) -> bool {
+        self.propagation.is_some() || self.orphan_dependents.is_some()
+    }
+
+    /// The finalizers of the object after these options are applied.
+    ///
+    /// Options without a policy keep the policy that the finalizers of the object name. Without that too,
+    /// `orphans_by_default` decides, which is a property of the resource.
+    #[must_use]
+    pub fn finalizers(&self, tree: &Tree, orphans_by_default: bool) -> Vec<String> {
         let own = crate::object_tree::finalizers(tree);
+        let names_policy =
+            |finalizer: &&str| [ORPHAN_FINALIZER, FOREGROUND_FINALIZER].contains(finalizer);
         let policy = match (self.propagation, self.orphan_dependents) {
             (Some(policy), _) => Some(policy),
             (None, Some(true)) => Some(Propagation::Orphan),
             (None, Some(false)) => Some(Propagation::Background),
+            (None, None) if orphans_by_default && !own.iter().any(names_policy) => {
+                Some(Propagation::Orphan)
+            }
             (None, None) => None,
         };
         let Some(policy) = policy else { return own.into_iter().map(str::to_owned).collect() };
-        let mut kept: Vec<String> = own
-            .into_iter()
-            .filter(|finalizer| ![ORPHAN_FINALIZER, FOREGROUND_FINALIZER].contains(finalizer))
-            .map(str::to_owned)
-            .collect();
+        let kept = own.into_iter().filter(|finalizer| !names_policy(finalizer));
+        let mut kept: Vec<String> = kept.map(str::to_owned).collect();
         match policy {
             Propagation::Orphan => kept.push(ORPHAN_FINALIZER.to_owned()),
             Propagation::Foreground => kept.push(FOREGROUND_FINALIZER.to_owned()),
@@ -305,7 +316,7 @@ mod tests {
         let object = json!({"metadata": {"finalizers": ["a/b"], "generation": 3}});
         let mut tree = object.as_object().unwrap().clone();
         let own = options(json!({"propagationPolicy": "Foreground"})).unwrap();
-        let finalizers = own.finalizers(&tree);
+        let finalizers = own.finalizers(&tree, false);
         assert_eq!(finalizers, ["a/b", "foregroundDeletion"]);
         assert!(mark_for_deletion(&mut tree, &finalizers, "now"));
         assert!(!mark_for_deletion(&mut tree, &finalizers, "later"));
@@ -314,8 +325,27 @@ mod tests {
         assert_eq!(tree["metadata"], want);
         assert!(!is_ready_for_removal(&tree));
         let background = options(json!({"propagationPolicy": "Background"})).unwrap();
-        assert_eq!(background.finalizers(&tree), ["a/b"]);
+        assert_eq!(background.finalizers(&tree, true), ["a/b"]);
         metadata_mut(&mut tree).shift_remove("finalizers");
         assert!(is_ready_for_removal(&tree));
+    }
+
+    #[test]
+    fn the_default_of_the_resource_applies_without_any_other_policy() {
+        let foreground = [FOREGROUND_FINALIZER];
+        for (sent, own, want) in [
+            (json!({}), &[][..], &[ORPHAN_FINALIZER][..]),
+            (json!({}), &["a/b"], &["a/b", ORPHAN_FINALIZER]),
+            (json!({}), &foreground, &foreground),
+            (json!({"propagationPolicy": "Background"}), &[], &[]),
+            (json!({"orphanDependents": false}), &[], &[]),
+            (json!({"propagationPolicy": "Foreground"}), &[], &foreground),
+        ] {
+            let object = json!({"metadata": {"finalizers": own}});
+            let options = options(sent.clone()).unwrap();
+            let found = options.finalizers(object.as_object().unwrap(), true);
+            assert_eq!(found, want, "{sent} {own:?}");
+            assert_eq!(options.has_propagation(), sent != json!({}));
+        }
     }
 }

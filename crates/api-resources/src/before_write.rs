@@ -8,7 +8,8 @@
 use api_object::Tree;
 
 use crate::kind::{
-    PrepareError, is_content_changed, prepare_create, prepare_update, reset_fields, set_requester,
+    PrepareError, is_content_changed, keeps_status_on_create, prepare_create, prepare_update,
+    reset_fields, set_requester,
 };
 use crate::resource::Resource;
 
@@ -19,7 +20,8 @@ const SET_ON_CREATE: [&str; 4] =
 /// Completes a new object. Its name, uid and times are set later.
 ///
 /// 1. Metadata that only the server sets is removed.
-/// 2. The status is removed if it is a subresource.
+/// 2. The status is removed if it is a subresource. Only a Node keeps it, because a kubelet registers its node together
+///    with the status.
 /// 3. The defaults of the kind are applied.
 /// 4. The requesting user is written into kinds that record it.
 ///
@@ -37,7 +39,7 @@ pub fn before_create(
     if resource.has_generation {
         metadata.shift_remove("generation");
     }
-    if resource.has_status() {
+    if resource.has_status() && !keeps_status_on_create(resource) {
         tree.shift_remove("status");
     }
     prepare_create(resource, tree)?;

@@ -32,6 +32,7 @@ pub struct BuiltInResource {
     is_created_on_update: bool,
     is_resource_version_required: bool,
     is_returned_on_delete: bool,
+    orphans_dependents: bool,
     storage: StorageLocation,
     pub(crate) rules: KindRules,
     /// The schema of the objects, if the program has one.
@@ -71,6 +72,7 @@ const fn stored_resource(
         is_created_on_update: false,
         is_resource_version_required: false,
         is_returned_on_delete: false,
+        orphans_dependents: false,
         storage: StorageLocation::Plural,
         rules: KindRules::None,
         schema: None,
@@ -157,6 +159,10 @@ impl BuiltInResource {
         Self { is_returned_on_delete: true, ..self }
     }
 
+    const fn orphaning_dependents(self) -> Self {
+        Self { orphans_dependents: true, ..self }
+    }
+
     const fn schema(self, schema: &'static Schema) -> Self {
         Self { schema: Some(schema), ..self }
     }
@@ -204,6 +210,7 @@ impl BuiltInResource {
             is_created_on_update: self.is_created_on_update,
             is_resource_version_required: self.is_resource_version_required,
             is_returned_on_delete: self.is_returned_on_delete,
+            orphans_dependents: self.orphans_dependents,
             storage_path: self.storage_path().map(str::to_owned),
             origin: Origin::BuiltIn(self),
         }

@@ -33,7 +33,7 @@ pub use reset_fields::reset_fields;
 pub(crate) use immutable_fields::{POD_CERTIFICATE_REQUEST, RESOURCE_SLICE, VOLUME_ATTACHMENT};
 
 use admission::ConfigurationKind;
-use api_object::Tree;
+use api_object::{DeleteOptions, Tree};
 use field_errors::FieldErrors;
 use jiff::Timestamp;
 use serde_json::Value;
@@ -239,6 +239,21 @@ fn validate(resource: &Resource, new: &Tree, old: Option<&Tree>, errors: &mut Fi
         KindRules::Service => service::validate(new, old, errors),
         _ => {}
     }
+}
+
+/// Reports whether a create stores the status that the client sends.
+pub(crate) fn keeps_status_on_create(resource: &Resource) -> bool {
+    kind_rules(resource) == KindRules::Node
+}
+
+/// The warning about a delete whose options do not say what happens to the pods of a job. The text is that of Kubernetes.
+#[must_use]
+pub fn deletion_warning(resource: &Resource, options: &DeleteOptions) -> Option<&'static str> {
+    let is_job = (resource.group.as_str(), resource.plural.as_str()) == ("batch", "jobs");
+    (is_job && !options.has_propagation()).then_some(
+        "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove \
+         them or set propagationPolicy=Orphan to suppress this warning",
+    )
 }
 
 /// Marks an object for deletion, and adds the finalizers that its kind needs.

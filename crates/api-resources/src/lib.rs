@@ -54,7 +54,7 @@ pub use enforcement::{
 };
 pub use field_selector::{FieldSelectorError, check_field_selector, field_value};
 pub use kind::{
-    PrepareError, SignerPermission, blocks_removal, configuration_kind,
+    PrepareError, SignerPermission, blocks_removal, configuration_kind, deletion_warning,
     forbidden_node_certificate_reason, forbidden_subject_reason, is_content_changed,
     prepare_create, prepare_delete, prepare_update, required_signer_permission, reset_fields,
     set_condition_times, set_requester, validate_create, validate_update,

@@ -1,7 +1,9 @@
 //! A resource of one version.
 
 use api_object::{GroupKind, GroupResource, GroupVersion};
-use field_errors::{dns1123_label_faults, dns1123_subdomain_faults, path_segment_faults};
+use field_errors::{
+    dns1123_label_faults, dns1123_subdomain_faults, mask_trailing_dash, path_segment_faults,
+};
 
 use crate::built_in::BuiltInResource;
 use crate::custom::ServedVersion;
@@ -42,6 +44,8 @@ pub struct Resource {
     pub is_resource_version_required: bool,
     /// Whether the response to a delete is the object rather than a Status.
     pub is_returned_on_delete: bool,
+    /// Whether a delete that names no propagation policy orphans the dependents of an object.
+    pub orphans_dependents: bool,
     /// The path of its objects in the store, below the prefix of the store; `None` if they are not stored.
     pub storage_path: Option<String>,
     /// Whether it is built in or defined by a CustomResourceDefinition.
@@ -182,10 +186,9 @@ impl NameRule {
     /// A trailing dash is allowed, because the generated suffix follows it.
     #[must_use]
     pub fn prefix_faults(self, prefix: &str) -> Vec<String> {
-        match (self, prefix.strip_suffix('-')) {
-            (Self::PathSegment, _) => path_segment_prefix_faults(prefix),
-            (_, Some(start)) if prefix.len() > 1 => self.name_faults(&format!("{start}a")),
-            (_, _) => self.name_faults(prefix),
+        match self {
+            Self::PathSegment => path_segment_prefix_faults(prefix),
+            Self::DnsLabel | Self::DnsSubdomain => self.name_faults(&mask_trailing_dash(prefix)),
         }
     }
 }

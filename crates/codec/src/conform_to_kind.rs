@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::field_tables;
-use crate::field_types::{FieldType, Message};
+use crate::field_types::{FieldType, Message, SchemaAlternative, ValueType};
 use crate::strict_finding::{StrictFinding, StrictFindings};
 use crate::value_path::Path;
 
@@ -56,7 +56,8 @@ fn conform_metadata(tree: &mut Tree, findings: &mut StrictFindings) -> Result<()
         }
         Some(value) => {
             let path = Path::Field(&Path::Root, "metadata");
-            conform_value(value, FieldType::Object(&field_tables::OBJECT_META), &path, findings)
+            let object_meta = ValueType::Object(field_tables::object_meta());
+            conform_value(value, object_meta, &path, findings)
         }
     }
 }
@@ -83,67 +84,95 @@ fn conform_members(
         if value.is_null() {
             return false;
         }
-        outcome = conform_value(value, field.field_type, &path, findings);
+        outcome = conform_field(value, field.field_type, &path, findings);
         true
     });
     outcome
 }
 
-fn conform_value(
+fn conform_field(
     value: &mut Value,
     field_type: FieldType,
     path: &Path<'_>,
     findings: &mut StrictFindings,
 ) -> Result<(), WrongTypeError> {
     match (field_type, &mut *value) {
-        (FieldType::Json, _)
-        | (FieldType::Text | FieldType::IntOrString, Value::String(_))
-        | (FieldType::Bool, Value::Bool(_)) => Ok(()),
-        (FieldType::Int32 | FieldType::IntOrString, Value::Number(number)) => {
-            let fits = number.as_i64().is_some_and(|number| i32::try_from(number).is_ok());
-            if fits { Ok(()) } else { Err(wrong_type_error(value, field_type, path)) }
+        (FieldType::One(value_type), value) => conform_value(value, value_type, path, findings),
+        (FieldType::List(value_type), Value::Array(items)) => {
+            conform_list(items, value_type, path, findings)
         }
-        (FieldType::Int64, Value::Number(number)) if number.is_i64() => Ok(()),
-        (FieldType::Bytes, Value::String(text)) => match is_base64(text) {
+        (FieldType::Map(value_type), Value::Object(tree)) => {
+            for (name, value) in tree.iter_mut() {
+                conform_element(value, value_type, &Path::Field(path, name), findings)?;
+            }
+            Ok(())
+        }
+        (FieldType::Inline(message), Value::Object(tree)) => {
+            conform_members(tree, message.message(), path, findings)
+        }
+        (FieldType::List(_), _) => Err(wrong_type_error(value, "array", path)),
+        (FieldType::Map(_) | FieldType::Inline(_), _) => {
+            Err(wrong_type_error(value, "object", path))
+        }
+    }
+}
+
+fn conform_value(
+    value: &mut Value,
+    value_type: ValueType,
+    path: &Path<'_>,
+    findings: &mut StrictFindings,
+) -> Result<(), WrongTypeError> {
+    match (value_type, &mut *value) {
+        (ValueType::Json, _)
+        | (ValueType::Text | ValueType::IntOrString | ValueType::Quantity, Value::String(_))
+        | (ValueType::Double | ValueType::Quantity, Value::Number(_))
+        | (ValueType::Bool | ValueType::SchemaOr(SchemaAlternative::Bool), Value::Bool(_)) => {
+            Ok(())
+        }
+        (ValueType::Int32 | ValueType::IntOrString, Value::Number(number)) => {
+            let fits = number.as_i64().is_some_and(|number| i32::try_from(number).is_ok());
+            if fits { Ok(()) } else { Err(wrong_type_error(value, type_name(value_type), path)) }
+        }
+        (ValueType::Int64, Value::Number(number)) if number.is_i64() => Ok(()),
+        (ValueType::Bytes, Value::String(text)) => match is_base64(text) {
             true => Ok(()),
-            false => Err(wrong_type_error(value, field_type, path)),
+            false => Err(wrong_type_error(value, type_name(value_type), path)),
         },
-        (FieldType::Time | FieldType::MicroTime, Value::String(text)) => {
-            match normalize_time(text, field_type) {
+        (ValueType::Time | ValueType::MicroTime, Value::String(text)) => {
+            match normalize_time(text, value_type) {
                 Some(normal) => {
                     *text = normal;
                     Ok(())
                 }
-                None => Err(wrong_type_error(value, field_type, path)),
+                None => Err(wrong_type_error(value, type_name(value_type), path)),
             }
         }
-        (FieldType::Object(message) | FieldType::Inline(message), Value::Object(tree)) => {
-            conform_members(tree, message, path, findings)
+        (ValueType::Object(message), Value::Object(tree)) => {
+            conform_members(tree, message.message(), path, findings)
         }
-        (FieldType::List(field_type), Value::Array(items)) => {
-            conform_list(items, *field_type, path, findings)
+        (ValueType::SchemaOr(_), Value::Object(tree)) => {
+            conform_members(tree, field_tables::schema().message(), path, findings)
         }
-        (FieldType::WrappedTexts, Value::Array(items)) => {
-            conform_list(items, FieldType::Text, path, findings)
+        (ValueType::SchemaOr(SchemaAlternative::Schemas), Value::Array(items)) => {
+            conform_list(items, ValueType::Object(field_tables::schema()), path, findings)
         }
-        (FieldType::Map(field_type), Value::Object(tree)) => {
-            for (name, value) in tree.iter_mut() {
-                conform_element(value, *field_type, &Path::Field(path, name), findings)?;
-            }
-            Ok(())
-        }
-        _ => Err(wrong_type_error(value, field_type, path)),
+        (
+            ValueType::WrappedTexts | ValueType::SchemaOr(SchemaAlternative::Texts),
+            Value::Array(items),
+        ) => conform_list(items, ValueType::Text, path, findings),
+        _ => Err(wrong_type_error(value, type_name(value_type), path)),
     }
 }
 
 fn conform_list(
     items: &mut [Value],
-    field_type: FieldType,
+    value_type: ValueType,
     path: &Path<'_>,
     findings: &mut StrictFindings,
 ) -> Result<(), WrongTypeError> {
     for (idx, item) in items.iter_mut().enumerate() {
-        conform_element(item, field_type, &Path::Index(path, idx), findings)?;
+        conform_element(item, value_type, &Path::Index(path, idx), findings)?;
     }
     Ok(())
 }
@@ -151,28 +180,31 @@ fn conform_list(
 /// Conforms an item of a list or a value of a map.
 fn conform_element(
     value: &mut Value,
-    field_type: FieldType,
+    value_type: ValueType,
     path: &Path<'_>,
     findings: &mut StrictFindings,
 ) -> Result<(), WrongTypeError> {
     if value.is_null() {
-        *value = zero_value(field_type);
+        *value = zero_value(value_type);
         return Ok(());
     }
-    conform_value(value, field_type, path, findings)
+    conform_value(value, value_type, path, findings)
 }
 
 /// The zero value that replaces a null.
-fn zero_value(field_type: FieldType) -> Value {
-    match field_type {
-        FieldType::Text | FieldType::Bytes => "".into(),
-        FieldType::Bool => false.into(),
-        FieldType::Int32 | FieldType::Int64 | FieldType::IntOrString => 0.into(),
-        FieldType::Time | FieldType::MicroTime | FieldType::Json => Value::Null,
-        FieldType::WrappedTexts | FieldType::List(_) => Value::Array(Vec::new()),
-        FieldType::Object(_) | FieldType::Inline(_) | FieldType::Map(_) => {
-            Value::Object(Tree::new())
+fn zero_value(value_type: ValueType) -> Value {
+    match value_type {
+        ValueType::Text | ValueType::Bytes => "".into(),
+        ValueType::Bool => false.into(),
+        ValueType::Int32 | ValueType::Int64 | ValueType::Double | ValueType::IntOrString => {
+            0.into()
         }
+        ValueType::Quantity => "0".into(),
+        ValueType::Time | ValueType::MicroTime | ValueType::Json | ValueType::SchemaOr(_) => {
+            Value::Null
+        }
+        ValueType::WrappedTexts => Value::Array(Vec::new()),
+        ValueType::Object(_) => Value::Object(Tree::new()),
     }
 }
 
@@ -183,15 +215,15 @@ fn is_base64(text: &str) -> bool {
     LENIENT_BASE64.decode(text).is_ok()
 }
 
-fn normalize_time(text: &str, field_type: FieldType) -> Option<String> {
+fn normalize_time(text: &str, value_type: ValueType) -> Option<String> {
     let time: Timestamp = text.parse().ok()?;
-    Some(match field_type {
-        FieldType::MicroTime => api_object::rfc3339_micro(time),
+    Some(match value_type {
+        ValueType::MicroTime => api_object::rfc3339_micro(time),
         _ => api_object::rfc3339(time),
     })
 }
 
-fn wrong_type_error(value: &Value, field_type: FieldType, path: &Path<'_>) -> WrongTypeError {
+fn wrong_type_error(value: &Value, expected: &'static str, path: &Path<'_>) -> WrongTypeError {
     let found = match value {
         Value::Null => "null".to_owned(),
         Value::Bool(_) => "bool".to_owned(),
@@ -200,19 +232,29 @@ fn wrong_type_error(value: &Value, field_type: FieldType, path: &Path<'_>) -> Wr
         Value::Array(_) => "array".to_owned(),
         Value::Object(_) => "object".to_owned(),
     };
-    let expected = match field_type {
-        FieldType::Text => "string",
-        FieldType::Bytes => "base64 string",
-        FieldType::Bool => "bool",
-        FieldType::Int32 => "int32",
-        FieldType::Int64 => "int64",
-        FieldType::Time | FieldType::MicroTime => "RFC 3339 time",
-        FieldType::Json => "any",
-        FieldType::IntOrString => "int32 or string",
-        FieldType::WrappedTexts | FieldType::List(_) => "array",
-        FieldType::Object(_) | FieldType::Inline(_) | FieldType::Map(_) => "object",
-    };
     WrongTypeError { path: path.to_string(), found, expected }
+}
+
+/// The type as errors about a value name it.
+fn type_name(value_type: ValueType) -> &'static str {
+    match value_type {
+        ValueType::Text => "string",
+        ValueType::Bytes => "base64 string",
+        ValueType::Bool => "bool",
+        ValueType::Int32 => "int32",
+        ValueType::Int64 => "int64",
+        ValueType::Double => "float64",
+        ValueType::Time | ValueType::MicroTime => "RFC 3339 time",
+        ValueType::Quantity => "quantity",
+        ValueType::Json => "any",
+        ValueType::IntOrString => "int32 or string",
+        ValueType::WrappedTexts => "array",
+        ValueType::SchemaOr(SchemaAlternative::Bool) => "bool or object",
+        ValueType::SchemaOr(SchemaAlternative::Schemas | SchemaAlternative::Texts) => {
+            "array or object"
+        }
+        ValueType::Object(_) => "object",
+    }
 }
 
 #[cfg(test)]

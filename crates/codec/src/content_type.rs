@@ -210,7 +210,7 @@ mod tests {
         }
         assert_eq!(format(Some(YAML), &CONFIG_MAP), Ok(BodyFormat::Yaml));
         assert_eq!(format(Some(PROTOBUF), &CONFIG_MAP), Ok(BodyFormat::Protobuf));
-        assert_eq!(format(Some(PROTOBUF), &POD), without_protobuf);
+        assert_eq!(format(Some(PROTOBUF), &POD), Ok(BodyFormat::Protobuf));
         assert_eq!(format(Some(PROTOBUF), &WIDGET), without_protobuf);
         assert_eq!(format(Some("application/cbor"), &CONFIG_MAP), with_protobuf);
         assert_eq!(format(Some("text/plain"), &CONFIG_MAP), with_protobuf);

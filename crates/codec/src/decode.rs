@@ -7,8 +7,9 @@ use serde_json::Value;
 use crate::conform_to_kind::WrongTypeError;
 use crate::content_type::{BodyFormat, UnsupportedMediaType};
 use crate::field_types::Message;
+use crate::protobuf::{Envelope, ProtobufError};
 use crate::strict_finding::{StrictFinding, StrictFindings};
-use crate::{conform_to_kind, field_tables, json, protobuf};
+use crate::{conform_to_kind, field_tables, json};
 
 /// The kind that an endpoint accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,6 +53,9 @@ pub enum DecodeError {
         /// The first bytes of the body.
         excerpt: String,
     },
+    /// The object is longer in JSON than a JSON body may be.
+    #[error("{}", ProtobufError::TooLong)]
+    TooLong,
     /// The object has another kind than the endpoint, or a value of the wrong type.
     #[error(
         "{found_kind} in version {} cannot be handled as a {expected_kind}: {why}",
@@ -100,10 +104,19 @@ impl ExpectedKind<'_> {
         GroupVersion::new(self.group, self.version)
     }
 
+    /// The table for protobuf bodies.
     fn field_table(&self) -> Option<&'static Message> {
         match self.is_custom {
             true => None,
             false => field_tables::fields_of_kind(self.group, self.version, self.kind),
+        }
+    }
+
+    /// The table that JSON bodies follow.
+    fn json_field_table(&self) -> Option<&'static Message> {
+        match self.is_custom {
+            true => None,
+            false => field_tables::json_fields_of_kind(self.group, self.version, self.kind),
         }
     }
 }
@@ -121,26 +134,35 @@ pub fn decode_object(
     format: BodyFormat,
     expected: &ExpectedKind<'_>,
 ) -> Result<DecodedObject, DecodeError> {
-    let message = expected.field_table();
-    let (mut tree, duplicates) = match (format, message) {
-        (BodyFormat::Json | BodyFormat::Yaml, _) => parse_body(bytes, format, expected.kind)?,
-        (BodyFormat::Protobuf, Some(message)) => {
-            (read_protobuf(bytes, message, expected.kind)?, Vec::new())
-        }
-        (BodyFormat::Protobuf, None) => {
-            return Err(UnsupportedMediaType::WITHOUT_PROTOBUF.into());
-        }
-    };
+    if format == BodyFormat::Protobuf {
+        return decode_protobuf(bytes, expected);
+    }
+    let (mut tree, duplicates) = parse_body(bytes, format, expected.kind)?;
     check_type_meta(&mut tree, bytes, expected)?;
     let mut findings = StrictFindings::default();
-    if format != BodyFormat::Protobuf {
-        conform_to_kind::conform_to_kind(&mut tree, message, &mut findings).map_err(|why| {
+    conform_to_kind::conform_to_kind(&mut tree, expected.json_field_table(), &mut findings)
+        .map_err(|why| {
             let ExpectedKind { kind, version, .. } = expected;
             cannot_be_handled_error(kind, version, kind, &why.to_string())
         })?;
-    }
     duplicates.into_iter().for_each(|finding| findings.push(finding));
     Ok(DecodedObject { tree, findings: findings.into_vec() })
+}
+
+/// Decodes an object in protobuf. Kind and version are checked first, because they say which fields the numbers mean.
+/// Unknown numbers are no findings, as in Kubernetes.
+fn decode_protobuf(
+    bytes: &[u8],
+    expected: &ExpectedKind<'_>,
+) -> Result<DecodedObject, DecodeError> {
+    let message = expected.field_table().ok_or(UnsupportedMediaType::WITHOUT_PROTOBUF)?;
+    let kind = expected.kind;
+    let mut envelope = Envelope::read(bytes).map_err(|why| protobuf_error(kind, why, bytes))?;
+    let mut tree = std::mem::take(&mut envelope.type_meta);
+    check_type_meta(&mut tree, bytes, expected)?;
+    let read = envelope.read_object(message, &mut tree);
+    read.map_err(|why| protobuf_error(kind, why, bytes))?;
+    Ok(DecodedObject { tree, findings: Vec::new() })
 }
 
 /// Conforms a patched object to its kind, as [`decode_object`] does, and returns the findings.
@@ -152,7 +174,7 @@ pub fn conform_object(
     expected: &ExpectedKind<'_>,
 ) -> Result<Vec<StrictFinding>, WrongTypeError> {
     let mut findings = StrictFindings::default();
-    conform_to_kind::conform_to_kind(tree, expected.field_table(), &mut findings)?;
+    conform_to_kind::conform_to_kind(tree, expected.json_field_table(), &mut findings)?;
     Ok(findings.into_vec())
 }
 
@@ -163,9 +185,13 @@ pub fn conform_object(
 /// The bytes do not have the declared format, or are not `DeleteOptions`.
 pub fn decode_delete_options(bytes: &[u8], format: BodyFormat) -> Result<Tree, DecodeError> {
     const KIND: &str = "DeleteOptions";
-    let mut tree = match format {
-        BodyFormat::Json | BodyFormat::Yaml => parse_body(bytes, format, KIND)?.0,
-        BodyFormat::Protobuf => read_protobuf(bytes, &field_tables::DELETE_OPTIONS, KIND)?,
+    let protobuf_error = |why| protobuf_error(KIND, why, bytes);
+    let (mut tree, envelope) = match format {
+        BodyFormat::Json | BodyFormat::Yaml => (parse_body(bytes, format, KIND)?.0, None),
+        BodyFormat::Protobuf => {
+            let mut envelope = Envelope::read(bytes).map_err(protobuf_error)?;
+            (std::mem::take(&mut envelope.type_meta), Some(envelope))
+        }
     };
     let (api_version, kind) = read_type_meta(&mut tree, bytes, KIND)?;
     let version = GroupVersion::parse(&api_version).map_or(String::new(), |found| found.version);
@@ -173,13 +199,14 @@ pub fn decode_delete_options(bytes: &[u8], format: BodyFormat) -> Result<Tree, D
         let why = format!("no conversion to {KIND} exists");
         return Err(cannot_be_handled_error(&kind, &version, KIND, &why));
     }
-    if format != BodyFormat::Protobuf {
-        conform_to_kind::conform_to_kind(
-            &mut tree,
-            Some(&field_tables::DELETE_OPTIONS),
-            &mut StrictFindings::default(),
-        )
-        .map_err(|why| cannot_be_handled_error(KIND, &version, KIND, &why.to_string()))?;
+    let message = field_tables::delete_options();
+    match envelope {
+        Some(envelope) => envelope.read_object(message, &mut tree).map_err(protobuf_error)?,
+        None => {
+            let mut ignored = StrictFindings::default();
+            conform_to_kind::conform_to_kind(&mut tree, Some(message), &mut ignored)
+                .map_err(|why| cannot_be_handled_error(KIND, &version, KIND, &why.to_string()))?;
+        }
     }
     Ok(tree)
 }
@@ -210,9 +237,11 @@ fn parse_body(
     }
 }
 
-fn read_protobuf(bytes: &[u8], message: &'static Message, kind: &str) -> Result<Tree, DecodeError> {
-    protobuf::decode(bytes, message)
-        .map_err(|why| unrecognized_error(kind, &why.to_string(), bytes))
+fn protobuf_error(kind: &str, why: ProtobufError, bytes: &[u8]) -> DecodeError {
+    match why {
+        ProtobufError::TooLong => DecodeError::TooLong,
+        why => unrecognized_error(kind, &why.to_string(), bytes),
+    }
 }
 
 /// Checks kind and version against those of the endpoint, and adds them where they may be absent.

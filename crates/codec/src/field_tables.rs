@@ -1,134 +1,287 @@
 //! The field tables of kinds.
+//!
+//! The tables are text that the program contains and parses when it needs them first. `kubernetes.txt` is derived from
+//! `conformance/kinds/types.jsonl`, which describes every type of Kubernetes; a test compares them. `portcullis.txt` adds
+//! the kinds and fields that Kubernetes does not have.
+//!
+//! A line without indentation begins a type, and lists the kinds that have this type after `=`. An indented line is a
+//! field: its number (or `-`), its JSON name, its type. `[]` marks a list, `{}` a map, `^` a message that is inlined in
+//! JSON, and `!` a field whose zero is a value.
 
-mod admission;
-mod admission_v1alpha1;
-mod core;
-mod flow_control;
-mod meta;
-mod rbac;
-mod reviews;
+#[cfg(test)]
+mod derived_from_types;
 
-use crate::field_types::Message;
+use std::collections::HashMap;
+use std::sync::LazyLock;
 
-pub(crate) use meta::{DELETE_OPTIONS, OBJECT_META};
+use crate::field_types::{Field, FieldType, Message, MessageId, SchemaAlternative, ValueType};
 
-const ADMISSION: &str = "admissionregistration.k8s.io";
-const AUTHENTICATION: &str = "authentication.k8s.io";
-const AUTHORIZATION: &str = "authorization.k8s.io";
-const FLOW_CONTROL: &str = "flowcontrol.apiserver.k8s.io";
-const RBAC: &str = "rbac.authorization.k8s.io";
+const TEXTS: [&str; 2] =
+    [include_str!("field_tables/kubernetes.txt"), include_str!("field_tables/portcullis.txt")];
 
-/// A kind that has a table: group, kind, table.
-type KindRow = (&'static str, &'static str, &'static Message);
+static TABLES: LazyLock<FieldTables> =
+    LazyLock::new(|| FieldTables::parse(&TEXTS).unwrap_or_default());
 
-/// The kinds of version `v1` that have a table.
-static V1: &[KindRow] = &[
-    ("", "ConfigMap", &core::CONFIG_MAP),
-    ("", "Endpoints", &core::ENDPOINTS),
-    ("", "Event", &core::EVENT),
-    ("", "Namespace", &core::NAMESPACE),
-    ("", "Secret", &core::SECRET),
-    ("", "Service", &core::SERVICE),
-    ("", "ServiceAccount", &core::SERVICE_ACCOUNT),
-    ("coordination.k8s.io", "Lease", &core::LEASE),
-    ("discovery.k8s.io", "EndpointSlice", &core::ENDPOINT_SLICE),
-    (ADMISSION, "MutatingAdmissionPolicy", &admission::MUTATING_ADMISSION_POLICY),
-    (ADMISSION, "MutatingAdmissionPolicyBinding", &admission::MUTATING_ADMISSION_POLICY_BINDING),
-    (ADMISSION, "MutatingWebhookConfiguration", &admission::MUTATING_WEBHOOK_CONFIGURATION),
-    (ADMISSION, "ValidatingAdmissionPolicy", &admission::VALIDATING_ADMISSION_POLICY),
+/// The kinds whose JSON bodies have the types and the fields of the table. Bodies of other kinds keep unknown fields, and
+/// the rules of the kind check types.
+const CONFORMED_TO_TABLE: &[(&str, &[&str])] = &[
+    ("", &["ConfigMap", "Endpoints", "Event", "Namespace", "Secret", "Service", "ServiceAccount"]),
     (
-        ADMISSION,
-        "ValidatingAdmissionPolicyBinding",
-        &admission::VALIDATING_ADMISSION_POLICY_BINDING,
+        "admissionregistration.k8s.io",
+        &[
+            "ExternalAdmissionHookConfiguration",
+            "InitializerConfiguration",
+            "MutatingAdmissionPolicy",
+            "MutatingAdmissionPolicyBinding",
+            "MutatingWebhookConfiguration",
+            "ValidatingAdmissionPolicy",
+            "ValidatingAdmissionPolicyBinding",
+            "ValidatingWebhookConfiguration",
+        ],
     ),
-    (ADMISSION, "ValidatingWebhookConfiguration", &admission::VALIDATING_WEBHOOK_CONFIGURATION),
-    (AUTHENTICATION, "SelfSubjectReview", &reviews::SELF_SUBJECT_REVIEW),
-    (AUTHENTICATION, "TokenRequest", &reviews::TOKEN_REQUEST),
-    (AUTHENTICATION, "TokenReview", &reviews::TOKEN_REVIEW),
-    (AUTHORIZATION, "LocalSubjectAccessReview", &reviews::SUBJECT_ACCESS_REVIEW),
-    (AUTHORIZATION, "SelfSubjectAccessReview", &reviews::SELF_SUBJECT_ACCESS_REVIEW),
-    (AUTHORIZATION, "SelfSubjectRulesReview", &reviews::SELF_SUBJECT_RULES_REVIEW),
-    (AUTHORIZATION, "SubjectAccessReview", &reviews::SUBJECT_ACCESS_REVIEW),
-    (FLOW_CONTROL, "FlowSchema", &flow_control::FLOW_SCHEMA),
-    (FLOW_CONTROL, "PriorityLevelConfiguration", &flow_control::PRIORITY_LEVEL_CONFIGURATION),
-    (RBAC, "ClusterRole", &rbac::CLUSTER_ROLE),
-    (RBAC, "ClusterRoleBinding", &rbac::BINDING),
-    (RBAC, "Role", &rbac::ROLE),
-    (RBAC, "RoleBinding", &rbac::BINDING),
+    ("authentication.k8s.io", &["SelfSubjectReview", "TokenRequest", "TokenReview"]),
+    (
+        "authorization.k8s.io",
+        &[
+            "LocalSubjectAccessReview",
+            "SelfSubjectAccessReview",
+            "SelfSubjectRulesReview",
+            "SubjectAccessReview",
+        ],
+    ),
+    ("coordination.k8s.io", &["Lease"]),
+    ("discovery.k8s.io", &["EndpointSlice"]),
+    ("flowcontrol.apiserver.k8s.io", &["FlowSchema", "PriorityLevelConfiguration"]),
+    ("rbac.authorization.k8s.io", &["ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"]),
 ];
 
-/// The kinds of version `v1alpha1` that have a table.
-static V1ALPHA1: &[KindRow] = &[
-    (ADMISSION, "ExternalAdmissionHookConfiguration", &admission_v1alpha1::EXTERNAL_HOOKS),
-    (ADMISSION, "InitializerConfiguration", &admission_v1alpha1::INITIALIZERS),
-];
+/// The parsed tables.
+#[derive(Debug, Default)]
+struct FieldTables {
+    messages: Vec<Message>,
+    /// By type, such as `core/v1.Pod`.
+    ids: HashMap<&'static str, MessageId>,
+    /// By group, version and kind.
+    kinds: HashMap<(&'static str, &'static str, &'static str), MessageId>,
+}
+
+/// A line of the text is no type and no field.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not a line of a field table")]
+struct TableSyntaxError(&'static str);
 
 /// The field table of a kind, if it has one.
 pub(crate) fn fields_of_kind(group: &str, version: &str, kind: &str) -> Option<&'static Message> {
-    let rows = match version {
-        "v1" => V1,
-        "v1alpha1" => V1ALPHA1,
-        _ => &[],
-    };
-    rows.iter().find(|row| row.0 == group && row.1 == kind).map(|row| row.2)
+    TABLES.kinds.get(&(group, version, kind)).map(|id| id.message())
 }
 
-/// Reports whether all fields of a built-in kind are known: then its bodies may be protobuf, and
-/// unknown fields are found and dropped.
+/// The field tables of all kinds.
+#[cfg(test)]
+pub(crate) fn all_kinds() -> impl Iterator<Item = &'static Message> {
+    TABLES.kinds.values().map(|id| id.message())
+}
+
+/// The field table that JSON bodies of a kind must follow, if there is one.
+pub(crate) fn json_fields_of_kind(
+    group: &str,
+    version: &str,
+    kind: &str,
+) -> Option<&'static Message> {
+    let is_conformed = CONFORMED_TO_TABLE
+        .iter()
+        .any(|(conformed_group, kinds)| *conformed_group == group && kinds.contains(&kind));
+    if is_conformed { fields_of_kind(group, version, kind) } else { None }
+}
+
+/// The table of the options of a delete.
+pub(crate) fn delete_options() -> &'static Message {
+    message_of_type("meta/v1.DeleteOptions").message()
+}
+
+/// The table of the metadata of all objects.
+pub(crate) fn object_meta() -> MessageId {
+    message_of_type("meta/v1.ObjectMeta")
+}
+
+/// The table of the schema of a custom resource.
+pub(crate) fn schema() -> MessageId {
+    message_of_type("apiextensions/v1.JSONSchemaProps")
+}
+
+/// The message at this place; one without fields if there is none.
+pub(crate) fn message(id: MessageId) -> &'static Message {
+    static NO_FIELDS: Message = Message { fields: Vec::new() };
+    TABLES.messages.get(usize::from(id.0)).unwrap_or(&NO_FIELDS)
+}
+
+fn message_of_type(name: &str) -> MessageId {
+    TABLES.ids.get(name).copied().unwrap_or(MessageId(u16::MAX))
+}
+
+/// Reports whether all fields of a built-in kind are known: then its bodies may be protobuf.
 #[must_use]
 pub fn has_field_table(group: &str, version: &str, kind: &str) -> bool {
     fields_of_kind(group, version, kind).is_some()
 }
 
+impl FieldTables {
+    fn parse(texts: &[&'static str]) -> Result<Self, TableSyntaxError> {
+        let lines =
+            || texts.iter().flat_map(|text| text.lines()).filter(|line| !line.starts_with('#'));
+        let mut tables = Self::default();
+        for line in lines().filter(|line| !line.starts_with(' ')) {
+            tables.add_type(line)?;
+        }
+        let mut current = MessageId(u16::MAX);
+        for line in lines() {
+            match line.strip_prefix(' ') {
+                Some(line) => {
+                    let field = tables.parse_field(line).ok_or(TableSyntaxError(line))?;
+                    let message = tables.messages.get_mut(usize::from(current.0));
+                    message.ok_or(TableSyntaxError(line))?.fields.push(field);
+                }
+                None => {
+                    let name = line.split(' ').next().unwrap_or_default();
+                    current = tables.ids.get(name).copied().ok_or(TableSyntaxError(line))?;
+                }
+            }
+        }
+        Ok(tables)
+    }
+
+    fn add_type(&mut self, line: &'static str) -> Result<(), TableSyntaxError> {
+        let (name, kinds) = line.split_once(" = ").unwrap_or((line, ""));
+        let next = u16::try_from(self.messages.len()).map_err(|_| TableSyntaxError(line))?;
+        let id = *self.ids.entry(name).or_insert(MessageId(next));
+        if id.0 == next {
+            self.messages.push(Message::default());
+        }
+        for kind in kinds.split_terminator(' ') {
+            let (group_version, kind) = kind.rsplit_once('/').ok_or(TableSyntaxError(line))?;
+            let (group, version) = group_version.split_once('/').unwrap_or(("", group_version));
+            self.kinds.insert((group, version, kind), id);
+        }
+        Ok(())
+    }
+
+    fn parse_field(&self, line: &'static str) -> Option<Field> {
+        let mut words = line.split(' ');
+        let (number, name, type_name) = (words.next()?, words.next()?, words.next()?);
+        let number = if number == "-" { 0 } else { number.parse().ok()? };
+        let (type_name, keeps_zero) = match type_name.strip_suffix('!') {
+            Some(type_name) => (type_name, true),
+            None => (type_name, false),
+        };
+        let field_type = if let Some(inlined) = type_name.strip_prefix('^') {
+            FieldType::Inline(*self.ids.get(inlined)?)
+        } else if let Some(item) = type_name.strip_prefix("[]") {
+            FieldType::List(self.parse_value_type(item)?)
+        } else if let Some(value) = type_name.strip_prefix("{}") {
+            FieldType::Map(self.parse_value_type(value)?)
+        } else {
+            FieldType::One(self.parse_value_type(type_name)?)
+        };
+        Some(Field { number, name, field_type, keeps_zero })
+    }
+
+    fn parse_value_type(&self, name: &str) -> Option<ValueType> {
+        Some(match name {
+            "string" => ValueType::Text,
+            "bytes" => ValueType::Bytes,
+            "bool" => ValueType::Bool,
+            "int32" => ValueType::Int32,
+            "int64" => ValueType::Int64,
+            "double" => ValueType::Double,
+            "time" => ValueType::Time,
+            "microtime" => ValueType::MicroTime,
+            "quantity" => ValueType::Quantity,
+            "json" => ValueType::Json,
+            "int-or-string" => ValueType::IntOrString,
+            "texts" => ValueType::WrappedTexts,
+            "schema-or-bool" => ValueType::SchemaOr(SchemaAlternative::Bool),
+            "schema-or-list" => ValueType::SchemaOr(SchemaAlternative::Schemas),
+            "schema-or-texts" => ValueType::SchemaOr(SchemaAlternative::Texts),
+            _ => ValueType::Object(*self.ids.get(name)?),
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::field_types::FieldType;
 
-    fn check(message: &'static Message, kind: &str) {
-        let fields = message.0;
-        for (idx, field) in fields.iter().enumerate() {
-            let others = &fields[idx + 1..];
-            assert!(
-                others.iter().all(|other| other.number != field.number || field.number == 0),
-                "{kind}: number {} stands twice",
-                field.number
-            );
-            assert!(others.iter().all(|other| other.name != field.name), "{kind}: {}", field.name);
-            let mut field_type = field.field_type;
-            while let FieldType::List(inner) | FieldType::Map(inner) = field_type {
-                field_type = *inner;
-            }
-            if let FieldType::Object(inner) | FieldType::Inline(inner) = field_type {
-                check(inner, kind);
-            }
+    const ADMISSION: &str = "admissionregistration.k8s.io";
+
+    /// The program uses empty tables if the text has a fault, so this test must find it.
+    #[test]
+    fn the_texts_are_parsed() {
+        let tables = FieldTables::parse(&TEXTS).unwrap();
+        assert!(tables.kinds.len() > 70, "{} kinds", tables.kinds.len());
+        for text in ["core/v1.A\n 1 a core/v1.B", "core/v1.A\n x a string", " 1 a string"] {
+            assert!(FieldTables::parse(&[text]).is_err(), "{text}");
         }
     }
 
     #[test]
     fn numbers_and_names_are_unique() {
-        for (_, kind, message) in V1.iter().chain(V1ALPHA1) {
-            check(message, kind);
-            assert!(message.field_by_name("metadata").is_some(), "{kind}");
+        let tables = FieldTables::parse(&TEXTS).unwrap();
+        for (name, id) in &tables.ids {
+            let fields = &tables.messages[usize::from(id.0)].fields;
+            for (idx, field) in fields.iter().enumerate() {
+                let others = &fields[idx + 1..];
+                let is_twice = |other: &Field| other.number == field.number && field.number > 0;
+                assert!(!others.iter().any(is_twice), "{name}: {} stands twice", field.number);
+                assert!(
+                    others.iter().all(|other| other.name != field.name),
+                    "{name} {}",
+                    field.name
+                );
+            }
         }
-        check(&DELETE_OPTIONS, "DeleteOptions");
+        for (kind, id) in &tables.kinds {
+            assert!(id.message().field_by_name("metadata").is_some(), "{kind:?}");
+        }
     }
 
     #[test]
     fn kinds_are_found_by_group_version_and_kind() {
-        assert!(has_field_table("", "v1", "ConfigMap"));
-        assert!(!has_field_table("", "v2", "ConfigMap"));
-        assert!(!has_field_table("x", "v1", "ConfigMap"));
-        assert!(!has_field_table("", "v1", "Pod"));
-        assert!(has_field_table(ADMISSION, "v1alpha1", "InitializerConfiguration"));
-        assert!(!has_field_table(ADMISSION, "v1", "InitializerConfiguration"));
-        assert!(!has_field_table(ADMISSION, "v1alpha1", "ValidatingWebhookConfiguration"));
+        for (group, version, kind, has_table) in [
+            ("", "v1", "ConfigMap", true),
+            ("", "v2", "ConfigMap", false),
+            ("x", "v1", "ConfigMap", false),
+            ("", "v1", "Pod", true),
+            ("", "v1", "PodList", false),
+            ("apps", "v1", "Deployment", true),
+            ("autoscaling", "v1", "Scale", true),
+            ("policy", "v1", "Eviction", true),
+            ("policy", "v1beta1", "Eviction", true),
+            ("apiextensions.k8s.io", "v1", "CustomResourceDefinition", true),
+            (ADMISSION, "v1alpha1", "InitializerConfiguration", true),
+            (ADMISSION, "v1", "InitializerConfiguration", false),
+            (ADMISSION, "v1alpha1", "ValidatingWebhookConfiguration", false),
+        ] {
+            assert_eq!(
+                has_field_table(group, version, kind),
+                has_table,
+                "{group} {version} {kind}"
+            );
+        }
+        for (group, kinds) in CONFORMED_TO_TABLE {
+            for kind in *kinds {
+                let found = ["v1", "v1alpha1"].map(|it| json_fields_of_kind(group, it, kind));
+                assert!(found.iter().any(Option::is_some), "{kind}");
+            }
+        }
+        assert!(json_fields_of_kind("", "v1", "Pod").is_none());
+        assert!(!delete_options().fields.is_empty());
+        assert!(!object_meta().message().fields.is_empty());
+        assert!(!schema().message().fields.is_empty());
     }
 
     #[test]
     fn fields_of_inlined_messages_belong_to_the_parent() {
-        let named = admission::NAMED_RULE_WITH_OPERATIONS.field_by_name("apiGroups");
-        assert!(named.is_some_and(|field| field.number == 1));
-        assert!(admission::NAMED_RULE_WITH_OPERATIONS.field_by_name("inline").is_none());
+        let probe = message_of_type("core/v1.Probe").message();
+        assert!(probe.field_by_name("exec").is_some_and(|field| field.number == 1));
+        assert!(probe.field_by_name("handler").is_none());
     }
 }

@@ -44,6 +44,7 @@ pub use encode::{
 pub use field_tables::has_field_table;
 pub use json::{JsonError, NESTING_MAX, ParsedJson, parse_json};
 pub use list_writer::ListWriter;
+pub use protobuf::JSON_BYTES_MAX;
 pub use response_format::{
     DiscoveryFormat, DiscoveryVersion, EndpointKind, Format, FormatRequest, MetaVersion,
     NegotiationError, ResponseEncoding, Transform, negotiate, negotiate_discovery,

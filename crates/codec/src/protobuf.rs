@@ -1,28 +1,40 @@
 //! Decodes protobuf bodies of Kubernetes clients to JSON trees, by the field tables.
 //!
-//! A body is a magic number and an envelope with the kind and the bytes of the object. The field tables
-//! bound the nesting, so there is no other limit. The tree is at most a small multiple of the body.
+//! A body is a magic number and an envelope with the kind and the bytes of the object. A few bytes can stand for a long
+//! name, so the limits are those of the JSON that the tree would be written as: its bytes and its nesting.
 
 mod wire_reader;
 
-use api_object::Tree;
+use api_object::{GroupVersion, Tree};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
-use serde_json::Value;
+use serde_json::{Number, Value};
 
-use crate::field_types::{Field, FieldType, Message};
+use crate::field_tables;
+use crate::field_types::{Field, FieldType, Message, SchemaAlternative, ValueType};
 use crate::json;
-use wire_reader::{WireReader, WireValue};
+use wire_reader::{WireReader, WireValue, packed_varints};
 
-/// The reason why the bytes are not an object in protobuf.
+/// Upper bound on the JSON bytes of an object that is sent as protobuf: those that a JSON body may have.
+pub const JSON_BYTES_MAX: usize = 3 << 20;
+
+/// Upper bound on the nesting of an object that is sent as protobuf. The decoder recurses, which the JSON reader does not, so
+/// this is half of what a JSON body may have.
+const NESTING_MAX: usize = json::NESTING_MAX / 2;
+
+/// The reason why the bytes are not an object in protobuf. The texts are those of Kubernetes where it has the same fault.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ProtobufError {
+    #[error("empty data")]
+    NoData,
     #[error(
         "provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]"
     )]
     Magic,
-    #[error("proto: unexpected end of data")]
+    #[error("empty body")]
+    NoBody,
+    #[error("unexpected EOF")]
     Truncated,
     #[error("proto: integer overflow")]
     Overflow,
@@ -34,29 +46,60 @@ pub(crate) enum ProtobufError {
     Utf8(&'static str),
     #[error("proto: field {0} is not a time")]
     Time(&'static str),
+    #[error("proto: field {0} is not a finite number")]
+    NotFinite(&'static str),
     #[error("proto: field {0} does not contain JSON")]
     Json(&'static str),
+    #[error("exceeded max depth of {NESTING_MAX}")]
+    TooDeep,
+    #[error("the object is longer than {JSON_BYTES_MAX} bytes of JSON")]
+    TooLong,
 }
 
 /// The magic number at the start of protobuf bodies.
 const MAGIC: &[u8] = b"k8s\0";
 
-/// Decodes a body to the object, with `apiVersion` and `kind` if the envelope has them.
-pub(crate) fn decode(bytes: &[u8], message: &'static Message) -> Result<Tree, ProtobufError> {
-    let envelope = bytes.strip_prefix(MAGIC).ok_or(ProtobufError::Magic)?;
-    let mut tree = Tree::new();
-    let mut raw: &[u8] = &[];
-    for entry in WireReader::new(envelope) {
-        match entry? {
-            (1, WireValue::Bytes(type_meta)) => read_type_meta(type_meta, &mut tree)?,
-            (2, WireValue::Bytes(bytes)) => raw = bytes,
-            (1 | 2, _) => return Err(ProtobufError::WrongWireType("Unknown")),
-            // Clients never set the fields about the encoding of the content.
-            _ => {}
+/// A body whose object is not decoded yet.
+#[derive(Debug)]
+pub(crate) struct Envelope<'b> {
+    /// `apiVersion` and `kind`, if the client sent them.
+    pub(crate) type_meta: Tree,
+    /// The bytes of the object.
+    object: &'b [u8],
+}
+
+impl<'b> Envelope<'b> {
+    /// Reads the envelope of a body.
+    pub(crate) fn read(body: &'b [u8]) -> Result<Self, ProtobufError> {
+        if body.is_empty() {
+            return Err(ProtobufError::NoData);
         }
+        let unknown = body.strip_prefix(MAGIC).ok_or(ProtobufError::Magic)?;
+        if unknown.is_empty() {
+            return Err(ProtobufError::NoBody);
+        }
+        let mut envelope = Envelope { type_meta: Tree::new(), object: &[] };
+        for entry in WireReader::new(unknown) {
+            match entry? {
+                (1, WireValue::Bytes(bytes)) => read_type_meta(bytes, &mut envelope.type_meta)?,
+                (2, WireValue::Bytes(bytes)) => envelope.object = bytes,
+                (1 | 2, _) => return Err(ProtobufError::WrongWireType("Unknown")),
+                // Clients never set the fields about the encoding of the content.
+                _ => {}
+            }
+        }
+        Ok(envelope)
     }
-    read_message(raw, message, &mut tree)?;
-    Ok(tree)
+
+    /// Adds the fields of the object to a tree.
+    pub(crate) fn read_object(
+        &self,
+        message: &'static Message,
+        tree: &mut Tree,
+    ) -> Result<(), ProtobufError> {
+        let mut reader = ObjectReader { json_bytes_left: JSON_BYTES_MAX };
+        reader.read_message(self.object, message, 1, tree)
+    }
 }
 
 fn read_type_meta(bytes: &[u8], tree: &mut Tree) -> Result<(), ProtobufError> {
@@ -74,127 +117,326 @@ fn read_type_meta(bytes: &[u8], tree: &mut Tree) -> Result<(), ProtobufError> {
     Ok(())
 }
 
-/// Reads the fields of a message into an object. Fields with unknown numbers are skipped.
-fn read_message(
-    bytes: &[u8],
-    message: &'static Message,
-    tree: &mut Tree,
-) -> Result<(), ProtobufError> {
-    for entry in WireReader::new(bytes) {
-        let (number, content) = entry?;
-        if let Some(field) = message.field_by_number(number) {
-            read_field(content, field, tree)?;
-        }
-    }
-    Ok(())
+/// Reads the fields of an object. `depth` is the JSON nesting of the object or list that the fields are in.
+struct ObjectReader {
+    json_bytes_left: usize,
 }
 
-/// Reads one occurrence of a field.
-///
-/// Lists and maps grow with every occurrence, and messages merge. Of other fields the last occurrence
-/// counts.
-/// Encoders write zeros for fields that are unset, so a zero is dropped unless the table says that
-/// it is a value.
-fn read_field(content: WireValue<'_>, field: &Field, tree: &mut Tree) -> Result<(), ProtobufError> {
-    let name = field.name;
-    match field.field_type {
-        FieldType::Inline(message) => return read_message(content.as_bytes(name)?, message, tree),
-        FieldType::Object(message) => {
-            return read_message(
-                content.as_bytes(name)?,
-                message,
-                api_object::object_member_mut(tree, name),
-            );
+impl ObjectReader {
+    /// Reads the fields of a message into an object. Fields with unknown numbers are skipped.
+    fn read_message(
+        &mut self,
+        bytes: &[u8],
+        message: &'static Message,
+        depth: usize,
+        tree: &mut Tree,
+    ) -> Result<(), ProtobufError> {
+        if depth > NESTING_MAX {
+            return Err(ProtobufError::TooDeep);
         }
-        FieldType::List(field_type) => {
-            let item = read_element(content, *field_type, name)?;
-            if let Value::Array(items) = tree.entry(name).or_insert_with(|| Value::Array(vec![])) {
-                items.push(item);
+        self.take_json_bytes("{}".len())?;
+        for entry in WireReader::new(bytes) {
+            let (number, content) = entry?;
+            if let Some(field) = message.field_by_number(number) {
+                self.read_field(content, field, depth, tree)?;
             }
         }
-        FieldType::Map(field_type) => {
-            let (key, value) = read_map_entry(content.as_bytes(name)?, *field_type, name)?;
-            api_object::object_member_mut(tree, name).insert(key, value);
-        }
-        field_type => {
-            let found = read_scalar(content, field_type, name)?;
-            match found.filter(|value| field.keeps_zero || !is_zero(value, field_type)) {
-                Some(value) => tree.insert(name.to_owned(), value),
-                None => tree.shift_remove(name),
-            };
+        Ok(())
+    }
+
+    /// Reads one occurrence of a field.
+    ///
+    /// Lists and maps grow with every occurrence, and messages merge. Of other fields the last occurrence
+    /// counts. The functions for these cases are separate, so that the frames of nested messages are small.
+    fn read_field(
+        &mut self,
+        content: WireValue<'_>,
+        field: &Field,
+        depth: usize,
+        tree: &mut Tree,
+    ) -> Result<(), ProtobufError> {
+        let name = field.name;
+        match field.field_type {
+            FieldType::Inline(message) => {
+                self.read_message(content.as_bytes(name)?, message.message(), depth, tree)
+            }
+            FieldType::One(ValueType::Object(message)) => {
+                self.take_name_bytes(name)?;
+                let member = api_object::object_member_mut(tree, name);
+                self.read_message(content.as_bytes(name)?, message.message(), depth + 1, member)
+            }
+            FieldType::One(value_type) => {
+                self.read_single_value(content, value_type, field, depth, tree)
+            }
+            FieldType::List(value_type) => {
+                self.read_list_items(content, value_type, name, depth + 1, tree)
+            }
+            FieldType::Map(value_type) => {
+                self.read_map_entry(content.as_bytes(name)?, value_type, name, depth + 1, tree)
+            }
         }
     }
-    Ok(())
+
+    /// Reads a field with one value. Encoders write zeros for fields that are unset, so a zero is dropped unless the
+    /// table says that it is a value.
+    fn read_single_value(
+        &mut self,
+        content: WireValue<'_>,
+        value_type: ValueType,
+        field: &Field,
+        depth: usize,
+        tree: &mut Tree,
+    ) -> Result<(), ProtobufError> {
+        let name = field.name;
+        self.take_name_bytes(name)?;
+        let found = self.read_value(content, value_type, name, depth)?;
+        match found.filter(|value| field.keeps_zero || !is_zero(value, value_type)) {
+            Some(value) => tree.insert(name.to_owned(), value),
+            None => tree.shift_remove(name),
+        };
+        Ok(())
+    }
+
+    fn read_list_items(
+        &mut self,
+        content: WireValue<'_>,
+        value_type: ValueType,
+        name: &'static str,
+        depth: usize,
+        tree: &mut Tree,
+    ) -> Result<(), ProtobufError> {
+        if !tree.contains_key(name) {
+            self.take_name_bytes(name)?;
+            tree.insert(name.to_owned(), Value::Array(Vec::new()));
+        }
+        let Some(Value::Array(items)) = tree.get_mut(name) else { return Ok(()) };
+        match (content, value_type) {
+            (WireValue::Bytes(bytes), ValueType::Int32 | ValueType::Int64 | ValueType::Bool) => {
+                for item in packed_varints(bytes) {
+                    items.push(self.read_element(item?, value_type, name, depth)?);
+                }
+            }
+            _ => items.push(self.read_element(content, value_type, name, depth)?),
+        }
+        Ok(())
+    }
+
+    /// Reads an item of a list or a value of a map, where zeros are values.
+    fn read_element(
+        &mut self,
+        content: WireValue<'_>,
+        value_type: ValueType,
+        name: &'static str,
+        depth: usize,
+    ) -> Result<Value, ProtobufError> {
+        self.take_json_bytes(",".len())?;
+        Ok(self.read_value(content, value_type, name, depth)?.unwrap_or(Value::Null))
+    }
+
+    fn read_map_entry(
+        &mut self,
+        bytes: &[u8],
+        value_type: ValueType,
+        name: &'static str,
+        depth: usize,
+        tree: &mut Tree,
+    ) -> Result<(), ProtobufError> {
+        if !tree.contains_key(name) {
+            self.take_name_bytes(name)?;
+        }
+        let (mut key, mut value) = (String::new(), None);
+        for entry in WireReader::new(bytes) {
+            match entry? {
+                (1, content) => key = read_text(content, name)?,
+                (2, content) => value = Some(content),
+                _ => {}
+            }
+        }
+        self.take_name_bytes(&key)?;
+        // An entry without a value has the zero value of its type.
+        let content = value.unwrap_or_else(|| WireValue::zero(value_type));
+        let value = self.read_element(content, value_type, name, depth)?;
+        api_object::object_member_mut(tree, name).insert(key, value);
+        Ok(())
+    }
+
+    /// Reads a value; `None` if the message contains no value, as that of a time which is not set.
+    fn read_value(
+        &mut self,
+        content: WireValue<'_>,
+        value_type: ValueType,
+        name: &'static str,
+        depth: usize,
+    ) -> Result<Option<Value>, ProtobufError> {
+        match value_type {
+            ValueType::Object(message) => {
+                let mut tree = Tree::new();
+                let bytes = content.as_bytes(name)?;
+                self.read_message(bytes, message.message(), depth + 1, &mut tree)?;
+                Ok(Some(Value::Object(tree)))
+            }
+            ValueType::SchemaOr(alternative) => {
+                self.read_schema_or(content.as_bytes(name)?, alternative, name, depth)
+            }
+            ValueType::Json => self.read_wrapped_json(content.as_bytes(name)?, name, depth),
+            _ => self.read_scalar(content, value_type, name),
+        }
+    }
+
+    /// Reads a value that contains no other values but texts.
+    fn read_scalar(
+        &mut self,
+        content: WireValue<'_>,
+        value_type: ValueType,
+        name: &'static str,
+    ) -> Result<Option<Value>, ProtobufError> {
+        let value = match value_type {
+            ValueType::Text => read_text(content, name)?.into(),
+            ValueType::Bytes => STANDARD.encode(content.as_bytes(name)?).into(),
+            ValueType::Bool => (content.as_int64(name)? != 0).into(),
+            ValueType::Int32 => content.as_int32(name)?.into(),
+            ValueType::Int64 => content.as_int64(name)?.into(),
+            ValueType::Double => {
+                let number = Number::from_f64(content.as_double(name)?);
+                Value::Number(number.ok_or(ProtobufError::NotFinite(name))?)
+            }
+            ValueType::Time | ValueType::MicroTime => {
+                match read_time(content.as_bytes(name)?, value_type, name)? {
+                    Some(time) => time.into(),
+                    None => return Ok(None),
+                }
+            }
+            ValueType::Quantity => read_quantity(content.as_bytes(name)?, name)?,
+            ValueType::IntOrString => read_int_or_string(content.as_bytes(name)?, name)?,
+            ValueType::WrappedTexts => {
+                let texts = read_texts(content.as_bytes(name)?, name)?;
+                for text in &texts {
+                    self.take_scalar_bytes(text)?;
+                }
+                texts.into()
+            }
+            // INVARIANT: `read_value` handles these types itself.
+            ValueType::Object(_) | ValueType::SchemaOr(_) | ValueType::Json => {
+                return Err(ProtobufError::WrongWireType(name));
+            }
+        };
+        self.take_scalar_bytes(&value)?;
+        Ok(Some(value))
+    }
+
+    /// Reads a schema or what stands in its place. A list that is not empty goes before a schema, and a schema before a
+    /// truth value.
+    fn read_schema_or(
+        &mut self,
+        bytes: &[u8],
+        alternative: SchemaAlternative,
+        name: &'static str,
+        depth: usize,
+    ) -> Result<Option<Value>, ProtobufError> {
+        let schema_type = ValueType::Object(field_tables::schema());
+        let (mut schema, mut is_allowed, mut items) = (None, false, Vec::new());
+        for entry in WireReader::new(bytes) {
+            match (alternative, entry?) {
+                (SchemaAlternative::Bool, (1, content)) => {
+                    is_allowed = content.as_int64(name)? != 0;
+                }
+                (SchemaAlternative::Bool, (2, content))
+                | (SchemaAlternative::Schemas | SchemaAlternative::Texts, (1, content)) => {
+                    schema = self.read_value(content, schema_type, name, depth)?;
+                }
+                (SchemaAlternative::Schemas, (2, content)) => {
+                    items.push(self.read_element(content, schema_type, name, depth + 1)?);
+                }
+                (SchemaAlternative::Texts, (2, content)) => {
+                    items.push(self.read_element(content, ValueType::Text, name, depth + 1)?);
+                }
+                (_, _) => {}
+            }
+        }
+        Ok(match alternative {
+            _ if !items.is_empty() => Some(Value::Array(items)),
+            SchemaAlternative::Bool => schema.or(Some(Value::Bool(is_allowed))),
+            SchemaAlternative::Schemas | SchemaAlternative::Texts => schema,
+        })
+    }
+
+    /// Reads JSON inside of protobuf; `None` if there is none. Protobuf can also contain an object with an envelope of its
+    /// own.
+    fn read_wrapped_json(
+        &mut self,
+        bytes: &[u8],
+        name: &'static str,
+        depth: usize,
+    ) -> Result<Option<Value>, ProtobufError> {
+        let mut raw: &[u8] = &[];
+        for entry in WireReader::new(bytes) {
+            if let (1, content) = entry? {
+                raw = content.as_bytes(name)?;
+            }
+        }
+        if raw.is_empty() {
+            return Ok(None);
+        }
+        if raw.starts_with(MAGIC) {
+            return self.read_wrapped_object(raw, name, depth).map(Some);
+        }
+        self.take_json_bytes(raw.len())?;
+        let nesting_max = NESTING_MAX.saturating_sub(depth);
+        let parsed = json::parse_json_within(raw, nesting_max);
+        Ok(Some(parsed.map_err(|_| ProtobufError::Json(name))?.value))
+    }
+
+    fn read_wrapped_object(
+        &mut self,
+        body: &[u8],
+        name: &'static str,
+        depth: usize,
+    ) -> Result<Value, ProtobufError> {
+        let envelope = Envelope::read(body)?;
+        let mut tree = envelope.type_meta;
+        let api_version = api_object::string_member(&tree, "apiVersion");
+        let group_version = GroupVersion::parse(api_version).ok_or(ProtobufError::Json(name))?;
+        let kind = api_object::string_member(&tree, "kind");
+        let message =
+            field_tables::fields_of_kind(&group_version.group, &group_version.version, kind);
+        let message = message.ok_or(ProtobufError::Json(name))?;
+        self.read_message(envelope.object, message, depth + 1, &mut tree)?;
+        Ok(Value::Object(tree))
+    }
+
+    /// Counts the bytes of a scalar in JSON, without escapes.
+    fn take_scalar_bytes(&mut self, value: &Value) -> Result<(), ProtobufError> {
+        self.take_json_bytes(value.as_str().map_or(1, |text| text.len() + "\"\"".len()))
+    }
+
+    fn take_name_bytes(&mut self, name: &str) -> Result<(), ProtobufError> {
+        self.take_json_bytes(name.len() + "\"\":,".len())
+    }
+
+    fn take_json_bytes(&mut self, n_bytes: usize) -> Result<(), ProtobufError> {
+        let left = self.json_bytes_left.checked_sub(n_bytes).ok_or(ProtobufError::TooLong)?;
+        self.json_bytes_left = left;
+        Ok(())
+    }
 }
 
 /// Reports whether a value is the zero value of its scalar type, which encoders write for an unset field.
-/// Returns false for messages, lists and maps.
-fn is_zero(value: &Value, field_type: FieldType) -> bool {
-    match field_type {
-        FieldType::Text | FieldType::Bytes => value.as_str() == Some(""),
-        FieldType::Bool => value == &Value::Bool(false),
-        FieldType::Int32 | FieldType::Int64 => value.as_i64() == Some(0),
-        _ => false,
+fn is_zero(value: &Value, value_type: ValueType) -> bool {
+    match value_type {
+        ValueType::Text | ValueType::Bytes => value.as_str() == Some(""),
+        ValueType::Bool => value == &Value::Bool(false),
+        ValueType::Int32 | ValueType::Int64 => value.as_i64() == Some(0),
+        ValueType::Double => value.as_f64() == Some(0.0),
+        // A field that is JSON null is absent, as in a JSON body.
+        ValueType::Json => value.is_null(),
+        ValueType::Time
+        | ValueType::MicroTime
+        | ValueType::Quantity
+        | ValueType::IntOrString
+        | ValueType::WrappedTexts
+        | ValueType::SchemaOr(_)
+        | ValueType::Object(_) => false,
     }
-}
-
-/// Reads an item of a list or a value of a map, where zeros are values.
-fn read_element(
-    content: WireValue<'_>,
-    field_type: FieldType,
-    name: &'static str,
-) -> Result<Value, ProtobufError> {
-    match field_type {
-        FieldType::Object(message) | FieldType::Inline(message) => {
-            let mut tree = Tree::new();
-            read_message(content.as_bytes(name)?, message, &mut tree)?;
-            Ok(Value::Object(tree))
-        }
-        _ => Ok(read_scalar(content, field_type, name)?.unwrap_or(Value::Null)),
-    }
-}
-
-fn read_map_entry(
-    bytes: &[u8],
-    field_type: FieldType,
-    name: &'static str,
-) -> Result<(String, Value), ProtobufError> {
-    let mut key = String::new();
-    // An entry without a value has the zero value of its type, which empty bytes decode to.
-    let mut value = read_element(WireValue::Bytes(&[]), field_type, name)?;
-    for entry in WireReader::new(bytes) {
-        match entry? {
-            (1, content) => key = read_text(content, name)?,
-            (2, content) => value = read_element(content, field_type, name)?,
-            _ => {}
-        }
-    }
-    Ok((key, value))
-}
-
-/// Reads a value that is not an object; `None` if the message contains no value.
-fn read_scalar(
-    content: WireValue<'_>,
-    field_type: FieldType,
-    name: &'static str,
-) -> Result<Option<Value>, ProtobufError> {
-    Ok(Some(match field_type {
-        FieldType::Text => read_text(content, name)?.into(),
-        FieldType::Bytes => STANDARD.encode(content.as_bytes(name)?).into(),
-        FieldType::Bool => (content.as_int64(name)? != 0).into(),
-        FieldType::Int32 => content.as_int32(name)?.into(),
-        FieldType::Int64 => content.as_int64(name)?.into(),
-        FieldType::Time | FieldType::MicroTime => {
-            return read_time(content.as_bytes(name)?, field_type, name);
-        }
-        FieldType::Json => return read_wrapped_json(content.as_bytes(name)?, name),
-        FieldType::IntOrString => read_int_or_string(content.as_bytes(name)?, name)?,
-        FieldType::WrappedTexts => read_wrapped_strings(content.as_bytes(name)?, name)?,
-        // INVARIANT: the callers handle these types themselves.
-        FieldType::Object(_) | FieldType::Inline(_) | FieldType::List(_) | FieldType::Map(_) => {
-            return Err(ProtobufError::WrongWireType(name));
-        }
-    }))
 }
 
 fn read_text(content: WireValue<'_>, name: &'static str) -> Result<String, ProtobufError> {
@@ -209,9 +451,9 @@ fn read_text(content: WireValue<'_>, name: &'static str) -> Result<String, Proto
 /// to the same object.
 fn read_time(
     bytes: &[u8],
-    field_type: FieldType,
+    value_type: ValueType,
     name: &'static str,
-) -> Result<Option<Value>, ProtobufError> {
+) -> Result<Option<String>, ProtobufError> {
     if bytes.is_empty() {
         return Ok(None);
     }
@@ -224,24 +466,21 @@ fn read_time(
         }
     }
     let time = |nanos| Timestamp::new(seconds, nanos).map_err(|_| ProtobufError::Time(name));
-    Ok(Some(match field_type {
-        FieldType::MicroTime => api_object::rfc3339_micro(time(nanos)?).into(),
-        _ => api_object::rfc3339(time(0)?).into(),
+    Ok(Some(match value_type {
+        ValueType::MicroTime => api_object::rfc3339_micro(time(nanos)?),
+        _ => api_object::rfc3339(time(0)?),
     }))
 }
 
-fn read_wrapped_json(bytes: &[u8], name: &'static str) -> Result<Option<Value>, ProtobufError> {
-    let mut raw: &[u8] = &[];
+/// Reads a quantity. Encoders write its canonical text, and nothing for the zero.
+fn read_quantity(bytes: &[u8], name: &'static str) -> Result<Value, ProtobufError> {
+    let mut text = String::new();
     for entry in WireReader::new(bytes) {
         if let (1, content) = entry? {
-            raw = content.as_bytes(name)?;
+            text = read_text(content, name)?;
         }
     }
-    if raw.is_empty() {
-        return Ok(None);
-    }
-    let read = json::parse_json(raw).map_err(|_| ProtobufError::Json(name))?;
-    Ok(Some(read.value))
+    Ok(if text.is_empty() { "0".into() } else { text.into() })
 }
 
 fn read_int_or_string(bytes: &[u8], name: &'static str) -> Result<Value, ProtobufError> {
@@ -257,14 +496,14 @@ fn read_int_or_string(bytes: &[u8], name: &'static str) -> Result<Value, Protobu
     Ok(if is_text { words.into() } else { number.into() })
 }
 
-fn read_wrapped_strings(bytes: &[u8], name: &'static str) -> Result<Value, ProtobufError> {
+fn read_texts(bytes: &[u8], name: &'static str) -> Result<Vec<Value>, ProtobufError> {
     let mut items = Vec::new();
     for entry in WireReader::new(bytes) {
         if let (1, content) = entry? {
             items.push(Value::String(read_text(content, name)?));
         }
     }
-    Ok(Value::Array(items))
+    Ok(items)
 }
 
 #[cfg(test)]

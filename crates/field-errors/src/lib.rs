@@ -22,7 +22,7 @@ pub use excerpt::truncate;
 pub use name_syntax::{
     DNS1123_LABEL_BYTES_MAX, DNS1123_SUBDOMAIN_BYTES_MAX, LABEL_NAME_BYTES_MAX,
     LABEL_VALUE_BYTES_MAX, dns1035_label_faults, dns1123_label_faults, dns1123_subdomain_faults,
-    label_key_faults, label_value_faults, path_segment_faults,
+    label_key_faults, label_value_faults, mask_trailing_dash, path_segment_faults,
 };
 pub use nearest_word::nearest_word;
 pub use path::FieldPath;

@@ -3,6 +3,8 @@
 //! Each function returns the reasons why a name is refused; no reasons means that it is valid. A
 //! reason is a detail for [`FieldPath::invalid`](crate::FieldPath::invalid) or part of one.
 
+use std::borrow::Cow;
+
 /// The most bytes in a DNS label, of RFC 1035 or of RFC 1123.
 pub const DNS1123_LABEL_BYTES_MAX: usize = 63;
 /// The most bytes in a DNS subdomain.
@@ -105,6 +107,16 @@ pub fn label_value_faults(value: &str) -> Vec<String> {
         faults.push(LABEL_VALUE_SYNTAX.to_owned());
     }
     faults
+}
+
+/// The prefix of a generated name as the rule for names checks it. A dash at the end stands for a letter, because the
+/// generated letters follow it.
+#[must_use]
+pub fn mask_trailing_dash(prefix: &str) -> Cow<'_, str> {
+    match prefix.strip_suffix('-') {
+        Some(start) if !start.is_empty() => Cow::Owned(format!("{start}a")),
+        _ => Cow::Borrowed(prefix),
+    }
 }
 
 /// Reasons why `name` can not be one segment of a path.

@@ -33,7 +33,7 @@ impl Endpoint {
                 (Scheme::Https, service.dns_name(), service.port)
             }
         };
-        let path = if target.path.is_empty() { "/" } else { &*target.path };
+        let path = join_to_root(&target.path);
         let bracketed = if host.contains(':') { format!("[{host}]") } else { host.clone() };
         let authority = match port {
             Some(port) => format!("{bracketed}:{port}"),
@@ -53,7 +53,7 @@ impl Endpoint {
         }
         path.parse::<PathAndQuery>().map_err(|_| BuildError::Url)?;
         let host_port = HostPort { host, port: port.unwrap_or(scheme.default_port()) };
-        Ok(Self { scheme, host_port, server_name, authority, path: path.to_owned() })
+        Ok(Self { scheme, host_port, server_name, authority, path })
     }
 
     /// The authority `host` or `host:port`, as the target has it.
@@ -70,6 +70,20 @@ impl Endpoint {
         let builder = Uri::builder().scheme(self.scheme.as_str());
         builder.authority(self.authority.clone()).path_and_query(path_and_query).build().ok()
     }
+}
+
+/// Joins a path to the root of a URL as clients of Kubernetes do: repeated slashes, a slash at the end, `.` and `..` leave no
+/// trace. `https://host:port//path` is a URL that many projects write, and its server knows `/path` only.
+fn join_to_root(path: &str) -> String {
+    let mut segments: Vec<&str> = Vec::new();
+    for segment in path.split('/') {
+        match segment {
+            "" | "." => {}
+            ".." => drop(segments.pop()),
+            segment => segments.push(segment),
+        }
+    }
+    format!("/{}", segments.join("/"))
 }
 
 #[cfg(test)]
@@ -89,6 +103,25 @@ mod tests {
         assert_eq!(url("::1", Some(8443), "/a/b").unwrap(), "https://[::1]:8443/a/b?timeout=3s");
         for (host, path) in [("", "/"), ("a b", "/"), ("a/b", "/"), ("u@h", "/"), ("h", "/a?b")] {
             assert!(url(host, None, path).is_err(), "{host} {path}");
+        }
+    }
+
+    /// Test suites of controller-runtime configure webhooks with `//` before the path.
+    #[test]
+    fn paths_are_joined_to_the_root() {
+        for (path, want) in [
+            ("", "/"),
+            ("/", "/"),
+            ("//", "/"),
+            ("//validate", "/validate"),
+            ("/a//b/", "/a/b"),
+            ("/a/./b/../c", "/a/c"),
+            ("/../..", "/"),
+            ("a", "/a"),
+            ("/a%2F/b", "/a%2F/b"),
+        ] {
+            let want = format!("https://h{want}?timeout=3s");
+            assert_eq!(url("h", None, path).unwrap(), want, "{path}");
         }
     }
 

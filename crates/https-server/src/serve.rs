@@ -6,9 +6,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::header::CONNECTION;
-use http::{HeaderValue, Request, Response, Version};
-use hyper::body::Incoming;
+use http::header::{CONNECTION, CONTENT_LENGTH};
+use http::{HeaderValue, Method, Request, Response, Version};
+use hyper::body::{Body as _, Incoming};
 use hyper::server::conn::{http1, http2};
 use hyper::service::{HttpService, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -304,6 +304,7 @@ impl<S> ConnectionServer<S> {
         };
         let active = connection.activity.begin_request(occupied);
         let is_http1 = request.version() < Version::HTTP_2;
+        let is_head = request.method() == Method::HEAD;
         let target_bytes = request.uri().path_and_query().map_or(0, |target| target.as_str().len());
         let mut response = if target_bytes > self.limits.url_bytes_max {
             uri_too_long_response()
@@ -326,6 +327,9 @@ impl<S> ConnectionServer<S> {
         if is_http1 && is_last {
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
+        if is_head && !is_http1 {
+            response = without_body(response);
+        }
         response.map(|body| body.with_active_request(active))
     }
 
@@ -334,6 +338,17 @@ impl<S> ConnectionServer<S> {
             (self.report_fault)(&ConnectionFault::Panic);
         }
     }
+}
+
+/// The response to a HEAD: the header of the response to a GET, with the length of its body. hyper drops the body
+/// over HTTP/1.1 only, and an HTTP/2 peer resets a stream that sends one.
+fn without_body(response: Response<Body>) -> Response<Body> {
+    let n_bytes = response.body().size_hint().exact();
+    let mut response = response.map(|_| Body::empty());
+    if let Some(n_bytes) = n_bytes {
+        response.headers_mut().entry(CONTENT_LENGTH).or_insert_with(|| n_bytes.into());
+    }
+    response
 }
 
 /// Whether the process or the system has no descriptor left.

@@ -141,6 +141,7 @@ pub(super) const TABLE: &[Row] = &[
             "admission",
             "authz",
             "concurrency-limit",
+            "document",
             "field-errors",
             "go-compat",
             "api-object",

@@ -100,6 +100,7 @@ pub(crate) static TABLE: &[BuiltInResource] = &[
         .categories(ALL)
         .with_subresources(STATUS)
         .generation()
+        .orphaning_dependents()
         .stored_at("controllers"),
     core_resource("ResourceQuota", "resourcequotas", Namespaced)
         .with_short_names(&["quota"])
@@ -220,7 +221,8 @@ pub(crate) static TABLE: &[BuiltInResource] = &[
     stored_resource("batch", "Job", "jobs", Namespaced)
         .categories(ALL)
         .with_subresources(STATUS)
-        .generation(),
+        .generation()
+        .orphaning_dependents(),
     stored_resource(
         CERTIFICATES,
         "CertificateSigningRequest",

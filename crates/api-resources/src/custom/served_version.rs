@@ -70,6 +70,7 @@ impl Definition {
             is_created_on_update: false,
             is_resource_version_required: true,
             is_returned_on_delete: false,
+            orphans_dependents: false,
             storage_path: self.storage_path(),
             origin: Origin::Custom(Box::new(served)),
         }

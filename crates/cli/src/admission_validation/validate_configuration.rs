@@ -3,7 +3,7 @@
 use admission::{ConfigurationKind, ConfigurationWarning};
 use api_object::Tree;
 use document::Diagnostic;
-use field_errors::{FieldErrorKind, FieldErrors, dns1123_subdomain_faults};
+use field_errors::{FieldErrorKind, FieldErrors, dns1123_subdomain_faults, mask_trailing_dash};
 use manifests::UnstructuredObject;
 use serde_json::Value;
 
@@ -100,6 +100,7 @@ fn apply_defaults(
         else {
             // The kinds have cluster scope; the server ignores a namespace.
             api_object::metadata_mut(&mut tree).shift_remove("namespace");
+            generate_name(&mut tree);
             return if faults.is_empty() { Ok(tree) } else { Err(faults) };
         };
         faults.push(object.wrong_type_diagnostic(&wrong.path, wrong.to_string()));
@@ -112,6 +113,17 @@ fn apply_defaults(
     Err(faults)
 }
 
+/// Completes `generateName` as a server does, so that the rules for names apply to the result. A server chooses the last
+/// letters at random.
+fn generate_name(tree: &mut Tree) {
+    let metadata = api_object::metadata_mut(tree);
+    let prefix = api_object::string_member(metadata, "generateName");
+    if api_object::string_member(metadata, "name").is_empty() && !prefix.is_empty() {
+        let name = api_object::generate_name(prefix, Default::default());
+        metadata.insert("name".to_owned(), name.into());
+    }
+}
+
 /// Converts a path such as `webhooks[0].name` to a JSON Pointer.
 fn json_pointer(path: &str) -> String {
     format!("/{}", path.replace(['.', '['], "/").replace(']', ""))
@@ -120,7 +132,7 @@ fn json_pointer(path: &str) -> String {
 fn validation_errors(kind: ConfigurationKind, tree: &Tree, old: Option<&Tree>) -> FieldErrors {
     let mut errors =
         api_object::validate_metadata(tree, false, |name, is_prefix| match is_prefix {
-            true => Vec::new(),
+            true => dns1123_subdomain_faults(&mask_trailing_dash(name)),
             false => dns1123_subdomain_faults(name),
         });
     errors.extend(match old {
@@ -134,14 +146,9 @@ fn diagnostic_with_hint(
     object: &UnstructuredObject,
     error: field_errors::FieldError,
 ) -> Diagnostic {
-    let is_name = error.path == "metadata.name" && error.kind == FieldErrorKind::Required;
-    let is_generated = api_object::metadata(&object.value).contains_key("generateName");
     let is_registration =
         error.kind == FieldErrorKind::Forbidden && error.path.ends_with(".failurePolicy");
     let mut fault = object.field_diagnostic(error);
-    if is_name && is_generated {
-        fault.hint = Some("a file can not use `generateName`: set `name`".to_owned());
-    }
     if is_registration {
         let hint = "the API refuses to create an entry with `Fail`: create it with `Ignore`, then update \
                     it to `Fail`";

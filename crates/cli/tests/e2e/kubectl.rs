@@ -66,7 +66,8 @@ transcripts![
     objects,
     patch,
     reconcile,
-    schema
+    schema,
+    workloads
 ];
 
 fn check(name: &str, place: &Place) {

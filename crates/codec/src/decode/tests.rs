@@ -214,11 +214,10 @@ fn protobuf_is_read_for_kinds_with_a_table() {
     let body = b"k8s\0\x0a\x08\x0a\x02v1\x12\x02Xx\x12\x00";
     let error = decode_object(body, BodyFormat::Protobuf, &CONFIG_MAP).unwrap_err();
     assert!(error.to_string().starts_with("Xx in version \"v1\" cannot be handled as a ConfigMap"));
-    let pod = ExpectedKind { kind: "Pod", ..CONFIG_MAP };
-    let error = decode_object(body, BodyFormat::Protobuf, &pod).unwrap_err();
+    let error = decode_object(body, BodyFormat::Protobuf, &WIDGET).unwrap_err();
     assert!(error.to_string().ends_with("include: application/json, application/yaml"));
     let error = decode_object(b"k8s\0garbage", BodyFormat::Protobuf, &CONFIG_MAP).unwrap_err();
-    let start = "the object provided is unrecognized (must be of type ConfigMap): proto: ";
+    let start = "the object provided is unrecognized (must be of type ConfigMap): ";
     assert!(error.to_string().starts_with(start), "{error}");
     assert!(error.to_string().ends_with("(6b38730067617262616765)"), "{error}");
 }

@@ -1,21 +1,52 @@
 //! The wire format of protobuf: numbered fields, one after the other.
 
 use super::ProtobufError;
+use crate::field_types::ValueType;
 
 /// The encoded value of a protobuf field.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum WireValue<'b> {
     Varint(u64),
     Bytes(&'b [u8]),
-    /// Four or eight bytes, which no field in the tables uses.
-    Fixed,
+    /// Four bytes, which no field in the tables uses.
+    Fixed32,
+    Fixed64([u8; 8]),
 }
 
 impl<'b> WireValue<'b> {
+    /// The encoded zero of a type.
+    pub(super) fn zero(value_type: ValueType) -> Self {
+        match value_type {
+            ValueType::Bool | ValueType::Int32 | ValueType::Int64 => Self::Varint(0),
+            ValueType::Double => Self::Fixed64([0; 8]),
+            ValueType::Text
+            | ValueType::Bytes
+            | ValueType::Time
+            | ValueType::MicroTime
+            | ValueType::Quantity
+            | ValueType::Json
+            | ValueType::IntOrString
+            | ValueType::WrappedTexts
+            | ValueType::SchemaOr(_)
+            | ValueType::Object(_) => Self::Bytes(&[]),
+        }
+    }
+
     pub(super) fn as_bytes(self, name: &'static str) -> Result<&'b [u8], ProtobufError> {
         match self {
             Self::Bytes(bytes) => Ok(bytes),
-            Self::Varint(_) | Self::Fixed => Err(ProtobufError::WrongWireType(name)),
+            Self::Varint(_) | Self::Fixed32 | Self::Fixed64(_) => {
+                Err(ProtobufError::WrongWireType(name))
+            }
+        }
+    }
+
+    pub(super) fn as_double(self, name: &'static str) -> Result<f64, ProtobufError> {
+        match self {
+            Self::Fixed64(bytes) => Ok(f64::from_le_bytes(bytes)),
+            Self::Varint(_) | Self::Fixed32 | Self::Bytes(_) => {
+                Err(ProtobufError::WrongWireType(name))
+            }
         }
     }
 
@@ -23,9 +54,9 @@ impl<'b> WireValue<'b> {
     pub(super) fn as_int64(self, name: &'static str) -> Result<i64, ProtobufError> {
         match self {
             Self::Varint(value) => Ok(value.cast_signed()),
-            // A map entry without a value is zero.
-            Self::Bytes([]) => Ok(0),
-            Self::Bytes(_) | Self::Fixed => Err(ProtobufError::WrongWireType(name)),
+            Self::Bytes(_) | Self::Fixed32 | Self::Fixed64(_) => {
+                Err(ProtobufError::WrongWireType(name))
+            }
         }
     }
 
@@ -52,13 +83,18 @@ impl<'b> WireReader<'b> {
         let number = number.ok_or(ProtobufError::IllegalTag(tag))?;
         let content = match tag & 7 {
             0 => WireValue::Varint(self.read_varint()?),
-            1 => self.take_bytes(8).map(|_| WireValue::Fixed)?,
+            1 => {
+                let (taken, rest) =
+                    self.unread_bytes.split_first_chunk().ok_or(ProtobufError::Truncated)?;
+                self.unread_bytes = rest;
+                WireValue::Fixed64(*taken)
+            }
             2 => {
                 let len =
                     usize::try_from(self.read_varint()?).map_err(|_| ProtobufError::Overflow)?;
                 WireValue::Bytes(self.take_bytes(len)?)
             }
-            5 => self.take_bytes(4).map(|_| WireValue::Fixed)?,
+            5 => self.take_bytes(4).map(|_| WireValue::Fixed32)?,
             // Groups are deprecated, and no client writes them.
             _ => return Err(ProtobufError::IllegalTag(tag)),
         };
@@ -91,6 +127,23 @@ impl<'b> WireReader<'b> {
     }
 }
 
+/// The items of a packed list of integers, which is a field of bytes.
+pub(super) fn packed_varints<'b>(
+    bytes: &'b [u8],
+) -> impl Iterator<Item = Result<WireValue<'b>, ProtobufError>> {
+    let mut reader = WireReader::new(bytes);
+    std::iter::from_fn(move || {
+        if reader.unread_bytes.is_empty() {
+            return None;
+        }
+        let item = reader.read_varint().map(WireValue::Varint);
+        if item.is_err() {
+            reader.unread_bytes = &[];
+        }
+        Some(item)
+    })
+}
+
 impl<'b> Iterator for WireReader<'b> {
     type Item = Result<(u32, WireValue<'b>), ProtobufError>;
 
@@ -121,8 +174,8 @@ mod tests {
         let want = [
             (1, WireValue::Varint(150)),
             (2, WireValue::Bytes(b"a")),
-            (3, WireValue::Fixed),
-            (4, WireValue::Fixed),
+            (3, WireValue::Fixed32),
+            (4, WireValue::Fixed64([0; 8])),
         ];
         assert_eq!(fields(&bytes), Ok(want.to_vec()));
     }
@@ -157,7 +210,7 @@ mod tests {
         ] {
             assert_eq!(fields(bytes), Err(want), "{bytes:?}");
         }
-        assert_eq!(WireValue::Fixed.as_bytes("x"), Err(ProtobufError::WrongWireType("x")));
+        assert_eq!(WireValue::Fixed32.as_bytes("x"), Err(ProtobufError::WrongWireType("x")));
         assert_eq!(WireValue::Bytes(b"a").as_int64("x"), Err(ProtobufError::WrongWireType("x")));
     }
 }

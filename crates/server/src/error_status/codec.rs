@@ -15,6 +15,7 @@ impl IntoStatus for DecodeError {
     fn into_status(self) -> Status {
         match self {
             Self::UnsupportedMediaType(error) => error.into_status(),
+            Self::TooLong => Status::too_large(codec::JSON_BYTES_MAX),
             Self::Unrecognized { .. }
             | Self::CannotBeHandled { .. }
             | Self::ApiVersionMismatch { .. } => Status::bad_request(self.to_string()),
@@ -102,6 +103,15 @@ mod tests {
         let status = error.into_status();
         assert_eq!((status.code, status.reason.as_ref()), (415, "UnsupportedMediaType"));
         assert!(status.message.ends_with(", application/vnd.kubernetes.protobuf"));
+    }
+
+    /// Protobuf has numbers in place of the names of fields, so a short body can be a long object.
+    #[test]
+    fn protobuf_bodies_have_the_limit_of_json_bodies() {
+        assert_eq!(codec::JSON_BYTES_MAX, crate::request::BODY_BYTES_MAX);
+        let status = DecodeError::TooLong.into_status();
+        assert_eq!(status.code, 413);
+        assert_eq!(status.message, "Request entity too large: limit is 3145728");
     }
 
     #[test]

@@ -153,6 +153,8 @@ impl AuthorizedRequest<'_> {
             }
             Verb::Delete => {
                 let options = self.decode_delete_options(&body, record)?;
+                let warning = api_resources::deletion_warning(resource, &options);
+                report.warnings.extend(warning.map(str::to_owned));
                 match delete(ctx, &options, report).await? {
                     DeleteResult::Terminating(shown) => {
                         let is_accepted = options.orphan_dependents == Some(false);
@@ -170,6 +172,8 @@ impl AuthorizedRequest<'_> {
                 let filter = ObjectFilter::parse(resource, self.query, ctx.name)?;
                 let options = self.decode_delete_options(&body, record)?;
                 options.check_for_collection()?;
+                let warning = api_resources::deletion_warning(resource, &options);
+                report.warnings.extend(warning.map(str::to_owned));
                 let page = delete_collection(ctx, &filter, &options, report).await?;
                 Ok(Reply::List { resource: Arc::clone(resource), page })
             }

@@ -203,3 +203,32 @@ impl AuthorizedRequest<'_> {
         DeleteOptions::from_tree(&tree)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use api_resources::Registry;
+
+    /// Clients of Kubernetes send every built-in kind as protobuf. Kinds that Kubernetes does not have, and the reviews of
+    /// `v1beta1` that it dropped, are JSON only.
+    #[test]
+    fn every_kind_of_kubernetes_is_read_from_protobuf() {
+        let registry = Registry::built_in();
+        let mut json_only = Vec::new();
+        for resource in registry.resources() {
+            let own = (resource.group.as_str(), resource.version.as_str(), resource.kind.as_str());
+            let subresources = resource.subresources.iter().filter_map(|part| part.kind);
+            let kinds = subresources.map(|part| (part.group, part.version, part.kind));
+            for (group, version, kind) in kinds.chain([own]) {
+                if !codec::has_field_table(group, version, kind) {
+                    json_only.push(format!("{group}/{version}"));
+                }
+            }
+        }
+        json_only.sort();
+        json_only.dedup();
+        assert_eq!(
+            json_only,
+            ["authorization.k8s.io/v1beta1", "authorization.portcullis.io/v1alpha1"]
+        );
+    }
+}

@@ -44,6 +44,7 @@ mod life;
 mod limits;
 mod node_graph;
 mod openapi;
+mod ordinary_writes;
 mod own_requests;
 mod owner_permissions;
 mod pattern;

@@ -45,7 +45,7 @@ async fn tenant(cluster: &Cluster) -> Client {
     admin
 }
 
-async fn wait_gone(admin: &Client, path: &str) {
+pub(crate) async fn wait_gone(admin: &Client, path: &str) {
     for _ in 0..1_000 {
         if admin.get(path).await.code == 404 {
             return;

@@ -7,7 +7,7 @@ use admission::{
 use api_object::{
     Tree, check_and_set_namespace, metadata_mut, normalize_metadata, validate_metadata,
 };
-use field_errors::{FieldErrors, dns1123_subdomain_faults};
+use field_errors::{FieldErrors, dns1123_subdomain_faults, mask_trailing_dash};
 use serde_json::{Value, json};
 
 use super::field_error_json::field_error_to_json;
@@ -66,7 +66,10 @@ fn prepare_object(object: &Tree) -> Result<(ConfigurationKind, Tree), UnusableVe
 }
 
 fn validate(kind: ConfigurationKind, tree: &Tree) -> FieldErrors {
-    let mut errors = validate_metadata(tree, false, |name, _| dns1123_subdomain_faults(name));
+    let mut errors = validate_metadata(tree, false, |name, is_prefix| match is_prefix {
+        true => dns1123_subdomain_faults(&mask_trailing_dash(name)),
+        false => dns1123_subdomain_faults(name),
+    });
     errors.extend(validate_configuration_create(kind, tree));
     errors
 }
