@@ -21,6 +21,7 @@ mod file_kinds;
 mod flag_spelling;
 mod offline;
 mod output;
+mod pki;
 mod rules;
 mod schema;
 mod serve;

@@ -11,6 +11,7 @@ mod host_addresses;
 mod issue_certificate;
 mod private_files;
 mod server_names;
+mod shared_pki;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -26,6 +27,7 @@ pub use self::admin_kubeconfig::write_kubeconfig;
 pub use self::certificate_renewal::renew_periodically;
 pub use self::host_addresses::host_addresses;
 pub use self::server_names::{ServerNames, host_name};
+pub use self::shared_pki::{SharedPkiOptions, create_shared_pki, renew_shared_pki};
 
 /// How long before its expiry a certificate is renewed.
 const RENEW_BEFORE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
