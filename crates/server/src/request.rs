@@ -51,7 +51,7 @@ use crate::respond::{Reply, ResponseFormat, hold_in_body, text_response};
 use crate::response_bytes::limited_user;
 use crate::rest::{Query, RequestContext, RequestReport};
 use crate::review;
-use crate::route::{self, Route, RouteError};
+use crate::route::{Route, RouteError};
 use crate::server_state::ServerState;
 use crate::watch_body;
 use crate::write_progress::WriteProgress;
@@ -328,7 +328,8 @@ impl AuthorizedRequest<'_> {
             Destination::AccessReview(_) => (Some(self.negotiate_plain_format()?), true),
             Destination::Resource(route) => {
                 let is_read = matches!(route.verb, Verb::Get | Verb::List | Verb::Watch);
-                (Some(self.negotiate_format(route)?), !is_read)
+                let is_connection = route.connect_options_kind().is_some();
+                (Some(self.negotiate_format(route)?), !is_read && !is_connection)
             }
         };
         // 5. Read the body. The memory for it is reserved until the request ends.
@@ -388,7 +389,7 @@ impl AuthorizedRequest<'_> {
             return self.review_destination(kind);
         }
         let route = match Route::from_authorized(self.authorized) {
-            Ok(route) if route::http_method(route.verb) == self.parts.method => route,
+            Ok(route) if route.takes_method(&self.parts.method) => route,
             Ok(_) => return Err(Status::method_not_allowed().into()),
             Err(RouteError::Text) => {
                 return Err(RequestError::Text(404, NOT_FOUND_TEXT.to_owned()));
@@ -444,6 +445,9 @@ impl AuthorizedRequest<'_> {
             reply => {
                 let reply = reply.unwrap_or_else(Reply::Status);
                 record.record_reply(&reply);
+                if route.connect_options_kind().is_some() {
+                    record.record_response_started(self.server);
+                }
                 let mut response = format.encode_response(reply, &report.warnings);
                 response.headers_mut().extend(headers);
                 ctx.count_response_bytes(&mut response)?;

@@ -62,7 +62,8 @@ impl<'a> Route<'a> {
             return Err(lacking());
         }
         if let Some(subresource) = subresource
-            && (resource.subresource(subresource).is_none() || rest.is_some())
+            && (resource.subresource(subresource).is_none()
+                || (rest.is_some() && subresource != "proxy"))
         {
             return Err(match resource.is_custom() {
                 true => RouteError::Status(Status::not_found(

@@ -18,7 +18,8 @@ use crate::request_record::RequestRecord;
 use crate::respond::Reply;
 use crate::rest::{
     DeleteResult, ObjectFilter, PatchRequest, RequestContext, RequestReport, VersionedObject,
-    WriteResult, create, delete, delete_collection, deletion_status, list, patch, update, watch,
+    WriteResult, connect, create, delete, delete_collection, deletion_status, list, patch, update,
+    watch,
 };
 use crate::review;
 use crate::route::Route;
@@ -64,6 +65,9 @@ impl AuthorizedRequest<'_> {
             resource: Arc::clone(resource),
             tree: shown.into_tree(),
         };
+        if let Some(options_kind) = route.connect_options_kind() {
+            return Err(connect(ctx, options_kind, report).await);
+        }
         match route.verb {
             Verb::Get => {
                 Ok(match get_with_read_repair(ctx, self.accepts_whole_objects()).await? {

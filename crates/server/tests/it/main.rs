@@ -26,6 +26,7 @@ mod client;
 mod cluster;
 mod compaction;
 mod configurations;
+mod connect;
 mod connections;
 mod coverage;
 mod create_preconditions;
