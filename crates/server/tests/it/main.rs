@@ -48,6 +48,7 @@ mod openapi;
 mod own_requests;
 mod owner_permissions;
 mod pattern;
+mod peer_trust;
 mod pod_actions;
 mod pods;
 mod polling;
