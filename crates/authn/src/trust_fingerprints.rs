@@ -3,8 +3,8 @@
 use crate::authenticator::Authenticator;
 use crate::client_certificate::CertificateAuthorities;
 
-/// The fingerprints of everything that identifies users to a server, except for static tokens: a hash of a token that
-/// a person chose could be guessed. Every list is in order and has no duplicates.
+/// The fingerprints of everything that identifies users to a server, except for static tokens: a hash of a
+/// token that a person chose could be guessed. Every list is in order and has no duplicates.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TrustFingerprints {
     /// The SHA-256 hashes of the authorities of client certificates, as `AB:CD`.

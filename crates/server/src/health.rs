@@ -147,8 +147,8 @@ async fn run_health_checks(
     checks
 }
 
-/// A server that trusts other authorities or keys than its peers is not ready: it would refuse their users. Peers that
-/// differ do not take this server out of service.
+/// A server that trusts other authorities or keys than its peers is not ready: it would refuse their users.
+/// Peers that differ do not take this server out of service.
 fn check_peer_trust(server: &ServerState) -> HealthCheckResult {
     let comparison = server.trust_comparison.load();
     match comparison.is_outvoted() {

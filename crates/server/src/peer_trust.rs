@@ -1,9 +1,10 @@
 //! Comparison of what the servers of one store trust.
 //!
-//! Servers that trust other authorities or keys give one user different answers: a token that one of them issued is
-//! refused by the next. Each server publishes the fingerprints of what it trusts in its heartbeat and compares those of
-//! the others with its own. The result is a message: nothing that another server publishes changes what this server
-//! trusts. Only servers write heartbeats; no object of the API is stored at their keys.
+//! Servers that trust other authorities or keys give one user different answers: a token that one of them
+//! issued is refused by the next. Each server publishes the fingerprints of what it trusts in its heartbeat and
+//! compares those of the others with its own. The result is a message: nothing that another server publishes
+//! changes what this server trusts. Only servers write heartbeats; no object of the API is stored at their
+//! keys.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -101,9 +102,9 @@ fn bound_list(list: Vec<String>) -> Vec<String> {
 
 /// Compares what a server trusts with what its peers trust.
 ///
-/// Servers that trust the same form a group. A server is outvoted if another group is larger, or as large and has the
-/// server that started first. So a server that joins with other files than the rest is outvoted, and never the rest;
-/// while files are replaced one server after the other, most servers stay in service.
+/// Servers that trust the same form a group. A server is outvoted if another group is larger, or as large and
+/// has the server that started first. So a server that joins with other files than the rest is outvoted, and
+/// never the rest; while files are replaced one server after the other, most servers stay in service.
 pub(crate) fn compare_trust(
     server_id: &str,
     own: &TrustRecord,

@@ -277,8 +277,8 @@ impl RequestRecord {
         WatchStreamRecord { server: Arc::clone(server), event: self.event.take() }
     }
 
-    /// Records that the response to a request that could become a stream begins. Audit logs of Kubernetes have this
-    /// stage for all such requests, whether they succeed or not.
+    /// Records that the response to a request that could become a stream begins. Audit logs of Kubernetes have
+    /// this stage for all such requests, whether they succeed or not.
     pub(crate) fn record_response_started(&mut self, server: &ServerState) {
         drop(self.write_event(server, Stage::ResponseStarted));
     }

@@ -99,6 +99,20 @@ impl<'a> Route<'a> {
     }
 }
 
+impl Route<'_> {
+    /// The kind of the options of a connection; `None` if the request is none.
+    pub(crate) fn connect_options_kind(&self) -> Option<&'static str> {
+        self.resource.subresource(self.subresource?)?.connect_options_kind()
+    }
+
+    /// Reports whether the request may have this method: that of its verb, or HEAD for what is forwarded.
+    pub(crate) fn takes_method(&self, method: &Method) -> bool {
+        let is_forwarded =
+            self.subresource == Some("proxy") && self.connect_options_kind().is_some();
+        http_method(self.verb) == *method || (is_forwarded && *method == Method::HEAD)
+    }
+}
+
 /// The HTTP method of a verb.
 pub(crate) fn http_method(verb: Verb) -> Method {
     match verb {

@@ -47,7 +47,8 @@ async fn clients_of_a_removed_authority_are_refused_within_ten_seconds() {
     assert_eq!(code(&of_old).await, 401);
 }
 
-/// A folder with a key and a certificate of version 1, which `openssl x509 -req` makes if it is given no extensions.
+/// A folder with a key and a certificate of version 1, which `openssl x509 -req` makes if it is given no
+/// extensions.
 struct OldCertificate(TempDir);
 
 impl OldCertificate {

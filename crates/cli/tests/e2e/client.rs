@@ -33,8 +33,8 @@ pub(crate) struct Broken;
 /// A request over HTTP/2 has no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NoAnswer {
-    /// The server has not begun to process it: it was not sent, or the server said so by GOAWAY or by REFUSED_STREAM.
-    /// Sending it again is safe, and Go's transport does that by itself.
+    /// The server has not begun to process it: it was not sent, or the server said so by GOAWAY or by
+    /// REFUSED_STREAM. Sending it again is safe, and Go's transport does that by itself.
     Unprocessed,
     /// The server may have processed it.
     Unknown,

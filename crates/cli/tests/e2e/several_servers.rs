@@ -250,7 +250,7 @@ async fn work(id: usize, client: RetryingClient, is_over: Arc<AtomicBool>) -> Wo
                 Err(why) => done.failures.push(format!("{method} {path}: {why:?}")),
             }
         }
-        // This is a load that other tests on the machine survive.
+        // This waits for a real process: the load leaves time to other tests on the machine.
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     done.n_retries = client.n_retries();

@@ -1,7 +1,8 @@
 //! One set of certificates and keys for several servers on one store.
 //!
-//! Servers that share nothing but a store do not know each other's users. With one set, a token or a certificate is valid
-//! at each server, and clients trust each server. The names of the files are those of kubeadm.
+//! Servers that share nothing but a store do not know each other's users. With one set, a token or a
+//! certificate is valid at each server, and clients trust each server. The names of the files are those of
+//! kubeadm.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -49,8 +50,9 @@ pub struct SharedPkiOptions {
     pub now: SystemTime,
 }
 
-/// Creates the set: an authority, an authority of front proxies, keys of service accounts, a serving certificate, and
-/// certificates of an administrator and of a front proxy. If it fails, it removes what it has written.
+/// Creates the set: an authority, an authority of front proxies, keys of service accounts, a serving
+/// certificate, and certificates of an administrator and of a front proxy. If it fails, it removes what it has
+/// written.
 ///
 /// # Errors
 /// One of the files exists, other users can write to the directory, or a file can not be written.
@@ -98,9 +100,9 @@ fn write_set(
     }
 }
 
-/// Renews the certificates of a set that expire soon, and the kubeconfig that contains one of them. The authorities and
-/// all keys stay, so that servers need no restart: they read the serving certificate again by themselves. Returns the
-/// files that changed.
+/// Renews the certificates of a set that expire soon, and the kubeconfig that contains one of them. The
+/// authorities and all keys stay, so that servers need no restart: they read the serving certificate again by
+/// themselves. Returns the files that changed.
 ///
 /// # Errors
 /// A file is missing or can not be used or written.

@@ -1,11 +1,10 @@
 //! The subresources that become connections to a node: `exec`, `attach`, `portforward` and `proxy`.
 //!
-//! This server knows no kubelet. It authorizes and admits such a request as Kubernetes does, and then says so. It never
-//! reads the body of the request, opens no connection for it, and upgrades none.
+//! This server knows no kubelet. It authorizes and admits such a request as Kubernetes does, and then says so.
+//! It never reads the body of the request, opens no connection for it, and upgrades none.
 
 use api_object::{Status, Tree};
 use api_resources::Verb;
-use http::Method;
 use serde_json::{Value, json};
 
 use super::{Query, RequestContext, RequestReport, read_newest_unless_known};
@@ -15,7 +14,6 @@ use crate::admission::{
 };
 use crate::authorize::authorize_verb;
 use crate::initializers::is_stored_uninitialized;
-use crate::route::{Route, http_method};
 
 /// The answer to a connection that was authorized and admitted.
 const NO_KUBELET: &str = "no kubelet is connected to this server";
@@ -23,30 +21,15 @@ const NO_KUBELET: &str = "no kubelet is connected to this server";
 /// The flags among the options of `exec` and `attach`.
 const FLAGS: [&str; 4] = ["stdin", "stdout", "stderr", "tty"];
 
-impl Route<'_> {
-    /// The kind of the options of a connection; `None` if the request is none.
-    pub(crate) fn connect_options_kind(&self) -> Option<&'static str> {
-        self.resource.subresource(self.subresource?)?.connect_options_kind()
-    }
-
-    /// Reports whether the request may have this method: that of its verb, or HEAD for what is forwarded.
-    pub(crate) fn takes_method(&self, method: &Method) -> bool {
-        let is_forwarded =
-            self.subresource == Some("proxy") && self.connect_options_kind().is_some();
-        http_method(self.verb) == *method || (is_forwarded && *method == Method::HEAD)
-    }
-}
-
 /// Answers a request to connect:
 ///
 /// 1. Read the options of the connection from the query and the path.
-/// 2. Check that the user may `create` a stream. A WebSocket begins with GET, and whoever may only read must not run
-///    commands. Kubernetes makes no such check for `proxy`.
+/// 2. Check that the user may `create` a stream. A WebSocket begins with GET, and whoever may only read must
+///    not run commands. Kubernetes makes no such check for `proxy`.
 /// 3. Run both phases of admission about the options, as CONNECT.
 /// 4. Check that the object exists.
 ///
-/// # Errors
-/// 400, 403 or 404 if a step refuses the request, and otherwise 503, since no kubelet can serve it.
+/// Returns 400, 403 or 404 if a step refuses the request, and otherwise 503, since no kubelet can serve it.
 pub(crate) async fn connect(
     ctx: &RequestContext<'_>,
     options_kind: &str,

@@ -235,8 +235,8 @@ impl Rig {
 }
 
 impl Rig {
-    /// Tries to connect by every verb of a subresource, and returns how many there are. Nobody can be connected, so that
-    /// the last answer is 503.
+    /// Tries to connect by every verb of a subresource, and returns how many there are. Nobody can be
+    /// connected, so that the last answer is 503.
     async fn connect(&self, target: &Target, path: &str) -> usize {
         for verb in &target.verbs {
             let (verb, method) = match verb.as_str() {

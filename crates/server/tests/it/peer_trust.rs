@@ -60,8 +60,8 @@ async fn the_server_that_differs_is_not_ready_and_the_others_are() {
     first.stop().await;
 }
 
-/// A record is read as a message about another server. It never adds to what a server trusts, and what is no record
-/// counts for nothing.
+/// A record is read as a message about another server. It never adds to what a server trusts, and what is no
+/// record counts for nothing.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn records_of_others_change_no_answer() {
     let members = [Member::alone()];
