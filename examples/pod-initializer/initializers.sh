@@ -2,6 +2,8 @@
 # Wanted in PATH besides what the other stories want: pod-initializer.
 
 . "$(dirname "$0")/../../stories/story.sh"
+need pod-initializer \
+    "build it with: cargo build --manifest-path examples/pod-initializer/Cargo.toml --target-dir target"
 cd "$work"
 cp "$story/initializers.yaml" .
 

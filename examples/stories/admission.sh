@@ -1,6 +1,7 @@
 # What the stories about admission share; they read it with `.`, and everything happens in $work.
 
 . "$(dirname "$0")/../story.sh"
+need openssl "install it"
 cd "$work"
 
 # certificate NAME PLACE: makes NAME.crt and NAME.key for a webhook that is called at a place, which is
@@ -18,6 +19,10 @@ hook() {
     name=$1
     port=$2
     shift 2
+    case $1 in
+        admission-webhook) need "$1" "build it with: cargo build --package admission-webhook" ;;
+        *) need "$1" "install it" ;;
+    esac
     "$@" "$name.crt" "$name.key" "127.0.0.1:$port" registry.example.com >>"$name.log" 2>&1 &
     hook_pid=$!
     pids="$pids $hook_pid"

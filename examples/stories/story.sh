@@ -1,11 +1,23 @@
 # What the scripts of the stories share; they read it with `.`.
 #
 # Wanted in PATH: portcullis, kubectl and the webhook programs. `cargo build --workspace` puts all
-# but kubectl into target/debug, which is looked at first; BIN names another folder.
+# but kubectl into target/debug, which is looked at first; BIN names another folder. A story ends at
+# once if one of them is missing, and says which command builds it.
 
 set -eu
 story=$(cd "$(dirname "$0")" && pwd)
 PATH=${BIN:-$story/../../../target/debug}:$PATH
+
+# need PROGRAM HINT: ends the story if a program is missing.
+need() {
+    if ! command -v "$1" >/dev/null; then
+        echo "$1 is missing; $2" >&2
+        exit 1
+    fi
+}
+
+need portcullis "build it with: cargo build --package cli"
+need kubectl "install it: https://kubernetes.io/docs/tasks/tools/"
 work=$(mktemp -d)
 pids=
 
@@ -37,6 +49,7 @@ until_ok() {
 
 # webhook NAME PROGRAM: starts a webhook; its kubeconfig is $work/NAME.kubeconfig then.
 webhook() {
+    need "$2" "build it with: cargo build --package stories"
     "$2" "$1" "$work" >>"$work/$1.log" 2>&1 &
     pids="$pids $!"
     until_ok "webhook $1" test -e "$work/$1.kubeconfig"

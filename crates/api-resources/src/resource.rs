@@ -106,6 +106,24 @@ pub enum NameRule {
 impl Subresource {
     /// The subresource `status` with its verbs.
     pub const STATUS: Self = Self { name: "status", verbs: Verbs::PART, kind: None };
+
+    /// A subresource whose requests become connections to a node. Its kind is that of the options in the query.
+    pub(crate) const fn connection(
+        name: &'static str,
+        verbs: Verbs,
+        options_kind: &'static str,
+    ) -> Self {
+        let kind = Some(SubresourceKind { group: "", version: "v1", kind: options_kind });
+        Self { name, verbs, kind }
+    }
+
+    /// The kind of the options, if requests for the subresource become connections to a node. Admission calls
+    /// them CONNECT, whatever their verb.
+    #[must_use]
+    pub fn connect_options_kind(&self) -> Option<&'static str> {
+        let is_connection = matches!(self.name, "attach" | "exec" | "portforward" | "proxy");
+        self.kind.filter(|_| is_connection).map(|own| own.kind)
+    }
 }
 
 impl Resource {

@@ -77,6 +77,11 @@ impl Verbs {
     pub const ALL: Self = Self { bits: u8::MAX };
     /// The verb of a resource whose objects are not stored.
     pub const CREATE: Self = Self { bits: Verb::Create.bit() };
+    /// The verbs of a subresource that becomes a stream: clients of SPDY send POST, those of WebSocket GET.
+    pub const STREAM: Self = Self { bits: Verb::Create.bit() | Verb::Get.bit() };
+    /// The verbs of a subresource that forwards requests.
+    pub const PROXY: Self =
+        Self { bits: Self::PART.bits | Verb::Create.bit() | Verb::Delete.bit() };
     /// The verbs of a subresource such as `status`.
     pub const PART: Self = Self { bits: Verb::Get.bit() | Verb::Patch.bit() | Verb::Update.bit() };
     /// The verb of a subresource that can only be replaced.
@@ -128,6 +133,8 @@ mod tests {
         );
         assert_eq!(Verbs::PART.names(), ["get", "patch", "update"]);
         assert_eq!(Verbs::CREATE.names(), ["create"]);
+        assert_eq!(Verbs::STREAM.names(), ["create", "get"]);
+        assert_eq!(Verbs::PROXY.names(), ["create", "delete", "get", "patch", "update"]);
         let some = Verbs::ALL.without(Verb::DeleteCollection);
         assert!(!some.contains(Verb::DeleteCollection));
         assert_eq!(some.iter().count(), 7);

@@ -34,9 +34,9 @@ use crate::well_known::add_authenticated_group;
 pub struct Authenticator {
     loopback_tokens: TokenTable,
     front_proxy: Option<FrontProxy>,
-    authorities: TrustedAuthorities,
+    pub(crate) authorities: TrustedAuthorities,
     token_file: Option<TokenFile>,
-    service_accounts: Option<ServiceAccountTokenVerifier>,
+    pub(crate) service_accounts: Option<ServiceAccountTokenVerifier>,
     api_audiences: Vec<String>,
     anonymous: AnonymousAccess,
 }

@@ -3,6 +3,7 @@
 mod subject;
 
 use jiff::Timestamp;
+use ring::digest;
 use rustls_pki_types::CertificateDer;
 use x509_parser::certificate::X509Certificate;
 use x509_parser::extensions::ParsedExtension;
@@ -82,6 +83,8 @@ impl ValidityPeriod {
 #[derive(Debug)]
 pub(crate) struct CertificateAuthorities {
     roots: Roots,
+    /// The SHA-256 hashes of the certificates, as openssl prints them, in order and without duplicates.
+    fingerprints: Vec<String>,
 }
 
 impl CertificateAuthorities {
@@ -90,7 +93,17 @@ impl CertificateAuthorities {
             let failed = |reason: String| AuthorityError { authority_index, reason };
             Certificate::parse(certificate).map_err(|error| failed(error.to_string()))
         });
-        Ok(Self { roots: Roots::new(parsed.collect::<Result<Vec<_>, _>>()?) })
+        let roots = Roots::new(parsed.collect::<Result<Vec<_>, _>>()?);
+        let hash = |own: &CertificateDer<'_>| digest::digest(&digest::SHA256, own);
+        let mut fingerprints: Vec<String> =
+            certificates.iter().map(|own| format_hex_pairs(hash(own).as_ref())).collect();
+        fingerprints.sort_unstable();
+        fingerprints.dedup();
+        Ok(Self { roots, fingerprints })
+    }
+
+    pub(crate) fn fingerprints(&self) -> &[String] {
+        &self.fingerprints
     }
 
     /// Searches a path from the first presented certificate, through the others, to an authority,

@@ -32,6 +32,7 @@ mod token_file;
 mod token_request;
 mod token_review;
 mod token_table;
+mod trust_fingerprints;
 mod trusted_authorities;
 mod well_known;
 
@@ -64,6 +65,7 @@ pub use token_request::{
     set_token_request_defaults,
 };
 pub use token_review::{TokenReviewError, user_info_json};
+pub use trust_fingerprints::TrustFingerprints;
 pub use trusted_authorities::AuthorityKind;
 pub use well_known::{
     ANONYMOUS_USER, AUTHENTICATED_GROUP, CREDENTIAL_ID_KEY, LOOPBACK_USER, MASTERS_GROUP,

@@ -7,7 +7,7 @@ use clap::{Parser, Subcommand};
 
 use crate::exit::Exit;
 use crate::{
-    check, colour, completion, convert, eval, explain, output, rules, schema, serve, who_can,
+    check, colour, completion, convert, eval, explain, output, pki, rules, schema, serve, who_can,
 };
 
 /// Size of the buffer between a subcommand and standard output.
@@ -48,6 +48,7 @@ pub(crate) enum Command {
     Rules(Box<rules::Args>),
     Convert(Box<convert::Args>),
     Serve(Box<serve::Args>),
+    Pki(pki::Args),
     Schema(schema::Args),
     Completion(completion::Args),
 }
@@ -81,6 +82,7 @@ pub(crate) fn run(command: &Command) -> anyhow::Result<Exit> {
         }
         Command::Convert(args) => convert::run(args, &mut out, &mut io::stderr(), err_colour),
         Command::Serve(args) => serve::run(args, &mut out, &mut io::stderr(), err_colour),
+        Command::Pki(args) => pki::run(args, &mut out, &mut io::stderr()),
         Command::Schema(args) => schema::run(args, &mut out),
         Command::Completion(args) => completion::run(args, &mut out),
     };

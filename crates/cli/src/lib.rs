@@ -23,6 +23,7 @@ mod file_kinds;
 mod flag_spelling;
 mod offline;
 mod output;
+mod pki;
 mod program;
 mod rules;
 mod schema;

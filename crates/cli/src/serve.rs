@@ -161,18 +161,19 @@ async fn start_and_serve(
     authorizers.log_warnings(log);
     args.admission.log_warnings(log);
 
+    let reachable =
+        certificates::find_reachable_addresses(&args.listen, https_server::host_addresses)?;
     let store_kind = open_store::choose_store_kind(&args.store)?;
     let has_embedded_store = store_kind == StoreKind::Embedded;
     let mut data_directory = DataDirectory::acquire(&args.store.data_dir, has_embedded_store)?;
 
-    let pki_options = certificates::build_pki_options(args);
+    let pki_options = certificates::build_pki_options(args, &reachable);
     let pki = https_server::prepare_pki_files(&pki_options)?;
     let address = SocketAddr::new(args.listen.bind_address, args.listen.secure_port);
     let listener = certificates::bind_listener(address, &pki, log)?;
     // With port 0 the operating system has picked a port.
     let address = listener.address();
-    let advertised_ip = args.listen.advertise_address.unwrap_or(address.ip());
-    let advertised_address = SocketAddr::new(advertised_ip, address.port());
+    let advertised_address = SocketAddr::new(reachable.advertised, address.port());
 
     if let Some(file) = &args.audit.audit_log_path {
         data_directory.remove_on_failure(file);

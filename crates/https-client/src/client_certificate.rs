@@ -69,6 +69,9 @@ pub enum ClientCertificateError {
     /// The certificate can not be parsed.
     #[error("x509: malformed certificate")]
     UnusableCertificate,
+    /// The certificate has a version that can not be presented.
+    #[error(transparent)]
+    OldVersion(#[from] x509_verify::OldVersionError),
     /// The private key belongs to another certificate.
     #[error("tls: private key does not match public key")]
     Mismatch,
@@ -142,6 +145,9 @@ fn parse_certified_key(
             (false, true) => ClientCertificateError::Swapped,
             (false, false) => ClientCertificateError::NoCertificate,
         });
+    }
+    if let Some(leaf) = chain.first() {
+        x509_verify::Certificate::check_version(leaf)?;
     }
     let mut fault = ClientCertificateError::KeyNotPem;
     for block in pem_file::parse_pem_blocks(key_pem) {

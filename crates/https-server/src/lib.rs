@@ -34,7 +34,8 @@ pub use limits::Limits;
 pub use listener::{BindError, Listener};
 pub use pki::{
     CertificateFiles, GENERATED_FILES, OperatorFiles, PkiError, PkiFiles, PkiOptions, ServerNames,
-    host_name, prepare_pki_files, renew_periodically, replace_private_file, write_kubeconfig,
+    SharedPkiOptions, create_shared_pki, host_addresses, host_name, prepare_pki_files,
+    renew_periodically, renew_shared_pki, replace_private_file, write_kubeconfig,
 };
 pub use request_body::{BodyPace, CollectBodyError, collect_body, discard_body};
 pub use response_body::{

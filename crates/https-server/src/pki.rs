@@ -7,9 +7,11 @@
 mod admin_kubeconfig;
 mod certificate_file;
 mod certificate_renewal;
+mod host_addresses;
 mod issue_certificate;
 mod private_files;
 mod server_names;
+mod shared_pki;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -23,7 +25,9 @@ use crate::watched_files::FileReadError;
 
 pub use self::admin_kubeconfig::write_kubeconfig;
 pub use self::certificate_renewal::renew_periodically;
+pub use self::host_addresses::host_addresses;
 pub use self::server_names::{ServerNames, host_name};
+pub use self::shared_pki::{SharedPkiOptions, create_shared_pki, renew_shared_pki};
 
 /// How long before its expiry a certificate is renewed.
 const RENEW_BEFORE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
@@ -135,6 +139,12 @@ pub enum PkiError {
         /// The purpose of the file.
         reason: &'static str,
     },
+    /// A file exists that would be overwritten. Nothing was written.
+    #[error("`{path}` exists already, and keys that servers may use are never overwritten")]
+    Exists {
+        /// The path of the file.
+        path: String,
+    },
     /// A key or certificate can not be generated.
     #[error("can not make `{path}`: {reason}")]
     Make {
@@ -231,9 +241,17 @@ impl PkiFileGenerator<'_> {
 
     /// Ensures that the certificate of the authority exists. Its key may be absent.
     fn ensure_authority(&mut self, ca: &CertificateFiles) -> Result<(), PkiError> {
+        self.ensure_authority_named(ca, "portcullis-ca")
+    }
+
+    fn ensure_authority_named(
+        &mut self,
+        ca: &CertificateFiles,
+        name: &str,
+    ) -> Result<(), PkiError> {
         if !ca.certificate.exists() {
             let key = self.ensure_key(&ca.key)?;
-            let pem = issue_certificate::issue_self_signed_ca(&key, self.now)
+            let pem = issue_certificate::issue_self_signed_ca(&key, name, self.now)
                 .map_err(|error| generation_error(&ca.certificate, &error))?;
             self.create_file(&ca.certificate, pem.as_bytes())?;
         }

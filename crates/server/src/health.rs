@@ -137,11 +137,22 @@ async fn run_health_checks(
             ),
             HealthCheckResult::new("admission-config", !server.barrier.confirmation_age().is_stale),
             HealthCheckResult::new("informer-sync", server.snapshot_cache.is_synced()),
+            check_peer_trust(server),
             HealthCheckResult::new(BOOTSTRAP_CHECK, is_bootstrapped),
             HealthCheckResult::new("shutdown", !readiness.is_stopping.load(Ordering::Acquire)),
         ]);
     }
     checks
+}
+
+/// A server that trusts other authorities or keys than its peers is not ready: it would refuse their users.
+/// Peers that differ do not take this server out of service.
+fn check_peer_trust(server: &ServerState) -> HealthCheckResult {
+    let comparison = server.trust_comparison.load();
+    match comparison.is_outvoted() {
+        true => HealthCheckResult::new("peer-trust", false),
+        false => HealthCheckResult::new_degradable("peer-trust", comparison.is_same()),
+    }
 }
 
 fn render_check_results(

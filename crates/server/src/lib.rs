@@ -35,6 +35,7 @@ mod loops;
 mod metrics;
 mod object_ref;
 mod out_of_space;
+mod peer_trust;
 mod pod_actions;
 mod referenced_objects;
 mod request;

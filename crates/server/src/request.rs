@@ -269,7 +269,8 @@ impl AuthorizedRequest<'_> {
             Destination::AccessReview(_) => (Some(self.negotiate_plain_format()?), true),
             Destination::Resource(route) => {
                 let is_read = matches!(route.verb, Verb::Get | Verb::List | Verb::Watch);
-                (Some(self.negotiate_format(route)?), !is_read)
+                let is_connection = route.connect_options_kind().is_some();
+                (Some(self.negotiate_format(route)?), !is_read && !is_connection)
             }
         };
         // 5. Read the body. The memory for it is reserved until the request ends.
@@ -400,6 +401,9 @@ impl AuthorizedRequest<'_> {
                 record.record_reply(&reply);
                 if format.is_compressed(&reply) {
                     seat.long_work.begin().await;
+                }
+                if route.connect_options_kind().is_some() {
+                    record.record_response_started(self.server);
                 }
                 let mut response = format.encode_response(reply, &report.warnings);
                 for (name, value) in headers {

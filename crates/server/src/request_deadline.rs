@@ -23,7 +23,12 @@ pub(crate) fn request_duration_max(
         true => server.api_settings.request_timeout.min(server.api_settings.write_timeout),
         false => server.api_settings.request_timeout,
     };
-    let Some(text) = query.get("timeout").filter(|text| !text.is_empty()) else {
+    // The query of a connection is for its peer.
+    let is_connection = info.resource.as_ref().is_some_and(|own| {
+        matches!(own.subresource.as_str(), "attach" | "exec" | "portforward" | "proxy")
+    });
+    let text = query.get("timeout").filter(|text| !text.is_empty() && !is_connection);
+    let Some(text) = text else {
         return Ok(Some(most));
     };
     let nanos = go_compat::parse_duration(text).map_err(|error| {

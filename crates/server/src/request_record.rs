@@ -288,6 +288,12 @@ impl RequestRecord {
         WatchStreamRecord { server: Arc::clone(server), event: self.event.take() }
     }
 
+    /// Records that the response to a request that could become a stream begins. Audit logs of Kubernetes have
+    /// this stage for all such requests, whether they succeed or not.
+    pub(crate) fn record_response_started(&mut self, server: &ServerState) {
+        drop(self.write_event(server, Stage::ResponseStarted));
+    }
+
     /// Records that the request caused a panic.
     pub(crate) fn record_panic(&mut self, server: &ServerState) {
         if let Some(event) = &mut self.event {
@@ -319,7 +325,14 @@ impl RequestRecord {
             Some(_) => self.write_event(server, Stage::ResponseComplete),
             None => Receipt::default(),
         };
-        let verb = metric_verb(&self.verb, self.method.as_str());
+        let is_connection = |own: &RouteMetricLabels| {
+            let part = own.resource.subresource(&own.subresource);
+            part.is_some_and(|part| part.connect_options_kind().is_some())
+        };
+        let verb = match &self.route {
+            Some(own) if is_connection(own) => "CONNECT",
+            Some(_) | None => metric_verb(&self.verb, self.method.as_str()),
+        };
         let labels = match &self.route {
             None => RequestMetricLabels { verb, ..RequestMetricLabels::default() },
             Some(own) => RequestMetricLabels {

@@ -1,5 +1,6 @@
 //! The verbs of the REST API: one function per verb over a read-only [`RequestContext`].
 
+mod connect;
 mod create;
 mod create_preconditions;
 mod delete;
@@ -16,6 +17,7 @@ mod request_report;
 mod update;
 mod watch;
 
+pub(crate) use connect::connect;
 pub(crate) use create::{WriteResult, create};
 pub(crate) use create_preconditions::CreatePreconditions;
 pub(crate) use delete::{DeleteResult, delete, delete_admitted, deletion_status};

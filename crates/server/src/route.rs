@@ -69,7 +69,8 @@ impl<'a> Route<'a> {
             return Err(lacking());
         }
         if let Some(subresource) = subresource
-            && (resource.subresource(subresource).is_none() || rest.is_some())
+            && (resource.subresource(subresource).is_none()
+                || (rest.is_some() && subresource != "proxy"))
         {
             return Err(match resource.is_custom() {
                 true => RouteError::Status(Status::not_found(
@@ -90,10 +91,16 @@ impl<'a> Route<'a> {
         }
     }
 
-    /// Whether the method of a request is that of its verb. Custom resources take HEAD for GET, as in Kubernetes.
+    /// Whether the method of a request is that of its verb. HEAD stands for GET where a request is forwarded, and for custom
+    /// resources, as in Kubernetes.
     pub(crate) fn accepts_method(&self, method: &Method) -> bool {
-        let is_head_of_get = method == Method::HEAD && matches!(self.verb, Verb::Get | Verb::List);
-        http_method(self.verb) == method || is_head_of_get && self.resource.is_custom()
+        let is_forwarded =
+            self.subresource == Some("proxy") && self.connect_options_kind().is_some();
+        let is_read = matches!(self.verb, Verb::Get | Verb::List);
+        let is_head_of_get = method == Method::HEAD && is_read && self.resource.is_custom();
+        http_method(self.verb) == method
+            || is_head_of_get
+            || (is_forwarded && method == Method::HEAD)
     }
 }
 
@@ -200,6 +207,13 @@ impl Place<'_> {
             }
             _ => Status::method_not_supported(&self.resource.group_resource(), &info.verb),
         })
+    }
+}
+
+impl Route<'_> {
+    /// The kind of the options of a connection; `None` if the request is none.
+    pub(crate) fn connect_options_kind(&self) -> Option<&'static str> {
+        self.resource.subresource(self.subresource?)?.connect_options_kind()
     }
 }
 

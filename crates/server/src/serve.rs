@@ -273,6 +273,7 @@ impl Server {
             barrier: FreshnessBarrier::new(options.admission.config_sync),
             started_at: Instant::now(),
             server_id: String::new(),
+            trust_comparison: ArcSwap::default(),
             polled_configuration: ArcSwap::from_pointee(PolledConfiguration::empty(hooks)),
             initializer_options: options.admission.initializers,
             call_time_max: options.admission.call_time_max,
@@ -311,10 +312,13 @@ impl Server {
         server.server_id = api_object::uuid4(server.random_bytes());
         server.audit_id_generator = AuditIdGenerator::new(server.random_bytes());
         let server = Arc::new(server);
+        // A server that differs from its peers is never ready, not even for a moment.
+        server.compare_trust_with_peers().await;
         let mut loop_tasks = JoinSet::new();
         loop_tasks.spawn(boxed(Arc::clone(&server.snapshot_cache).run(empty)));
         loop_tasks.spawn(boxed(Arc::clone(&server).keep_configuration_fresh()));
         loop_tasks.spawn(boxed(Arc::clone(&server).write_heartbeats()));
+        loop_tasks.spawn(boxed(Arc::clone(&server).compare_trust_periodically()));
         loop_tasks.spawn(boxed(Arc::clone(&server).report_configured_hooks()));
         loop_tasks.spawn(boxed(run_initialization_jobs(Arc::clone(&server), jobs)));
         loop_tasks.spawn(boxed(sweep_abandoned_objects(Arc::clone(&server))));
@@ -376,6 +380,7 @@ impl Server {
             let drained = self.state.shutdown.drain(plan).await;
             while self.connection_tasks.join_next().await.is_some() {}
             self.loop_tasks.shutdown().await;
+            self.state.remove_heartbeat().await;
             self.flush_audit_events().await;
             self.state.store.close().await;
             drained

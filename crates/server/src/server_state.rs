@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use admission::InitializerOptions;
+use arc_swap::ArcSwap;
 use audit::Auditor;
 use authn::{Authenticator, Impersonator, TokenIssuer};
 use authz::User;
@@ -24,6 +25,7 @@ use crate::health::Readiness;
 use crate::initializers::{InitializationTracker, UninitializedGetMode};
 use crate::log::Log;
 use crate::metrics::Metrics;
+use crate::peer_trust::TrustComparison;
 use crate::referenced_objects::ReferencedObjects;
 use crate::request_limits::RequestLimits;
 use crate::response_bytes::ResponseBytesLimit;
@@ -96,6 +98,8 @@ pub(crate) struct ServerState {
     pub(crate) started_at: Instant,
     /// The id of this process among the servers of one store.
     pub(crate) server_id: String,
+    /// How what this server trusts compares with what the other servers of the store trust.
+    pub(crate) trust_comparison: ArcSwap<TrustComparison>,
     /// The admission configuration that was polled last, in poll mode.
     pub(crate) polled_configuration: PolledConfigurationSlot,
     /// The options of initializers.

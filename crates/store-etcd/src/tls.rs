@@ -21,7 +21,7 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::TlsConnector;
 use tower_service::Service;
-use x509_verify::{Certificate, Roots, RootsCheck, ServerVerifier};
+use x509_verify::{Certificate, OldVersionError, Roots, RootsCheck, ServerVerifier};
 
 use crate::options::ClientCertificateFiles;
 
@@ -46,6 +46,14 @@ pub enum TlsFilesError {
         file: PathBuf,
         /// The PEM object that the file must hold.
         what: &'static str,
+    },
+    /// The client certificate has a version that can not be presented.
+    #[error("{} can not be used", file.display())]
+    OldVersion {
+        /// The path of the file.
+        file: PathBuf,
+        /// The version of the certificate.
+        source: OldVersionError,
     },
     /// The client certificate and its key can not be used together.
     #[error("the client certificate can not be used")]
@@ -89,6 +97,11 @@ impl TlsFiles {
                 let key = PrivateKeyDer::from_pem_slice(&read(key_file)?)
                     .map_err(|_| missing_pem_error(key_file, "private key"))?;
                 let chain = read_certificates(cert_file)?;
+                if let Some(leaf) = chain.first() {
+                    Certificate::check_version(leaf).map_err(|source| {
+                        TlsFilesError::OldVersion { file: cert_file.clone(), source }
+                    })?;
+                }
                 builder.with_client_auth_cert(chain, key).map_err(TlsFilesError::Identity)?
             }
         };

@@ -14,6 +14,17 @@ use crate::signature::{PublicKey, SignedData};
 #[error("malformed certificate")]
 pub struct MalformedCertificateError;
 
+/// A certificate has a version that the TLS library does not present to peers. Go presents it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the certificate has X.509 version {version} and must have version 3; openssl issues version 3 if the certificate \
+     has extensions, which `-extfile` adds"
+)]
+pub struct OldVersionError {
+    /// The version of the certificate.
+    pub version: u8,
+}
+
 /// A parsed certificate. Nothing about it has been verified.
 #[derive(Debug, Clone)]
 pub struct Certificate {
@@ -64,6 +75,18 @@ impl Certificate {
     #[must_use]
     pub fn is_certificate(der: &[u8]) -> bool {
         parse_certificate(&CertificateDer::from(der)).is_some()
+    }
+
+    /// Checks that the TLS library can present a certificate of this version. Other faults are for the library to
+    /// report.
+    ///
+    /// # Errors
+    /// The certificate has version 1 or 2.
+    pub fn check_version(der: &CertificateDer<'_>) -> Result<(), OldVersionError> {
+        match parse_certificate(der) {
+            Some(Self { version, .. }) if version < 3 => Err(OldVersionError { version }),
+            Some(_) | None => Ok(()),
+        }
     }
 
     /// The DER encoding of the certificate.

@@ -1,15 +1,10 @@
 //! Each story is run as its reader would run it, and prints what its folder says.
 
-#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::OnceLock;
-
-use serde_json::Value;
-
-const WORKSPACE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.toml");
 
 /// One test for each folder.
 macro_rules! stories {
@@ -60,35 +55,27 @@ fn check(folder: &str) {
 
 /// Where the scripts find the server and the initializer.
 fn programs() -> OsString {
-    let own = Path::new(env!("CARGO_BIN_EXE_pod-initializer"));
-    let folders = [own, server()].map(|program| program.parent().unwrap());
-    std::env::join_paths(folders).unwrap()
+    let own = Path::new(env!("CARGO_BIN_EXE_pod-initializer")).parent().unwrap();
+    let server = server_directory();
+    let server = server.unwrap_or_else(|fault| panic!("{fault}; run `cargo build --package cli`"));
+    std::env::join_paths([own, &server]).unwrap()
 }
 
-/// The server, built as it is now. Cargo says where it is.
-fn server() -> &'static Path {
-    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
-    PROGRAM.get_or_init(|| {
-        let mut build = Command::new(env!("CARGO"));
-        build
-            .args(["build", "--package=cli", "--message-format=json", "--manifest-path", WORKSPACE])
-            .stderr(Stdio::inherit());
-        // What cargo says about this package would make build scripts of others run again.
-        for (name, _) in std::env::vars_os() {
-            let is_of_package = ["CARGO_PKG_", "CARGO_MANIFEST_"]
-                .iter()
-                .any(|prefix| name.as_encoded_bytes().starts_with(prefix.as_bytes()));
-            if is_of_package {
-                build.env_remove(name);
-            }
-        }
-        let output = build.output().unwrap();
-        assert!(output.status.success(), "the server does not compile");
-        let messages = output.stdout.split(|byte| *byte == b'\n');
-        let mut executables = messages.filter_map(|line| {
-            let message: Value = serde_json::from_slice(line).ok()?;
-            message["executable"].as_str().map(PathBuf::from)
-        });
-        executables.next_back().expect("a program")
-    })
+/// The directory of the server, if the server is newer than its sources. Cargo lists these in a file beside
+/// the program, in the syntax of make.
+fn server_directory() -> Result<PathBuf, String> {
+    let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
+    let target = target.unwrap_or_else(|| home().join("../../target"));
+    let path = target.join("debug/portcullis");
+    let missing = |_| format!("`{}` is not built", path.display());
+    let built = path.metadata().and_then(|own| own.modified()).map_err(missing)?;
+    let sources = std::fs::read_to_string(path.with_extension("d")).unwrap_or_default();
+    let sources = sources.split_once(": ").map_or("", |(_, sources)| sources);
+    let changed = sources.split_whitespace().find(|source| {
+        Path::new(source).metadata().and_then(|own| own.modified()).is_ok_and(|own| own > built)
+    });
+    match changed {
+        None => Ok(target.join("debug")),
+        Some(source) => Err(format!("`{}` is older than `{source}`", path.display())),
+    }
 }

@@ -4,8 +4,6 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::Once;
-use std::time::SystemTime;
 
 /// One test for each folder.
 macro_rules! stories {
@@ -44,7 +42,7 @@ fn home() -> &'static Path {
 
 fn check(folder: &str) {
     let programs = Path::new(env!("CARGO_BIN_EXE_protect-crds")).parent().unwrap();
-    build_others(programs);
+    check_built(programs);
     let folder = home().join(folder);
     let output = Command::new(folder.join("run.sh"))
         .env("BIN", programs)
@@ -62,43 +60,79 @@ fn check(folder: &str) {
     assert!(printed == expected, "want:\n{expected}\ngot:\n{printed}\n{complaints}");
 }
 
-/// Programs of other packages: the package, the program, and where its sources are.
-const OTHERS: [(&str, &str, &str); 2] = [
-    ("cli", "portcullis", "../../crates"),
-    ("admission-webhook", "admission-webhook", "../admission-webhook"),
-];
+/// The programs of other packages that the scripts start, with their packages.
+const OTHERS: [(&str, &str); 2] =
+    [("portcullis", "cli"), ("admission-webhook", "admission-webhook")];
 
 /// Cargo builds the programs of other packages for the tests of the whole workspace, and for nobody
-/// else; then they are built here, unless they are newer than all their sources.
-fn build_others(programs: &Path) {
-    static BUILT: Once = Once::new();
-    BUILT.call_once(|| OTHERS.iter().for_each(|other| build(programs, other)));
-    for (_, program, _) in OTHERS {
-        assert!(programs.join(program).exists(), "no {program} in {}", programs.display());
+/// else. A story that runs without them, or with old ones, says nothing about the sources.
+fn check_built(programs: &Path) {
+    for (program, package) in OTHERS {
+        if let Err(fault) = find_program(programs, program) {
+            let release = if programs.ends_with("release") { " --release" } else { "" };
+            panic!("{fault}; run `cargo build --package {package}{release}`");
+        }
     }
 }
 
-fn build(programs: &Path, (package, program, sources): &(&str, &str, &str)) {
-    let built = programs.join(program).metadata().and_then(|own| own.modified());
-    if built.is_ok_and(|built| built > newest(&home().join(sources))) {
-        return;
-    }
-    let mut build = Command::new(env!("CARGO"));
-    build.args(["build", "--quiet", "--package", package, "--target-dir"]);
-    build.arg(programs.parent().unwrap());
-    if programs.ends_with("release") {
-        build.arg("--release");
-    }
-    let status = build.current_dir(home()).status().unwrap();
-    assert!(status.success(), "{package} does not build");
-}
-
-/// When anything in a folder changed last.
-fn newest(folder: &Path) -> SystemTime {
-    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap());
-    let changed = entries.map(|entry| {
-        let about = entry.metadata().unwrap();
-        if about.is_dir() { newest(&entry.path()) } else { about.modified().unwrap() }
+/// Finds a program that is newer than its sources. Cargo lists these in a file beside the program, in the
+/// syntax of make.
+fn find_program(programs: &Path, program: &str) -> Result<(), String> {
+    let path = programs.join(program);
+    let missing = |_| format!("`{}` is not built", path.display());
+    let built = path.metadata().and_then(|own| own.modified()).map_err(missing)?;
+    let sources = std::fs::read_to_string(path.with_extension("d")).unwrap_or_default();
+    let sources = sources.split_once(": ").map_or("", |(_, sources)| sources);
+    let changed = sources.split_whitespace().find(|source| {
+        Path::new(source).metadata().and_then(|own| own.modified()).is_ok_and(|own| own > built)
     });
-    changed.max().unwrap_or(SystemTime::UNIX_EPOCH)
+    match changed {
+        None => Ok(()),
+        Some(source) => Err(format!("`{}` is older than `{source}`", path.display())),
+    }
+}
+
+#[test]
+fn programs_that_are_missing_or_old_are_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    let found = || find_program(folder.path(), "server").err();
+    assert!(found().unwrap().ends_with("server` is not built"));
+    write("main.rs", "");
+    write("server", "");
+    assert_eq!(found(), None);
+    let source = folder.path().join("main.rs");
+    write(
+        "server.d",
+        &format!("{}: {}\n", folder.path().join("server").display(), source.display()),
+    );
+    assert_eq!(found(), None);
+    let later = std::time::SystemTime::now() + std::time::Duration::from_secs(60);
+    std::fs::File::options().write(true).open(&source).unwrap().set_modified(later).unwrap();
+    assert!(found().unwrap().contains("is older than"));
+}
+
+/// Scripts waited for twenty seconds for a program that nobody had built.
+#[test]
+fn a_script_without_its_programs_ends_at_once() {
+    let empty = tempfile::tempdir().unwrap();
+    let run = |path: &str| {
+        let output = Command::new("/bin/sh")
+            .arg(home().join("1-protect-crds/run.sh"))
+            .env("BIN", empty.path())
+            .env("PATH", path)
+            .output()
+            .unwrap();
+        assert!(!output.status.success());
+        String::from_utf8(output.stderr).unwrap()
+    };
+    // The script finds its own tools, and nothing else.
+    let tools = "/usr/bin:/bin";
+    let printed = run(tools);
+    assert_eq!(printed, "portcullis is missing; build it with: cargo build --package cli\n");
+    for name in ["portcullis", "kubectl"] {
+        std::os::unix::fs::symlink("/bin/true", empty.path().join(name)).unwrap();
+    }
+    let printed = run(tools);
+    assert_eq!(printed, "protect-crds is missing; build it with: cargo build --package stories\n");
 }

@@ -45,6 +45,21 @@ const TOKEN: Subresource = Subresource {
     kind: Some(SubresourceKind { group: AUTHENTICATION, version: "v1", kind: "TokenRequest" }),
 };
 
+/// The subresources of pods, in the order of their names.
+const OF_PODS: &[Subresource] = &[
+    Subresource::connection("attach", Verbs::STREAM, "PodAttachOptions"),
+    BINDING,
+    EVICTION,
+    Subresource::connection("exec", Verbs::STREAM, "PodExecOptions"),
+    Subresource::connection("portforward", Verbs::STREAM, "PodPortForwardOptions"),
+    Subresource::connection("proxy", Verbs::PROXY, "PodProxyOptions"),
+    Subresource::STATUS,
+];
+const OF_NODES: &[Subresource] =
+    &[Subresource::connection("proxy", Verbs::PROXY, "NodeProxyOptions"), Subresource::STATUS];
+const OF_SERVICES: &[Subresource] =
+    &[Subresource::connection("proxy", Verbs::PROXY, "ServiceProxyOptions"), Subresource::STATUS];
+
 /// The table. Groups stand in the order in which discovery shows them.
 pub(crate) static TABLE: &[BuiltInResource] = &[
     review_resource("", "v1", "Binding", "bindings", Namespaced),
@@ -74,7 +89,7 @@ pub(crate) static TABLE: &[BuiltInResource] = &[
         .schema(&schema::NAMESPACE),
     core_resource("Node", "nodes", Cluster)
         .with_short_names(&["no"])
-        .with_subresources(STATUS)
+        .with_subresources(OF_NODES)
         .stored_at("minions")
         .rules(KindRules::Node),
     core_resource("PersistentVolume", "persistentvolumes", Cluster)
@@ -90,7 +105,7 @@ pub(crate) static TABLE: &[BuiltInResource] = &[
     core_resource("Pod", "pods", Namespaced)
         .with_short_names(&["po"])
         .categories(ALL)
-        .with_subresources(&[BINDING, EVICTION, Subresource::STATUS])
+        .with_subresources(OF_PODS)
         .generation()
         .returned_on_delete()
         .rules(KindRules::Pod),
@@ -111,7 +126,7 @@ pub(crate) static TABLE: &[BuiltInResource] = &[
     core_resource("Service", "services", Namespaced)
         .with_short_names(&["svc"])
         .categories(ALL)
-        .with_subresources(STATUS)
+        .with_subresources(OF_SERVICES)
         .stored_at("services/specs")
         .with_name_rule(NameRule::DnsLabel)
         .created_on_update()

@@ -89,6 +89,22 @@ fn one_group_and_the_core_list() {
         })
     );
     assert_eq!(entry(&core, "bindings")["verbs"], json!(["create"]));
+    let (stream, proxy) =
+        (json!(["create", "get"]), json!(["create", "delete", "get", "patch", "update"]));
+    for (name, is_namespaced, kind, verbs) in [
+        ("pods/attach", true, "PodAttachOptions", &stream),
+        ("pods/exec", true, "PodExecOptions", &stream),
+        ("pods/portforward", true, "PodPortForwardOptions", &stream),
+        ("pods/proxy", true, "PodProxyOptions", &proxy),
+        ("services/proxy", true, "ServiceProxyOptions", &proxy),
+        ("nodes/proxy", false, "NodeProxyOptions", &proxy),
+    ] {
+        let want = json!({
+            "name": name, "singularName": "", "namespaced": is_namespaced, "kind": kind,
+            "verbs": verbs,
+        });
+        assert_eq!(entry(&core, name), want);
+    }
     let roles = read(registry.discovery().version(RBAC, "v1").expect("a version"));
     assert_eq!(roles["apiVersion"], "v1");
     assert!(registry.discovery().version(RBAC, "v9").is_none());
@@ -117,14 +133,15 @@ fn everything_at_once() {
         })
     );
     let pods = resources.iter().find(|it| it["resource"] == "pods").expect("pods");
-    assert_eq!(
-        pods["subresources"][0]["responseKind"],
-        json!({ "group": "", "version": "", "kind": "Binding" })
-    );
-    assert_eq!(
-        pods["subresources"][1]["responseKind"],
-        json!({ "group": "policy", "version": "v1", "kind": "Eviction" })
-    );
+    let parts = pods["subresources"].as_array().expect("subresources");
+    for (name, kind) in [
+        ("binding", json!({ "group": "", "version": "", "kind": "Binding" })),
+        ("eviction", json!({ "group": "policy", "version": "v1", "kind": "Eviction" })),
+        ("exec", json!({ "group": "", "version": "", "kind": "PodExecOptions" })),
+    ] {
+        let part = parts.iter().find(|part| part["subresource"] == name).expect("a part");
+        assert_eq!(part["responseKind"], kind, "{name}");
+    }
     let groups = read(&registry.discovery().aggregated_groups);
     assert_eq!(groups["apiVersion"], "apidiscovery.k8s.io/v2");
     let etag = registry.discovery().aggregated_groups.etag();

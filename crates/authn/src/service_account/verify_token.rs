@@ -144,6 +144,14 @@ impl ServiceAccountTokenVerifier {
         Self { issuers: options.issuers, keys: options.keys }
     }
 
+    pub(crate) fn issuers(&self) -> &[String] {
+        &self.issuers
+    }
+
+    pub(crate) fn keys(&self) -> &[VerifyingKey] {
+        &self.keys
+    }
+
     /// The claims of a token whose signature is valid; `None` if it is not a service-account token.
     ///
     /// 1. The token claims an accepted issuer, or the legacy issuer.

@@ -4,13 +4,14 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use anyhow::Context;
 use https_server::{
     CertificateFiles, Listener, OperatorFiles, PkiFiles, PkiOptions, ReloadingCertificate,
     ServerNames,
 };
 use server::Log;
 
-use super::serve_flags::Args;
+use super::serve_flags::{Args, ListenFlags};
 
 /// Interval at which the server reads certificate and CA files again. It stops trusting a removed CA
 /// within ten seconds.
@@ -18,13 +19,48 @@ pub(super) const RELOAD_INTERVAL: Duration = Duration::from_secs(5);
 /// Interval at which the server checks whether a certificate that it generated expires soon.
 const RENEWAL_INTERVAL: Duration = Duration::from_secs(60 * 60);
 
+/// The addresses by which clients reach the server.
+pub(super) struct ReachableAddresses {
+    /// The address that the server announces to clients.
+    pub(super) advertised: IpAddr,
+    /// The other addresses of the host, if the server listens on all of them.
+    others: Vec<IpAddr>,
+}
+
+/// Finds the addresses by which clients reach the server. Without `--advertise-address`, a server that listens on
+/// all addresses announces the one from which its host connects to others.
+///
+/// # Errors
+/// The server listens on all addresses, and the host has none that other hosts can connect to.
+pub(super) fn find_reachable_addresses(
+    listen: &ListenFlags,
+    host_addresses: impl FnOnce() -> Vec<IpAddr>,
+) -> anyhow::Result<ReachableAddresses> {
+    let bound = listen.bind_address;
+    let advertised = listen.advertise_address.filter(|own| !own.is_unspecified());
+    if !bound.is_unspecified() {
+        let advertised = advertised.unwrap_or(bound);
+        return Ok(ReachableAddresses { advertised, others: Vec::new() });
+    }
+    // A socket that is bound to `::` takes connections to IPv4 addresses too.
+    let mut others = host_addresses();
+    others.retain(|own| bound.is_ipv6() || own.is_ipv4());
+    let advertised = advertised.or(others.first().copied()).with_context(|| {
+        format!(
+            "no client could verify this server: it listens on {bound}, and the host has no address that others \
+             can connect to; name the address of the server with --advertise-address"
+        )
+    })?;
+    Ok(ReachableAddresses { advertised, others })
+}
+
 /// Converts the flags to the options of the generated certificates.
-pub(super) fn build_pki_options(args: &Args) -> PkiOptions {
+pub(super) fn build_pki_options(args: &Args, reachable: &ReachableAddresses) -> PkiOptions {
     let listen = &args.listen;
     let service_ip = listen.service_cluster_ip_range.map(|range| IpAddr::V4(range.first_ip()));
-    let addresses = [Some(listen.bind_address), listen.advertise_address, service_ip];
-    let names =
-        ServerNames::new(https_server::host_name().as_deref(), addresses.into_iter().flatten());
+    let addresses = [Some(listen.bind_address), Some(reachable.advertised), service_ip];
+    let addresses = addresses.into_iter().flatten().chain(reachable.others.iter().copied());
+    let names = ServerNames::new(https_server::host_name().as_deref(), addresses);
     let serving_certificate = match (&listen.tls_cert_file, &listen.tls_private_key_file) {
         (Some(certificate), Some(key)) => {
             Some(CertificateFiles { certificate: certificate.clone(), key: key.clone() })
@@ -83,4 +119,49 @@ pub(super) async fn keep_renewing(options: PkiOptions, advertised_address: Socke
         }
     })
     .await;
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::command_line::{Cli, Command};
+
+    /// The advertised address and the names in the certificate, for a host with these addresses.
+    fn found(flags: &[&str], host: &[&str]) -> Option<(String, Vec<String>)> {
+        let cli = Cli::try_parse_from([&["portcullis", "serve"], flags].concat()).unwrap();
+        let Command::Serve(args) = cli.command else { panic!("another command") };
+        let host = host.iter().map(|own| own.parse().unwrap()).collect();
+        let reachable = find_reachable_addresses(&args.listen, || host).ok()?;
+        let names = build_pki_options(&args, &reachable).names;
+        let others = names.addresses().iter().filter(|own| !own.is_loopback());
+        Some((reachable.advertised.to_string(), others.map(ToString::to_string).collect()))
+    }
+
+    /// Clients could not verify the certificate of a server that listened on all addresses.
+    #[test]
+    fn a_server_on_all_addresses_has_a_certificate_for_them() {
+        let all = "--bind-address=0.0.0.0";
+        let hosts: &[&str] = &["10.1.2.3", "10.9.0.1", "2001:db8::7"];
+        for (flags, host, advertised, names) in [
+            (&[][..], hosts, "127.0.0.1", &[][..]),
+            (&["--bind-address=10.9.0.1"], hosts, "10.9.0.1", &["10.9.0.1"]),
+            (&[all], hosts, "10.1.2.3", &["10.1.2.3", "10.9.0.1"]),
+            (&["--bind-address=::"], hosts, "10.1.2.3", hosts),
+            (
+                &[all, "--advertise-address=192.0.2.9"],
+                hosts,
+                "192.0.2.9",
+                &["192.0.2.9", "10.1.2.3", "10.9.0.1"],
+            ),
+            (&[all, "--advertise-address=0.0.0.0"], hosts, "10.1.2.3", &["10.1.2.3", "10.9.0.1"]),
+            (&[all, "--advertise-address=192.0.2.9"], &[], "192.0.2.9", &["192.0.2.9"]),
+        ] {
+            let want = (advertised.to_owned(), names.iter().map(|own| (*own).to_owned()).collect());
+            assert_eq!(found(flags, host), Some(want), "{flags:?} {host:?}");
+        }
+        assert_eq!(found(&[all], &[]), None);
+        assert_eq!(found(&[all], &["2001:db8::7"]), None, "it does not listen there");
+    }
 }

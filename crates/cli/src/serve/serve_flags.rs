@@ -63,7 +63,9 @@ pub(crate) struct ListenFlags {
     #[arg(long, value_name = "PORT", default_value_t = 6443)]
     pub(crate) secure_port: u16,
 
-    /// IP address that the server announces to clients; defaults to --bind-address
+    /// IP address that the server announces to clients; defaults to --bind-address. If that is
+    /// 0.0.0.0 or ::, the default is the address from which this host connects to others, and a
+    /// generated certificate is valid for all addresses of the host
     #[arg(long, value_name = "IP")]
     pub(crate) advertise_address: Option<IpAddr>,
 

@@ -30,6 +30,16 @@ const AUDIT_ID: &str = "audit-id";
 #[derive(Debug)]
 pub(crate) struct Broken;
 
+/// A request over HTTP/2 has no answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NoAnswer {
+    /// The server has not begun to process it: it was not sent, or the server said so by GOAWAY or by
+    /// REFUSED_STREAM. Sending it again is safe, and Go's transport does that by itself.
+    Unprocessed,
+    /// The server may have processed it.
+    Unknown,
+}
+
 /// A client with the credentials of the administrator.
 #[derive(Clone)]
 pub(crate) struct Client {
@@ -49,6 +59,22 @@ pub(crate) struct Http2Connection {
 }
 
 impl Http2Connection {
+    /// Sends a request, and returns the code, the header `Retry-After` and the body of the answer.
+    pub(crate) async fn send(
+        &mut self,
+        request: Request<Full<Bytes>>,
+    ) -> Result<(u16, Option<String>, Bytes), NoAnswer> {
+        self.sender.ready().await.map_err(|_| NoAnswer::Unprocessed)?;
+        let answer = tokio::time::timeout(PATIENCE, self.sender.send_request(request)).await;
+        let answer = answer.map_err(|_| NoAnswer::Unknown)?.map_err(|error| no_answer(&error))?;
+        let code = answer.status().as_u16();
+        let retry_after = answer.headers().get("retry-after");
+        let retry_after = retry_after.and_then(|own| own.to_str().ok()).map(str::to_owned);
+        let body = tokio::time::timeout(PATIENCE, answer.into_body().collect()).await;
+        let body = body.map_err(|_| NoAnswer::Unknown)?.map_err(|_| NoAnswer::Unknown)?;
+        Ok((code, retry_after, body.to_bytes()))
+    }
+
     /// Sends a request, and resets its stream after a time unless the answer is there.
     pub(crate) async fn send_and_reset(
         &mut self,
@@ -63,6 +89,23 @@ impl Http2Connection {
     }
 }
 
+/// Whether the server has processed a request whose connection or stream ended.
+fn no_answer(error: &hyper::Error) -> NoAnswer {
+    if error.is_canceled() {
+        return NoAnswer::Unprocessed;
+    }
+    let mut source: Option<&dyn std::error::Error> = Some(error);
+    while let Some(own) = source {
+        let text = own.to_string();
+        // The words of the library for NO_ERROR in a GOAWAY of the server, and for REFUSED_STREAM.
+        if text.contains("not a result of an error") || text.contains("refused stream") {
+            return NoAnswer::Unprocessed;
+        }
+        source = own.source();
+    }
+    NoAnswer::Unknown
+}
+
 /// A stream of events.
 pub(crate) struct Events {
     body: Incoming,
@@ -71,21 +114,21 @@ pub(crate) struct Events {
 
 impl Client {
     pub(crate) fn new(address: SocketAddr, ca: &str, certificate: &str, key: &str) -> Self {
-        let mut roots = RootCertStore::empty();
-        for authority in CertificateDer::pem_slice_iter(ca.as_bytes()) {
-            roots.add(authority.unwrap()).unwrap();
-        }
         let chain = CertificateDer::pem_slice_iter(certificate.as_bytes());
         let chain = chain.map(|own| own.unwrap()).collect();
         let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).unwrap();
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let tls = rustls::ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .unwrap()
-            .with_root_certificates(roots)
-            .with_client_auth_cert(chain, key)
-            .unwrap();
+        let tls = trusting(ca).with_client_auth_cert(chain, key).unwrap();
         Self { address, tls: Arc::new(tls) }
+    }
+
+    /// A client without a certificate.
+    pub(crate) fn anonymous(address: SocketAddr, ca: &str) -> Self {
+        Self { address, tls: Arc::new(trusting(ca).with_no_client_auth()) }
+    }
+
+    /// The same client at another address.
+    pub(crate) fn at(&self, address: SocketAddr) -> Self {
+        Self { address, tls: Arc::clone(&self.tls) }
     }
 
     pub(crate) async fn connect(&self) -> Result<Connection, Broken> {
@@ -177,6 +220,13 @@ impl Client {
         (code, String::from_utf8(bytes.to_vec()).unwrap())
     }
 
+    /// Whether the server says that it is ready; a server without an answer is not.
+    pub(crate) async fn is_ready(&self) -> bool {
+        let Ok(mut connection) = self.connect().await else { return false };
+        let answer = connection.begin(Method::GET, "/readyz", &Value::Null).await;
+        matches!(answer, Ok((200, _)))
+    }
+
     /// Begins a watch of a path.
     pub(crate) async fn watch(&self, path: &str) -> Result<Events, Broken> {
         let mut connection = self.connect().await?;
@@ -261,6 +311,19 @@ impl Connection {
         let answer = answer.expect("an answer in time").map_err(|_| Broken)?;
         Ok((answer.status().as_u16(), answer.into_body()))
     }
+}
+
+/// The beginning of a configuration that trusts these authorities.
+fn trusting(
+    ca: &str,
+) -> rustls::ConfigBuilder<rustls::ClientConfig, rustls::client::WantsClientCert> {
+    let mut roots = RootCertStore::empty();
+    for authority in CertificateDer::pem_slice_iter(ca.as_bytes()) {
+        roots.add(authority.unwrap()).unwrap();
+    }
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = rustls::ClientConfig::builder_with_provider(provider);
+    builder.with_safe_default_protocol_versions().unwrap().with_root_certificates(roots)
 }
 
 /// A body; `Null` is none.

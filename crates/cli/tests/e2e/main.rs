@@ -25,6 +25,8 @@ mod reload;
 #[cfg(test)]
 mod server;
 #[cfg(test)]
+mod several_servers;
+#[cfg(test)]
 mod starts;
 #[cfg(test)]
 mod transcript;

@@ -24,6 +24,8 @@ pub(crate) enum Place {
     Embedded,
     /// In a cluster of one member.
     Etcd(Member),
+    /// In a cluster of three members.
+    EtcdCluster([Member; 3]),
 }
 
 impl Place {
@@ -34,13 +36,22 @@ impl Place {
         Self::Etcd(member)
     }
 
+    /// Three members without data.
+    pub(crate) fn etcd_cluster() -> Self {
+        let members = Member::three();
+        members.iter().for_each(Member::wait_until_healthy);
+        Self::EtcdCluster(members)
+    }
+
     fn args(&self) -> Vec<String> {
-        match self {
-            Self::Embedded => Vec::new(),
-            Self::Etcd(member) => {
-                vec!["--store=etcd".to_owned(), format!("--etcd-servers={}", member.url)]
+        let urls = match self {
+            Self::Embedded => return Vec::new(),
+            Self::Etcd(member) => member.url.clone(),
+            Self::EtcdCluster([one, two, three]) => {
+                [one, two, three].map(|member| member.url.as_str()).join(",")
             }
-        }
+        };
+        vec!["--store=etcd".to_owned(), format!("--etcd-servers={urls}")]
     }
 }
 

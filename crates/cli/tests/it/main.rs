@@ -31,6 +31,8 @@ mod manifests;
 #[cfg(test)]
 mod offline;
 #[cfg(test)]
+mod pki;
+#[cfg(test)]
 mod process;
 #[cfg(test)]
 mod program;

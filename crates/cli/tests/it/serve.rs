@@ -162,3 +162,46 @@ async fn a24_a_server_whose_log_nobody_reads_serves() {
     process.kill().unwrap();
     process.wait().unwrap();
 }
+
+/// A server that listens on all addresses announces one that its certificate is valid for, or demands one.
+#[test]
+fn a_server_on_all_addresses_announces_one_of_them() {
+    let data = tempfile::tempdir().unwrap();
+    let path = data.path().join("data");
+    let flags = ["serve", "--secure-port=0", "--bind-address=0.0.0.0", "--data-dir"];
+    let mut process = command(&[&flags[..], &[path.to_str().unwrap()]].concat())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut banner = String::new();
+    let mut stdout = BufReader::new(process.stdout.take().unwrap());
+    stdout.read_line(&mut banner).unwrap();
+    if banner.is_empty() {
+        // This machine has no address but loopback.
+        let mut complaint = String::new();
+        process.stderr.take().unwrap().read_to_string(&mut complaint).unwrap();
+        assert_eq!(process.wait().unwrap().code(), Some(3), "{complaint}");
+        assert!(complaint.contains("with --advertise-address"), "{complaint}");
+        return;
+    }
+    assert!(banner.starts_with("serving https://0.0.0.0:"), "{banner}");
+    // The next line is written after the kubeconfig.
+    stdout.read_line(&mut banner).unwrap();
+    let kubeconfig = std::fs::read_to_string(path.join("admin.kubeconfig")).unwrap();
+    process.kill().unwrap();
+    process.wait().unwrap();
+    let server = kubeconfig.split("server: \"https://").nth(1).unwrap();
+    let (address, _) = server.split_once(':').unwrap();
+    let address: std::net::Ipv4Addr = address.parse().unwrap();
+    assert!(!address.is_unspecified() && !address.is_loopback(), "{kubeconfig}");
+    let bytes = |pem: &str| {
+        let lines: String = pem.lines().filter(|line| !line.starts_with('-')).collect();
+        base64::Engine::decode(&base64::engine::general_purpose::STANDARD, lines).unwrap()
+    };
+    // An address of a certificate has the tag 0x87 and its length before it.
+    let certificate = bytes(&std::fs::read_to_string(path.join("apiserver.crt")).unwrap());
+    let wanted = [&[0x87, 4], &address.octets()[..]].concat();
+    let is_named = certificate.windows(wanted.len()).any(|own| own == wanted);
+    assert!(is_named, "{address} is not in the certificate");
+}

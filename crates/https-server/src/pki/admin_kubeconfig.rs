@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-use super::{PkiError, PkiFiles, private_files};
+use super::{CertificateFiles, PkiError, PkiFiles, private_files};
 use crate::watched_files::read;
 
 /// Writes `admin.kubeconfig` for a server at `address`, unless it already has this content. An
@@ -20,13 +20,28 @@ pub fn write_kubeconfig(pki: &PkiFiles, address: SocketAddr) -> Result<Option<Pa
         return Ok(None);
     };
     let path = pki.directory.join("admin.kubeconfig");
-    let contents = format!(
+    let server = format!("https://{}", reachable_address(address));
+    let contents = kubeconfig_text(&server, &pki.serving_ca, admin)?;
+    let is_current = path.exists() && read(&path)? == contents.as_bytes();
+    if !is_current {
+        private_files::replace_atomically(&path, contents.as_bytes())?;
+    }
+    Ok(Some(path))
+}
+
+/// The kubeconfig for the server at a URL, with the contents of the files.
+pub(super) fn kubeconfig_text(
+    server: &str,
+    serving_ca: &Path,
+    admin: &CertificateFiles,
+) -> Result<String, PkiError> {
+    Ok(format!(
         "apiVersion: v1\n\
          kind: Config\n\
          clusters:\n\
          - name: portcullis\n\
          \x20 cluster:\n\
-         \x20   server: \"https://{}\"\n\
+         \x20   server: \"{server}\"\n\
          \x20   certificate-authority-data: {}\n\
          users:\n\
          - name: admin\n\
@@ -40,16 +55,10 @@ pub fn write_kubeconfig(pki: &PkiFiles, address: SocketAddr) -> Result<Option<Pa
          \x20   user: admin\n\
          \x20   namespace: default\n\
          current-context: portcullis\n",
-        reachable_address(address),
-        read_base64(&pki.serving_ca)?,
+        read_base64(serving_ca)?,
         read_base64(&admin.certificate)?,
         read_base64(&admin.key)?,
-    );
-    let is_current = path.exists() && read(&path)? == contents.as_bytes();
-    if !is_current {
-        private_files::replace_atomically(&path, contents.as_bytes())?;
-    }
-    Ok(Some(path))
+    ))
 }
 
 fn read_base64(path: &Path) -> Result<String, PkiError> {

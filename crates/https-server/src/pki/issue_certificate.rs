@@ -34,8 +34,12 @@ pub(super) fn generate_key_pair() -> Result<KeyPair, Error> {
 }
 
 /// Issues the self-signed certificate of a new authority.
-pub(super) fn issue_self_signed_ca(key: &KeyPair, now: SystemTime) -> Result<String, Error> {
-    let mut params = certificate_params("portcullis-ca", None, now, now + AUTHORITY_VALIDITY)?;
+pub(super) fn issue_self_signed_ca(
+    key: &KeyPair,
+    common_name: &str,
+    now: SystemTime,
+) -> Result<String, Error> {
+    let mut params = certificate_params(common_name, None, now, now + AUTHORITY_VALIDITY)?;
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     params.key_usages = vec![
         KeyUsagePurpose::DigitalSignature,
@@ -75,8 +79,17 @@ impl IssuingAuthority {
         key: &KeyPair,
         now: SystemTime,
     ) -> Result<String, Error> {
-        let group = Some("system:masters");
-        let mut params = certificate_params("kubernetes-admin", group, now, self.leaf_expiry(now))?;
+        self.issue_client_certificate(key, "kubernetes-admin", Some("system:masters"), now)
+    }
+
+    pub(super) fn issue_client_certificate(
+        &self,
+        key: &KeyPair,
+        common_name: &str,
+        group: Option<&str>,
+        now: SystemTime,
+    ) -> Result<String, Error> {
+        let mut params = certificate_params(common_name, group, now, self.leaf_expiry(now))?;
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
         Ok(params.signed_by(key, &self.issuer)?.pem())
     }

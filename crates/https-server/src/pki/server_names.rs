@@ -19,16 +19,19 @@ pub struct ServerNames {
 }
 
 impl ServerNames {
-    /// The names that every server has, plus a host name and the addresses that are bound,
-    /// advertised, and those of the service `kubernetes`. Unspecified addresses are left out
+    /// The names that every server has, plus a host name with and without its domain, and the addresses
+    /// that are bound, advertised, and those of the service `kubernetes`. Unspecified addresses are left out
     /// because no client connects to them, and so is a host name that is not ASCII.
     pub fn new(host_name: Option<&str>, addresses: impl IntoIterator<Item = IpAddr>) -> Self {
         let mut names =
             Self { dns_names: ALWAYS.map(str::to_owned).to_vec(), addresses: Vec::new() };
         if let Some(name) = host_name.filter(|name| !name.is_empty() && name.is_ascii()) {
             let name = name.to_ascii_lowercase();
-            if !names.dns_names.contains(&name) {
-                names.dns_names.push(name);
+            let short = name.split('.').next().unwrap_or_default().to_owned();
+            for name in [name, short] {
+                if !name.is_empty() && !names.dns_names.contains(&name) {
+                    names.dns_names.push(name);
+                }
             }
         }
         let loopback = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
@@ -38,6 +41,18 @@ impl ServerNames {
             }
         }
         names
+    }
+
+    /// The same names and further DNS names.
+    #[must_use]
+    pub fn with_dns_names(mut self, names: impl IntoIterator<Item = String>) -> Self {
+        for name in names {
+            let name = name.to_ascii_lowercase();
+            if !self.dns_names.contains(&name) {
+                self.dns_names.push(name);
+            }
+        }
+        self
     }
 
     /// The DNS names, in lower case.

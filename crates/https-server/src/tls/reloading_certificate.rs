@@ -123,9 +123,15 @@ fn parse_certified_key(
         path: files.key.display().to_string(),
         reason: error.to_string(),
     })?;
-    CertifiedKey::from_der(chain, key, &crypto_provider()).map_err(|error| TlsError::Pair {
+    let unusable_pair = |reason: String| TlsError::Pair {
         certificate: files.certificate.display().to_string(),
         key: files.key.display().to_string(),
-        reason: error.to_string(),
-    })
+        reason,
+    };
+    if let Some(leaf) = chain.first() {
+        x509_verify::Certificate::check_version(leaf)
+            .map_err(|error| unusable_pair(error.to_string()))?;
+    }
+    CertifiedKey::from_der(chain, key, &crypto_provider())
+        .map_err(|error| unusable_pair(error.to_string()))
 }

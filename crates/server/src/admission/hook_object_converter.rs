@@ -36,6 +36,10 @@ impl ObjectKinds for HookObjectConverter<'_> {
     fn normalize(&self, tree: Tree, kind: &GroupVersionKind<'_>) -> Result<Tree, ObjectKindError> {
         let mut tree = UntypedKinds.normalize(tree, kind)?;
         check_api_version_and_kind(&mut tree, kind)?;
+        if self.operation == Operation::Connect {
+            // The options of a connection have no metadata.
+            return Ok(tree);
+        }
         let resource = self.resource_of_kind(kind);
         let expected = ExpectedKind {
             group: kind.group,

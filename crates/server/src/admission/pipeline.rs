@@ -81,7 +81,7 @@ async fn run_mutating_phase(
     // A hook must not change what a node writes into what it may not write. Objects that are stored are checked
     // once more when they are complete; a token request or an eviction is not.
     check_write_of_node(ctx, write, &tree, old).await?;
-    if write.operation != Operation::Delete {
+    if matches!(write.operation, Operation::Create | Operation::Update) {
         normalize_initializers_after_hooks(ctx, write, &mut tree, old)?;
     }
     Ok(tree)
@@ -96,7 +96,9 @@ async fn check_write_of_node(
 ) -> Result<(), Status> {
     let (object, old) = match write.operation {
         Operation::Delete => (None, Some(tree)),
-        Operation::Create | Operation::Update | Operation::Connect => (Some(tree), old),
+        Operation::Create | Operation::Update => (Some(tree), old),
+        // As in Kubernetes, only authorizers decide who may connect.
+        Operation::Connect => return Ok(()),
     };
     check_node_restriction(ctx, write.operation, object, old).await.map(drop)
 }

@@ -1,7 +1,8 @@
 //! Heartbeats of the servers that share a store, and the status of admission.
 //!
 //! Each server writes a heartbeat every second under a key with a TTL. The heartbeat contains the revision of
-//! its admission configuration, so that the writer of a configuration can wait for all servers.
+//! its admission configuration, so that the writer of a configuration can wait for all servers, and the
+//! fingerprints of what it trusts, see [`crate::peer_trust`].
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,10 +12,13 @@ use api_object::Status;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use store::{Expect, Key, KeyError, ListRequest, Prefix, Put, ReadError, Revision, WriteError};
+use store::{
+    At, Delete, Expect, Key, KeyError, ListRequest, Prefix, Put, ReadError, Revision, WriteError,
+};
 use tokio::time::Instant;
 
 use super::freshness_barrier::ConfigSyncMode;
+use crate::peer_trust::{PeerRecord, TrustRecord};
 use crate::rest::Query;
 use crate::server_state::ServerState;
 
@@ -43,6 +47,9 @@ struct ServerHeartbeat {
     observed: u64,
     /// In milliseconds since 1970.
     at: i64,
+    /// The fingerprints of what the server trusts. Servers of older versions publish none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    trust: Option<TrustRecord>,
 }
 
 /// Parses how long a writer waits until all servers observe the configuration that it wrote.
@@ -98,6 +105,7 @@ impl ServerState {
                 id,
                 observed: self.observed_config_revision().number(),
                 at: Timestamp::now().as_millisecond(),
+                trust: Some(self.trust_record()),
             };
             let value = serde_json::to_vec(&heartbeat).unwrap_or_default().into();
             let put = Put {
@@ -126,12 +134,54 @@ impl ServerState {
                 id,
                 observed,
                 at: Timestamp::now().as_millisecond(),
+                trust: Some(self.trust_record()),
             }]);
         }
+        let stored = self.read_stored_heartbeats().await?;
+        Ok(stored.into_iter().map(|(heartbeat, _)| heartbeat).collect())
+    }
+
+    /// Reads the heartbeats in the store, each with the revision that created its key.
+    async fn read_stored_heartbeats(
+        &self,
+    ) -> Result<Vec<(ServerHeartbeat, Revision)>, ReadHeartbeatsError> {
         let prefix = Prefix::new(&format!("{}/{SERVERS_PATH}/", self.prefix))?;
         let page = self.store.list(&prefix, ListRequest::default()).await?;
-        let read = |item: &store::Item| serde_json::from_slice(&item.entry.value).ok();
+        let read = |item: &store::Item| {
+            let heartbeat = serde_json::from_slice(&item.entry.value).ok()?;
+            Some((heartbeat, item.entry.create_rev))
+        };
         Ok(page.items.iter().filter_map(read).collect())
+    }
+
+    /// Reads what the servers of the store trust; `None` if the heartbeats can not be read.
+    pub(crate) async fn read_trust_records(&self) -> Option<Vec<PeerRecord>> {
+        let read = tokio::time::timeout(HEARTBEAT_TTL, self.read_stored_heartbeats()).await;
+        let stored = read.ok().and_then(Result::ok)?;
+        let record = |(heartbeat, first): (ServerHeartbeat, Revision)| {
+            let trust = heartbeat.trust?;
+            Some(PeerRecord { server_id: heartbeat.id, first_revision: first.number(), trust })
+        };
+        Some(stored.into_iter().filter_map(record).collect())
+    }
+
+    /// Removes the heartbeat of a server that stops, so that nobody waits for it. Otherwise it expires.
+    pub(crate) async fn remove_heartbeat(&self) {
+        if self.barrier.options.is_only_server {
+            return;
+        }
+        let Ok(key) = Key::new(&format!("{}/{SERVERS_PATH}/{}", self.prefix, self.server_id))
+        else {
+            return;
+        };
+        let remove = async {
+            let found = self.store.get(&key, At::Newest).await.ok()?.entry?;
+            let expect = Expect::At(found.mod_rev);
+            let delete = Delete { key: key.clone(), expect, shared_revision: None };
+            self.store.delete(delete).await.ok()
+        };
+        // The server stops, whether it could remove the heartbeat or not.
+        let _ = tokio::time::timeout(HEARTBEAT_INTERVAL, remove).await;
     }
 
     /// Waits until all servers observe a configuration, and returns a warning that names those that do not.
@@ -209,7 +259,8 @@ impl ServerState {
             .iter()
             .map(|own| {
                 let age = (now.as_millisecond().saturating_sub(own.at)).max(0) as f64 / 1000.0;
-                json!({"id": own.id, "observed": own.observed, "heartbeatAgeSeconds": age})
+                let (id, observed, trust) = (&own.id, own.observed, &own.trust);
+                json!({"id": id, "observed": observed, "heartbeatAgeSeconds": age, "trust": trust})
             })
             .collect();
         json!({
@@ -222,6 +273,7 @@ impl ServerState {
             "lastError": confirmation.last_error.as_deref(),
             "invalidObjects": invalid,
             "servers": servers,
+            "trust": self.trust_status(),
         })
     }
 }
@@ -229,6 +281,18 @@ impl ServerState {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Servers of different versions run on one store during an upgrade.
+    #[test]
+    fn heartbeats_of_older_versions_are_read() {
+        let old = r#"{"id": "a", "observed": 7, "at": 1}"#;
+        let read: ServerHeartbeat = serde_json::from_str(old).unwrap();
+        assert_eq!((read.id.as_str(), read.observed, read.trust), ("a", 7, None));
+        let later = r#"{"id": "a", "observed": 7, "at": 1, "trust": {"clientAuthorities": [], "frontProxyAuthorities":
+            [], "serviceAccountKeys": [], "serviceAccountIssuers": [], "more": 1}, "more": 1}"#;
+        let read: ServerHeartbeat = serde_json::from_str(later).unwrap();
+        assert_eq!(read.trust, Some(TrustRecord::default()));
+    }
 
     #[test]
     fn how_long_writers_may_wait() {

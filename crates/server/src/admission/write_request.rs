@@ -14,7 +14,7 @@ pub(crate) struct WriteRequest {
     pub(crate) operation: Operation,
     /// Empty for the resource itself.
     pub(crate) subresource: String,
-    /// The options of the operation, with kind and version.
+    /// The options of the operation, with kind and version; empty for a connection.
     pub(crate) options: Tree,
     pub(crate) is_dry_run: bool,
     /// Whether requests to hooks contain the name of the object.
@@ -82,6 +82,20 @@ impl WriteRequest {
         }
     }
 
+    /// A connection to the object that the path names. The options of the connection are its object, and it has no
+    /// others.
+    pub(crate) fn connect(subresource: &str, name: &str) -> Self {
+        Self {
+            operation: Operation::Connect,
+            subresource: subresource.to_owned(),
+            options: Tree::new(),
+            is_dry_run: false,
+            sends_name: true,
+            path_name: Some(name.to_owned()),
+            stored_revision: None,
+        }
+    }
+
     /// A delete, alone or as part of a deletecollection.
     pub(crate) fn delete(own: &DeleteOptions, is_collection: bool) -> Self {
         let has_preconditions = own.uid.is_some() || own.resource_version.is_some();
@@ -139,7 +153,7 @@ impl WriteRequest {
             namespace: if is_namespace { name } else { namespace },
             object: None,
             old_object: None,
-            options: Some(&self.options),
+            options: Some(&self.options).filter(|own| !own.is_empty()),
             is_dry_run: self.is_dry_run,
             user: Some(ctx.authorized.user()),
             equivalents,

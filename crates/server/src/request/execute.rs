@@ -19,7 +19,8 @@ use crate::request_record::RequestRecord;
 use crate::respond::Reply;
 use crate::rest::{
     DeleteResult, ObjectFilter, PatchRequest, RequestContext, RequestReport, VersionedObject,
-    WriteResult, create, delete, delete_collection, deletion_status, list, patch, update, watch,
+    WriteResult, connect, create, delete, delete_collection, deletion_status, list, patch, update,
+    watch,
 };
 use crate::review;
 use crate::route::Route;
@@ -40,6 +41,9 @@ impl AuthorizedRequest<'_> {
         report: &mut RequestReport,
     ) -> Result<Reply, Status> {
         let resource = &route.resource;
+        if let Some(options_kind) = route.connect_options_kind() {
+            return Err(Box::pin(connect(ctx, options_kind, report)).await);
+        }
         match route.verb {
             Verb::Get => {
                 let accepts_whole_objects = self.accepts_whole_objects();

@@ -44,6 +44,16 @@ impl AuthorizedRequest<'_> {
     }
 
     pub(super) fn negotiate_format(&self, route: &Route<'_>) -> Result<ResponseFormat, Status> {
+        if route.connect_options_kind().is_some() {
+            // The client says what it accepts from the peer of the connection, which may be anything.
+            let json = codec::ResponseEncoding {
+                format: codec::Format::Json,
+                pretty: false,
+                transform: None,
+            };
+            let encoding = codec::negotiate(&self.format_request(), EndpointKind::Plain);
+            return Ok(self.new_response_format(encoding.unwrap_or(json)));
+        }
         if route.verb == Verb::Patch {
             // An unsupported patch type is reported before an unsupported response format.
             codec::patch_type(self.header(&CONTENT_TYPE), route.resource.is_custom())

@@ -106,7 +106,10 @@ async fn walk(rig: &Rig, served: &Served) -> usize {
     }
     rig.settled(main).await;
     reads(rig, served).await;
-    for target in std::iter::once(main).chain(parts) {
+    for target in parts.iter().filter(|part| part.is_connection()) {
+        n_attempts += rig.connect(target, &format!("{own}/{}", target.part)).await;
+    }
+    for target in std::iter::once(main).chain(parts).filter(|own| !own.is_connection()) {
         let path =
             if target.part.is_empty() { own.clone() } else { format!("{own}/{}", target.part) };
         if target.offers("update") {
@@ -165,7 +168,8 @@ async fn reads(rig: &Rig, served: &Served) {
     rig.alice.get(&own).await.expect(200);
     rig.alice.get(&main.collection()).await.expect(200);
     drop(rig.alice.watch(&format!("{}?watch=1&timeoutSeconds=1", main.collection())).await);
-    for part in served.parts.iter().filter(|part| part.offers("get")) {
+    let parts = served.parts.iter().filter(|part| part.offers("get") && !part.is_connection());
+    for part in parts {
         rig.alice.get(&format!("{own}/{}", part.part)).await.expect(200);
     }
     assert_eq!(rig.told(), NOBODY, "{main}");
@@ -231,6 +235,50 @@ impl Rig {
 }
 
 impl Rig {
+    /// Tries to connect by every verb of a subresource, and returns how many there are. Nobody can be
+    /// connected, so that the last answer is 503.
+    async fn connect(&self, target: &Target, path: &str) -> usize {
+        for verb in &target.verbs {
+            let (verb, method) = match verb.as_str() {
+                "create" => ("create", Method::POST),
+                "delete" => ("delete", Method::DELETE),
+                "get" => ("get", Method::GET),
+                "patch" => ("patch", Method::PATCH),
+                _ => ("update", Method::PUT),
+            };
+            let attempt = target.attempt(verb, "CONNECT", method, path.to_owned(), json!({}));
+            let what = format!("{verb} {target}");
+            self.forget();
+            let before = self.revision().await;
+            self.allow_alice(false);
+            self.set(Mood::Allow);
+            let refused = self.send(&attempt).await;
+            assert_eq!(refused.code, 403, "{what}: {}", refused.text());
+            assert_eq!(self.questions(), [attempt.question()], "{what}");
+            assert_eq!(self.told(), NOBODY, "{what}");
+            self.allow_alice(true);
+            for (mood, code) in
+                [(Mood::ValidatingDenies, 403), (Mood::MutatingDenies, 403), (Mood::Allow, 503)]
+            {
+                self.set(mood);
+                let answer = self.send(&attempt).await;
+                assert_eq!(answer.code, code, "{what}: {}", answer.text());
+                assert!(answer.headers.get(REVISION).is_some(), "{what}");
+                let told = self.told();
+                assert_eq!(told[0].len(), 1, "{what}");
+                told.iter().flatten().for_each(|told| attempt.check(told));
+                let verbs: Vec<Value> =
+                    self.questions().iter().map(|own| own["verb"].clone()).collect();
+                // A stream by GET needs the verb `create` as well.
+                let is_both = verb == "get" && target.part != "proxy";
+                let want: &[&str] = if is_both { &["get", "create"] } else { &[verb] };
+                assert_eq!(verbs, want, "{what}");
+            }
+            assert_eq!(self.revision().await, before, "{what}");
+        }
+        target.verbs.len()
+    }
+
     /// Replaces what does not exist, which is a creation where it is possible at all, and returns
     /// whether it is.
     async fn put_new(&self, main: &Target, path: &str) -> bool {
@@ -303,6 +351,14 @@ impl Attempt<'_> {
         assert_eq!(told["namespace"], text(target.told_namespace()), "{what}");
         assert_eq!(told["userInfo"]["username"], "alice", "{what}");
         assert_eq!(told["dryRun"], false, "{what}");
+        if self.operation == "CONNECT" {
+            assert_eq!(told["options"], Value::Null, "{what}");
+            assert_eq!(told["object"]["kind"], target.kind["kind"], "{what}");
+            assert_eq!(told["object"]["apiVersion"], "v1", "{what}");
+            assert_eq!(told["object"]["metadata"], Value::Null, "{what}");
+            assert_eq!(told["oldObject"], Value::Null, "{what}");
+            return;
+        }
         let options = match self.operation {
             "CREATE" => "CreateOptions",
             "UPDATE" => "UpdateOptions",

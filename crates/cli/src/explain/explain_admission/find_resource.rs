@@ -7,16 +7,6 @@ use api_resources::{Registry, Resource};
 
 use crate::offline::ResourceArgument;
 
-/// The kind of the connect options, by resource and subresource.
-const CONNECTIONS: [(&str, &str, &str); 6] = [
-    ("pods", "attach", "PodAttachOptions"),
-    ("pods", "exec", "PodExecOptions"),
-    ("pods", "portforward", "PodPortForwardOptions"),
-    ("pods", "proxy", "PodProxyOptions"),
-    ("services", "proxy", "ServiceProxyOptions"),
-    ("nodes", "proxy", "NodeProxyOptions"),
-];
-
 /// The resource of an object is not known.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum FindResourceError {
@@ -82,8 +72,5 @@ fn find_resource_by_name<'r>(
 
 /// Returns the kind of the connect options.
 pub(super) fn connect_options_kind(resource: &Resource, subresource: &str) -> Option<&'static str> {
-    let is_own = |(own, part, _): &&(&str, &str, &str)| {
-        resource.group.is_empty() && *own == resource.plural && *part == subresource
-    };
-    CONNECTIONS.iter().find(is_own).map(|(_, _, kind)| *kind)
+    resource.subresource(subresource)?.connect_options_kind()
 }

@@ -1,6 +1,7 @@
 //! Requests to make a tunnel of the connection.
 
 use http::Method;
+use serde_json::json;
 
 use crate::cluster::Cluster;
 
@@ -10,6 +11,9 @@ use crate::cluster::Cluster;
 async fn a_connection_stays_http() {
     let cluster = Cluster::start().await;
     let admin = cluster.admin();
+    let pod = json!({"metadata": {"name": "run"}, "spec": {"nodeName": "n",
+        "containers": [{"name": "c", "image": "i"}]}});
+    admin.post("/api/v1/namespaces/default/pods", &pod).await.expect(201);
     let mut session = admin.session().await;
     for protocol in ["websocket", "SPDY/3.1", "h2c", "TLS/1.0"] {
         let headers = [
@@ -20,6 +24,10 @@ async fn a_connection_stays_http() {
             ("sec-websocket-protocol", "v4.channel.k8s.io"),
         ];
         for (method, path, code) in [
+            (Method::GET, "/api/v1/namespaces/default/pods/run/exec?command=sh", 503),
+            (Method::POST, "/api/v1/namespaces/default/pods/run/attach", 503),
+            (Method::POST, "/api/v1/namespaces/default/pods/run/portforward", 503),
+            (Method::GET, "/api/v1/namespaces/default/pods/run/proxy/", 503),
             (Method::GET, "/api/v1/namespaces/default/pods/p/exec?command=sh", 404),
             (Method::POST, "/api/v1/namespaces/default/pods/p/attach", 404),
             (Method::POST, "/api/v1/namespaces/default/pods/p/portforward", 404),

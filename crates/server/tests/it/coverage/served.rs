@@ -91,6 +91,12 @@ impl Target {
         self.verbs.iter().any(|own| own == verb)
     }
 
+    /// Whether requests for it become connections, such as `exec`.
+    pub(crate) fn is_connection(&self) -> bool {
+        !self.part.is_empty()
+            && self.kind["kind"].as_str().is_some_and(|own| own.ends_with("Options"))
+    }
+
     /// The path of the collection.
     pub(crate) fn collection(&self) -> String {
         let prefix = match self.group.as_str() {
