@@ -119,7 +119,9 @@ impl<S: AsyncWrite + Unpin, E: Future<Output = ()>> RunningConnection<'_, S, E> 
                 }
                 if activity.sends_no_request() {
                     // Settings and pings, for example, which cost the server more than the peer.
-                    return Poll::Ready(ConnectionEnd::TimedOut("the peer sends much and no request"));
+                    return Poll::Ready(ConnectionEnd::TimedOut(
+                        "the peer sends much and no request",
+                    ));
                 }
                 if !is_closing || activity.n_active_requests() > 0 {
                     closing_deadline = None;

@@ -108,8 +108,9 @@ impl ReviewBody<'_> {
             user: Some(authorized.user()),
             now: request.now(),
         };
-        let mut review = access_reviews::prepare_review(kind, &Value::Object(decoded.tree), &request)
-            .map_err(IntoStatus::into_status)?;
+        let mut review =
+            access_reviews::prepare_review(kind, &Value::Object(decoded.tree), &request)
+                .map_err(IntoStatus::into_status)?;
         if let PreparedReview::Subjects(review) = &mut review {
             let registry = &authorized.snapshot().registry;
             review
