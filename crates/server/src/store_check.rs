@@ -54,6 +54,11 @@ mod tests {
 
     use super::*;
 
+    /// Waits on the paused clock.
+    async fn wait(time: Duration) {
+        let _ = tokio::time::timeout(time, std::future::pending::<()>()).await;
+    }
+
     /// Asks so many times at once, of a store that answers after some time. Returns the answers and the number of reads.
     async fn ask(
         check: &Arc<StoreCheck>,
@@ -68,7 +73,7 @@ mod tests {
             callers.spawn(async move {
                 let read = async move {
                     n_reads.fetch_add(1, Ordering::Relaxed);
-                    tokio::time::sleep(after).await;
+                    wait(after).await;
                     answer
                 };
                 check.is_ok(read).await
@@ -83,9 +88,9 @@ mod tests {
         let moment = Duration::from_millis(10);
         assert_eq!(ask(&check, 100, moment, Ok(())).await, (vec![true; 100], 1));
         assert_eq!(ask(&check, 100, moment, Err(())).await, (vec![true; 100], 0));
-        tokio::time::sleep(AGE_MAX).await;
+        tokio::time::advance(AGE_MAX).await;
         assert_eq!(ask(&check, 100, moment, Err(())).await, (vec![false; 100], 1));
-        tokio::time::sleep(AGE_MAX).await;
+        tokio::time::advance(AGE_MAX).await;
         // A store that hangs is asked once too, and each caller learns it within the timeout.
         let begun = Instant::now();
         assert_eq!(ask(&check, 100, 10 * TIMEOUT, Ok(())).await, (vec![false; 100], 1));
@@ -97,7 +102,7 @@ mod tests {
         let check = Arc::new(StoreCheck::default());
         let second = Duration::from_secs(1);
         let slow = async move {
-            tokio::time::sleep(second).await;
+            wait(second).await;
             Result::<(), ()>::Ok(())
         };
         assert!(tokio::time::timeout(second / 10, check.is_ok(slow)).await.is_err());
