@@ -6,7 +6,7 @@ use authz::{Attributes, Decision};
 use serde::Serialize;
 
 use crate::review::{AccessQuestion, Spec, Version, parse_plain_review};
-use crate::review_response::{AccessStatus, write_json_text};
+use crate::review_response::AccessStatus;
 
 /// A valid SubjectAccessReview of version v1 without unusual syntax.
 ///
@@ -55,7 +55,7 @@ impl<'b> SubjectAccessReview<'b> {
         out.extend_from_slice(RESPONSE_START);
         write_spec(&self.spec, out);
         out.extend_from_slice(b",\"status\":");
-        AccessStatus::new(&self.question, decision).write_json(out);
+        write_json(out, &AccessStatus::new(&self.question, decision));
         out.extend_from_slice(b"}\n");
     }
 }
@@ -159,30 +159,21 @@ fn write_json(out: &mut Vec<u8>, value: &(impl Serialize + ?Sized)) {
     let _ = serde_json::to_writer(out.by_ref(), value);
 }
 
+/// Writes a string. The texts of a plain review need no escapes, since it was written without any.
+fn write_json_text(out: &mut Vec<u8>, text: &str) {
+    let needs_escape = |byte: &u8| *byte < b' ' || matches!(*byte, b'"' | b'\\');
+    // Not `any`, which looks at one byte at a time.
+    if text.as_bytes().iter().fold(false, |found, byte| found | needs_escape(byte)) {
+        return write_json(out, text);
+    }
+    out.push(b'"');
+    out.extend_from_slice(text.as_bytes());
+    out.push(b'"');
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_status_is_written_as_it_serializes() {
-        let body = br#"{"kind": "SubjectAccessReview", "apiVersion": "authorization.k8s.io/v1",
-            "spec": {"user": "ana", "nonResourceAttributes": {"path": "/a", "verb": "get"}}}"#;
-        let review = SubjectAccessReview::parse(body).unwrap();
-        let failed = Decision::default().with_error(std::fmt::Error);
-        for decision in [
-            Decision::allow("RBAC: allowed by \"x\""),
-            Decision::allow(""),
-            Decision::deny("no\nway"),
-            Decision::default(),
-            failed,
-        ] {
-            let status = AccessStatus::new(&review.question, &decision);
-            let mut written = Vec::new();
-            status.write_json(&mut written);
-            let want = serde_json::to_string(&status).unwrap();
-            assert_eq!(String::from_utf8(written).unwrap(), want);
-        }
-    }
 
     /// What is written member by member is what the general serializer writes.
     #[test]
@@ -205,10 +196,8 @@ mod tests {
             let want = serde_json::to_string(&spec).unwrap();
             assert_eq!(String::from_utf8(written).unwrap(), want);
         }
-        for text in ["", "a", "a\"b\\c", "\\\"", "a\nb\"c", "é\u{7f}\u{2028}"] {
-            let mut written = Vec::new();
-            write_json_text(&mut written, text);
-            assert_eq!(String::from_utf8(written).unwrap(), serde_json::to_string(text).unwrap());
-        }
+        let mut written = Vec::new();
+        write_json_text(&mut written, "a\"b\\c\n");
+        assert_eq!(written, br#""a\"b\\c\n""#);
     }
 }

@@ -70,54 +70,12 @@ impl<'d> AccessStatus<'d> {
         }
     }
 
-    /// Writes the status as it serializes. Most statuses have a reason with quotation marks and no other escapes.
-    pub(crate) fn write_json(&self, out: &mut Vec<u8>) {
-        if self.evaluation_error.is_some() {
-            // Writing to memory does not fail.
-            let _ = serde_json::to_writer(out, self);
-            return;
-        }
-        out.extend_from_slice(b"{\"allowed\":");
-        out.extend_from_slice(if self.allowed { b"true".as_slice() } else { b"false" });
-        if self.denied {
-            out.extend_from_slice(b",\"denied\":true");
-        }
-        if !self.reason.is_empty() {
-            out.extend_from_slice(b",\"reason\":");
-            write_json_text(out, &self.reason.to_string());
-        }
-        out.push(b'}');
-    }
-
     pub(crate) fn into_map(self) -> Map<String, Value> {
         match to_json_tree(&self) {
             Value::Object(members) => members,
             _ => Map::new(),
         }
     }
-}
-
-/// Writes a JSON string. Texts without control characters are copied in runs.
-pub(crate) fn write_json_text(out: &mut Vec<u8>, text: &str) {
-    // Not `any`, which looks at one byte at a time.
-    if text.bytes().fold(false, |found, byte| found | (byte < b' ')) {
-        // Writing to memory does not fail.
-        let _ = serde_json::to_writer(out, text);
-        return;
-    }
-    out.push(b'"');
-    let mut rest = text.as_bytes();
-    while let Some(at) = rest.iter().position(|byte| matches!(byte, b'"' | b'\\')) {
-        let (plain, escaped) = rest.split_at(at);
-        out.extend_from_slice(plain);
-        out.push(b'\\');
-        let n_escaped = escaped.len().min(1);
-        let (special, after) = escaped.split_at(n_escaped);
-        out.extend_from_slice(special);
-        rest = after;
-    }
-    out.extend_from_slice(rest);
-    out.push(b'"');
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]

@@ -3,8 +3,6 @@
 //! The derived readers are the fast path. They refuse escapes, `null` instead of texts and lists,
 //! and repeated or unknown fields; the slower reader that tracks positions handles those.
 
-mod plain_reader;
-
 use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
@@ -12,8 +10,6 @@ use std::marker::PhantomData;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
-
-pub(super) use plain_reader::read_plain_review;
 
 pub(super) const KIND: &str = "SubjectAccessReview";
 pub(super) const V1: &str = "authorization.k8s.io/v1";

@@ -83,8 +83,7 @@ pub(super) fn read_plain_review_line(text: &str) -> Option<AccessQuestion<'_>> {
 /// assert_eq!((version, spec.user), (access_reviews::review::Version::V1, "ana"));
 /// ```
 pub fn parse_plain_review(text: &[u8]) -> Option<(Version, plain_review::Spec<'_>)> {
-    let review = plain_review::read_plain_review(text)
-        .or_else(|| plain_review::parse_json_object::<plain_review::Review<'_>>(text))?;
+    let review: plain_review::Review<'_> = plain_review::parse_json_object(text)?;
     let (version, other_list) = match review.api_version {
         plain_review::V1 => (Version::V1, &review.spec.group),
         plain_review::V1BETA1 => (Version::V1beta1, &review.spec.groups),
