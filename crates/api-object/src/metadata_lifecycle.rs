@@ -42,10 +42,17 @@ pub fn uuid4_ascii(mut random: [u8; 16]) -> [u8; 36] {
     random[6] = (random[6] & 0x0f) | 0x40;
     random[8] = (random[8] & 0x3f) | 0x80;
     let mut text = [b'-'; 36];
-    let digits = text.iter_mut().enumerate().filter(|(idx, _)| !matches!(idx, 8 | 13 | 18 | 23));
-    let values = random.iter().flat_map(|byte| [byte >> 4, byte & 0xf]);
-    for ((_, digit), value) in digits.zip(values) {
-        *digit = if value < 10 { b'0' + value } else { b'a' + value - 10 };
+    let digit = |value: u8| if value < 10 { b'0' + value } else { b'a' + value - 10 };
+    let mut at = 0;
+    for (idx, byte) in random.into_iter().enumerate() {
+        if matches!(idx, 4 | 6 | 8 | 10) {
+            at += 1;
+        }
+        if let Some([high, low]) = text.get_mut(at..at + 2) {
+            *high = digit(byte >> 4);
+            *low = digit(byte & 0xf);
+        }
+        at += 2;
     }
     text
 }

@@ -44,6 +44,14 @@ pub enum SubprotocolError {
 /// Parses the first `Authorization` header.
 pub(crate) fn parse_authorization_header(headers: &HeaderMap) -> AuthorizationHeader<'_> {
     let Some(value) = headers.get(AUTHORIZATION) else { return AuthorizationHeader::None };
+    // Most clients write it this way, and then there is nothing to trim or to split.
+    if let Some(token) = value.as_bytes().strip_prefix(b"Bearer ")
+        && !token.is_empty()
+        && token.iter().all(u8::is_ascii_graphic)
+        && let Ok(token) = std::str::from_utf8(token)
+    {
+        return AuthorizationHeader::Token(token);
+    }
     match std::str::from_utf8(value.as_bytes()) {
         Ok(value) => parse_authorization_value(value),
         // A wrong credential must not make the request anonymous.

@@ -24,6 +24,10 @@ const CHUNK_TIME_MAX: Duration = Duration::from_millis(1);
 /// How many items are encoded between two looks at the clock.
 const ITEMS_PER_CLOCK_READ: usize = 16;
 
+/// The bytes of a list around its objects, and those of an object in addition to its stored form.
+const LIST_BYTES: usize = 256;
+const ITEM_BYTES: usize = 48;
+
 /// Encodes the objects of a page one after the other.
 pub(crate) struct ListEncoder {
     format: ResponseFormat,
@@ -66,6 +70,19 @@ impl ListEncoder {
         };
         let items = page.items.into_iter();
         Self { format, resource, api_version, writer, items, progress: Progress::Start }
+    }
+
+    /// About as many bytes as the list takes, at most `bytes_max`. A buffer of this size does not grow, which would copy
+    /// it several times.
+    pub(crate) fn estimate_bytes(&self, bytes_max: usize) -> usize {
+        let mut n_bytes = LIST_BYTES;
+        for item in self.items.as_slice() {
+            if n_bytes >= bytes_max {
+                return bytes_max;
+            }
+            n_bytes += item.entry.value.len() + ITEM_BYTES;
+        }
+        n_bytes.min(bytes_max)
     }
 
     /// Writes objects until there are this many bytes, or for [`CHUNK_TIME_MAX`]. Returns whether it has written the end
@@ -168,7 +185,7 @@ impl ListBody {
 
     fn encode_next_chunk(&mut self) -> std::io::Result<()> {
         let begun = Instant::now();
-        let mut chunk = Vec::with_capacity(BODY_CHUNK_BYTES);
+        let mut chunk = Vec::with_capacity(BODY_CHUNK_BYTES + ITEM_BYTES);
         self.has_ended = self.encoder.write_up_to(BODY_CHUNK_BYTES, &mut chunk);
         self.ready = self.compress(chunk)?.into();
         // A client with a large window would otherwise keep the thread for all of its list.

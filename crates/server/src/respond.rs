@@ -88,6 +88,9 @@ pub(crate) struct ResponseFormat {
     pub(crate) now: Timestamp,
 }
 
+/// By how much the first bytes of a list exceed those that decide about compression, mostly.
+const FIRST_SLACK_BYTES: usize = 4 << 10;
+
 /// The bytes of an event around a stored object, with its resourceVersion.
 const EVENT_BYTES: usize = 96;
 
@@ -156,7 +159,8 @@ impl ResponseFormat {
     fn list_response(&self, resource: Arc<Resource>, mut page: ListPage) -> Response<Body> {
         let bytes_in_flight = page.bytes_in_flight.take();
         let mut encoder = ListEncoder::new(*self, resource, page);
-        let mut first = Vec::new();
+        let mut first =
+            Vec::with_capacity(encoder.estimate_bytes(codec::GZIP_BYTES_MIN + FIRST_SLACK_BYTES));
         while first.len() <= codec::GZIP_BYTES_MIN {
             if encoder.write_up_to(codec::GZIP_BYTES_MIN + 1, &mut first) {
                 let mut response = self.bytes_response(200, first);
