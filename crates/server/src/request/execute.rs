@@ -39,6 +39,10 @@ impl AuthorizedRequest<'_> {
             ctx.check_response_room()?;
         }
         let can_wait = route.verb.is_write() && is_admission_configuration(&route.resource);
+        if can_wait {
+            // Match conditions may take long to compile.
+            ctx.begin_long_work().await;
+        }
         let ack_timeout = if can_wait { parse_ack_timeout(self.query)? } else { None };
         let reply = self.execute_verb(ctx, route, body, record, report).await?;
         if let Some(timeout) = ack_timeout {
