@@ -238,6 +238,11 @@ impl Default for ConditionCompiler {
 }
 
 impl ConditionCompiler {
+    /// The memory of the regular expressions that were compiled.
+    pub(crate) fn pattern_bytes(&self) -> usize {
+        self.compile_budget.pattern_bytes()
+    }
+
     /// Compiles a stored expression, which must be of type bool.
     pub(crate) fn compile_stored_expression(
         &mut self,

@@ -18,6 +18,7 @@ pub struct Configuration {
     kind: ConfigurationKind,
     name: String,
     entries: ConfigurationEntries,
+    pattern_bytes: usize,
 }
 
 #[derive(Debug)]
@@ -32,6 +33,7 @@ impl Configuration {
     pub fn compile(kind: ConfigurationKind, tree: &Tree) -> Self {
         let name = api_object::name(tree);
         let entries = read_objects(tree, kind.list_member());
+        let mut pattern_bytes = 0;
         let content = match kind {
             ConfigurationKind::Initializer => {
                 ConfigurationEntries::Initializers(Initializer::read_all(tree))
@@ -43,10 +45,18 @@ impl Configuration {
             ConfigurationKind::Mutating | ConfigurationKind::Validating => {
                 let mut compiler = ConditionCompiler::default();
                 let read = |entry: &Tree| Arc::new(Hook::read(name, entry, &mut compiler));
-                ConfigurationEntries::Hooks(entries.into_iter().map(read).collect())
+                let hooks = entries.into_iter().map(read).collect();
+                pattern_bytes = compiler.pattern_bytes();
+                ConfigurationEntries::Hooks(hooks)
             }
         };
-        Self { kind, name: name.to_owned(), entries: content }
+        Self { kind, name: name.to_owned(), entries: content, pattern_bytes }
+    }
+
+    /// The memory of the regular expressions in the match conditions.
+    #[must_use]
+    pub fn pattern_bytes(&self) -> usize {
+        self.pattern_bytes
     }
 
     /// The kind of the object.

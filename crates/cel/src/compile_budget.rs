@@ -36,6 +36,11 @@ impl CompileBudget {
         self.pattern_cache.compile(source)
     }
 
+    /// The memory of all patterns that the group has compiled, which live as long as its programs.
+    pub fn pattern_bytes(&self) -> usize {
+        self.pattern_cache.n_bytes()
+    }
+
     /// Charges the steps for one more AST node.
     pub(crate) fn spend_for_ast_node(&mut self) -> Result<(), BudgetExhausted> {
         self.step_budget.spend_steps(STEPS_PER_NODE).map_err(|_| BudgetExhausted)

@@ -203,6 +203,17 @@ impl Drop for WaitForTurn {
     }
 }
 
+impl Turn {
+    /// Whether an operation of another user could have the turn.
+    pub fn is_wanted(&self) -> bool {
+        let state = self.queue.lock();
+        state.order.iter().filter(|user| **user != self.user).any(|user| {
+            let own = state.users.get(user);
+            own.is_some_and(|own| own.n_running < self.queue.turns_per_user_max)
+        })
+    }
+}
+
 impl Drop for Turn {
     fn drop(&mut self) {
         self.queue.end_turn(&self.user);

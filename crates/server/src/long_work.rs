@@ -8,18 +8,22 @@
 use std::future::Future;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::Poll;
 use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 
-use concurrency_limit::{LongWork, TurnQueue, WaitForTurn};
+use concurrency_limit::{LongWork, Turn, TurnQueue, WaitForTurn};
 use tokio::runtime::{Handle, RuntimeFlavor};
+use tokio::time::Sleep;
 
 /// A body or a stored object of more bytes makes a request long: to decode, check and encode it takes about a millisecond.
 pub(crate) const LONG_WORK_BYTES: usize = 16 << 10;
 
 /// A request that kept its worker for longer than this without saying so before is long from then on.
 const POLL_TIME_MAX: Duration = Duration::from_millis(2);
+
+/// How long a request that waits keeps its turn.
+const HOLD_TIME_MAX: Duration = Duration::from_millis(5);
 
 /// The turns of a server: one for each processor, and at least two, so that two users can have one each.
 pub(crate) fn new_turn_queue() -> Arc<TurnQueue> {
@@ -36,8 +40,10 @@ pub(crate) async fn run_in_turns<T>(
 ) -> T {
     let mut request = pin!(request);
     let (mut waiting, mut has_had_turn): (Option<WaitForTurn>, bool) = (None, false);
+    let mut held: Option<HeldTurn> = None;
     std::future::poll_fn(move |cx| {
-        if waiting.is_none() && !work.has_begun() {
+        if !work.has_begun() && waiting.is_none() {
+            held = None;
             let begun = Instant::now();
             let polled = request.as_mut().poll(cx);
             if polled.is_pending() && begun.elapsed() > POLL_TIME_MAX {
@@ -45,20 +51,40 @@ pub(crate) async fn run_in_turns<T>(
             }
             return polled;
         }
-        let wait = waiting.get_or_insert_with(|| turns.wait(user, has_had_turn));
-        let Poll::Ready(_turn) = Pin::new(wait).poll(cx) else { return Poll::Pending };
-        (waiting, has_had_turn) = (None, true);
-        poll_beside_workers(request.as_mut(), cx)
+        let (turn, is_hold_over) = match held.take() {
+            Some(held) => (held.turn, held.until.is_elapsed()),
+            None => {
+                let wait = waiting.get_or_insert_with(|| turns.wait(user, has_had_turn));
+                let Poll::Ready(turn) = Pin::new(wait).poll(cx) else { return Poll::Pending };
+                (waiting, has_had_turn) = (None, true);
+                (turn, false)
+            }
+        };
+        let polled = work_beside_workers(|| request.as_mut().poll(cx));
+        if polled.is_pending() && work.has_begun() && !is_hold_over && !turn.is_wanted() {
+            let mut until = Box::pin(tokio::time::sleep(HOLD_TIME_MAX));
+            // The request is polled again when the time is over. A time that is over at once is noticed then.
+            let _ = until.as_mut().poll(cx);
+            held = Some(HeldTurn { turn, until });
+        }
+        polled
     })
     .await
 }
 
-/// Polls on this thread, while another thread takes over the other tasks of the worker.
-fn poll_beside_workers<F: Future>(future: Pin<&mut F>, cx: &mut Context<'_>) -> Poll<F::Output> {
-    match Handle::current().runtime_flavor() {
+/// The turn of a request that waits for a moment, such as for a read of the store, while nobody else wants the turn. Without
+/// it, many requests of one user would keep large objects in memory, each of them decoded and none of them at its end.
+struct HeldTurn {
+    turn: Turn,
+    until: Pin<Box<Sleep>>,
+}
+
+/// Works on this thread, while another one takes over the other tasks of the worker.
+pub(crate) fn work_beside_workers<T>(work: impl FnOnce() -> T) -> T {
+    match Handle::try_current().map(|runtime| runtime.runtime_flavor()) {
+        Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(work),
         // There is no other thread that could take over.
-        RuntimeFlavor::CurrentThread => future.poll(cx),
-        _ => tokio::task::block_in_place(|| future.poll(cx)),
+        Ok(_) | Err(_) => work(),
     }
 }
 
@@ -79,8 +105,11 @@ mod tests {
     /// A16: on a runtime of one worker, another task runs while a long one keeps its thread.
     #[test]
     fn a16_others_run_beside_long_work() {
-        let runtime =
-            tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_time()
+            .build()
+            .unwrap();
         let n_turns = Arc::new(AtomicUsize::new(0));
         let other = runtime.spawn({
             let n_turns = Arc::clone(&n_turns);

@@ -26,7 +26,9 @@ fn one_user_leaves_turns_for_others() {
     // One turn is free, but jane has her half.
     let mut second = waiting(&queue, "jane");
     let joe = poll(&mut Box::pin(queue.wait("joe", false))).unwrap();
+    assert!(!joe.is_wanted());
     let mut ada = waiting(&queue, "ada");
+    assert!(joe.is_wanted() && jane.is_wanted());
     drop(joe);
     // Jane has waited for longer and still has her half, so ada is next.
     assert!(poll(&mut second).is_none());

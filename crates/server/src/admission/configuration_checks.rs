@@ -1,24 +1,31 @@
 //! The checks of an admission configuration that is written: doubtful settings, and contradictions to the
 //! other configurations.
 
-use admission::ConfigurationKind;
+use admission::{Configuration, ConfigurationKind};
 use api_object::{Status, Tree};
+use field_errors::{FieldErrors, FieldPath};
 use store::{At, Expect, ListRequest};
 
 use super::config_revision::{ConfigRevisionError, config_revision_key};
 use crate::rest::RequestContext;
 
+/// The most memory that the regular expressions of all configurations take: as much as those of one may take. A usual one
+/// takes some ten kilobytes.
+const PATTERN_BYTES_MAX: usize = 80 << 20;
+
 /// Checks an admission configuration, which is valid by itself; other objects pass.
 ///
 /// 1. Initializers must not wait for each other, those of other configurations included. Only a write that
 ///    changes the initializers is refused for that, so that a cycle can be labelled and deleted.
-/// 2. Settings that are accepted but doubtful become warnings.
+/// 2. The regular expressions of all configurations together take a limited amount of memory. Only a write that changes the
+///    hooks is refused for that.
+/// 3. Settings that are accepted but doubtful become warnings.
 ///
 /// Returns the config revision at which the other configurations were read, if they were. The transaction
 /// requires that revision, so that the check still holds when the write happens.
 ///
 /// # Errors
-/// 422 if initializers wait for each other; the error of a read of the store.
+/// 422 if initializers wait for each other or regular expressions take too much memory; the error of a read of the store.
 pub(super) async fn check_configuration(
     ctx: &RequestContext<'_>,
     new: &Tree,
@@ -43,8 +50,35 @@ pub(super) async fn check_configuration(
         }
         found.extend(admission::initializer_ordering_warnings(new, &stored));
     }
+    if is_changed {
+        check_pattern_bytes(ctx, kind, new)?;
+    }
     warnings.extend(found.iter().map(ToString::to_string));
     Ok(checked_config_revision)
+}
+
+/// Checks the memory of the regular expressions. Two writes at the same time can exceed the limit by the smaller one.
+fn check_pattern_bytes(
+    ctx: &RequestContext<'_>,
+    kind: ConfigurationKind,
+    new: &Tree,
+) -> Result<(), Status> {
+    let n_bytes = Configuration::compile(kind, new).pattern_bytes();
+    if n_bytes == 0 {
+        return Ok(());
+    }
+    let hooks = &ctx.server.snapshot_cache.snapshot().hooks;
+    let n_others = hooks.pattern_bytes_except(kind, api_object::name(new));
+    if n_bytes.saturating_add(n_others) <= PATTERN_BYTES_MAX {
+        return Ok(());
+    }
+    let why = format!(
+        "the regular expressions of its match conditions take {n_bytes} bytes of memory, those of other \
+         configurations {n_others}, and all together may take {PATTERN_BYTES_MAX}"
+    );
+    let mut errors = FieldErrors::new();
+    errors.push(FieldPath::root("webhooks").forbidden(&why));
+    Err(Status::invalid(&ctx.group_kind(), api_object::name(new), &errors))
 }
 
 /// Reads all stored objects of the resource, and before them the config revision. Objects that can not be

@@ -79,6 +79,13 @@ impl ConfiguredHooks {
         }
     }
 
+    /// The memory of the regular expressions of all configurations but one, which is about to be replaced.
+    pub(super) fn pattern_bytes_except(&self, kind: ConfigurationKind, name: &str) -> usize {
+        let others = self.configurations.values();
+        let others = others.filter(|other| other.kind() != kind || other.name() != name);
+        others.map(|other| other.pattern_bytes()).sum()
+    }
+
     /// Applies changes. Only changed configurations are compiled, and connections are reused.
     ///
     /// A configuration that can not be decoded does not affect the others. If this server knows its last

@@ -16,6 +16,7 @@ use super::{
 };
 use crate::admission::ConfigurationChange;
 use crate::initializers::{UNINITIALIZED_PATH, is_stored_initialized};
+use crate::long_work::work_beside_workers;
 
 /// A write or a deletion of a key.
 pub(super) struct KeyChange<'b> {
@@ -208,7 +209,8 @@ impl ClusterSnapshot {
             next.config_revision = config_revision;
         }
         if !parts.hooks.is_empty() {
-            next.hooks = next.hooks.with_configuration_changes(parts.hooks);
+            // Match conditions may take long to compile.
+            next.hooks = work_beside_workers(|| next.hooks.with_configuration_changes(parts.hooks));
         }
         if let Some(definitions) = parts.definitions {
             let (registry, faults) = next.registry.with_changes(parts.definition_changes);

@@ -92,6 +92,10 @@ impl AuthorizedRequest<'_> {
     ) -> Result<Reply, Status> {
         ctx.check_response_room()?;
         let can_wait = is_admission_configuration(&route.resource);
+        if can_wait {
+            // Match conditions may take long to compile.
+            ctx.begin_long_work().await;
+        }
         let ack_timeout = if can_wait { parse_ack_timeout(self.query)? } else { None };
         let reply = self.execute_write_verb(ctx, route, body, record, report).await?;
         if let Some(timeout) = ack_timeout {

@@ -43,6 +43,11 @@ impl Default for PatternCache {
 }
 
 impl PatternCache {
+    /// The memory of all patterns in the cache.
+    pub(crate) fn n_bytes(&self) -> usize {
+        BYTES_MAX.saturating_sub(self.bytes_left)
+    }
+
     /// Compiles a pattern, or returns the cached one. If a pattern does not fit into the remaining
     /// memory, a smaller one may still fit.
     pub(crate) fn compile(&mut self, source: &str) -> Result<Pattern, PatternError> {
