@@ -23,7 +23,7 @@ pub struct NamedResource<'n> {
 pub struct ResolvedResource {
     /// The API group; empty for the core group.
     pub api_group: String,
-    /// The plural name.
+    /// The plural name, as policies have it.
     pub resource: String,
     /// Whether objects of the resource are in namespaces.
     pub is_namespaced: bool,
@@ -51,7 +51,7 @@ pub(crate) struct WrittenResource {
 pub(crate) enum ResourceField {
     /// `spec.resourceKind` of the first proposal.
     ResourceKind,
-    /// `spec.resourceAttributes.resource`.
+    /// `spec.resourceAttributes.resource` of the reviews of today.
     ResourceAttributes,
 }
 

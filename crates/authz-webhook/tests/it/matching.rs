@@ -60,9 +60,13 @@ async fn an_error_in_a_condition_is_for_the_policy() {
         let decision = scene.ask(&path(&user)).await;
         assert_eq!(line(&decision), format!("{verdict} [] ! {error}"));
         // The webhook is not called. The fail-open cause is counted without a call result.
-        let events = ["conditions", "condition-error", "fail-open by match_condition"];
-        let n_events = if policy == FailurePolicy::NoOpinion { 3 } else { 2 };
+        let told = format!("condition-error with policy {}: {error}", policy.name());
+        let events = ["conditions", "condition-error", &told, "fail-open by match_condition"];
+        let n_events = if policy == FailurePolicy::NoOpinion { 4 } else { 3 };
         assert_eq!(scene.tally.events(), events[..n_events]);
+        // A webhook that fails open is skipped, and the audit log names it as such.
+        let (answered, _) = scene.explain(&path(&user)).await;
+        assert_eq!(answered.is_skipped, policy == FailurePolicy::NoOpinion);
         assert_eq!(scene.peer.n_calls(), 0);
     }
 }

@@ -163,6 +163,10 @@ impl WebhookObserver for Tally {
         }
     }
 
+    fn on_match_error(&self, error: &str, policy: FailurePolicy) {
+        self.push(format!("condition-error with policy {}: {error}", policy.name()));
+    }
+
     fn on_match(&self, _: Duration, outcome: MatchResultKind) {
         self.push("conditions".to_owned());
         if outcome.is_excluded() {

@@ -128,6 +128,42 @@ fn a_changed_configuration_is_logged_with_what_came_of_it() {
     server.logs(&["can not be reloaded", "Node"]);
 }
 
+/// The log names a webhook that was not asked because a match condition can not be evaluated, and the reason.
+#[tokio::test]
+async fn a_webhook_that_a_condition_error_skips_is_logged() {
+    let guard = Guard::start(vec![allow()]);
+    let condition = "matchConditions: [{expression: request.resourceAttributes.name == 'x'}]";
+    for (policy, want) in
+        [("NoOpinion", "authorization webhook skipped"), ("Deny", "authorization webhook denies")]
+    {
+        let config = guard.configuration(policy, &[condition]);
+        let server = Server::start(&["--authorization-config", &config]);
+        let file = server.data().join("admin.kubeconfig");
+        let loaded = kubeconfig::load_connections(&file, &kubeconfig::read_file).unwrap();
+        let mut target = loaded.into_single_connection().unwrap().target;
+        // Nobody asks the authorizers about the administrator.
+        target.client_certificate = None;
+        target.path = "/no/resource".to_owned();
+        let observer = Arc::new(https_client::NoCertificateObserver);
+        let limits = https_client::Limits::default();
+        let client = https_client::Client::new(target, None, limits, observer).unwrap();
+        client.post("", "{}".into(), PATIENCE).await.unwrap();
+        server.logs(&[want, "guard.example.com", "request.resourceAttributes.name == 'x'"]);
+    }
+    assert_eq!(guard.requests(), []);
+}
+
+#[test]
+fn a_file_that_allows_everything_warns_of_the_unknown() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("authorization.yaml");
+    let text = "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthorizationConfiguration\n\
+                authorizers: [{type: AlwaysAllow, name: alwaysallow}]\n";
+    std::fs::write(&file, text).unwrap();
+    let server = Server::start(&["--authorization-config", file.to_str().unwrap()]);
+    server.logs(&["WARN", ":3:22", "requests without credentials"]);
+}
+
 #[test]
 fn modes_that_allow_everything_refuse_the_unknown() {
     let server = Server::start(&["--authorization-mode=AlwaysAllow"]);
