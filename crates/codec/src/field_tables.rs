@@ -55,7 +55,7 @@ const CONFORMED_TO_TABLE: &[(&str, &[&str])] = &[
     ("rbac.authorization.k8s.io", &["ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"]),
 ];
 
-/// The parsed tables.
+/// The tables, parsed from their texts.
 #[derive(Debug, Default)]
 struct FieldTables {
     messages: Vec<Message>,

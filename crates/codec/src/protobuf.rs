@@ -3,17 +3,18 @@
 //! A body is a magic number and an envelope with the kind and the bytes of the object. A few bytes can stand for a long
 //! name, so the limits are those of the JSON that the tree would be written as: its bytes and its nesting.
 
+mod scalars;
 mod wire_reader;
 
 use api_object::{GroupVersion, Tree};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use jiff::Timestamp;
 use serde_json::{Number, Value};
 
 use crate::field_tables;
 use crate::field_types::{Field, FieldType, Message, SchemaAlternative, ValueType};
 use crate::json;
+use scalars::{is_zero, read_int_or_string, read_quantity, read_text, read_texts, read_time};
 use wire_reader::{WireReader, WireValue, packed_varints};
 
 /// Upper bound on the JSON bytes of an object that is sent as protobuf: those that a JSON body may have.
@@ -418,92 +419,6 @@ impl ObjectReader {
         self.json_bytes_left = left;
         Ok(())
     }
-}
-
-/// Reports whether a value is the zero value of its scalar type, which encoders write for an unset field.
-fn is_zero(value: &Value, value_type: ValueType) -> bool {
-    match value_type {
-        ValueType::Text | ValueType::Bytes => value.as_str() == Some(""),
-        ValueType::Bool => value == &Value::Bool(false),
-        ValueType::Int32 | ValueType::Int64 => value.as_i64() == Some(0),
-        ValueType::Double => value.as_f64() == Some(0.0),
-        // A field that is JSON null is absent, as in a JSON body.
-        ValueType::Json => value.is_null(),
-        ValueType::Time
-        | ValueType::MicroTime
-        | ValueType::Quantity
-        | ValueType::IntOrString
-        | ValueType::WrappedTexts
-        | ValueType::SchemaOr(_)
-        | ValueType::Object(_) => false,
-    }
-}
-
-fn read_text(content: WireValue<'_>, name: &'static str) -> Result<String, ProtobufError> {
-    let bytes = content.as_bytes(name)?;
-    let text = std::str::from_utf8(bytes).map_err(|_| ProtobufError::Utf8(name))?;
-    Ok(text.to_owned())
-}
-
-/// Reads a time; `None` if the message is empty, which is how encoders write an unset time.
-///
-/// Fractions of a second that JSON does not show are dropped, as in Kubernetes, so that both formats decode
-/// to the same object.
-fn read_time(
-    bytes: &[u8],
-    value_type: ValueType,
-    name: &'static str,
-) -> Result<Option<String>, ProtobufError> {
-    if bytes.is_empty() {
-        return Ok(None);
-    }
-    let (mut seconds, mut nanos) = (0, 0);
-    for entry in WireReader::new(bytes) {
-        match entry? {
-            (1, content) => seconds = content.as_int64(name)?,
-            (2, content) => nanos = content.as_int32(name)?,
-            _ => {}
-        }
-    }
-    let time = |nanos| Timestamp::new(seconds, nanos).map_err(|_| ProtobufError::Time(name));
-    Ok(Some(match value_type {
-        ValueType::MicroTime => api_object::rfc3339_micro(time(nanos)?),
-        _ => api_object::rfc3339(time(0)?),
-    }))
-}
-
-/// Reads a quantity. Encoders write its canonical text, and nothing for the zero.
-fn read_quantity(bytes: &[u8], name: &'static str) -> Result<Value, ProtobufError> {
-    let mut text = String::new();
-    for entry in WireReader::new(bytes) {
-        if let (1, content) = entry? {
-            text = read_text(content, name)?;
-        }
-    }
-    Ok(if text.is_empty() { "0".into() } else { text.into() })
-}
-
-fn read_int_or_string(bytes: &[u8], name: &'static str) -> Result<Value, ProtobufError> {
-    let (mut is_text, mut number, mut words) = (false, 0, String::new());
-    for entry in WireReader::new(bytes) {
-        match entry? {
-            (1, content) => is_text = content.as_int64(name)? != 0,
-            (2, content) => number = content.as_int32(name)?,
-            (3, content) => words = read_text(content, name)?,
-            _ => {}
-        }
-    }
-    Ok(if is_text { words.into() } else { number.into() })
-}
-
-fn read_texts(bytes: &[u8], name: &'static str) -> Result<Vec<Value>, ProtobufError> {
-    let mut items = Vec::new();
-    for entry in WireReader::new(bytes) {
-        if let (1, content) = entry? {
-            items.push(Value::String(read_text(content, name)?));
-        }
-    }
-    Ok(items)
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Random objects of every kind are the same after the test encoder and the decoder, and the JSON reader takes them as they
 //! are.
 
+use jiff::Timestamp;
 use proptest::prelude::*;
 
 use super::*;
