@@ -153,7 +153,10 @@ impl ServerState {
 
     /// Compares the fingerprints of all servers until the task is dropped.
     pub(crate) async fn compare_trust_periodically(self: Arc<Self>) {
-        while !self.barrier.options.is_only_server {
+        if self.barrier.options.is_only_server {
+            return;
+        }
+        loop {
             tokio::time::sleep(COMPARISON_INTERVAL).await;
             self.compare_trust_with_peers().await;
         }

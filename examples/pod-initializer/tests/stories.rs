@@ -56,26 +56,25 @@ fn check(folder: &str) {
 /// Where the scripts find the server and the initializer.
 fn programs() -> OsString {
     let own = Path::new(env!("CARGO_BIN_EXE_pod-initializer")).parent().unwrap();
-    let server = server_directory();
-    let server = server.unwrap_or_else(|fault| panic!("{fault}; run `cargo build --package cli`"));
+    let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
+    let server = target.unwrap_or_else(|| home().join("../../target")).join("debug");
+    if let Some(fault) = program_fault(&server, "portcullis") {
+        panic!("{fault}; run `cargo build --package cli`");
+    }
     std::env::join_paths([own, &server]).unwrap()
 }
 
-/// The directory of the server, if the server is newer than its sources. Cargo lists these in a file beside
-/// the program, in the syntax of make.
-fn server_directory() -> Result<PathBuf, String> {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
-    let target = target.unwrap_or_else(|| home().join("../../target"));
-    let path = target.join("debug/portcullis");
-    let missing = |_| format!("`{}` is not built", path.display());
-    let built = path.metadata().and_then(|own| own.modified()).map_err(missing)?;
+/// What is wrong with a program: it is not there, or older than one of its sources. Cargo lists these in a
+/// file beside the program, in the syntax of make.
+fn program_fault(programs: &Path, program: &str) -> Option<String> {
+    let path = programs.join(program);
+    let Ok(built) = path.metadata().and_then(|own| own.modified()) else {
+        return Some(format!("`{}` is not built", path.display()));
+    };
     let sources = std::fs::read_to_string(path.with_extension("d")).unwrap_or_default();
     let sources = sources.split_once(": ").map_or("", |(_, sources)| sources);
     let changed = sources.split_whitespace().find(|source| {
         Path::new(source).metadata().and_then(|own| own.modified()).is_ok_and(|own| own > built)
     });
-    match changed {
-        None => Ok(target.join("debug")),
-        Some(source) => Err(format!("`{}` is older than `{source}`", path.display())),
-    }
+    changed.map(|source| format!("`{}` is older than `{source}`", path.display()))
 }

@@ -1,6 +1,6 @@
 //! Each story is run as its reader would run it, and prints what its folder says.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -68,35 +68,33 @@ const OTHERS: [(&str, &str); 2] =
 /// else. A story that runs without them, or with old ones, says nothing about the sources.
 fn check_built(programs: &Path) {
     for (program, package) in OTHERS {
-        if let Err(fault) = find_program(programs, program) {
+        if let Some(fault) = program_fault(programs, program) {
             let release = if programs.ends_with("release") { " --release" } else { "" };
             panic!("{fault}; run `cargo build --package {package}{release}`");
         }
     }
 }
 
-/// Finds a program that is newer than its sources. Cargo lists these in a file beside the program, in the
-/// syntax of make.
-fn find_program(programs: &Path, program: &str) -> Result<(), String> {
+/// What is wrong with a program: it is not there, or older than one of its sources. Cargo lists these in a
+/// file beside the program, in the syntax of make.
+fn program_fault(programs: &Path, program: &str) -> Option<String> {
     let path = programs.join(program);
-    let missing = |_| format!("`{}` is not built", path.display());
-    let built = path.metadata().and_then(|own| own.modified()).map_err(missing)?;
+    let Ok(built) = path.metadata().and_then(|own| own.modified()) else {
+        return Some(format!("`{}` is not built", path.display()));
+    };
     let sources = std::fs::read_to_string(path.with_extension("d")).unwrap_or_default();
     let sources = sources.split_once(": ").map_or("", |(_, sources)| sources);
     let changed = sources.split_whitespace().find(|source| {
         Path::new(source).metadata().and_then(|own| own.modified()).is_ok_and(|own| own > built)
     });
-    match changed {
-        None => Ok(()),
-        Some(source) => Err(format!("`{}` is older than `{source}`", path.display())),
-    }
+    changed.map(|source| format!("`{}` is older than `{source}`", path.display()))
 }
 
 #[test]
 fn programs_that_are_missing_or_old_are_found() {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
-    let found = || find_program(folder.path(), "server").err();
+    let found = || program_fault(folder.path(), "server");
     assert!(found().unwrap().ends_with("server` is not built"));
     write("main.rs", "");
     write("server", "");

@@ -43,6 +43,7 @@ async fn grant(admin: &Client, user: &str, verbs: &[&str], resources: &[&str]) {
     admin.post(&format!("{rbac}/clusterrolebindings"), &binding).await.expect(201);
 }
 
+/// L1: no request becomes a tunnel, and nothing of its body is read.
 #[tokio::test(flavor = "multi_thread")]
 async fn nobody_is_connected_and_the_answer_says_so() {
     let cluster = Cluster::start().await;
