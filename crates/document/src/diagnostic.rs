@@ -128,6 +128,8 @@ pub enum WarningCode {
     UnversionedPolicy,
     /// A list of objects is incomplete: it has a `continue` token.
     IncompleteList,
+    /// An object occurs twice with the same content.
+    DuplicateObject,
     /// A binding refers to a role that does not exist.
     MissingRole,
     /// A subject has a name that no user can have, such as one that ends with a space.
@@ -172,6 +174,7 @@ impl WarningCode {
             Self::UnverifiedServer => "unverified-server",
             Self::UnversionedPolicy => "unversioned-policy",
             Self::IncompleteList => "incomplete-list",
+            Self::DuplicateObject => "duplicate-object",
             Self::MissingRole => "missing-role",
             Self::OddSubjectName => "odd-subject-name",
             Self::WildcardSubject => "wildcard-subject",

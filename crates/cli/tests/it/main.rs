@@ -29,6 +29,8 @@ mod guard;
 #[cfg(test)]
 mod manifests;
 #[cfg(test)]
+mod names;
+#[cfg(test)]
 mod offline;
 #[cfg(test)]
 mod process;
@@ -40,6 +42,8 @@ mod rules;
 mod serve;
 #[cfg(test)]
 mod snapshots;
+#[cfg(test)]
+mod tools;
 #[cfg(test)]
 mod webhooks;
 #[cfg(test)]
