@@ -14,7 +14,7 @@ fuzz_target!(|bytes: &[u8]| {
     FileKind::detect(&source);
     let manifests = read(&source);
     check_places(&source, &manifests);
-    for fault in find_duplicate_objects(&manifests.objects) {
+    for fault in find_duplicate_objects(&manifests.objects).errors {
         assert!(!fault.fault.to_string().is_empty());
     }
     // Without the default roles, which take longer to read than all else together.

@@ -159,6 +159,14 @@ pub fn qualified_name(resource: &GroupResource) -> String {
     }
 }
 
+impl ResolvedResource {
+    /// The resource as users write it, without its subresource.
+    #[must_use]
+    pub fn qualified_name(&self) -> String {
+        with_group(&self.plural, &self.group)
+    }
+}
+
 impl ResourceName {
     /// Reads `RESOURCE[.GROUP][/SUBRESOURCE]`. The group may contain dots, the subresource slashes. Like kubectl it
     /// also takes `RESOURCE.VERSION.GROUP`, and ignores the version, because policies have none.
@@ -296,6 +304,14 @@ impl ResourceNameTable {
             scope: Some(first.scope),
             also_named: others.iter().map(|row| row.group_resource()).collect(),
         })
+    }
+
+    /// The kind and the scope of a resource by its group and plural; the kind is empty for a resource that only
+    /// policies name.
+    #[must_use]
+    pub fn kind_of(&self, group: &str, plural: &str) -> Option<(&str, Scope)> {
+        let place = self.places.get(&(group.to_owned(), plural.to_owned()))?;
+        self.rows.get(*place).map(|row| (row.kind.as_str(), row.scope))
     }
 
     /// Expands the group of `*.networking` to the group that begins with it.

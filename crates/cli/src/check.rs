@@ -21,6 +21,7 @@ use clap::ValueEnum;
 use config::authorization_config::{self, LoadOptions, assume_regular_file, stat_file};
 
 use crate::exit::Exit;
+use crate::file_arguments::FilenameFlags;
 use crate::file_kinds::FileKindArgument;
 use crate::output::ignore_closed_pipe;
 use crate::program::plugins;
@@ -52,11 +53,15 @@ pub(crate) use source_excerpt::printable;
 /// The command also checks the files that a configuration names, and the certificates and keys that
 /// those files name; it reports them only if they have errors or warnings. It makes no network calls.
 ///
-/// It also checks all manifests together: it is an error if an object occurs twice or if initializers
-/// wait for each other in a cycle; a reference to a role or an initializer that no file contains is a
-/// warning. Admission configurations must follow the rules for new objects, which require
-/// failurePolicy Ignore for a new v1alpha1 entry. An object with a metadata.uid was stored before and
-/// follows the rules for updates.
+/// It also checks all manifests together: it is an error if an object occurs twice with different
+/// content, or if initializers wait for each other in a cycle; an object that occurs twice with the
+/// same content, and a reference to a role or an initializer that no file contains, are warnings.
+/// Admission configurations must follow the rules for new objects, which require failurePolicy Ignore
+/// for a new v1alpha1 entry. An object with a metadata.uid was stored before and follows the rules for
+/// updates.
+///
+/// Files without Kubernetes objects, such as the values of a Helm chart, are skipped with a note. A
+/// Helm template is an error that says so; render it with `helm template`, or use --exclude.
 ///
 /// Exit codes: 0 no file has an error, 1 a file has an error, 2 wrong usage, 3 a file can not be
 /// read. The command always checks all files and returns the highest code.
@@ -65,20 +70,28 @@ pub(crate) use source_excerpt::printable;
   portcullis check authorization.yaml
   portcullis check --strict -o json *.yaml
   portcullis check manifests/ policies.jsonl
+  portcullis check -f chart/ -R --exclude templates -n prod
   kubectl get clusterroles,mutatingwebhookconfigurations -o yaml | portcullis check -
   portcullis check --assume-files-exist -o sarif config/*.yaml > portcullis.sarif
 
 The first example prints a report for people. The second treats warnings as errors and prints one
-JSON object. The third checks all manifests in a directory, and a policy file. The fourth reads
-standard input. The last is for CI, where the kubeconfig files that the configuration names do not
+JSON object. The third checks all manifests in a directory, and a policy file. The fourth leaves out
+templates, and objects without a namespace are in prod. The fifth reads standard input. The last is for CI, where the kubeconfig files that the configuration names do not
 exist; it prints SARIF for code scanning.")]
 pub(crate) struct Args {
     /// Files and directories to check; `-` is standard input
     ///
     /// In a directory the command checks all files, at any depth, whose names end with .yaml, .yml
     /// or .json.
-    #[arg(value_name = "FILE", required = true)]
+    #[arg(value_name = "FILE", required_unless_present = "filenames")]
     files: Vec<PathBuf>,
+
+    #[command(flatten)]
+    input: FilenameFlags,
+
+    /// Namespace of objects that have none
+    #[arg(short, long, value_name = "NAMESPACE")]
+    namespace: Option<String>,
 
     /// Kind of all files; detected from the content of each file if not given
     #[arg(long, value_enum, ignore_case = true)]
@@ -164,7 +177,7 @@ pub(crate) fn run(
 ) -> io::Result<Exit> {
     let mut inputs = Vec::new();
     let mut seen = HashSet::new();
-    for path in &args.files {
+    for path in args.input.inputs(&args.files) {
         for input in CheckInput::from_argument(path, args.stdin_filename.as_deref()) {
             // An argument may name a file and another argument its directory.
             if seen.insert(input.clone()) || input.is_stdin() {
@@ -190,6 +203,7 @@ pub(crate) fn run(
         kind: args.kind.map(Into::into),
         has_bootstrap_policy: args.bootstrap_policy,
         is_strict: args.strict,
+        namespace: args.namespace.as_deref(),
     };
     let checked = check_inputs(&inputs, stdin, &options);
     let written = match args.output {

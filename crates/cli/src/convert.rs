@@ -3,6 +3,8 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use clap::ValueEnum;
+
 use authz_reload::{AuthorizationModes, AuthorizationPlan, ConversionContext, ConvertedConfig};
 
 use crate::authorization_settings::{
@@ -28,7 +30,7 @@ use crate::output::ignore_closed_pipe;
 #[command(after_help = "Examples:
   portcullis convert --authorization-mode Node,RBAC
   portcullis convert --authorization-mode Webhook,RBAC \\
-    --authorization-webhook-config-file guard.kubeconfig -o authorization.yaml
+    --authorization-webhook-config-file guard.kubeconfig --output-file authorization.yaml
   portcullis convert --authorization-mode ABAC,Webhook --authorization-policy-file policies.jsonl \\
     --authorization-webhook-config-file guard.kubeconfig \\
     --authorization-webhook-cache-authorized-ttl 0s | portcullis check -
@@ -52,9 +54,23 @@ pub(crate) struct Args {
     )]
     anonymous_auth: bool,
 
+    /// Format of the file
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = Output::Yaml)]
+    output: Output,
+
     /// File to write [default: standard output]
-    #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
+    #[arg(long, value_name = "FILE")]
+    output_file: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Output {
+    /// The same as yaml
+    Human,
+    /// One JSON object
+    Json,
+    /// YAML, as the examples of Kubernetes
+    Yaml,
 }
 
 /// Writes the configuration, and the remaining differences.
@@ -71,10 +87,17 @@ pub(crate) fn run(
         Ok(converted) => converted,
         Err(failure) => return failure.write_to(err, colour_of_errors),
     };
-    match &args.output {
-        None => ignore_closed_pipe(out.write_all(yaml.as_bytes()))?,
+    let text = match args.output {
+        Output::Human | Output::Yaml => yaml,
+        Output::Json => match document::yaml_to_json(yaml.as_bytes()) {
+            Ok(converted) => format!("{:#}\n", converted.value),
+            Err(error) => return LoadFailure::from_message(error).write_to(err, colour_of_errors),
+        },
+    };
+    match &args.output_file {
+        None => ignore_closed_pipe(out.write_all(text.as_bytes()))?,
         Some(path) => {
-            if let Err(error) = std::fs::write(path, yaml) {
+            if let Err(error) = std::fs::write(path, text) {
                 let path = printable(&path.to_string_lossy());
                 writeln!(err, "error: can not write `{path}`: {error}")?;
                 return Ok(Exit::Unreadable);

@@ -4,17 +4,25 @@ use std::io::{self, Read, Write};
 use std::path::PathBuf;
 
 use authz::Recorder;
+use clap::ValueEnum;
 
 use crate::exit::Exit;
-use crate::offline::{AccessAnswer, PolicyFlags, QuestionFlags, QuestionSource, WebhookCallFlags};
+use crate::offline::{
+    AccessAnswer, LoadedQuestions, PolicyFlags, QuestionFlags, QuestionSource, WebhookCallFlags,
+    printable, write_remarks,
+};
 
 /// Answer access questions from files, without a server
 ///
-/// Each line of FILE is one question as JSON: a SubjectAccessReview of version v1 or v1beta1, or only
-/// its spec. For each question the command prints one line of JSON with the fields `allowed`,
+/// One question is VERB RESOURCE [NAME] with --as or --as-group. RESOURCE is a plural, a singular, a
+/// kind or a short name, with or without its API group, as for kubectl: `secrets`, `deploy`,
+/// `ingresses.networking.k8s.io`, `pods/log`; or a path such as /healthz.
+///
+/// Without --as each line of FILE is one question as JSON: a SubjectAccessReview of version v1 or
+/// v1beta1, or only its spec, with the names that policies have. For each question the command prints one line of JSON with the fields `allowed`,
 /// `denied`, `reason`, `evaluationError` and `decidedBy` (the authorizer that decided; absent if all
 /// had no opinion). Apart from `allowed`, false and empty fields are left out. The groups of a review
-/// are used as given; for a question by flags the command adds the groups that a server adds.
+/// are used as given; for one question the command adds the groups that a server adds.
 ///
 /// The command calls authorization webhooks as a server does: it evaluates their match conditions,
 /// caches their answers as configured, and applies the failure policy if a call fails. --no-webhooks
@@ -24,13 +32,13 @@ use crate::offline::{AccessAnswer, PolicyFlags, QuestionFlags, QuestionSource, W
 /// its position to standard error, prints no answer, and continues with the next line. It reads the
 /// policy and the objects before the first answer; if they contain an error it answers nothing.
 ///
-/// Exit codes: 0 allowed, 1 not allowed, 2 wrong usage, 3 something can not be read or is invalid,
-/// 4 an answer depends on a webhook that is not called. For several questions the command returns the
+/// Exit codes: 0 allowed, 1 not allowed, 2 wrong usage or an unknown resource, 3 something can not be
+/// read or is invalid, or there is no question, 4 an answer depends on a webhook that is not called. For several questions the command returns the
 /// first of 3, 4, 1 and 0 that occurred.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  portcullis eval --objects manifests/ --as ana --verb get --resource pods -n prod
-  portcullis eval --as ana --verb get --path /healthz
+  portcullis eval get pods -n prod --as ana -f manifests/ -R
+  portcullis eval get /healthz --as ana
   portcullis eval questions.jsonl --authorization-config authorization.yaml --objects manifests/
   kubectl get clusterroles,clusterrolebindings,roles,rolebindings -A -o yaml |
     portcullis eval questions.jsonl --objects -
@@ -40,9 +48,14 @@ The first two examples answer one question. The third answers a file of question
 answers them with the objects of a cluster, and the last calls no webhook. A line of questions.jsonl:
   {\"user\":\"ana\",\"groups\":[\"dev\"],\"resourceAttributes\":{\"verb\":\"get\",\"resource\":\"pods\"}}")]
 pub(crate) struct Args {
-    /// Files of questions, one per line; `-` is standard input, which is the default
-    #[arg(value_name = "FILE")]
-    files: Vec<PathBuf>,
+    /// With --as: verb, resource and name of one question. Without it: files of questions, one per
+    /// line; `-` is standard input, which is the default
+    #[arg(value_name = "VERB RESOURCE [NAME] | FILE")]
+    arguments: Vec<PathBuf>,
+
+    /// Format of the answers
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = Output::Json)]
+    output: Output,
 
     #[command(flatten)]
     question: QuestionFlags,
@@ -52,6 +65,14 @@ pub(crate) struct Args {
 
     #[command(flatten)]
     webhook_calls: WebhookCallFlags,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Output {
+    /// One line of text for each question: yes, no or unknown, and the reason
+    Human,
+    /// One JSON object per line
+    Json,
 }
 
 /// Answers all questions.
@@ -65,25 +86,33 @@ pub(crate) fn run(
     err: &mut dyn Write,
     colour_of_errors: bool,
 ) -> io::Result<Exit> {
-    let (question, files) = (&args.question, &args.files);
-    let (questions, authorizer) = match QuestionSource::load_with_authorizer(
-        question,
-        files,
-        &args.policy,
-        &args.webhook_calls,
-        stdin,
-    ) {
-        Ok(both) => both,
-        Err(failure) => return failure.write_to(err, colour_of_errors),
-    };
+    let (question, files) = (&args.question, &args.arguments);
+    let LoadedQuestions { questions, authorizer, remarks } =
+        match QuestionSource::load_with_authorizer(
+            question,
+            files,
+            &args.policy,
+            &args.webhook_calls,
+            stdin,
+        ) {
+            Ok(loaded) => loaded,
+            Err(failure) => return failure.write_to(err, colour_of_errors),
+        };
+    write_remarks(err, authorizer.remarks())?;
+    write_remarks(err, &remarks)?;
     // All answers share one buffer, because there may be a million of them.
     let mut line = Vec::new();
     questions.answer_each(stdin, out, err, &mut |question, out| {
         let outcome = authorizer.authorize(&question.attributes(), Recorder::disabled());
         let answer = AccessAnswer::new(question, outcome);
-        line.clear();
-        answer.append_json_line(&mut line);
-        out.write_all(&line)?;
+        match args.output {
+            Output::Human => writeln!(out, "{}", printable(&answer.to_human_line()))?,
+            Output::Json => {
+                line.clear();
+                answer.append_json_line(&mut line);
+                out.write_all(&line)?;
+            }
+        }
         Ok(answer.exit_code())
     })
 }

@@ -18,20 +18,23 @@ use authz::{Recorder, Trace};
 use clap::ValueEnum;
 
 use self::explain_admission::AdmissionFlags;
+use self::human_output::Detail;
 use crate::exit::Exit;
 use crate::offline::{
-    AccessAnswer, OfflineAuthorizer, PolicyFlags, QuestionFlags, QuestionSource, WebhookCallFlags,
-    missing_group_hint,
+    AccessAnswer, LoadedQuestions, OfflineAuthorizer, PolicyFlags, QuestionFlags, QuestionSource,
+    WebhookCallFlags, missing_group_hint, write_remarks,
 };
 
 /// Explain an access decision or, with --admission, the admission of a write
 ///
-/// The command takes the same questions as `portcullis eval` and gives the same answers. For each
+/// The command takes the same questions as `portcullis eval` and gives the same answers: VERB RESOURCE
+/// [NAME] with --as or --as-group, or files of SubjectAccessReviews as lines of JSON. For each
 /// authorizer that the chain calls it prints the verdict and its cause: the line of the policy file,
 /// the binding and the rule, the path through the graph of a node, or the match conditions of a
 /// webhook and the result of the call. If the request is not allowed, it also prints near misses: a
 /// rule that lacks one part of the request, a binding in another namespace, a user or group whose name
-/// differs by one letter.
+/// differs by one letter. Default bindings of Kubernetes that do not allow the request are shown only
+/// with -v.
 ///
 /// With --admission the command shows which initializers a new object waits for, and for each hook in
 /// call order whether it would be called and why, its failure policy, timeout and review version, and
@@ -45,11 +48,11 @@ use crate::offline::{
 /// initializers, or on objects that are missing from --objects.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  portcullis explain --objects manifests/ --as ana --verb get --resource secrets --name db -n prod
-  portcullis explain --authorization-config authorization.yaml --objects manifests/ \\
-    --as system:serviceaccount:ci:builder --verb create --resource deployments.apps -n prod
-  portcullis explain --authorization-config authorization.yaml --webhook guard.example.com=error \\
-    --as ana --verb get --resource secrets -n prod
+  portcullis explain get secrets db -n prod --as ana -f manifests/ -R
+  portcullis explain create deploy -n prod --as ci/builder -f manifests/ -R \\
+    --authorization-config authorization.yaml
+  portcullis explain get secrets -n prod --as ana \\
+    --authorization-config authorization.yaml --webhook guard.example.com=error
   portcullis explain questions.jsonl --objects manifests/ -o json
   portcullis explain --admission pod.yaml --objects manifests/ --as ana -n prod
   portcullis explain --admission new.yaml --old stored.yaml --objects manifests/ --as ana --dry-run
@@ -58,10 +61,15 @@ The third example shows the decision if a webhook fails. The fourth prints one J
 the fields of `portcullis eval` and the trace as a tree. The last two show which hooks the server
 would call for a create and for an update.")]
 pub(crate) struct Args {
-    /// Files of questions, one per line, or with --admission manifests of the objects to write; `-`
-    /// is standard input, which is the default
-    #[arg(value_name = "FILE")]
-    files: Vec<PathBuf>,
+    /// With --as: verb, resource and name of one question. Without it: files of questions, one per
+    /// line. With --admission: manifests of the objects to write. `-` is standard input, which is the
+    /// default
+    #[arg(value_name = "VERB RESOURCE [NAME] | FILE")]
+    arguments: Vec<PathBuf>,
+
+    /// Also show default bindings that do not allow the request
+    #[arg(short, long)]
+    verbose: bool,
 
     /// Format of the explanations
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = Output::Human)]
@@ -103,17 +111,21 @@ pub(crate) fn run(
     if args.admission.admission {
         return explain_admission::run(args, stdin, out, err, colour, colour_of_errors);
     }
-    let (question, files) = (&args.question, &args.files);
-    let (questions, authorizer) = match QuestionSource::load_with_authorizer(
-        question,
-        files,
-        &args.policy,
-        &args.webhook_calls,
-        stdin,
-    ) {
-        Ok(both) => both,
-        Err(failure) => return failure.write_to(err, colour_of_errors),
-    };
+    let (question, files) = (&args.question, &args.arguments);
+    let LoadedQuestions { questions, authorizer, remarks } =
+        match QuestionSource::load_with_authorizer(
+            question,
+            files,
+            &args.policy,
+            &args.webhook_calls,
+            stdin,
+        ) {
+            Ok(loaded) => loaded,
+            Err(failure) => return failure.write_to(err, colour_of_errors),
+        };
+    write_remarks(err, authorizer.remarks())?;
+    write_remarks(err, &remarks)?;
+    let detail = if args.verbose { Detail::All } else { Detail::WithoutIdleDefaults };
     let mut is_first = true;
     questions.answer_each(stdin, out, err, &mut |question, out| {
         let explanation = explain_decision(&authorizer, question);
@@ -122,7 +134,7 @@ pub(crate) fn run(
                 if !std::mem::take(&mut is_first) {
                     writeln!(out)?;
                 }
-                human_output::write_human(out, &explanation, colour)?;
+                human_output::write_human(out, &explanation, detail, colour)?;
             }
             Output::Json => json_output::write_json(out, &explanation)?,
         }

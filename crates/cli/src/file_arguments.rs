@@ -1,10 +1,14 @@
 //! Lists and reads the files that arguments name. A directory stands for the manifests below it.
 
+mod glob;
+
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use document::ReadError;
+
+pub(crate) use glob::Glob;
 
 /// Maximum depth of directories. Symbolic links may form cycles.
 const DIRECTORY_DEPTH_MAX: usize = 32;
@@ -25,6 +29,8 @@ pub(crate) enum ListError {
     Unreadable(#[from] ReadError),
     #[error("{}: there is no file in this directory (*.yaml, *.yml, *.json)", .0.display())]
     NoManifest(PathBuf),
+    #[error("{}: there is no file in this directory (*.yaml, *.yml, *.json), use -R for the directories in it", .0.display())]
+    OnlyDirectories(PathBuf),
     #[error("{}: directories are nested deeper than {DIRECTORY_DEPTH_MAX}", .0.display())]
     TooDeep(PathBuf),
     #[error("{}: there are more than {FILES_MAX} files", .0.display())]
@@ -42,21 +48,89 @@ pub(crate) enum InputError {
     Directory(String),
 }
 
-/// Returns the path of a file, or for a directory all files below it with one of the extensions
-/// `.yaml`, `.yml` and `.json`, sorted by name. It skips hidden files and directories.
+/// Objects from files, with the flags of kubectl.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(crate) struct FilenameFlags {
+    /// File or directory of manifests, or `-` for standard input; may be repeated
+    ///
+    /// Of a directory the command reads the files whose names end with .yaml, .yml or .json, and with -R
+    /// also those of the directories in it.
+    #[arg(short = 'f', long = "filename", value_name = "PATH")]
+    pub(crate) filenames: Vec<PathBuf>,
+
+    /// Also read the directories inside a directory of -f
+    #[arg(short = 'R', long)]
+    pub(crate) recursive: bool,
+
+    /// Leave out files and directories inside a directory; may be repeated
+    ///
+    /// `*` and `?` stand for characters of a name, `**` for directories. A pattern without a slash
+    /// matches names at any depth, such as `values*.yaml` or `templates`; a pattern with a slash
+    /// matches paths below the given directory, such as `charts/*/templates`.
+    #[arg(long, value_name = "GLOB")]
+    pub(crate) exclude: Vec<Glob>,
+}
+
+/// A file or directory that an argument names.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct InputPath<'a> {
+    pub(crate) path: &'a Path,
+    /// Whether the directories inside a directory count too.
+    pub(crate) is_recursive: bool,
+    /// What to leave out of a directory.
+    pub(crate) exclude: &'a [Glob],
+}
+
+impl FilenameFlags {
+    /// Returns all inputs: those of another argument, whose directories are read recursively, and those of -f.
+    pub(crate) fn inputs<'a>(
+        &'a self,
+        recursive_paths: &'a [PathBuf],
+    ) -> impl Iterator<Item = InputPath<'a>> {
+        let input = |path: &'a PathBuf, is_recursive| InputPath {
+            path,
+            is_recursive,
+            exclude: &self.exclude,
+        };
+        let recursive = recursive_paths.iter().map(move |path| input(path, true));
+        recursive.chain(self.filenames.iter().map(move |path| input(path, self.recursive)))
+    }
+}
+
+impl InputPath<'_> {
+    /// Reports whether the argument stands for standard input.
+    pub(crate) fn is_stdin(self) -> bool {
+        is_stdin(self.path)
+    }
+}
+
+/// Returns the path of a file, or for a directory all files in it with one of the extensions
+/// `.yaml`, `.yml` and `.json`, sorted by name. It skips hidden and excluded files and directories.
 ///
 /// # Errors
 /// A directory can not be read, or contains no manifest.
-pub(crate) fn manifest_files(path: &Path) -> Result<Vec<PathBuf>, ListError> {
-    if !path.is_dir() {
-        return Ok(vec![path.to_owned()]);
+pub(crate) fn manifest_files(input: InputPath<'_>) -> Result<Vec<PathBuf>, ListError> {
+    if !input.path.is_dir() {
+        return Ok(vec![input.path.to_owned()]);
     }
-    let mut files = Vec::new();
-    collect_manifest_files(path, 0, &mut files)?;
-    if files.is_empty() {
-        return Err(ListError::NoManifest(path.to_owned()));
+    let mut found = FoundFiles::default();
+    collect_manifest_files(input, input.path, 0, &mut found)?;
+    if found.files.is_empty() && !found.has_excluded {
+        return Err(match found.has_skipped_directories {
+            true => ListError::OnlyDirectories(input.path.to_owned()),
+            false => ListError::NoManifest(input.path.to_owned()),
+        });
     }
-    Ok(files)
+    Ok(found.files)
+}
+
+/// The result of listing a directory.
+#[derive(Debug, Default)]
+struct FoundFiles {
+    files: Vec<PathBuf>,
+    has_excluded: bool,
+    /// Whether there are directories that are not read, because the listing is not recursive.
+    has_skipped_directories: bool,
 }
 
 /// Reports whether an argument stands for standard input.
@@ -84,9 +158,10 @@ pub(crate) fn read_stream_up_to(reader: &mut dyn Read, bytes_max: usize) -> io::
 }
 
 fn collect_manifest_files(
+    input: InputPath<'_>,
     directory: &Path,
     depth: usize,
-    files: &mut Vec<PathBuf>,
+    found: &mut FoundFiles,
 ) -> Result<(), ListError> {
     if depth >= DIRECTORY_DEPTH_MAX {
         return Err(ListError::TooDeep(directory.to_owned()));
@@ -104,13 +179,21 @@ fn collect_manifest_files(
         if name.starts_with(b".") {
             continue;
         }
+        let relative = entry.strip_prefix(input.path).unwrap_or(&entry);
+        if input.exclude.iter().any(|glob| glob.matches(relative)) {
+            found.has_excluded = true;
+            continue;
+        }
         if entry.is_dir() {
-            collect_manifest_files(&entry, depth + 1, files)?;
+            match input.is_recursive {
+                true => collect_manifest_files(input, &entry, depth + 1, found)?,
+                false => found.has_skipped_directories = true,
+            }
         } else if has_ending {
-            if files.len() == FILES_MAX {
+            if found.files.len() == FILES_MAX {
                 return Err(ListError::TooManyFiles(directory.to_owned()));
             }
-            files.push(entry);
+            found.files.push(entry);
         }
     }
     Ok(())
@@ -121,6 +204,32 @@ mod tests {
     use std::fs;
 
     use super::*;
+
+    fn manifest_files(path: &Path) -> Result<Vec<PathBuf>, ListError> {
+        super::manifest_files(InputPath { path, is_recursive: true, exclude: &[] })
+    }
+
+    #[test]
+    fn directories_are_read_as_kubectl_does() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path();
+        fs::create_dir_all(root.join("b/templates")).unwrap();
+        let list = |is_recursive, exclude: &[&str]| {
+            let exclude: Vec<Glob> = exclude.iter().map(|text| text.parse().unwrap()).collect();
+            let input = InputPath { path: root, is_recursive, exclude: &exclude };
+            let files = super::manifest_files(input).map_err(|error| error.to_string())?;
+            let name = |file: &PathBuf| file.strip_prefix(root).unwrap().display().to_string();
+            Ok::<_, String>(files.iter().map(name).collect::<Vec<_>>().join(" "))
+        };
+        assert!(list(false, &[]).unwrap_err().ends_with("use -R for the directories in it"));
+        for file in ["a.yaml", "b/c.yaml", "b/templates/d.yaml"] {
+            fs::write(root.join(file), "").unwrap();
+        }
+        assert_eq!(list(false, &[]).as_deref(), Ok("a.yaml"));
+        assert_eq!(list(true, &[]).as_deref(), Ok("a.yaml b/c.yaml b/templates/d.yaml"));
+        assert_eq!(list(true, &["templates"]).as_deref(), Ok("a.yaml b/c.yaml"));
+        assert_eq!(list(true, &["*.yaml"]).as_deref(), Ok(""));
+    }
 
     #[test]
     fn folders_are_read_by_name_and_without_what_is_hidden() {

@@ -13,19 +13,21 @@ mod offline_authorizer;
 mod offline_flags;
 mod question_source;
 mod read_manifests;
+mod resolve_names;
 mod text_table;
 mod webhook_stand_in;
 mod write_yaml;
 
 pub(crate) use access_answer::AccessAnswer;
-pub(crate) use implicit_groups::{missing_group_hint, user_from_flags};
-pub(crate) use load_failure::{FileProblem, LoadFailure, printable};
+pub(crate) use implicit_groups::missing_group_hint;
+pub(crate) use load_failure::{FileProblem, LoadFailure, printable, write_remarks};
 pub(crate) use offline_authorizer::{OfflineAuthorizer, WebhookMode};
 pub(crate) use offline_flags::{
-    PolicyFlags, QuestionFlags, ResourceArgument, SubjectFlags, TargetArgument, WebhookCallFlags,
+    NameFlags, PolicyFlags, QuestionFlags, SubjectFlags, TargetArgument, WebhookCallFlags,
 };
-pub(crate) use question_source::QuestionSource;
+pub(crate) use question_source::{LoadedQuestions, QuestionSource};
 pub(crate) use read_manifests::{ObjectSelection, read_manifests};
+pub(crate) use resolve_names::NameResolver;
 pub(crate) use text_table::Table;
 pub(crate) use webhook_stand_in::is_webhook_not_called;
 #[cfg(test)]

@@ -4,47 +4,62 @@ mod rule_rows;
 
 use std::io::{self, Read, Write};
 
+use api_resources::{ResolvedResource, ResourceName, ResourceNameTable, Scope};
 use authz::{Namespace, Rules, User};
 use clap::ValueEnum;
 use serde_json::{Value, json};
 
 use crate::exit::Exit;
 use crate::offline::{
-    LoadFailure, OfflineAuthorizer, PolicyFlags, SubjectFlags, Table, WebhookMode, printable,
-    user_from_flags, write_yaml,
+    LoadFailure, NameFlags, NameResolver, OfflineAuthorizer, PolicyFlags, SubjectFlags, Table,
+    WebhookMode, printable, write_remarks, write_yaml,
 };
 use crate::output::{ignore_closed_pipe, write_json};
-use rule_rows::{build_non_resource_rows, build_resource_rows};
+use rule_rows::{build_non_resource_rows, build_resource_rows, keep_rules_for};
 
 /// The group whose members may do everything. No rule expresses that.
 const SUPERUSER_GROUP: &str = "system:masters";
 
+/// The namespace of the rules without `-n`.
+const DEFAULT_NAMESPACE: &str = "default";
+
 /// List what a user may do in a namespace
 ///
 /// The command lists the rules that SelfSubjectRulesReview returns for the user: those of the
-/// namespace and those of the whole cluster. The table has one row for each resource and path; JSON
+/// namespace and those of the whole cluster. With RESOURCE it lists only the rules that match that
+/// resource, which may be a plural, a singular, a kind or a short name, as for kubectl. The table has one row for each resource and path; JSON
 /// and YAML contain the rules as the authorizers return them, in the fields `resourceRules`,
 /// `nonResourceRules`, `incomplete` and `evaluationError`.
 ///
 /// The list may be incomplete: the node authorizer decides from the pods of a node, and a webhook can
 /// not list rules. Then the command prints a warning to standard error and sets `incomplete`.
 ///
-/// Exit codes: 0 the rules are listed, 2 wrong usage, 3 something can not be read or is invalid.
+/// Exit codes: 0 the rules are listed, 2 wrong usage or an unknown resource, 3 something can not be read or is invalid.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  portcullis rules --as ana --as-group dev -n prod --objects manifests/
-  portcullis rules --as system:serviceaccount:ci:builder -n ci --objects manifests/ -o yaml")]
+  portcullis rules --as ana --as-group dev -n prod -f manifests/ -R
+  portcullis rules deploy --as ci/builder -n ci -f manifests/ -R -o wide
+  portcullis rules --as ci/builder -n ci -f manifests/ -R -o yaml
+
+The second example lists only the rules about deployments, with their kind and scope.")]
 pub(crate) struct Args {
+    /// List only the rules that match this resource: `RESOURCE[.GROUP][/SUBRESOURCE]`
+    #[arg(value_name = "RESOURCE", value_parser = ResourceName::parse)]
+    resource: Option<ResourceName>,
+
     #[command(flatten)]
     subject: SubjectFlags,
 
-    /// Namespace of the rules
-    #[arg(short, long, value_name = "NAMESPACE", default_value = "default")]
-    namespace: String,
+    /// Namespace of the rules, and of given objects that have none [default: default]
+    #[arg(short, long, value_name = "NAMESPACE")]
+    namespace: Option<String>,
 
     /// Format of the list
-    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = Output::Table)]
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = Output::Human)]
     output: Output,
+
+    #[command(flatten)]
+    names: NameFlags,
 
     #[command(flatten)]
     policy: PolicyFlags,
@@ -53,7 +68,11 @@ pub(crate) struct Args {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Output {
     /// Text in aligned columns
-    Table,
+    Human,
+    /// Also the kind and the scope of each resource
+    Wide,
+    /// One resource or path per line, such as deployments.apps
+    Name,
     /// One JSON object with all rules
     Json,
     /// The same object as YAML
@@ -71,14 +90,17 @@ pub(crate) fn run(
     err: &mut dyn Write,
     colour_of_errors: bool,
 ) -> io::Result<Exit> {
-    let loaded = user_from_args(args).and_then(|user| {
-        Ok((user, OfflineAuthorizer::load(&args.policy, WebhookMode::Skip, stdin)?))
-    });
-    let (user, authorizer) = match loaded {
+    let LoadedRequest { user, resource, authorizer, remarks } = match load(args, stdin) {
         Ok(loaded) => loaded,
         Err(failure) => return failure.write_to(err, colour_of_errors),
     };
-    let rules = authorizer.chain().rules_for(&user, Namespace::new(&args.namespace));
+    write_remarks(err, authorizer.remarks())?;
+    write_remarks(err, &remarks)?;
+    let namespace = args.namespace.as_deref().unwrap_or(DEFAULT_NAMESPACE);
+    let mut rules = authorizer.chain().rules_for(&user, Namespace::new(namespace));
+    if let Some(resource) = &resource {
+        keep_rules_for(&mut rules, resource);
+    }
     if user.is_in_group(SUPERUSER_GROUP) {
         writeln!(err, "note: members of {SUPERUSER_GROUP} may do everything, whatever is listed")?;
     }
@@ -89,7 +111,9 @@ pub(crate) fn run(
         writeln!(err, "warning: {}", printable(&error.to_string()))?;
     }
     let written = match args.output {
-        Output::Table => write_tables(out, &rules),
+        Output::Human => write_tables(out, &rules),
+        Output::Wide => write_wide_tables(out, &rules, authorizer.resource_names()),
+        Output::Name => write_names(out, &rules),
         Output::Json => write_json(out, &review_status(&rules)),
         Output::Yaml => write_yaml(out, &review_status(&rules)),
     };
@@ -97,12 +121,30 @@ pub(crate) fn run(
     Ok(Exit::Clean)
 }
 
-fn user_from_args(args: &Args) -> Result<User, LoadFailure> {
+/// The user whose rules are listed, with the policy that has them.
+struct LoadedRequest {
+    user: User,
+    /// The resource to which the list is limited.
+    resource: Option<ResolvedResource>,
+    authorizer: OfflineAuthorizer,
+    /// Notes and warnings about the names, for standard error.
+    remarks: Vec<String>,
+}
+
+fn load(args: &Args, stdin: &mut dyn Read) -> Result<LoadedRequest, LoadFailure> {
     if args.subject.user.is_none() && args.subject.groups.is_empty() {
         let message = "`portcullis rules` needs --as or --as-group".to_owned();
         return Err(LoadFailure::Usage(vec![message]));
     }
-    Ok(user_from_flags(&args.subject))
+    let namespace = args.namespace.as_deref();
+    let authorizer = OfflineAuthorizer::load(&args.policy, WebhookMode::Skip, namespace, stdin)?;
+    let mut resolver = NameResolver::new(&authorizer, args.names);
+    let user = resolver.resolve_user(&args.subject);
+    // Rules of the whole cluster match in every namespace, so the scope of the resource does not matter.
+    let resource = args.resource.as_ref().map(|name| resolver.resolve_resource(name, ""));
+    let resource = resource.transpose()?;
+    let remarks = resolver.remarks;
+    Ok(LoadedRequest { user, resource, authorizer, remarks })
 }
 
 fn write_tables(out: &mut dyn Write, rules: &Rules) -> io::Result<()> {
@@ -115,17 +157,67 @@ fn write_tables(out: &mut dyn Write, rules: &Rules) -> io::Result<()> {
         }
         table.write(out)?;
     }
-    if !paths.is_empty() {
-        if !resources.is_empty() {
-            writeln!(out)?;
-        }
-        let mut table = Table::new(["VERBS", "NON-RESOURCE URLS"]);
-        for (path, verbs) in &paths {
-            table.push([&verbs.join(","), path]);
+    write_path_table(out, rules, !resources.is_empty())
+}
+
+/// Writes the tables with the kind and the scope of each resource, as far as they are known.
+fn write_wide_tables(
+    out: &mut dyn Write,
+    rules: &Rules,
+    names: &ResourceNameTable,
+) -> io::Result<()> {
+    let resources = build_resource_rows(rules);
+    if !resources.is_empty() || rules.non_resource_rules.is_empty() {
+        let mut table =
+            Table::new(["VERBS", "API GROUPS", "RESOURCES", "NAMES", "KIND", "NAMESPACED"]);
+        for row in &resources {
+            let group = if row.api_group.is_empty() { "\"\"" } else { &row.api_group };
+            let plural = row.resource.split('/').next().unwrap_or_default();
+            let (kind, scope) = names.kind_of(&row.api_group, plural).unzip();
+            let is_namespaced = match scope {
+                Some(Scope::Namespaced) => "true",
+                Some(Scope::Cluster) => "false",
+                None => "",
+            };
+            let (verbs, object_names) = (row.verbs.join(","), row.resource_names.join(","));
+            let kind = kind.unwrap_or_default();
+            table.push([&verbs, group, &row.resource, &object_names, kind, is_namespaced]);
         }
         table.write(out)?;
     }
-    Ok(())
+    write_path_table(out, rules, !resources.is_empty())
+}
+
+fn write_path_table(out: &mut dyn Write, rules: &Rules, is_second: bool) -> io::Result<()> {
+    let paths = build_non_resource_rows(rules);
+    if paths.is_empty() {
+        return Ok(());
+    }
+    if is_second {
+        writeln!(out)?;
+    }
+    let mut table = Table::new(["VERBS", "NON-RESOURCE URLS"]);
+    for (path, verbs) in &paths {
+        table.push([&verbs.join(","), path]);
+    }
+    table.write(out)
+}
+
+/// Writes each resource and path once.
+fn write_names(out: &mut dyn Write, rules: &Rules) -> io::Result<()> {
+    let mut last = String::new();
+    for row in build_resource_rows(rules) {
+        let (resource, subresource) = row.resource.split_once('/').unwrap_or((&row.resource, ""));
+        let dot = if row.api_group.is_empty() { "" } else { "." };
+        let slash = if subresource.is_empty() { "" } else { "/" };
+        let name = format!("{resource}{dot}{}{slash}{subresource}", row.api_group);
+        if name != last {
+            writeln!(out, "{}", printable(&name))?;
+        }
+        last = name;
+    }
+    let paths = build_non_resource_rows(rules);
+    paths.keys().try_for_each(|path| writeln!(out, "{}", printable(path)))
 }
 
 /// Formats the rules as the status of a SelfSubjectRulesReview.

@@ -2,14 +2,15 @@
 
 use std::io::{self, Read, Write};
 
-use authz::{Attributes, Namespace, Resource, Subjects, Target, Verb};
+use api_resources::VerbTarget;
+use authz::{Attributes, Namespace, Recorder, Resource, Subjects, Target, User, Verb};
 use clap::ValueEnum;
 use serde_json::{Value, json};
 
 use crate::exit::Exit;
 use crate::offline::{
-    LoadFailure, OfflineAuthorizer, PolicyFlags, Table, TargetArgument, WebhookMode, printable,
-    write_yaml,
+    LoadFailure, NameFlags, NameResolver, OfflineAuthorizer, PolicyFlags, Table, TargetArgument,
+    WebhookMode, printable, write_remarks, write_yaml,
 };
 use crate::output::{ignore_closed_pipe, write_json};
 
@@ -18,19 +19,25 @@ const SERVICE_ACCOUNT_PREFIX: &str = "system:serviceaccount:";
 
 /// List the users and groups that are allowed a request
 ///
+/// RESOURCE is a plural, a singular, a kind or a short name, with or without its API group, as for
+/// kubectl: `secrets`, `deploy`, `ingresses.networking.k8s.io`, `pods/log`; or a path such as /healthz.
+/// Resources of CustomResourceDefinitions are known if -f or --objects names the definition.
+///
 /// Each listed user or group is sufficient by itself; a group stands for all its members.
 /// system:masters is always listed, because its members may do everything. Groups that a server adds
 /// to users, such as system:authenticated, are listed by name.
 ///
-/// Exit codes: 0 the list is complete, 2 wrong usage, 3 something can not be read or is invalid,
+/// Exit codes: 0 the list is complete, 2 wrong usage or an unknown resource, 3 something can not be read or is invalid,
 /// 4 an authorizer can not list the users that it allows, so the printed list may be incomplete.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  portcullis who-can get secrets -n prod --objects manifests/
-  portcullis who-can update deployments.apps/scale web -n prod --objects manifests/ -o json
-  portcullis who-can get /healthz --objects manifests/
+  portcullis who-can get secrets -n prod -f manifests/ -R
+  portcullis who-can update deploy/scale web -n prod -f manifests/ -R -o json
+  portcullis who-can delete ns -f manifests/ -R -o wide
+  portcullis who-can get /healthz -f manifests/ -R
 
-The second example is about the subresource scale of the deployment web, the last about a path. JSON
+The second example is about the subresource scale of the deployment web, the third also shows what
+allows the request, the last is about a path. JSON
 and YAML have the fields `users`, `groups` and `evaluationError`; `users` contains service accounts as
 system:serviceaccount:NAMESPACE:NAME.")]
 pub(crate) struct Args {
@@ -44,13 +51,17 @@ pub(crate) struct Args {
     /// Name of the object
     name: Option<String>,
 
-    /// Namespace of the object; without it the request has cluster scope
+    /// Namespace of the request, and of given objects that have none; without it the request has
+    /// cluster scope
     #[arg(short, long, value_name = "NAMESPACE")]
     namespace: Option<String>,
 
     /// Format of the list
-    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = Output::Table)]
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = Output::Human)]
     output: Output,
+
+    #[command(flatten)]
+    names: NameFlags,
 
     #[command(flatten)]
     policy: PolicyFlags,
@@ -59,7 +70,11 @@ pub(crate) struct Args {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Output {
     /// Text in aligned columns
-    Table,
+    Human,
+    /// Also the authorizer that allows each of them, and its reason
+    Wide,
+    /// One per line: user/NAME, serviceaccount/NAMESPACE/NAME or group/NAME
+    Name,
     /// One JSON object with all users and groups
     Json,
     /// The same object as YAML
@@ -77,16 +92,18 @@ pub(crate) fn run(
     err: &mut dyn Write,
     colour_of_errors: bool,
 ) -> io::Result<Exit> {
-    let loaded = attributes_from_args(args).and_then(|attributes| {
-        Ok((attributes, OfflineAuthorizer::load(&args.policy, WebhookMode::Skip, stdin)?))
-    });
-    let (attributes, authorizer) = match loaded {
+    let (request, authorizer, remarks) = match load(args, stdin) {
         Ok(loaded) => loaded,
         Err(failure) => return failure.write_to(err, colour_of_errors),
     };
+    write_remarks(err, authorizer.remarks())?;
+    write_remarks(err, &remarks)?;
+    let attributes = request.attributes(args);
     let subjects = authorizer.chain().who_can(&attributes);
     let written = match args.output {
-        Output::Table => write_table(out, err, &subjects),
+        Output::Human => write_table(out, err, &subjects),
+        Output::Wide => write_wide_table(out, err, &subjects, &authorizer, &attributes),
+        Output::Name => write_names(out, err, &subjects),
         Output::Json => write_json(out, &review_status(&subjects)),
         Output::Yaml => write_yaml(out, &review_status(&subjects)),
     };
@@ -94,49 +111,130 @@ pub(crate) fn run(
     Ok(if subjects.is_incomplete { Exit::Undecided } else { Exit::Clean })
 }
 
-fn attributes_from_args(args: &Args) -> Result<Attributes<'_>, LoadFailure> {
-    let name = args.name.as_deref().unwrap_or_default();
-    let namespace = args.namespace.as_deref().unwrap_or_default();
+/// The target of the request, with resolved names.
+enum ResolvedTarget {
+    Resource { api_group: String, resource: String, subresource: String },
+    Path(String),
+}
+
+impl ResolvedTarget {
+    fn attributes<'a>(&'a self, args: &'a Args) -> Attributes<'a> {
+        let target = match self {
+            Self::Path(path) => Target::Path(path),
+            Self::Resource { api_group, resource, subresource } => Target::Resource(Resource {
+                api_group,
+                api_version: "*",
+                namespace: Namespace::new(args.namespace.as_deref().unwrap_or_default()),
+                resource,
+                subresource,
+                name: args.name.as_deref().unwrap_or_default(),
+                ..Resource::default()
+            }),
+        };
+        Attributes { user: None, verb: Verb::new(&args.verb), target }
+    }
+}
+
+/// Reads all files and resolves the names. Returns remarks about the names.
+fn load(
+    args: &Args,
+    stdin: &mut dyn Read,
+) -> Result<(ResolvedTarget, OfflineAuthorizer, Vec<String>), LoadFailure> {
+    let namespace = args.namespace.as_deref();
+    let is_path = matches!(args.target, TargetArgument::Path(_));
+    if is_path && (args.name.is_some() || namespace.is_some()) {
+        let message = "a path has neither a name nor a namespace".to_owned();
+        return Err(LoadFailure::Usage(vec![message]));
+    }
+    let authorizer = OfflineAuthorizer::load(&args.policy, WebhookMode::Skip, namespace, stdin)?;
+    let mut resolver = NameResolver::new(&authorizer, args.names);
     let target = match &args.target {
-        TargetArgument::Path(path) if name.is_empty() && namespace.is_empty() => Target::Path(path),
-        TargetArgument::Path(_) => {
-            let message = "a path has neither a name nor a namespace".to_owned();
-            return Err(LoadFailure::Usage(vec![message]));
+        TargetArgument::Path(path) => {
+            resolver.check_verb(&args.verb, VerbTarget::Path);
+            ResolvedTarget::Path(path.clone())
         }
-        TargetArgument::Resource(text) => Target::Resource(Resource {
-            api_group: &text.api_group,
-            api_version: "*",
-            namespace: Namespace::new(namespace),
-            resource: &text.resource,
-            subresource: &text.subresource,
-            name,
-            ..Resource::default()
-        }),
+        TargetArgument::Resource(name) => {
+            resolver.check_verb(&args.verb, VerbTarget::Resource);
+            let resolved = resolver.resolve_resource(name, namespace.unwrap_or_default())?;
+            ResolvedTarget::Resource {
+                api_group: resolved.group,
+                resource: resolved.plural,
+                subresource: resolved.subresource,
+            }
+        }
     };
-    Ok(Attributes { user: None, verb: Verb::new(&args.verb), target })
+    let remarks = resolver.remarks;
+    Ok((target, authorizer, remarks))
+}
+
+/// A listed user, service account or group.
+struct ListedSubject<'s> {
+    kind: &'static str,
+    /// The name to show; that of a service account has its namespace.
+    shown_name: String,
+    user_name: &'s str,
+}
+
+/// Lists users, then service accounts, then groups.
+fn list_subjects(subjects: &Subjects) -> Vec<ListedSubject<'_>> {
+    let account = |name: &str| {
+        let (namespace, name) = name.strip_prefix(SERVICE_ACCOUNT_PREFIX)?.split_once(':')?;
+        Some(format!("{namespace}/{name}"))
+    };
+    let listed =
+        |kind, shown_name: String, user_name| ListedSubject { kind, shown_name, user_name };
+    let users = subjects.users.iter().filter(|user| account(user).is_none());
+    let users = users.map(|user| listed("User", user.clone(), user.as_str()));
+    let accounts = subjects.users.iter().filter_map(|user| Some((account(user)?, user)));
+    let accounts = accounts.map(|(shown, user)| listed("ServiceAccount", shown, user.as_str()));
+    let groups = subjects.groups.iter().map(|group| listed("Group", group.clone(), group.as_str()));
+    users.chain(accounts).chain(groups).collect()
 }
 
 /// Writes users, service accounts and groups to `out`, and notes to `err`.
 fn write_table(out: &mut dyn Write, err: &mut dyn Write, subjects: &Subjects) -> io::Result<()> {
     let mut table = Table::new(["KIND", "NAME"]);
-    let account = |name: &str| {
-        let (namespace, name) = name.strip_prefix(SERVICE_ACCOUNT_PREFIX)?.split_once(':')?;
-        Some(format!("{namespace}/{name}"))
-    };
-    for user in subjects.users.iter().filter(|user| account(user).is_none()) {
-        table.push(["User", user]);
-    }
-    for account in subjects.users.iter().filter_map(|user| account(user)) {
-        table.push(["ServiceAccount", &account]);
-    }
-    for group in &subjects.groups {
-        table.push(["Group", group]);
+    for subject in list_subjects(subjects) {
+        table.push([subject.kind, &subject.shown_name]);
     }
     table.write(out)?;
-    for note in &subjects.notes {
-        writeln!(err, "note: {}", printable(note))?;
+    write_notes(err, subjects)
+}
+
+/// Writes the table with the authorizer that allows each subject, and its reason.
+fn write_wide_table(
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+    subjects: &Subjects,
+    authorizer: &OfflineAuthorizer,
+    attributes: &Attributes<'_>,
+) -> io::Result<()> {
+    let mut table = Table::new(["KIND", "NAME", "AUTHORIZER", "REASON"]);
+    for subject in list_subjects(subjects) {
+        let user = match subject.kind {
+            "Group" => User { groups: vec![subject.user_name.to_owned()], ..User::default() },
+            _ => User { name: subject.user_name.to_owned(), ..User::default() },
+        };
+        let attributes = Attributes { user: Some(&user), ..*attributes };
+        let decision = authorizer.authorize(&attributes, Recorder::disabled());
+        let reason = decision.decision.reason.to_string();
+        let decided_by = decision.decided_by.unwrap_or_default();
+        table.push([subject.kind, &subject.shown_name, decided_by, &reason]);
     }
-    Ok(())
+    table.write(out)?;
+    write_notes(err, subjects)
+}
+
+fn write_names(out: &mut dyn Write, err: &mut dyn Write, subjects: &Subjects) -> io::Result<()> {
+    for subject in list_subjects(subjects) {
+        let kind = subject.kind.to_ascii_lowercase();
+        writeln!(out, "{kind}/{}", printable(&subject.shown_name))?;
+    }
+    write_notes(err, subjects)
+}
+
+fn write_notes(err: &mut dyn Write, subjects: &Subjects) -> io::Result<()> {
+    subjects.notes.iter().try_for_each(|note| writeln!(err, "note: {}", printable(note)))
 }
 
 /// Formats the subjects as the status of a ResourceAccessReview.
@@ -172,6 +270,12 @@ mod tests {
              Group           g\n"
         );
         assert_eq!(String::from_utf8(err).unwrap(), "note: a\nnote: b\n");
+        let mut names = Vec::new();
+        write_names(&mut names, &mut Vec::new(), &subjects).unwrap();
+        assert_eq!(
+            String::from_utf8(names).unwrap(),
+            "user/system:serviceaccount:odd\nuser/zoe\nserviceaccount/ns/ci\ngroup/g\n"
+        );
         assert_eq!(
             review_status(&subjects).to_string(),
             r#"{"users":["system:serviceaccount:ns:ci","system:serviceaccount:odd","zoe"],"groups":["g"],"evaluationError":"a; b"}"#

@@ -134,6 +134,8 @@ pub enum WarningCode {
     NoDiscovery,
     /// A list of objects is incomplete: it has a `continue` token.
     IncompleteList,
+    /// An object occurs twice with the same content.
+    DuplicateObject,
     /// A binding refers to a role that does not exist.
     MissingRole,
     /// A subject has a name that no user can have, such as one that ends with a space.
@@ -181,6 +183,7 @@ impl WarningCode {
             Self::UnversionedPolicy => "unversioned-policy",
             Self::NoDiscovery => "no-discovery",
             Self::IncompleteList => "incomplete-list",
+            Self::DuplicateObject => "duplicate-object",
             Self::MissingRole => "missing-role",
             Self::OddSubjectName => "odd-subject-name",
             Self::WildcardSubject => "wildcard-subject",

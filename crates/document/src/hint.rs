@@ -7,6 +7,9 @@ use crate::schema::{FieldType, ObjectSchema};
 pub const LEADING_BANG_HINT: &str =
     "an unquoted leading `!` is a YAML tag: put the whole value in quotes";
 
+/// The hint for a syntax error in a template.
+pub const HELM_TEMPLATE_HINT: &str = "this is a Helm template and no manifest: render it with `helm template`, or leave it out with `--exclude`";
+
 /// Values longer than this are not repeated in a hint.
 const VALUE_BYTES_MAX: usize = 40;
 
@@ -86,6 +89,9 @@ pub fn hint_for_wrong_type(text: &str, node: &Node, field_type: &FieldType) -> O
 
 /// Returns a hint for a syntax error with this message at `offset` of a YAML text.
 pub fn hint_for_syntax_error(message: &str, text: &str, offset: usize) -> Option<String> {
+    if is_template(text) {
+        return Some(HELM_TEMPLATE_HINT.to_owned());
+    }
     let before = text.get(..offset).unwrap_or(text);
     let line_start = before.rfind('\n').map_or(0, |at| at + 1);
     let line = text.get(line_start..).and_then(|rest| rest.lines().next()).unwrap_or_default();
@@ -119,6 +125,17 @@ pub fn hint_for_syntax_error(message: &str, text: &str, offset: usize) -> Option
     None
 }
 
+/// Reports whether a text has actions of Go templates where YAML has no quotes: a line that begins with `{{`, or an
+/// unquoted value that does. Alerts and workflows contain `{{` too, in quotes and in blocks of text.
+fn is_template(text: &str) -> bool {
+    text.lines().any(|line| {
+        let line = line.trim_start().trim_start_matches("- ").trim_start();
+        let value = line.split_once(": ").map_or(line, |(_, value)| value.trim_start());
+        let is_action = |text: &str| text.starts_with("{{") && text.contains("}}");
+        is_action(line) || is_action(value)
+    })
+}
+
 /// Joins names, each in backticks, for a sentence.
 pub fn quoted_list(names: &[&str]) -> String {
     let names: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
@@ -140,6 +157,20 @@ mod tests {
             ("99999999999999999999d", None),
         ] {
             assert_eq!(hint_for_duration(text).as_deref(), hint, "{text}");
+        }
+    }
+
+    #[test]
+    fn templates_are_named_as_such() {
+        for (text, want) in [
+            ("name: {{ .Release.Name }}\n", true),
+            ("{{- if .Values.rbac }}\nkind: Role\n{{- end }}\n", true),
+            ("rules:\n- {{ toYaml .Values.rules }}\n", true),
+            ("message: \"{{ $labels.pod }} restarts\"\n\tx: 1\n", false),
+            ("a: {b: {c: d}}\n\tx: 1\n", false),
+        ] {
+            let hint = hint_for_syntax_error("yaml: line 1: x", text, 0);
+            assert_eq!(hint.as_deref() == Some(HELM_TEMPLATE_HINT), want, "{text}");
         }
     }
 

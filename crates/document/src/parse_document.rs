@@ -40,7 +40,7 @@ impl SpannedDecodeError {
 
 impl From<yaml::DuplicateKey> for DecodeProblem {
     fn from(duplicate: yaml::DuplicateKey) -> Self {
-        let yaml::DuplicateKey { message, path, span } = duplicate;
+        let yaml::DuplicateKey { message, path, span, is_merged: _ } = duplicate;
         Self::new(path, message, span)
     }
 }

@@ -54,6 +54,9 @@ pub struct DuplicateKey {
     pub path: String,
     /// Span of the second key.
     pub span: Span,
+    /// Whether one of the two keys comes from a merge key `<<`. Such a key is meant to be set again; only Kubernetes'
+    /// strict decoder of configurations refuses it.
+    pub is_merged: bool,
 }
 
 /// A YAML syntax error, or a value that JSON can not express.

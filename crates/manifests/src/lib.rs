@@ -14,8 +14,9 @@ mod node_object;
 pub mod rbac;
 
 pub use manifest_file::{
-    ERRORS_MAX, KindHandler, KindHandling, MANIFEST_BYTES_MAX, ManifestObject, Manifests, Object,
-    UnstructuredObject, WARNINGS_MAX, YAML_NODES_MAX, find_duplicate_objects,
-    find_duplicate_unstructured, lint_role_references, read, read_and_keep_kinds,
+    DuplicateObjects, ERRORS_MAX, KindHandler, KindHandling, MANIFEST_BYTES_MAX, ManifestObject,
+    Manifests, Object, ReadOptions, UnstructuredObject, WARNINGS_MAX, YAML_NODES_MAX,
+    find_duplicate_objects, find_duplicate_unstructured, lint_role_references, read,
+    read_with_options,
 };
 pub use node_object::parse_node_object;

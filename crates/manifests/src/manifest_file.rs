@@ -27,9 +27,11 @@ use document::{Diagnostic, SourcePosition, Warning};
 
 use crate::rbac;
 
-pub use duplicate_objects::{find_duplicate_objects, find_duplicate_unstructured};
+pub use duplicate_objects::{
+    DuplicateObjects, find_duplicate_objects, find_duplicate_unstructured,
+};
 pub use lint::lint_role_references;
-pub use read::{read, read_and_keep_kinds};
+pub use read::{ReadOptions, read, read_with_options};
 pub use unstructured_object::{KindHandler, KindHandling, UnstructuredObject};
 
 /// The largest file that is read, in bytes: room for a dump of some hundred thousand objects.
@@ -57,6 +59,9 @@ pub struct Manifests {
     pub unstructured_objects: Vec<UnstructuredObject>,
     /// The number of objects that no authorizer uses.
     pub n_other_objects: usize,
+    /// Whether the file is well-formed and no document of it is an object: it is empty, or something else than a
+    /// manifest, such as the values of a Helm chart.
+    pub is_without_objects: bool,
     /// Every fault, in the order of the file: at most [`ERRORS_MAX`], and one that reports that
     /// there are more.
     pub errors: Vec<Diagnostic>,

@@ -224,8 +224,9 @@ pub(super) const TABLE: &[Row] = &[
             "store-embedded",
             "store-etcd",
         ],
-        // The tests replay recorded scenarios against the program, and start it on real etcd members.
-        dev: &["conformance", "etcd-testing", "fake-http"],
+        // The tests replay recorded scenarios against the program, compare its answers with those of the reference
+        // authorizer, and start it on real etcd members.
+        dev: &["authz-reference", "conformance", "etcd-testing", "fake-http"],
     },
     row(
         "conformance",

@@ -2,7 +2,7 @@
 
 use admission::ConfigurationWarning;
 use document::Diagnostic;
-use manifests::{ERRORS_MAX, UnstructuredObject, WARNINGS_MAX};
+use manifests::{DuplicateObjects, ERRORS_MAX, UnstructuredObject, WARNINGS_MAX};
 
 use super::finding::{FileFindings, Finding};
 use super::finding_rule::FindingRule;
@@ -42,7 +42,7 @@ impl AdmissionConfigurations {
     }
 
     /// Finds configurations that occur twice.
-    pub(super) fn find_duplicates(&self) -> Vec<Diagnostic> {
+    pub(super) fn find_duplicates(&self) -> DuplicateObjects {
         let object: Vec<&UnstructuredObject> =
             self.valid_configurations.iter().map(|configuration| &configuration.object).collect();
         manifests::find_duplicate_unstructured(&object)

@@ -11,7 +11,7 @@ use config::authorization_config::{self, LoadError, LoadOptions};
 use config::authorization_hooks;
 use document::{Diagnostic, Source};
 use manifests::abac;
-use manifests::{ManifestObject, UnstructuredObject};
+use manifests::{DuplicateObjects, ManifestObject, ReadOptions, UnstructuredObject};
 
 use super::admission_configurations::{AdmissionConfigurations, initializer_order_findings};
 use super::finding::{
@@ -32,6 +32,8 @@ pub(super) struct CheckOptions<'a> {
     pub(super) has_bootstrap_policy: bool,
     /// Whether warnings count as errors.
     pub(super) is_strict: bool,
+    /// The namespace of objects that have none.
+    pub(super) namespace: Option<&'a str>,
 }
 
 /// Reads and checks all inputs.
@@ -83,14 +85,19 @@ fn check_input(
         Ok(InputContent { bytes, kind }) => {
             let source = Source { name: &name, bytes: &bytes };
             let path = input.path().filter(|_| options.checks_referenced_files);
+            // Without content the program that should have written to the pipe has failed.
+            let is_failed_pipe = input.is_stdin() && bytes.is_empty();
             let file = match (kind, path) {
-                (Some(FileKind::Manifest), _) => check_manifest(&source, gathered),
+                (Some(FileKind::Manifest), _) => check_manifest(&source, options, gathered),
                 (Some(FileKind::AbacPolicy), _) => check_abac_policies(&source),
                 (Some(FileKind::HookConfiguration | FileKind::Kubeconfig), Some(path)) => {
                     webhook_connection::check_connection_file(&source, path)
                 }
                 (Some(FileKind::HookConfiguration), None) => check_authorization_hooks(&source),
                 (Some(FileKind::Kubeconfig), None) => check_kubeconfig(&source),
+                (None, _) if !is_failed_pipe && manifests::read(&source).is_without_objects => {
+                    without_objects()
+                }
                 // An unknown kind is most likely an invalid AuthorizationConfiguration.
                 (Some(FileKind::AuthorizationConfiguration) | None, _) => {
                     let named = &mut gathered.authorization_webhook_kubeconfigs;
@@ -247,11 +254,24 @@ fn check_kubeconfig(source: &Source<'_>) -> FileFindings {
     }
 }
 
-fn check_manifest(source: &Source<'_>, gathered: &mut GatheredObjects) -> FileFindings {
-    let read = manifests::read_and_keep_kinds(
-        source,
-        &crate::admission_validation::admission_kind_handling,
-    );
+/// The findings of a file that contains nothing to check.
+fn without_objects() -> FileFindings {
+    FileFindings { summary: Some(ContentSummary::NoObjects), ..FileFindings::default() }
+}
+
+fn check_manifest(
+    source: &Source<'_>,
+    options: &CheckOptions<'_>,
+    gathered: &mut GatheredObjects,
+) -> FileFindings {
+    let read_options = ReadOptions {
+        kind_handler: &crate::admission_validation::admission_kind_handling,
+        default_namespace: options.namespace,
+    };
+    let read = manifests::read_with_options(source, read_options);
+    if read.is_without_objects {
+        return without_objects();
+    }
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     let kinds = read.objects.iter().map(|found| found.object.kind_name());
     for kind in kinds.chain(read.unstructured_objects.iter().map(UnstructuredObject::kind_name)) {
@@ -295,9 +315,17 @@ fn check_across_files(
         ..
     } = gathered;
     let (cycles, unknown) = initializer_order_findings(configurations);
-    let mut faults = manifests::find_duplicate_objects(objects);
-    faults.extend(configurations.find_duplicates());
+    let DuplicateObjects { errors: mut faults, mut warnings } =
+        manifests::find_duplicate_objects(objects);
+    let duplicate_configurations = configurations.find_duplicates();
+    faults.extend(duplicate_configurations.errors);
+    warnings.extend(duplicate_configurations.warnings);
     faults.extend(cycles);
+    for warning in warnings {
+        if let Some(file) = files.get_mut(warning.file.as_str()) {
+            file.warnings.push(warning.into());
+        }
+    }
     for fault in faults {
         if let Some(file) = files.get_mut(fault.file.as_str()) {
             file.errors.push(fault.into());

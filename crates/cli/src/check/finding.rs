@@ -58,6 +58,8 @@ pub(super) enum ContentSummary {
         names: Vec<String>,
     },
     Kubeconfig,
+    /// No document of the file is a Kubernetes object, so there is nothing to check.
+    NoObjects,
 }
 
 /// One error or warning.
@@ -82,14 +84,15 @@ impl FileFindings {
 }
 
 impl ContentSummary {
-    /// Returns the kind in JSON output, which is a value of `--kind`.
-    pub(super) fn kind_name(&self) -> &'static str {
+    /// Returns the kind in JSON output, which is a value of `--kind`; `None` for a file without objects.
+    pub(super) fn kind_name(&self) -> Option<&'static str> {
         match self {
-            Self::Configuration { .. } => "AuthorizationConfiguration",
-            Self::Manifest { .. } => "manifest",
-            Self::AbacPolicy { .. } => "abac-policy",
-            Self::Hooks { .. } => "ExternalAuthorizationHookConfiguration",
-            Self::Kubeconfig => "kubeconfig",
+            Self::Configuration { .. } => Some("AuthorizationConfiguration"),
+            Self::Manifest { .. } => Some("manifest"),
+            Self::AbacPolicy { .. } => Some("abac-policy"),
+            Self::Hooks { .. } => Some("ExternalAuthorizationHookConfiguration"),
+            Self::Kubeconfig => Some("kubeconfig"),
+            Self::NoObjects => None,
         }
     }
 }

@@ -159,6 +159,10 @@ fn describe_warning(code: WarningCode) -> (&'static str, &'static str) {
             "A list of objects is only the first part of a longer one.",
             "Request all objects from the server. The check assumes that missing objects do not exist.",
         ),
+        WarningCode::DuplicateObject => (
+            "An object occurs twice with the same content.",
+            "Remove one of the two. The second one has no effect, and the two may differ later.",
+        ),
         WarningCode::MissingRole => (
             "A binding refers to a role that does not exist.",
             "Correct the name, or also check the file that contains the role. The binding grants \

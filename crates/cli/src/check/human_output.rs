@@ -11,6 +11,9 @@ use super::finding_rule::Severity;
 use super::source_excerpt::{Excerpt, extract_excerpt, line_ranges, printable};
 use crate::output::count_noun;
 
+/// The result of a file without Kubernetes objects.
+pub(super) const NO_OBJECTS_NOTE: &str = "no Kubernetes object, skipped";
+
 /// Maximum number of shown findings per file.
 const FINDINGS_MAX: usize = 100;
 
@@ -168,6 +171,7 @@ fn describe_file_result(file: &FileFindings) -> String {
         n => format!(", {}", count_noun(n, "warning")),
     };
     match &file.summary {
+        Some(ContentSummary::NoObjects) => format!("note: {NO_OBJECTS_NOTE}"),
         Some(summary) if file.errors.is_empty() => {
             format!("valid{warnings}{}", describe_summary(summary))
         }
@@ -176,6 +180,7 @@ fn describe_file_result(file: &FileFindings) -> String {
 }
 
 fn describe_summary(summary: &ContentSummary) -> String {
+    let kind_name = summary.kind_name().unwrap_or_default();
     match summary {
         ContentSummary::Configuration { api_version, authorizers } => {
             let version = api_version.map(|version| format!(" {version}")).unwrap_or_default();
@@ -184,9 +189,8 @@ fn describe_summary(summary: &ContentSummary) -> String {
                 0 => String::new(),
                 n => format!(" and {n} more"),
             };
-            let (kind, n_authorizers) =
-                (summary.kind_name(), count_noun(authorizers.len(), "authorizer"));
-            format!(" ({kind}{version}: {n_authorizers}: {}{rest})", named.join(", "))
+            let n_authorizers = count_noun(authorizers.len(), "authorizer");
+            format!(" ({kind_name}{version}: {n_authorizers}: {}{rest})", named.join(", "))
         }
         ContentSummary::Manifest { kinds, n_other_objects } => {
             let mut parts: Vec<_> = kinds.iter().map(|(kind, n)| count_noun(*n, kind)).collect();
@@ -206,9 +210,10 @@ fn describe_summary(summary: &ContentSummary) -> String {
                 n => format!(" and {n} more"),
             };
             let n_hooks = count_noun(names.len(), "hook");
-            format!(" ({}: {n_hooks}: {}{rest})", summary.kind_name(), named.join(", "))
+            format!(" ({kind_name}: {n_hooks}: {}{rest})", named.join(", "))
         }
-        ContentSummary::Kubeconfig => format!(" ({})", summary.kind_name()),
+        ContentSummary::Kubeconfig => format!(" ({kind_name})"),
+        ContentSummary::NoObjects => String::new(),
     }
 }
 
@@ -218,16 +223,24 @@ fn count_policies(n: usize) -> String {
 
 /// Describes the result of all files in one line.
 fn describe_totals(checked: &[CheckedFile]) -> String {
-    let (mut n_valid, mut n_invalid, mut n_unreadable) = (0, 0, 0);
+    let (mut n_valid, mut n_invalid, mut n_unreadable, mut n_skipped) = (0, 0, 0, 0);
     for CheckedFile { outcome, .. } in checked {
         match outcome {
             CheckOutcome::Unreadable { .. } => n_unreadable += 1,
+            CheckOutcome::Read(file) if matches!(file.summary, Some(ContentSummary::NoObjects)) => {
+                n_skipped += 1;
+            }
             CheckOutcome::Read(file) if file.errors.is_empty() => n_valid += 1,
             CheckOutcome::Read(_) => n_invalid += 1,
         }
     }
     let n_files = count_noun(checked.len(), "file");
-    let parts = [(n_valid, "valid"), (n_invalid, "invalid"), (n_unreadable, "unreadable")];
+    let parts = [
+        (n_valid, "valid"),
+        (n_invalid, "invalid"),
+        (n_unreadable, "unreadable"),
+        (n_skipped, "skipped"),
+    ];
     let parts = parts.into_iter().filter(|(n, _)| *n > 0);
     let parts: Vec<_> = parts.map(|(n, what)| format!("{n} {what}")).collect();
     format!("{n_files}: {}", parts.join(", "))

@@ -16,7 +16,7 @@
 //! columns count from 1, columns in characters, and the end is the position after the last character.
 //! All are null for a file that can not be read. `issues` has one entry for each error inside an
 //! expression, with its position in the file and in the expression. `message` of a file is the error text
-//! of kube-apiserver for the whole file; manifests have none. Later versions may add fields; these stay.
+//! of kube-apiserver for the whole file; manifests have none. A file without Kubernetes objects has a `note`. Later versions may add fields; these stay.
 
 use std::io::{self, Write};
 
@@ -25,6 +25,7 @@ use serde_json::{Map, Value, json};
 
 use super::finding::{CheckOutcome, CheckedFile, ContentSummary, FileFindings, Finding};
 use super::finding_rule::UNREADABLE_RULE_ID;
+use super::human_output::NO_OBJECTS_NOTE;
 use crate::output::write_json;
 
 /// Writes the report as one JSON object.
@@ -78,18 +79,22 @@ fn file_json(CheckedFile { name, outcome }: &CheckedFile) -> Value {
         }
         Some(ContentSummary::AbacPolicy { n_policies }) => policies = Some(n_policies),
         Some(ContentSummary::Hooks { names }) => authorizers = names,
-        Some(ContentSummary::Kubeconfig) | None => {}
+        Some(ContentSummary::Kubeconfig | ContentSummary::NoObjects) | None => {}
     }
-    json!({
+    let mut file = json!({
         "file": name,
         "valid": is_valid,
-        "kind": summary.map(ContentSummary::kind_name),
+        "kind": summary.and_then(ContentSummary::kind_name),
         "apiVersion": api_version,
         "authorizers": authorizers,
         "objects": objects,
         "policies": policies,
         "message": message,
-    })
+    });
+    if let Some(ContentSummary::NoObjects) = summary {
+        file["note"] = NO_OBJECTS_NOTE.into();
+    }
+    file
 }
 
 fn unreadable_json(name: &str, message: &str) -> Value {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use config::FileKind;
 use document::{DOCUMENT_BYTES_MAX, ReadError, Source};
 
-use crate::file_arguments::{self, InputError, STDIN_NAME, is_stdin};
+use crate::file_arguments::{self, InputError, InputPath, STDIN_NAME};
 
 /// An input of `portcullis check`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -33,16 +33,16 @@ pub(super) struct InputContent {
 
 impl CheckInput {
     /// Returns the inputs that an argument names.
-    pub(super) fn from_argument(path: &Path, stdin_name: Option<&Path>) -> Vec<Self> {
-        if is_stdin(path) {
+    pub(super) fn from_argument(input: InputPath<'_>, stdin_name: Option<&Path>) -> Vec<Self> {
+        if input.is_stdin() {
             let name = stdin_name.map_or(STDIN_NAME.into(), |name| name.to_string_lossy());
             return vec![Self::Stdin { name: name.into_owned() }];
         }
-        match file_arguments::manifest_files(path) {
+        match file_arguments::manifest_files(input) {
             Ok(files) => files.into_iter().map(Self::File).collect(),
             Err(error) => {
                 vec![Self::UnreadableDirectory {
-                    name: path.to_string_lossy().into_owned(),
+                    name: input.path.to_string_lossy().into_owned(),
                     message: error.to_string(),
                 }]
             }
@@ -125,7 +125,8 @@ mod tests {
     #[test]
     fn a_dash_is_standard_input() {
         let input = |path: &str, name: Option<&str>| {
-            CheckInput::from_argument(Path::new(path), name.map(Path::new))
+            let path = InputPath { path: Path::new(path), is_recursive: true, exclude: &[] };
+            CheckInput::from_argument(path, name.map(Path::new))
         };
         assert_eq!(input("-", None), [stdin()]);
         assert_eq!(input("-", Some("a.yaml"))[0].name(), "a.yaml");

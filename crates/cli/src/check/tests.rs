@@ -19,6 +19,7 @@ fn check_bytes(bytes: &[u8]) -> CheckedFile {
         kind: None,
         has_bootstrap_policy: true,
         is_strict: false,
+        namespace: None,
     };
     let input = CheckInput::Stdin { name: "in\u{1b}put.yaml".to_owned() };
     let mut checked = check_inputs(&[input], &mut &bytes[..], &options);

@@ -16,6 +16,7 @@ use std::io::{self, Read};
 use std::path::PathBuf;
 
 use ::admission::{AuthorizerDecisions, Operation};
+use authz::User;
 use clap::ValueEnum;
 use manifests::UnstructuredObject;
 
@@ -26,8 +27,11 @@ use self::initializer_wait::{InitializerWait, determine_initializer_wait};
 use self::manifest_cluster::ManifestCluster;
 use super::{Args, Output};
 use crate::exit::Exit;
-use crate::file_arguments::is_stdin;
-use crate::offline::{FileProblem, LoadFailure, ObjectSelection, read_manifests, user_from_flags};
+use crate::file_arguments::InputPath;
+use crate::offline::{
+    FileProblem, LoadFailure, NameFlags, NameResolver, ObjectSelection, read_manifests,
+    write_remarks,
+};
 
 /// The write that admission is explained for.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -36,7 +40,7 @@ pub(crate) struct AdmissionFlags {
     /// Explain the admission of a write: which hooks the server would call, and which initializers a
     /// new object waits for
     ///
-    /// FILE contains the objects to write, as manifests. --objects contains the admission
+    /// FILE contains the objects to write, as manifests. -f and --objects contain the admission
     /// configurations, the namespaces that their selectors match, the CustomResourceDefinitions, and
     /// the roles and bindings that `authorizer` in match conditions evaluates. --as and --as-group set
     /// the user who writes. An object without a namespace goes to the one of --namespace, or to
@@ -105,10 +109,11 @@ pub(super) fn run(
     colour: bool,
     colour_of_errors: bool,
 ) -> io::Result<Exit> {
-    let (cluster, options, objects) = match load_inputs(args, stdin) {
+    let (cluster, options, objects, remarks) = match load_inputs(args, stdin) {
         Ok(loaded) => loaded,
         Err(failure) => return failure.write_to(err, colour_of_errors),
     };
+    write_remarks(err, &remarks)?;
     let mut worst = Exit::Clean;
     for (idx, (new, old)) in objects.iter().enumerate() {
         let mut write = match AdmissionWrite::new(&cluster.registry, &options, new, old.as_ref()) {
@@ -164,38 +169,42 @@ type ObjectPairs = Vec<(UnstructuredObject, Option<UnstructuredObject>)>;
 fn load_inputs(
     args: &Args,
     stdin: &mut dyn Read,
-) -> Result<(ManifestCluster, WriteOptions, ObjectPairs), LoadFailure> {
-    let options = write_options(args)?;
+) -> Result<(ManifestCluster, WriteOptions, ObjectPairs, Vec<String>), LoadFailure> {
+    let mut options = write_options(args)?;
     let flags = &args.admission;
     let stdin_path = PathBuf::from("-");
-    let files = match args.files.as_slice() {
+    let files = match args.arguments.as_slice() {
         [] => std::slice::from_ref(&stdin_path),
         files => files,
     };
-    let all = files.iter().chain(&flags.old_file).chain(&args.policy.objects);
-    if all.filter(|path| is_stdin(path)).count() > 1 {
-        return Err(usage_failure(
-            "standard input can be read once: name a FILE, or files for --objects",
-        ));
+    let input = |path| InputPath { path, is_recursive: true, exclude: &args.policy.input.exclude };
+    let new_files: Vec<InputPath<'_>> = files.iter().map(|path| input(path)).collect();
+    let old_files: Vec<InputPath<'_>> = flags.old_file.iter().map(|path| input(path)).collect();
+    let object_files = args.policy.object_paths();
+    let all = new_files.iter().chain(&old_files).chain(&object_files);
+    if all.filter(|path| path.is_stdin()).count() > 1 {
+        return Err(usage_failure("standard input can be read once: name a FILE, or files for -f"));
     }
-    let new = read_manifests(files, stdin, ObjectSelection::ALL)
-        .map_err(LoadFailure::Files)?
-        .kept_objects;
-    let old = match &flags.old_file {
-        None => Vec::new(),
-        Some(path) => {
-            let old = read_manifests(std::slice::from_ref(path), stdin, ObjectSelection::ALL);
-            old.map_err(LoadFailure::Files)?.kept_objects
-        }
-    };
-    let cluster = ManifestCluster::load(&args.policy, &args.webhook_calls, stdin)?;
+    let new = read_manifests(&new_files, stdin, None, ObjectSelection::ALL);
+    let new = new.map_err(LoadFailure::Files)?;
+    let old = read_manifests(&old_files, stdin, None, ObjectSelection::ALL);
+    let old = old.map_err(LoadFailure::Files)?;
+    let namespace = args.question.namespace.as_deref();
+    let cluster = ManifestCluster::load(&args.policy, &args.webhook_calls, namespace, stdin)?;
+    let mut resolver = NameResolver::new(&cluster.authorizer, NameFlags::default());
+    options.user = resolver.resolve_user(&args.question.subject);
+    let mut remarks = new.remarks;
+    remarks.extend(old.remarks);
+    remarks.extend_from_slice(cluster.authorizer.remarks());
+    remarks.extend(resolver.remarks);
+    let (new, old) = (new.kept_objects, old.kept_objects);
     let objects = match options.operation {
         Operation::Update => new.into_iter().map(|new| pair_with_stored(new, &old)).collect(),
         Operation::Create | Operation::Delete | Operation::Connect => {
             Ok(new.into_iter().map(|new| (new, None)).collect())
         }
     };
-    Ok((cluster, options, objects?))
+    Ok((cluster, options, objects?, remarks))
 }
 
 /// Reads the flags that apply to all writes.
@@ -229,7 +238,7 @@ fn write_options(args: &Args) -> Result<WriteOptions, LoadFailure> {
         resource: args.question.resource.clone(),
         namespace: args.question.namespace.clone(),
         is_dry_run: flags.dry_run,
-        user: user_from_flags(subject),
+        user: User::default(),
     })
 }
 

@@ -1,15 +1,43 @@
 //! Writes explanations of decisions as text.
 
+use std::collections::HashSet;
 use std::io::{self, Write};
+use std::sync::LazyLock;
 
 use access_reviews::review::{AccessQuestion, AccessTarget};
 use access_reviews::{TraceNode, trace_tree};
-use authz::User;
+use authz::{TraceEvent, User};
 
 use super::ExplainedDecision;
+use super::event_fields::{event_bool_field, event_text_field};
 use super::event_lines::{TreeLine, describe_authorizer, describe_event};
 use super::terminal_style::{LineMark, TerminalStyle};
 use crate::offline::printable;
+
+/// How much of a trace is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Detail {
+    /// Without default bindings that do not allow the request. Every user has some of them.
+    WithoutIdleDefaults,
+    /// All of it.
+    All,
+}
+
+/// The default bindings, by namespace and name.
+static DEFAULT_BINDINGS: LazyLock<HashSet<(String, String)>> = LazyLock::new(|| {
+    let bindings = manifests::rbac::bootstrap_policy().map(|policy| policy.bindings);
+    let bindings = bindings.unwrap_or_default().into_iter();
+    bindings.map(|own| (own.metadata.namespace, own.metadata.name)).collect()
+});
+
+/// Reports whether an event is about a default binding that does not allow the request and has no error.
+fn is_idle_default(event: &TraceEvent) -> bool {
+    let text = |name| event_text_field(event, name).unwrap_or_default().to_owned();
+    event.kind == "binding"
+        && event_bool_field(event, "allows") != Some(true)
+        && event_text_field(event, "error").is_none()
+        && DEFAULT_BINDINGS.contains(&(text("namespace"), text("name")))
+}
 
 /// Writes the decision, the tree of events, the reason and the hints.
 ///
@@ -18,6 +46,7 @@ use crate::offline::printable;
 pub(super) fn write_human(
     out: &mut dyn Write,
     explanation: &ExplainedDecision<'_>,
+    detail: Detail,
     colour: bool,
 ) -> io::Result<()> {
     let style = TerminalStyle { is_coloured: colour };
@@ -30,7 +59,7 @@ pub(super) fn write_human(
     writeln!(out, "{heading}  {}", printable(&describe_question(question)))?;
     let nodes = trace_tree(trace);
     let undecided_authorizer = answer.outcome.decided_by.filter(|_| answer.is_undecided);
-    let mut writer = TreeWriter { out, style, question, undecided_authorizer };
+    let mut writer = TreeWriter { out, style, question, detail, undecided_authorizer };
     let n_last = nodes.len() + not_consulted.len();
     for (idx, node) in nodes.iter().enumerate() {
         writer.write_node(node, "", idx + 1 == n_last)?;
@@ -100,7 +129,10 @@ const NO_OPINION_LINES_MAX: usize = 10;
 fn shown_children<'n, 't>(
     children: &[&'n TraceNode<'t>],
     question: &AccessQuestion<'_>,
+    detail: Detail,
 ) -> (Vec<&'n TraceNode<'t>>, usize) {
+    let is_asked = |child: &&&TraceNode<'_>| detail == Detail::All || !is_idle_default(child.event);
+    let children: Vec<&TraceNode<'_>> = children.iter().filter(is_asked).copied().collect();
     let mut n_no_opinion = 0;
     let is_shown = |child: &&&TraceNode<'_>| {
         let is_no_opinion = describe_event(child.event, question).mark == LineMark::NoOpinion;
@@ -116,6 +148,7 @@ struct TreeWriter<'w> {
     out: &'w mut dyn Write,
     style: TerminalStyle,
     question: &'w AccessQuestion<'w>,
+    detail: Detail,
     /// The authorizer whose answer is unknown.
     undecided_authorizer: Option<&'w str>,
 }
@@ -129,7 +162,7 @@ impl TreeWriter<'_> {
         };
         self.write_line(&shown, above, is_last)?;
         let above = format!("{above}{}", if is_last { "   " } else { "│  " });
-        let (shown, n_hidden) = shown_children(&children, self.question);
+        let (shown, n_hidden) = shown_children(&children, self.question, self.detail);
         for (idx, child) in shown.iter().enumerate() {
             self.write_node(child, &above, idx + 1 == shown.len() && n_hidden == 0)?;
         }

@@ -159,7 +159,7 @@ proptest! {
         prop_assert_eq!(show(&quiet), show(&explanation.answer));
         prop_assert_eq!(quiet.exit_code(), explanation.answer.exit_code());
         let (mut people, mut programs) = (Vec::new(), Vec::new());
-        human_output::write_human(&mut people, &explanation, false).unwrap();
+        human_output::write_human(&mut people, &explanation, Detail::All, false).unwrap();
         json_output::write_json(&mut programs, &explanation).unwrap();
         let programs: Value = serde_json::from_slice(&programs).unwrap();
         prop_assert_eq!(programs["allowed"].as_bool(), Some(quiet.is_allowed()));
@@ -212,7 +212,13 @@ fn unknown_events_are_shown_as_they_are() {
     let question = AccessQuestion { user, verb: "get".into(), target };
     let mut text = Vec::new();
     let authorizer = OfflineAuthorizer::from_chain(chain);
-    human_output::write_human(&mut text, &explain_decision(&authorizer, &question), false).unwrap();
+    human_output::write_human(
+        &mut text,
+        &explain_decision(&authorizer, &question),
+        Detail::All,
+        false,
+    )
+    .unwrap();
     assert_eq!(
         String::from_utf8(text).unwrap(),
         "DENIED  ana get /x\n\

@@ -43,6 +43,24 @@ impl<'c> AccessAnswer<'c> {
         }
     }
 
+    /// Returns the answer as one line of text.
+    pub(crate) fn to_human_line(&self) -> String {
+        let verdict = match (self.is_allowed(), self.is_undecided) {
+            (true, _) => "yes",
+            (false, true) => "unknown",
+            (false, false) => "no",
+        };
+        let reason = self.outcome.decision.reason.to_string();
+        let reason = Some(reason).filter(|reason| !reason.is_empty());
+        let decided_by = self.outcome.decided_by.map(|name| format!("decided by {name}"));
+        let why = [reason.or(decided_by), self.evaluation_error.clone()];
+        let why: Vec<String> = why.into_iter().flatten().collect();
+        match why.as_slice() {
+            [] => verdict.to_owned(),
+            why => format!("{verdict}: {}", why.join("; ")),
+        }
+    }
+
     /// Appends the answer to `line`, as one line of JSON.
     pub(crate) fn append_json_line(&self, line: &mut Vec<u8>) {
         let is_allowed: &[u8] =
@@ -108,6 +126,16 @@ mod tests {
         assert_eq!(String::from_utf8(line).unwrap(), format!("{want}\n"));
         assert_eq!(Value::Object(answer.to_json_map()).to_string(), want);
         assert_eq!(answer.exit_code(), exit);
+    }
+
+    #[test]
+    fn people_read_one_line() {
+        let line = |decision, by| {
+            AccessAnswer::new(&question(), ChainDecision::new(decision, by)).to_human_line()
+        };
+        assert_eq!(line(Decision::allow(""), Some("node")), "yes: decided by node");
+        assert_eq!(line(Decision::no_opinion(""), None), "no");
+        assert_eq!(line(Decision::deny("because"), Some("w")), "no: because");
     }
 
     #[test]

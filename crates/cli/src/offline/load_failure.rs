@@ -73,6 +73,14 @@ impl From<BuildError> for LoadFailure {
     }
 }
 
+/// Writes notes and warnings, one per line.
+///
+/// # Errors
+/// Fails if they can not be written.
+pub(crate) fn write_remarks(err: &mut dyn Write, remarks: &[String]) -> io::Result<()> {
+    remarks.iter().try_for_each(|remark| writeln!(err, "{}", printable(remark)))
+}
+
 /// Maximum size of an invalid file that is read again to show source lines. Configuration files are
 /// smaller.
 const EXCERPT_FILE_BYTES_MAX: usize = 64 << 20;

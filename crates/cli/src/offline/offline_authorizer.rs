@@ -1,9 +1,11 @@
 //! Builds the authorizer chain of a server with the given flags and objects.
 
+use std::collections::HashSet;
 use std::io::{self, Read};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
+use api_resources::ResourceNameTable;
 use authz::{Attributes, Recorder};
 use authz_chain::{
     AuthorizerConfiguration, Chain, ChainDecision, Member, PluginConfiguration,
@@ -18,12 +20,12 @@ use tokio::runtime::{self, Runtime};
 
 use super::authorizer_list::{AuthorizerList, ConnectionFileRequirement};
 use super::callable_webhooks;
+use super::implicit_groups::SERVICE_ACCOUNT_PREFIX;
 use super::load_failure::LoadFailure;
 use super::offline_flags::PolicyFlags;
 use super::read_manifests::{ObjectSelection, SelectedObjects, read_manifests};
 use super::webhook_stand_in::{AssumedAnswer, AssumedWebhookAnswer, WebhookStandIn};
 use crate::authorization_settings::node_rules;
-use crate::file_arguments::is_stdin;
 use crate::program::plugins;
 
 /// The authorizer chain that answers questions.
@@ -32,6 +34,18 @@ pub(crate) struct OfflineAuthorizer {
     chain: Chain,
     /// Runs the webhook calls.
     runtime: &'static Runtime,
+    resource_names: ResourceNameTable,
+    subject_names: SubjectNames,
+    /// Notes and warnings about the files, for standard error.
+    remarks: Vec<String>,
+}
+
+/// The users and service accounts that bindings name.
+#[derive(Debug, Default)]
+struct SubjectNames {
+    users: HashSet<String>,
+    /// By their user names.
+    service_accounts: HashSet<String>,
 }
 
 /// How the chain treats a webhook without an assumed answer.
@@ -44,16 +58,18 @@ pub(crate) enum WebhookMode {
 }
 
 impl OfflineAuthorizer {
-    /// Reads all files that the flags name.
+    /// Reads all files that the flags name. `namespace` is that of objects that have none.
     ///
     /// # Errors
     /// Fails with all errors if the flags contradict each other or a file is invalid.
     pub(crate) fn load(
         flags: &PolicyFlags,
         webhooks: WebhookMode,
+        namespace: Option<&str>,
         stdin: &mut dyn Read,
     ) -> Result<Self, LoadFailure> {
-        let (policy, _) = Self::load_with_objects(flags, webhooks, stdin, ObjectSelection::NONE)?;
+        let selection = ObjectSelection::NONE;
+        let (policy, _) = Self::load_with_objects(flags, webhooks, namespace, stdin, selection)?;
         Ok(policy)
     }
 
@@ -64,10 +80,12 @@ impl OfflineAuthorizer {
     pub(crate) fn load_with_objects(
         flags: &PolicyFlags,
         webhooks: WebhookMode,
+        namespace: Option<&str>,
         stdin: &mut dyn Read,
         selection: ObjectSelection<'_>,
     ) -> Result<(Self, Vec<UnstructuredObject>), LoadFailure> {
-        if flags.objects.iter().filter(|path| is_stdin(path)).count() > 1 {
+        let paths = flags.object_paths();
+        if paths.iter().filter(|path| path.is_stdin()).count() > 1 {
             let message = "`-` is given twice, but standard input can be read once".to_owned();
             return Err(LoadFailure::Usage(vec![message]));
         }
@@ -84,7 +102,7 @@ impl OfflineAuthorizer {
             Err(LoadFailure::Files(problems)) => (AuthorizerList::default(), problems),
             Err(usage) => return Err(usage),
         };
-        let objects = match read_manifests(&flags.objects, stdin, selection) {
+        let objects = match read_manifests(&paths, stdin, namespace, selection) {
             Ok(objects) => objects,
             Err(more) => {
                 problems.extend(more);
@@ -96,10 +114,33 @@ impl OfflineAuthorizer {
         }
         let runtime = shared_runtime().map_err(LoadFailure::from_message)?;
         let guard = runtime.enter();
-        let SelectedObjects { authorization_objects, kept_objects } = objects;
+        let SelectedObjects { authorization_objects, kept_objects, definitions, remarks } = objects;
+        let resource_names = build_resource_names(&definitions);
+        let subject_names = SubjectNames::of_bindings(&authorization_objects);
         let chain = build_chain(flags, webhooks, order, authorization_objects, &plan, &directory)?;
         drop(guard);
-        Ok((Self { chain, runtime }, kept_objects))
+        let loaded = Self { chain, runtime, resource_names, subject_names, remarks };
+        Ok((loaded, kept_objects))
+    }
+
+    /// Returns the names of the resources of Kubernetes and of the definitions among the objects.
+    pub(crate) fn resource_names(&self) -> &ResourceNameTable {
+        &self.resource_names
+    }
+
+    /// Returns notes and warnings about the files, for standard error.
+    pub(crate) fn remarks(&self) -> &[String] {
+        &self.remarks
+    }
+
+    /// Reports whether a binding among the objects has a user of this name.
+    pub(super) fn has_user_subject(&self, name: &str) -> bool {
+        self.subject_names.users.contains(name)
+    }
+
+    /// Reports whether a binding among the objects has the service account with this user name.
+    pub(super) fn has_service_account_subject(&self, user_name: &str) -> bool {
+        self.subject_names.service_accounts.contains(user_name)
     }
 
     /// Returns the chain, for listing rules and subjects.
@@ -124,8 +165,61 @@ impl OfflineAuthorizer {
     /// Wraps a chain, for tests.
     #[cfg(test)]
     pub(crate) fn from_chain(chain: Chain) -> Self {
-        Self { chain, runtime: shared_runtime().unwrap() }
+        Self {
+            chain,
+            runtime: shared_runtime().unwrap(),
+            resource_names: ResourceNameTable::of_kubernetes(),
+            subject_names: SubjectNames::default(),
+            remarks: Vec::new(),
+        }
     }
+}
+
+impl SubjectNames {
+    fn of_bindings(objects: &[ManifestObject]) -> Self {
+        let mut names = Self::default();
+        for ManifestObject { object, .. } in objects {
+            let Object::Rbac(rbac::Object::Binding(binding)) = object else { continue };
+            for subject in &binding.subjects {
+                match subject.kind.as_str() {
+                    "User" => {
+                        names.users.insert(subject.name.clone());
+                    }
+                    "ServiceAccount" => {
+                        let namespace = match subject.namespace.as_str() {
+                            "" => &binding.metadata.namespace,
+                            _ => &subject.namespace,
+                        };
+                        let name = format!("{SERVICE_ACCOUNT_PREFIX}{namespace}:{}", subject.name);
+                        names.service_accounts.insert(name);
+                    }
+                    _ => {}
+                }
+            }
+        }
+        names
+    }
+}
+
+/// Adds the custom resources of definitions and the groups of aggregated servers to the names of Kubernetes.
+fn build_resource_names(definitions: &[UnstructuredObject]) -> ResourceNameTable {
+    let mut names = ResourceNameTable::of_kubernetes();
+    for object in definitions {
+        match object.kind_name() {
+            "APIService" => {
+                let spec = object.value.get("spec");
+                // An APIService without a service is one of kube-apiserver itself, and so are its groups.
+                let is_remote =
+                    spec.and_then(|spec| spec.get("service")).is_some_and(|own| !own.is_null());
+                let group = spec.and_then(|spec| spec.get("group")).and_then(|own| own.as_str());
+                if let Some(group) = group.filter(|_| is_remote) {
+                    names.add_open_group(group);
+                }
+            }
+            _ => names.add_definition(&object.value),
+        }
+    }
+    names
 }
 
 /// Returns the async runtime of the process. Questions run one after the other, so one thread is enough. The

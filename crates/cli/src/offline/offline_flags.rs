@@ -3,8 +3,11 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use api_resources::{ParseResourceNameError, ResourceName};
+
 use super::webhook_stand_in::AssumedWebhookAnswer;
 use crate::authorization_settings::AuthorizationFlags;
+use crate::file_arguments::{FilenameFlags, InputPath};
 
 /// The policy and the objects that decide.
 #[derive(Debug, Clone, clap::Args)]
@@ -13,11 +16,14 @@ pub(crate) struct PolicyFlags {
     #[command(flatten)]
     pub(crate) authorization: AuthorizationFlags,
 
+    #[command(flatten)]
+    pub(crate) input: FilenameFlags,
+
     /// Files and directories of manifests: roles, bindings, pods and volumes; `-` is standard input
     ///
-    /// Files are YAML or JSON and may contain several documents and Lists. Directories are read
-    /// recursively. The flag takes all paths up to the next flag, so write FILE before it or after
-    /// `--`.
+    /// The same as -f -R, for several paths at once. Files are YAML or JSON and may contain several
+    /// documents and Lists; files without Kubernetes objects are skipped. The flag takes all paths
+    /// up to the next flag, so write other arguments before it or after `--`.
     #[arg(long, value_name = "PATH", num_args = 1..)]
     pub(crate) objects: Vec<PathBuf>,
 
@@ -41,6 +47,25 @@ pub(crate) struct PolicyFlags {
     pub(crate) webhook: Vec<AssumedWebhookAnswer>,
 }
 
+impl PolicyFlags {
+    /// Returns all files and directories of objects.
+    pub(crate) fn object_paths(&self) -> Vec<InputPath<'_>> {
+        self.input.inputs(&self.objects).collect()
+    }
+}
+
+/// How the names of resources are resolved.
+#[derive(Debug, Clone, Copy, Default, clap::Args)]
+pub(crate) struct NameFlags {
+    /// Accept resources that are neither part of Kubernetes nor defined by the given objects
+    ///
+    /// A name of a resource is its plural, its singular, its kind or a short name, as for kubectl.
+    /// An unknown name is an error, because a question about it has an answer that is about no
+    /// request. With this flag an unknown name stands for itself.
+    #[arg(long)]
+    pub(crate) allow_unknown: bool,
+}
+
 /// Whether a command calls webhooks.
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "Policy")]
@@ -56,7 +81,10 @@ pub(crate) struct WebhookCallFlags {
 /// The user of the request.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct SubjectFlags {
-    /// User name of the request; `system:serviceaccount:NAMESPACE:NAME` for a service account
+    /// User name of the request; NAMESPACE/NAME or NAMESPACE:NAME for a service account
+    ///
+    /// `system:serviceaccount:NAMESPACE:NAME` is the same. A name with a colon is that of a user if it
+    /// begins with `system:`, or if a binding names such a user.
     #[arg(long = "as", value_name = "USER")]
     pub(crate) user: Option<String>,
 
@@ -73,76 +101,52 @@ pub(crate) struct SubjectFlags {
     pub(crate) no_implicit_groups: bool,
 }
 
-/// One question by flags. Without `--verb` the command reads questions as JSON lines.
+/// One question. Without a verb the command reads questions as JSON lines.
 #[derive(Debug, Clone, Default, clap::Args)]
-#[command(next_help_heading = "One question by flags")]
+#[command(next_help_heading = "One question")]
 pub(crate) struct QuestionFlags {
     #[command(flatten)]
     pub(crate) subject: SubjectFlags,
 
     /// Verb of the request: get, list, watch, create, update, patch, delete, ...
-    #[arg(long, conflicts_with = "files")]
+    #[arg(long, conflicts_with = "arguments")]
     pub(crate) verb: Option<String>,
 
-    /// Resource of the request: `RESOURCE[.GROUP][/SUBRESOURCE]`, such as `deployments.apps/scale`
-    #[arg(long, value_name = "RESOURCE", conflicts_with = "path")]
-    pub(crate) resource: Option<ResourceArgument>,
+    /// Resource of the request: `RESOURCE[.GROUP][/SUBRESOURCE]`, such as `deploy/scale`
+    #[arg(long, value_name = "RESOURCE", conflicts_with = "path", value_parser = ResourceName::parse)]
+    pub(crate) resource: Option<ResourceName>,
 
     /// Name of the object
     #[arg(long, requires = "resource", conflicts_with = "path")]
     pub(crate) name: Option<String>,
 
-    /// Namespace of the object; without it the request has cluster scope
+    /// Namespace of the request, and of given objects that have none; without it the request has
+    /// cluster scope
     #[arg(short, long, value_name = "NAMESPACE", conflicts_with = "path")]
     pub(crate) namespace: Option<String>,
 
     /// Non-resource path of the request, such as /healthz
     #[arg(long, value_name = "PATH", requires = "verb")]
     pub(crate) path: Option<String>,
-}
 
-/// A resource argument: `RESOURCE[.GROUP][/SUBRESOURCE]`.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct ResourceArgument {
-    pub(crate) resource: String,
-    pub(crate) api_group: String,
-    pub(crate) subresource: String,
+    #[command(flatten)]
+    pub(crate) names: NameFlags,
 }
 
 /// A resource, or a path if it begins with a slash.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum TargetArgument {
-    Resource(ResourceArgument),
+    Resource(ResourceName),
     Path(String),
 }
 
-impl FromStr for ResourceArgument {
-    type Err = &'static str;
-
-    /// Reads `resource[.group][/subresource]`. The group may contain dots, the subresource slashes.
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let (full, subresource) = text.split_once('/').unwrap_or((text, ""));
-        let (resource, api_group) = full.split_once('.').unwrap_or((full, ""));
-        if resource.is_empty() {
-            return Err("a resource is RESOURCE[.GROUP][/SUBRESOURCE]");
-        }
-        if full.ends_with('.') || text.ends_with('/') {
-            return Err("something is missing after the last `.` or `/`");
-        }
-        let [resource, api_group, subresource] =
-            [resource, api_group, subresource].map(str::to_owned);
-        Ok(Self { resource, api_group, subresource })
-    }
-}
-
 impl FromStr for TargetArgument {
-    type Err = &'static str;
+    type Err = ParseResourceNameError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        if text.starts_with('/') {
-            Ok(Self::Path(text.to_owned()))
-        } else {
-            text.parse().map(Self::Resource)
+        match text.starts_with('/') {
+            true => Ok(Self::Path(text.to_owned())),
+            false => ResourceName::parse(text).map(Self::Resource),
         }
     }
 }
@@ -150,26 +154,6 @@ impl FromStr for TargetArgument {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn resources_have_groups_and_subresources() {
-        for (text, want) in [
-            ("pods", ["pods", "", ""]),
-            ("deployments.apps", ["deployments", "apps", ""]),
-            ("roles.rbac.authorization.k8s.io", ["roles", "rbac.authorization.k8s.io", ""]),
-            ("deployments.apps/scale", ["deployments", "apps", "scale"]),
-            ("pods/log", ["pods", "", "log"]),
-            ("services/proxy/a.b", ["services", "", "proxy/a.b"]),
-            ("*", ["*", "", ""]),
-            ("*.*/*", ["*", "*", "*"]),
-        ] {
-            let [resource, api_group, subresource] = want.map(str::to_owned);
-            assert_eq!(text.parse(), Ok(ResourceArgument { resource, api_group, subresource }));
-        }
-        for text in ["", ".apps", "/log", "pods/", "deployments.", "deployments./scale"] {
-            assert!(text.parse::<ResourceArgument>().is_err(), "{text}");
-        }
-    }
 
     #[test]
     fn a_slash_begins_a_path() {

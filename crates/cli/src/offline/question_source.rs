@@ -1,48 +1,77 @@
 //! Reads questions from flags, or from JSON lines in files and on standard input.
 
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 
 use access_reviews::review::{self, AccessQuestion, AccessTarget, LINE_BYTES_MAX, ResourceTarget};
+use api_resources::{ParseResourceNameError, ResourceName, VerbTarget, check_verb};
 use document::{Diagnostic, ReadError, SourcePosition};
 
 use super::bounded_lines::{BoundedLine, BoundedLines};
-use super::implicit_groups;
 use super::load_failure::{LoadFailure, printable};
 use super::offline_authorizer::{OfflineAuthorizer, WebhookMode};
 use super::offline_flags::{
-    PolicyFlags, QuestionFlags, ResourceArgument, SubjectFlags, WebhookCallFlags,
+    PolicyFlags, QuestionFlags, SubjectFlags, TargetArgument, WebhookCallFlags,
 };
+use super::resolve_names::NameResolver;
 use crate::exit::Exit;
 use crate::file_arguments::{STDIN_NAME, is_stdin};
 
 /// The source of the questions.
 #[derive(Debug)]
 pub(crate) enum QuestionSource<'f> {
-    /// One question, which flags state.
+    /// One question, which arguments and flags state.
     One(Box<AccessQuestion<'static>>),
     /// One question per line, file after file; `-` is standard input.
     Lines(&'f [PathBuf]),
+}
+
+/// One question before its names are resolved.
+struct WrittenQuestion {
+    verb: String,
+    target: WrittenTarget,
+}
+
+enum WrittenTarget {
+    Resource { resource: ResourceName, name: String, namespace: String },
+    Path(String),
 }
 
 /// The flags of a question are incomplete or contradict each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum QuestionFlagsError {
     #[error(
-        "--as, --as-group and --no-implicit-groups are for a question by flags, which needs --verb"
+        "--as, --as-group and --no-implicit-groups are for one question, which needs VERB and \
+         RESOURCE, or --verb"
     )]
     UserWithoutVerb,
-    #[error("--resource and --namespace are for a question by flags, which needs --verb")]
+    #[error(
+        "--resource is for one question by flags, which needs --verb, or write VERB RESOURCE [NAME]"
+    )]
     ResourceWithoutVerb,
+    #[error("a question is VERB RESOURCE [NAME], such as `get pods web`, or VERB and a path")]
+    MalformedArguments,
+    #[error("{0}")]
+    MalformedResource(ParseResourceNameError),
+    #[error("a path has neither a name nor a namespace")]
+    PathWithName,
     #[error("`-` is given twice, but standard input can be read once")]
     StdinTwice,
-    #[error("a question by flags needs --as or --as-group")]
+    #[error("a question needs --as or --as-group")]
     NoUser,
     #[error("--namespace needs --resource")]
     NamespaceWithoutResource,
     #[error("a question by flags needs --resource or --path")]
     NoTarget,
+}
+
+/// Questions and the authorizer that answers them.
+pub(crate) struct LoadedQuestions<'f> {
+    pub(crate) questions: QuestionSource<'f>,
+    pub(crate) authorizer: OfflineAuthorizer,
+    /// Notes and warnings about the names of the question, for standard error.
+    pub(crate) remarks: Vec<String>,
 }
 
 /// Callback that answers one question and writes the answer.
@@ -53,74 +82,42 @@ impl<'f> QuestionSource<'f> {
     /// Returns the source of questions and the authorizer that answers them.
     ///
     /// # Errors
-    /// Fails if the flags contradict each other, or if a policy or manifest file is invalid.
+    /// Fails if the flags contradict each other, if a policy or manifest file is invalid, or if a name stands for no
+    /// resource.
     pub(crate) fn load_with_authorizer(
         flags: &QuestionFlags,
         files: &'f [PathBuf],
         policy: &PolicyFlags,
         calls: &WebhookCallFlags,
         stdin: &mut dyn Read,
-    ) -> Result<(Self, OfflineAuthorizer), LoadFailure> {
+    ) -> Result<LoadedQuestions<'f>, LoadFailure> {
         let usage = |message: &str| LoadFailure::Usage(vec![message.to_owned()]);
-        let questions = Self::new(flags, files).map_err(|error| usage(&error.to_string()))?;
-        if questions.reads_stdin() && policy.objects.iter().any(|path| is_stdin(path)) {
+        let written = read_question(flags, files).map_err(|error| usage(&error.to_string()))?;
+        let reads_stdin = files.is_empty() || files.iter().any(|file| is_stdin(file));
+        if written.is_none()
+            && reads_stdin
+            && policy.object_paths().iter().any(|path| path.is_stdin())
+        {
             return Err(usage(
                 "questions and objects can not both come from standard input: name a FILE of \
-                 questions or ask by flags",
+                 questions or ask one question",
             ));
         }
         let webhooks = match calls.no_webhooks {
             true => WebhookMode::Skip,
             false => WebhookMode::Call,
         };
-        Ok((questions, OfflineAuthorizer::load(policy, webhooks, stdin)?))
-    }
-
-    /// Returns the question of the flags, or else the files, or else standard input.
-    ///
-    /// # Errors
-    /// Fails if flags of a question are missing or contradict each other.
-    fn new(flags: &QuestionFlags, files: &'f [PathBuf]) -> Result<Self, QuestionFlagsError> {
-        let Some(verb) = &flags.verb else {
-            let SubjectFlags { user, groups, no_implicit_groups } = &flags.subject;
-            if user.is_some() || !groups.is_empty() || *no_implicit_groups {
-                return Err(QuestionFlagsError::UserWithoutVerb);
-            }
-            if flags.resource.is_some() || flags.namespace.is_some() {
-                return Err(QuestionFlagsError::ResourceWithoutVerb);
-            }
-            if files.iter().filter(|file| is_stdin(file)).count() > 1 {
-                return Err(QuestionFlagsError::StdinTwice);
-            }
-            return Ok(Self::Lines(files));
+        let namespace = flags.namespace.as_deref();
+        let authorizer = OfflineAuthorizer::load(policy, webhooks, namespace, stdin)?;
+        let Some(written) = written else {
+            return Ok(LoadedQuestions {
+                questions: Self::Lines(files),
+                authorizer,
+                remarks: Vec::new(),
+            });
         };
-        if flags.subject.user.is_none() && flags.subject.groups.is_empty() {
-            return Err(QuestionFlagsError::NoUser);
-        }
-        if flags.resource.is_none() && flags.namespace.is_some() {
-            return Err(QuestionFlagsError::NamespaceWithoutResource);
-        }
-        let target = match (&flags.resource, &flags.path) {
-            (Some(resource), _) => {
-                let name = flags.name.clone().unwrap_or_default();
-                let namespace = flags.namespace.clone().unwrap_or_default();
-                access_target(resource, name, namespace)
-            }
-            (None, Some(path)) => AccessTarget::Path(path.clone().into()),
-            (None, None) => {
-                return Err(QuestionFlagsError::NoTarget);
-            }
-        };
-        let user = implicit_groups::user_from_flags(&flags.subject);
-        Ok(Self::One(Box::new(AccessQuestion { user, verb: verb.clone().into(), target })))
-    }
-
-    /// Reports whether the source reads standard input.
-    fn reads_stdin(&self) -> bool {
-        match self {
-            Self::One(_) => false,
-            Self::Lines(files) => files.is_empty() || files.iter().any(|file| is_stdin(file)),
-        }
+        let (question, remarks) = resolve_question(written, flags, &authorizer)?;
+        Ok(LoadedQuestions { questions: Self::One(Box::new(question)), authorizer, remarks })
     }
 
     /// Answers each question in order and returns the worst exit. It reports an invalid line with its
@@ -138,9 +135,12 @@ impl<'f> QuestionSource<'f> {
         err: &mut dyn Write,
         answer: AnswerQuestion<'_>,
     ) -> io::Result<Exit> {
-        let mut answerer = QuestionAnswerer { out, err, answer, worst_exit: Exit::Clean };
+        let mut answerer =
+            QuestionAnswerer { out, err, answer, worst_exit: Exit::Clean, has_questions: false };
         let result = match self {
             Self::One(question) => answerer.answer_question(question),
+            // Nobody types questions as JSON.
+            Self::Lines([]) if io::stdin().is_terminal() => Ok(()),
             Self::Lines([]) => answerer.read_stream(STDIN_NAME, stdin),
             Self::Lines(files) => {
                 files.iter().try_for_each(|file| answerer.read_question_file(file, stdin))
@@ -148,27 +148,132 @@ impl<'f> QuestionSource<'f> {
         };
         match result {
             Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
+            Ok(()) if !answerer.has_questions && answerer.worst_exit == Exit::Clean => {
+                answerer.report_unreadable(
+                    "there is no question: write VERB RESOURCE [NAME] with --as, or one question per line as JSON",
+                )?;
+                Ok(answerer.worst_exit)
+            }
             Ok(()) | Err(_) => Ok(answerer.worst_exit),
         }
     }
 }
 
-fn access_target(
-    text: &ResourceArgument,
-    name: String,
-    namespace: String,
-) -> AccessTarget<'static> {
-    let ResourceArgument { resource, api_group, subresource } = text.clone();
-    AccessTarget::Resource(ResourceTarget {
-        api_group: api_group.into(),
-        api_version: "*".into(),
-        namespace: namespace.into(),
-        resource: resource.into(),
-        subresource: subresource.into(),
-        name: name.into(),
-        field_selector: None,
-        label_selector: None,
-    })
+/// Returns the question of the arguments or flags; `None` if questions are lines of JSON.
+///
+/// # Errors
+/// Fails if a part of the question is missing, or if parts contradict each other.
+fn read_question(
+    flags: &QuestionFlags,
+    arguments: &[PathBuf],
+) -> Result<Option<WrittenQuestion>, QuestionFlagsError> {
+    let SubjectFlags { user, groups, no_implicit_groups } = &flags.subject;
+    let has_user = user.is_some() || !groups.is_empty();
+    if let Some(verb) = &flags.verb {
+        if !has_user {
+            return Err(QuestionFlagsError::NoUser);
+        }
+        return question_of_flags(verb, flags).map(Some);
+    }
+    if has_user && !arguments.is_empty() {
+        return question_of_arguments(flags, arguments).map(Some);
+    }
+    if has_user || *no_implicit_groups {
+        return Err(QuestionFlagsError::UserWithoutVerb);
+    }
+    if flags.resource.is_some() {
+        return Err(QuestionFlagsError::ResourceWithoutVerb);
+    }
+    // A file of questions has seldom the name of a verb.
+    if let Some(first) = arguments.first().and_then(|first| first.to_str())
+        && first != "*"
+        && check_verb(first, VerbTarget::Resource).is_none()
+        && !Path::new(first).exists()
+    {
+        return Err(QuestionFlagsError::NoUser);
+    }
+    if arguments.iter().filter(|file| is_stdin(file)).count() > 1 {
+        return Err(QuestionFlagsError::StdinTwice);
+    }
+    Ok(None)
+}
+
+fn question_of_flags(
+    verb: &str,
+    flags: &QuestionFlags,
+) -> Result<WrittenQuestion, QuestionFlagsError> {
+    if flags.resource.is_none() && flags.namespace.is_some() {
+        return Err(QuestionFlagsError::NamespaceWithoutResource);
+    }
+    let target = match (&flags.resource, &flags.path) {
+        (Some(resource), _) => WrittenTarget::Resource {
+            resource: resource.clone(),
+            name: flags.name.clone().unwrap_or_default(),
+            namespace: flags.namespace.clone().unwrap_or_default(),
+        },
+        (None, Some(path)) => WrittenTarget::Path(path.clone()),
+        (None, None) => return Err(QuestionFlagsError::NoTarget),
+    };
+    Ok(WrittenQuestion { verb: verb.to_owned(), target })
+}
+
+fn question_of_arguments(
+    flags: &QuestionFlags,
+    arguments: &[PathBuf],
+) -> Result<WrittenQuestion, QuestionFlagsError> {
+    let texts: Vec<&str> = arguments.iter().filter_map(|argument| argument.to_str()).collect();
+    let has_flags = flags.resource.is_some() || flags.name.is_some() || flags.path.is_some();
+    let (verb, target, name) = match texts.as_slice() {
+        _ if has_flags || texts.len() != arguments.len() => {
+            return Err(QuestionFlagsError::MalformedArguments);
+        }
+        [verb, target] => (*verb, *target, ""),
+        [verb, target, name] => (*verb, *target, *name),
+        _ => return Err(QuestionFlagsError::MalformedArguments),
+    };
+    let target = match target.parse().map_err(QuestionFlagsError::MalformedResource)? {
+        TargetArgument::Path(_) if !name.is_empty() || flags.namespace.is_some() => {
+            return Err(QuestionFlagsError::PathWithName);
+        }
+        TargetArgument::Path(path) => WrittenTarget::Path(path),
+        TargetArgument::Resource(resource) => WrittenTarget::Resource {
+            resource,
+            name: name.to_owned(),
+            namespace: flags.namespace.clone().unwrap_or_default(),
+        },
+    };
+    Ok(WrittenQuestion { verb: verb.to_owned(), target })
+}
+
+/// Replaces the names of a question with those that policies have. Returns remarks about them.
+fn resolve_question(
+    written: WrittenQuestion,
+    flags: &QuestionFlags,
+    authorizer: &OfflineAuthorizer,
+) -> Result<(AccessQuestion<'static>, Vec<String>), LoadFailure> {
+    let mut resolver = NameResolver::new(authorizer, flags.names);
+    let user = resolver.resolve_user(&flags.subject);
+    let target = match written.target {
+        WrittenTarget::Path(path) => {
+            resolver.check_verb(&written.verb, VerbTarget::Path);
+            AccessTarget::Path(path.into())
+        }
+        WrittenTarget::Resource { resource, name, namespace } => {
+            resolver.check_verb(&written.verb, VerbTarget::Resource);
+            let resolved = resolver.resolve_resource(&resource, &namespace)?;
+            AccessTarget::Resource(ResourceTarget {
+                api_group: resolved.group.into(),
+                api_version: "*".into(),
+                namespace: namespace.into(),
+                resource: resolved.plural.into(),
+                subresource: resolved.subresource.into(),
+                name: name.into(),
+                field_selector: None,
+                label_selector: None,
+            })
+        }
+    };
+    Ok((AccessQuestion { user, verb: written.verb.into(), target }, resolver.remarks))
 }
 
 struct QuestionAnswerer<'a> {
@@ -176,10 +281,13 @@ struct QuestionAnswerer<'a> {
     err: &'a mut dyn Write,
     answer: AnswerQuestion<'a>,
     worst_exit: Exit,
+    /// Whether there was a question, valid or not.
+    has_questions: bool,
 }
 
 impl QuestionAnswerer<'_> {
     fn answer_question(&mut self, question: &AccessQuestion<'_>) -> io::Result<()> {
+        self.has_questions = true;
         let exit = (self.answer)(question, self.out)?;
         self.worst_exit = self.worst_exit.max(exit);
         Ok(())
@@ -259,6 +367,7 @@ impl QuestionAnswerer<'_> {
         message: &str,
         hint: Option<&str>,
     ) -> io::Result<()> {
+        self.has_questions = true;
         self.worst_exit = self.worst_exit.max(Exit::Unreadable);
         let (name, message) = (printable(name), printable(message));
         let hint = hint.map(|hint| format!(" ({})", printable(hint))).unwrap_or_default();

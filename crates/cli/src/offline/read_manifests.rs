@@ -4,11 +4,14 @@ use std::collections::HashSet;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use document::{Diagnostic, ReadError, Source};
-use manifests::{KindHandler, MANIFEST_BYTES_MAX, ManifestObject, UnstructuredObject};
+use document::{Diagnostic, ReadError, Source, Warning};
+use manifests::{
+    DuplicateObjects, KindHandler, KindHandling, MANIFEST_BYTES_MAX, ManifestObject, ReadOptions,
+    UnstructuredObject,
+};
 
 use super::load_failure::FileProblem;
-use crate::file_arguments::{self, InputError, STDIN_NAME, is_stdin};
+use crate::file_arguments::{self, InputError, InputPath, STDIN_NAME, is_stdin};
 
 /// Maximum size of all manifests together. They stay in memory until all are read, so that errors can
 /// show source lines. A dump of the largest clusters has a tenth of this size.
@@ -21,6 +24,10 @@ pub(crate) struct SelectedObjects {
     pub(crate) authorization_objects: Vec<ManifestObject>,
     /// Objects that the selection of the command keeps.
     pub(crate) kept_objects: Vec<UnstructuredObject>,
+    /// Definitions of resources and of aggregated groups, which tell the names of resources.
+    pub(crate) definitions: Vec<UnstructuredObject>,
+    /// Notes and warnings for standard error: skipped files and repeated objects.
+    pub(crate) remarks: Vec<String>,
 }
 
 /// Which further objects a command keeps, and how it validates them.
@@ -41,13 +48,24 @@ impl ObjectSelection<'_> {
     };
 }
 
-/// Reads all objects below the paths.
+/// Reports whether objects of a kind tell the names of resources.
+fn is_definition(api_version: &str, kind: &str) -> bool {
+    let group = api_version.split_once('/').map_or("", |(group, _)| group);
+    matches!(
+        (group, kind),
+        ("apiextensions.k8s.io", "CustomResourceDefinition")
+            | ("apiregistration.k8s.io", "APIService")
+    )
+}
+
+/// Reads all objects below the paths. `namespace` is that of objects that have none.
 ///
 /// # Errors
 /// Every file that can not be read and every error, in the order of the paths.
 pub(crate) fn read_manifests(
-    paths: &[PathBuf],
+    paths: &[InputPath<'_>],
     stdin: &mut dyn Read,
+    namespace: Option<&str>,
     selection: ObjectSelection<'_>,
 ) -> Result<SelectedObjects, Vec<FileProblem>> {
     let mut problems = Vec::new();
@@ -68,24 +86,51 @@ pub(crate) fn read_manifests(
         }
     }
     let mut objects = SelectedObjects::default();
+    let kind_handler =
+        |api_version: &str, kind: &str| match (selection.kind_handler)(api_version, kind) {
+            KindHandling::Standard if is_definition(api_version, kind) => {
+                KindHandling::KeepUnstructured
+            }
+            handling => handling,
+        };
+    let is_kept = |object: &UnstructuredObject| {
+        let handling = (selection.kind_handler)(object.api_version(), object.kind_name());
+        handling == KindHandling::KeepUnstructured
+    };
+    let options = ReadOptions { kind_handler: &kind_handler, default_namespace: namespace };
     for (name, bytes) in &sources {
-        let read = manifests::read_and_keep_kinds(&Source { name, bytes }, selection.kind_handler);
+        let read = manifests::read_with_options(&Source { name, bytes }, options);
+        if read.is_without_objects {
+            match name == STDIN_NAME && bytes.is_empty() {
+                // The program that should write to the pipe has failed.
+                true => problems.push(FileProblem::Unreadable(format!("{STDIN_NAME} is empty"))),
+                false => {
+                    objects.remarks.push(format!("note: {name}: no Kubernetes object, skipped"))
+                }
+            }
+        }
         let mut errors = read.errors;
-        let more: Vec<Diagnostic> =
-            read.unstructured_objects.iter().flat_map(selection.validate).collect();
+        let is_definition =
+            |object: &&UnstructuredObject| is_definition(object.api_version(), object.kind_name());
+        objects.definitions.extend(read.unstructured_objects.iter().filter(is_definition).cloned());
+        let kept: Vec<UnstructuredObject> =
+            read.unstructured_objects.into_iter().filter(is_kept).collect();
+        let more: Vec<Diagnostic> = kept.iter().flat_map(selection.validate).collect();
         if !more.is_empty() {
             errors.extend(more);
             errors.sort_by_key(|error| error.position);
         }
         problems.extend(invalid_file_problem(name, bytes, errors));
         objects.authorization_objects.extend(read.objects);
-        objects.kept_objects.extend(read.unstructured_objects);
+        objects.kept_objects.extend(kept);
     }
     if problems.is_empty() {
-        let mut repeated = manifests::find_duplicate_objects(&objects.authorization_objects);
-        repeated.extend(manifests::find_duplicate_unstructured(
-            &objects.kept_objects.iter().collect::<Vec<_>>(),
-        ));
+        let DuplicateObjects { errors: mut repeated, warnings } =
+            manifests::find_duplicate_objects(&objects.authorization_objects);
+        let kept: Vec<&UnstructuredObject> = objects.kept_objects.iter().collect();
+        let of_kept = manifests::find_duplicate_unstructured(&kept);
+        repeated.extend(of_kept.errors);
+        objects.remarks.extend(warnings.iter().chain(&of_kept.warnings).map(describe_warning));
         for (name, bytes) in &sources {
             let (here, elsewhere) = repeated.into_iter().partition(|fault| fault.file == *name);
             repeated = elsewhere;
@@ -97,10 +142,10 @@ pub(crate) fn read_manifests(
 
 /// Lists the manifest files of all paths, without duplicates: one path may name a file and another path
 /// its directory.
-fn list_manifest_files(paths: &[PathBuf], problems: &mut Vec<FileProblem>) -> Vec<PathBuf> {
+fn list_manifest_files(paths: &[InputPath<'_>], problems: &mut Vec<FileProblem>) -> Vec<PathBuf> {
     let mut all = Vec::new();
     for path in paths {
-        match file_arguments::manifest_files(path) {
+        match file_arguments::manifest_files(*path) {
             Ok(files) => all.extend(files),
             Err(error) => problems.push(FileProblem::Unreadable(error.to_string())),
         }
@@ -108,6 +153,11 @@ fn list_manifest_files(paths: &[PathBuf], problems: &mut Vec<FileProblem>) -> Ve
     let mut seen = HashSet::new();
     all.retain(|file| seen.insert(file.clone()));
     all
+}
+
+fn describe_warning(warning: &Warning) -> String {
+    let Warning { file, position, message, .. } = warning;
+    format!("warning: {file}:{}:{}: {message}", position.line, position.column)
 }
 
 fn invalid_file_problem(name: &str, bytes: &[u8], errors: Vec<Diagnostic>) -> Option<FileProblem> {

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use api_resources::ResolvedResource;
 use authz::Rules;
 
 /// The usual order of verbs; all others follow in alphabetical order.
@@ -38,6 +39,26 @@ pub(super) fn build_resource_rows(rules: &Rules) -> Vec<ResourceRow> {
         resource_names: names.into_iter().map(str::to_owned).collect(),
     };
     rows.into_iter().map(row).collect()
+}
+
+/// Removes the rules that do not match a resource, and all rules about paths.
+pub(super) fn keep_rules_for(rules: &mut Rules, resource: &ResolvedResource) {
+    let ResolvedResource { group, plural, subresource, .. } = resource;
+    let combined = match subresource.as_str() {
+        "" => plural.clone(),
+        subresource => format!("{plural}/{subresource}"),
+    };
+    let for_all = format!("*/{subresource}");
+    let has_resource = |own: &String| {
+        own == "*" || *own == combined || (!subresource.is_empty() && *own == for_all)
+    };
+    let has_group = |own: &String| own == "*" || own == group;
+    rules.non_resource_rules.clear();
+    rules.resource_rules.retain_mut(|rule| {
+        rule.api_groups.retain(has_group);
+        rule.resources.retain(has_resource);
+        !rule.api_groups.is_empty() && !rule.resources.is_empty()
+    });
 }
 
 /// Collects the verbs of each path.

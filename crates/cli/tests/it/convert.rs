@@ -52,7 +52,7 @@ fn the_file_may_be_written_at_once() {
         "convert",
         "--authorization-mode=Webhook",
         "--authorization-webhook-config-file=guard.kubeconfig",
-        "-o",
+        "--output-file",
         "authorization.yaml",
     ]);
     command.current_dir(folder.path());
@@ -63,7 +63,7 @@ fn the_file_may_be_written_at_once() {
     let absolute = folder.path().canonicalize().unwrap().join("guard.kubeconfig");
     let want = format!("kubeConfigFile: {}\n", absolute.display());
     assert!(text.contains(&want), "{text}");
-    let found = run(&["convert", "-o", "/nowhere/at/all.yaml"]);
+    let found = run(&["convert", "--output-file", "/nowhere/at/all.yaml"]);
     assert_eq!((found.code, found.stdout.as_str()), (3, ""));
     assert!(found.stderr.starts_with("error: can not write `/nowhere/at/all.yaml`: "));
 }
@@ -110,6 +110,19 @@ fn what_no_server_starts_with_is_not_converted() {
         assert_eq!((found.code, found.stdout.as_str()), (2, ""), "{flags:?}");
         assert!(found.stderr.contains(want), "{flags:?}: {}", found.stderr);
     }
+}
+
+#[test]
+fn the_format_is_chosen_as_everywhere() {
+    let yaml = run(&["convert", "--authorization-mode=Node,RBAC"]);
+    for format in ["yaml", "human"] {
+        let found = run(&["convert", "--authorization-mode=Node,RBAC", "-o", format]);
+        assert_eq!((found.code, &found.stdout), (0, &yaml.stdout), "{format}");
+    }
+    let found = run(&["convert", "--authorization-mode=Node,RBAC", "-o", "json"]);
+    let value: serde_json::Value = serde_json::from_str(&found.stdout).unwrap();
+    assert_eq!(value["kind"], "AuthorizationConfiguration");
+    assert_eq!(run(&["convert", "-o", "authorization.yaml"]).code, 2);
 }
 
 #[test]

@@ -70,7 +70,7 @@ fn offline_commands_print_each_cause_once() {
     let question = ["eval", "--as", "ana", "--verb", "get", "--path", "/x"];
     for args in [
         &["check", "missing.yaml"][..],
-        &["convert", "--authorization-mode=RBAC", "-o", output.to_str().unwrap()],
+        &["convert", "--authorization-mode=RBAC", "--output-file", output.to_str().unwrap()],
         &["convert", "--authorization-config=f"],
         &[&question[..], &["--objects", "missing"]].concat(),
         &[&question[..], &["--authorization-config=missing.yaml"]].concat(),

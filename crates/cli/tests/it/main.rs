@@ -29,6 +29,8 @@ mod guard;
 #[cfg(test)]
 mod manifests;
 #[cfg(test)]
+mod names;
+#[cfg(test)]
 mod offline;
 #[cfg(test)]
 mod pki;
@@ -42,6 +44,8 @@ mod rules;
 mod serve;
 #[cfg(test)]
 mod snapshots;
+#[cfg(test)]
+mod tools;
 #[cfg(test)]
 mod webhooks;
 #[cfg(test)]

@@ -62,7 +62,6 @@ fn every_part_of_the_question_counts() {
         "get configmaps -n staging",
         "get configmaps settings -n prod",
         "get configmaps settings",
-        "get configmaps.apps settings -n staging",
         "get configmaps/status settings -n staging",
     ] {
         assert_eq!(users(other), json!([]), "{other}");

@@ -1,6 +1,6 @@
 //! Expands aliases and merge keys, types scalars and finds duplicate keys.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::parser::{
     NodeId, RawContent, RawNode, RawScalar, RawTree, YAML_TAG_PREFIX, too_many_nodes_message,
@@ -62,6 +62,10 @@ struct MappingBuilder {
     entries: Vec<Entry>,
     /// Index in `entries` by key.
     index_by_key: HashMap<Key, usize>,
+    /// The entries, by index, that a merge key has set.
+    merged: HashSet<usize>,
+    /// Whether entries are being copied for a merge key.
+    is_merging: bool,
 }
 
 /// A key before it becomes text: `1` and `"1"` are different keys for YAML.
@@ -121,13 +125,23 @@ impl<'t> Composer<'t> {
                 let line = this.raw_node(value_id)?.line;
                 match mapping.index_by_key.get(&key) {
                     None => {
+                        if mapping.is_merging {
+                            mapping.merged.insert(mapping.entries.len());
+                        }
                         mapping.index_by_key.insert(key, mapping.entries.len());
                         mapping.entries.push(entry);
                     }
                     Some(&position) => {
                         if this.duplicates.len() < this.limits.duplicate_keys_max {
                             let path = truncate_path(&this.path, &step);
-                            this.duplicates.push(describe_duplicate_key(&key, &entry, line, path));
+                            let is_merged =
+                                mapping.is_merging || mapping.merged.contains(&position);
+                            let duplicate = describe_duplicate_key(&key, &entry, line, path);
+                            this.duplicates.push(DuplicateKey { is_merged, ..duplicate });
+                        }
+                        // The key that is set again is no longer that of the merged mapping.
+                        if !mapping.is_merging {
+                            mapping.merged.remove(&position);
                         }
                         if let Some(slot) = mapping.entries.get_mut(position) {
                             *slot = entry;
@@ -147,12 +161,15 @@ impl<'t> Composer<'t> {
         mapping: &mut MappingBuilder,
     ) -> Result<(), YamlError> {
         let raw = self.raw_node(id)?;
-        match &raw.content {
+        let was_merging = std::mem::replace(&mut mapping.is_merging, true);
+        let merged = match &raw.content {
             RawContent::Sequence(items) => {
                 items.iter().rev().try_for_each(|&item| self.merge_mapping(item, mapping))
             }
             _ => self.merge_mapping(id, mapping),
-        }
+        };
+        mapping.is_merging = was_merging;
+        merged
     }
 
     fn merge_mapping(&mut self, id: NodeId, mapping: &mut MappingBuilder) -> Result<(), YamlError> {
@@ -341,5 +358,5 @@ fn describe_duplicate_key(key: &Key, entry: &Entry, line: usize, path: String) -
         Key::Bool(_) | Key::Int(_) | Key::Float(_) => entry.key.clone(),
     };
     let message = format!("line {line}: key {key} already set in map");
-    DuplicateKey { message, path, span: entry.key_span }
+    DuplicateKey { message, path, span: entry.key_span, is_merged: false }
 }

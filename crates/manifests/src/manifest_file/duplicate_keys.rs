@@ -12,7 +12,10 @@ pub(super) struct DuplicateKeys {
 }
 
 impl DuplicateKeys {
+    /// Keeps the duplicates that are mistakes. A key that a merge key has set may be set again, as in files that
+    /// kubectl applies.
     pub(super) fn new(mut duplicates: Vec<DuplicateKey>) -> Self {
+        duplicates.retain(|duplicate| !duplicate.is_merged);
         duplicates.sort_by(|a, b| a.path.cmp(&b.path));
         Self { sorted_by_path: duplicates }
     }
@@ -54,6 +57,7 @@ mod tests {
             message: String::new(),
             path: path.to_owned(),
             span: Span::default(),
+            is_merged: false,
         };
         let paths =
             ["kind", "items", "items[1].kind", "items[10].kind", "items[1].a.b", "items[2].kind"];

@@ -2,23 +2,33 @@
 
 use std::collections::HashMap;
 
-use document::{Diagnostic, Fault, SourcePosition};
+use document::{Diagnostic, Fault, SourcePosition, Warning, WarningCode};
 use field_errors::FieldPath;
 
-use super::{ERRORS_MAX, ManifestObject, UnstructuredObject};
+use super::{ERRORS_MAX, ManifestObject, UnstructuredObject, WARNINGS_MAX};
+
+/// The objects that occur a second time, in one file or in several.
+#[derive(Debug, Default, PartialEq)]
+pub struct DuplicateObjects {
+    /// The second object differs from the first, so the reader can not know which of the two should count. At most
+    /// [`ERRORS_MAX`].
+    pub errors: Vec<Diagnostic>,
+    /// The second object is the same, so it does not matter. At most [`WARNINGS_MAX`].
+    pub warnings: Vec<Warning>,
+}
 
 /// The identity and the position of an object.
-struct ObjectOccurrence<'o> {
+struct ObjectOccurrence<'o, T> {
     kind: &'o str,
     namespace: &'o str,
     name: &'o str,
     file: &'o str,
     position: SourcePosition,
+    content: &'o T,
 }
 
-/// Returns a fault for each object that occurs a second time, in one file or in several, because the reader
-/// can not know which of the two should count. Returns at most [`ERRORS_MAX`] faults.
-pub fn find_duplicate_objects(objects: &[ManifestObject]) -> Vec<Diagnostic> {
+/// Finds each object that occurs a second time.
+pub fn find_duplicate_objects(objects: &[ManifestObject]) -> DuplicateObjects {
     find_duplicates(objects.iter().map(|ManifestObject { object, file, position, .. }| {
         ObjectOccurrence {
             kind: object.kind_name(),
@@ -26,47 +36,55 @@ pub fn find_duplicate_objects(objects: &[ManifestObject]) -> Vec<Diagnostic> {
             name: object.name(),
             file,
             position: *position,
+            content: object,
         }
     }))
 }
 
 /// Does the same as [`find_duplicate_objects`] for objects that the reader has kept as JSON.
-pub fn find_duplicate_unstructured(objects: &[&UnstructuredObject]) -> Vec<Diagnostic> {
+pub fn find_duplicate_unstructured(objects: &[&UnstructuredObject]) -> DuplicateObjects {
     find_duplicates(objects.iter().map(|kept_objects| ObjectOccurrence {
         kind: kept_objects.kind_name(),
         namespace: kept_objects.namespace(),
         name: kept_objects.name(),
         file: &kept_objects.file,
         position: kept_objects.position(),
+        content: &kept_objects.value,
     }))
 }
 
-fn find_duplicates<'o>(occurrences: impl Iterator<Item = ObjectOccurrence<'o>>) -> Vec<Diagnostic> {
+fn find_duplicates<'o, T: PartialEq + 'o>(
+    occurrences: impl Iterator<Item = ObjectOccurrence<'o, T>>,
+) -> DuplicateObjects {
     let mut first = HashMap::new();
-    let mut faults = Vec::new();
+    let mut found = DuplicateObjects::default();
     for seen in occurrences.filter(|seen| !seen.name.is_empty()) {
         let key = (seen.kind, seen.namespace, seen.name);
         match first.get(&key) {
             None => {
                 first.insert(key, seen);
             }
-            Some(first) if faults.len() < ERRORS_MAX => faults.push(duplicate_fault(first, &seen)),
+            Some(first) if first.content == seen.content => {
+                if found.warnings.len() < WARNINGS_MAX {
+                    found.warnings.push(duplicate_warning(first, &seen));
+                }
+            }
+            Some(first) if found.errors.len() < ERRORS_MAX => {
+                found.errors.push(duplicate_fault(first, &seen));
+            }
             Some(_) => {}
         }
     }
-    faults
+    found
 }
 
-fn duplicate_fault(first: &ObjectOccurrence<'_>, second: &ObjectOccurrence<'_>) -> Diagnostic {
+fn duplicate_fault<T>(
+    first: &ObjectOccurrence<'_, T>,
+    second: &ObjectOccurrence<'_, T>,
+) -> Diagnostic {
     let metadata = FieldPath::root("metadata");
     let mut error = metadata.child("name").duplicate(second.name);
-    let SourcePosition { line, column, .. } = first.position;
-    let scope = match second.namespace {
-        "" => String::new(),
-        namespace => format!(" in namespace `{namespace}`"),
-    };
-    let kind = second.kind;
-    error.detail = format!("this {kind}{scope} is first defined at {}:{line}:{column}", first.file);
+    error.detail = format!("this {} is first defined at {}", describe(second), position_of(first));
     Diagnostic {
         fault: Fault::Field(error),
         file: second.file.to_owned(),
@@ -74,4 +92,34 @@ fn duplicate_fault(first: &ObjectOccurrence<'_>, second: &ObjectOccurrence<'_>) 
         hint: Some("remove one of the two, or rename it".to_owned()),
         notes: Vec::new(),
     }
+}
+
+fn duplicate_warning<T>(
+    first: &ObjectOccurrence<'_, T>,
+    second: &ObjectOccurrence<'_, T>,
+) -> Warning {
+    let (described, name, at) = (describe(second), second.name, position_of(first));
+    Warning {
+        code: WarningCode::DuplicateObject,
+        field: "metadata.name".to_owned(),
+        message: format!(
+            "the {described} `{name}` is already defined at {at}, with the same content"
+        ),
+        file: second.file.to_owned(),
+        position: second.position,
+        hint: Some("remove one of the two".to_owned()),
+    }
+}
+
+/// The kind and the namespace of an object.
+fn describe<T>(occurrence: &ObjectOccurrence<'_, T>) -> String {
+    match (occurrence.kind, occurrence.namespace) {
+        (kind, "") => kind.to_owned(),
+        (kind, namespace) => format!("{kind} in namespace `{namespace}`"),
+    }
+}
+
+fn position_of<T>(occurrence: &ObjectOccurrence<'_, T>) -> String {
+    let SourcePosition { line, column, .. } = occurrence.position;
+    format!("{}:{line}:{column}", occurrence.file)
 }

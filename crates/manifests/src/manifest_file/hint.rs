@@ -23,8 +23,8 @@ pub(super) fn hint_for_fault(kind: Kind, root: &Node, error: &FieldError) -> Opt
             Some("nothing completes `generateName` in a file: set `name`".to_owned())
         }
         ("metadata", "namespace") if is_missing => Some(format!(
-            "add `metadata.namespace`: a {kind_name} belongs to a namespace, and a file has no \
-             context to take it from"
+            "add `metadata.namespace`, because a {kind_name} belongs to a namespace, or give the \
+             namespace with `-n`"
         )),
         ("metadata", "namespace") if !is_namespaced => {
             Some(format!("a {kind_name} belongs to no namespace: remove it"))

@@ -69,6 +69,19 @@ pub(super) fn classify_object(
     Ok((identity, TypeMeta { api_version, kind }))
 }
 
+/// Reports whether a document is something else than an object of Kubernetes, such as the values or the `Chart.yaml`
+/// of a Helm chart, a dashboard or a workflow. A document that only lacks or misspells one of its type fields is an
+/// object with a fault.
+pub(super) fn is_other_document(node: &Node) -> bool {
+    let Value::Object(entries) = &node.value else { return true };
+    let has = |name: &str| entries.iter().any(|entry| entry.key.eq_ignore_ascii_case(name));
+    if has("kind") || has("metadata") {
+        return false;
+    }
+    let is_chart = has("name") && has("version");
+    is_chart || !has("apiVersion") && find_similar_key(node, "apiVersion").is_none()
+}
+
 /// Reads `apiVersion` or `kind`. Of several fields of that name the last counts; other code reports the
 /// duplicate.
 fn read_type_field(

@@ -9,11 +9,11 @@ use document::{
     DecodeProblem, DecodeProblems, DocumentLimits, Fault, LineIndex, Node, NodePath, Source, Span,
     SpannedFault, SpannedWarning, Value, WarningCode, check_against_schema, hint as syntax_hint,
 };
-use serde_json::Value as Json;
+use serde_json::{Map, Value as Json};
 
 use super::duplicate_keys::DuplicateKeys;
 use super::locate::{locate_error, locate_field};
-use super::object_class::{ObjectClass, TypeMeta, classify_object, last_member};
+use super::object_class::{ObjectClass, TypeMeta, classify_object, is_other_document, last_member};
 use super::schema::LIST;
 use super::to_json::to_json;
 use super::unstructured_object::{
@@ -36,25 +36,41 @@ const LIMITS: DocumentLimits = DocumentLimits {
 /// Reads the objects of a file.
 ///
 /// 1. The text is cut into documents: JSON if its first character is `{`, else YAML. Empty
-///    documents are skipped; a file without any is an error, and a syntax error ends reading.
+///    documents are skipped, and a syntax error ends reading. A file in which no document is an object has no
+///    errors; a document that is none beside objects is one.
 /// 2. Each document, or each item of a list, is classified by kind and version. Objects that no
 ///    authorizer uses are only counted.
 /// 3. Roles and bindings are checked against the schema of their kind, get their defaults, and are
 ///    validated like in the API. Any other object is accepted unchanged.
 pub fn read(source: &Source<'_>) -> Manifests {
-    read_and_keep_kinds(source, &|_, _| KindHandling::Standard)
+    read_with_options(source, ReadOptions::default())
 }
 
-/// Reads the objects of a file, and keeps the objects whole for which `kind_handler` asks that.
-pub fn read_and_keep_kinds(source: &Source<'_>, kind_handler: KindHandler<'_>) -> Manifests {
+/// Choices of a caller.
+#[derive(Clone, Copy)]
+pub struct ReadOptions<'a> {
+    /// Decides which objects the reader keeps whole.
+    pub kind_handler: KindHandler<'a>,
+    /// The namespace of namespaced objects that declare none, as with `kubectl apply -n`.
+    pub default_namespace: Option<&'a str>,
+}
+
+impl Default for ReadOptions<'_> {
+    fn default() -> Self {
+        Self { kind_handler: &|_, _| KindHandling::Standard, default_namespace: None }
+    }
+}
+
+/// Reads the objects of a file as the options say.
+pub fn read_with_options(source: &Source<'_>, options: ReadOptions<'_>) -> Manifests {
     if source.bytes.len() > MANIFEST_BYTES_MAX {
         let message = format!("file is larger than {MANIFEST_BYTES_MAX} bytes");
-        let mut reader = ManifestReader::new(source.name, "", kind_handler);
+        let mut reader = ManifestReader::new(source.name, "", options);
         reader.push_fault(file_fault(message, Span::default()));
         return reader.manifests;
     }
     let (text, malformed) = source.decode_text();
-    let mut reader = ManifestReader::new(source.name, &text, kind_handler);
+    let mut reader = ManifestReader::new(source.name, &text, options);
     if source.is_json() {
         reader.read_json(malformed);
     } else {
@@ -67,20 +83,38 @@ struct ManifestReader<'t> {
     file: Arc<str>,
     text: &'t str,
     lines: LineIndex<'t>,
-    kind_handler: KindHandler<'t>,
+    options: ReadOptions<'t>,
     kept_objects: Vec<UnstructuredObjectBuilder>,
     manifests: Manifests,
+    /// Documents that are no objects. They are faults only beside objects: a file without any object is something
+    /// else.
+    other_documents: Vec<SpannedFault>,
+    /// Whether a document is an object, or an object with a fault.
+    has_objects: bool,
 }
 
 impl<'t> ManifestReader<'t> {
-    fn new(name: &str, text: &'t str, kind_handler: KindHandler<'t>) -> Self {
-        let lines = LineIndex::new(text);
-        let manifests = Manifests::default();
-        Self { file: name.into(), text, lines, kind_handler, kept_objects: Vec::new(), manifests }
+    fn new(name: &str, text: &'t str, options: ReadOptions<'t>) -> Self {
+        Self {
+            file: name.into(),
+            text,
+            lines: LineIndex::new(text),
+            options,
+            kept_objects: Vec::new(),
+            manifests: Manifests::default(),
+            other_documents: Vec::new(),
+            has_objects: false,
+        }
     }
 
     /// Builds the result. Kept objects share a copy of the text, which is made only if there are such objects.
-    fn finish(self) -> Manifests {
+    fn finish(mut self) -> Manifests {
+        let other_documents = std::mem::take(&mut self.other_documents);
+        if self.has_objects && !other_documents.is_empty() {
+            other_documents.into_iter().for_each(|fault| self.push_fault(fault));
+            self.manifests.errors.sort_by_key(|error| error.position);
+        }
+        self.manifests.is_without_objects = !self.has_objects && self.manifests.errors.is_empty();
         let Self { file, lines, kept_objects, mut manifests, .. } = self;
         if !kept_objects.is_empty() {
             let lines = Arc::new(lines.into_owned());
@@ -96,7 +130,13 @@ impl<'t> ManifestReader<'t> {
         }
         for outline in json::read_json_outlines(self.text) {
             match outline {
-                Ok(outline) => self.read_outline(&outline),
+                Ok(outline) if is_other_document(&outline.root) => {
+                    self.note_other_document(&outline.root);
+                }
+                Ok(outline) => {
+                    self.has_objects = true;
+                    self.read_outline(&outline);
+                }
                 Err(error) => self.push_fault(file_fault(error.message, error.span)),
             }
             if self.has_too_many_errors() {
@@ -106,11 +146,14 @@ impl<'t> ManifestReader<'t> {
     }
 
     fn read_yaml(&mut self, malformed: Option<usize>) {
-        let mut is_empty = true;
         for composed in yaml::read_documents(self.text, malformed, LIMITS) {
             match composed {
                 Ok(composed) if composed.root.value == Value::Null => continue,
+                Ok(composed) if is_other_document(&composed.root) => {
+                    self.note_other_document(&composed.root);
+                }
                 Ok(composed) => {
+                    self.has_objects = true;
                     let duplicates = DuplicateKeys::new(composed.duplicates);
                     self.read_object(&composed.root, None, &NodePath::ROOT, &duplicates);
                     // A duplicate key beyond the limit may be in a role or a binding.
@@ -124,14 +167,38 @@ impl<'t> ManifestReader<'t> {
                     self.push_fault(SpannedFault { hint, ..file_fault(error.message, error.span) });
                 }
             }
-            is_empty = false;
             if self.has_too_many_errors() {
                 return;
             }
         }
-        if is_empty {
-            let end = Span::new(self.text.len(), self.text.len());
-            self.push_fault(file_fault("the file holds no object".to_owned(), end));
+    }
+
+    /// Notes a document that is no object, with the fault that it is beside objects.
+    fn note_other_document(&mut self, root: &Node) {
+        if self.other_documents.len() > ERRORS_MAX {
+            return;
+        }
+        let kind_handler = self.options.kind_handler;
+        if let Err(fault) = classify_object(root, None, &NodePath::ROOT, kind_handler) {
+            self.other_documents.push(*fault);
+        }
+    }
+
+    /// Sets the namespace of an object that declares none to that of the options.
+    fn supply_namespace(&self, object: &mut Json) {
+        let Some(namespace) = self.options.default_namespace else { return };
+        let Some(members) = object.as_object_mut() else { return };
+        let metadata = members.entry("metadata").or_insert_with(|| Json::Object(Map::new()));
+        if metadata.is_null() {
+            *metadata = Json::Object(Map::new());
+        }
+        let Some(metadata) = metadata.as_object_mut() else { return };
+        let is_missing = match metadata.get("namespace") {
+            None | Some(Json::Null) => true,
+            Some(own) => own.as_str() == Some(""),
+        };
+        if is_missing {
+            metadata.insert("namespace".to_owned(), namespace.into());
         }
     }
 
@@ -144,10 +211,11 @@ impl<'t> ManifestReader<'t> {
 
     /// Reads a JSON value. If it is a list, its items are read one by one.
     fn read_outline(&mut self, JsonOutline { root, items_start }: &JsonOutline) {
-        let (identity, _) = match classify_object(root, None, &NodePath::ROOT, self.kind_handler) {
-            Ok(found) => found,
-            Err(finding) => return self.push_fault(*finding),
-        };
+        let (identity, _) =
+            match classify_object(root, None, &NodePath::ROOT, self.options.kind_handler) {
+                Ok(found) => found,
+                Err(finding) => return self.push_fault(*finding),
+            };
         let (ObjectClass::List { item }, Some(start)) = (identity, items_start) else {
             return self.read_object(root, None, &NodePath::ROOT, &DuplicateKeys::default());
         };
@@ -174,10 +242,11 @@ impl<'t> ManifestReader<'t> {
         at: &NodePath<'_>,
         duplicates: &DuplicateKeys,
     ) {
-        let (identity, type_meta) = match classify_object(root, inherited, at, self.kind_handler) {
-            Ok(found) => found,
-            Err(finding) => return self.push_fault(*finding),
-        };
+        let (identity, type_meta) =
+            match classify_object(root, inherited, at, self.options.kind_handler) {
+                Ok(found) => found,
+                Err(finding) => return self.push_fault(*finding),
+            };
         match identity {
             ObjectClass::Rbac(kind) => {
                 self.read_rbac_object(kind, root, &type_meta, at, duplicates)
@@ -275,7 +344,11 @@ impl<'t> ManifestReader<'t> {
         if problems.kubernetes_message().is_some() {
             return self.push_problems(problems);
         }
-        let manifest = match rbac::decode(&to_json(root, type_meta)) {
+        let mut value = to_json(root, type_meta);
+        if kind.is_namespaced() {
+            self.supply_namespace(&mut value);
+        }
+        let manifest = match rbac::decode(&value) {
             Ok(manifest) => manifest,
             Err(error) => {
                 // The schema check above reports every malformed value, so decoding does not fail here.
@@ -328,7 +401,11 @@ impl<'t> ManifestReader<'t> {
         type_meta: &TypeMeta,
         at: &NodePath<'_>,
     ) {
-        let Some(object) = parse_node_object(&to_json(root, type_meta)) else { return };
+        let mut value = to_json(root, type_meta);
+        if is_namespaced {
+            self.supply_namespace(&mut value);
+        }
+        let Some(object) = parse_node_object(&value) else { return };
         let object = Object::Node(object);
         // An object that relates nothing to a node needs no name.
         for name in missing_name_fields(&object, is_namespaced) {

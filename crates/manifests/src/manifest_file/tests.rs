@@ -261,8 +261,8 @@ fn rbac_objects_are_validated() {
         &[
             "3:11 metadata.name: Required value: name or generateName is required [nothing \
              completes `generateName` in a file: set `name`]",
-            "3:11 metadata.namespace: Required value [add `metadata.namespace`: a Role belongs to \
-             a namespace, and a file has no context to take it from]",
+            "3:11 metadata.namespace: Required value [add `metadata.namespace`, because a Role \
+             belongs to a namespace, or give the namespace with `-n`]",
             "4:9 rules[0].verbs: Required value: verbs must contain at least one value",
             "4:9 rules[0].apiGroups: Required value: resource rules must supply at least one api \
              group [`apiGroups: [\"\"]` is the group of pods, services and secrets]",
@@ -363,7 +363,7 @@ fn a_syntax_error_ends_reading() {
     );
     for text in ["", "\n", "# only a comment\n", "---\n---\n", "\u{feff}"] {
         let manifests = read_text(text);
-        assert_eq!(manifests.errors[0].fault.to_string(), "the file holds no object", "{text:?}");
+        assert!(manifests.is_without_objects && manifests.errors.is_empty(), "{text:?}");
     }
     for bytes in
         [&b"\x7fELF\x02\x01\x01\0\0"[..], b"\x00\x01", b"kind: \xff\n", b"{\"a\": \"\xff\"}"]
@@ -401,29 +401,98 @@ fn duplicate_objects_are_reported_with_both_positions() {
         format!("{HEADER}kind: {kind}\nmetadata: {{name: r{namespace}}}\n")
     };
     let first = role("ClusterRole", "");
-    let second = format!("{}---\n{}", role("Role", ", namespace: team"), role("ClusterRole", ""));
+    let other = format!("{}rules: []\n", role("ClusterRole", ", labels: {a: b}"));
+    let second = format!("{}---\n{other}", role("Role", ", namespace: team"));
     let mut objects = read(&Source { name: "a.yaml", bytes: first.as_bytes() }).objects;
-    assert!(find_duplicate_objects(&objects).is_empty());
+    assert_eq!(find_duplicate_objects(&objects), DuplicateObjects::default());
     objects.extend(read(&Source { name: "b.yaml", bytes: second.as_bytes() }).objects);
     let found = find_duplicate_objects(&objects);
-    let [fault] = found.as_slice() else { panic!("{found:?}") };
+    assert_eq!(found.warnings, []);
+    let [fault] = found.errors.as_slice() else { panic!("{found:?}") };
     assert_eq!((fault.file.as_str(), fault.position.line, fault.position.column), ("b.yaml", 5, 1));
     assert_eq!(
         fault.fault.to_string(),
         "metadata.name: Duplicate value: \"r\": this ClusterRole is first defined at a.yaml:1:1"
     );
-    let twice = format!("{0}---\n{0}", role("Role", ", namespace: team"));
+    let role_of_team = role("Role", ", namespace: team");
+    let twice = format!(
+        "{role_of_team}---\n{role_of_team}rules: [{{verbs: [get], apiGroups: [''], resources: [pods]}}]\n"
+    );
     let found = find_duplicate_objects(&read_text(&twice).objects);
     assert_eq!(
-        found[0].fault.to_string(),
+        found.errors[0].fault.to_string(),
         "metadata.name: Duplicate value: \"r\": this Role in namespace `team` is first defined at \
          F:1:1"
     );
+    // The same object twice is no contradiction.
+    let twice = format!("{role_of_team}---\n{role_of_team}");
+    let found = find_duplicate_objects(&read_text(&twice).objects);
+    assert_eq!(found.errors, []);
+    assert_eq!(
+        found.warnings[0].message,
+        "the Role in namespace `team` `r` is already defined at F:1:1, with the same content"
+    );
     // Objects without a name are not duplicates: a server would give each its own name.
     let unnamed = "apiVersion: v1\nkind: Pod\nmetadata: {generateName: p}\n";
-    assert!(
-        find_duplicate_objects(&read_text(&format!("{unnamed}---\n{unnamed}")).objects).is_empty()
+    let found = find_duplicate_objects(&read_text(&format!("{unnamed}---\n{unnamed}")).objects);
+    assert_eq!(found, DuplicateObjects::default());
+}
+
+#[test]
+fn other_documents_are_no_faults_unless_beside_objects() {
+    for text in [
+        "image: {tag: v1}\nrbac: {create: true}\n",
+        "apiVersion: v2\nname: chart\nversion: 1.0.0\n",
+        "- a\n- b\n",
+        "{\"dashboard\": {\"kind\": \"x\"}}",
+        "just a sentence\n",
+    ] {
+        let manifests = read_text(text);
+        assert!(manifests.is_without_objects, "{text}");
+        assert_eq!(faults(&manifests), Vec::<String>::new(), "{text}");
+    }
+    let role = format!("{HEADER}kind: ClusterRole\nmetadata: {{name: r}}\n");
+    let beside = read_text(&format!("{role}---\nimage: x\n"));
+    assert!(!beside.is_without_objects);
+    assert_eq!(faults(&beside).len(), 1, "{:?}", faults(&beside));
+    for text in [
+        "kind: Role\n",
+        "apiVersion: v1\n",
+        "metadata: {name: x}\nrules: []\n",
+        "Kind: Role\napiversion: v1\n",
+    ] {
+        assert_eq!(read_text(text).errors.len(), 1, "{text}");
+    }
+}
+
+#[test]
+fn a_merged_key_may_be_set_again() {
+    let text = format!(
+        "{HEADER}kind: ClusterRole\nmetadata: {{name: r}}\nrules:\n- &all {{apiGroups: [''], resources: [pods], verbs: [get]}}\n- <<: *all\n  verbs: [list]\n"
     );
+    let manifests = read_text(&text);
+    assert_eq!(faults(&manifests), Vec::<String>::new());
+    let Object::Rbac(rbac::Object::Role(role)) = &manifests.objects[0].object else {
+        panic!("a role");
+    };
+    assert_eq!(role.rules[1].verbs, ["list"]);
+    assert_eq!(role.rules[1].resources, ["pods"]);
+    let twice = text.replace("  verbs: [list]\n", "  verbs: [list]\n  verbs: [watch]\n");
+    assert_eq!(read_text(&twice).errors.len(), 1, "a key that is written twice");
+}
+
+#[test]
+fn a_namespace_can_be_supplied() {
+    let text = format!(
+        "{HEADER}kind: Role\nmetadata: {{name: a}}\n---\n{HEADER}kind: Role\nmetadata: {{name: b, namespace: own}}\n---\n{HEADER}kind: ClusterRole\nmetadata: {{name: c}}\n---\napiVersion: v1\nkind: Pod\nmetadata: {{name: p}}\nspec: {{nodeName: n}}\n"
+    );
+    assert_eq!(read_text(&text).errors.len(), 2);
+    let source = Source { name: "F", bytes: text.as_bytes() };
+    let options = ReadOptions { default_namespace: Some("given"), ..ReadOptions::default() };
+    let manifests = read_with_options(&source, options);
+    assert_eq!(faults(&manifests), Vec::<String>::new());
+    let namespaces: Vec<&str> = manifests.objects.iter().map(|it| it.object.namespace()).collect();
+    assert_eq!(namespaces, ["given", "own", "", "given"]);
 }
 
 proptest! {

@@ -7,7 +7,8 @@ use admission::{
 };
 use api_object::{Status, Tree};
 use api_resources::{
-    Registry, Resource, equivalent_resources, group_version_resource, kind_of_written_object,
+    Registry, Resource, ResourceName, equivalent_resources, group_version_resource,
+    kind_of_written_object,
 };
 use authz::User;
 use manifests::UnstructuredObject;
@@ -15,7 +16,6 @@ use serde_json::{Value, json};
 
 use super::find_resource::{FindResourceError, connect_options_kind, find_resource};
 use super::prepare_object::prepare_object;
-use crate::offline::ResourceArgument;
 
 /// The namespace of an object without a namespace.
 const DEFAULT_NAMESPACE: &str = "default";
@@ -27,7 +27,7 @@ pub(super) struct WriteOptions {
     /// The subresource; empty for the object itself.
     pub(super) subresource: String,
     /// The value of `--resource`, for kinds that belong to several resources.
-    pub(super) resource: Option<ResourceArgument>,
+    pub(super) resource: Option<ResourceName>,
     /// The value of `--namespace`, for objects without a namespace.
     pub(super) namespace: Option<String>,
     pub(super) is_dry_run: bool,

@@ -3,15 +3,13 @@
 use std::sync::Arc;
 
 use admission::GroupVersionKind;
-use api_resources::{Registry, Resource};
-
-use crate::offline::ResourceArgument;
+use api_resources::{Registry, Resource, ResourceName, ResourceNameError};
 
 /// The resource of an object is not known.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum FindResourceError {
-    #[error("--resource: there is no `{0}`")]
-    UnknownResource(String),
+    #[error("--resource: {0}")]
+    UnknownResource(ResourceNameError),
     #[error("unknown kind `{kind}` of version `{version}`: {hint}")]
     UnknownKind { kind: String, version: String, hint: &'static str },
 }
@@ -25,14 +23,10 @@ pub(super) fn find_resource<'r>(
     registry: &'r Registry,
     kind: &GroupVersionKind<'_>,
     subresource: &str,
-    named: Option<&ResourceArgument>,
+    named: Option<&ResourceName>,
 ) -> Result<&'r Arc<Resource>, FindResourceError> {
     if let Some(named) = named {
-        return find_resource_by_name(registry, kind, named).ok_or_else(|| {
-            let ResourceArgument { resource, api_group, .. } = named;
-            let dot = if api_group.is_empty() { "" } else { "." };
-            FindResourceError::UnknownResource(format!("{resource}{dot}{api_group}"))
-        });
+        return find_resource_by_name(registry, kind, named);
     }
     let takes = |resource: &&Arc<Resource>| {
         let own = resource.subresource(subresource).and_then(|own| own.kind);
@@ -60,13 +54,24 @@ pub(super) fn find_resource<'r>(
 fn find_resource_by_name<'r>(
     registry: &'r Registry,
     kind: &GroupVersionKind<'_>,
-    named: &ResourceArgument,
-) -> Option<&'r Arc<Resource>> {
-    let same = (kind.group == named.api_group).then_some(kind.version);
-    let same = same.and_then(|it| registry.resource(&named.api_group, it, &named.resource));
-    same.or_else(|| {
-        let versions = &registry.group(&named.api_group)?.versions;
-        versions.iter().find_map(|version| version.resource(&named.resource))
+    named: &ResourceName,
+) -> Result<&'r Arc<Resource>, FindResourceError> {
+    // The subresource is another flag.
+    let named = ResourceName { subresource: String::new(), ..named.clone() };
+    let resolved = registry.resource_names().resolve(&named);
+    let resolved = resolved.map_err(FindResourceError::UnknownResource)?;
+    let same = (kind.group == resolved.group).then_some(kind.version);
+    let same = same.and_then(|it| registry.resource(&resolved.group, it, &resolved.plural));
+    let any_version = || {
+        let versions = &registry.group(&resolved.group)?.versions;
+        versions.iter().find_map(|version| version.resource(&resolved.plural))
+    };
+    same.or_else(any_version).ok_or_else(|| {
+        let name = resolved.qualified_name();
+        FindResourceError::UnknownResource(ResourceNameError::UnknownResource {
+            name,
+            nearest: None,
+        })
     })
 }
 

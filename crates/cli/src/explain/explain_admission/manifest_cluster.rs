@@ -40,6 +40,7 @@ impl ManifestCluster {
     pub(super) fn load(
         flags: &PolicyFlags,
         calls: &WebhookCallFlags,
+        namespace: Option<&str>,
         stdin: &mut dyn Read,
     ) -> Result<Self, LoadFailure> {
         let webhooks = if calls.no_webhooks { WebhookMode::Skip } else { WebhookMode::Call };
@@ -48,7 +49,7 @@ impl ManifestCluster {
             validate: &configuration_diagnostics,
         };
         let (authorizer, objects) =
-            OfflineAuthorizer::load_with_objects(flags, webhooks, stdin, selection)?;
+            OfflineAuthorizer::load_with_objects(flags, webhooks, namespace, stdin, selection)?;
         let mut configurations = Vec::new();
         let mut namespaces = Vec::new();
         let mut definitions = Vec::new();

@@ -29,7 +29,7 @@ impl BuiltInResources {
         for rule in roles.iter().flat_map(|role| &role.rules) {
             let names = rule.resources.iter().filter_map(|resource| resource.split('/').next());
             let names: BTreeSet<_> = names.filter(|name| *name != "*").map(str::to_owned).collect();
-            for group in rule.api_groups.iter().filter(|group| *group != "*") {
+            for group in rule.api_groups.iter().filter(|group| is_served_by_kubernetes(group)) {
                 groups.entry(group.clone()).or_default().extend(names.iter().cloned());
             }
         }
@@ -59,6 +59,12 @@ impl BuiltInResources {
         let group = go_compat::quote(group);
         Some(MisplacedResource { reason, hint: format!("it is in the API group `{group}`") })
     }
+}
+
+/// Reports whether kube-apiserver itself serves the group. Default roles also name groups of metrics servers, whose
+/// resources are not known here.
+fn is_served_by_kubernetes(group: &str) -> bool {
+    group != "*" && !group.ends_with("metrics.k8s.io")
 }
 
 /// The possible plural forms of a word.
@@ -91,6 +97,10 @@ mod tests {
             ("deployments", &["", "apps"][..]),
             ("deployments", &["example.com"]),
             ("pods", &["metrics.k8s.io"]),
+            ("nodes", &["metrics.k8s.io"]),
+            ("services", &["custom.metrics.k8s.io"]),
+            ("deployments", &["external.metrics.k8s.io"]),
+            ("nodes", &["metrics.k8s.io", ""]),
             ("pods", &["*"]),
             ("widgets", &[""]),
             ("events", &[""]),

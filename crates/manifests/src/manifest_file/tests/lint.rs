@@ -169,7 +169,7 @@ fn the_default_policy_has_no_warnings() {
     assert_eq!(faults(&manifests), [""; 0]);
     assert_eq!(warnings_with_positions(&manifests.warnings), [""; 0]);
     assert_eq!(manifests.objects.len(), 142);
-    assert!(find_duplicate_objects(&manifests.objects).is_empty());
+    assert_eq!(find_duplicate_objects(&manifests.objects), DuplicateObjects::default());
     assert!(lint_role_references(&manifests.objects, false).is_empty());
 }
 

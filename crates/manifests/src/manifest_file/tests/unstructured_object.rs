@@ -7,13 +7,15 @@ use super::super::*;
 use super::faults;
 
 fn read_all(text: &str) -> Manifests {
-    read_and_keep_kinds(&Source { name: "F", bytes: text.as_bytes() }, &|_, kind| match kind {
+    let kind_handler = |_: &str, kind: &str| match kind {
         "Widget" => KindHandling::KeepUnstructured,
         "Wigdet" => {
             KindHandling::Refuse { field: "kind", hint: "did you mean `Widget`?".to_owned() }
         }
         _ => KindHandling::Standard,
-    })
+    };
+    let options = ReadOptions { kind_handler: &kind_handler, ..ReadOptions::default() };
+    read_with_options(&Source { name: "F", bytes: text.as_bytes() }, options)
 }
 
 fn only(text: &str) -> UnstructuredObject {
@@ -149,7 +151,11 @@ fn likely_mistaken_kinds_are_refused() {
 fn duplicate_objects_are_reported() {
     let kept = read_all(&format!("{WIDGET}---\n{WIDGET}")).unstructured_objects;
     let found = find_duplicate_unstructured(&kept.iter().collect::<Vec<_>>());
+    assert_eq!((found.errors.len(), found.warnings.len()), (0, 1));
+    let other = WIDGET.replace("siez: 3", "siez: 4");
+    let kept = read_all(&format!("{WIDGET}---\n{other}")).unstructured_objects;
+    let found = find_duplicate_unstructured(&kept.iter().collect::<Vec<_>>());
     let want = "14:1 metadata.name: Duplicate value: \"cog\": this Widget is first defined at F:1:1 \
                 [remove one of the two, or rename it]";
-    assert_eq!(found.iter().map(shown).collect::<Vec<_>>(), [want]);
+    assert_eq!(found.errors.iter().map(shown).collect::<Vec<_>>(), [want]);
 }

@@ -1,0 +1,129 @@
+//! Resolves the resources, verbs and users that a question names.
+
+use api_resources::{
+    ResolvedResource, ResourceName, ResourceNameError, Scope, VerbTarget, check_verb,
+    qualified_name,
+};
+use authz::User;
+
+use super::implicit_groups::{SERVICE_ACCOUNT_PREFIX, user_from_name};
+use super::load_failure::LoadFailure;
+use super::offline_authorizer::OfflineAuthorizer;
+use super::offline_flags::{NameFlags, SubjectFlags};
+
+/// The names of one question, and remarks for standard error about how they are understood.
+pub(crate) struct NameResolver<'a> {
+    authorizer: &'a OfflineAuthorizer,
+    flags: NameFlags,
+    pub(crate) remarks: Vec<String>,
+}
+
+impl<'a> NameResolver<'a> {
+    pub(crate) fn new(authorizer: &'a OfflineAuthorizer, flags: NameFlags) -> Self {
+        Self { authorizer, flags, remarks: Vec::new() }
+    }
+
+    /// Finds the resource of a name.
+    ///
+    /// # Errors
+    /// The name is unknown or ambiguous.
+    pub(crate) fn resolve_resource(
+        &mut self,
+        name: &ResourceName,
+        namespace: &str,
+    ) -> Result<ResolvedResource, LoadFailure> {
+        let resolved = match self.authorizer.resource_names().resolve(name) {
+            Ok(resolved) => resolved,
+            Err(ResourceNameError::AmbiguousName { .. })
+                if name.group.is_some() && self.flags.allow_unknown =>
+            {
+                name.to_unresolved()
+            }
+            Err(error @ ResourceNameError::AmbiguousName { .. }) => {
+                return Err(LoadFailure::Usage(vec![error.to_string()]));
+            }
+            Err(_) if self.flags.allow_unknown => name.to_unresolved(),
+            Err(error) => {
+                let hint = "a resource of a CustomResourceDefinition is known if -f names that definition, and \
+                            --allow-unknown accepts every name";
+                return Err(LoadFailure::Usage(vec![format!("{error} ({hint})")]));
+            }
+        };
+        if !resolved.also_named.is_empty() {
+            let others: Vec<String> = resolved.also_named.iter().map(qualified_name).collect();
+            let (written, own) = (&name.name, resolved.qualified_name());
+            self.remarks.push(format!(
+                "note: `{written}` stands for {own} and not for {}",
+                others.join(" or ")
+            ));
+        }
+        // A request for a Namespace has that namespace.
+        let is_namespace = resolved.group.is_empty() && resolved.plural == "namespaces";
+        if resolved.scope == Some(Scope::Cluster) && !namespace.is_empty() && !is_namespace {
+            self.remarks.push(format!(
+                "warning: {} belong to no namespace, so no request for them has one; leave out -n",
+                resolved.qualified_name()
+            ));
+        }
+        Ok(resolved)
+    }
+
+    /// Adds a warning if no request has the verb.
+    pub(crate) fn check_verb(&mut self, verb: &str, target: VerbTarget) {
+        if let Some(unknown) = check_verb(verb, target) {
+            self.remarks.push(format!("warning: {unknown}"));
+        }
+    }
+
+    /// Returns the user of the flags, with the groups that a server adds.
+    pub(crate) fn resolve_user(&mut self, flags: &SubjectFlags) -> User {
+        let name = flags.user.as_deref().unwrap_or_default();
+        let is_user = self.authorizer.has_user_subject(name);
+        match service_account_of(name).filter(|_| !is_user) {
+            None => user_from_name(name.to_owned(), flags),
+            Some((namespace, account)) => {
+                let full = format!("{SERVICE_ACCOUNT_PREFIX}{namespace}:{account}");
+                // With a colon it may be the user of an identity provider, such as `oidc:ana`.
+                if name.contains(':') && !self.authorizer.has_service_account_subject(&full) {
+                    self.remarks.push(format!(
+                        "note: `{name}` stands for the service account {full}; no binding names it"
+                    ));
+                }
+                user_from_name(full, flags)
+            }
+        }
+    }
+}
+
+/// Reads `NAMESPACE/NAME` or `NAMESPACE:NAME`. Names of users that begin with `system:` are not meant.
+fn service_account_of(text: &str) -> Option<(&str, &str)> {
+    let (namespace, name) = text.split_once('/').or_else(|| text.split_once(':'))?;
+    let is_account = namespace != "system"
+        && field_errors::dns1123_label_faults(namespace).is_empty()
+        && field_errors::dns1123_subdomain_faults(name).is_empty();
+    is_account.then_some((namespace, name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn service_accounts_have_two_short_forms() {
+        for (text, want) in [
+            ("ci/builder", Some(("ci", "builder"))),
+            ("ci:builder", Some(("ci", "builder"))),
+            ("ci:builder.v1", Some(("ci", "builder.v1"))),
+            ("system:admin", None),
+            ("system:serviceaccount:ci:builder", None),
+            ("ana", None),
+            ("ana@example.com", None),
+            ("https://issuer/ana", None),
+            ("CN=ana/O=dev", None),
+            ("ci/", None),
+            ("", None),
+        ] {
+            assert_eq!(service_account_of(text), want, "{text}");
+        }
+    }
+}
