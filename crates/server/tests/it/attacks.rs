@@ -17,6 +17,7 @@ mod stored_objects;
 mod upgrades;
 mod webhook_addresses;
 mod webhook_answers;
+mod webhook_conditions;
 mod webhook_sizes;
 
 use serde_json::{Value, json};
