@@ -23,11 +23,16 @@ pub(crate) fn normalize_metadata(ctx: &RequestContext<'_>, tree: &mut Tree) -> R
     })
 }
 
-/// Checks that an object that replaces or changes another one names it. The metadata is normalized.
+/// Checks that an object that replaces or changes another one names it, and sets its namespace. The metadata
+/// is normalized.
 ///
 /// # Errors
 /// 400 if the name is missing, or the name or the namespace is another one than that of the URL.
-pub(super) fn check_names_match_url(ctx: &RequestContext<'_>, tree: &Tree) -> Result<(), Status> {
+pub(super) fn check_names_match_url(
+    ctx: &RequestContext<'_>,
+    tree: &mut Tree,
+) -> Result<(), Status> {
+    api_object::check_and_set_namespace(tree, ctx.namespace.unwrap_or_default())?;
     let (name, own) = (ctx.name, api_object::name(tree));
     if own.is_empty() {
         return Err(Status::bad_request(format!(
@@ -37,14 +42,7 @@ pub(super) fn check_names_match_url(ctx: &RequestContext<'_>, tree: &Tree) -> Re
     if own != name {
         return Err(name_mismatch_status(own, name));
     }
-    match (ctx.namespace, api_object::namespace(tree)) {
-        (None, _) | (Some(_), "") => Ok(()),
-        (Some(namespace), own) if own == namespace => Ok(()),
-        (Some(namespace), own) => Err(Status::bad_request(format!(
-            "the namespace of the object ({own}) does not match the namespace on the request \
-             ({namespace})"
-        ))),
-    }
+    Ok(())
 }
 
 fn name_mismatch_status(own: &str, name: &str) -> Status {

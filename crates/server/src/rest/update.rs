@@ -94,7 +94,7 @@ fn check_sent_names(ctx: &RequestContext<'_>, tree: &Tree) -> Result<(), Status>
         names.insert("metadata".to_owned(), metadata.clone());
     }
     normalize_metadata(ctx, &mut names)?;
-    check_names_match_url(ctx, &names)
+    check_names_match_url(ctx, &mut names)
 }
 
 /// Creates the object that an update names, if the resource allows that and the user may `create` it.
@@ -148,8 +148,7 @@ async fn attempt_update(
         }
     };
     normalize_metadata(ctx, &mut new)?;
-    check_names_match_url(ctx, &new)?;
-    api_object::check_and_set_namespace(&mut new, namespace)?;
+    check_names_match_url(ctx, &mut new)?;
     dedup_owner_references(&mut new, &mut attempt.warnings);
     if !is_patch {
         check_uid_precondition(ctx, &new, &old)?;
