@@ -7,7 +7,8 @@ use api_resources::{Registry, ResourceName, ResourceNameError, ResourceNameTable
 ///
 /// 1. among the resources that this server serves; a review of today that says no group means the core group, and a name
 ///    that the core group does not have is looked for in all groups;
-/// 2. among those of Kubernetes that only policies name, such as `users` for the verb `impersonate`.
+/// 2. among those of Kubernetes that this server does not serve, such as `pods/log`, and those that only policies name, such
+///    as `users` for the verb `impersonate`.
 ///
 /// A resource of a group that this server does not serve is used as it is, because an aggregated server may serve it.
 pub(super) fn resolve_resource(
@@ -27,15 +28,17 @@ pub(super) fn resolve_resource(
         resolved => resolved,
     };
     let resolved = match resolve(registry.resource_names()) {
-        Err(unknown @ ResourceNameError::UnknownResource { .. }) => {
-            match resolve(&ResourceNameTable::of_kubernetes()) {
-                Ok(found) => Ok(found),
-                Err(_) if named.api_group.is_some_and(|own| registry.group(own).is_none()) => {
-                    return Ok(None);
-                }
-                Err(_) => Err(unknown),
+        Err(
+            unknown @ (ResourceNameError::UnknownResource { .. }
+            | ResourceNameError::UnknownSubresource { .. }),
+        ) => match resolve(&ResourceNameTable::of_kubernetes()) {
+            Ok(found) => Ok(found),
+            Err(error @ ResourceNameError::UnknownSubresource { .. }) => Err(error),
+            Err(_) if named.api_group.is_some_and(|own| registry.group(own).is_none()) => {
+                return Ok(None);
             }
-        }
+            Err(_) => Err(unknown),
+        },
         resolved => resolved,
     };
     let found = resolved.map_err(|error| UnresolvedResource { detail: error.to_string() })?;

@@ -226,7 +226,7 @@ async fn a_hook_inside_the_cluster() {
     alice.get(MAPS).await.expect(200);
     let request = &first.requests()[0];
     assert_eq!(request.target, "/?timeout=30s");
-    assert_eq!(request.header("host"), Some(&*format!("{name}:443")));
+    assert_eq!(request.header("host"), Some(name));
     assert_eq!(first.handshakes()[0].server_name.as_deref(), Some(name));
     let body: Value = serde_json::from_slice(&request.body).unwrap();
     assert_eq!(body["apiVersion"], "authorization.k8s.io/v1beta1");
