@@ -97,7 +97,7 @@ fn read(case: &Map<String, Value>, bundle: &str) -> Case {
     }
 }
 
-/// The cases of the file, and two about the number of match conditions.
+/// The cases of the file, two about the number of match conditions, and one about a generated name.
 fn cases() -> Vec<Case> {
     let bytes = std::fs::read(format!("{TESTDATA}/admission/configurations.yaml")).unwrap();
     let file = document::yaml_to_json(&bytes).unwrap().value;
@@ -114,6 +114,10 @@ fn cases() -> Vec<Case> {
         let case = json!({"about": "the number of match conditions", "kind": "VW", "entry": changes, "errors": errors});
         cases.push(read(&case));
     }
+    // A server completes the prefix to a name, so the dash at its end is valid.
+    let mut generated = read(&json!({"about": "a generated name", "kind": "MW"}));
+    generated.manifest["metadata"] = json!({"generateName": "x-"});
+    cases.push(generated);
     cases
 }
 
