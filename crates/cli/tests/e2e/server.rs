@@ -25,7 +25,7 @@ pub(crate) enum Place {
     /// In a cluster of one member.
     Etcd(Member),
     /// In a cluster of three members.
-    EtcdCluster([Member; 3]),
+    EtcdCluster(Box<[Member; 3]>),
 }
 
 impl Place {
@@ -40,15 +40,15 @@ impl Place {
     pub(crate) fn etcd_cluster() -> Self {
         let members = Member::three();
         members.iter().for_each(Member::wait_until_healthy);
-        Self::EtcdCluster(members)
+        Self::EtcdCluster(Box::new(members))
     }
 
     fn args(&self) -> Vec<String> {
         let urls = match self {
             Self::Embedded => return Vec::new(),
             Self::Etcd(member) => member.url.clone(),
-            Self::EtcdCluster([one, two, three]) => {
-                [one, two, three].map(|member| member.url.as_str()).join(",")
+            Self::EtcdCluster(members) => {
+                members.iter().map(|member| member.url.as_str()).collect::<Vec<_>>().join(",")
             }
         };
         vec!["--store=etcd".to_owned(), format!("--etcd-servers={urls}")]

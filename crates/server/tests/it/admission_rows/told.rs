@@ -271,11 +271,11 @@ async fn replacements_that_create_and_patches_that_lose_a_race() {
 
 /// Requests for resources that are not served do not reach hooks.
 #[tokio::test(flavor = "multi_thread")]
-async fn there_is_nothing_to_connect_to() {
+async fn what_is_not_served_reaches_no_hook() {
     let scene = Scene::start().await;
     scene.admin.post(super::PODS, &pod("p")).await.expect(201);
     let pair = Pair::of(&scene, everything()).await;
-    for part in ["exec", "attach", "portforward", "proxy"] {
+    for part in ["log", "shell", "exec/more"] {
         let path = format!("{}/p/{part}", super::PODS);
         scene.admin.get(&path).await.expect(404);
         scene.admin.post(&path, &json!({})).await.expect(404);
