@@ -78,7 +78,7 @@ fn what_nearly_decided_is_shown() {
         ),
         (
             "other-group",
-            "--as ana --as-group dev --verb get --resource deployments.extensions \
+            "--as ana --as-group dev --verb get --resource statefulsets.batch \
              --allow-unknown -n prod",
             "lacks only the API group, has apps\n",
         ),
