@@ -107,7 +107,7 @@ pub enum ResourceNameError {
     },
     /// The resource exists, and has no such subresource.
     UnknownSubresource {
-        /// The resource.
+        /// The resource that the name stands for.
         resource: GroupResource,
         /// The subresource as it was written.
         subresource: String,

@@ -65,9 +65,9 @@ pub(crate) struct Args {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Output {
-    /// The same as yaml
+    /// The same text as yaml
     Human,
-    /// One JSON object
+    /// The configuration as one JSON object
     Json,
     /// YAML, as the examples of Kubernetes
     Yaml,

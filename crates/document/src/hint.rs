@@ -89,8 +89,8 @@ pub fn hint_for_wrong_type(text: &str, node: &Node, field_type: &FieldType) -> O
 
 /// Returns a hint for a syntax error with this message at `offset` of a YAML text.
 pub fn hint_for_syntax_error(message: &str, text: &str, offset: usize) -> Option<String> {
-    if is_template(text) {
-        return Some(HELM_TEMPLATE_HINT.to_owned());
+    if let Some(hint) = hint_for_template(text) {
+        return Some(hint);
     }
     let before = text.get(..offset).unwrap_or(text);
     let line_start = before.rfind('\n').map_or(0, |at| at + 1);
@@ -123,6 +123,11 @@ pub fn hint_for_syntax_error(message: &str, text: &str, offset: usize) -> Option
         return Some("a value that contains `: ` needs quotes".to_owned());
     }
     None
+}
+
+/// Returns a hint for a syntax error in a text that is a Helm template.
+pub fn hint_for_template(text: &str) -> Option<String> {
+    is_template(text).then(|| HELM_TEMPLATE_HINT.to_owned())
 }
 
 /// Reports whether a text has actions of Go templates where YAML has no quotes: a line that begins with `{{`, or an

@@ -9,7 +9,7 @@ use authz_webhook::Connection;
 use config::FileKind;
 use config::authorization_config::{self, LoadError, LoadOptions};
 use config::authorization_hooks;
-use document::{Diagnostic, Source};
+use document::{DOCUMENT_BYTES_MAX, Diagnostic, Source};
 use manifests::abac;
 use manifests::{DuplicateObjects, ManifestObject, ReadOptions, UnstructuredObject};
 
@@ -95,7 +95,11 @@ fn check_input(
                 }
                 (Some(FileKind::HookConfiguration), None) => check_authorization_hooks(&source),
                 (Some(FileKind::Kubeconfig), None) => check_kubeconfig(&source),
-                (None, _) if !is_failed_pipe && manifests::read(&source).is_without_objects => {
+                (None, _)
+                    if !is_failed_pipe
+                        && bytes.len() <= DOCUMENT_BYTES_MAX
+                        && manifests::read(&source).is_without_objects =>
+                {
                     without_objects()
                 }
                 // An unknown kind is most likely an invalid AuthorizationConfiguration.

@@ -162,9 +162,11 @@ fn programs_get_everything() {
 
 #[test]
 fn a_message_that_quotes_the_whole_file_is_cut() {
-    let long = [check_bytes(format!("{{\"a\": \"{}\"}}", "x".repeat(10_000)).as_bytes())];
+    let version = "apiserver.config.k8s.io/v1";
+    let text = format!("{{\"apiVersion\": \"{version}\", \"a\": \"{}\"}}", "x".repeat(10_000));
+    let long = [check_bytes(text.as_bytes())];
     let title = human_output(&long, false).lines().next().unwrap().to_owned();
-    assert!(title.starts_with("error: Object 'Kind' is missing in '{\"a\": \"xxx"), "{title}");
+    assert!(title.starts_with("error: Object 'Kind' is missing in '{\"apiVersion\": "), "{title}");
     assert!(title.ends_with("xxx\"}'"), "{title}");
     assert_eq!(title.chars().count(), "error: ".len() + 2001);
     assert!(json_output(&long)["errors"][0]["message"].as_str().unwrap().len() > 10_000);

@@ -19,7 +19,7 @@ use crate::offline::printable;
 pub(super) enum Detail {
     /// Without default bindings that do not allow the request. Every user has some of them.
     WithoutIdleDefaults,
-    /// All of it.
+    /// The whole trace, as it was recorded.
     All,
 }
 

@@ -83,7 +83,8 @@ impl Place {
     fn refused(&self, case: &str, text: &str, want: &[&str]) {
         let text = self.filled(text);
         let want: Vec<_> = want.iter().map(|message| self.filled(message)).collect();
-        let found = check_text(self.path(), &text, &["-o", "json"]);
+        let found =
+            check_text(self.path(), &text, &["-o", "json", "--kind=AuthorizationConfiguration"]);
         assert_eq!(found.code, 1, "{case}: {found:?}");
         let report: Value = serde_json::from_str(&found.stdout).unwrap();
         assert_eq!(report["valid"], false, "{case}");
@@ -91,7 +92,7 @@ impl Place {
         let messages: Vec<_> =
             errors.iter().map(|error| error["message"].as_str().unwrap()).collect();
         assert_eq!(messages, want, "{case}");
-        let found = check_text(self.path(), &text, &[]);
+        let found = check_text(self.path(), &text, &["--kind=AuthorizationConfiguration"]);
         assert_eq!(found.code, 1, "{case}");
         let at_start = self.refused_at_start();
         for message in &want {
@@ -128,14 +129,15 @@ impl Place {
     /// decode error, and that both it and the report for people contain `part`.
     fn undecodable(&self, case: &str, text: &str, part: &str) {
         let text = self.filled(text);
-        let found = check_text(self.path(), &text, &["-o", "json"]);
+        let found =
+            check_text(self.path(), &text, &["-o", "json", "--kind=AuthorizationConfiguration"]);
         assert_eq!(found.code, 1, "{case}: {found:?}");
         let report: Value = serde_json::from_str(&found.stdout).unwrap();
         let message = report["files"][0]["message"].as_str().unwrap();
         let prefix = "failed to load AuthorizationConfiguration from file: ";
         assert!(message.starts_with(prefix) && message.contains(part), "{case}: {message}");
         assert_eq!(report["errors"][0]["type"], "Decode", "{case}");
-        let found = check_text(self.path(), &text, &[]);
+        let found = check_text(self.path(), &text, &["--kind=AuthorizationConfiguration"]);
         assert_eq!(found.code, 1, "{case}");
         assert!(found.stdout.contains(part), "{case}: {}", found.stdout);
         let at_start = self.refused_at_start();

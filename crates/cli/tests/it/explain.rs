@@ -78,7 +78,8 @@ fn what_nearly_decided_is_shown() {
         ),
         (
             "other-group",
-            "--as ana --as-group dev --verb get --resource deployments -n prod",
+            "--as ana --as-group dev --verb get --resource statefulsets.batch \
+             --allow-unknown -n prod",
             "lacks only the API group, has apps\n",
         ),
         (

@@ -264,7 +264,11 @@ fn what_can_not_be_explained_is_said() {
             3,
             "contains no Widget named `cog`",
         ),
-        ("binding.yaml --as ana --resource gadgets", 3, "--resource: there is no `gadgets`"),
+        (
+            "binding.yaml --as ana --resource gadgets",
+            3,
+            "--resource: no resource is named `gadgets`",
+        ),
     ] {
         let found = ask(args, &[]);
         assert_eq!((found.code, found.stdout.as_str()), (code, ""), "{args}: {}", found.stderr);

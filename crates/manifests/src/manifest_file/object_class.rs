@@ -73,7 +73,12 @@ pub(super) fn classify_object(
 /// of a Helm chart, a dashboard or a workflow. A document that only lacks or misspells one of its type fields is an
 /// object with a fault.
 pub(super) fn is_other_document(node: &Node) -> bool {
-    let Value::Object(entries) = &node.value else { return true };
+    let entries = match &node.value {
+        Value::Object(entries) => entries,
+        // A list of objects without `kind: List` is a mistake.
+        Value::List(items) => return items.iter().all(|item| last_member(item, "kind").is_none()),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Text(_) => return true,
+    };
     let has = |name: &str| entries.iter().any(|entry| entry.key.eq_ignore_ascii_case(name));
     if has("kind") || has("metadata") {
         return false;

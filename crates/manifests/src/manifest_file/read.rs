@@ -137,7 +137,10 @@ impl<'t> ManifestReader<'t> {
                     self.has_objects = true;
                     self.read_outline(&outline);
                 }
-                Err(error) => self.push_fault(file_fault(error.message, error.span)),
+                Err(error) => {
+                    let hint = syntax_hint::hint_for_template(self.text);
+                    self.push_fault(SpannedFault { hint, ..file_fault(error.message, error.span) });
+                }
             }
             if self.has_too_many_errors() {
                 return;
