@@ -1,7 +1,5 @@
 //! The script is run as its reader would run it, with kubectl, and prints what `expected.txt` says.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::path::Path;
 use std::process::{Command, Stdio};
 
