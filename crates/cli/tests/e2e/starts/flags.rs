@@ -41,6 +41,7 @@ const ROWS: &[FlagRow] = &[
     ("token-auth-file", "DIR/tokens.csv", &[]),
     ("anonymous-auth", "false", &[]),
     ("service-account-issuer", "https://issuer.example.com", &[]),
+    ("service-account-jwks-uri", "https://keys.example.com/jwks", &[]),
     ("service-account-signing-key-file", "DIR/server.key", &[]),
     ("service-account-key-file", "DIR/client.key", &[]),
     ("api-audiences", "one,two", &[]),
