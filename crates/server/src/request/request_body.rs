@@ -226,7 +226,10 @@ mod tests {
         let mut json_only = Vec::new();
         for resource in registry.resources() {
             let own = (resource.group.as_str(), resource.version.as_str(), resource.kind.as_str());
-            let subresources = resource.subresources.iter().filter_map(|part| part.kind);
+            // A connection has options in its query and no body.
+            let subresources = resource.subresources.iter();
+            let subresources = subresources.filter(|part| part.connect_options_kind().is_none());
+            let subresources = subresources.filter_map(|part| part.kind);
             let kinds = subresources.map(|part| (part.group, part.version, part.kind));
             for (group, version, kind) in kinds.chain([own]) {
                 if !codec::has_field_table(group, version, kind) {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
+use std::path::Path;
 
 use super::files::Files;
 use super::lives::{Acknowledged, STOP_MAX, block_on};
@@ -83,6 +84,7 @@ fn live_again_and_again(row: &Row, etcd: &Place, files: &Files) {
     let server = start();
     block_on(acknowledged.extend(&server.client(), "killed"));
     if is_etcd {
+        copy_authority_and_keys(first.path(), second.path());
         let other = Server::start_with(second.path(), place, &flags);
         block_on(acknowledged.extend(&other.client(), "second"));
         block_on(acknowledged.extend(&server.client(), "beside"));
@@ -100,6 +102,13 @@ fn live_again_and_again(row: &Row, etcd: &Place, files: &Files) {
         for address in acknowledged.addresses() {
             assert!(is_within(address.parse().unwrap(), network, bits), "{address}");
         }
+    }
+}
+
+/// Lets a second server trust what the first one trusts; otherwise it would not become ready.
+fn copy_authority_and_keys(from: &Path, to: &Path) {
+    for name in ["ca.crt", "ca.key", "sa.key", "sa.pub"] {
+        std::fs::copy(from.join(name), to.join(name)).unwrap();
     }
 }
 
