@@ -407,11 +407,11 @@ impl ObjectReader {
 
     /// Counts the bytes of a scalar in JSON, without escapes.
     fn take_scalar_bytes(&mut self, value: &Value) -> Result<(), ProtobufError> {
-        self.take_json_bytes(value.as_str().map_or(1, |text| text.len() + "\"\"".len()))
+        self.take_json_bytes(value.as_str().map_or(1, |text| escaped_len(text) + "\"\"".len()))
     }
 
     fn take_name_bytes(&mut self, name: &str) -> Result<(), ProtobufError> {
-        self.take_json_bytes(name.len() + "\"\":,".len())
+        self.take_json_bytes(escaped_len(name) + "\"\":,".len())
     }
 
     fn take_json_bytes(&mut self, n_bytes: usize) -> Result<(), ProtobufError> {
@@ -419,6 +419,16 @@ impl ObjectReader {
         self.json_bytes_left = left;
         Ok(())
     }
+}
+
+/// The length of a text in JSON, or a little more.
+fn escaped_len(text: &str) -> usize {
+    let escape_bytes = |byte: u8| match byte {
+        0..0x20 => "u0000".len(),
+        b'"' | b'\\' => 1,
+        _ => 0,
+    };
+    text.len() + text.bytes().map(escape_bytes).sum::<usize>()
 }
 
 #[cfg(test)]

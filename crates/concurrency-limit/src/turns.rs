@@ -38,8 +38,11 @@ struct UserState {
 }
 
 /// One operation that waits.
-#[derive(Debug, Default)]
-struct Waiter(Mutex<WaiterState>);
+#[derive(Debug)]
+struct Waiter {
+    has_had_turn: bool,
+    state: Mutex<WaiterState>,
+}
 
 #[derive(Debug, Default)]
 struct WaiterState {
@@ -49,7 +52,7 @@ struct WaiterState {
 
 impl Waiter {
     fn lock(&self) -> MutexGuard<'_, WaiterState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -97,11 +100,12 @@ impl TurnQueue {
             state.n_running += 1;
             return None;
         }
-        let waiter = Arc::new(Waiter::default());
-        match has_had_turn {
-            true => own.waiting.push_front(Arc::clone(&waiter)),
-            false => own.waiting.push_back(Arc::clone(&waiter)),
-        }
+        let waiter = Arc::new(Waiter { has_had_turn, state: Mutex::default() });
+        let idx = match has_had_turn {
+            true => own.waiting.iter().take_while(|other| other.has_had_turn).count(),
+            false => own.waiting.len(),
+        };
+        own.waiting.insert(idx, Arc::clone(&waiter));
         if own.waiting.len() == 1 {
             state.order.push_back(Arc::clone(user));
         }

@@ -2,12 +2,14 @@
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
+use concurrency_limit::TurnQueue;
 use socket2::{SockRef, TcpKeepalive};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use crate::address_policy::{AddressPolicy, RefusedAddress};
 use crate::fault::{Fault, FaultKind};
@@ -18,8 +20,16 @@ use crate::service_resolver::HostPort;
 const ADDRESSES_MAX: usize = 16;
 /// The time that the client waits for an address before it tries the next one in parallel.
 const NEXT_ADDRESS_DELAY: Duration = Duration::from_millis(300);
+/// The most lookups of host names at the same time; one domain has at most half of them. A lookup keeps a thread until the
+/// resolver answers, even if nobody waits for it any more, and whoever registers webhooks chooses how slowly that is.
+const LOOKUPS_MAX: usize = 128;
+/// A lookup that does not begin within this time, which is less than the time to connect, fails by a lack of this server.
+const LOOKUP_WAIT_MAX: Duration = Duration::from_secs(1);
 /// The idle time after which the system sends TCP keepalive probes.
 const KEEP_ALIVE_AFTER: Duration = Duration::from_secs(30);
+
+/// The turns of lookups. Domains that wait take turns.
+static LOOKUPS: LazyLock<Arc<TurnQueue>> = LazyLock::new(|| Arc::new(TurnQueue::new(LOOKUPS_MAX)));
 
 /// Connects to the first address of a host that answers. The name is resolved once, and only addresses that the policy
 /// permits are dialed.
@@ -52,7 +62,18 @@ fn refused_address_fault(refused: RefusedAddress) -> Fault {
 async fn resolve_host(at: &HostPort) -> Result<Vec<SocketAddr>, Fault> {
     let fault =
         |why: &str| Fault::new(FaultKind::Dns, format!("dial tcp: lookup {}: {why}", at.host));
-    let found = tokio::net::lookup_host((&*at.host, at.port)).await;
+    let turn = LOOKUPS.wait(domain_of(&at.host), false);
+    let Ok(turn) = timeout(LOOKUP_WAIT_MAX, turn).await else {
+        let why = "too many lookups are under way";
+        return Err(Fault { kind: FaultKind::Local, ..fault(why) });
+    };
+    let target = (at.host.clone(), at.port);
+    let lookup = tokio::spawn(async move {
+        let found = tokio::net::lookup_host(target).await;
+        drop(turn);
+        found.map(|found| found.take(ADDRESSES_MAX).collect::<Vec<_>>())
+    });
+    let found = lookup.await.unwrap_or_else(|error| Err(io::Error::other(error)));
     let found = found.map_err(|error| {
         // Without free descriptors, the resolver reports that the host does not exist.
         let lack = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).err();
@@ -65,8 +86,15 @@ async fn resolve_host(at: &HostPort) -> Result<Vec<SocketAddr>, Fault> {
             None => fault(lookup_error_text(&error.to_string())),
         }
     });
-    let addresses: Vec<_> = found?.take(ADDRESSES_MAX).collect();
+    let addresses = found?;
     if addresses.is_empty() { Err(fault("no such host")) } else { Ok(addresses) }
+}
+
+/// The part of a host name whose owner decides how lookups of the name go: its last two labels.
+fn domain_of(host: &str) -> &str {
+    let host = host.strip_suffix('.').unwrap_or(host);
+    let last_dots = host.rmatch_indices('.').map(|(idx, _)| idx);
+    last_dots.take(2).nth(1).and_then(|idx| host.get(idx + 1..)).unwrap_or(host)
 }
 
 fn lookup_error_text(error: &str) -> &str {
@@ -154,6 +182,34 @@ mod tests {
     use super::*;
 
     const POLICY: AddressPolicy = AddressPolicy { allows_loopback: true };
+
+    /// A4: lookups that one domain keeps waiting fail as a lack of this server, to which no failure policy applies, and those
+    /// of other domains go on.
+    #[tokio::test]
+    async fn a4_slow_lookups_of_one_domain_concern_no_other() {
+        let at = |host: &str| HostPort { host: host.to_owned(), port: 443 };
+        let mut slow = Vec::new();
+        for _ in 0..LOOKUPS_MAX / 2 {
+            slow.push(LOOKUPS.wait("evil.example", false).await);
+        }
+        let fault = resolve_host(&at("h1.slow.evil.example")).await.unwrap_err();
+        assert_eq!(fault.kind, FaultKind::Local, "{}", fault.message);
+        assert!(resolve_host(&at("localhost")).await.is_ok());
+    }
+
+    #[test]
+    fn the_domain_of_a_host_is_its_last_two_labels() {
+        for (host, want) in [
+            ("localhost", "localhost"),
+            ("a.example", "a.example"),
+            ("h1.a.example", "a.example"),
+            ("x.h1.a.example.", "a.example"),
+            ("", ""),
+            ("..", "."),
+        ] {
+            assert_eq!(domain_of(host), want, "{host}");
+        }
+    }
 
     /// A19 and L7 of `docs/attacks.md`: the resolved address is checked, however the host is spelled. A permitted
     /// address is dialed even if another address of the same name is refused.

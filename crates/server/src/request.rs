@@ -285,7 +285,8 @@ impl AuthorizedRequest<'_> {
         }
         let user = authz::user_limit_key(&self.authorized.user().name);
         let serving = self.serve(destination, format, body, &seat, record, report);
-        run_in_turns(&self.server.turns, user, &seat.long_work, serving).await
+        let turns = (!self.classification.is_exempt()).then_some(&self.server.turns);
+        run_in_turns(turns, user, &seat.long_work, serving).await
     }
 
     /// Executes the request and encodes its response.

@@ -89,7 +89,7 @@ pub(super) const TABLE: &[Row] = &[
     row("object-patch", &["api-object"]),
     row("codec", &["document", "field-errors", "go-compat", "api-object"]),
     row("fake-http", &[]),
-    Row { from: "https-client", to: &["x509-verify"], dev: &["fake-http"] },
+    Row { from: "https-client", to: &["concurrency-limit", "x509-verify"], dev: &["fake-http"] },
     row("admission", &["authz", "cel", "field-errors", "go-compat", "api-object", "x509-verify"]),
     row(
         "api-resources",

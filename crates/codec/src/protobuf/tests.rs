@@ -218,6 +218,10 @@ fn an_object_is_at_most_as_long_as_in_a_json_body() {
     assert_eq!(tree["spec"]["containers"].as_array().unwrap().len(), 1_000);
     let n_too_many = JSON_BYTES_MAX / "{},".len() + 1;
     assert_eq!(decode(&body(n_too_many), pod), Err(ProtobufError::TooLong));
+    for (character, n_bytes) in [("\u{1}", 6), ("\"", 2), ("\\", 2), ("a", 1), ("é", 2)] {
+        let json = serde_json::to_string(character).unwrap();
+        assert_eq!((json.len() - 2, escaped_len(character)), (n_bytes, n_bytes), "{json}");
+    }
 }
 
 /// L15: schemas contain schemas. One that is nested too deeply is refused, and decoding it does not exhaust the stack.
