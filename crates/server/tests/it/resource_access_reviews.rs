@@ -49,6 +49,10 @@ async fn the_proposals_own_curl_line_is_answered() {
         assert_eq!((&answer["metadata"]["name"], &answer["spec"]), (&json!("check"), &spec));
         assert!(lists_clark(&answer), "{path}: {answer}");
     }
+    // A proxy that matches paths by their beginning would not recognize this one.
+    let path = "//api/v1beta3/ns/default/resourceAccessReviews";
+    let refused = cluster.admin().send(Method::POST, path, &[form], body(&spec)).await;
+    assert_eq!(refused.code, 404);
     // No other resource takes a form.
     let path = "/api/v1/namespaces/default/configmaps";
     cluster.admin().send(Method::POST, path, &[form], "{}".to_owned()).await.expect(415);
