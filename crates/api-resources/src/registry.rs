@@ -200,10 +200,10 @@ impl Registry {
         self.openapi.get_or_init(|| OpenApi::new(self))
     }
 
-    /// The names by which the served resources can be found.
+    /// The names of the resources of Kubernetes, served or not, and of the custom resources.
     #[must_use]
     pub fn resource_names(&self) -> &ResourceNameTable {
-        self.resource_names.get_or_init(|| ResourceNameTable::of_registry(self))
+        self.resource_names.get_or_init(|| ResourceNameTable::of_kubernetes_and_custom(self))
     }
 
     fn of(groups: Vec<Arc<Group>>) -> Self {

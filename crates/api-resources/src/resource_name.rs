@@ -243,6 +243,17 @@ impl ResourceNameTable {
         KUBERNETES.clone()
     }
 
+    /// The names of all resources of Kubernetes and of the custom resources of a server. A custom resource can then not
+    /// take a name that means a resource of Kubernetes, such as `users`, which this server does not serve.
+    #[must_use]
+    pub fn of_kubernetes_and_custom(registry: &Registry) -> Self {
+        let mut table = Self::of_kubernetes();
+        for resource in registry.resources().filter(|resource| resource.is_custom()) {
+            table.add_row(NamedResource::from_resource(resource));
+        }
+        table
+    }
+
     /// Adds the resource of a CustomResourceDefinition, of version v1 or v1beta1. It reads leniently, and ignores a
     /// definition that does not say its names.
     pub fn add_definition(&mut self, definition: &Tree) {
@@ -262,12 +273,16 @@ impl ResourceNameTable {
     /// Finds the resource that a name stands for.
     ///
     /// 1. `*` stands for itself, as the resource, as the group and as the subresource.
-    /// 2. With a group, only resources of that group count; if there are none, those of the groups that begin with
-    ///    it, as for kubectl: `ingresses.networking`.
-    /// 3. Plurals, singulars and kinds come before short names. Case does not matter.
-    /// 4. Of several resources the first built-in one counts, in the order of discovery; several custom ones are
+    /// 2. With a group, only resources of that group count; if no resource is known to be in it, those of the groups that
+    ///    begin with it: `ingresses.networking`. kubectl also looks there for names that a known group lacks. Here this would
+    ///    turn a question about `certificates.k8s.io` into one about `certificates.k8s.io.example.com`.
+    /// 3. The plural in a group comes before all other names in that group.
+    /// 4. Built-in resources come before custom ones, by whatever name, because everyone who may define a resource
+    ///    chooses its names.
+    /// 5. Plurals, singulars and kinds come before short names. Case does not matter.
+    /// 6. Of several resources the first built-in one counts, in the order of discovery; several custom ones are
     ///    ambiguous.
-    /// 5. The subresource must be one of the resource.
+    /// 7. The subresource must be one of the resource.
     ///
     /// # Errors
     /// No resource has the name or the subresource, or several have the name.
@@ -310,18 +325,15 @@ impl ResourceNameTable {
     /// policies name.
     #[must_use]
     pub fn kind_of(&self, group: &str, plural: &str) -> Option<(&str, Scope)> {
-        let place = self.places.get(&(group.to_owned(), plural.to_owned()))?;
-        self.rows.get(*place).map(|row| (row.kind.as_str(), row.scope))
+        self.row(group, plural).map(|row| (row.kind.as_str(), row.scope))
     }
 
     /// Expands the group of `*.networking` to the group that begins with it.
     fn resolve_wildcard(&self, name: &ResourceName) -> ResolvedResource {
         let mut resolved = name.to_unresolved();
-        let is_known = |group: &str| self.rows.iter().any(|row| row.group == group);
         if let Some(group) = &name.group
             && group != WILDCARD
-            && !is_known(group)
-            && !self.is_open_group(group)
+            && !self.is_known_group(group)
         {
             let mut longer = self.rows.iter().filter(|row| is_group_prefix(group, &row.group));
             if let Some(row) = longer.next() {
@@ -334,32 +346,52 @@ impl ResourceNameTable {
     /// The resources with that name, in the order of preference, each group and plural once.
     fn find_candidates(&self, name: &ResourceName) -> Vec<&NamedResource> {
         let lower = name.name.to_ascii_lowercase();
-        let in_groups = |is_in_group: &dyn Fn(&NamedResource) -> bool| {
-            let long: Vec<_> = self
-                .rows
-                .iter()
-                .filter(|row| is_in_group(row) && row.has_long_name(&lower))
-                .collect();
-            if !long.is_empty() {
-                return long;
+        match name.group.as_deref() {
+            None | Some(WILDCARD) => {
+                self.find_in_groups(&lower, |row| row.origin != NameOrigin::OnlyWithGroup)
             }
-            let has_short = |row: &&NamedResource| row.short_names.contains(&lower);
-            self.rows.iter().filter(|row| is_in_group(row)).filter(has_short).collect()
-        };
-        let mut found = match name.group.as_deref() {
-            None | Some(WILDCARD) => in_groups(&|row| row.origin != NameOrigin::OnlyWithGroup),
             Some(group) => {
                 let group = group.to_ascii_lowercase();
-                let exact = in_groups(&|row| row.group == group);
-                match exact.is_empty() && !group.is_empty() {
-                    true => in_groups(&|row| is_group_prefix(&group, &row.group)),
-                    false => exact,
+                if let Some(row) = self.row(&group, &lower) {
+                    return vec![row];
+                }
+                match group.is_empty() || self.is_known_group(&group) {
+                    true => self.find_in_groups(&lower, |row| row.group == group),
+                    false => self.find_in_groups(&lower, |row| is_group_prefix(&group, &row.group)),
                 }
             }
-        };
+        }
+    }
+
+    /// The resources of some groups with that name, which is in lower case; built-in ones come first.
+    fn find_in_groups(
+        &self,
+        lower: &str,
+        is_in_groups: impl Fn(&NamedResource) -> bool,
+    ) -> Vec<&NamedResource> {
+        let is_custom = |row: &&NamedResource| row.origin == NameOrigin::Custom;
+        let has_short = |row: &NamedResource| row.short_names.iter().any(|own| own == lower);
+        let rows = || self.rows.iter().filter(|row| is_in_groups(row));
+        let mut found: Vec<_> = rows().filter(|row| row.has_long_name(lower)).collect();
+        if found.iter().all(is_custom) {
+            let short: Vec<_> = rows().filter(|row| has_short(row)).collect();
+            if found.is_empty() {
+                found = short;
+            } else {
+                found.extend(short.into_iter().filter(|row| !is_custom(row)));
+            }
+        }
         // The sort is stable, so built-in resources keep the order of discovery.
-        found.sort_by_key(|row| row.origin == NameOrigin::Custom);
+        found.sort_by_key(is_custom);
         found
+    }
+
+    fn row(&self, group: &str, plural: &str) -> Option<&NamedResource> {
+        self.rows.get(*self.places.get(&(group.to_owned(), plural.to_owned()))?)
+    }
+
+    fn is_known_group(&self, group: &str) -> bool {
+        self.is_open_group(group) || self.rows.iter().any(|row| row.group == group)
     }
 
     fn is_open_group(&self, group: &str) -> bool {

@@ -53,7 +53,7 @@ use crate::respond::{Reply, ResponseFormat, hold_in_body, text_response};
 use crate::response_bytes::limited_user;
 use crate::rest::{Query, RequestContext, RequestReport};
 use crate::review;
-use crate::route::{Route, RouteError};
+use crate::route::{self, Route, RouteError};
 use crate::server_state::ServerState;
 use crate::watch_body;
 use crate::write_progress::WriteProgress;
@@ -341,6 +341,9 @@ impl AuthorizedRequest<'_> {
             return Ok(Destination::Path);
         }
         if let Some(kind) = self.legacy_review_kind() {
+            if route::begins_with_two_slashes(self.authorized.request_info()) {
+                return Err(RequestError::Text(404, NOT_FOUND_TEXT.to_owned()));
+            }
             return self.review_destination(kind);
         }
         let route = match Route::from_authorized(self.authorized) {

@@ -44,10 +44,9 @@ impl<'a> Route<'a> {
             _ => RouteError::Text,
         };
         let info = authorized.request_info();
-        // Proxies that match paths by their beginning would not recognize a path that begins with `//`.
         if (info.api_prefix == "api") != own.api_group.is_empty()
             || info.verb == "proxy"
-            || info.path.starts_with("//")
+            || begins_with_two_slashes(info)
         {
             return Err(RouteError::Text);
         }
@@ -102,6 +101,12 @@ impl<'a> Route<'a> {
             || is_head_of_get
             || (is_forwarded && method == Method::HEAD)
     }
+}
+
+/// Reports whether a path begins with `//`. Such a path is not found, because proxies that match paths by their beginning
+/// would not recognize it.
+pub(crate) fn begins_with_two_slashes(info: &RequestInfo) -> bool {
+    info.path.starts_with("//")
 }
 
 /// The namespace in the path of a resource.

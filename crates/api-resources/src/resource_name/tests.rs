@@ -116,6 +116,41 @@ fn names_resolve_as_for_kubectl() {
 }
 
 #[test]
+fn custom_resources_take_no_name_of_kubernetes() {
+    let mut table = ResourceNameTable::of_kubernetes();
+    for definition in [
+        definition("evil.example", "users", "Po", json!({"shortNames": ["groups"]})),
+        definition("evil.example", "groups", "Group", json!({"shortNames": ["users"]})),
+        definition("certificates.k8s.io.evil.example", "signers", "Signer", json!({})),
+        definition("certificates.k8s.io.evil.example", "widgets", "Widget", json!({})),
+        definition("certificates.evil.example", "signers", "Signer", json!({})),
+        definition("custom.metrics.k8s.io.evil.example", "pods", "Pod", json!({})),
+    ] {
+        table.add_definition(&definition);
+    }
+    for (group, name, want) in [
+        (Some(""), "users", Some("users")),
+        (None, "users", Some("users")),
+        (None, "groups", Some("groups")),
+        // The kind of a custom resource and the short name of a built-in one.
+        (None, "po", Some("pods")),
+        (Some("certificates.k8s.io"), "signers", Some("signers.certificates.k8s.io")),
+        (Some("certificates.k8s.io"), "widgets", None),
+        (Some("certificates"), "signers", Some("signers.certificates.k8s.io")),
+        (Some("custom.metrics.k8s.io"), "pods", Some("pods.custom.metrics.k8s.io")),
+        // A plural comes before the short name of another resource of its group.
+        (Some("evil.example"), "users", Some("users.evil.example")),
+        (Some("evil.example"), "groups", Some("groups.evil.example")),
+        (Some("evil.example"), "po", Some("users.evil.example")),
+    ] {
+        let group = group.map(str::to_owned);
+        let name = ResourceName { name: name.to_owned(), group, subresource: String::new() };
+        let found = table.resolve(&name).ok().map(|found| found.qualified_name());
+        assert_eq!(found.as_deref(), want, "{name:?}");
+    }
+}
+
+#[test]
 fn unknown_and_ambiguous_names_are_errors() {
     for (text, want) in [
         ("deploymnets", "no resource is named `deploymnets`, did you mean `deployments`?"),

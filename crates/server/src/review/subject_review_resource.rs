@@ -3,14 +3,15 @@
 use access_reviews::{NamedResource, ResolvedResource, UnresolvedResource};
 use api_resources::{Registry, ResourceName, ResourceNameError, ResourceNameTable, Scope};
 
-/// Finds the resource that a review about subjects names:
+/// Finds the resource that a review about subjects names, among those of Kubernetes and the custom resources. Those of
+/// Kubernetes include what this server does not serve, such as `pods/log`, and what only policies name, such as `users` for
+/// the verb `impersonate`.
 ///
-/// 1. among the resources that this server serves; a review of today that says no group means the core group, and a name
-///    that the core group does not have is looked for in all groups;
-/// 2. among those of Kubernetes that this server does not serve, such as `pods/log`, and those that only policies name, such
-///    as `users` for the verb `impersonate`.
-///
-/// A resource of a group that this server does not serve is used as it is, because an aggregated server may serve it.
+/// 1. The group of a review is that group. A review of today that says no group means the core group, and a name that the
+///    core group does not have is looked for in all groups.
+/// 2. A group that this server does not serve stands for itself or for a group of Kubernetes that begins with it, never for
+///    one of custom resources: an aggregated server may serve it, and everyone who may define a resource chooses its group.
+///    If Kubernetes has no such resource either, the name is used as it is.
 pub(super) fn resolve_resource(
     registry: &Registry,
     named: &NamedResource<'_>,
@@ -18,28 +19,27 @@ pub(super) fn resolve_resource(
     if named.resource == "*" {
         return Ok(None);
     }
-    let group = named.api_group.map(str::to_owned);
-    let (name, subresource) = (named.resource.to_owned(), named.subresource.to_owned());
-    let name = ResourceName { name, group, subresource };
-    let resolve = |table: &ResourceNameTable| match table.resolve(&name) {
-        Err(ResourceNameError::UnknownResource { .. }) if named.api_group == Some("") => {
-            table.resolve(&ResourceName { group: None, ..name.clone() })
-        }
-        resolved => resolved,
-    };
-    let resolved = match resolve(registry.resource_names()) {
-        Err(
-            unknown @ (ResourceNameError::UnknownResource { .. }
-            | ResourceNameError::UnknownSubresource { .. }),
-        ) => match resolve(&ResourceNameTable::of_kubernetes()) {
-            Ok(found) => Ok(found),
-            Err(error @ ResourceNameError::UnknownSubresource { .. }) => Err(error),
-            Err(_) if named.api_group.is_some_and(|own| registry.group(own).is_none()) => {
-                return Ok(None);
+    let group = named.api_group.map(str::to_ascii_lowercase);
+    let (resource, subresource) = (named.resource.to_owned(), named.subresource.to_owned());
+    let name = ResourceName { name: resource, group, subresource };
+    let is_unserved = |group: &str| group != "*" && registry.group(group).is_none();
+    let resolved = match name.group.as_deref() {
+        Some(group) if is_unserved(group) => {
+            match ResourceNameTable::of_kubernetes().resolve(&name) {
+                Err(
+                    ResourceNameError::UnknownResource { .. }
+                    | ResourceNameError::AmbiguousName { .. },
+                ) => return Ok(None),
+                resolved => resolved,
             }
-            Err(_) => Err(unknown),
+        }
+        Some("") => match registry.resource_names().resolve(&name) {
+            Err(ResourceNameError::UnknownResource { .. }) => {
+                registry.resource_names().resolve(&ResourceName { group: None, ..name })
+            }
+            resolved => resolved,
         },
-        resolved => resolved,
+        Some(_) | None => registry.resource_names().resolve(&name),
     };
     let found = resolved.map_err(|error| UnresolvedResource { detail: error.to_string() })?;
     Ok(Some(ResolvedResource {

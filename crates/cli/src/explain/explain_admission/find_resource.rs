@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use admission::GroupVersionKind;
-use api_resources::{Registry, Resource, ResourceName, ResourceNameError};
+use api_resources::{Registry, Resource, ResourceName, ResourceNameError, ResourceNameTable};
 
 /// The resource of an object is not known.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -58,7 +58,8 @@ fn find_resource_by_name<'r>(
 ) -> Result<&'r Arc<Resource>, FindResourceError> {
     // The subresource is another flag.
     let named = ResourceName { subresource: String::new(), ..named.clone() };
-    let resolved = registry.resource_names().resolve(&named);
+    // Only what is served calls hooks.
+    let resolved = ResourceNameTable::of_registry(registry).resolve(&named);
     let resolved = resolved.map_err(FindResourceError::UnknownResource)?;
     let same = (kind.group == resolved.group).then_some(kind.version);
     let same = same.and_then(|it| registry.resource(&resolved.group, it, &resolved.plural));
