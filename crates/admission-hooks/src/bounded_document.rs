@@ -14,13 +14,20 @@ use serde::de::{
 use serde_json::{Number, Value};
 
 /// The members of the document that are kept. Some hooks send the request back as well, with an object of any size.
-const KEPT_MEMBERS: [&str; 8] =
+const DOCUMENT_MEMBERS: [&str; 8] =
     ["apiVersion", "kind", "response", "status", "message", "reason", "code", "details"];
 
-/// The entries of one list or object that are kept.
+/// The members of a response that are kept.
+const RESPONSE_MEMBERS: [&str; 7] =
+    ["uid", "allowed", "status", "patch", "patchType", "auditAnnotations", "warnings"];
+
+/// The members of the status in a response that are kept.
+const STATUS_MEMBERS: [&str; 5] = ["status", "message", "reason", "code", "details"];
+
+/// The entries of any other list or object that are kept.
 const ENTRIES_MAX: usize = 4_096;
 
-/// The values of the document that are kept.
+/// The values in these lists and objects that are kept.
 const VALUES_MAX: usize = 1 << 15;
 
 /// The document in a response.
@@ -33,7 +40,7 @@ pub(crate) enum BoundedDocument {
 impl<'de> Deserialize<'de> for BoundedDocument {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let n_left = Cell::new(VALUES_MAX);
-        let root = BoundedValue { n_left: &n_left, is_root: true };
+        let root = BoundedValue { n_left: &n_left, place: Place::Document };
         Ok(match root.deserialize(deserializer)? {
             Value::Object(tree) => Self::Object(tree),
             other => Self::Other(other),
@@ -41,11 +48,42 @@ impl<'de> Deserialize<'de> for BoundedDocument {
     }
 }
 
+/// The place of a value in the document.
+#[derive(Clone, Copy)]
+enum Place {
+    Document,
+    /// The response, or the status of a v1alpha1 review, which is its response.
+    Response,
+    /// The status in a response.
+    Status,
+    Other,
+}
+
+impl Place {
+    /// The members that are kept here, whatever else the document has; `None` if as many are kept as there is room for.
+    fn kept_members(self) -> Option<&'static [&'static str]> {
+        match self {
+            Self::Document => Some(&DOCUMENT_MEMBERS),
+            Self::Response => Some(&RESPONSE_MEMBERS),
+            Self::Status => Some(&STATUS_MEMBERS),
+            Self::Other => None,
+        }
+    }
+
+    fn of_member(self, name: &str) -> Self {
+        match (self, name) {
+            (Self::Document, "response" | "status") => Self::Response,
+            (Self::Response, "status") => Self::Status,
+            (Self::Document | Self::Response | Self::Status | Self::Other, _) => Self::Other,
+        }
+    }
+}
+
 /// Decodes one value, as long as there is room for more.
 #[derive(Clone, Copy)]
 struct BoundedValue<'a> {
     n_left: &'a Cell<usize>,
-    is_root: bool,
+    place: Place,
 }
 
 impl BoundedValue<'_> {
@@ -56,8 +94,24 @@ impl BoundedValue<'_> {
         n_left > 0
     }
 
-    fn member(self) -> Self {
-        Self { is_root: false, ..self }
+    /// Decodes the members of an object that the reader knows. They are few, so they need no room: no other value can take
+    /// the place of a uid or a patch that follows it.
+    fn visit_known_members<'de, A: MapAccess<'de>>(
+        self,
+        known: &[&str],
+        mut members: A,
+    ) -> Result<Value, A::Error> {
+        let mut kept = Tree::new();
+        while let Some(key) = members.next_key::<String>()? {
+            if known.contains(&key.as_str()) {
+                let member = Self { place: self.place.of_member(&key), ..self };
+                let value = members.next_value_seed(member)?;
+                kept.insert(key, value);
+            } else {
+                members.next_value::<IgnoredAny>()?;
+            }
+        }
+        Ok(kept.into())
     }
 }
 
@@ -106,8 +160,10 @@ impl<'de> Visitor<'de> for BoundedValue<'_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
         let mut kept = Vec::new();
-        while !self.is_root && kept.len() < ENTRIES_MAX && self.take_room() {
-            match items.next_element_seed(self.member())? {
+        let item = Self { place: Place::Other, ..self };
+        let is_document = matches!(self.place, Place::Document);
+        while !is_document && kept.len() < ENTRIES_MAX && self.take_room() {
+            match items.next_element_seed(item)? {
                 Some(item) => kept.push(item),
                 None => return Ok(kept.into()),
             }
@@ -117,15 +173,13 @@ impl<'de> Visitor<'de> for BoundedValue<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
+        if let Some(known) = self.place.kept_members() {
+            return self.visit_known_members(known, members);
+        }
         let mut kept = Tree::new();
         while kept.len() < ENTRIES_MAX && self.take_room() {
             let Some(key) = members.next_key::<String>()? else { return Ok(kept.into()) };
-            if self.is_root && !KEPT_MEMBERS.contains(&key.as_str()) {
-                self.n_left.set(self.n_left.get() + 1);
-                members.next_value::<IgnoredAny>()?;
-                continue;
-            }
-            let value = members.next_value_seed(self.member())?;
+            let value = members.next_value_seed(self)?;
             kept.insert(key, value);
         }
         while members.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
@@ -186,9 +240,47 @@ mod tests {
         assert_eq!(decoded["response"]["warnings"].as_array().unwrap().len(), ENTRIES_MAX);
         assert!(decoded.get("request").is_none());
         let wide: Vec<Value> = (0..200).map(|_| json!(members(1_000))).collect();
-        let decoded = decode(&json!({"response": {"allowed": true, "x": wide}}).to_string());
+        let status = json!({"details": {"causes": wide}});
+        let decoded = decode(&json!({"response": {"allowed": true, "status": status}}).to_string());
         let n = n_values(&decoded.unwrap());
-        assert!(n <= VALUES_MAX + 10, "{n}");
+        assert!(VALUES_MAX / 2 < n && n <= VALUES_MAX + 10, "{n}");
         assert_eq!(decode(&format!("[{}1]", "1,".repeat(100_000))).unwrap(), json!([]));
+    }
+
+    /// A20: whatever a hook says before its uid, its patch or its decision, these are kept.
+    #[test]
+    fn a20_long_members_do_not_displace_the_answer() {
+        let large = vec![json!({"a": [1, 2]}); ENTRIES_MAX];
+        let large =
+            json!({"items": large.clone(), "more": large.clone(), "rest": large}).to_string();
+        let text = format!(
+            "{{\"request\":{large},\"details\":{large},\"response\":{{\"object\":{large},\"status\":{{\"x\":{large},\
+             \"details\":{large},\"message\":\"m\",\"code\":403}},\"allowed\":true,\"uid\":\"1\",\"patch\":\"W10=\",\
+             \"patchType\":\"JSONPatch\"}},\"apiVersion\":\"admission.k8s.io/v1\",\"kind\":\"AdmissionReview\"}}"
+        );
+        let decoded = decode(&text).unwrap();
+        assert!(n_values(&decoded) <= VALUES_MAX + 20);
+        assert_eq!(decoded["kind"], "AdmissionReview");
+        let response = &decoded["response"];
+        assert_eq!((&response["uid"], &response["allowed"]), (&json!("1"), &json!(true)));
+        assert_eq!(
+            (&response["patch"], &response["patchType"]),
+            (&json!("W10="), &json!("JSONPatch"))
+        );
+        assert_eq!(
+            (&response["status"]["message"], &response["status"]["code"]),
+            (&json!("m"), &json!(403))
+        );
+        // Unknown members cost nothing: the warnings after them are complete.
+        let text = format!(
+            "{{\"response\":{{\"object\":{large},\"status\":{{\"x\":{large}}},\"warnings\":[\"a\",\"b\"]}}}}"
+        );
+        assert_eq!(decode(&text).unwrap()["response"]["warnings"], json!(["a", "b"]));
+        // A v1alpha1 hook answers in the status.
+        let text = format!(
+            "{{\"status\":{{\"object\":{large},\"allowed\":true,\"status\":{{\"reason\":\"r\"}}}}}}"
+        );
+        let want = json!({"status": {"allowed": true, "status": {"reason": "r"}}});
+        assert_eq!(decode(&text).unwrap(), want);
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use admission::{Attributes, AuthorizerDecisions, Hook, HookMatch};
 use api_object::Tree;
 use serde_json::Value;
+use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use crate::annotations::HookPosition;
@@ -13,6 +14,7 @@ use crate::call_failure::{CallFailure, HookFailureCause};
 use crate::call_timeout::SessionDeadline;
 use crate::failure_policy::{apply_failure_policy, metric_code_and_cause};
 use crate::hook_call::{CallError, HookCall};
+use crate::hook_connections::LimitedConnection;
 use crate::hook_denial::HookDenial;
 use crate::hook_refusal::HookRefusal;
 use crate::immutable_metadata;
@@ -20,6 +22,7 @@ use crate::json_patch;
 use crate::object_kinds::convert_kind;
 use crate::observer::{CallReport, Phase, RejectionCause};
 use crate::reinvocation::ReinvocationState;
+use crate::response::HookResponse;
 use crate::select_hook::{ConvertedRequest, Selection, select_hook};
 use crate::session::HookRequest;
 use crate::session_report::{CallVerdict, HookOutcome, SessionReportBuilder, SkipReason};
@@ -111,7 +114,7 @@ async fn call_hook(
     let hook = matched.hook;
     let call = HookCall::new(PHASE, hook, attributes, converted_request, deadline)?;
     let target = request.connections.get(PHASE, matched.position).cloned();
-    let response = call.send(target, deadline).await?;
+    let response = send_in_task(call, target, deadline).await?;
     report.add_response(&hook.name, &response);
     if !response.is_allowed {
         return Ok(MutatingVerdict::Deny(HookDenial::new(&hook.name, response.status)));
@@ -144,6 +147,22 @@ async fn call_hook(
         convert_kind(request.object_kinds, patched, &converted_request.kind, &attributes.kind)
             .map_err(|why| CallError::internal_error(why.to_string()))?;
     Ok(MutatingVerdict::Patch { patch, object: patched.into_owned(), has_changed })
+}
+
+/// Sends a call in a task of its own, because a request that waits for its turn is not polled, while the timeout of the call
+/// runs. Dropping this future aborts the call.
+async fn send_in_task(
+    call: HookCall,
+    target: Option<LimitedConnection>,
+    deadline: SessionDeadline,
+) -> Result<HookResponse, CallError> {
+    let mut tasks = JoinSet::new();
+    tasks.spawn(call.send(target, deadline));
+    match tasks.join_next().await {
+        Some(Ok(outcome)) => outcome,
+        // A task returns a result even if it panics, so a missing one means that the server stops.
+        Some(Err(_)) | None => Err(CallError::ServerFault(HookRefusal::ShuttingDown)),
+    }
 }
 
 /// The verdict for the report, and the patched object or the refusal for the request.

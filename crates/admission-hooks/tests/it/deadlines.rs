@@ -1,12 +1,16 @@
 //! How long hooks may take.
 
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
 use std::time::{Duration, Instant};
 
 use admission_hooks::{CallVerdict, HookFailureCause, HookOutcome, HookRefusal};
 use fake_http::{Answer, Conduct};
 use serde_json::Value;
 
-use crate::fixture::{Scene, allow, deny, hook, peer, says, with};
+use crate::fixture::{Scene, allow, deny, hook, label, label_of, peer, says, until, with};
 
 const LIMIT: Duration = Duration::from_millis(300);
 
@@ -110,4 +114,51 @@ async fn hanging_hooks_that_may_be_ignored_leave_no_other_hook_unasked() {
         assert_eq!(judge.n_requests() - n_judged, usize::from(is_denied));
     }
     drop(release);
+}
+
+/// A large write is not polled while it waits for its turn. That time is none of the hook, which answers at once.
+#[tokio::test]
+async fn a_request_that_waits_for_its_turn_makes_no_hook_late() {
+    let (judge, peer) = (peer(says(allow())), peer(says(label("a", "b"))));
+    let prompt = |name| with(ignored(hook(name, &peer)), "timeoutSeconds", 1);
+    let mut scene = Scene::new()
+        .mutating("a", vec![prompt("m.x.y"), prompt("n.x.y")])
+        .validating("b", vec![with(ignored(hook("v.x.y", &judge)), "timeoutSeconds", 1)]);
+    scene.limit = Duration::from_secs(600);
+    let mut request = pin!(scene.allowed());
+    let mut n_polls = 0;
+    let (object, notes) = loop {
+        let polled = poll_once(request.as_mut());
+        n_polls += 1;
+        let woken = match polled {
+            (Poll::Ready(done), _) => break done,
+            (Poll::Pending, woken) => woken,
+        };
+        until(|| woken.load(Ordering::Acquire)).await;
+        // The request waits for its turn.
+        tokio::time::pause();
+        tokio::time::advance(Duration::from_secs(5)).await;
+        tokio::time::resume();
+    };
+    assert!(n_polls > 2, "{n_polls}");
+    assert_eq!(label_of(&object, "a"), Some("b"));
+    let failed = notes.events.iter().find(|event| {
+        let outcome = &event.outcome;
+        matches!(outcome, HookOutcome::Called { verdict: CallVerdict::FailOpen { .. }, .. })
+    });
+    assert!(failed.is_none(), "{failed:?}");
+    assert_eq!((peer.n_requests(), judge.n_requests()), (2, 1));
+}
+
+/// Polls a future, and returns a flag that is set when the future can go on.
+fn poll_once<F: Future>(future: Pin<&mut F>) -> (Poll<F::Output>, Arc<AtomicBool>) {
+    struct Flag(Arc<AtomicBool>);
+    impl Wake for Flag {
+        fn wake(self: Arc<Self>) {
+            self.0.store(true, Ordering::Release);
+        }
+    }
+    let woken = Arc::new(AtomicBool::new(false));
+    let waker = Waker::from(Arc::new(Flag(Arc::clone(&woken))));
+    (future.poll(&mut Context::from_waker(&waker)), woken)
 }

@@ -1,7 +1,7 @@
 //! Observers of the authorization chain that count events and log failures of webhooks.
 
-use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
 
 use authz_chain::{AuthorizerType, DecisionObserver};
 use authz_reload::{AppliedConfig, AuthorizationObservers, ReloadStatus};
@@ -21,7 +21,12 @@ pub(super) struct LoggingObserver {
 impl AuthorizationObservers for LoggingObserver {
     fn webhook_observer(&self, name: &str) -> Arc<dyn WebhookObserver> {
         let metrics = self.metrics.webhook_observer(name);
-        Arc::new(AuthorizationWebhookLogObserver { name: name.into(), metrics, log: self.log })
+        Arc::new(AuthorizationWebhookLogObserver {
+            name: name.into(),
+            metrics,
+            log: self.log,
+            match_error_lines: Mutex::default(),
+        })
     }
 
     fn authorizer_observer(&self, kind: AuthorizerType, name: &str) -> Option<DecisionObserver> {
@@ -46,6 +51,31 @@ struct AuthorizationWebhookLogObserver {
     name: Box<str>,
     metrics: Arc<dyn WebhookObserver>,
     log: Log,
+    match_error_lines: Mutex<LineInterval>,
+}
+
+/// The time between two lines about match conditions of one webhook. Every request may fail one, and its lines would displace
+/// other warnings.
+const MATCH_ERROR_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Decides which events are logged: the first one of each interval.
+#[derive(Debug, Default)]
+struct LineInterval {
+    logged_at: Option<Instant>,
+    n_left_out: u64,
+}
+
+impl LineInterval {
+    /// Returns how many events were left out since the last line, if this event is logged.
+    fn record_event(&mut self, now: Instant) -> Option<u64> {
+        let since_last = self.logged_at.map(|at| now.saturating_duration_since(at));
+        if since_last.is_some_and(|since| since < MATCH_ERROR_INTERVAL) {
+            self.n_left_out = self.n_left_out.saturating_add(1);
+            return None;
+        }
+        self.logged_at = Some(now);
+        Some(std::mem::take(&mut self.n_left_out))
+    }
 }
 
 impl WebhookObserver for AuthorizationWebhookLogObserver {
@@ -77,7 +107,14 @@ impl WebhookObserver for AuthorizationWebhookLogObserver {
                 "authorization webhook denies: a match condition can not be evaluated"
             }
         };
-        self.log.warn(message, &[("webhook", &self.name), ("why", &error)]);
+        let mut lines = self.match_error_lines.lock().unwrap_or_else(PoisonError::into_inner);
+        let recorded = lines.record_event(Instant::now());
+        drop(lines);
+        if let Some(n_left_out) = recorded {
+            let fields = [("webhook", &self.name as _), ("why", &error as _)];
+            let left_out = (n_left_out > 0).then_some(("left_out", &n_left_out as _));
+            self.log.warn(message, &fields.into_iter().chain(left_out).collect::<Vec<_>>());
+        }
     }
 
     fn on_cache_event(&self, event: CacheEvent) {
@@ -90,5 +127,31 @@ impl WebhookObserver for AuthorizationWebhookLogObserver {
 
     fn on_rejection(&self, why: CallRejection) {
         self.metrics.on_rejection(why);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_line_is_logged_in_each_interval() {
+        let begun = Instant::now();
+        let mut lines = LineInterval::default();
+        let cases = [
+            (0, Some(0)),
+            (0, None),
+            (999, None),
+            (1_000, Some(2)),
+            (1_999, None),
+            (2_500, Some(1)),
+            (9_000, Some(0)),
+        ];
+        for (millis, want) in cases {
+            let now = begun + Duration::from_millis(millis);
+            assert_eq!(lines.record_event(now), want, "{millis}");
+        }
+        // A thread that took the time earlier comes late.
+        assert_eq!(lines.record_event(begun), None);
     }
 }

@@ -51,26 +51,37 @@ pub(super) async fn check_configuration(
         found.extend(admission::initializer_ordering_warnings(new, &stored));
     }
     if is_changed {
-        check_pattern_bytes(ctx, kind, new)?;
+        let config_revision = check_pattern_bytes(ctx, kind, new).await?;
+        // The earlier one is the stricter one.
+        checked_config_revision = checked_config_revision.or(config_revision);
     }
     warnings.extend(found.iter().map(ToString::to_string));
     Ok(checked_config_revision)
 }
 
-/// Checks the memory of the regular expressions. Two writes at the same time can exceed the limit by the smaller one.
-fn check_pattern_bytes(
+/// Checks the memory of the regular expressions, and returns the config revision of the snapshot that has the others. Of two
+/// writes at the same time the second one is therefore checked again. A configuration without regular expressions is not
+/// checked, and depends on no other one.
+///
+/// The snapshot is as new as the config revision in the store; with an older one every attempt would fail.
+async fn check_pattern_bytes(
     ctx: &RequestContext<'_>,
     kind: ConfigurationKind,
     new: &Tree,
-) -> Result<(), Status> {
+) -> Result<Option<Expect>, Status> {
     let n_bytes = Configuration::compile(kind, new).pattern_bytes();
     if n_bytes == 0 {
-        return Ok(());
+        return Ok(None);
     }
-    let hooks = &ctx.server.snapshot_cache.snapshot().hooks;
-    let n_others = hooks.pattern_bytes_except(kind, api_object::name(new));
+    let newest = ctx.server.read_config_revision().await?;
+    let caught_up = ctx.server.snapshot_cache.wait_for_revision(newest);
+    if tokio::time::timeout_at(ctx.deadline, caught_up).await.is_err() {
+        return Err(Status::timeout());
+    }
+    let snapshot = ctx.server.snapshot_cache.snapshot();
+    let n_others = snapshot.hooks.pattern_bytes_except(kind, api_object::name(new));
     if n_bytes.saturating_add(n_others) <= PATTERN_BYTES_MAX {
-        return Ok(());
+        return Ok(Some(snapshot.config_revision.map_or(Expect::Absent, Expect::At)));
     }
     let why = format!(
         "the regular expressions of its match conditions take {n_bytes} bytes of memory, those of other \

@@ -59,6 +59,34 @@ async fn a17_regular_expressions_of_all_webhooks_are_bounded() {
     assert_eq!(admin.send(Method::PATCH, &path, &headers, body).await.code, 200);
 }
 
+/// A17: so they do if the configurations are written at the same time.
+#[tokio::test(flavor = "multi_thread")]
+async fn a17_configurations_of_the_same_time_share_the_limit() {
+    let cluster = Cluster::start().await;
+    let writes: Vec<_> = (0..4)
+        .map(|n| {
+            // Each takes about 8 MB, so that one configuration fits.
+            let numbers = 176..182;
+            let large = numbers.map(|n| format!("request.name.matches('\\\\pL{{{n}}}')"));
+            let object = configuration(&format!("c{n}"), &large.collect::<Vec<_>>());
+            let admin = cluster.admin();
+            tokio::spawn(async move { admin.post(WEBHOOKS, &object).await.code })
+        })
+        .collect();
+    let mut codes = Vec::new();
+    for write in writes {
+        codes.push(write.await.unwrap());
+    }
+    codes.sort_unstable();
+    assert_eq!(codes, [201, 422, 422, 422]);
+    // Those without large expressions are written at the same time.
+    let usual = ["request.name.matches('^system:')".to_owned()];
+    let (one, other) = (configuration("u", &usual), configuration("v", &usual));
+    let admin = cluster.admin();
+    let (one, other) = tokio::join!(admin.post(WEBHOOKS, &one), admin.post(WEBHOOKS, &other));
+    assert_eq!((one.code, other.code), (201, 201));
+}
+
 /// A17: while alice writes through conditions at the cost limit, others read as before and their writes are answered.
 #[tokio::test(flavor = "multi_thread")]
 async fn a17_conditions_at_the_cost_limit_delay_no_reads() {
