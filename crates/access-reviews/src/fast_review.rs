@@ -175,7 +175,7 @@ fn write_json_text(out: &mut Vec<u8>, text: &str) {
 mod tests {
     use super::*;
 
-    /// What is written member by member is what the general serializer writes.
+    /// The writer of single members and the general serializer produce the same text.
     #[test]
     fn a_spec_is_written_as_it_serializes() {
         for spec in [

@@ -1,7 +1,7 @@
-//! ResourceAccessReview in the form of the first proposal.
+//! ResourceAccessReview in the form of the first design proposal, which is posted to a path of a namespace.
 //!
-//! Its spec is older than the separation of resources and paths. It has a verb, a resource that is named by its kind, the
-//! name of an object, and the content of one, which is refused.
+//! Its spec is older than the separation of resources and non-resource paths. It has a verb, a resource that is
+//! named by its kind, the name of an object, and the content of one, which is refused.
 
 use crate::review::{AccessQuestion, AccessTarget, ResourceTarget};
 use api_object::GroupKind;

@@ -7,7 +7,7 @@ use crate::review::AccessTarget;
 use crate::review_error::ReviewError;
 use crate::subjects_review::SubjectsReview;
 
-/// The resource that a review names, in whatever way: by plural, singular, kind or short name.
+/// The resource as a review names it: by plural, singular, kind or short name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NamedResource<'n> {
     /// The API group; `None` if the review does not say one.
@@ -18,7 +18,7 @@ pub struct NamedResource<'n> {
     pub subresource: &'n str,
 }
 
-/// A resource of the server.
+/// The resource that the server found for the name in a review.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResolvedResource {
     /// The API group; empty for the core group.

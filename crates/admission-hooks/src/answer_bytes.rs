@@ -1,7 +1,7 @@
 //! The limits on the responses of hooks: their bytes in memory, and the values of their patches.
 //!
-//! The author of a hook decides how much it answers, and a user decides how many calls are in flight. Without a limit on all
-//! of them together, a hundred calls of a hook that answers four megabytes would take a gigabyte.
+//! The author of a hook decides how long its responses are, and users decide how many calls are in flight. Without
+//! a common limit, a hundred calls of a hook that answers four megabytes would take hundreds of megabytes.
 
 use std::sync::Arc;
 
@@ -14,13 +14,13 @@ const UNCOUNTED_BYTES_MAX: usize = 64 << 10;
 /// Bytes are counted in steps of this size.
 const STEP_BYTES: usize = 256 << 10;
 
-/// So many of the longest responses have room for one user.
+/// The number of responses of maximum length that one user may have in memory.
 const RESPONSES_PER_USER: usize = 4;
 
-/// So many users have room for the longest responses.
+/// The number of users who may use their whole part of the memory at the same time.
 const USERS: usize = 4;
 
-/// The least number of bytes for one user.
+/// The part of one user has at least this many bytes, however short the longest response is.
 const BYTES_PER_USER_MIN: usize = 16 << 20;
 
 /// Makes the limit on the bytes of responses that are being read, for hooks whose responses have at most this many bytes.

@@ -1,8 +1,9 @@
 //! Decodes the response of a hook into a bounded number of values.
 //!
-//! A response of four megabytes may have two million values, which take a hundred times as much memory and milliseconds of
-//! a worker. An answer needs few: a patch is one text, and of warnings and annotations the first ones count. What exceeds the
-//! limits is read and left out, because an answer that says too much still says whether the request is allowed.
+//! A response of four megabytes may have two million values, which take a hundred times as much memory and
+//! milliseconds of a worker. An answer needs few: a patch is one string, and only the first warnings and
+//! annotations count. Values beyond the limits are parsed and dropped, because a response that is too large still
+//! says whether the request is allowed.
 
 use std::cell::Cell;
 use std::fmt;

@@ -1,7 +1,8 @@
 //! Keeps long evaluations of match conditions from delaying requests that no such condition concerns.
 //!
-//! Every write that the rules of a hook match evaluates its conditions, which may cost up to the limit of Kubernetes. So a
-//! hook whose last evaluation took long makes the next request that evaluates it one that takes long.
+//! Every write that the rules of a hook match evaluates its conditions, which may cost up to the limit of
+//! Kubernetes. If the last evaluation for a hook took long, the next request that evaluates the conditions waits
+//! for a [`concurrency_limit::Turn`] first.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -27,8 +28,8 @@ impl ConditionLoad {
         work.begin().await.then_some(work)
     }
 
-    /// Records how long an evaluation took. After a long one it lets others have their turn, and ends a request whose time is
-    /// over, so that many hooks with long evaluations do not add up to more.
+    /// Records how long an evaluation took. After a long evaluation other tasks run first, and a request whose
+    /// deadline has passed ends, so that the evaluations for many hooks do not exceed the deadline together.
     ///
     /// # Errors
     /// The deadline of the request has passed.

@@ -38,7 +38,7 @@ pub struct HookRequest<'a> {
     pub object_kinds: &'a dyn ObjectKinds,
     /// Receives a report of each call.
     pub observer: &'a dyn Observer,
-    /// Learns that the write evaluates match conditions that take long.
+    /// Tells the caller that the write evaluates match conditions that take long, so that it waits for a turn.
     pub long_work: Option<&'a LongWork>,
 }
 

@@ -238,7 +238,7 @@ impl Default for ConditionCompiler {
 }
 
 impl ConditionCompiler {
-    /// The memory of the regular expressions that were compiled.
+    /// The bytes of memory that the compiled regular expressions take.
     pub(crate) fn pattern_bytes(&self) -> usize {
         self.compile_budget.pattern_bytes()
     }

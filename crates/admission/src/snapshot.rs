@@ -53,7 +53,7 @@ impl Configuration {
         Self { kind, name: name.to_owned(), entries: content, pattern_bytes }
     }
 
-    /// The memory of the regular expressions in the match conditions.
+    /// The bytes of memory that the compiled regular expressions in the match conditions take.
     #[must_use]
     pub fn pattern_bytes(&self) -> usize {
         self.pattern_bytes

@@ -36,7 +36,7 @@ pub fn uuid4(random: [u8; 16]) -> String {
     uuid4_ascii(random).iter().copied().map(char::from).collect()
 }
 
-/// The same as ASCII, without an allocation.
+/// A version 4 UUID from random bytes, as ASCII characters and without an allocation.
 #[must_use]
 pub fn uuid4_ascii(mut random: [u8; 16]) -> [u8; 36] {
     random[6] = (random[6] & 0x0f) | 0x40;
@@ -107,8 +107,8 @@ pub fn names_a_revision(resource_version: &str) -> bool {
     is_number && resource_version.parse().is_ok_and(|number: u64| number != 0)
 }
 
-/// Copies from the old object the members that updates can not change. A deletion mark that the old object does not have
-/// stays, for the validation of the update to refuse.
+/// Copies from the old object the members that updates can not change. A deletionTimestamp that the old
+/// object does not have is kept, so that the validation of the update refuses it.
 pub fn keep_immutable_metadata(new: &mut Tree, old: &Tree) {
     let former = metadata(old);
     let own = metadata_mut(new);
@@ -231,7 +231,7 @@ mod tests {
         let want =
             json!({"labels": {"a": "b"}, "uid": "u", "generation": 2, "creationTimestamp": "c"});
         assert_eq!(new["metadata"], want);
-        // A deletion mark stays as it is, and only the server makes one.
+        // An update can not change a deletionTimestamp, and only the server sets one.
         let marked = tree(json!({"deletionTimestamp": "d", "deletionGracePeriodSeconds": 0}));
         let mut new = tree(json!({"deletionTimestamp": "e"}));
         keep_immutable_metadata(&mut new, &marked);

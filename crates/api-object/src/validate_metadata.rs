@@ -20,7 +20,7 @@ pub const ORPHAN_FINALIZER: &str = "orphan";
 /// The finalizer of an object until its dependents are deleted.
 pub const FOREGROUND_FINALIZER: &str = "foregroundDeletion";
 
-/// The finalizer of a namespace until the server has emptied it.
+/// The finalizer that a Namespace has until the server has deleted its contents.
 const KUBERNETES_FINALIZER: &str = "kubernetes";
 /// Upper bound on the errors about a second controller.
 const CONTROLLER_FAULTS_MAX: usize = 8;

@@ -48,11 +48,12 @@ pub struct GroupVersionResources {
     /// Whether its resources are built in. A version has either built-in or custom resources.
     pub is_built_in: bool,
     by_plural: Map<Arc<str>, Arc<Resource>>,
-    /// What is made of the resources on first use. Clones share it until the resources change.
+    /// The documents that are derived from the resources on first use. Clones share them until the resources
+    /// change.
     derived: Arc<DerivedDocuments>,
 }
 
-/// What is made of the resources of one version when it is needed first.
+/// The documents about the resources of one version. Each is built when it is first needed.
 #[derive(Debug, Default)]
 struct DerivedDocuments {
     /// The resources, sorted by plural name.

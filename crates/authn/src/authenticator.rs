@@ -59,7 +59,7 @@ pub struct Request<'r> {
 /// A bearer token, and what its connection knows of it.
 struct PresentedToken<'t> {
     text: &'t str,
-    /// What an earlier request of the connection learned about the token.
+    /// The result of an earlier request of the connection with the same token.
     known: Option<KnownToken>,
     /// Where the connection remembers the token; `None` for a token that others present in a `TokenReview`.
     memory: Option<&'t KnownTokenMemory>,

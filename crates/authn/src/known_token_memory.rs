@@ -15,7 +15,7 @@ use crate::service_account::VerifiedClaims;
 #[derive(Default)]
 pub(crate) struct KnownTokenMemory(Mutex<Option<(Box<str>, KnownToken)>>);
 
-/// The part of the knowledge about a token that can not change.
+/// The facts about a token that can not change while the server runs.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum KnownToken {
     /// The user of a token of the token file. The file is read once.
@@ -26,8 +26,8 @@ pub(crate) enum KnownToken {
 }
 
 impl KnownTokenMemory {
-    /// What is known of the token, if it is the one that was remembered last. The time of the comparison does not depend
-    /// on where two tokens of the same length differ.
+    /// Returns the remembered result for the token, if it is the token that was remembered last. The time of the
+    /// comparison does not depend on where two tokens of the same length differ.
     pub(crate) fn recall(&self, token: &str) -> Option<KnownToken> {
         let last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (_, known) =

@@ -1,4 +1,4 @@
-//! The health check of a webhook: one review that decides nothing.
+//! The health check of a webhook: one SubjectAccessReview whose answer decides no request.
 
 use authz::{Attributes, Target, User, Verb};
 

@@ -77,7 +77,7 @@ pub(crate) struct InputPath<'a> {
     pub(crate) path: &'a Path,
     /// Whether the directories inside a directory count too.
     pub(crate) is_recursive: bool,
-    /// What to leave out of a directory.
+    /// The patterns of files and directories that are left out.
     pub(crate) exclude: &'a [Glob],
 }
 

@@ -6,7 +6,7 @@
 //!
 //! A line without indentation begins a type, and lists the kinds that have this type after `=`. An indented line is a
 //! field: its number (or `-`), its JSON name, its type. `[]` marks a list, `{}` a map, `^` a message that is inlined in
-//! JSON, and `!` a field whose zero is a value.
+//! JSON, and `!` a field whose zero is a value; in other fields a zero means that the field is unset.
 
 #[cfg(test)]
 mod derived_from_types;

@@ -59,21 +59,22 @@ pub(crate) enum ValueType {
     Json,
     /// An integer or a string, such as `targetPort` of a service.
     IntOrString,
-    /// A list of texts, wrapped into a message of one field.
+    /// A list of strings, wrapped into a message of one field.
     WrappedTexts,
     /// A schema, or something else in its place.
     SchemaOr(SchemaAlternative),
     Object(MessageId),
 }
 
-/// What can stand in JSON in place of a schema. Protobuf has a message with one field for each.
+/// A value that JSON allows in place of a schema. Protobuf has a message with one field for the value and one for
+/// the schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SchemaAlternative {
-    /// A truth value: field 1, and the schema is field 2.
+    /// A boolean: field 1, and the schema is field 2.
     Bool,
     /// A list of schemas: field 2, and the schema is field 1.
     Schemas,
-    /// A list of texts: field 2, and the schema is field 1.
+    /// A list of strings: field 2, and the schema is field 1.
     Texts,
 }
 

@@ -325,8 +325,8 @@ impl ObjectReader {
         Ok(Some(value))
     }
 
-    /// Reads a schema or what stands in its place. A list that is not empty goes before a schema, and a schema before a
-    /// truth value.
+    /// Reads a schema or the value in its place. If the message has both, a list that is not empty takes
+    /// precedence over a schema, and a schema over a boolean.
     fn read_schema_or(
         &mut self,
         bytes: &[u8],

@@ -1,4 +1,6 @@
-//! Turns for operations that keep a processor for long, and the announcement that an operation is one of them.
+//! Fair scheduling of operations that occupy a processor for long.
+//!
+//! An operation announces long work ([`LongWork`]) and then needs a [`Turn`] each time it is polled.
 
 #[cfg(test)]
 mod tests;
@@ -75,7 +77,7 @@ pub struct WaitForTurn {
 }
 
 impl TurnQueue {
-    /// Makes a queue for so many turns at a time, at most half of them, rounded up, for one user.
+    /// Creates a queue with `turns_max` turns at a time. One user has at most half of them, rounded up.
     pub fn new(turns_max: usize) -> Self {
         let turns_max = turns_max.max(1);
         Self { turns_max, turns_per_user_max: turns_max.div_ceil(2), state: Mutex::default() }
@@ -148,7 +150,7 @@ impl TurnQueue {
         wakers
     }
 
-    /// Removes a waiter that gives up. It may have got its turn already.
+    /// Removes the waiter of an operation that was dropped. If the waiter has its turn already, the turn ends.
     fn give_up(&self, user: &Arc<str>, waiter: &Arc<Waiter>) {
         let mut state = self.lock();
         if waiter.lock().has_turn {
@@ -208,7 +210,7 @@ impl Drop for WaitForTurn {
 }
 
 impl Turn {
-    /// Whether an operation of another user could have the turn.
+    /// Whether an operation of another user waits that could run if this turn ended.
     pub fn is_wanted(&self) -> bool {
         let state = self.queue.lock();
         state.order.iter().filter(|user| **user != self.user).any(|user| {
@@ -224,8 +226,8 @@ impl Drop for Turn {
     }
 }
 
-/// Says of one operation whether it keeps a processor for long. Whoever polls the operation reads it before each poll, and
-/// waits for a [`Turn`] if it does.
+/// A flag of one operation: the operation occupies a processor for long. The caller that polls the operation reads
+/// the flag before each poll, and waits for a [`Turn`] if it is set.
 #[derive(Debug, Default)]
 pub struct LongWork(AtomicBool);
 

@@ -21,9 +21,10 @@ const ADDRESSES_MAX: usize = 16;
 /// The time that the client waits for an address before it tries the next one in parallel.
 const NEXT_ADDRESS_DELAY: Duration = Duration::from_millis(300);
 /// The most lookups of host names at the same time; one domain has at most half of them. A lookup keeps a thread until the
-/// resolver answers, even if nobody waits for it any more, and whoever registers webhooks chooses how slowly that is.
+/// resolver answers, even if no request waits for it any more. The owner of a webhook's domain can make it slow.
 const LOOKUPS_MAX: usize = 128;
-/// A lookup that does not begin within this time, which is less than the time to connect, fails by a lack of this server.
+/// A lookup that does not begin within this time, which is less than the time to connect, fails with an
+/// error of this server and not of the webhook.
 const LOOKUP_WAIT_MAX: Duration = Duration::from_secs(1);
 /// The idle time after which the system sends TCP keepalive probes.
 const KEEP_ALIVE_AFTER: Duration = Duration::from_secs(30);
@@ -183,8 +184,8 @@ mod tests {
 
     const POLICY: AddressPolicy = AddressPolicy { allows_loopback: true };
 
-    /// A4: lookups that one domain keeps waiting fail as a lack of this server, to which no failure policy applies, and those
-    /// of other domains go on.
+    /// A4: if lookups of one domain hang, further ones fail with an error of this server, to which no failure
+    /// policy applies. Lookups of other domains continue.
     #[tokio::test]
     async fn a4_slow_lookups_of_one_domain_concern_no_other() {
         let at = |host: &str| HostPort { host: host.to_owned(), port: 443 };

@@ -42,7 +42,7 @@ enum WaitState {
     Service,
 }
 
-/// What a connection needs to run, apart from its protocol.
+/// The state of a connection that does not depend on the HTTP version.
 pub(crate) struct RunningConnection<'a, S, E> {
     pub(crate) writes: CollectedWrites<S>,
     pub(crate) activity: &'a ConnectionActivity,

@@ -1,9 +1,10 @@
-//! Requests that keep a processor for long, such as those with large objects, and everybody else.
+//! Keeps requests that occupy a processor for long, such as those with large objects, from delaying other
+//! requests.
 //!
-//! A worker of the runtime polls one task after the other, so a request that works for 50 ms delays all others by as much. A
-//! request that takes long is therefore polled on a thread of its own, which shares the processors with the workers by the
-//! scheduler of the system, and it needs a [`concurrency_limit::Turn`] for each poll. There are few turns, at most half of
-//! them for one user, and users who wait take turns.
+//! A worker thread of the async runtime polls one task after the other, so a request that computes for 50 ms
+//! delays the other tasks of the worker by 50 ms. Such a request is therefore polled on a thread that is no
+//! worker, and the operating system shares the processors between both. It needs a [`concurrency_limit::Turn`] for
+//! each poll. There are few turns: one user has at most half of them, and waiting users get turns in rotation.
 
 use std::future::Future;
 use std::pin::{Pin, pin};
@@ -16,13 +17,15 @@ use concurrency_limit::{LongWork, Turn, TurnQueue, WaitForTurn};
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::time::Sleep;
 
-/// A body or a stored object of more bytes makes a request long: to decode, check and encode it takes about a millisecond.
+/// A request whose body or stored object has more bytes needs turns: to decode, check and encode it takes about a
+/// millisecond.
 pub(crate) const LONG_WORK_BYTES: usize = 16 << 10;
 
-/// A request that kept its worker for longer than this without saying so before is long from then on.
+/// A request that occupied its worker for longer than this in one poll, without announcing long work, needs turns
+/// from then on.
 const POLL_TIME_MAX: Duration = Duration::from_millis(2);
 
-/// How long a request that waits keeps its turn.
+/// The longest time for which a request keeps its turn while it waits, such as for the store.
 const HOLD_TIME_MAX: Duration = Duration::from_millis(5);
 
 /// The turns of a server: one for each processor, and at least two, so that two users can have one each.
@@ -31,8 +34,8 @@ pub(crate) fn new_turn_queue() -> Arc<TurnQueue> {
     Arc::new(TurnQueue::new(n_processors.max(2)))
 }
 
-/// Runs the rest of a request, in turns as soon as its work is long. Without `turns`, for a request that nothing may keep
-/// waiting, it waits for none.
+/// Runs the rest of a request. As soon as `work` is set, each poll needs a turn. `turns` is `None` for a request
+/// of an exempt priority level, which waits for no turn.
 pub(crate) async fn run_in_turns<T>(
     turns: Option<&Arc<TurnQueue>>,
     user: &str,
@@ -81,7 +84,7 @@ struct HeldTurn {
     until: Pin<Box<Sleep>>,
 }
 
-/// Works on this thread, while another one takes over the other tasks of the worker.
+/// Runs `work` on this thread. Another thread takes over the other tasks of this worker meanwhile.
 pub(crate) fn work_beside_workers<T>(work: impl FnOnce() -> T) -> T {
     match Handle::try_current().map(|runtime| runtime.runtime_flavor()) {
         Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(work),
@@ -141,7 +144,7 @@ mod tests {
         assert!(n_during_work.unwrap() > 0);
     }
 
-    /// A17: an administrator who repairs the server waits for no turn of others.
+    /// A17: a request of an exempt level, such as that of an administrator, does not wait for the turns of others.
     #[tokio::test]
     async fn a17_exempt_requests_wait_for_no_turn() {
         let (work, turns) = (LongWork::default(), Arc::new(TurnQueue::new(1)));

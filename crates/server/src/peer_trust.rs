@@ -1,4 +1,4 @@
-//! Comparison of what the servers of one store trust.
+//! Compares the authorities, keys and issuers that the servers of one store trust.
 //!
 //! Servers that trust other authorities or keys give one user different answers: a token that one of them
 //! issued is refused by the next. Each server publishes the fingerprints of what it trusts in its heartbeat and
@@ -36,7 +36,7 @@ pub(crate) struct TrustRecord {
     service_account_issuers: Vec<String>,
 }
 
-/// What a heartbeat says about another server, or about this one.
+/// The content of the heartbeat of one server, which may be this one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PeerRecord {
     pub(crate) server_id: String,
@@ -45,7 +45,7 @@ pub(crate) struct PeerRecord {
     pub(crate) trust: TrustRecord,
 }
 
-/// A peer that trusts something else.
+/// A peer whose authorities, keys or issuers differ from those of this server.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct PeerDifference {
     server_id: String,
@@ -193,7 +193,7 @@ impl ServerState {
         self.trust_comparison.store(Arc::new(next));
     }
 
-    /// What this server trusts, and which peers differ, as the status shows it.
+    /// The fingerprints of this server and the peers that differ, as the status shows them.
     pub(crate) fn trust_status(&self) -> Value {
         let comparison = self.trust_comparison.load();
         let state = match (comparison.is_same(), comparison.is_outvoted) {

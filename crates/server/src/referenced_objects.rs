@@ -1,4 +1,4 @@
-//! The objects that the tokens of service accounts refer to.
+//! Caches the decoded objects that the tokens of service accounts refer to.
 //!
 //! Each request of a service account reads its account, and the pod, node or secret of its token, from the store. Decoding
 //! them takes longer than the rest of the authentication, so the decoded form of a version is kept.

@@ -88,7 +88,8 @@ pub(crate) struct ResponseFormat {
     pub(crate) now: Timestamp,
 }
 
-/// By how much the first bytes of a list exceed those that decide about compression, mostly.
+/// Room in the first buffer of a list for the item that crosses the minimum length for compression. Most items
+/// fit.
 const FIRST_SLACK_BYTES: usize = 4 << 10;
 
 /// The bytes of an event around a stored object, with its resourceVersion.

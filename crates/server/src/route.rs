@@ -167,7 +167,7 @@ impl Place<'_> {
         fits_name && fits_scope && self.resource.supports_verb(verb)
     }
 
-    /// Why a verb that the place does not offer is refused: 404 if the place offers none, otherwise 405.
+    /// Returns the refusal of a verb that the path does not offer: 404 if it offers no verb at all, otherwise 405.
     fn refuse(
         &self,
         info: &RequestInfo,

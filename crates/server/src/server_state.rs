@@ -98,7 +98,8 @@ pub(crate) struct ServerState {
     pub(crate) started_at: Instant,
     /// The id of this process among the servers of one store.
     pub(crate) server_id: String,
-    /// How what this server trusts compares with what the other servers of the store trust.
+    /// The last comparison of the authorities and keys of this server with those of the other servers of the
+    /// store.
     pub(crate) trust_comparison: ArcSwap<TrustComparison>,
     /// The admission configuration that was polled last, in poll mode.
     pub(crate) polled_configuration: PolledConfigurationSlot,

@@ -16,8 +16,8 @@ const TIMEOUT: Duration = Duration::from_secs(2);
 /// How long a result is used.
 const AGE_MAX: Duration = Duration::from_secs(1);
 
-/// One check. At most one run of it is in progress, and its result is that of all requests of the next second. The requests
-/// therefore decide neither when the store is read, nor what others are told.
+/// One check. At most one run of it is in progress, and all requests of the next second share its result. Requests
+/// can therefore neither cause more reads of the store nor change the results of other requests.
 #[derive(Debug, Default)]
 pub(crate) struct StoreCheck(Arc<Mutex<Option<CheckResult>>>);
 

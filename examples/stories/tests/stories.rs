@@ -75,8 +75,8 @@ fn check_built(programs: &Path) {
     }
 }
 
-/// What is wrong with a program: it is not there, or older than one of its sources. Cargo lists these in a
-/// file beside the program, in the syntax of make.
+/// Returns the reason why a program can not be used: it does not exist, or is older than one of its sources. Cargo
+/// lists the sources in a file beside the program, in the syntax of make.
 fn program_fault(programs: &Path, program: &str) -> Option<String> {
     let path = programs.join(program);
     let Ok(built) = path.metadata().and_then(|own| own.modified()) else {

@@ -116,7 +116,8 @@ async fn hanging_hooks_that_may_be_ignored_leave_no_other_hook_unasked() {
     drop(release);
 }
 
-/// A large write is not polled while it waits for its turn. That time is none of the hook, which answers at once.
+/// A large write is not polled while it waits for its turn. The hook answers at once, so
+/// this wait must not count against the timeout of the hook.
 #[tokio::test]
 async fn a_request_that_waits_for_its_turn_makes_no_hook_late() {
     let (judge, peer) = (peer(says(allow())), peer(says(label("a", "b"))));

@@ -110,9 +110,9 @@ impl ConfigChecker {
     ///
     /// 1. Inspect the files on a blocking thread. If they define the configuration in effect, the check ends. If they
     ///    can not be read or used, the reload fails.
-    /// 2. Unless `--authorization-config-reload-health-check` is false, ask each new or changed webhook one review. If
-    ///    one does not answer with a review, the reload fails and the next check tries again. If a file changes
-    ///    meanwhile, the check starts again.
+    /// 2. Unless `--authorization-config-reload-health-check` is false, send one SubjectAccessReview to each new
+    ///    or changed webhook. If one does not answer with a review, the reload fails and the next check tries
+    ///    again. If a file changes meanwhile, the check starts again.
     /// 3. Publish the new generation. If that fails, the reload fails and the next check tries again.
     ///
     /// A reload that fails changes no authorizer. Repeated checks of the same files count as one failure.

@@ -17,8 +17,9 @@ pub(super) struct UnhealthyWebhooks {
     faults: Vec<String>,
 }
 
-/// Asks every new or changed webhook one review, within the timeout of that webhook; see [`authz_webhook::Webhook::probe`].
-/// A connection alone would not show a wrong path, nor a client certificate that the webhook refuses.
+/// Sends one SubjectAccessReview to every new or changed webhook, within the timeout of that webhook; see
+/// [`authz_webhook::Webhook::probe`]. A connection alone would not show a wrong path, nor a client
+/// certificate that the webhook refuses.
 ///
 /// # Errors
 /// At least one webhook did not answer with a review.
@@ -54,7 +55,7 @@ pub(super) async fn check_new_webhooks(
     if faults.is_empty() { Ok(()) } else { Err(UnhealthyWebhooks { faults }) }
 }
 
-/// Asks a webhook one review. Returns the reason if it does not answer with a review.
+/// Sends one SubjectAccessReview to a webhook. Returns the reason if it does not answer with a review.
 async fn find_fault(hook: &ConfiguredWebhook) -> Option<String> {
     let fault = hook.webhook.probe().await.err()?;
     Some(format!("webhook {} is not healthy: {fault}", hook.webhook.name()))

@@ -14,7 +14,7 @@ fn loaded(yaml: &str) -> Configuration {
     let source = document::Source { name: "converted", bytes: yaml.as_bytes() };
     let options = LoadOptions { stat_file: &assume_regular_file, ..LoadOptions::default() };
     let mut loaded = load(&source, &options);
-    // The conversion itself says so, too.
+    // The conversion of the flags also gives this warning.
     loaded.warnings.retain(|warning| warning.code != document::WarningCode::AnonymousAllowed);
     assert_eq!(loaded.warnings, [], "{yaml}");
     loaded.configuration.unwrap_or_else(|error| panic!("{error}\n{yaml}"))

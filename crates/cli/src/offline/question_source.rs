@@ -139,7 +139,7 @@ impl<'f> QuestionSource<'f> {
             QuestionAnswerer { out, err, answer, worst_exit: Exit::Clean, has_questions: false };
         let result = match self {
             Self::One(question) => answerer.answer_question(question),
-            // Nobody types questions as JSON.
+            // A terminal as standard input means that the user forgot the question.
             Self::Lines([]) if io::stdin().is_terminal() => Ok(()),
             Self::Lines([]) => answerer.read_stream(STDIN_NAME, stdin),
             Self::Lines(files) => {
@@ -184,7 +184,7 @@ fn read_question(
     if flags.resource.is_some() {
         return Err(QuestionFlagsError::ResourceWithoutVerb);
     }
-    // A file of questions has seldom the name of a verb.
+    // A first argument that is a verb is most likely a question without --as, and not a file of questions.
     if let Some(first) = arguments.first().and_then(|first| first.to_str())
         && first != "*"
         && check_verb(first, VerbTarget::Resource).is_none()

@@ -22,7 +22,7 @@ use crate::server::{Allowance, Place, Server, directory};
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 const ACCOUNTS: &str = "/api/v1/namespaces/default/serviceaccounts";
 
-/// How long a server may take to start or to stop. Machines are busy.
+/// The longest time that a server may take to start or to stop, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The set of certificates and keys, as `portcullis pki init` makes it.

@@ -173,7 +173,7 @@ fn objects_come_from_files_folders_and_standard_input() {
     fs::write(other.path().join("notes.txt"), "verbz: ").unwrap();
     fs::write(other.path().join("binding.yaml"), BINDING).unwrap();
     assert_eq!(ask(&[&role, other.path().to_str().unwrap()], ""), 0);
-    // An object that occurs twice is not one that wins, unless both are the same.
+    // Two objects of one name are an error, unless they have the same content.
     assert_eq!(ask(&[&role, &binding, other.path().to_str().unwrap()], ""), 0);
     let contradicting = BINDING.replace("name: ana", "name: eve");
     fs::write(other.path().join("binding.yaml"), contradicting).unwrap();

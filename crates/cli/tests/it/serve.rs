@@ -141,7 +141,7 @@ async fn a_webhook_that_a_condition_error_skips_is_logged() {
         let file = server.data().join("admin.kubeconfig");
         let loaded = kubeconfig::load_connections(&file, &kubeconfig::read_file).unwrap();
         let mut target = loaded.into_single_connection().unwrap().target;
-        // Nobody asks the authorizers about the administrator.
+        // Requests of the administrator are allowed before any authorizer is asked, so this client is anonymous.
         target.client_certificate = None;
         target.path = "/no/resource".to_owned();
         let observer = Arc::new(https_client::NoCertificateObserver);

@@ -163,7 +163,7 @@ fn server_url(path: &Path) -> Result<String, PkiError> {
     url.ok_or_else(|| unusable_error(path, "it names no server".to_owned()))
 }
 
-/// Whoever can write to the directory can replace the authority that all servers trust.
+/// A user who can write to the directory can replace the authority that all servers trust.
 fn refuse_writable_by_others(directory: &Path) -> Result<(), PkiError> {
     let found = fs::metadata(directory)
         .map_err(|source| PkiError::Directory { path: directory.display().to_string(), source })?;

@@ -52,16 +52,16 @@ pub(super) async fn check_configuration(
     }
     if is_changed {
         let config_revision = check_pattern_bytes(ctx, kind, new).await?;
-        // The earlier one is the stricter one.
+        // Both checks may return a revision. The first one was read earlier, so it covers more concurrent writes.
         checked_config_revision = checked_config_revision.or(config_revision);
     }
     warnings.extend(found.iter().map(ToString::to_string));
     Ok(checked_config_revision)
 }
 
-/// Checks the memory of the regular expressions, and returns the config revision of the snapshot that has the others. Of two
-/// writes at the same time the second one is therefore checked again. A configuration without regular expressions is not
-/// checked, and depends on no other one.
+/// Checks the memory of all regular expressions together. Returns the config revision of the snapshot that the
+/// check used: the write succeeds only at that revision, so the second of two concurrent writes is checked again.
+/// A configuration without regular expressions is not checked, and depends on no revision.
 ///
 /// The snapshot is as new as the config revision in the store; with an older one every attempt would fail.
 async fn check_pattern_bytes(

@@ -79,7 +79,8 @@ impl ConfiguredHooks {
         }
     }
 
-    /// The memory of the regular expressions of all configurations but one, which is about to be replaced.
+    /// The bytes of memory that the regular expressions of all configurations take, without the one that is about
+    /// to be replaced.
     pub(super) fn pattern_bytes_except(&self, kind: ConfigurationKind, name: &str) -> usize {
         let others = self.configurations.values();
         let others = others.filter(|other| other.kind() != kind || other.name() != name);

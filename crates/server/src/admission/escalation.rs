@@ -67,8 +67,8 @@ pub(super) async fn check_escalation(
     Ok(EscalationProof(()))
 }
 
-/// Checks an object that is not valid: who may not grant what a role or a binding grants is told that, and not first how to
-/// write it. Nothing is stored in either case.
+/// Checks the permissions that an invalid role or binding grants. A user who may not grant them gets that refusal
+/// instead of the validation errors. Nothing is stored in either case.
 ///
 /// # Errors
 /// The refusal of the escalation check.

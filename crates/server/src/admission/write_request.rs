@@ -82,8 +82,8 @@ impl WriteRequest {
         }
     }
 
-    /// A connection to the object that the path names. The options of the connection are its object, and it has no
-    /// others.
+    /// A connection to the object that the path names. Hooks see the options of the connection as `object`, so
+    /// `options` is empty.
     pub(crate) fn connect(subresource: &str, name: &str) -> Self {
         Self {
             operation: Operation::Connect,

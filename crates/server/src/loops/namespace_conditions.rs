@@ -1,5 +1,5 @@
-//! The conditions by which a terminating namespace says what keeps it. Types, reasons and messages are those of the
-//! namespace controller of Kubernetes.
+//! The conditions of a terminating namespace, which say why it still exists. Types, reasons and messages are those
+//! of the namespace controller of Kubernetes.
 
 use std::collections::BTreeMap;
 
@@ -243,7 +243,7 @@ mod tests {
                 "message": message, "lastTransitionTime": "then"});
             assert_eq!(*condition(&tree, condition_type), want);
         }
-        // What no longer holds is told with its time.
+        // A condition that is no longer true becomes false, with the time of the change.
         assert!(RemainingContents::default().write_conditions(&mut tree, "later"));
         let failure = condition(&tree, "NamespaceDeletionContentFailure");
         assert_eq!(

@@ -1,6 +1,7 @@
 //! The subresources that become connections to a node: `exec`, `attach`, `portforward` and `proxy`.
 //!
-//! This server knows no kubelet. It authorizes and admits such a request as Kubernetes does, and then says so.
+//! This server knows no kubelet. It authorizes and admits such a request as Kubernetes does, and then
+//! answers 503 with a message about the missing kubelet.
 //! It never reads the body of the request, opens no connection for it, and upgrades none.
 
 use api_object::{Status, Tree};
@@ -24,8 +25,8 @@ const FLAGS: [&str; 4] = ["stdin", "stdout", "stderr", "tty"];
 /// Answers a request to connect:
 ///
 /// 1. Read the options of the connection from the query and the path.
-/// 2. Check that the user may `create` a stream. A WebSocket begins with GET, and whoever may only read must
-///    not run commands. Kubernetes makes no such check for `proxy`.
+/// 2. Check that the user may `create` a stream. A WebSocket begins with GET, and a user who may only
+///    read must not run commands. Kubernetes makes no such check for `proxy`.
 /// 3. Run both phases of admission about the options, as CONNECT.
 /// 4. Check that the object exists.
 ///

@@ -87,8 +87,8 @@ pub(crate) fn validate_metadata(ctx: &RequestContext<'_>, tree: &Tree) -> FieldE
     errors
 }
 
-/// Whether a finalizer of the resource has to be qualified. Kubernetes does not ask that of custom resources, and of some
-/// built-in ones.
+/// Whether finalizers of the resource have to be qualified. As in Kubernetes, custom resources and some built-in
+/// ones are exempt.
 fn takes_only_qualified_finalizers(resource: &Resource) -> bool {
     let is_exempt = match resource.group.as_str() {
         "admissionregistration.k8s.io"

@@ -221,14 +221,14 @@ impl RequestContext<'_> {
         }
     }
 
-    /// Goes on in a turn of the user, because the rest of the request keeps a processor for long.
+    /// Waits for a turn of the user, because the rest of the request occupies a processor for long.
     pub(crate) async fn begin_long_work(&self) {
         if let Some(seat) = self.seat {
             seat.long_work.begin().await;
         }
     }
 
-    /// Goes on in a turn of the user if a stored object is large.
+    /// Waits for a turn of the user if a stored object is large.
     pub(crate) async fn begin_work_on(&self, entry: &Entry) {
         if entry.value.len() > LONG_WORK_BYTES {
             self.begin_long_work().await;

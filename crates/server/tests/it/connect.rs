@@ -97,7 +97,7 @@ async fn nobody_is_connected_and_the_answer_says_so() {
     assert!(metrics.lines().any(|line| is_counted(&line)), "{metrics}");
 }
 
-/// A WebSocket begins with GET: whoever may only read must not run commands.
+/// A WebSocket begins with GET: a user who may only read must not run commands.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stream_by_get_needs_create_too() {
     let cluster = Cluster::start().await;
@@ -173,7 +173,7 @@ async fn hooks_admit_connections() {
         let name = name.skip_while(|part| !matches!(*part, "pods" | "nodes")).nth(1);
         assert_eq!(told["name"].as_str(), name, "{path}");
     }
-    // Whoever is not authorized is not shown to hooks.
+    // Hooks are not called for a request that is not authorized.
     let headers = [("impersonate-user", "nobody")];
     let path = format!("{PODS}/p/exec");
     admin.send(Method::POST, &path, &headers, String::new()).await.expect(403);

@@ -1,4 +1,4 @@
-//! What the servers of one store trust, and who can say so.
+//! Servers of one store compare the authorities and keys that they trust, and no API user can change the result.
 
 use std::time::{Duration, Instant};
 
@@ -24,7 +24,7 @@ async fn wait_for_check(station: &Station, line: &str) -> u16 {
     }
 }
 
-/// Each station has files of its own, so they do not know each other's users.
+/// Each server has certificates and keys of its own, so none knows the users of the others.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn the_server_that_differs_is_not_ready_and_the_others_are() {
     let members = [Member::alone()];

@@ -78,7 +78,7 @@ async fn a_resource_kind_is_resolved_or_an_error() {
         let answer = ask(kind, json!({"verb": "get"})).await.expect(201);
         assert!(lists_clark(&answer), "{kind}: {answer}");
     }
-    // A view of one namespace is no view of the cluster.
+    // The role `view` in one namespace grants nothing about resources of the cluster.
     let nodes = ask("nodes", json!({})).await.expect(201);
     assert!(!lists_clark(&nodes), "{nodes}");
     for (kind, more, want) in [
