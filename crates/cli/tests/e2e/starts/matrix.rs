@@ -107,6 +107,8 @@ fn live_again_and_again(row: &Row, etcd: &Place, files: &Files) {
 
 /// Lets a second server trust what the first one trusts; otherwise it would not become ready.
 fn copy_authority_and_keys(from: &Path, to: &Path) {
+    let (from, to) = (from.join("data"), to.join("data"));
+    std::fs::create_dir(&to).unwrap();
     for name in ["ca.crt", "ca.key", "sa.key", "sa.pub"] {
         std::fs::copy(from.join(name), to.join(name)).unwrap();
     }
