@@ -69,7 +69,7 @@ mod tests {
         assert!(load.end(long, None, later).await.is_ok());
         let begun = load.begin(Some(&work)).await;
         assert!(begun.is_some() && work.has_begun());
-        // What follows the evaluation needs no turn.
+        // The rest of the request needs no turn.
         assert!(load.end(long, begun, later).await.is_ok());
         assert!(!work.has_begun());
         assert!(load.begin(None).await.is_none());

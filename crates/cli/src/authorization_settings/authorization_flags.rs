@@ -29,7 +29,7 @@ pub(crate) struct AuthorizationFlags {
     #[arg(long, value_name = "FILE")]
     pub(crate) authorization_policy_file: Option<PathBuf>,
 
-    /// What an attribute means that a request does not have, such as the namespace of a list of all
+    /// How policies match an attribute that a request does not have, such as the namespace of a list of all
     /// namespaces, for ABAC policies without a version or of version v0
     #[arg(long, value_enum, default_value = "empty")]
     pub(crate) authorization_abac_unset_attributes: UnsetAttributesArgument,

@@ -95,7 +95,7 @@ fn write_set(
     generator.create_file(&path, text.as_bytes())?;
     match generator.written_files.len() == SHARED_FILES.len() {
         true => Ok(()),
-        // Another process writes a set at the same time. What is its own stays.
+        // Another process writes a set at the same time; this one leaves the files of the other.
         false => Err(PkiError::Exists { path: generator.directory.display().to_string() }),
     }
 }
