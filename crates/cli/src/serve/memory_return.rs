@@ -1,16 +1,20 @@
-//! Returns freed memory to the system while the server is idle.
+//! Returns freed memory to the system.
 //!
-//! mimalloc returns freed pages along with later allocations. A server that has nothing to do after a load makes none,
-//! and would keep the memory of the load.
+//! mimalloc keeps freed pages for a second, and returns them along with later allocations. Requests with large bodies free
+//! hundreds of megabytes in a second. And a server that has nothing to do after a load makes no allocations, so it would keep
+//! the memory of the load.
 
 use std::io;
 use std::time::Duration;
 
 /// The interval in which the resident memory is looked at.
-const INTERVAL: Duration = Duration::from_secs(2);
+const INTERVAL: Duration = Duration::from_millis(50);
 
 /// Memory is returned if this much has been added since the last time.
 const GROWTH_BYTES_MIN: u64 = 8 << 20;
+
+/// Memory is returned after this many intervals too, however little was added: what was in use the last time may be free now.
+const INTERVALS_MAX: u32 = 40;
 
 /// More bytes than any address space has.
 const IMPOSSIBLE_BYTES: usize = usize::MAX >> 8;
@@ -25,15 +29,18 @@ pub(super) fn start() -> io::Result<()> {
 
 fn run() {
     let mut bytes_kept = resident_bytes().unwrap_or(0);
+    let mut n_intervals = 0;
     loop {
         std::thread::sleep(INTERVAL);
         let Some(bytes) = resident_bytes() else { return };
-        if bytes < bytes_kept + GROWTH_BYTES_MIN {
+        n_intervals += 1;
+        if bytes < bytes_kept + GROWTH_BYTES_MIN && n_intervals < INTERVALS_MAX {
             bytes_kept = bytes_kept.min(bytes);
             continue;
         }
         return_memory();
         bytes_kept = resident_bytes().unwrap_or(bytes);
+        n_intervals = 0;
     }
 }
 
