@@ -114,6 +114,11 @@ const fn review_resource(
     }
 }
 
+/// The kind of the subresource `scale`. It is no resource by itself, so the table does not have it.
+pub(crate) static SCALE: BuiltInResource =
+    review_resource("autoscaling", "v1", "Scale", "scales", Scope::Namespaced)
+        .rules(KindRules::Scale);
+
 impl BuiltInResource {
     const fn version(self, version: &'static str) -> Self {
         Self { version, ..self }

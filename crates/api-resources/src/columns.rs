@@ -25,6 +25,7 @@ use crate::kind::KindRules;
 use crate::resource::{Origin, Resource};
 
 pub(crate) use custom::CustomTable;
+pub(crate) use selector::{labels_text, selector_text};
 
 /// A column of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -98,6 +99,7 @@ fn built_in_table(rules: KindRules) -> &'static BuiltInTable {
         KindRules::Rbac(Kind::RoleBinding | Kind::ClusterRoleBinding) => &rbac::BINDING,
         KindRules::ReplicaSet => &workload::REPLICA_SET,
         KindRules::ResourceQuota => &pvc_and_quota::RESOURCE_QUOTA,
+        KindRules::Scale => &workload::SCALE,
         KindRules::Secret => &core::SECRET,
         KindRules::Service => &network::SERVICE,
         KindRules::ServiceAccount => &core::SERVICE_ACCOUNT,

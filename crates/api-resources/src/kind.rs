@@ -82,6 +82,7 @@ pub(crate) enum KindRules {
     Rbac(manifests::rbac::Kind),
     ReplicaSet,
     ResourceQuota,
+    Scale,
     Secret,
     Service,
     ServiceAccount,
@@ -196,12 +197,21 @@ pub fn validate_update(
             namespace::validate_finalizers(new, &mut errors)
         }
         (KindRules::Pod, Some("status")) => pod_update::validate_annotations(new, old, &mut errors),
+        (KindRules::None, Some("status")) => {
+            if let Some(paths) = resource.replica_paths() {
+                paths.validate_status(new, &mut errors);
+            }
+        }
         (_, Some(_)) => {}
     }
     errors
 }
 
 fn validate(resource: &Resource, new: &Tree, old: Option<&Tree>, errors: &mut FieldErrors) {
+    if let Some(paths) = resource.replica_paths() {
+        paths.validate_spec(new, errors);
+        paths.validate_status(new, errors);
+    }
     match kind_rules(resource) {
         KindRules::CertificateSigningRequest => {
             certificate_signing_request::validate_create(new, errors)

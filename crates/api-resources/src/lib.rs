@@ -27,6 +27,7 @@ mod schema;
 mod admission_names;
 mod before_write;
 mod kind;
+mod scale;
 
 mod columns;
 mod enforcement;
@@ -67,6 +68,7 @@ pub use resource_name::{
     ParseResourceNameError, ResolvedResource, ResourceName, ResourceNameError, ResourceNameTable,
     UnknownVerb, VerbTarget, check_verb, qualified_name,
 };
+pub use scale::{ObjectScale, ReplicaPaths, ScaleError, scale_kind, scale_of, set_replicas};
 pub use storage_key::{
     DEFAULT_PREFIX, definition_key_prefix, key_prefix, names_in_key, object_key, tenant_of_key,
 };

@@ -7,6 +7,7 @@ use field_errors::{
 
 use crate::built_in::BuiltInResource;
 use crate::custom::ServedVersion;
+use crate::scale::ReplicaPaths;
 use crate::verb::{Verb, Verbs};
 
 /// A resource as one version of its group serves it.
@@ -104,6 +105,13 @@ pub enum NameRule {
 }
 
 impl Subresource {
+    /// The subresource `scale` of workloads, and of custom resources whose definition declares it.
+    pub const SCALE: Self = Self {
+        name: "scale",
+        verbs: Verbs::PART,
+        kind: Some(SubresourceKind { group: "autoscaling", version: "v1", kind: "Scale" }),
+    };
+
     /// The subresource `status` with its verbs.
     pub const STATUS: Self = Self { name: "status", verbs: Verbs::PART, kind: None };
 
@@ -155,6 +163,14 @@ impl Resource {
     #[must_use]
     pub fn is_custom(&self) -> bool {
         matches!(self.origin, Origin::Custom(_))
+    }
+
+    /// The paths of replicas in the objects of a custom resource, if its definition declares the subresource `scale`.
+    pub(crate) fn replica_paths(&self) -> Option<&ReplicaPaths> {
+        match &self.origin {
+            Origin::Custom(served) => served.replica_paths.as_ref(),
+            Origin::BuiltIn(_) => None,
+        }
     }
 
     /// Reports whether objects are stored.

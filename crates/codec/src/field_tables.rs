@@ -39,6 +39,7 @@ const CONFORMED_TO_TABLE: &[(&str, &[&str])] = &[
             "ValidatingWebhookConfiguration",
         ],
     ),
+    ("autoscaling", &["Scale"]),
     ("authentication.k8s.io", &["SelfSubjectReview", "TokenRequest", "TokenReview"]),
     (
         "authorization.k8s.io",

@@ -8,7 +8,8 @@
 //! 5. `rest::persist` stores the [`Admitted`].
 //! 6. [`WriteAttempt::conclude`] decides whether the result is final or the attempt is repeated.
 //!
-//! A deletion skips step 3, and [`admit_deletion`] takes the place of [`admit_object`].
+//! A deletion skips step 3, and [`admit_deletion`] takes the place of [`admit_object`]. For a
+//! change of replicas alone, [`admit_scaled_object`] takes its place.
 //!
 //! `docs/admission-freshness.md` states the protocol behind steps 1, 5 and 6, and why it is correct.
 
@@ -40,7 +41,7 @@ pub use plugins::{AdmissionPlugin, AdmissionPlugins, AdmissionPluginsError};
 
 pub(crate) use admitted::{
     AdmittedAction, AdmittedDeletion, DeletionStep, admit_action, admit_deletion, admit_object,
-    admit_without_storing,
+    admit_scaled_object, admit_without_storing,
 };
 pub(crate) use built_in_checks::{CheckedObject, run_built_in_checks};
 pub(crate) use config_revision::{CONFIG_REVISION_PATH, config_revision_key};

@@ -27,6 +27,7 @@ const ALL: &[&str] = &["all"];
 const API_EXTENSIONS: &[&str] = &["api-extensions"];
 
 const STATUS: &[Subresource] = &[Subresource::STATUS];
+const SCALE_AND_STATUS: &[Subresource] = &[Subresource::SCALE, Subresource::STATUS];
 const APPROVAL: Subresource = Subresource { name: "approval", verbs: Verbs::PART, kind: None };
 const BINDING: Subresource = Subresource {
     name: "binding",
@@ -113,7 +114,7 @@ pub(crate) static TABLE: &[BuiltInResource] = &[
     core_resource("ReplicationController", "replicationcontrollers", Namespaced)
         .with_short_names(&["rc"])
         .categories(ALL)
-        .with_subresources(STATUS)
+        .with_subresources(SCALE_AND_STATUS)
         .generation()
         .orphaning_dependents()
         .stored_at("controllers"),
@@ -147,19 +148,19 @@ pub(crate) static TABLE: &[BuiltInResource] = &[
     stored_resource("apps", "Deployment", "deployments", Namespaced)
         .with_short_names(&["deploy"])
         .categories(ALL)
-        .with_subresources(STATUS)
+        .with_subresources(SCALE_AND_STATUS)
         .generation()
         .rules(KindRules::Deployment),
     stored_resource("apps", "ReplicaSet", "replicasets", Namespaced)
         .with_short_names(&["rs"])
         .categories(ALL)
-        .with_subresources(STATUS)
+        .with_subresources(SCALE_AND_STATUS)
         .generation()
         .rules(KindRules::ReplicaSet),
     stored_resource("apps", "StatefulSet", "statefulsets", Namespaced)
         .with_short_names(&["sts"])
         .categories(ALL)
-        .with_subresources(STATUS)
+        .with_subresources(SCALE_AND_STATUS)
         .generation(),
     review_resource(AUTHENTICATION, "v1", "SelfSubjectReview", "selfsubjectreviews", Cluster),
     review_resource(AUTHENTICATION, "v1", "TokenReview", "tokenreviews", Cluster),

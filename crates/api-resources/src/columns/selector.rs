@@ -6,11 +6,21 @@ use crate::json_members::{list_member, member_entries, string_list_member, strin
 
 /// Renders labels as `a=b,c=d`, sorted by key; `<none>` if there are none.
 pub(super) fn render_labels(tree: &Value, key: &str) -> String {
-    join_sorted(render_label_parts(tree, key))
+    or_none(labels_text(tree, key))
 }
 
 /// Renders a selector as `a=b,c in (d,e),!f`, sorted by key; `<none>` if it selects everything.
 pub(super) fn render_selector(tree: &Value) -> String {
+    or_none(selector_text(tree))
+}
+
+/// Labels as `a=b,c=d`, sorted by key; empty if there are none.
+pub(crate) fn labels_text(tree: &Value, key: &str) -> String {
+    join_sorted(render_label_parts(tree, key))
+}
+
+/// A selector as `a=b,c in (d,e),!f`, sorted by key; empty if it selects everything.
+pub(crate) fn selector_text(tree: &Value) -> String {
     let mut parts = render_label_parts(tree, "matchLabels");
     for expression in list_member(tree, "matchExpressions") {
         let (key, mut values) =
@@ -38,8 +48,9 @@ fn render_label_parts(tree: &Value, key: &str) -> Vec<(String, String)> {
 
 fn join_sorted(mut parts: Vec<(String, String)>) -> String {
     parts.sort_by(|(left, _), (right, _)| left.cmp(right));
-    match parts.as_slice() {
-        [] => "<none>".to_owned(),
-        parts => parts.iter().map(|(_, part)| part.as_str()).collect::<Vec<_>>().join(","),
-    }
+    parts.iter().map(|(_, part)| part.as_str()).collect::<Vec<_>>().join(",")
+}
+
+fn or_none(text: String) -> String {
+    if text.is_empty() { "<none>".to_owned() } else { text }
 }

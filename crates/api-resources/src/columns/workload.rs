@@ -1,4 +1,4 @@
-//! The table columns of Deployments, ReplicaSets and CertificateSigningRequests.
+//! The table columns of Deployments, ReplicaSets, Scales and CertificateSigningRequests.
 
 use serde_json::Value;
 
@@ -63,6 +63,24 @@ pub(super) static REPLICA_SET: BuiltInTable = BuiltInTable {
             container_values(spec, "name"),
             container_values(spec, "image"),
             render_selector(value_at(spec, &["selector"])).into(),
+        ]
+    },
+};
+
+pub(super) static SCALE: BuiltInTable = BuiltInTable {
+    columns: &[
+        NAME,
+        integer_column("Desired", "How many pods are wanted."),
+        integer_column("Available", "How many pods there are."),
+        AGE,
+    ],
+    make_cells: |tree, now| {
+        let (spec, status) = (value_at(tree, &["spec"]), value_at(tree, &["status"]));
+        vec![
+            name_cell(tree),
+            integer_member(spec, "replicas").into(),
+            integer_member(status, "replicas").into(),
+            age_cell(tree, now),
         ]
     },
 };

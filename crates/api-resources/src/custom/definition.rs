@@ -11,6 +11,7 @@ use serde_json::Value;
 use crate::built_in::TABLE;
 use crate::json_members::{bool_member, list_member, string_list_member, string_member};
 use crate::resource::Scope;
+use crate::scale::ReplicaPaths;
 use crate::storage_key::is_path_segment;
 
 /// A CustomResourceDefinition, as far as the server uses it.
@@ -69,6 +70,8 @@ pub struct DefinitionVersion {
     pub schema: Option<Arc<str>>,
     /// Whether the status is a subresource.
     pub has_status: bool,
+    /// The paths of replicas, if the scale is a subresource.
+    pub replica_paths: Option<ReplicaPaths>,
     /// The additional printer columns.
     pub columns: Vec<PrinterColumn>,
     /// The paths of the fields that lists can be filtered by.
@@ -254,6 +257,7 @@ impl DefinitionVersion {
             deprecation,
             schema: schema.filter(|it| it.is_object()).map(|it| it.to_string().into()),
             has_status: subresources.get("status").is_some_and(|it| !it.is_null()),
+            replica_paths: subresources.get("scale").and_then(ReplicaPaths::read),
             columns: list_member(version, "additionalPrinterColumns")
                 .iter()
                 .map(PrinterColumn::read)

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::definition::{Definition, DefinitionVersion, Deprecation};
 use crate::columns::CustomTable;
 use crate::resource::{NameRule, Origin, Resource, Subresource};
+use crate::scale::ReplicaPaths;
 use crate::verb::Verbs;
 
 /// The properties of a custom resource version that built-in resources do not have.
@@ -25,6 +26,8 @@ pub struct ServedVersion {
     /// The fields that lists can be filtered by, besides name and namespace: paths that begin with
     /// a dot.
     pub selectable_fields: Vec<String>,
+    /// The paths of replicas, if the definition declares the subresource `scale`.
+    pub replica_paths: Option<ReplicaPaths>,
     pub(crate) table: CustomTable,
 }
 
@@ -51,6 +54,7 @@ impl Definition {
             deprecation_warning,
             schema: version.schema.clone(),
             selectable_fields: version.selectable_fields.clone(),
+            replica_paths: version.replica_paths.clone(),
             table: CustomTable::new(&version.columns),
         };
         Resource {
@@ -64,7 +68,7 @@ impl Definition {
             categories: names.categories.clone(),
             scope: self.scope,
             verbs: Verbs::ALL,
-            subresources: version.has_status.then_some(Subresource::STATUS).into_iter().collect(),
+            subresources: version.subresources(),
             name_rule: NameRule::DnsSubdomain,
             has_generation: true,
             is_created_on_update: false,
@@ -74,5 +78,14 @@ impl Definition {
             storage_path: self.storage_path(),
             origin: Origin::Custom(Box::new(served)),
         }
+    }
+}
+
+impl DefinitionVersion {
+    /// The subresources in the order in which discovery shows them.
+    fn subresources(&self) -> Vec<Subresource> {
+        let status = self.has_status.then_some(Subresource::STATUS);
+        let scale = self.replica_paths.is_some().then_some(Subresource::SCALE);
+        status.into_iter().chain(scale).collect()
     }
 }

@@ -276,8 +276,8 @@ fn roles_are_validated_as_the_authorizer_reads_them() {
     let role = object("Role", json!({ "rules": [{ "verbs": [], "resources": ["pods"] }] }));
     assert_eq!(
         create_faults(&resource(RBAC, "roles"), role),
-        "[rules[0].verbs: Required value: verbs must contain at least one value, \
-         rules[0].apiGroups: Required value: resource rules must supply at least one api group]"
+        "[rules[0].apiGroups: Required value: resource rules must supply at least one api group, \
+         rules[0].verbs: Required value]"
     );
     let binding =
         |name: &str| object("RoleBinding", json!({ "roleRef": { "kind": "Role", "name": name } }));
@@ -285,8 +285,8 @@ fn roles_are_validated_as_the_authorizer_reads_them() {
     assert_eq!(update_faults(&bindings, binding("a"), binding("a")), "");
     assert_eq!(
         update_faults(&bindings, binding("a"), binding("b")),
-        "roleRef: Invalid value: {\"apiGroup\":\"rbac.authorization.k8s.io\",\"kind\":\"Role\",\
-         \"name\":\"b\"}: field is immutable"
+        "roleRef: Invalid value: {\"APIGroup\":\"rbac.authorization.k8s.io\",\"Kind\":\"Role\",\
+         \"Name\":\"b\"}: field is immutable"
     );
 }
 

@@ -1,7 +1,7 @@
 //! The proof of admission, and the object that it belongs to.
 //!
 //! INVARIANT: the functions of this file make every [`Admitted`], after the validating hooks allowed the
-//! very object inside it, or the action that changes it. Nothing replaces that object later; the one change
+//! very object inside it, its Scale if that alone changes, or the action that changes it. Nothing replaces that object later; the one change
 //! that is possible afterwards is the deletion mark of an object whose deletion was admitted.
 
 use admission::InitializersOrigin;
@@ -14,6 +14,7 @@ use super::config_revision::{ConfigRevisionCondition, ConfigRevisionError};
 use super::freshness::{Freshness, is_admission_configuration};
 use super::pipeline::run_validating_phase;
 use super::{CheckedObject, WriteAttempt, WriteRequest};
+use crate::error_status::IntoStatus;
 use crate::rest::RequestContext;
 
 /// An object that admission allows to be stored, or whose removal it allows.
@@ -64,6 +65,29 @@ pub(crate) async fn admit_object(
         false => require_unchanged_if_assumed(attempt),
     };
     Ok(Admitted::new(tree, attempt, config_revision))
+}
+
+/// Calls the validating hooks about the Scale of an object that passed the built-in checks. As in Kubernetes, hooks on
+/// `scale` see no other part of the object, and no other part has changed.
+///
+/// # Errors
+/// The refusal of a hook.
+pub(crate) async fn admit_scaled_object(
+    ctx: &RequestContext<'_>,
+    attempt: &mut WriteAttempt,
+    write: &WriteRequest,
+    checked: CheckedObject,
+    old: &Tree,
+) -> Result<Admitted, Status> {
+    let scale = |object: &Tree| {
+        api_resources::scale_of(ctx.resource, object)
+            .map(|scale| scale.tree)
+            .map_err(IntoStatus::into_status)
+    };
+    let (new_scale, old_scale) = (scale(checked.tree())?, scale(old)?);
+    run_validating_phase(ctx, attempt, write, &new_scale, Some(&old_scale)).await?;
+    let (tree, _) = checked.into_parts();
+    Ok(Admitted::new(tree, attempt, require_unchanged_if_assumed(attempt)))
 }
 
 /// Calls the validating hooks about the deletion of an object.

@@ -9,7 +9,7 @@ use authz_rbac::{
     CHECK_STEPS_MAX, EscalationRefusal, QUICK_CHECK_STEPS_MAX, Snapshot, bind_check_target,
     escalate_check_target,
 };
-use field_errors::{FieldErrors, FieldPath};
+use field_errors::{FieldErrors, FieldPath, path_segment_faults};
 use manifests::rbac::Object;
 
 use crate::authorize::authorize_target;
@@ -102,6 +102,13 @@ fn escalation_refusal_status(
         // Like Kubernetes, the status names the resource of the request and not that of the role.
         EscalationRefusal::RoleNotFound { name, .. } if name.is_empty() => {
             Status::bad_request("Name parameter required.")
+        }
+        EscalationRefusal::RoleNotFound { name, .. } if !path_segment_faults(&name).is_empty() => {
+            let faults = path_segment_faults(&name).join(";");
+            Status::bad_request(format!(
+                "Name parameter invalid: {}: {faults}",
+                go_compat::quote(&name)
+            ))
         }
         EscalationRefusal::RoleNotFound { name, .. } => {
             Status::not_found(&ctx.resource.group_resource(), &name)

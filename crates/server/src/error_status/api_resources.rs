@@ -1,7 +1,7 @@
-//! The `Status` of objects of the wrong shape and of unsupported field selectors.
+//! The `Status` of objects of the wrong shape, of objects without a Scale and of unsupported field selectors.
 
 use api_object::Status;
-use api_resources::{FieldSelectorError, PrepareError};
+use api_resources::{FieldSelectorError, PrepareError, ScaleError};
 
 use super::IntoStatus;
 
@@ -14,5 +14,11 @@ impl IntoStatus for PrepareError {
 impl IntoStatus for FieldSelectorError {
     fn into_status(self) -> Status {
         Status::bad_request(self.to_string())
+    }
+}
+
+impl IntoStatus for ScaleError {
+    fn into_status(self) -> Status {
+        Status::unexpected(self.to_string())
     }
 }

@@ -63,7 +63,7 @@ mod tests {
                 &CONFIG_MAP,
                 400,
                 "the object provided is unrecognized (must be of type ConfigMap): couldn't get \
-                 version/kind; json parse error: unexpected end of JSON input at byte 0 \
+                 version/kind; json parse error: unexpected end of JSON input \
                  (<empty>)",
             ),
             (

@@ -18,9 +18,9 @@ use crate::pod_actions;
 use crate::request_record::RequestRecord;
 use crate::respond::Reply;
 use crate::rest::{
-    DeleteResult, ObjectFilter, PatchRequest, RequestContext, RequestReport, VersionedObject,
-    WriteResult, connect, create, delete, delete_collection, deletion_status, list, patch, update,
-    watch,
+    DeleteResult, ObjectFilter, PatchRequest, RequestContext, RequestReport, SCALE,
+    VersionedObject, WriteResult, connect, create, delete, delete_collection, deletion_status,
+    list, patch, read_scale, update, watch,
 };
 use crate::review;
 use crate::route::Route;
@@ -47,18 +47,23 @@ impl AuthorizedRequest<'_> {
         match route.verb {
             Verb::Get => {
                 let accepts_whole_objects = self.accepts_whole_objects();
-                let read = get_with_read_repair(ctx, accepts_whole_objects).await?;
+                let is_scale = route.subresource == Some(SCALE);
+                let read = get_with_read_repair(ctx, accepts_whole_objects && !is_scale).await?;
                 if !accepts_whole_objects {
                     codec::negotiate(&self.format_request(), EndpointKind::Object)
                         .map_err(IntoStatus::into_status)?;
                 }
                 Ok(match read {
+                    GetResult::Object(shown) if is_scale => {
+                        object_reply(route, 200, read_scale(ctx, shown)?)
+                    }
                     GetResult::Object(shown) => object_reply(route, 200, shown),
                     GetResult::Json(json) => Reply::Json { code: 200, json },
                     GetResult::Accepted(tree) => Reply::Tree { code: 202, tree },
                 })
             }
             Verb::List => {
+                self.query.list_options()?;
                 let filter = visibility_filter(ctx)?;
                 let page = Box::pin(list(ctx, &filter)).await?;
                 report.warnings.extend(undecodable_objects::placeholders_warning(
@@ -68,8 +73,8 @@ impl AuthorizedRequest<'_> {
                 Ok(Reply::List { resource: Arc::clone(resource), page })
             }
             Verb::Watch => {
-                let filter = visibility_filter(ctx)?;
                 let options = self.query.watch_options()?;
+                let filter = visibility_filter(ctx)?;
                 let ends_at = watch_body::watch_end_time(self.server, options.timeout_seconds);
                 let watching = watch(ctx, Arc::clone(resource), filter, options, ends_at);
                 let watcher = Box::pin(watching).await?;
@@ -177,6 +182,7 @@ impl AuthorizedRequest<'_> {
                 }
             }
             Verb::DeleteCollection => {
+                self.query.list_options()?;
                 let filter = ObjectFilter::parse(resource, self.query, ctx.name)?;
                 let options = self.decode_delete_options(&body, record)?;
                 options.check_for_collection()?;
@@ -199,9 +205,13 @@ impl AuthorizedRequest<'_> {
     }
 }
 
-/// The reply with an object of the resource of the request.
+/// The reply with an object of the resource of the request, or with its Scale.
 fn object_reply(route: &Route<'_>, code: u16, shown: VersionedObject) -> Reply {
-    Reply::Object { code, resource: Arc::clone(&route.resource), tree: shown.into_tree() }
+    let resource = match route.subresource {
+        Some(SCALE) => api_resources::scale_kind(),
+        _ => Arc::clone(&route.resource),
+    };
+    Reply::Object { code, resource, tree: shown.into_tree() }
 }
 
 /// Waits for the initializers of a written object. The request gives its seat back before, so that it does not keep the

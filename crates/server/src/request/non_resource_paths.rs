@@ -17,8 +17,6 @@ use crate::undecodable_objects;
 /// The path of the status of the authorizers.
 const AUTHORIZATION_STATUS_PATH: &str = "/portcullis/authorization/status";
 
-const METHOD_NOT_ALLOWED_TEXT: &str = "405: Method Not Allowed";
-
 impl AuthorizedRequest<'_> {
     /// Serves a non-resource path: health, metrics, status and discovery.
     pub(super) async fn serve_non_resource_path(
@@ -58,12 +56,17 @@ impl AuthorizedRequest<'_> {
         if let Some(document) = self.issuer_discovery_document(path) {
             return match method {
                 "get" => Ok(self.new_response_format(PLAIN_JSON).encode_response(document, &[])),
-                _ => Err(RequestError::Text(405, METHOD_NOT_ALLOWED_TEXT.to_owned())),
+                _ => Err(Status::method_not_allowed().into()),
             };
         }
-        let (format_request, etag) =
-            (self.format_request(), self.header(&http::header::IF_NONE_MATCH));
         let registry = &self.authorized.snapshot().registry;
+        let is_offered = method == "get" || discovery::answers_every_method(registry, path);
+        let mut format_request = self.format_request();
+        if !is_offered {
+            // The method is refused whatever the client accepts.
+            format_request.accept = "";
+        }
+        let etag = self.header(&http::header::IF_NONE_MATCH);
         let document = discovery::discovery_document(
             self.server,
             registry,
@@ -73,9 +76,7 @@ impl AuthorizedRequest<'_> {
             self.query,
         )?;
         match document {
-            Some(_) if !is_read && !discovery::answers_every_method(registry, path) => {
-                Err(Status::method_not_allowed().into())
-            }
+            Some(_) if !is_offered => Err(Status::method_not_allowed().into()),
             // The format of a document was negotiated when it was encoded.
             Some(reply @ Reply::Document(_)) => {
                 Ok(self.new_response_format(PLAIN_JSON).encode_response(reply, &[]))

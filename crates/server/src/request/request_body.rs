@@ -15,7 +15,7 @@ use crate::error_status::IntoStatus;
 use crate::request_error::format_request;
 use crate::request_record::RequestRecord;
 use crate::respond::{IncludeObject, ResponseFormat};
-use crate::rest::{RequestReport, WriteOptions};
+use crate::rest::{RequestReport, WriteOptions, written_kind};
 use crate::route::Route;
 
 /// Every body counts with at least this many bytes, which stand for the other memory of a request.
@@ -154,13 +154,7 @@ impl AuthorizedRequest<'_> {
         record: &mut RequestRecord,
         report: &mut RequestReport,
     ) -> Result<(api_object::Tree, WriteOptions), Status> {
-        let resource = &route.resource;
-        let expected = ExpectedKind {
-            group: &resource.group,
-            version: &resource.version,
-            kind: &resource.kind,
-            is_custom: resource.is_custom(),
-        };
+        let expected = written_kind(&route.resource, route.subresource);
         self.decode_kind(&expected, None, body, options_kind, record, report)
     }
 

@@ -1,13 +1,13 @@
 //! The next state of an object by a patch.
 
-use api_object::{GroupKind, Status, Tree};
-use codec::PatchType;
+use api_object::{GroupKind, GroupVersion, Status, Tree};
+use codec::{ExpectedKind, PatchType};
 use field_errors::{FieldErrors, FieldPath};
 use object_patch::{PatchError, StrategicMergeSchema};
 use store::Revision;
 
 use crate::error_status::IntoStatus;
-use crate::rest::{FieldValidation, RequestContext, VersionedObject};
+use crate::rest::{FieldValidation, VersionedObject};
 
 /// A patch as the client sent it.
 #[derive(Debug)]
@@ -17,13 +17,13 @@ pub(crate) struct PatchRequest {
     pub(crate) field_validation: FieldValidation,
 }
 
-/// Applies a patch to the stored object. The result has the kind of the resource. A strategic merge patch can not change
+/// Applies a patch to the stored object, or to the part of it that the subresource names. The result has the same kind. A strategic merge patch can not change
 /// it, and another patch may remove it from an object of a built-in kind.
 ///
 /// # Errors
 /// 400 or 422 if the patch can not be decoded or applied, or its result is no object of the kind.
 pub(super) fn apply_patch(
-    ctx: &RequestContext<'_>,
+    kind: &ExpectedKind<'_>,
     patch: &PatchRequest,
     old: &Tree,
     revision: Revision,
@@ -37,33 +37,28 @@ pub(super) fn apply_patch(
         PatchType::Json => object_patch::json_patch(current, parsed.value),
         PatchType::Merge => object_patch::merge_patch(current, parsed.value),
         PatchType::StrategicMerge => {
-            let schema = StrategicMergeSchema::of(&ctx.resource.group, &ctx.resource.kind);
+            let schema = StrategicMergeSchema::of(kind.group, kind.kind);
             object_patch::strategic_merge_patch(current, parsed.value, &schema)
         }
     };
     let mut patched = patched.map_err(IntoStatus::into_status)?;
     for (member, expected) in [
-        ("apiVersion", ctx.resource.group_version().to_string()),
-        ("kind", ctx.resource.kind.clone()),
+        ("apiVersion", GroupVersion::new(kind.group, kind.version).to_string()),
+        ("kind", kind.kind.to_owned()),
     ] {
         let actual = api_object::string_member(&patched, member).to_owned();
         let is_implied = patch.patch_type == PatchType::StrategicMerge || actual.is_empty();
-        if is_implied && !ctx.resource.is_custom() {
+        if is_implied && !kind.is_custom {
             patched.insert(member.to_owned(), expected.into());
         } else if actual != expected {
             let mut errors = FieldErrors::new();
             let detail = format!("must be {expected}");
             errors.push(FieldPath::root(member).invalid(actual, &detail));
-            return Err(Status::invalid(&ctx.group_kind(), api_object::name(old), &errors));
+            let group_kind = GroupKind::new(kind.group, kind.kind);
+            return Err(Status::invalid(&group_kind, api_object::name(old), &errors));
         }
     }
-    let expected = codec::ExpectedKind {
-        group: &ctx.resource.group,
-        version: &ctx.resource.version,
-        kind: &ctx.resource.kind,
-        is_custom: ctx.resource.is_custom(),
-    };
-    let findings = codec::conform_object(&mut patched, &expected).map_err(|error| {
+    let findings = codec::conform_object(&mut patched, kind).map_err(|error| {
         let result = serde_json::Value::Object(patched.clone()).to_string();
         invalid_patch_status(&result, &error.to_string())
     })?;

@@ -260,9 +260,14 @@ impl Query {
         let path = FieldPath::root("resourceVersionMatch");
         match (initial, wanted) {
             (None, "") | (Some(_), "NotOlderThan") => {}
-            (None, _) => errors.push(path.forbidden(
-                "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
-            )),
+            (None, other) => {
+                errors.push(path.forbidden(
+                    "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
+                ));
+                if other != "NotOlderThan" {
+                    errors.push(path.not_supported(other, &["NotOlderThan"]));
+                }
+            }
             (Some(_), "") => errors.push(path.forbidden(
                 "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
             )),
@@ -293,7 +298,8 @@ pub(crate) fn parse_resource_version(text: &str) -> Result<u64, Status> {
     text.parse().map_err(|_| {
         let quoted = go_compat::quote(text);
         Status::bad_request(format!(
-            "invalid resource version: strconv.ParseUint: parsing {quoted}: invalid syntax"
+            "invalid resource version: resourceVersion: Invalid value: {quoted}: strconv.ParseUint: \
+             parsing {quoted}: invalid syntax"
         ))
     })
 }

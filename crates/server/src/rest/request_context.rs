@@ -3,7 +3,8 @@
 use std::time::Instant;
 
 use api_object::{GroupKind, Status, Tree};
-use api_resources::{Resource, Verb};
+use api_resources::{Resource, Verb, kind_of_written_object};
+use codec::ExpectedKind;
 use http::Response;
 use https_server::Body;
 use jiff::Timestamp;
@@ -156,6 +157,11 @@ impl<'a> RequestContext<'a> {
         Ok(())
     }
 
+    /// The kind of the objects that clients write to the resource or the subresource.
+    pub(crate) fn written_kind(&self) -> ExpectedKind<'a> {
+        written_kind(self.resource, self.subresource)
+    }
+
     pub(crate) fn group_kind(&self) -> GroupKind {
         self.resource.group_kind()
     }
@@ -278,6 +284,22 @@ impl RequestContext<'_> {
             }
             ReadError::Timeout => Status::timeout(),
         }
+    }
+}
+
+/// The kind of the objects that clients write to a resource or to a subresource of it.
+pub(crate) fn written_kind<'r>(
+    resource: &'r Resource,
+    subresource: Option<&str>,
+) -> ExpectedKind<'r> {
+    let subresource = subresource.unwrap_or_default();
+    let kind = kind_of_written_object(resource, subresource);
+    let has_own_kind = resource.subresource(subresource).is_some_and(|own| own.kind.is_some());
+    ExpectedKind {
+        group: kind.group,
+        version: kind.version,
+        kind: kind.kind,
+        is_custom: resource.is_custom() && !has_own_kind,
     }
 }
 

@@ -2,15 +2,15 @@
 //! changed the object in the meantime.
 
 use admission::{Initializers, Operation, has_pending_initializers};
-use api_object::{Status, Tree};
+use api_object::{GroupKind, Status, Tree};
 use api_resources::Verb;
 use field_errors::{FieldErrors, FieldPath};
 use store::{Entry, Expect, Revision};
 
 use crate::admission::{
     AttemptConclusion, CheckedObject, ConfigurationFreshnessRequirement, WriteAttempt,
-    WriteRequest, admit_mutating, admit_object, check_grants_of_invalid_object, check_sent_object,
-    establish_freshness, run_built_in_checks,
+    WriteRequest, admit_mutating, admit_object, admit_scaled_object,
+    check_grants_of_invalid_object, check_sent_object, establish_freshness, run_built_in_checks,
 };
 use crate::authorize::authorize_verb;
 use crate::cluster_ips::ClusterIpChange;
@@ -25,11 +25,12 @@ use crate::rest::object_metadata::{
 use crate::rest::patch::{PatchRequest, apply_patch};
 use crate::rest::persist::{persist, remove_admitted};
 use crate::rest::query::parse_resource_version;
+use crate::rest::scale::{SCALE, attempt_scale};
 use crate::rest::{RequestContext, RequestReport, VersionedObject, WriteFailure, WriteOptions};
 
 /// How the client describes the next state of an object.
 #[derive(Clone, Copy)]
-enum ReplaceOrPatch<'c> {
+pub(super) enum ReplaceOrPatch<'c> {
     Replace(&'c Tree),
     Patch(&'c PatchRequest),
 }
@@ -79,7 +80,12 @@ async fn update_or_patch(
         let Some(entry) = current else {
             return create_on_update(ctx, change, options, attempt, report).await;
         };
-        let result = attempt_update(ctx, &mut attempt, change, options, &entry).await;
+        let result = match ctx.subresource {
+            Some(SCALE) => {
+                Box::pin(attempt_scale(ctx, &mut attempt, change, options, &entry)).await
+            }
+            _ => attempt_update(ctx, &mut attempt, change, options, &entry).await,
+        };
         match attempt.conclude(ctx, Operation::Update, result, report).await {
             AttemptConclusion::Final(result) => return result,
             AttemptConclusion::Retry { next, current } => (attempt, known) = (*next, current),
@@ -106,11 +112,11 @@ async fn create_on_update(
     report: &mut RequestReport,
 ) -> Result<WriteResult, Status> {
     let ReplaceOrPatch::Replace(tree) = change else { return Err(ctx.not_found(ctx.name)) };
-    // An object with the uid that the client expects does not exist.
-    check_uid_precondition(ctx, tree, &Tree::new())?;
     if !ctx.resource.is_created_on_update || ctx.subresource.is_some() {
         return Err(ctx.not_found(ctx.name));
     }
+    // An object with the uid that the client expects does not exist.
+    check_uid_precondition(ctx, tree, &Tree::new())?;
     let authorized = authorize_verb(ctx, Verb::Create).await?;
     let mut tree = tree.clone();
     normalize_metadata(ctx, &mut tree)?;
@@ -144,7 +150,8 @@ async fn attempt_update(
     let (mut new, is_patch) = match change {
         ReplaceOrPatch::Replace(tree) => (tree.clone(), false),
         ReplaceOrPatch::Patch(patch) => {
-            (apply_patch(ctx, patch, &old, entry.mod_rev, &mut attempt.warnings)?, true)
+            let (kind, warnings) = (ctx.written_kind(), &mut attempt.warnings);
+            (apply_patch(&kind, patch, &old, entry.mod_rev, warnings)?, true)
         }
     };
     normalize_metadata(ctx, &mut new)?;
@@ -192,7 +199,7 @@ async fn attempt_update(
     }
 }
 
-async fn store_updated_object(
+pub(super) async fn store_updated_object(
     ctx: &RequestContext<'_>,
     attempt: &mut WriteAttempt,
     write: &WriteRequest,
@@ -202,7 +209,10 @@ async fn store_updated_object(
     revision: Revision,
     addresses: &ClusterIpChange,
 ) -> Result<WriteResult, WriteFailure> {
-    let admitted = admit_object(ctx, attempt, write, checked, Some(old)).await?;
+    let admitted = match ctx.subresource {
+        Some(SCALE) => admit_scaled_object(ctx, attempt, write, checked, old).await?,
+        _ => admit_object(ctx, attempt, write, checked, Some(old)).await?,
+    };
     let written = |shown: VersionedObject| {
         Ok(WriteResult { object: shown, code: 200, initialization_wait: None })
     };
@@ -229,7 +239,11 @@ async fn store_updated_object(
 
 /// The errors in the next state of an object, except in its metadata. Initializers may change fields that
 /// are immutable later, because no client relies on an uninitialized object.
-fn validate_content_update(ctx: &RequestContext<'_>, new: &Tree, old: &Tree) -> FieldErrors {
+pub(super) fn validate_content_update(
+    ctx: &RequestContext<'_>,
+    new: &Tree,
+    old: &Tree,
+) -> FieldErrors {
     let mut errors = match ctx.subresource.is_none() && has_pending_initializers(old) {
         true => api_resources::validate_create(ctx.resource, new),
         false => api_resources::validate_update(ctx.resource, new, old, ctx.subresource),
@@ -240,7 +254,11 @@ fn validate_content_update(ctx: &RequestContext<'_>, new: &Tree, old: &Tree) -> 
     errors
 }
 
-fn check_uid_precondition(ctx: &RequestContext<'_>, new: &Tree, old: &Tree) -> Result<(), Status> {
+pub(super) fn check_uid_precondition(
+    ctx: &RequestContext<'_>,
+    new: &Tree,
+    old: &Tree,
+) -> Result<(), Status> {
     let (own, stored) = (api_object::uid(new), api_object::uid(old));
     if own.is_empty() || own == stored {
         return Ok(());
@@ -251,7 +269,7 @@ fn check_uid_precondition(ctx: &RequestContext<'_>, new: &Tree, old: &Tree) -> R
 }
 
 /// Removes the resourceVersion from an object, and checks that it is that of the stored object.
-fn take_and_check_resource_version(
+pub(super) fn take_and_check_resource_version(
     ctx: &RequestContext<'_>,
     new: &mut Tree,
     revision: Revision,
@@ -267,7 +285,9 @@ fn take_and_check_resource_version(
         let path = FieldPath::root("metadata");
         let path = path.child("resourceVersion");
         errors.push(path.invalid(0, "must be specified for an update"));
-        return Err(Status::invalid(&ctx.group_kind(), ctx.name, &errors));
+        // Kubernetes has the resource in place of the kind here.
+        let resource = GroupKind::new(&ctx.resource.group, &ctx.resource.plural);
+        return Err(Status::invalid(&resource, ctx.name, &errors));
     }
     if parse_resource_version(version)? == revision.number() {
         return Ok(());

@@ -113,12 +113,16 @@ async fn walk(rig: &Rig, served: &Served) -> usize {
         let path =
             if target.part.is_empty() { own.clone() } else { format!("{own}/{}", target.part) };
         if target.offers("update") {
-            let body = rig.admin.get(&own).await.expect(200);
+            let is_scale = target.part == "scale";
+            let body = rig.admin.get(if is_scale { &path } else { &own }).await.expect(200);
             rig.attempt(&target.attempt("update", "UPDATE", Method::PUT, path.clone(), body)).await;
             n_attempts += 1;
         }
         if target.offers("patch") {
-            let body = json!({"metadata": {"annotations": {"by": target.part}}});
+            let body = match target.part.as_str() {
+                "scale" => json!({"spec": {"replicas": 3}}),
+                part => json!({"metadata": {"annotations": {"by": part}}}),
+            };
             rig.attempt(&target.attempt("patch", "UPDATE", Method::PATCH, path.clone(), body))
                 .await;
             n_attempts += 1;
@@ -375,6 +379,7 @@ impl Attempt<'_> {
             if is_there && kind["kind"] != "TokenRequest" {
                 assert_eq!(object["metadata"]["name"], name, "{what}");
                 assert_eq!(object["kind"], kind["kind"], "{what}");
+                let version = kind["version"].as_str().unwrap();
                 assert!(object["apiVersion"].as_str().unwrap().ends_with(version), "{what}");
             }
         }

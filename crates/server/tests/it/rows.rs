@@ -31,7 +31,7 @@ use crate::cluster::Cluster;
 use crate::pattern;
 
 /// Words that paths may begin with.
-const PLACES: [(&str, &str); 11] = [
+const PLACES: [(&str, &str); 13] = [
     ("CM", "/api/v1/namespaces/default/configmaps"),
     ("SA", "/api/v1/namespaces/default/serviceaccounts"),
     ("SECRETS", "/api/v1/namespaces/default/secrets"),
@@ -42,6 +42,8 @@ const PLACES: [(&str, &str); 11] = [
     ("HOOKS", "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"),
     ("CRD", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"),
     ("W", "/apis/example.com/v1/namespaces/default/widgets"),
+    ("DEPLOY", "/apis/apps/v1/namespaces/default/deployments"),
+    ("RC", "/api/v1/namespaces/default/replicationcontrollers"),
     ("REVIEWS", "/apis/authorization.k8s.io/v1"),
 ];
 
@@ -348,6 +350,11 @@ async fn bad_input() {
 #[tokio::test(flavor = "multi_thread")]
 async fn life_of_objects() {
     check("life_of_objects.json").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn scale() {
+    check("scale.json").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -40,6 +40,7 @@ fn validate_version(version: &Value, path: &FieldPath<'_>, errors: &mut FieldErr
     }
     validate_deprecation_warning(version, path, errors);
     validate_schema(version, path, errors);
+    validate_scale(version, path, errors);
     let columns = path.child("additionalPrinterColumns");
     for (idx, column) in list_member(version, "additionalPrinterColumns").iter().enumerate() {
         validate_column(column, &columns.index(idx), errors);
@@ -84,6 +85,36 @@ fn validate_schema(version: &Value, path: &FieldPath<'_>, errors: &mut FieldErro
     }
     if bool_member(schema, "nullable") {
         errors.push(path.child("nullable").forbidden("nullable cannot be true at the root"));
+    }
+}
+
+fn validate_scale(version: &Value, path: &FieldPath<'_>, errors: &mut FieldErrors) {
+    let scale = value_at(version, &["subresources", "scale"]);
+    if scale.is_null() {
+        return;
+    }
+    let path = path.child("subresources");
+    for (member, beginnings, detail) in [
+        ("specReplicasPath", &[".spec."][..], "should be a json path under .spec"),
+        ("statusReplicasPath", &[".status."], "should be a json path under .status"),
+        (
+            "labelSelectorPath",
+            &[".spec.", ".status."],
+            "should be a json path under either .spec or .status",
+        ),
+    ] {
+        let path = path.child("scale");
+        let path = path.child(member);
+        let own = string_member(scale, member);
+        if own.is_empty() {
+            if member != "labelSelectorPath" {
+                errors.push(path.required(""));
+            }
+        } else if !own.starts_with('.') {
+            errors.push(path.invalid(own, "must be a simple json path starting with ."));
+        } else if !beginnings.iter().any(|&beginning| own.starts_with(beginning)) {
+            errors.push(path.invalid(own, detail));
+        }
     }
 }
 

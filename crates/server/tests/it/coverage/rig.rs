@@ -66,7 +66,12 @@ impl Rig {
         let namespace = json!({"metadata": {"name": NAMESPACE}});
         admin.post("/api/v1/namespaces", &namespace).await.expect(201);
         let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-        let widgets = definition("widgets", "Widget", &["v1", "v1beta1"]);
+        let mut widgets = definition("widgets", "Widget", &["v1", "v1beta1"]);
+        let scale =
+            json!({"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"});
+        for version in 0..2 {
+            widgets["spec"]["versions"][version]["subresources"]["scale"] = scale.clone();
+        }
         admin.post(definitions, &widgets).await.expect(201);
 
         let mood = Arc::new(AtomicU8::new(Mood::Allow as u8));

@@ -56,6 +56,7 @@ fn content(kind: &str) -> Value {
         "PriorityLevelConfiguration" => json!({"spec": {
             "type": "Limited", "limited": {"limitResponse": {"type": "Reject"}}}}),
         "CustomResourceDefinition" => definition("gadgets", "Gadget", &["v1"]),
+        "Widget" => json!({"spec": {"replicas": 1}}),
         "TokenReview" => json!({"spec": {"token": "unknown"}}),
         "SelfSubjectAccessReview" | "ResourceAccessReview" | "LocalResourceAccessReview" => {
             json!({"spec": {"resourceAttributes": question}})
