@@ -30,12 +30,11 @@ pub struct ParsedJson {
     pub findings: Vec<StrictFinding>,
 }
 
-/// The bytes are not JSON.
+/// The bytes are not JSON. Most texts are those of Go.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{problem} at byte {position}")]
+#[error("{problem}")]
 pub struct JsonError {
     problem: String,
-    position: usize,
 }
 
 /// Parses one value; only whitespace may surround it.
@@ -55,7 +54,7 @@ pub(crate) fn parse_json_within(bytes: &[u8], nesting_max: usize) -> Result<Pars
     let value = reader.read_value()?;
     match reader.peek_token() {
         None => Ok(ParsedJson { value, findings: reader.findings.into_vec() }),
-        Some(_) => Err(reader.error("unexpected data after the top-level value")),
+        Some(_) => Err(reader.invalid_character("after top-level value")),
     }
 }
 
@@ -81,7 +80,7 @@ enum OpenCollection {
 impl JsonError {
     /// The error of a value that is not an object.
     pub(crate) fn not_an_object() -> Self {
-        Self { problem: "a value that is not an object".to_owned(), position: 0 }
+        Self { problem: "a value that is not an object".to_owned() }
     }
 }
 
@@ -122,8 +121,7 @@ impl JsonReader<'_> {
             Some(b't') => self.read_literal(b"true", Value::Bool(true)),
             Some(b'f') => self.read_literal(b"false", Value::Bool(false)),
             Some(b'n') => self.read_literal(b"null", Value::Null),
-            Some(_) => Err(self.error("invalid character looking for the beginning of a value")),
-            None => Err(self.error("unexpected end of JSON input")),
+            _ => Err(self.invalid_character("looking for beginning of value")),
         }
     }
 
@@ -155,11 +153,10 @@ impl JsonReader<'_> {
                 return Ok(None);
             }
             if !self.consume_byte(closing) {
-                let problem = match self.peek_token() {
-                    None => "unexpected end of JSON input",
-                    Some(_) => "invalid character after a value",
-                };
-                return Err(self.error(problem));
+                return Err(self.invalid_character(match closing {
+                    b'}' => "after object key:value pair",
+                    _ => "after array element",
+                }));
             }
             value = match self.open_collections.pop() {
                 Some(OpenCollection::List(items)) => Value::Array(items),
@@ -203,13 +200,12 @@ impl JsonReader<'_> {
     fn read_member_name(&mut self) -> Result<String, JsonError> {
         match self.peek_token() {
             Some(b'"') => {}
-            Some(_) => return Err(self.error("invalid character looking for the name of a field")),
-            None => return Err(self.error("unexpected end of JSON input")),
+            _ => return Err(self.invalid_character("looking for beginning of object key string")),
         }
         let name = self.read_string()?;
         match self.consume_byte(b':') {
             true => Ok(name),
-            false => Err(self.error("expected a colon after the name of a field")),
+            false => Err(self.invalid_character("after object key")),
         }
     }
 
@@ -230,7 +226,7 @@ impl JsonReader<'_> {
             }
             byte => byte == b'"',
         });
-        let len = len.ok_or_else(|| self.error("unexpected end of JSON input in a string"))?;
+        let len = len.ok_or_else(|| self.error(END_OF_INPUT))?;
         let inner = rest.get(..len).unwrap_or_default();
         self.position = start + len + 2;
         if !has_escapes && inner.iter().all(|byte| *byte >= b' ') {
@@ -279,8 +275,32 @@ impl JsonReader<'_> {
         is_next
     }
 
+    /// The error about the next character, or about the end of the text.
+    fn invalid_character(&mut self, place: &str) -> JsonError {
+        match self.peek_token() {
+            None => self.error(END_OF_INPUT),
+            Some(byte) => {
+                self.error(&format!("invalid character {} {place}", quote_character(byte)))
+            }
+        }
+    }
+
     fn error(&self, problem: &str) -> JsonError {
-        JsonError { problem: problem.to_owned(), position: self.position }
+        JsonError { problem: problem.to_owned() }
+    }
+}
+
+const END_OF_INPUT: &str = "unexpected end of JSON input";
+
+/// A character as Go's JSON parser shows it.
+fn quote_character(byte: u8) -> String {
+    match byte {
+        b'\'' => r"'\''".to_owned(),
+        b'"' => r#"'"'"#.to_owned(),
+        byte => {
+            let quoted = go_compat::quote(&char::from(byte).to_string());
+            format!("'{}'", quoted.trim_matches('"'))
+        }
     }
 }
 
@@ -351,6 +371,26 @@ mod tests {
             b"\"\\",
         ] {
             assert!(parse_json(bytes).is_err(), "{bytes:?}");
+        }
+    }
+
+    #[test]
+    fn errors_have_the_words_of_go() {
+        for (text, want) in [
+            ("", "unexpected end of JSON input"),
+            ("[", "unexpected end of JSON input"),
+            (r#""a"#, "unexpected end of JSON input"),
+            ("{} x", "invalid character 'x' after top-level value"),
+            ("x", "invalid character 'x' looking for beginning of value"),
+            ("{not", "invalid character 'n' looking for beginning of object key string"),
+            (r#"{"a":1,}"#, "invalid character '}' looking for beginning of object key string"),
+            (r#"{"a"}"#, "invalid character '}' after object key"),
+            (r#"{"a":1 "b""#, r#"invalid character '"' after object key:value pair"#),
+            ("[1 2]", "invalid character '2' after array element"),
+            ("[1,\0]", r"invalid character '\x00' looking for beginning of value"),
+        ] {
+            let error = parse_json(text.as_bytes()).unwrap_err();
+            assert_eq!(error.to_string(), want, "{text}");
         }
     }
 

@@ -94,12 +94,14 @@ pub(crate) fn is_known_group(registry: &Registry, path: &str) -> bool {
     }
 }
 
-/// Whether a document of discovery is the answer to every method, as with kube-apiserver: the list of groups, a group, and a
-/// version of a custom group.
+/// Whether a document is the answer to every method, as with kube-apiserver: the list of groups, a group, a version of a
+/// custom group, and the documents of OpenAPI.
 pub(crate) fn answers_every_method(registry: &Registry, path: &str) -> bool {
     let mut segments = path.trim_matches('/').split('/');
     match [segments.next(), segments.next(), segments.next(), segments.next()] {
-        [Some("" | "index.html"), None, ..] | [Some("apis"), None | Some(_), None, _] => true,
+        [Some("" | "index.html"), None, ..]
+        | [Some("apis"), None | Some(_), None, _]
+        | [Some("openapi"), ..] => true,
         [Some("apis"), Some(group), Some(_), None] => {
             registry.group(group).is_some_and(|group| !group.is_built_in)
         }

@@ -77,6 +77,7 @@ const DEADLINE_GRACE: Duration = Duration::from_millis(250);
 /// know the outcome.
 const WRITE_GRACE: Duration = Duration::from_secs(15);
 
+const BAD_REQUEST_TEXT: &str = "400 Bad Request";
 const NOT_FOUND_TEXT: &str = "404 page not found\n";
 const PANIC_TEXT: &str = "This request caused apiserver to panic. Look in the logs for details.";
 
@@ -219,9 +220,17 @@ async fn process_request(
 fn decode_target(parts: &Parts, target: &str) -> Result<RequestInfo, RequestError> {
     match RequestInfo::new(parts.method.as_str(), target) {
         Ok(info) => Ok(info),
-        Err(authz::RequestError::Malformed(error)) => {
-            Err(Status::bad_request(error.to_string()).into())
-        }
+        Err(authz::RequestError::Malformed(error)) => Err(match error {
+            // Go's server refuses such a target before its handlers see it.
+            authz::MalformedRequest::Method(_)
+            | authz::MalformedRequest::Version(_)
+            | authz::MalformedRequest::Target(_) => {
+                RequestError::Text(400, BAD_REQUEST_TEXT.to_owned())
+            }
+            authz::MalformedRequest::PathNotUtf8 | authz::MalformedRequest::TargetTooLong => {
+                Status::bad_request(error.to_string()).into()
+            }
+        }),
         Err(authz::RequestError::Unclassified(error)) => {
             let text = format!(
                 "Internal Server Error: {}: failed to create RequestInfo: {error}\n",

@@ -14,6 +14,7 @@ mod persist;
 mod query;
 mod request_context;
 mod request_report;
+mod scale;
 mod update;
 mod watch;
 
@@ -29,7 +30,10 @@ pub(crate) use object_metadata::{normalize_metadata, requester_metadata, validat
 pub(crate) use patch::PatchRequest;
 pub(crate) use persist::{WriteFailure, await_write_visible, persist};
 pub(crate) use query::{FieldValidation, Query, WatchOptions, WatchStart, WriteOptions};
-pub(crate) use request_context::{RequestContext, VersionedObject, decode_stored_entry};
+pub(crate) use request_context::{
+    RequestContext, VersionedObject, decode_stored_entry, written_kind,
+};
 pub(crate) use request_report::RequestReport;
+pub(crate) use scale::{SCALE, read_scale};
 pub(crate) use update::{patch, update};
 pub(crate) use watch::{WatchEvent, WatchEventObject, Watcher, watch};

@@ -72,6 +72,7 @@ impl<'a> Route<'a> {
                 || (rest.is_some() && subresource != "proxy"))
         {
             return Err(match resource.is_custom() {
+                true if resource.is_namespaced() && namespace.is_none() => RouteError::Text,
                 true => RouteError::Status(Status::not_found(
                     &resource.group_resource(),
                     name.unwrap_or_default(),
@@ -107,6 +108,12 @@ impl<'a> Route<'a> {
 /// would not recognize it.
 pub(crate) fn begins_with_two_slashes(info: &RequestInfo) -> bool {
     info.path.starts_with("//")
+}
+
+/// Reports whether a path has the old form of a watch, `/api/v1/watch/...`.
+fn is_watch_path(info: &RequestInfo) -> bool {
+    let n_prefix_segments = if info.api_prefix == "api" { 2 } else { 3 };
+    info.path.trim_matches('/').split('/').nth(n_prefix_segments) == Some("watch")
 }
 
 /// The namespace in the path of a resource.
@@ -177,21 +184,20 @@ impl Place<'_> {
         if self.resource.is_custom() {
             return self.refuse_custom(info, verb);
         }
-        if in_namespace == NamespaceInPath::Empty
-            && let Some(verb) = verb
-        {
-            return RouteError::Status(match verb {
-                Verb::Create if self.name.is_none() => {
+        if in_namespace == NamespaceInPath::Empty && self.is_across {
+            let named = Place { is_across: false, ..*self };
+            return RouteError::Status(match verb.filter(|verb| named.offers(*verb)) {
+                None => return named.refuse(info, verb, NamespaceInPath::Named),
+                Some(Verb::Create) if self.name.is_none() => {
                     let mut errors = FieldErrors::new();
                     errors.push(FieldPath::root("metadata").child("namespace").required(""));
                     Status::invalid(&self.resource.group_kind(), "", &errors)
                 }
-                _ => Status::bad_request("Namespace parameter required."),
+                Some(_) => Status::bad_request("Namespace parameter required."),
             });
         }
         // A path that begins with `watch` offers nothing but that.
-        let is_watch_path =
-            verb == Some(Verb::Watch) && (self.name.is_some() || self.subresource.is_some());
+        let is_watch_path = verb == Some(Verb::Watch) && is_watch_path(info);
         let is_any_offered = Verb::ALL
             .into_iter()
             .any(|offered| (!is_watch_path || offered == Verb::Watch) && self.offers(offered));
@@ -317,6 +323,15 @@ mod tests {
             (Method::DELETE, "/api/v1/namespaces//configmaps/a", 400),
             (Method::DELETE, "/api/v1/namespaces//configmaps", 400),
             (Method::POST, "/api/v1/namespaces//configmaps", 422),
+            (Method::PUT, "/api/v1/namespaces//configmaps", 405),
+            (Method::PATCH, "/api/v1/namespaces//configmaps", 405),
+            (Method::OPTIONS, "/api/v1/namespaces//configmaps/a", 405),
+            (Method::POST, "/api/v1/namespaces//configmaps/a", 405),
+            (
+                Method::PUT,
+                "/apis/authorization.k8s.io/v1/namespaces//localsubjectaccessreviews/a",
+                404,
+            ),
         ] {
             match find(method, target) {
                 Err(RouteError::Status(status)) => assert_eq!(status.code, code, "{target}"),
@@ -353,6 +368,7 @@ mod tests {
             ("/api/v1/watch/configmaps/a", false),
             ("/api/v1/watch/namespaces/d/pods/a/status", false),
             ("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews/a", false),
+            ("/apis/authorization.k8s.io/v1/watch/selfsubjectaccessreviews", false),
             ("/apis/authorization.k8s.io/v1/localsubjectaccessreviews", false),
         ] {
             let is_found = match find(Method::GET, target) {

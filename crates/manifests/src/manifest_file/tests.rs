@@ -240,7 +240,6 @@ fn rbac_objects_are_validated() {
              without a version, or leave it out]",
             "8:9 roleRef.kind: Unsupported value: \"Role\": supported values: \"ClusterRole\" [a \
              Role grants nothing outside of its namespace: use a RoleBinding]",
-            "9:9 roleRef.name: Required value",
             "11:9 subjects[0].kind: Unsupported value: \"user\": supported values: \
              \"ServiceAccount\", \"User\", \"Group\" [did you mean `User`?]",
             "13:3 subjects[1].namespace: Required value [a ClusterRoleBinding belongs to no \
@@ -252,6 +251,7 @@ fn rbac_objects_are_validated() {
              [write `namespace: team` and `name: ci`]",
             "18:13 subjects[2].apiGroup: Unsupported value: \"rbac.authorization.k8s.io\": \
              supported values: \"\" [a ServiceAccount is in no API group: leave `apiGroup` out]",
+            "9:9 roleRef.name: Required value",
         ],
     );
     refused(
@@ -263,9 +263,9 @@ fn rbac_objects_are_validated() {
              completes `generateName` in a file: set `name`]",
             "3:11 metadata.namespace: Required value [add `metadata.namespace`, because a Role \
              belongs to a namespace, or give the namespace with `-n`]",
-            "4:9 rules[0].verbs: Required value: verbs must contain at least one value",
             "4:9 rules[0].apiGroups: Required value: resource rules must supply at least one api \
              group [`apiGroups: [\"\"]` is the group of pods, services and secrets]",
+            "4:9 rules[0].verbs: Required value",
         ],
     );
     accepted(

@@ -106,9 +106,9 @@ fn rules_require_verbs_and_a_target() {
     check(
         role(rules(json!({}))),
         &[
-            "rules[0].verbs: Required value: verbs must contain at least one value",
             "rules[0].apiGroups: Required value: resource rules must supply at least one api group",
             "rules[0].resources: Required value: resource rules must supply at least one resource",
+            "rules[0].verbs: Required value",
         ],
     );
     let mixed = json!({
@@ -202,8 +202,8 @@ fn subjects_are_users_groups_and_service_accounts() {
     check(
         binding(to(json!({"kind": "ServiceAccount", "name": "", "apiGroup": "g"}))),
         &[
-            "subjects[0].name: Required value",
             "subjects[0].apiGroup: Unsupported value: \"g\": supported values: \"\"",
+            "subjects[0].name: Required value",
         ],
     );
     let faults = decode(&binding(to(json!({"kind": "ServiceAccount", "name": "subject:bad"}))));
@@ -225,8 +225,8 @@ fn the_role_of_a_binding_can_not_change() {
     let faults = validate_update(decode(&other).unwrap(), &old).unwrap_err();
     assert_eq!(
         faults.to_string(),
-        "roleRef: Invalid value: {\"apiGroup\":\"rbac.authorization.k8s.io\",\"kind\":\"Role\",\
-         \"name\":\"x\"}: field is immutable"
+        "roleRef: Invalid value: {\"APIGroup\":\"rbac.authorization.k8s.io\",\"Kind\":\"Role\",\
+         \"Name\":\"x\"}: field is immutable"
     );
 }
 
@@ -250,17 +250,17 @@ fn null_is_an_empty_item() {
     check(
         cluster_role(json!({"rules": [null, {"verbs": [null], "nonResourceURLs": ["/"]}]})),
         &[
-            "rules[0].verbs: Required value: verbs must contain at least one value",
             "rules[0].apiGroups: Required value: resource rules must supply at least one api group",
             "rules[0].resources: Required value: resource rules must supply at least one resource",
+            "rules[0].verbs: Required value",
         ],
     );
     check(
         cluster_binding(json!({"subjects": [null]})),
         &[
-            "subjects[0].name: Required value",
             "subjects[0].kind: Unsupported value: \"\": supported values: \
              \"ServiceAccount\", \"User\", \"Group\"",
+            "subjects[0].name: Required value",
         ],
     );
     check(cluster_role(json!({"metadata": {"name": "r", "labels": {"a": null}}})), &[]);

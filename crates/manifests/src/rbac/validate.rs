@@ -51,21 +51,23 @@ pub(super) fn validate(
     faults
 }
 
+/// Validates a role. Like Kubernetes, it reports missing verbs after everything else.
 fn validate_role(kind: Kind, role: &Role, old: Option<&Role>, faults: &mut FieldErrors) {
     let rules = FieldPath::root("rules");
     for (idx, rule) in role.rules.iter().enumerate() {
         validate_rule(kind, &rules.index(idx), rule, faults);
     }
+    let is_without_verbs = |(_, rule): &(usize, &PolicyRule)| rule.verbs.is_empty();
+    let without_verbs = role.rules.iter().enumerate().filter(is_without_verbs);
+    let missing_verbs = without_verbs.map(|(idx, _)| rules.index(idx).child("verbs").required(""));
     if let (Kind::ClusterRole, Some(aggregation)) = (kind, &role.aggregation_rule) {
         let old = old.and_then(|old| old.aggregation_rule.as_ref());
         validate_aggregation(aggregation, old, faults);
     }
+    faults.extend(missing_verbs);
 }
 
 fn validate_rule(kind: Kind, at: &FieldPath<'_>, rule: &PolicyRule, faults: &mut FieldErrors) {
-    if rule.verbs.is_empty() {
-        faults.push(at.child("verbs").required("verbs must contain at least one value"));
-    }
     if !rule.non_resource_urls.is_empty() {
         let at = at.child("nonResourceURLs");
         let mut invalid =
@@ -165,6 +167,7 @@ fn validate_selector(
     }
 }
 
+/// Validates a binding. Like Kubernetes, it reports missing names after everything else.
 fn validate_binding(kind: Kind, binding: &Binding, faults: &mut FieldErrors) {
     let at = FieldPath::root("roleRef");
     let role = &binding.role_ref;
@@ -177,21 +180,21 @@ fn validate_binding(kind: Kind, binding: &Binding, faults: &mut FieldErrors) {
         faults.push(at.child("kind").not_supported(role.kind.as_str(), kinds));
     }
     let name = at.child("name");
-    if role.name.is_empty() {
-        faults.push(name.required(""));
-    }
     faults.extend(invalid_value_errors(&name, &role.name, path_segment_faults(&role.name)));
     let subjects = FieldPath::root("subjects");
     for (idx, subject) in binding.subjects.iter().enumerate() {
         validate_subject(kind, &subjects.index(idx), subject, faults);
     }
+    for (idx, _) in binding.subjects.iter().enumerate().filter(|(_, own)| own.name.is_empty()) {
+        faults.push(subjects.index(idx).child("name").required(""));
+    }
+    if role.name.is_empty() {
+        faults.push(name.required(""));
+    }
 }
 
 fn validate_subject(kind: Kind, at: &FieldPath<'_>, subject: &Subject, faults: &mut FieldErrors) {
     let name = at.child("name");
-    if subject.name.is_empty() {
-        faults.push(name.required(""));
-    }
     let api_group = at.child("apiGroup");
     match subject.kind.as_str() {
         "ServiceAccount" => {
@@ -218,10 +221,11 @@ fn validate_subject(kind: Kind, at: &FieldPath<'_>, subject: &Subject, faults: &
     }
 }
 
+/// The names of the members are those in the message of Kubernetes.
 fn changed_role_ref_error(binding: &Binding) -> FieldError {
     let role = &binding.role_ref;
     let value = serde_json::json!({
-        "apiGroup": role.api_group, "kind": role.kind, "name": role.name,
+        "APIGroup": role.api_group, "Kind": role.kind, "Name": role.name,
     });
     FieldPath::root("roleRef").invalid(BadValue::Json(value.to_string()), "field is immutable")
 }

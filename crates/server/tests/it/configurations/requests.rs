@@ -151,9 +151,8 @@ async fn writes_that_come_too_early_or_too_late() {
         let exists = format!("{resource} \"x\" already exists");
         expect(admin.post(&path_of(kind), &body).await.expect(409), "AlreadyExists", &exists);
         let unversioned = format!(
-            "{}.admissionregistration.k8s.io \"x\" is invalid: metadata.resourceVersion: Invalid \
-             value: 0: must be specified for an update",
-            kind.name()
+            "{resource} \"x\" is invalid: metadata.resourceVersion: Invalid value: 0: must be \
+             specified for an update"
         );
         expect(admin.put(&path, &body).await.expect(422), "Invalid", &unversioned);
 
