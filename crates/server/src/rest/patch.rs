@@ -17,8 +17,8 @@ pub(crate) struct PatchRequest {
     pub(crate) field_validation: FieldValidation,
 }
 
-/// Applies a patch to the stored object, or to the part of it that the subresource names. The result has the same kind. A strategic merge patch can not change
-/// it, and another patch may remove it from an object of a built-in kind.
+/// Applies a patch to the stored object, or to the part of it that the subresource names. The result has the same
+/// kind. A strategic merge patch can not change it, and another patch may remove it from an object of a built-in kind.
 ///
 /// # Errors
 /// 400 or 422 if the patch can not be decoded or applied, or its result is no object of the kind.
@@ -29,19 +29,9 @@ pub(super) fn apply_patch(
     revision: Revision,
     warnings: &mut Vec<String>,
 ) -> Result<Tree, Status> {
-    let current = VersionedObject { tree: old.clone(), revision: Some(revision) }.into_tree();
     let parsed = codec::parse_json(&patch.body).map_err(|_| PatchError::NotJson.into_status())?;
     check_findings(&parsed.findings, patch.field_validation, warnings)?;
-    let patched = match patch.patch_type {
-        PatchType::Json if parsed.value.is_null() => Ok(current),
-        PatchType::Json => object_patch::json_patch(current, parsed.value),
-        PatchType::Merge => object_patch::merge_patch(current, parsed.value),
-        PatchType::StrategicMerge => {
-            let schema = StrategicMergeSchema::of(kind.group, kind.kind);
-            object_patch::strategic_merge_patch(current, parsed.value, &schema)
-        }
-    };
-    let mut patched = patched.map_err(IntoStatus::into_status)?;
+    let mut patched = patched_object(kind, patch.patch_type, parsed.value, old, revision)?;
     for (member, expected) in [
         ("apiVersion", GroupVersion::new(kind.group, kind.version).to_string()),
         ("kind", kind.kind.to_owned()),
@@ -59,11 +49,35 @@ pub(super) fn apply_patch(
         }
     }
     let findings = codec::conform_object(&mut patched, kind).map_err(|error| {
-        let result = serde_json::Value::Object(patched.clone()).to_string();
-        invalid_patch_status(&result, &error.to_string())
+        // The object is conformed in part only. It is rare enough to patch it again for the message.
+        let parsed = codec::parse_json(&patch.body).map(|parsed| parsed.value).unwrap_or_default();
+        let whole = patched_object(kind, patch.patch_type, parsed, old, revision);
+        let whole = serde_json::Value::Object(whole.unwrap_or_default()).to_string();
+        invalid_patch_status(&whole, &error.to_string())
     })?;
     check_findings(&findings, patch.field_validation, warnings)?;
     Ok(patched)
+}
+
+/// The object after the patch, before it is checked.
+fn patched_object(
+    kind: &ExpectedKind<'_>,
+    patch_type: PatchType,
+    patch: serde_json::Value,
+    old: &Tree,
+    revision: Revision,
+) -> Result<Tree, Status> {
+    let current = VersionedObject { tree: old.clone(), revision: Some(revision) }.into_tree();
+    let patched = match patch_type {
+        PatchType::Json if patch.is_null() => Ok(current),
+        PatchType::Json => object_patch::json_patch(current, patch),
+        PatchType::Merge => object_patch::merge_patch(current, patch),
+        PatchType::StrategicMerge => {
+            let schema = StrategicMergeSchema::of(kind.group, kind.kind);
+            object_patch::strategic_merge_patch(current, patch, &schema)
+        }
+    };
+    patched.map_err(IntoStatus::into_status)
 }
 
 /// Warns about or refuses fields that a patch has twice, or that the kind does not have.
