@@ -7,7 +7,7 @@ use authz::User;
 
 use crate::coverage::RuleCoverage;
 use crate::permission_grid::{Permission, PermissionTarget};
-use crate::policy::PolicyRule;
+use crate::policy::{GROUP, PolicyRule};
 use crate::snapshot::RoleLookupError;
 
 /// The most lines of a message, each for one resource, name or path. Permissions beyond them are only
@@ -87,8 +87,26 @@ impl<'w> MessageLines<'w> {
 
 impl std::error::Error for MissingPermissions {}
 
-impl fmt::Display for MissingPermissions {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl MissingPermissions {
+    /// The message of a server about a write to this resource. Kubernetes names the resource of the request in place of
+    /// the resource of a role that does not exist.
+    #[must_use]
+    pub fn message_for_write(&self, resource: &str) -> String {
+        let error_text = |error: &RoleLookupError| match error {
+            RoleLookupError::ClusterRoleNotFound(name) | RoleLookupError::RoleNotFound(name) => {
+                format!("{resource}.{GROUP} {} not found", go_compat::quote(name))
+            }
+            RoleLookupError::UnsupportedKind(_) => error.to_string(),
+        };
+        let text = fmt::from_fn(|f| self.write_message(f, &error_text));
+        text.to_string()
+    }
+
+    fn write_message(
+        &self,
+        f: &mut fmt::Formatter<'_>,
+        error_text: &dyn Fn(&RoleLookupError) -> String,
+    ) -> fmt::Result {
         let (user, groups) = (go_compat::quote(&self.user), quoted_list(&self.groups));
         let lines: BTreeSet<String> =
             merge_verbs(&self.rules).iter().map(PolicyRule::to_string).collect();
@@ -103,11 +121,16 @@ impl fmt::Display for MissingPermissions {
             lines.join("\n"),
         )?;
         if !self.role_lookup_errors.is_empty() {
-            let messages: Vec<String> =
-                self.role_lookup_errors.iter().map(RoleLookupError::to_string).collect();
+            let messages: Vec<String> = self.role_lookup_errors.iter().map(error_text).collect();
             write!(f, "; resolution errors: [{}]", field_errors::aggregate(&messages))?;
         }
         Ok(())
+    }
+}
+
+impl fmt::Display for MissingPermissions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write_message(f, &RoleLookupError::to_string)
     }
 }
 

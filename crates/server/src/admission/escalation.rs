@@ -121,7 +121,11 @@ fn escalation_refusal_status(
             errors.push(at.forbidden(&refusal.to_string()));
             Status::invalid(&ctx.resource.group_kind(), name, &errors)
         }
-        EscalationRefusal::NotHeld(_) | EscalationRefusal::Aggregation => {
+        EscalationRefusal::NotHeld(missing) => {
+            let why = missing.message_for_write(&ctx.resource.plural);
+            Status::forbidden(&ctx.resource.group_resource(), name, &why)
+        }
+        EscalationRefusal::Aggregation => {
             Status::forbidden(&ctx.resource.group_resource(), name, &refusal.to_string())
         }
     }
