@@ -63,7 +63,7 @@ impl AuthorizedRequest<'_> {
                 })
             }
             Verb::List => {
-                self.query.list_options()?;
+                ObjectFilter::check_syntax_first(self.query, self.query.list_options())?;
                 let filter = visibility_filter(ctx)?;
                 let page = Box::pin(list(ctx, &filter)).await?;
                 report.warnings.extend(undecodable_objects::placeholders_warning(
@@ -73,7 +73,8 @@ impl AuthorizedRequest<'_> {
                 Ok(Reply::List { resource: Arc::clone(resource), page })
             }
             Verb::Watch => {
-                let options = self.query.watch_options()?;
+                let options = self.query.watch_options();
+                let options = ObjectFilter::check_syntax_first(self.query, options)?;
                 let filter = visibility_filter(ctx)?;
                 let ends_at = watch_body::watch_end_time(self.server, options.timeout_seconds);
                 let watching = watch(ctx, Arc::clone(resource), filter, options, ends_at);
@@ -182,7 +183,7 @@ impl AuthorizedRequest<'_> {
                 }
             }
             Verb::DeleteCollection => {
-                self.query.list_options()?;
+                ObjectFilter::check_syntax_first(self.query, self.query.list_options())?;
                 let filter = ObjectFilter::parse(resource, self.query, ctx.name)?;
                 let options = self.decode_delete_options(&body, record)?;
                 options.check_for_collection()?;

@@ -44,6 +44,19 @@ impl ObjectFilter {
         Ok(Self { label_requirements, field_requirements, hides_uninitialized: false })
     }
 
+    /// Reports a selector that does not parse in place of options that contradict each other, as Kubernetes does.
+    pub(crate) fn check_syntax_first<T>(
+        query: &Query,
+        options: Result<T, Status>,
+    ) -> Result<T, Status> {
+        let bad = |error: authz::SelectorError| Status::bad_request(error.to_string());
+        if matches!(&options, Err(status) if status.code == 422) {
+            authz::parse_label_selector(query.text_or_empty("labelSelector")).map_err(bad)?;
+            authz::parse_field_selector(query.text_or_empty("fieldSelector")).map_err(bad)?;
+        }
+        options
+    }
+
     /// The same filter without uninitialized objects.
     #[must_use]
     pub(crate) fn with_uninitialized_hidden(self) -> Self {

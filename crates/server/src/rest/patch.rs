@@ -69,7 +69,7 @@ fn patched_object(
 ) -> Result<Tree, Status> {
     let current = VersionedObject { tree: old.clone(), revision: Some(revision) }.into_tree();
     let patched = match patch_type {
-        PatchType::Json if patch.is_null() => Ok(current),
+        PatchType::Json | PatchType::StrategicMerge if patch.is_null() => Ok(current),
         PatchType::Json => object_patch::json_patch(current, patch),
         PatchType::Merge => object_patch::merge_patch(current, patch),
         PatchType::StrategicMerge => {

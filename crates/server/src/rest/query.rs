@@ -172,8 +172,8 @@ impl Query {
         DeleteOptions {
             grace_period_seconds: self.parse_integer("gracePeriodSeconds")?,
             orphan_dependents: self.parse_optional_flag("orphanDependents"),
-            uid: precondition("preconditions.uid"),
-            resource_version: precondition("preconditions.resourceVersion"),
+            uid: precondition("uid"),
+            resource_version: precondition("resourceVersion"),
             ignores_read_error: self.is_flag_set(api_object::IGNORE_READ_ERROR),
             ..DeleteOptions::default()
         }
