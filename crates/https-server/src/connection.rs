@@ -1,5 +1,6 @@
 //! The facts about a connection, and its current activity.
 
+use std::any::Any;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,11 +25,8 @@ pub enum HttpProtocol {
 const BYTES_BEFORE_REQUESTS_MAX: u64 = 256 << 10;
 
 /// The facts that all requests of one connection share.
-///
-/// `T` is the identity that the caller computes from the certificates and caches for later
-/// requests.
 #[derive(Debug)]
-pub struct Connection<T> {
+pub struct Connection {
     /// The address of the client.
     pub peer: SocketAddr,
     /// The HTTP version that both sides agreed on.
@@ -36,7 +34,9 @@ pub struct Connection<T> {
     /// The certificates that the peer sent, its own first; empty if it sent none. The handshake
     /// proved that the peer holds the key of the first one. Nothing else about them was verified.
     pub certificates: Arc<[CertificateDer<'static>]>,
-    cached_identity: Mutex<Option<Arc<T>>>,
+    /// The identity that the caller computed from the certificates. Its type is erased, so that this crate generates
+    /// the code of a connection once, and not each crate that serves requests.
+    cached_identity: Mutex<Option<Arc<dyn Any + Send + Sync>>>,
     pub(crate) activity: Arc<ConnectionActivity>,
     pub(crate) slot: Arc<ConnectionSlot>,
     /// The requests that may run at one time. Dropping the stream of a request frees its slot of HTTP/2 at
@@ -46,7 +46,7 @@ pub struct Connection<T> {
     n_withheld_permits: usize,
 }
 
-impl<T> Connection<T> {
+impl Connection {
     /// A connection without activity, on which nobody has authenticated.
     pub(crate) fn new(
         peer: SocketAddr,
@@ -88,17 +88,21 @@ impl<T> Connection<T> {
     }
 
     /// The cached identity. `compute` derives it from the certificates for the first request, and
-    /// again once `is_current` rejects the cached one; concurrent requests wait for it.
-    pub fn get_or_compute_identity(
+    /// again once `is_current` rejects the cached one; concurrent requests wait for it. An identity of another type
+    /// counts as absent.
+    pub fn get_or_compute_identity<T: Send + Sync + 'static>(
         &self,
         is_current: impl FnOnce(&T) -> bool,
         compute: impl FnOnce(&[CertificateDer<'static>]) -> T,
     ) -> Arc<T> {
-        let mut identity = self.cached_identity.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = identity.as_ref().filter(|known| is_current(known)) {
-            return Arc::clone(known);
+        let mut cached = self.cached_identity.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = cached.clone().and_then(|known| known.downcast::<T>().ok());
+        if let Some(known) = known.filter(|known| is_current(known)) {
+            return known;
         }
-        Arc::clone(identity.insert(Arc::new(compute(&self.certificates))))
+        let identity = Arc::new(compute(&self.certificates));
+        *cached = Some(Arc::<T>::clone(&identity));
+        identity
     }
 
     /// Requests the end of the connection after the active requests have their responses. HTTP/2
@@ -234,7 +238,9 @@ mod tests {
             *connection.get_or_compute_identity(|known| *known == generation, |_| generation)
         };
         assert_eq!([identity(1), identity(1), identity(2), identity(2)], [1, 1, 2, 2]);
-        let kept = connection.get_or_compute_identity(|_| true, |_| 3);
+        let kept = connection.get_or_compute_identity(|_| true, |_| 3_u32);
         assert_eq!(*kept, 2);
+        let of_another_type = connection.get_or_compute_identity(|_| true, |_| "new");
+        assert_eq!(*of_another_type, "new");
     }
 }

@@ -42,7 +42,7 @@ pub use response_body::{
     BODY_CHUNK_BYTES, Body, BodySender, ChunkSender, LAST_CHUNK_BYTES, PeerDisconnected,
     ResponseBodyError, first_chunk_bytes,
 };
-pub use serve::{ResponseSender, serve, serve_with_response_sender};
+pub use serve::{BoxedFuture, ResponseSender, Service, serve, serve_with_response_sender};
 pub use shutdown::{DrainPlan, DrainResult, Shutdown, ShutdownPhase, WatchRegistration};
 pub use tls::{ReloadingCertificate, TlsError, tls_server_config};
 pub use watched_files::{FileReadError, WatchedFiles};

@@ -66,24 +66,31 @@ const HTTP2_SEND_BYTES_MAX: usize = 128 << 10;
 /// against [`Limits::connections_max`], until its requests have ended. The socket's queue never waits for
 /// room: at the limits, connections are closed for new ones.
 ///
-/// `T` is the identity that the service caches with a connection; see [`Connection::get_or_compute_identity`].
-pub async fn serve<T, S, F>(
+/// The service is boxed here, so that this crate generates the code of the connections.
+pub fn serve<S, F>(
     listener: Listener,
     limits: Limits,
     shutdown: Shutdown,
     report: ReportFault,
     service: S,
-) where
-    T: Send + Sync + 'static,
-    S: Fn(Request<Incoming>, Arc<Connection<T>>) -> F + Send + Sync + 'static,
+) -> BoxedFuture
+where
+    S: Fn(Request<Incoming>, Arc<Connection>) -> F + Send + Sync + 'static,
     F: Future<Output = Response<Body>> + Send + 'static,
 {
-    let service = move |request, connection, response_sender: ResponseSender| {
+    let service: Service = Box::new(move |request, connection, response_sender| {
         let answering = service(request, connection);
-        async move { response_sender.respond(answering.await) }
-    };
-    serve_with_response_sender(listener, limits, shutdown, report, service).await;
+        Box::pin(async move { response_sender.respond(answering.await) })
+    });
+    serve_with_response_sender(listener, limits, shutdown, report, service)
 }
+
+/// The type of a boxed future that returns nothing.
+pub type BoxedFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// A function that handles one request to its end, and sends the response in between.
+pub type Service =
+    Box<dyn Fn(Request<Incoming>, Arc<Connection>, ResponseSender) -> BoxedFuture + Send + Sync>;
 
 /// Sends the response to one request. If the service drops it unused, it has panicked, and the peer
 /// gets 500.
@@ -98,17 +105,23 @@ impl ResponseSender {
 }
 
 /// Like [`serve`], but the service sends its response through a [`ResponseSender`] and may continue to run after that.
-pub async fn serve_with_response_sender<T, S, F>(
+pub fn serve_with_response_sender(
     listener: Listener,
     limits: Limits,
     shutdown: Shutdown,
     report: ReportFault,
-    service: S,
-) where
-    T: Send + Sync + 'static,
-    S: Fn(Request<Incoming>, Arc<Connection<T>>, ResponseSender) -> F + Send + Sync + 'static,
-    F: Future<Output = ()> + Send + 'static,
-{
+    service: Service,
+) -> BoxedFuture {
+    Box::pin(accept_connections(listener, limits, shutdown, report, service))
+}
+
+async fn accept_connections(
+    listener: Listener,
+    limits: Limits,
+    shutdown: Shutdown,
+    report: ReportFault,
+    service: Service,
+) {
     let Listener { socket, address: _, tls } = listener;
     let table = Arc::new(ConnectionTable::new(limits.clone(), Arc::clone(&report)));
     let server = Arc::new(ConnectionServer {
@@ -168,25 +181,27 @@ struct OpenConnectionGuard {
 }
 
 /// The state that all connections share.
-struct ConnectionServer<S> {
+struct ConnectionServer {
     tls: Option<TlsAcceptor>,
     limits: Limits,
     shutdown: Shutdown,
     report_fault: ReportFault,
-    service: S,
+    service: Service,
 }
 
-impl<S> ConnectionServer<S> {
-    async fn serve_connection<T, F>(
+/// A TCP stream, with TLS or without. One boxed type for both, because the HTTP code is generated once for each type of
+/// stream.
+trait ByteStream: AsyncRead + AsyncWrite + Unpin + Send {}
+
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> ByteStream for S {}
+
+impl ConnectionServer {
+    async fn serve_connection(
         self: &Arc<Self>,
         stream: TcpStream,
         peer: SocketAddr,
         open: Arc<OpenConnectionGuard>,
-    ) where
-        T: Send + Sync + 'static,
-        S: Fn(Request<Incoming>, Arc<Connection<T>>, ResponseSender) -> F + Send + Sync + 'static,
-        F: Future<Output = ()> + Send + 'static,
-    {
+    ) {
         if let Err(error) = configure_socket(&stream, &self.limits) {
             // The peer disconnected before the handshake.
             return (self.report_fault)(&ConnectionFault::Handshake { peer, error });
@@ -195,7 +210,7 @@ impl<S> ConnectionServer<S> {
             open.slot.end_handshake();
             let (protocol, slot) = (HttpProtocol::Http1, Arc::clone(&open.slot));
             let connection = Connection::new(peer, protocol, Arc::from([]), slot, &self.limits);
-            return self.serve_http(stream, connection, open).await;
+            return self.serve_http(Box::new(stream), connection, open).await;
         };
         let handshake = tokio::time::timeout(self.limits.handshake_timeout, tls.accept(stream));
         let stream = tokio::select! {
@@ -217,21 +232,16 @@ impl<S> ConnectionServer<S> {
         let certificates = certificates.iter().cloned().map(CertificateDer::into_owned).collect();
         let slot = Arc::clone(&open.slot);
         let connection = Connection::new(peer, protocol, certificates, slot, &self.limits);
-        self.serve_http(stream, connection, open).await;
+        self.serve_http(Box::new(stream), connection, open).await;
     }
 
     /// Serves HTTP on a stream until it ends.
-    async fn serve_http<T, F, I>(
+    async fn serve_http(
         self: &Arc<Self>,
-        stream: I,
-        connection: Connection<T>,
+        stream: Box<dyn ByteStream>,
+        connection: Connection,
         open: Arc<OpenConnectionGuard>,
-    ) where
-        T: Send + Sync + 'static,
-        S: Fn(Request<Incoming>, Arc<Connection<T>>, ResponseSender) -> F + Send + Sync + 'static,
-        F: Future<Output = ()> + Send + 'static,
-        I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    {
+    ) {
         let connection = Arc::new(connection);
         let activity = Arc::clone(&connection.activity);
         let (peer, protocol) = (connection.peer, connection.protocol);
@@ -286,16 +296,12 @@ impl<S> ConnectionServer<S> {
     /// Responds to a request. Dropping the future abandons the response and not the running
     /// request. A request waits, as if it had not been received, while [`Limits::streams_max`]
     /// requests of its connection run; fewer until somebody has authenticated on it.
-    async fn serve_request<T, F>(
+    async fn serve_request(
         &self,
         request: Request<Incoming>,
-        connection: Arc<Connection<T>>,
+        connection: Arc<Connection>,
         open: Arc<OpenConnectionGuard>,
-    ) -> Response<Body>
-    where
-        S: Fn(Request<Incoming>, Arc<Connection<T>>, ResponseSender) -> F,
-        F: Future<Output = ()> + Send + 'static,
-    {
+    ) -> Response<Body> {
         let (Some(occupied), Some(occupied_by_task)) =
             (open.slot.begin_request(), open.slot.begin_request())
         else {

@@ -28,14 +28,13 @@ use std::time::Duration;
 use admission_hooks::catch_panic;
 use api_object::Status;
 use api_resources::Verb;
-use authn::CertificateIdentity;
 use authz::RequestInfo;
 use bytes::Bytes;
 use flow_control::Classification;
 use http::header::{EXPECT, HeaderName, HeaderValue};
 use http::request::Parts;
 use http::{Request, Response};
-use https_server::{Body, Connection, HttpProtocol, ResponseSender, ShutdownPhase};
+use https_server::{Body, BoxedFuture, Connection, HttpProtocol, ResponseSender, ShutdownPhase};
 use hyper::body::{Body as _, Incoming};
 use jiff::Timestamp;
 
@@ -91,16 +90,16 @@ pub(crate) type UnreadBody = Option<Incoming>;
 pub(crate) fn handle_request(
     server: Arc<ServerState>,
     request: Request<Incoming>,
-    connection: Arc<Connection<CertificateIdentity>>,
+    connection: Arc<Connection>,
     response_sender: ResponseSender,
-) -> impl Future<Output = ()> + Send + 'static {
+) -> BoxedFuture {
     Box::pin(process_to_end(server, request, connection, response_sender))
 }
 
 async fn process_to_end(
     server: Arc<ServerState>,
     request: Request<Incoming>,
-    connection: Arc<Connection<CertificateIdentity>>,
+    connection: Arc<Connection>,
     response_sender: ResponseSender,
 ) {
     let (mut parts, body) = request.into_parts();
@@ -156,7 +155,7 @@ async fn process_request(
     server: &Arc<ServerState>,
     parts: &mut Parts,
     body: &mut UnreadBody,
-    connection: &Connection<CertificateIdentity>,
+    connection: &Connection,
     record: &mut RequestRecord,
     slot: &mut ResponseSlot,
     now: Timestamp,

@@ -341,11 +341,11 @@ impl Server {
             loop_tasks.spawn(boxed(loops::collect_garbage(Arc::clone(&server))));
         }
         let mut connection_tasks = JoinSet::new();
-        let service = {
+        let service: https_server::Service = {
             let server = Arc::clone(&server);
-            move |request, connection, response_sender| {
+            Box::new(move |request, connection, response_sender| {
                 request::handle_request(Arc::clone(&server), request, connection, response_sender)
-            }
+            })
         };
         let report = connection_fault_reporter(Arc::clone(&server));
         connection_tasks.spawn(https_server::serve_with_response_sender(

@@ -37,9 +37,6 @@ pub(crate) struct Host {
     _directory: TempDir,
 }
 
-/// The cached identity of a connection: the number of its certificates.
-pub(crate) type Identity = usize;
-
 pub(crate) fn pki(directory: &TempDir) -> PkiFiles {
     https_server::prepare_pki_files(&PkiOptions {
         directory: directory.path().to_owned(),
@@ -53,7 +50,7 @@ pub(crate) fn pki(directory: &TempDir) -> PkiFiles {
 impl Host {
     pub(crate) fn start<S, F>(limits: Limits, service: S) -> Self
     where
-        S: Fn(Request<Incoming>, Arc<Connection<Identity>>) -> F + Send + Sync + 'static,
+        S: Fn(Request<Incoming>, Arc<Connection>) -> F + Send + Sync + 'static,
         F: Future<Output = Response<Body>> + Send + 'static,
     {
         let directory = tempfile::tempdir().unwrap();

@@ -226,7 +226,7 @@ async fn plain_http_is_for_loopback() {
         Limits::default(),
         https_server::Shutdown::new(),
         report,
-        |_, _: Arc<https_server::Connection<()>>| async { Response::new(Body::from("plain")) },
+        |_, _: Arc<https_server::Connection>| async { Response::new(Body::from("plain")) },
     ));
     let mut stream = TcpStream::connect(address).await.unwrap();
     stream.write_all(b"GET / HTTP/1.0\r\n\r\n").await.unwrap();

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use access_reviews::AccessError;
 use api_object::Status;
-use authn::CertificateIdentity;
 use authz::{RequestInfo, User};
 use flow_control::{Classification, RequestDigest, RequestTarget};
 use http::request::Parts;
@@ -23,7 +22,7 @@ use crate::server_state::ServerState;
 pub(super) async fn authenticate_and_authorize(
     server: &Arc<ServerState>,
     parts: &mut Parts,
-    connection: &Connection<CertificateIdentity>,
+    connection: &Connection,
     record: &mut RequestRecord,
     slot: &mut ResponseSlot,
     info: RequestInfo,
@@ -110,7 +109,7 @@ async fn impersonate(
 /// Counts the connection for the user who has authenticated, and no longer for its address.
 fn count_connection(
     server: &ServerState,
-    connection: &Connection<CertificateIdentity>,
+    connection: &Connection,
     user: &User,
 ) -> Result<(), Status> {
     let is_administrator = user.is_in_group("system:masters");

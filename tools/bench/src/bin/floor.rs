@@ -59,7 +59,7 @@ async fn run(directory: &Path) -> anyhow::Result<()> {
     let listener = Listener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), tls)?;
     println!("serving https://{} constants", listener.address());
     std::io::stdout().flush()?;
-    let service = move |request: Request<Incoming>, _: Arc<Connection<()>>| {
+    let service = move |request: Request<Incoming>, _: Arc<Connection>| {
         let answers = Arc::clone(&answers);
         async move { answers.answer(request).await }
     };
