@@ -2,10 +2,7 @@
 
 use std::process::ExitCode;
 
-/// mimalloc is faster than the system allocator and returns memory earlier, above all when one thread
-/// allocates memory and another frees it.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+use allocator as _;
 
 fn main() -> ExitCode {
     cli::Program::new().run()

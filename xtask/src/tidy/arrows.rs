@@ -22,6 +22,7 @@ const fn row(from: &'static str, to: &'static [&'static str]) -> Row {
 
 /// The allowed arrows, innermost crate first.
 pub(super) const TABLE: &[Row] = &[
+    row("allocator", &[]),
     row("concurrency-limit", &[]),
     row("flow-control", &[]),
     row("go-compat", &[]),
@@ -196,6 +197,7 @@ pub(super) const TABLE: &[Row] = &[
     Row {
         from: "cli",
         to: &[
+            "allocator",
             "admission",
             "admission-hooks",
             "config",

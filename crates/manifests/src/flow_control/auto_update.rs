@@ -108,7 +108,7 @@ fn object<Spec: Default + DeserializeOwned>(
 ) -> Option<wire::Object<Spec>> {
     let mut tree = tree.clone();
     set_defaults(kind, &mut tree);
-    wire::Object::deserialize(Value::Object(tree)).ok()
+    wire::Object::deserialize(&tree).ok()
 }
 
 /// The object at a member; anything else there is replaced by an empty object.

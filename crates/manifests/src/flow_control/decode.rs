@@ -107,7 +107,7 @@ fn decode<Spec: Default + DeserializeOwned>(
     }
     let mut tree = tree.clone();
     set_defaults(expected, &mut tree);
-    wire::Object::deserialize(Value::Object(tree)).map_err(DecodeError::Malformed)
+    wire::Object::deserialize(&tree).map_err(DecodeError::Malformed)
 }
 
 fn into_policy_rules(rules: wire::PolicyRulesWithSubjects) -> PolicyRules {
