@@ -59,7 +59,7 @@ impl Plan {
     };
 
     const QUICK: Self = Self {
-        profile: Profile::Dev,
+        profile: Profile::Own,
         effort: Effort {
             n_connections: 4,
             warm_up: Duration::from_millis(20),

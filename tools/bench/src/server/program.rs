@@ -23,8 +23,9 @@ pub(crate) const FLOOR: Program = Program { package: "bench", name: "floor" };
 pub(crate) enum Profile {
     /// The profile of the README's build command.
     Release,
-    /// The profile of the tests; the program beside this one is used if it exists.
-    Dev,
+    /// The profile of this program: that of the tests, unless it is built otherwise. The program beside this one is used
+    /// if it exists.
+    Own,
 }
 
 /// Returns the path of a program, and builds it if necessary.
@@ -34,9 +35,11 @@ pub(crate) enum Profile {
 pub(crate) fn find(program: Program, profile: Profile) -> anyhow::Result<PathBuf> {
     match profile {
         Profile::Release => build(program, &["--release"]),
-        Profile::Dev => match beside(program) {
+        Profile::Own => match beside(program) {
             Some(path) => Ok(path),
-            None => build(program, &[]),
+            // A floor without optimizations beside a server with them would be none.
+            None if cfg!(debug_assertions) => build(program, &[]),
+            None => build(program, &["--release"]),
         },
     }
 }
