@@ -9,8 +9,8 @@ use std::thread::JoinHandle;
 use arc_swap::ArcSwap;
 use store::{
     At, GetResult, Key, ListRequest, Page, Prefix, ReadError, Revision, Store, StoreFuture,
-    StoreStatus, Transaction, Unavailable, VALUE_BYTES_MAX, Watch, WatchError, WatchNotifier,
-    WriteError,
+    StoreStatus, Transaction, Unavailable, VALUE_BYTES_MAX, WakeOrder, Watch, WatchError,
+    WatchNotifier, WriteError,
 };
 use tokio::sync::{Semaphore, oneshot};
 
@@ -191,13 +191,14 @@ impl Store for EmbeddedStore {
         })
     }
 
-    fn watch(
+    fn watch_in_order(
         &self,
         prefix: Prefix,
         after: Revision,
+        order: WakeOrder,
     ) -> StoreFuture<'_, Result<Box<dyn Watch>, WatchError>> {
         Box::pin(async move {
-            let watch = EmbeddedWatch::start(self.shared_state.clone(), prefix, after)?;
+            let watch = EmbeddedWatch::start(self.shared_state.clone(), prefix, after, order)?;
             Ok(Box::new(watch) as Box<dyn Watch>)
         })
     }
@@ -212,14 +213,17 @@ impl Store for EmbeddedStore {
     ) -> StoreFuture<'_, Result<Revision, ReadError>> {
         Box::pin(async move {
             // Every key is under `/`.
-            let mut revision_changed =
-                self.shared_state.watch_notifier.subscribe("/").ok_or_else(Unavailable::closed)?;
+            let mut revision_changed = self
+                .shared_state
+                .watch_notifier
+                .subscribe("/", WakeOrder::AtOnce)
+                .ok_or_else(Unavailable::closed)?;
             loop {
                 let current = self.shared_state.state_if_open()?.revision;
                 if current >= revision {
                     return Ok(current);
                 }
-                revision_changed.changed().await.map_err(|_| Unavailable::closed())?;
+                revision_changed.wait().await?;
             }
         })
     }

@@ -3,8 +3,10 @@
 use std::fmt;
 use std::sync::Arc;
 
-use store::{Prefix, Revision, StoreFuture, Unavailable, Watch, WatchBatch, WatchError, WatchSlot};
-use tokio::sync::watch;
+use store::{
+    Prefix, Revision, RevisionSignal, StoreFuture, Unavailable, WakeOrder, Watch, WatchBatch,
+    WatchError, WatchSlot,
+};
 
 use crate::engine::{SharedState, run_blocking};
 use crate::history::{HistoryEvents, SearchLimits};
@@ -22,7 +24,7 @@ pub(crate) struct EmbeddedWatch {
     prefix: Prefix,
     /// Everything up to this revision was delivered or is not under the prefix.
     delivered_through: Revision,
-    revision_changed: watch::Receiver<Revision>,
+    revision_changed: RevisionSignal,
     /// Whether more events may be available without waiting.
     is_behind: bool,
     _slot: WatchSlot,
@@ -43,11 +45,12 @@ impl EmbeddedWatch {
         shared_state: Arc<SharedState>,
         prefix: Prefix,
         after: Revision,
+        order: WakeOrder,
     ) -> Result<Self, WatchError> {
         let slot = shared_state.watch_notifier.reserve_slot()?;
         let revision_changed = shared_state
             .watch_notifier
-            .subscribe(prefix.as_str())
+            .subscribe(prefix.as_str(), order)
             .ok_or_else(Unavailable::closed)?;
         let watch = Self {
             shared_state,
@@ -94,14 +97,14 @@ impl Watch for EmbeddedWatch {
         Box::pin(async move {
             loop {
                 if !self.is_behind {
-                    self.revision_changed.changed().await.map_err(|_| Unavailable::closed())?;
+                    self.revision_changed.wait().await?;
                     self.is_behind = true;
                 }
                 if self.shared_state.is_closed() {
                     return Err(Unavailable::closed().into());
                 }
                 // Reset the channel before reading the state, so that no write is missed.
-                self.revision_changed.mark_unchanged();
+                self.revision_changed.mark_seen();
                 let state = self.shared_state.state.load_full();
                 self.check_not_compacted(&state)?;
                 if state.revision <= self.delivered_through {

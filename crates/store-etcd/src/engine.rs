@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use store::{
     At, GetResult, Key, ListRequest, Page, Prefix, ReadError, Revision, Store, StoreFuture,
-    Transaction, Unavailable, Watch, WatchError, WriteError,
+    Transaction, Unavailable, WakeOrder, Watch, WatchError, WriteError,
 };
 use tokio::sync::Semaphore;
 use tokio::task::AbortHandle;
@@ -128,13 +128,14 @@ impl Store for EtcdStore {
         Box::pin(write::write(&self.shared_state.client, &self.leases, transaction))
     }
 
-    fn watch(
+    fn watch_in_order(
         &self,
         prefix: Prefix,
         after: Revision,
+        order: WakeOrder,
     ) -> StoreFuture<'_, Result<Box<dyn Watch>, WatchError>> {
         Box::pin(async move {
-            let watch = EtcdWatch::start(self.shared_state.clone(), prefix, after)?;
+            let watch = EtcdWatch::start(self.shared_state.clone(), prefix, after, order)?;
             Ok(Box::new(watch) as Box<dyn Watch>)
         })
     }
@@ -153,7 +154,7 @@ impl Store for EtcdStore {
                 .shared_state
                 .shared_watch
                 .notifier
-                .subscribe("/")
+                .subscribe("/", WakeOrder::AtOnce)
                 .ok_or_else(Unavailable::closed)?;
             loop {
                 let current = self.current_rev().await?;
@@ -166,7 +167,7 @@ impl Store for EtcdStore {
                     .complete_through()
                     .is_none_or(|complete_through| complete_through < revision)
                 {
-                    revision_changed.changed().await.map_err(|_| Unavailable::closed())?;
+                    revision_changed.wait().await?;
                 }
             }
         })

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use store::{
-    Event, Prefix, Revision, StoreFuture, Unavailable, Watch, WatchBatch, WatchError, WatchSlot,
+    Event, Prefix, Revision, RevisionSignal, StoreFuture, Unavailable, WakeOrder, Watch,
+    WatchBatch, WatchError, WatchSlot,
 };
-use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
 use crate::engine::SharedState;
@@ -32,7 +32,7 @@ pub(crate) struct EtcdWatch {
     delivered_through: Revision,
     /// Events read from etcd but not delivered, because the caller dropped the future.
     pending_events: Vec<Event>,
-    revision_changed: watch::Receiver<Revision>,
+    revision_changed: RevisionSignal,
     /// The error that ended the watch.
     end_error: Option<WatchError>,
     _slot: WatchSlot,
@@ -53,12 +53,13 @@ impl EtcdWatch {
         shared_state: Arc<SharedState>,
         prefix: Prefix,
         after: Revision,
+        order: WakeOrder,
     ) -> Result<Self, WatchError> {
         let slot = shared_state.shared_watch.notifier.reserve_slot()?;
         let revision_changed = shared_state
             .shared_watch
             .notifier
-            .subscribe(prefix.as_str())
+            .subscribe(prefix.as_str(), order)
             .ok_or_else(Unavailable::closed)?;
         // Before the first revision there was no event, so nothing is missed by starting there.
         let after = after.max(Revision::FIRST);
@@ -82,7 +83,7 @@ impl EtcdWatch {
                 return Ok(self.take_batch());
             }
             // Reset the channel before reading the window, so that no event is missed.
-            self.revision_changed.mark_unchanged();
+            self.revision_changed.mark_seen();
             match self
                 .shared_state
                 .shared_watch
@@ -101,7 +102,7 @@ impl EtcdWatch {
                     return Ok(WatchBatch { events, complete_through });
                 }
                 WindowSearchResult::Events(_) | WindowSearchResult::NotReady => {
-                    self.revision_changed.changed().await.map_err(|_| Unavailable::closed())?;
+                    self.revision_changed.wait().await?;
                 }
                 WindowSearchResult::Behind => match self.catch_up().await {
                     Ok(()) => return Ok(self.take_batch()),

@@ -17,6 +17,7 @@ mod revision;
 mod status;
 mod store;
 mod transaction;
+mod wake_group;
 mod watch_notifier;
 mod write;
 
@@ -28,5 +29,5 @@ pub use revision::Revision;
 pub use status::{Alarm, StoreStatus, Usage};
 pub use store::{PROGRESS_SECONDS_MAX, Store, StoreFuture, Watch};
 pub use transaction::{AdditionalWrite, Condition, Transaction, WriteContent};
-pub use watch_notifier::{WATCHES_MAX, WatchNotifier, WatchSlot};
+pub use watch_notifier::{RevisionSignal, WATCHES_MAX, WakeOrder, WatchNotifier, WatchSlot};
 pub use write::{Delete, Expect, Put, SharedRevision};

@@ -6,7 +6,7 @@ use std::pin::Pin;
 
 use crate::{
     At, Delete, GetResult, Key, ListRequest, Page, Prefix, Put, ReadError, Revision, StoreStatus,
-    Transaction, Unavailable, WatchBatch, WatchError, WriteError,
+    Transaction, Unavailable, WakeOrder, WatchBatch, WatchError, WriteError,
 };
 
 /// Maximum time in seconds until a watch without events reports progress. The API sends bookmarks once a
@@ -52,7 +52,8 @@ pub trait Store: Send + Sync + 'static {
         self.write(delete.into())
     }
 
-    /// Starts a watch that delivers all events after a revision. It waits for a revision in the future.
+    /// Starts a watch that delivers all events after a revision, and is woken with the write. It waits for a revision in
+    /// the future.
     ///
     /// If the events are compacted, this call or the first call of [`Watch::next`] reports it. A watch
     /// from just below the floor may be refused or served; from further below it is refused.
@@ -60,6 +61,16 @@ pub trait Store: Send + Sync + 'static {
         &self,
         prefix: Prefix,
         after: Revision,
+    ) -> StoreFuture<'_, Result<Box<dyn Watch>, WatchError>> {
+        self.watch_in_order(prefix, after, WakeOrder::AtOnce)
+    }
+
+    /// Like [`watch`](Self::watch), with a choice of when the watch is woken.
+    fn watch_in_order(
+        &self,
+        prefix: Prefix,
+        after: Revision,
+        order: WakeOrder,
     ) -> StoreFuture<'_, Result<Box<dyn Watch>, WatchError>>;
 
     /// The newest revision, linearizable like [`At::Newest`].

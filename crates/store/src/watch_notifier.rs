@@ -5,21 +5,72 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
 
+use crate::wake_group::{GroupMember, WakeGroup};
 use crate::{Key, Revision, Unavailable};
 
 /// The most watches that a store serves at once. Each takes a few hundred bytes.
 pub const WATCHES_MAX: usize = 100_000;
 
-/// One channel per watched prefix, and the number of open watches.
+/// The wake-ups of each watched prefix, and the number of open watches.
 #[derive(Debug)]
 pub struct WatchNotifier {
     /// `None` after the store was closed.
-    senders_by_prefix: Mutex<Option<HashMap<Box<str>, watch::Sender<Revision>>>>,
+    wakes_by_prefix: Mutex<Option<HashMap<Box<str>, PrefixWakes>>>,
     n_watches: Arc<AtomicUsize>,
+}
+
+/// The wake-ups of one prefix.
+#[derive(Debug)]
+struct PrefixWakes {
+    at_once: watch::Sender<Revision>,
+    in_group: Arc<WakeGroup>,
+}
+
+/// When a watch is woken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WakeOrder {
+    /// With the write, before all others: for the few watches that writes wait for.
+    AtOnce,
+    /// A few at a time, so that other tasks run in between: for watches of which there may be thousands.
+    InGroup,
+}
+
+/// Wakes one watch.
+#[derive(Debug)]
+pub struct RevisionSignal(SignalKind);
+
+#[derive(Debug)]
+enum SignalKind {
+    AtOnce(watch::Receiver<Revision>),
+    InGroup(GroupMember),
+}
+
+impl RevisionSignal {
+    /// Waits until there is a newer revision than at the last call of [`mark_seen`](Self::mark_seen).
+    ///
+    /// # Errors
+    /// The store was closed.
+    pub async fn wait(&mut self) -> Result<(), Unavailable> {
+        match &mut self.0 {
+            SignalKind::AtOnce(receiver) => {
+                receiver.changed().await.map_err(|_| Unavailable::closed())
+            }
+            SignalKind::InGroup(member) => member.wait().await.map_err(|_| Unavailable::closed()),
+        }
+    }
+
+    /// Forgets the revisions that were signalled so far. A watch calls this before it reads its events, so that it
+    /// misses none.
+    pub fn mark_seen(&mut self) {
+        match &mut self.0 {
+            SignalKind::AtOnce(receiver) => receiver.mark_unchanged(),
+            SignalKind::InGroup(member) => member.mark_seen(),
+        }
+    }
 }
 
 /// One of the [`WATCHES_MAX`] watches. Dropping it frees the slot.
@@ -34,7 +85,7 @@ impl Drop for WatchSlot {
 
 impl Default for WatchNotifier {
     fn default() -> Self {
-        Self { senders_by_prefix: Mutex::new(Some(HashMap::new())), n_watches: Arc::default() }
+        Self { wakes_by_prefix: Mutex::new(Some(HashMap::new())), n_watches: Arc::default() }
     }
 }
 
@@ -54,56 +105,68 @@ impl WatchNotifier {
     }
 
     /// Subscribes to writes under a prefix; `None` if the store is closed.
-    pub fn subscribe(&self, prefix: &str) -> Option<watch::Receiver<Revision>> {
-        let mut senders_by_prefix =
-            self.senders_by_prefix.lock().unwrap_or_else(PoisonError::into_inner);
-        let senders_by_prefix = senders_by_prefix.as_mut()?;
-        if let Some(sender) = senders_by_prefix.get(prefix) {
-            return Some(sender.subscribe());
+    pub fn subscribe(&self, prefix: &str, order: WakeOrder) -> Option<RevisionSignal> {
+        let mut wakes_by_prefix = self.lock();
+        let wakes_by_prefix = wakes_by_prefix.as_mut()?;
+        let signal = |wakes: &PrefixWakes| match order {
+            WakeOrder::AtOnce => SignalKind::AtOnce(wakes.at_once.subscribe()),
+            WakeOrder::InGroup => SignalKind::InGroup(wakes.in_group.join()),
+        };
+        if let Some(wakes) = wakes_by_prefix.get(prefix) {
+            return Some(RevisionSignal(signal(wakes)));
         }
-        let (sender, receiver) = watch::channel(Revision::ZERO);
-        senders_by_prefix.insert(prefix.into(), sender);
-        Some(receiver)
+        let (at_once, _) = watch::channel(Revision::ZERO);
+        let wakes = PrefixWakes { at_once, in_group: Arc::default() };
+        let signal = signal(&wakes);
+        wakes_by_prefix.insert(prefix.into(), wakes);
+        Some(RevisionSignal(signal))
     }
 
     /// Wakes the watches of these keys. Each key comes with the revision that wrote it.
     pub fn notify<'k>(&self, written: impl IntoIterator<Item = (&'k Key, Revision)>) {
-        let senders_by_prefix =
-            self.senders_by_prefix.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(senders_by_prefix) =
-            senders_by_prefix.as_ref().filter(|senders_by_prefix| !senders_by_prefix.is_empty())
+        let wakes_by_prefix = self.lock();
+        let Some(wakes_by_prefix) =
+            wakes_by_prefix.as_ref().filter(|wakes_by_prefix| !wakes_by_prefix.is_empty())
         else {
             return;
         };
         for (key, revision) in written {
-            for sender in key.prefixes().filter_map(|prefix| senders_by_prefix.get(prefix)) {
-                raise_revision(sender, revision);
+            for wakes in key.prefixes().filter_map(|prefix| wakes_by_prefix.get(prefix)) {
+                wakes.raise(revision);
             }
         }
     }
 
     /// Wakes every watch that has not seen this revision, and drops prefixes without a watch.
     pub fn notify_all(&self, revision: Revision) {
-        let mut senders_by_prefix =
-            self.senders_by_prefix.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(senders_by_prefix) = senders_by_prefix.as_mut() {
-            senders_by_prefix.retain(|_, sender| !sender.is_closed());
-            senders_by_prefix.values().for_each(|sender| raise_revision(sender, revision));
+        let mut wakes_by_prefix = self.lock();
+        if let Some(wakes_by_prefix) = wakes_by_prefix.as_mut() {
+            wakes_by_prefix
+                .retain(|_, wakes| !wakes.at_once.is_closed() || !wakes.in_group.is_empty());
+            wakes_by_prefix.values().for_each(|wakes| wakes.raise(revision));
         }
     }
 
-    /// Closes all channels, so that every watch wakes up and ends.
+    /// Ends all waits, so that every watch wakes up and ends.
     pub fn close(&self) {
-        self.senders_by_prefix.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let closed = self.lock().take();
+        closed.into_iter().flatten().for_each(|(_, wakes)| wakes.in_group.close());
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<HashMap<Box<str>, PrefixWakes>>> {
+        self.wakes_by_prefix.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn raise_revision(sender: &watch::Sender<Revision>, revision: Revision) {
-    sender.send_if_modified(|known| {
-        let is_newer = *known < revision;
-        *known = revision.max(*known);
-        is_newer
-    });
+impl PrefixWakes {
+    fn raise(&self, revision: Revision) {
+        self.at_once.send_if_modified(|known| {
+            let is_newer = *known < revision;
+            *known = revision.max(*known);
+            is_newer
+        });
+        self.in_group.raise(revision);
+    }
 }
 
 #[cfg(test)]
@@ -114,20 +177,39 @@ mod tests {
         Key::new(text).unwrap()
     }
 
-    #[test]
-    fn only_watches_of_the_prefix_wake_up() {
+    async fn is_woken(signal: &mut RevisionSignal) -> bool {
+        tokio::time::timeout(std::time::Duration::from_millis(5), signal.wait()).await.is_ok()
+    }
+
+    #[tokio::test]
+    async fn only_watches_of_the_prefix_wake_up() {
+        for order in [WakeOrder::AtOnce, WakeOrder::InGroup] {
+            let notifier = WatchNotifier::default();
+            let mut near = notifier.subscribe("/a/", order).unwrap();
+            let mut far = notifier.subscribe("/b/", order).unwrap();
+            notifier.notify([(&key("/a/x"), Revision::new(7))]);
+            assert!(is_woken(&mut near).await && !is_woken(&mut far).await);
+            near.mark_seen();
+            notifier.notify([(&key("/a/x"), Revision::new(5))]);
+            assert!(!is_woken(&mut near).await, "an older revision is no news");
+            notifier.notify_all(Revision::new(8));
+            assert!(is_woken(&mut near).await && is_woken(&mut far).await);
+            notifier.close();
+            assert!(notifier.subscribe("/a/", order).is_none() && far.wait().await.is_err());
+        }
+    }
+
+    #[tokio::test]
+    async fn a_prefix_without_watches_is_dropped() {
         let notifier = WatchNotifier::default();
-        let mut near = notifier.subscribe("/a/").unwrap();
-        let far = notifier.subscribe("/b/").unwrap();
-        notifier.notify([(&key("/a/x"), Revision::new(7))]);
-        assert!(near.has_changed().unwrap() && !far.has_changed().unwrap());
-        near.mark_unchanged();
-        notifier.notify([(&key("/a/x"), Revision::new(5))]);
-        assert!(!near.has_changed().unwrap(), "an older revision is no news");
-        notifier.notify_all(Revision::new(8));
-        assert!(near.has_changed().unwrap() && far.has_changed().unwrap());
-        notifier.close();
-        assert!(notifier.subscribe("/a/").is_none() && far.has_changed().is_err());
+        for order in [WakeOrder::AtOnce, WakeOrder::InGroup] {
+            let signal = notifier.subscribe("/a/", order).unwrap();
+            notifier.notify_all(Revision::new(7));
+            assert_eq!(notifier.lock().as_ref().unwrap().len(), 1);
+            drop(signal);
+            notifier.notify_all(Revision::new(8));
+            assert!(notifier.lock().as_ref().unwrap().is_empty());
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use store::{Change, Entry, Event, PROGRESS_SECONDS_MAX, Prefix, Revision, Store};
+use store::{Change, Entry, Event, PROGRESS_SECONDS_MAX, Prefix, Revision, Store, WakeOrder};
 
 use crate::Harness;
 use crate::shorthand::{create, delete, events, history, key, next, text, things, update, value};
@@ -66,8 +66,9 @@ pub async fn watches_wake_for_new_writes(harness: &impl Harness) {
     let store = harness.fresh().await;
     let start = store.current_rev().await.unwrap();
     let mut watches = Vec::new();
-    for _ in 0..3 {
-        let mut watch = store.watch(things(), start).await.unwrap();
+    let (at_once, in_group) = (WakeOrder::AtOnce, WakeOrder::InGroup);
+    for order in [at_once, in_group, at_once, in_group] {
+        let mut watch = store.watch_in_order(things(), start, order).await.unwrap();
         watches.push(tokio::spawn(async move {
             events(&mut *watch, start, Revision::new(start.number() + 2)).await
         }));

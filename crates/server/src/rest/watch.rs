@@ -14,8 +14,8 @@ use codec::EventType;
 use concurrency_limit::{Busy, Permit};
 use serde_json::json;
 use store::{
-    At, Change, Entry, Event, Key, ListRequest, Page, Prefix, ReadError, Revision, Store, Watch,
-    WatchError,
+    At, Change, Entry, Event, Key, ListRequest, Page, Prefix, ReadError, Revision, Store,
+    WakeOrder, Watch, WatchError,
 };
 use tokio::time::{Instant, Sleep};
 
@@ -279,7 +279,8 @@ impl Watcher {
         let source = match &mut self.source {
             Some(source) => source,
             None => {
-                let begun = self.store.watch(self.prefix.clone(), self.through_revision).await?;
+                let (prefix, after) = (self.prefix.clone(), self.through_revision);
+                let begun = self.store.watch_in_order(prefix, after, WakeOrder::InGroup).await?;
                 self.source.insert(begun)
             }
         };
