@@ -13,6 +13,7 @@
 //! types and over both ways to report faults, and would be longer than the two readers.
 
 mod access_question;
+mod direct_reader;
 mod plain_review;
 mod positioned_review;
 mod review_line;
