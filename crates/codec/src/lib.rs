@@ -51,8 +51,8 @@ pub use response_format::{
 };
 pub use stored_check::{check_stored_object, salvage_metadata};
 pub use stored_object::{
-    IncludeTypeMeta, MalformedStoredObject, decode_stored_object, encode_stored_object,
-    splice_partial_metadata, splice_resource_version,
+    IncludeTypeMeta, MalformedStoredObject, ObjectSplicer, decode_stored_object,
+    encode_stored_object, splice_partial_metadata, splice_resource_version,
 };
 pub use strict_finding::{StrictDecodingError, StrictFinding, check_strict};
 pub use table::{Column, ListMetadata, Row, encode_table, partial_metadata, write_row};

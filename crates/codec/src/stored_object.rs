@@ -93,16 +93,50 @@ pub fn splice_resource_version(
     type_meta: IncludeTypeMeta,
     out: &mut Vec<u8>,
 ) -> Result<(), MalformedStoredObject> {
-    let layout = StoredLayout::parse(stored)?;
-    // The longest number, its name and the punctuation take 42 bytes.
-    out.reserve(stored.len() + 42);
-    match type_meta {
-        IncludeTypeMeta::Keep => out.extend_from_slice(layout.type_meta),
-        IncludeTypeMeta::Drop => out.push(b'{'),
-    }
-    write_metadata_start(out, resource_version, layout.metadata_and_rest);
-    out.extend_from_slice(layout.metadata_and_rest);
+    StoredLayout::parse(stored)?.write_with_version(resource_version, type_meta, out);
     Ok(())
+}
+
+/// Writes stored objects with their versions, one after the other. The objects of a list mostly begin with the same
+/// `apiVersion` and `kind`, so it remembers the beginning of the last one and compares the next one with it.
+#[derive(Debug, Default)]
+pub struct ObjectSplicer {
+    /// The last object up to the opening brace of its metadata.
+    beginning: Vec<u8>,
+    /// The bytes of `beginning` before `metadata`.
+    type_meta_bytes: usize,
+}
+
+impl ObjectSplicer {
+    /// Writes a stored object as [`splice_resource_version`] does.
+    ///
+    /// # Errors
+    ///
+    /// The bytes are not a stored object. Nothing is then written.
+    pub fn write(
+        &mut self,
+        stored: &[u8],
+        resource_version: u64,
+        type_meta: IncludeTypeMeta,
+        out: &mut Vec<u8>,
+    ) -> Result<(), MalformedStoredObject> {
+        let known = stored.strip_prefix(self.beginning.as_slice());
+        let layout = match (known, self.beginning.get(..self.type_meta_bytes)) {
+            (Some(rest), Some(type_meta)) if self.type_meta_bytes > 0 => {
+                StoredLayout { type_meta, metadata_and_rest: rest }
+            }
+            _ => {
+                let layout = StoredLayout::parse(stored)?;
+                let beginning_bytes = stored.len() - layout.metadata_and_rest.len();
+                self.beginning.clear();
+                self.beginning.extend(stored.iter().take(beginning_bytes));
+                self.type_meta_bytes = layout.type_meta.len();
+                layout
+            }
+        };
+        layout.write_with_version(resource_version, type_meta, out);
+        Ok(())
+    }
 }
 
 /// Writes a stored object with its version, reduced to its metadata.
@@ -147,32 +181,46 @@ impl<'s> StoredLayout<'s> {
         let rest = rest.strip_prefix(b"\"metadata\":{").ok_or(MalformedStoredObject)?;
         Ok(Self { type_meta, metadata_and_rest: rest })
     }
+
+    fn write_with_version(
+        &self,
+        resource_version: u64,
+        type_meta: IncludeTypeMeta,
+        out: &mut Vec<u8>,
+    ) {
+        let type_meta = match type_meta {
+            IncludeTypeMeta::Keep => self.type_meta,
+            IncludeTypeMeta::Drop => b"{",
+        };
+        out.reserve(type_meta.len() + VERSION_BYTES_MAX + self.metadata_and_rest.len());
+        out.extend_from_slice(type_meta);
+        write_metadata_start(out, resource_version, self.metadata_and_rest);
+        out.extend_from_slice(self.metadata_and_rest);
+    }
 }
+
+/// The most bytes that [`write_metadata_start`] writes.
+const VERSION_BYTES_MAX: usize = METADATA_START.len() + U64_DIGITS_MAX + 2;
+const METADATA_START: &[u8] = b"\"metadata\":{\"resourceVersion\":\"";
+const U64_DIGITS_MAX: usize = 20;
 
 /// Writes `"metadata":{` and the version, and a comma if a member follows.
 fn write_metadata_start(out: &mut Vec<u8>, resource_version: u64, rest: &[u8]) {
-    out.extend_from_slice(b"\"metadata\":{\"resourceVersion\":\"");
-    write_decimal(out, resource_version);
-    out.push(b'"');
-    if rest.first() != Some(&b'}') {
-        out.push(b',');
-    }
-}
-
-/// Writes a number without an allocation, since lists do it for every object.
-fn write_decimal(out: &mut Vec<u8>, number: u64) {
-    let start = out.len();
-    let mut rest = number;
-    loop {
-        out.push(b'0' + (rest % 10) as u8);
-        rest /= 10;
-        if rest == 0 {
+    out.extend_from_slice(METADATA_START);
+    // Without an allocation, since lists do it for every object.
+    let mut digits = [b'0'; U64_DIGITS_MAX];
+    let mut number = resource_version;
+    let mut n_digits = 0;
+    for digit in digits.iter_mut().rev() {
+        *digit = b'0' + (number % 10) as u8;
+        number /= 10;
+        n_digits += 1;
+        if number == 0 {
             break;
         }
     }
-    if let Some(digits) = out.get_mut(start..) {
-        digits.reverse();
-    }
+    out.extend_from_slice(digits.get(U64_DIGITS_MAX - n_digits..).unwrap_or_default());
+    out.extend_from_slice(if rest.first() == Some(&b'}') { b"\"" } else { b"\"," });
 }
 
 /// The bytes after the closing quote of a string whose opening quote was consumed.
@@ -293,6 +341,29 @@ mod tests {
         let mut out = Vec::new();
         let spliced = splice_partial_metadata(cut, 1, MetaVersion::V1, &mut out);
         assert_eq!(spliced, Err(MalformedStoredObject));
+    }
+
+    #[test]
+    fn a_splicer_writes_objects_that_begin_alike_or_not() {
+        let stored = [
+            &br#"{"apiVersion":"v1","kind":"A","metadata":{"name":"a"}}"#[..],
+            br#"{"apiVersion":"v1","kind":"A","metadata":{}}"#,
+            br#"{"apiVersion":"v1","kind":"A","metadata":{"name":"b"},"data":{}}"#,
+            br#"{"apiVersion":"v1","kind":"AB","metadata":{"name":"b"}}"#,
+            br#"{"apiVersion":"v1","kind":"A"","metadata":{"name":"b"}}"#,
+            br#"{"apiVersion":"v1","kind":"A","spec":{}}"#,
+            b"",
+            br#"{"apiVersion":"v1","kind":"A","metadata":{"name":"c"}}"#,
+        ];
+        for type_meta in [IncludeTypeMeta::Keep, IncludeTypeMeta::Drop] {
+            let mut splicer = ObjectSplicer::default();
+            for (version, bytes) in [0, 7, 10, u64::MAX].into_iter().cycle().zip(stored) {
+                let (mut out, mut want) = (Vec::new(), Vec::new());
+                let written = splicer.write(bytes, version, type_meta, &mut out);
+                let spliced = splice_resource_version(bytes, version, type_meta, &mut want);
+                assert_eq!((written, text(out)), (spliced, text(want)));
+            }
+        }
     }
 
     proptest! {

@@ -1,10 +1,11 @@
 //! A cache of the versions of objects that reads, lists and watches can send as they are stored.
 
 use std::fmt;
-use std::hash::{BuildHasher, RandomState};
+use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use api_resources::Resource;
+use foldhash::quality::RandomState;
 use store::{Entry, Key, Revision};
 
 use crate::undecodable_objects::undecodable_placeholder;
@@ -17,8 +18,10 @@ const VERSIONS_MAX: usize = 1 << 18;
 pub(crate) struct DecodableVersions {
     /// The prefix of the keys in the store, without a slash at the end.
     prefix: String,
+    /// Keyed anew in each process.
     hasher: RandomState,
-    /// Hashes of a key and a revision, each in the slot that the hash selects.
+    /// Hashes of a key and a revision, each in the slot that the revision selects. Objects that were written one after the
+    /// other are in adjacent slots, so a list reads them in order.
     version_hashes: Box<[AtomicU64]>,
 }
 
@@ -33,7 +36,7 @@ impl DecodableVersions {
     /// Creates an empty cache for the keys under this prefix.
     pub(crate) fn new(prefix: &str) -> Self {
         let version_hashes = (0..VERSIONS_MAX).map(|_| AtomicU64::new(0)).collect();
-        Self { prefix: prefix.to_owned(), hasher: RandomState::new(), version_hashes }
+        Self { prefix: prefix.to_owned(), hasher: RandomState::default(), version_hashes }
     }
 
     /// The stored object, or a placeholder if it can not be decoded.
@@ -85,16 +88,21 @@ impl DecodableVersions {
 
     /// The hash of a version that was compared with its key. It differs from that of a version which was only decoded.
     fn hash_of_check(&self, key: &Key, revision: Revision) -> (u64, Option<&AtomicU64>) {
-        let hash = self.hasher.hash_one(("checked", key.as_str(), revision.number())) | 1;
-        let slot = usize::try_from(hash >> 1).unwrap_or_default() % VERSIONS_MAX;
-        (hash, self.version_hashes.get(slot))
+        let hash = self.hasher.hash_one((key.as_str(), revision.number())) | 0b11;
+        (hash, self.slot(revision, 1))
+    }
+
+    /// The slot of a revision. Both kinds of checks have one, so that reads and lists do not evict the hashes of each other.
+    fn slot(&self, revision: Revision, kind: usize) -> Option<&AtomicU64> {
+        let number = usize::try_from(revision.number()).unwrap_or_default();
+        self.version_hashes.get(number.wrapping_mul(2).wrapping_add(kind) % VERSIONS_MAX)
     }
 
     fn is_decodable(&self, key: &Key, entry: &Entry) -> bool {
-        // No version has the hash 0, which marks an empty slot.
-        let hash = self.hasher.hash_one((key.as_str(), entry.mod_rev.number())) | 1;
-        let slot = usize::try_from(hash >> 1).unwrap_or_default() % VERSIONS_MAX;
-        let Some(cached) = self.version_hashes.get(slot) else { return false };
+        // No version has the hash 0, which marks an empty slot, and none that was only decoded has both lowest bits.
+        let hash = self.hasher.hash_one((key.as_str(), entry.mod_rev.number()));
+        let hash = (hash & !0b10) | 0b01;
+        let Some(cached) = self.slot(entry.mod_rev, 0) else { return false };
         if cached.load(Ordering::Relaxed) == hash {
             return true;
         }

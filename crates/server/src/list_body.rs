@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use api_resources::Resource;
 use bytes::Bytes;
-use codec::{GzipStream, IncludeTypeMeta, ListMetadata, ListWriter, Transform};
+use codec::{GzipStream, IncludeTypeMeta, ListMetadata, ListWriter, ObjectSplicer, Transform};
 use futures_core::Stream;
 use https_server::{BODY_CHUNK_BYTES, Body, ResponseBodyError, first_chunk_bytes};
 use store::Item;
@@ -34,6 +34,7 @@ pub(crate) struct ListEncoder {
     resource: Arc<Resource>,
     api_version: String,
     writer: ListWriter,
+    splicer: ObjectSplicer,
     items: std::vec::IntoIter<Item>,
     progress: Progress,
 }
@@ -69,7 +70,8 @@ impl ListEncoder {
             None => ListWriter::list(&api_version, &resource.list_kind, &metadata, encoding),
         };
         let items = page.items.into_iter();
-        Self { format, resource, api_version, writer, items, progress: Progress::Start }
+        let splicer = ObjectSplicer::default();
+        Self { format, resource, api_version, writer, splicer, items, progress: Progress::Start }
     }
 
     /// About as many bytes as the list takes, at most `bytes_max`. A buffer of this size does not grow, which would copy
@@ -116,7 +118,7 @@ impl ListEncoder {
     }
 
     fn write_item(&mut self, item: &Item, out: &mut Vec<u8>) {
-        let Self { format, resource, api_version, writer, .. } = self;
+        let Self { format, resource, api_version, writer, splicer, .. } = self;
         let revision = item.entry.mod_rev.number();
         writer.write_item(out, |out| match format.encoding.transform {
             Some(Transform::Table(version)) => {
@@ -132,7 +134,7 @@ impl ListEncoder {
             None if resource.is_custom() => {
                 if has_api_version(&item.entry.value, api_version) {
                     let keep = IncludeTypeMeta::Keep;
-                    codec::splice_resource_version(&item.entry.value, revision, keep, out).is_ok()
+                    splicer.write(&item.entry.value, revision, keep, out).is_ok()
                 } else {
                     let tree = decode_list_item(resource, item);
                     tree.is_some_and(|tree| serde_json::to_writer(out, &tree).is_ok())
@@ -140,7 +142,7 @@ impl ListEncoder {
             }
             None => {
                 let drop = IncludeTypeMeta::Drop;
-                codec::splice_resource_version(&item.entry.value, revision, drop, out).is_ok()
+                splicer.write(&item.entry.value, revision, drop, out).is_ok()
             }
         });
     }
