@@ -84,6 +84,12 @@ impl WakeGroup {
             // The task that wakes the members begins again when it sees the new revision.
             return;
         }
+        if state.slots.len() <= MEMBERS_PER_TURN {
+            // One turn is enough, and most groups are small.
+            let wakers = state.make_due(0, MEMBERS_PER_TURN);
+            drop(state);
+            return wakers.into_iter().for_each(Waker::wake);
+        }
         state.is_waking = true;
         let waking = WakingTask { group: Arc::clone(self), has_ended: false };
         let runtime = state.runtime.clone();
@@ -292,6 +298,7 @@ mod tests {
         let new_runtime = || tokio::runtime::Builder::new_current_thread().build().unwrap();
         let group = Arc::<WakeGroup>::default();
         let (first, second) = (new_runtime(), new_runtime());
+        let others: Vec<GroupMember> = (0..MEMBERS_PER_TURN).map(|_| group.join()).collect();
         let mut member = first.block_on(async { group.join() });
         // The runtime of the member has ended, so nobody runs its tasks.
         drop(first);
@@ -300,7 +307,7 @@ mod tests {
         let mut other = group.join();
         group.raise(Revision::new(8));
         second.block_on(other.wait()).unwrap();
-        drop((member, other));
+        drop((member, other, others));
         assert!(group.is_empty() && group.lock().slots.is_empty());
     }
 }
