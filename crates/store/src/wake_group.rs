@@ -7,14 +7,21 @@
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
+use std::time::Duration;
 
 use tokio::runtime::Handle;
+use tokio::time::Instant;
 
 use crate::Revision;
 
 /// How many watches are woken before other tasks run. Together they take less than a millisecond, and watches of one
 /// connection, which mostly follow each other, send their events together.
 const MEMBERS_PER_TURN: usize = 64;
+
+/// After all members of a large group had a turn, they rest as long as that took, at most this long. The members of one
+/// group thereby keep the processors for at most half of the time, and the events of the rest reach them together. An event
+/// that comes later is not delayed.
+const REST_MAX: Duration = Duration::from_millis(10);
 
 /// The watches of one prefix that are woken a few at a time.
 #[derive(Debug, Default)]
@@ -27,8 +34,10 @@ struct GroupState {
     /// `None` in slots that no member has.
     slots: Vec<Option<MemberState>>,
     free_slots: Vec<usize>,
-    /// Whether a task wakes the members now.
+    /// Whether a task wakes the members now, or will do so after their rest.
     is_waking: bool,
+    /// When a large group may be woken again.
+    rests_until: Option<Instant>,
     /// The runtime of the member that came last.
     runtime: Option<Handle>,
     is_closed: bool,
@@ -138,19 +147,30 @@ struct WakingTask {
 impl WakingTask {
     /// Gives every member a turn, and all of them another one as long as there are newer revisions.
     async fn run(mut self) {
-        let mut revision = self.group.lock().revision;
+        while !self.has_ended {
+            let rests_until = self.group.lock().rests_until;
+            if let Some(until) = rests_until.filter(|until| *until > Instant::now()) {
+                tokio::time::sleep_until(until).await;
+            }
+            let begun = Instant::now();
+            let revision = self.give_turns().await;
+            let ended = Instant::now();
+            let mut state = self.group.lock();
+            state.rests_until = Some(ended + ended.duration_since(begun).min(REST_MAX));
+            self.has_ended = state.revision == revision;
+            state.is_waking = !self.has_ended;
+        }
+    }
+
+    /// Gives every member a turn, and returns the revision that all of them have seen then.
+    async fn give_turns(&self) -> Revision {
+        let revision = self.group.lock().revision;
         let mut next_slot = 0;
         loop {
             let wakers = {
                 let mut state = self.group.lock();
                 if next_slot >= state.slots.len() {
-                    if state.revision == revision {
-                        state.is_waking = false;
-                        drop(state);
-                        self.has_ended = true;
-                        return;
-                    }
-                    (revision, next_slot) = (state.revision, 0);
+                    return revision;
                 }
                 state.make_due(next_slot, MEMBERS_PER_TURN)
             };
@@ -227,7 +247,6 @@ impl Drop for GroupMember {
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
-    use std::time::Duration;
 
     use super::*;
 
@@ -276,6 +295,29 @@ mod tests {
         assert!(!group.lock().is_waking, "an old revision is no news");
         group.close();
         wait_until(|| group.is_empty()).await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_large_group_rests_after_its_turns() {
+        let group = Arc::<WakeGroup>::default();
+        let n_members = 2 * MEMBERS_PER_TURN;
+        let n_turns = spawn_members(&group, n_members).await;
+        let rest = Duration::from_millis(7);
+        group.lock().rests_until = Some(Instant::now() + rest);
+        let begun = Instant::now();
+        group.raise(Revision::new(7));
+        group.raise(Revision::new(8));
+        tokio::time::advance(rest / 2).await;
+        assert_eq!(n_turns.load(Ordering::Relaxed), 0);
+        tokio::time::advance(rest).await;
+        wait_until(|| !group.lock().is_waking).await;
+        wait_until(|| n_turns.load(Ordering::Relaxed) == n_members).await;
+        // Time stands still while the members have their turns, so they need no rest.
+        let rests_until = group.lock().rests_until.unwrap();
+        assert!(rests_until <= begun + 2 * rest, "{rests_until:?}");
+        group.raise(Revision::new(9));
+        wait_until(|| n_turns.load(Ordering::Relaxed) >= 2 * n_members).await;
+        assert_eq!(n_turns.load(Ordering::Relaxed), 2 * n_members, "one turn for two revisions");
     }
 
     #[tokio::test]

@@ -39,7 +39,7 @@ pub enum WakeOrder {
     InGroup,
 }
 
-/// Wakes one watch.
+/// Wakes one watch when there is a newer revision.
 #[derive(Debug)]
 pub struct RevisionSignal(SignalKind);
 
