@@ -1,4 +1,4 @@
-//! The limits on the responses of hooks: their bytes in memory, and the values of their patches.
+//! The limit on the bytes of the responses of hooks in memory.
 //!
 //! The author of a hook decides how long its responses are, and users decide how many calls are in flight. Without
 //! a common limit, a hundred calls of a hook that answers four megabytes would take hundreds of megabytes.
@@ -61,37 +61,6 @@ impl CountReplyBytes for AnswerBytes {
     }
 }
 
-/// Whether a JSON text has more values than this, counted without decoding it. It stops early.
-pub(crate) fn has_more_values(json: &[u8], values_max: usize) -> bool {
-    let mut n_values = 1;
-    let mut bytes = json.iter();
-    while let Some(byte) = bytes.next() {
-        match byte {
-            b'"' => skip_text(&mut bytes),
-            // Each member but the first follows a comma, and each first one the beginning of its list or object.
-            b',' | b'[' | b'{' => {
-                n_values += 1;
-                if n_values > values_max {
-                    return true;
-                }
-            }
-            _ => {}
-        }
-    }
-    false
-}
-
-/// Moves to the end of a text, whose quotation marks may be escaped.
-fn skip_text(bytes: &mut std::slice::Iter<'_, u8>) {
-    while let Some(byte) = bytes.next() {
-        match byte {
-            b'"' => return,
-            b'\\' => drop(bytes.next()),
-            _ => {}
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -122,23 +91,5 @@ mod tests {
         assert_eq!(limit.n_permits_in_use(), 16 * MIB);
         // A limit that the administrator raises has room for one response at least.
         assert!(AnswerBytes::new(&answer_bytes_limit(64 * MIB), "a").grow_to(64 * MIB));
-    }
-
-    /// A20: the values of a patch are counted without memory for them.
-    #[test]
-    fn a20_values_are_counted_without_decoding() {
-        for (json, n_values) in [
-            ("1", 1),
-            ("[]", 2),
-            ("[1,2]", 3),
-            (r#"{"a":[1,{"b":"[,,,"}],"c":"\",d":"\\"}"#, 6),
-            (r#"  "a,b,c"  "#, 1),
-            (r#""unfinished, \"#, 1),
-        ] {
-            assert!(!has_more_values(json.as_bytes(), n_values), "{json}");
-            assert!(n_values == 1 || has_more_values(json.as_bytes(), n_values - 1), "{json}");
-        }
-        let operations = format!("[{}1]", "{},".repeat(1_000_000));
-        assert!(has_more_values(operations.as_bytes(), 1_000));
     }
 }

@@ -5,7 +5,6 @@ use object_patch::{OPERATIONS_MAX, PatchError, json_patch};
 use serde::de::{Deserialize, Deserializer, IgnoredAny, SeqAccess, Visitor};
 use serde_json::Value;
 
-use crate::answer_bytes::has_more_values;
 use crate::call_failure::CallFailure;
 use crate::hook_call::CallError;
 use crate::response::go_type_name;
@@ -29,7 +28,7 @@ pub(crate) fn parse_patch(bytes: &[u8]) -> Result<Option<Value>, CallError> {
         let error = PatchError::TooManyOperations(n_operations);
         return Err(CallError::internal_error(error.to_string()));
     }
-    if has_more_values(bytes, PATCH_VALUES_MAX) {
+    if api_object::count_json_values(bytes, PATCH_VALUES_MAX + 1) > PATCH_VALUES_MAX {
         let why = format!("the patch of a webhook has more than {PATCH_VALUES_MAX} values");
         return Err(CallError::internal_error(why));
     }

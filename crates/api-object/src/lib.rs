@@ -10,6 +10,7 @@
 #![deny(clippy::indexing_slicing)]
 
 mod continue_token;
+mod decoded_size;
 mod deletion;
 mod group_version;
 mod match_selector;
@@ -21,6 +22,7 @@ mod timestamp;
 mod validate_metadata;
 
 pub use continue_token::{ContinueToken, ContinueTokenError};
+pub use decoded_size::{count_json_values, estimate_tree_bytes};
 pub use deletion::{
     DeleteOptions, IGNORE_READ_ERROR, Propagation, is_ready_for_removal, mark_for_deletion,
     parse_dry_run,

@@ -12,6 +12,7 @@ mod compress;
 mod conform_to_kind;
 mod content_type;
 mod decode;
+mod decoded_size;
 mod encode;
 mod field_tables;
 mod field_types;
@@ -38,6 +39,7 @@ pub use content_type::{
 pub use decode::{
     DecodeError, DecodedObject, ExpectedKind, conform_object, decode_delete_options, decode_object,
 };
+pub use decoded_size::estimate_decoded_bytes;
 pub use encode::{
     EventType, encode_status, encode_tree, reencode_json, write_event_end, write_event_start,
 };

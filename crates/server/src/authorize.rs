@@ -213,7 +213,8 @@ async fn authorize_other_request(
     let user = Arc::clone(ctx.authorized.user());
     let chain = current_chain(ctx);
     let attributes = info.attributes(Some(&user));
-    let decision = chain.authorize(&attributes, Recorder::disabled()).await.decision;
+    let deciding = chain.authorize(&attributes, Recorder::disabled());
+    let decision = ctx.wait_for_check(deciding).await?.decision;
     match decision.verdict {
         Verdict::Allow => {
             Ok(Ok(Authorized::new(user, info, Arc::clone(ctx.authorized.snapshot()))))

@@ -32,6 +32,7 @@ mod log;
 mod long_work;
 mod loopback;
 mod loops;
+mod memory_budget;
 mod metrics;
 mod object_ref;
 mod out_of_space;

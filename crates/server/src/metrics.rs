@@ -76,6 +76,7 @@ pub(crate) struct Metrics {
     undecodable_objects: IntGaugeVec,
     snapshot_revision: IntGauge,
     body_bytes: IntGauge,
+    decoded_bytes: IntGauge,
     webhook_waits: IntGauge,
     store: StoreMetrics,
     pub(crate) connections: ConnectionMetrics,
@@ -201,6 +202,10 @@ impl Metrics {
                 "portcullis_request_body_bytes",
                 "The bytes that are reserved for the bodies of requests in progress.",
             )?,
+            decoded_bytes: gauge(
+                "portcullis_request_decoded_bytes",
+                "The bytes that the decoded bodies of requests in progress take, as estimated.",
+            )?,
             webhook_waits: gauge(
                 "portcullis_requests_waiting_for_webhooks",
                 "Number of requests that gave their seat back to wait for webhooks, and have not ended.",
@@ -259,9 +264,10 @@ pub(crate) async fn metrics_response(server: &ServerState) -> Response<Body> {
     metrics.snapshot_revision.set(i64::try_from(revision).unwrap_or(i64::MAX));
     let age = server.barrier.confirmation_age().age.unwrap_or_else(|| server.started_at.elapsed());
     server.admission_metrics.set_config_freshness(server.observed_config_revision().number(), age);
-    let n_body_bytes =
-        server.body_bytes.n_permits_in_use() + server.system_body_bytes.n_permits_in_use();
+    let n_body_bytes = server.body_bytes.n_bytes_in_use();
     metrics.body_bytes.set(i64::try_from(n_body_bytes).unwrap_or(i64::MAX));
+    let n_decoded_bytes = server.decoded_bytes.n_bytes_in_use();
+    metrics.decoded_bytes.set(i64::try_from(n_decoded_bytes).unwrap_or(i64::MAX));
     let n_waits = server.webhook_waits.n_permits_in_use();
     metrics.webhook_waits.set(i64::try_from(n_waits).unwrap_or(i64::MAX));
     let mut response = Response::new(metrics.encode_text().into());

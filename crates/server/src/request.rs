@@ -307,6 +307,8 @@ impl AuthorizedRequest<'_> {
         record: &mut RequestRecord,
         report: &mut RequestReport,
     ) -> Result<Response<Body>, RequestError> {
+        // The request has its turn if the body is long, so few bodies are decoded at a time.
+        let _decoded_reservation = self.reserve_decoded_bytes(&body)?;
         match (destination, format) {
             (Destination::AccessReview(kind), Some(format)) => {
                 let warnings = &mut report.warnings;

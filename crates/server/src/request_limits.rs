@@ -11,6 +11,10 @@ pub struct RequestLimits {
     pub body_bytes_max: usize,
     /// The bytes of the bodies of one user's requests in progress.
     pub body_bytes_per_user_max: usize,
+    /// The bytes that the decoded bodies of all requests in progress take.
+    pub decoded_bytes_max: usize,
+    /// The bytes that the decoded bodies of one user's requests in progress take.
+    pub decoded_bytes_per_user_max: usize,
     /// How slowly a client may send a body.
     pub body_pace: BodyPace,
     /// The requests that wait for webhooks without a seat.
@@ -25,16 +29,11 @@ impl Default for RequestLimits {
             seats_max: 600,
             body_bytes_max: 256 << 20,
             body_bytes_per_user_max: 32 << 20,
+            decoded_bytes_max: 256 << 20,
+            decoded_bytes_per_user_max: 64 << 20,
             body_pace: BodyPace::default(),
             webhook_waits_max: 1_024,
             webhook_waits_per_user_max: 256,
         }
-    }
-}
-
-impl RequestLimits {
-    /// The part of the bytes for bodies that only requests of the priority levels that keep the cluster running use.
-    pub(crate) fn system_body_bytes(&self) -> usize {
-        self.body_bytes_max / 4
     }
 }

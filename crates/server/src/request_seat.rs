@@ -5,7 +5,7 @@
 //! attempt to write calls its first webhook. Afterwards the request always gets its seat back, because webhooks may have had
 //! effects, and what a webhook adds to the object is counted and not refused.
 
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 
@@ -146,6 +146,26 @@ impl<'a> RequestSeat<'a> {
         Ok(output)
     }
 
+    /// Waits for authorizers during a built-in check, without the seat if they do not decide at once. The seat is back before
+    /// this returns.
+    ///
+    /// # Errors
+    /// 429 if the authorizers do not decide at once, too many requests wait, and the request has not waited before.
+    pub(crate) async fn wait_for_check<T>(
+        &self,
+        deciding: impl Future<Output = T>,
+    ) -> Result<T, Status> {
+        let mut deciding = pin!(deciding);
+        match poll_once(deciding.as_mut()).await {
+            Poll::Ready(output) => Ok(output),
+            // The objects of the request count already: with its body, and if it has waited for webhooks.
+            Poll::Pending => {
+                let wait = HookWait { object_bytes: 0, is_first_of_attempt: false };
+                self.wait_for_hooks(wait, deciding).await
+            }
+        }
+    }
+
     /// Waits for authorizers. If they do not decide at once, the request gives its seat back for good: nothing but its
     /// response is left to do.
     ///
@@ -156,8 +176,7 @@ impl<'a> RequestSeat<'a> {
         deciding: impl Future<Output = T>,
     ) -> Result<T, Status> {
         let mut deciding = pin!(deciding);
-        let first = std::future::poll_fn(|cx| Poll::Ready(deciding.as_mut().poll(cx))).await;
-        if let Poll::Ready(output) = first {
+        if let Poll::Ready(output) = poll_once(deciding.as_mut()).await {
             return Ok(output);
         }
         if !self.is_exempt {
@@ -199,7 +218,7 @@ impl<'a> RequestSeat<'a> {
             };
             self.refuse(&why)
         })?;
-        let bytes = self.server.body_bytes.acquire_many(user, 0);
+        let bytes = self.server.body_bytes.common().acquire_many(user, 0);
         let bytes = bytes.map_err(|_| self.refuse_bytes())?;
         Ok(WaitPermits { _place: place, bytes, bytes_waiting: 0 })
     }
@@ -239,6 +258,11 @@ impl<'a> RequestSeat<'a> {
     fn lock(&self) -> MutexGuard<'_, SeatState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Polls a future once.
+async fn poll_once<F: Future>(mut future: Pin<&mut F>) -> Poll<F::Output> {
+    std::future::poll_fn(|cx| Poll::Ready(future.as_mut().poll(cx))).await
 }
 
 /// About as many bytes as the members of an object have in JSON.

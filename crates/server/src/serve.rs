@@ -45,6 +45,7 @@ use crate::log::Log;
 use crate::long_work;
 use crate::loopback::loopback_user;
 use crate::loops;
+use crate::memory_budget::MemoryBudget;
 use crate::metrics::Metrics;
 use crate::referenced_objects::ReferencedObjects;
 use crate::request;
@@ -283,11 +284,14 @@ impl Server {
             clock: options.admission.clock,
             authorization_status: options.authorization_status,
             flow_controller: Arc::clone(&flow_controller),
-            body_bytes: Arc::new(ConcurrencyLimit::with_limit_per_user(
-                request_limits.body_bytes_max - request_limits.system_body_bytes(),
+            body_bytes: MemoryBudget::new(
+                request_limits.body_bytes_max,
                 request_limits.body_bytes_per_user_max,
-            )),
-            system_body_bytes: Arc::new(ConcurrencyLimit::new(request_limits.system_body_bytes())),
+            ),
+            decoded_bytes: MemoryBudget::new(
+                request_limits.decoded_bytes_max,
+                request_limits.decoded_bytes_per_user_max,
+            ),
             body_discards: Arc::new(ConcurrencyLimit::with_limit_per_user(
                 BODY_DISCARDS_MAX,
                 BODY_DISCARDS_PER_USER_MAX,

@@ -24,6 +24,7 @@ use crate::event_encodings::EventEncodings;
 use crate::health::Readiness;
 use crate::initializers::{InitializationTracker, UninitializedGetMode};
 use crate::log::Log;
+use crate::memory_budget::MemoryBudget;
 use crate::metrics::Metrics;
 use crate::peer_trust::TrustComparison;
 use crate::referenced_objects::ReferencedObjects;
@@ -121,9 +122,9 @@ pub(crate) struct ServerState {
     pub(crate) flow_controller: Arc<FlowController>,
     pub(crate) request_limits: RequestLimits,
     /// Limits the bytes of the bodies of requests in progress.
-    pub(crate) body_bytes: Arc<ConcurrencyLimit>,
-    /// More bytes for bodies, for requests of the priority levels that keep the cluster running.
-    pub(crate) system_body_bytes: Arc<ConcurrencyLimit>,
+    pub(crate) body_bytes: MemoryBudget,
+    /// Limits the bytes that these bodies take when they are decoded.
+    pub(crate) decoded_bytes: MemoryBudget,
     /// Limits the requests over HTTP/1.1 whose bodies are read and dropped after the response. Each holds a connection
     /// for up to two seconds.
     pub(crate) body_discards: Arc<ConcurrencyLimit>,

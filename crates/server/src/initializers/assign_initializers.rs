@@ -125,7 +125,9 @@ async fn check_may_initialize(
         verb: Verb::new("initialize"),
         target: Target::Resource(target),
     };
-    let decision = current_chain(ctx).authorize(&attributes, Recorder::disabled()).await.decision;
+    let chain = current_chain(ctx);
+    let deciding = chain.authorize(&attributes, Recorder::disabled());
+    let decision = ctx.wait_for_check(deciding).await?.decision;
     match (decision.verdict, decision.error) {
         (Verdict::Allow, _) => Ok(()),
         (Verdict::Unavailable(why), _) => Err(Status::undecided(why)),

@@ -5,13 +5,13 @@ use api_resources::Verb;
 use bytes::Bytes;
 use codec::{EndpointKind, ExpectedKind, FormatRequest};
 use concurrency_limit::{Busy, Permit};
-use flow_control::bootstrap::is_system_level;
 use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderName};
 use https_server::CollectBodyError;
 use hyper::body::Body as _;
 
 use super::{AuthorizedRequest, BODY_BYTES_MAX, UnreadBody};
 use crate::error_status::IntoStatus;
+use crate::memory_budget::MemoryBudget;
 use crate::request_error::format_request;
 use crate::request_record::RequestRecord;
 use crate::respond::{IncludeObject, ResponseFormat};
@@ -20,6 +20,9 @@ use crate::route::Route;
 
 /// Every body counts with at least this many bytes, which stand for the other memory of a request.
 const BODY_RESERVATION_MIN: usize = 16 << 10;
+
+/// Shorter bodies do not count with what they are decoded to.
+const COUNTED_BODY_BYTES_MIN: usize = 4 << 10;
 
 impl AuthorizedRequest<'_> {
     /// The format that the client asks for.
@@ -121,28 +124,46 @@ impl AuthorizedRequest<'_> {
         Ok((bytes, Some(reservation)))
     }
 
-    /// Requests of an exempt priority level are counted and never refused. Those that keep the cluster running have a
-    /// part that others do not use.
     fn reserve_body_bytes(&self, n_bytes: usize) -> Result<Permit, Status> {
-        let limit = &self.server.body_bytes;
-        let user = authz::user_limit_key(&self.authorized.user().name);
-        if self.classification.is_exempt() {
-            return Ok(limit.acquire_exempt(user, n_bytes));
-        }
-        let permit = match limit.acquire_many(user, n_bytes) {
-            Err(Busy::Total { .. }) if is_system_level(self.classification.level_name()) => {
-                self.server.system_body_bytes.acquire_many(user, n_bytes)
-            }
-            other => other,
-        };
+        let permit = self.reserve(&self.server.body_bytes, n_bytes);
         permit.map_err(|busy| {
-            self.server.metrics.request_terminations.with_label_values(&["429"]).inc();
-            let why = match busy {
+            self.refuse_memory(match busy {
                 Busy::User { .. } => "the bodies of this user's requests take too much memory",
                 Busy::Total { .. } => "the bodies of all requests take too much memory",
-            };
-            Status::too_many_requests(&format!("{why}, please try again later"), 1)
+            })
         })
+    }
+
+    /// Reserves memory for what a body is decoded to, which may be a hundred times as much. Short bodies do not count: seats
+    /// limit their number.
+    ///
+    /// # Errors
+    /// 429 if too many bytes are reserved, and 413 if the body takes more than a user may have.
+    pub(super) fn reserve_decoded_bytes(&self, body: &Bytes) -> Result<Option<Permit>, Status> {
+        if body.len() < COUNTED_BODY_BYTES_MIN {
+            return Ok(None);
+        }
+        let budget = &self.server.decoded_bytes;
+        let n_bytes = codec::estimate_decoded_bytes(body, self.header(&CONTENT_TYPE));
+        if n_bytes > budget.bytes_per_user_max() && !self.classification.is_exempt() {
+            return Err(Status::too_large_because("it has too many values"));
+        }
+        let permit = self.reserve(budget, n_bytes).map_err(|busy| {
+            self.refuse_memory(match busy {
+                Busy::User { .. } => "the objects in this user's requests take too much memory",
+                Busy::Total { .. } => "the objects in all requests take too much memory",
+            })
+        })?;
+        Ok(Some(permit))
+    }
+
+    fn reserve(&self, budget: &MemoryBudget, n_bytes: usize) -> Result<Permit, Busy> {
+        budget.reserve(self.authorized.user(), self.classification, n_bytes)
+    }
+
+    fn refuse_memory(&self, why: &str) -> Status {
+        self.server.metrics.request_terminations.with_label_values(&["429"]).inc();
+        Status::too_many_requests(&format!("{why}, please try again later"), 1)
     }
 
     /// Decodes the object in the body and the options of the write.

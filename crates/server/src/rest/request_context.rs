@@ -227,6 +227,20 @@ impl RequestContext<'_> {
         }
     }
 
+    /// Waits for authorizers during a built-in check, without a seat if they do not decide at once.
+    ///
+    /// # Errors
+    /// 429 if they do not decide at once, too many requests wait, and the request has not waited before.
+    pub(crate) async fn wait_for_check<T>(
+        &self,
+        deciding: impl Future<Output = T>,
+    ) -> Result<T, Status> {
+        match self.seat {
+            Some(seat) => seat.wait_for_check(deciding).await,
+            None => Ok(deciding.await),
+        }
+    }
+
     /// Waits for a turn of the user, because the rest of the request occupies a processor for long.
     pub(crate) async fn begin_long_work(&self) {
         if let Some(seat) = self.seat {

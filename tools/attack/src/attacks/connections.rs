@@ -27,14 +27,25 @@ pub(super) fn a12() -> Load {
     }
 }
 
+/// The descriptors that the attacker leaves to the innocents, the webhooks and the floods, which are in the same process.
+const RESERVED_DESCRIPTORS: usize = 500;
+
+/// The number of connections that this process has descriptors for.
+fn n_connections() -> usize {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    let limit = limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
+    N_CONNECTIONS.min(limit.saturating_sub(RESERVED_DESCRIPTORS))
+}
+
 async fn connect(scene: Arc<Scene>, until: Instant) -> anyhow::Result<()> {
+    let n_connections = n_connections();
     let mut tasks = tokio::task::JoinSet::new();
     for first in 0..N_OPENERS {
         let client = scene.client.clone();
         tasks.spawn(async move {
             let mut held = Vec::new();
             let mut held_tls = Vec::new();
-            for number in (first..N_CONNECTIONS).step_by(N_OPENERS) {
+            for number in (first..n_connections).step_by(N_OPENERS) {
                 if Instant::now() >= until {
                     break;
                 }

@@ -68,11 +68,14 @@ pub(super) fn a17() -> Load {
     }
 }
 
-/// A condition that is false and takes about `n` to the third power steps.
+/// A condition that is false and takes about `n` to the third power steps. It reads the object, so the server has to evaluate it
+/// for each write.
 fn expensive(n: usize) -> String {
     let list: Vec<String> = (0..n).map(|n| n.to_string()).collect();
     let list = list.join(",");
-    format!("![{list}].all(a, [{list}].all(b, [{list}].all(c, a + b + c >= 0)))")
+    format!(
+        "![{list}].all(a, [{list}].all(b, [{list}].all(c, a + b + c < size(object.metadata.name) + 1000)))"
+    )
 }
 
 /// Registers hooks for all writes of config maps: with the most expensive condition that is still evaluated, and

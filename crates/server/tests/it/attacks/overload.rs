@@ -1,4 +1,4 @@
-//! One writer against the others by load alone: attacks A7 and A8, smaller than in `cargo xtask attack`.
+//! One writer against the others by load alone: attacks A7, A8 and A16, smaller than in `cargo xtask attack`.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -322,6 +322,50 @@ async fn a8_unwanted_bodies_of_one_user_leave_room_for_others() {
         assert_eq!(timeout(SOON, read_code(&mut stream)).await.expect("an answer"), 403);
     }
     drop(announced);
+}
+
+/// A16: objects of many values count with the memory that they take when they are decoded. Those of one user leave room for
+/// others, and one that takes more than a user may have is refused for good.
+#[tokio::test(flavor = "multi_thread")]
+async fn a16_decoded_objects_of_one_user_leave_room_for_others() {
+    let cluster = Cluster::start_with(|options, folder| {
+        few_seats(options, folder);
+        options.request_limits.decoded_bytes_max = 8 << 20;
+        options.request_limits.decoded_bytes_per_user_max = 1 << 20;
+    });
+    let cluster = grant(cluster.await).await;
+    let (alice, bob) = (cluster.alice(), cluster.bob());
+    let authority = HookAuthority::new();
+    let hook = authority.hook(Script::rule(|request: &Request| {
+        match asked(request)["name"].as_str().is_some_and(|name| name.starts_with("slow")) {
+            true => Answer::misbehave(Conduct::Hang),
+            false => answer(request, &json!({"allowed": true})),
+        }
+    }));
+    let changes = json!({"failurePolicy": "Fail", "timeoutSeconds": 30});
+    register(&cluster, VALIDATING, "guard", &[authority.webhook("guard.x.y", &hook, changes)])
+        .await;
+    // About 80 KB of JSON, and six times as much in memory.
+    let map = |name: &str, n_values: usize| {
+        let data: serde_json::Map<_, _> =
+            (0..n_values).map(|n| (format!("key-{n}"), "v".into())).collect();
+        json!({"metadata": {"name": name}, "data": data})
+    };
+    let waiting = {
+        let (alice, map) = (alice.clone(), map("slow", 5_000));
+        tokio::spawn(async move { alice.post(MAPS, &map).await })
+    };
+    assert!(hook.wait_requests(1, SOON));
+    let refused = alice.post(MAPS, &map("second", 5_000)).await;
+    assert_eq!(refused.code, 429, "{}", refused.text());
+    assert!(refused.text().contains("the objects in this user's requests"), "{}", refused.text());
+    bob.post(MAPS, &map("of-bob", 5_000)).await.expect(201);
+    expect_undisturbed(&bob, "attacked").await;
+    let refused = bob.post(MAPS, &map("too-large", 20_000)).await;
+    assert_eq!(refused.code, 413, "{}", refused.text());
+    assert!(refused.text().contains("too many values"), "{}", refused.text());
+    assert!(!waiting.is_finished(), "the attack goes on");
+    waiting.abort();
 }
 
 /// The status code of the response on a connection.

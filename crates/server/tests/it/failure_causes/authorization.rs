@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use super::{Codes, check};
 use crate::client::{Answer, Client};
 use crate::cluster::Cluster;
-use crate::hooks::{Hooks, LONG, allow, deny};
+use crate::hooks::{Hooks, LONG, abstain, allow, deny};
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 const REVIEWS: &str = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
@@ -217,6 +217,50 @@ async fn slow_questions_of_one_user_do_not_hold_up_those_of_another() {
         let began = std::time::Instant::now();
         cluster.alice().get(&format!("{MAPS}/secret{n}")).await.expect(403);
         assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+    }
+    assert!(attacks.try_join_next().is_none(), "the attack goes on");
+}
+
+/// Attack A3: built-in checks that wait for a slow webhook hold no seats, so more of them than there are seats keep nobody
+/// from running.
+#[tokio::test(flavor = "multi_thread")]
+async fn a3_built_in_checks_that_wait_hold_no_seats() {
+    /// More than the seats of ordinary users.
+    const N_SLOW: usize = 12;
+    let hooks = Hooks::new();
+    let peer = hooks.peer(
+        "w",
+        Script::rule(|request| {
+            let body = String::from_utf8_lossy(&request.body);
+            let is_slow = body.contains("\"name\":\"slow");
+            if is_slow { Said::misbehave(Conduct::Hang) } else { abstain() }
+        }),
+    );
+    let webhook = json!({"failurePolicy": "Deny", "timeout": "30s"});
+    let plan = hooks.plan(&[hooks.webhook("w", webhook), everything()]);
+    let cluster = hooks.cluster(&plan, |options, _| options.request_limits.seats_max = 58).await;
+    let mut attacks = tokio::task::JoinSet::new();
+    for n in 0..N_SLOW {
+        let bob = cluster.bob();
+        let owner = json!({"apiVersion": "v1", "kind": "ConfigMap", "name": format!("slow-{n}"),
+            "uid": "1", "blockOwnerDeletion": true});
+        let metadata = json!({"name": format!("owned-{n}"), "ownerReferences": [owner]});
+        attacks.spawn(async move { bob.post(MAPS, &json!({"metadata": metadata})).await.code });
+    }
+    let n_slow = || {
+        let requests = peer.requests();
+        let bodies = requests.iter().map(|request| String::from_utf8_lossy(&request.body));
+        bodies.filter(|body| body.contains("\"name\":\"slow")).count()
+    };
+    let began = std::time::Instant::now();
+    while n_slow() < N_SLOW {
+        assert!(began.elapsed() < LONG, "only {} checks wait", n_slow());
+        crate::polling::pause().await;
+    }
+    for n in 0..3 {
+        let map = json!({"metadata": {"name": format!("own-{n}")}});
+        let created = tokio::time::timeout(LONG, cluster.alice().post(MAPS, &map)).await;
+        created.expect("alice goes on").expect(201);
     }
     assert!(attacks.try_join_next().is_none(), "the attack goes on");
 }

@@ -1,0 +1,69 @@
+//! Memory that the requests of all users share.
+
+use std::sync::Arc;
+
+use authz::User;
+use concurrency_limit::{Busy, ConcurrencyLimit, Permit};
+use flow_control::Classification;
+use flow_control::bootstrap::is_system_level;
+
+/// Limits the bytes of one sort, such as those of bodies. One user has a part of them. A quarter is only for requests of the
+/// priority levels that keep the cluster running.
+#[derive(Debug)]
+pub(crate) struct MemoryBudget {
+    /// For requests of all levels.
+    common: Arc<ConcurrencyLimit>,
+    system: Arc<ConcurrencyLimit>,
+}
+
+impl MemoryBudget {
+    /// Makes a budget of so many bytes, and so many of them for one user.
+    pub(crate) fn new(bytes_max: usize, bytes_per_user_max: usize) -> Self {
+        let system_bytes = bytes_max / 4;
+        let common_bytes = bytes_max - system_bytes;
+        Self {
+            common: Arc::new(ConcurrencyLimit::with_limit_per_user(
+                common_bytes,
+                bytes_per_user_max,
+            )),
+            system: Arc::new(ConcurrencyLimit::new(system_bytes)),
+        }
+    }
+
+    /// Reserves bytes for a request. Those of an exempt priority level are counted and never refused.
+    ///
+    /// # Errors
+    /// [`Busy`] if fewer bytes are free, in total or for the user.
+    pub(crate) fn reserve(
+        &self,
+        user: &User,
+        classification: &Classification,
+        n_bytes: usize,
+    ) -> Result<Permit, Busy> {
+        let user = authz::user_limit_key(&user.name);
+        if classification.is_exempt() {
+            return Ok(self.common.acquire_exempt(user, n_bytes));
+        }
+        match self.common.acquire_many(user, n_bytes) {
+            Err(Busy::Total { .. }) if is_system_level(classification.level_name()) => {
+                self.system.acquire_many(user, n_bytes)
+            }
+            other => other,
+        }
+    }
+
+    /// The part that requests of all levels share.
+    pub(crate) fn common(&self) -> &Arc<ConcurrencyLimit> {
+        &self.common
+    }
+
+    /// The most bytes for one user.
+    pub(crate) fn bytes_per_user_max(&self) -> usize {
+        self.common.permits_per_user_max()
+    }
+
+    /// The bytes that are reserved.
+    pub(crate) fn n_bytes_in_use(&self) -> usize {
+        self.common.n_permits_in_use() + self.system.n_permits_in_use()
+    }
+}
