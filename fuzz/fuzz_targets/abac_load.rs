@@ -6,16 +6,16 @@
 use config::FileKind;
 use document::{Source, SourcePosition};
 use libfuzzer_sys::fuzz_target;
-use manifests::abac::{LoadError, LoadOptions, LoadedPolicies, load};
+use manifests::abac::{LoadedPolicies, PolicyLoadError, PolicyLoadOptions, load_policies};
 
 fuzz_target!(|bytes: &[u8]| {
     let source = Source { name: "file", bytes };
-    FileKind::detect(&source);
+    FileKind::detect_file_kind(&source);
     let lenient = load_bytes(&source, false);
     let strict = load_bytes(&source, true);
     match (&lenient, &strict) {
         (Ok(lenient), Ok(strict)) => {
-            assert_eq!(lenient.snapshot.policies().len(), strict.snapshot.policies().len());
+            assert_eq!(lenient.policy_snapshot.policies().len(), strict.policy_snapshot.policies().len());
         }
         (Ok(lenient), Err(_)) => assert!(!lenient.warnings.is_empty()),
         (Err(lenient), Err(_)) => assert!(!lenient.to_string().is_empty()),
@@ -37,6 +37,6 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-fn load_bytes(source: &Source<'_>, is_strict: bool) -> Result<LoadedPolicies, LoadError> {
-    load(source, &LoadOptions { is_strict })
+fn load_bytes(source: &Source<'_>, is_strict: bool) -> Result<LoadedPolicies, PolicyLoadError> {
+    load_policies(source, &PolicyLoadOptions { is_strict, ..PolicyLoadOptions::default() })
 }

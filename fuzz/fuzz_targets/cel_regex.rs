@@ -10,7 +10,7 @@ use cel::{COST_LIMIT, Environment, EvalError, Program, Type, Value};
 use libfuzzer_sys::fuzz_target;
 
 static ENVIRONMENT: LazyLock<Environment> = LazyLock::new(|| {
-    Environment::kubernetes(vec![("text", Type::String), ("pattern", Type::String)])
+    Environment::for_stored_expressions(vec![("text", Type::String), ("pattern", Type::String)])
 });
 
 static PROGRAMS: LazyLock<[Program; 4]> = LazyLock::new(|| {
@@ -25,7 +25,7 @@ static PROGRAMS: LazyLock<[Program; 4]> = LazyLock::new(|| {
 
 fuzz_target!(|input: &str| {
     let (pattern, text) = input.split_once('\n').unwrap_or((input, ""));
-    let variables = [Value::string(text), Value::string(pattern)];
+    let variables = [Value::borrowed_string(text), Value::borrowed_string(pattern)];
     let run = |program: &'static Program| program.evaluate(&variables, COST_LIMIT).result;
     let [matches, find, find_all, find_one] = &*PROGRAMS;
     let [matches, find, all, one] = [run(matches), run(find), run(find_all), run(find_one)];
@@ -44,7 +44,7 @@ fuzz_target!(|input: &str| {
         ) => {
             assert_eq!(matches, !all.is_empty(), "{pattern}");
             assert_eq!(one.len(), all.len().min(1), "{pattern}");
-            let first = all.get(0).unwrap_or_else(|| Value::string(""));
+            let first = all.get(0).unwrap_or_else(|| Value::borrowed_string(""));
             assert!(first.equals(&Value::String(find.clone())), "{pattern}: {first}, {find:?}");
             assert!(all.len() <= text.len() + 1, "{pattern}");
             assert!(text.contains(find.as_str()));

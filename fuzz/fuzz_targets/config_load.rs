@@ -4,7 +4,7 @@
 #![no_main]
 
 use config::authorization_config::{
-    LoadOptions, LoadedConfiguration, ServerRole, assume_regular_file, configuration_to_json, load,
+    LoadOptions, LoadedConfiguration, ServerRole, assume_regular_file, configuration_to_json, load_configuration,
 };
 use document::{Source, SourcePosition};
 use libfuzzer_sys::fuzz_target;
@@ -38,7 +38,7 @@ fn load_bytes(bytes: &[u8]) -> LoadedConfiguration {
         stat_file: &assume_regular_file,
         ..LoadOptions::default()
     };
-    load(&Source { name: "file", bytes }, &options)
+    load_configuration(&Source { name: "file", bytes }, &options)
 }
 
 fn check_places(bytes: &[u8], loaded: &LoadedConfiguration) {
@@ -50,7 +50,7 @@ fn check_places(bytes: &[u8], loaded: &LoadedConfiguration) {
     for diagnostic in loaded.configuration.as_ref().err().into_iter().flat_map(|e| e.diagnostics())
     {
         check(&diagnostic.position);
-        diagnostic.notes.iter().for_each(|note| check(&note.position));
+        diagnostic.expression_issues.iter().for_each(|note| check(&note.position));
         // Whatever is shown to people has to be made without a panic too.
         let _ = (diagnostic.fault.to_string(), diagnostic.fault.field(), &diagnostic.hint);
     }

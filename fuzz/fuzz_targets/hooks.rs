@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use config::authorization_hooks::{Endpoint, HOOKS_MAX, is_hook_configuration, load};
+use config::authorization_hooks::{Endpoint, HOOKS_MAX, is_hook_configuration, load_hooks};
 use document::{Source, SourcePosition};
 use libfuzzer_sys::fuzz_target;
 
@@ -16,7 +16,7 @@ fuzz_target!(|bytes: &[u8]| {
         assert!(position.line >= 1 && position.column >= 1, "{position:?}");
         assert!(text.get(position.start..position.end).is_some(), "{position:?}");
     };
-    let loaded = load(&source);
+    let loaded = load_hooks(&source);
     loaded.warnings.iter().for_each(|warning| check(&warning.position));
     match &loaded.hooks {
         Ok(hooks) => {

@@ -7,11 +7,11 @@ use config::FileKind;
 use document::{Source, SourcePosition};
 use libfuzzer_sys::fuzz_target;
 use manifests::rbac;
-use manifests::{Manifests, Object, find_duplicate_objects, lint_role_references, read};
+use manifests::{AuthorizerObject, Manifests, find_duplicate_objects, lint_role_references, read};
 
 fuzz_target!(|bytes: &[u8]| {
     let source = Source { name: "file", bytes };
-    FileKind::detect(&source);
+    FileKind::detect_file_kind(&source);
     let manifests = read(&source);
     check_places(&source, &manifests);
     for fault in find_duplicate_objects(&manifests.objects).errors {
@@ -21,7 +21,7 @@ fuzz_target!(|bytes: &[u8]| {
     let warnings = lint_role_references(&manifests.objects, false);
     assert!(warnings.len() <= manifests.objects.len());
 
-    let objects: Vec<&rbac::Object> = rbac_objects(&manifests).collect();
+    let objects: Vec<&rbac::RbacObject> = rbac_objects(&manifests).collect();
     let text: String = objects.iter().map(|object| line(object)).collect();
     if !text.is_empty() {
         let again = read(&Source { name: "again", bytes: text.as_bytes() });
@@ -30,14 +30,14 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-fn rbac_objects(manifests: &Manifests) -> impl Iterator<Item = &rbac::Object> {
+fn rbac_objects(manifests: &Manifests) -> impl Iterator<Item = &rbac::RbacObject> {
     manifests.objects.iter().filter_map(|found| match &found.object {
-        Object::Rbac(object) => Some(object),
-        Object::Node(_) => None,
+        AuthorizerObject::Rbac(object) => Some(object),
+        AuthorizerObject::Node(_) => None,
     })
 }
 
-fn line(object: &rbac::Object) -> String {
+fn line(object: &rbac::RbacObject) -> String {
     let value = rbac::encode(object).expect("an object can be encoded");
     format!("{value}\n")
 }

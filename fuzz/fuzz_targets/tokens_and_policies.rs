@@ -12,7 +12,7 @@ fuzz_target!(|bytes: &[u8]| {
         let _ = Definition::read(&tree);
         let (registry, _) = Registry::with_definitions(&[&tree]);
         let _ = registry.discovery().groups.hash.len();
-        let _ = api_object::DeleteOptions::from_tree(&tree);
+        let _ = api_object::DeleteOptions::parse_delete_options(&tree);
     }
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let _ = TokenFile::parse("file", text);

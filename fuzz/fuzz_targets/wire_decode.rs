@@ -44,6 +44,6 @@ fuzz_target!(|bytes: &[u8]| {
         }
         let _ = codec::negotiate_discovery(&asked);
         let _ = codec::accepts_gzip(accept);
-        let _ = api_object::ContinueToken::decode(accept);
+        let _ = api_object::ContinueToken::decode_token(accept);
     }
 });

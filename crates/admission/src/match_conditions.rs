@@ -240,7 +240,7 @@ impl Default for ConditionCompiler {
 impl ConditionCompiler {
     /// The bytes of memory that the compiled regular expressions take.
     pub(crate) fn pattern_bytes(&self) -> usize {
-        self.compile_budget.pattern_bytes()
+        self.compile_budget.compiled_pattern_bytes()
     }
 
     /// Compiles a stored expression, which must be of type bool.

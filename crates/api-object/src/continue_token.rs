@@ -49,7 +49,7 @@ struct ContinueTokenJson<'a> {
 impl ContinueToken {
     /// The text that clients receive and send back.
     #[must_use]
-    pub fn encode(&self) -> String {
+    pub fn encode_token(&self) -> String {
         let rv = self.revision.map_or(NEWEST, |own| i64::try_from(own).unwrap_or(i64::MAX));
         let wire = ContinueTokenJson {
             v: VERSION.into(),
@@ -62,8 +62,8 @@ impl ContinueToken {
     /// Parses a token from a client.
     ///
     /// # Errors
-    /// The text is not a token that [`encode`](Self::encode) returns.
-    pub fn decode(text: &str) -> Result<Self, ContinueTokenError> {
+    /// The text is not a token that [`encode_token`](Self::encode_token) returns.
+    pub fn decode_token(text: &str) -> Result<Self, ContinueTokenError> {
         if text.len() > TOKEN_BYTES_MAX {
             return Err(ContinueTokenError::Malformed);
         }
@@ -104,12 +104,12 @@ mod tests {
         fn what_is_given_out_is_read_back(revision in prop::option::of(1..i64::MAX as u64), after_key in "[a-z./-]{1,40}") {
             prop_assume!(!after_key.split('/').any(|part| part == ".."));
             let token = ContinueToken { revision, after_key };
-            prop_assert_eq!(ContinueToken::decode(&token.encode()), Ok(token));
+            prop_assert_eq!(ContinueToken::decode_token(&token.encode_token()), Ok(token));
         }
 
         #[test]
         fn no_text_makes_it_panic(text in ".{0,80}") {
-            let _ = ContinueToken::decode(&text);
+            let _ = ContinueToken::decode_token(&text);
         }
     }
 
@@ -128,7 +128,7 @@ mod tests {
                 ContinueTokenError::OutsideKey,
             ),
         ] {
-            assert_eq!(ContinueToken::decode(&text), Err(want), "{text}");
+            assert_eq!(ContinueToken::decode_token(&text), Err(want), "{text}");
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::validate_metadata::{FOREGROUND_FINALIZER, ORPHAN_FINALIZER};
 
 /// The deletion propagation policy for dependents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Propagation {
+pub enum DeletionPropagation {
     /// Dependents lose their owner reference and stay.
     Orphan,
     /// Dependents are deleted after the object.
@@ -27,7 +27,7 @@ pub struct DeleteOptions {
     /// Seconds for graceful termination; only some kinds use it.
     pub grace_period_seconds: Option<i64>,
     /// The policy for dependents.
-    pub propagation: Option<Propagation>,
+    pub propagation_policy: Option<DeletionPropagation>,
     /// The deprecated form of the policy.
     pub orphan_dependents: Option<bool>,
     /// The object must have this uid.
@@ -53,7 +53,7 @@ impl DeleteOptions {
     ///
     /// # Errors
     /// 400 for members of the wrong type, 422 for unknown values.
-    pub fn from_tree(tree: &Tree) -> Result<Self, Status> {
+    pub fn parse_delete_options(tree: &Tree) -> Result<Self, Status> {
         let wrong = |member: &str| {
             Status::bad_request(format!(
                 "DeleteOptions in version \"v1\" cannot be handled as a DeleteOptions: json: cannot \
@@ -107,11 +107,11 @@ impl DeleteOptions {
                 FieldPath::root("propagationPolicy").invalid(policy.unwrap_or_default(), detail),
             );
         }
-        self.propagation = match policy {
+        self.propagation_policy = match policy {
             None => None,
-            Some("Orphan") => Some(Propagation::Orphan),
-            Some("Background") => Some(Propagation::Background),
-            Some("Foreground") => Some(Propagation::Foreground),
+            Some("Orphan") => Some(DeletionPropagation::Orphan),
+            Some("Background") => Some(DeletionPropagation::Background),
+            Some("Foreground") => Some(DeletionPropagation::Foreground),
             Some(other) => {
                 let known = ["Foreground", "Background", "Orphan", "nil"];
                 errors.push(FieldPath::root("propagationPolicy").not_supported(other, &known));
@@ -144,7 +144,7 @@ impl DeleteOptions {
     ///
     /// # Errors
     /// 422 if the client accepts objects that can not be read.
-    pub fn check_for_collection(&self) -> Result<(), Status> {
+    pub fn check_delete_collection_options(&self) -> Result<(), Status> {
         if !self.ignores_read_error {
             return Ok(());
         }
@@ -192,7 +192,7 @@ impl DeleteOptions {
     /// Reports whether the options say what happens to the dependents of the object.
     #[must_use]
     pub fn has_propagation(&self) -> bool {
-        self.propagation.is_some() || self.orphan_dependents.is_some()
+        self.propagation_policy.is_some() || self.orphan_dependents.is_some()
     }
 
     /// The finalizers of the object after these options are applied.
@@ -204,12 +204,12 @@ impl DeleteOptions {
         let own = crate::object_tree::finalizers(tree);
         let names_policy =
             |finalizer: &&str| [ORPHAN_FINALIZER, FOREGROUND_FINALIZER].contains(finalizer);
-        let policy = match (self.propagation, self.orphan_dependents) {
+        let policy = match (self.propagation_policy, self.orphan_dependents) {
             (Some(policy), _) => Some(policy),
-            (None, Some(true)) => Some(Propagation::Orphan),
-            (None, Some(false)) => Some(Propagation::Background),
+            (None, Some(true)) => Some(DeletionPropagation::Orphan),
+            (None, Some(false)) => Some(DeletionPropagation::Background),
             (None, None) if orphans_by_default && !own.iter().any(names_policy) => {
-                Some(Propagation::Orphan)
+                Some(DeletionPropagation::Orphan)
             }
             (None, None) => None,
         };
@@ -217,9 +217,9 @@ impl DeleteOptions {
         let kept = own.into_iter().filter(|finalizer| !names_policy(finalizer));
         let mut kept: Vec<String> = kept.map(str::to_owned).collect();
         match policy {
-            Propagation::Orphan => kept.push(ORPHAN_FINALIZER.to_owned()),
-            Propagation::Foreground => kept.push(FOREGROUND_FINALIZER.to_owned()),
-            Propagation::Background => {}
+            DeletionPropagation::Orphan => kept.push(ORPHAN_FINALIZER.to_owned()),
+            DeletionPropagation::Foreground => kept.push(FOREGROUND_FINALIZER.to_owned()),
+            DeletionPropagation::Background => {}
         }
         kept
     }
@@ -272,7 +272,7 @@ mod tests {
     use super::*;
 
     fn options(value: Value) -> Result<DeleteOptions, Status> {
-        DeleteOptions::from_tree(value.as_object().unwrap())
+        DeleteOptions::parse_delete_options(value.as_object().unwrap())
     }
 
     #[test]

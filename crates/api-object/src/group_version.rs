@@ -38,7 +38,7 @@ impl GroupVersion {
 
     /// Parses the `apiVersion` of an object; `None` for a text with more than one `/`.
     #[must_use]
-    pub fn parse(api_version: &str) -> Option<Self> {
+    pub fn parse_api_version(api_version: &str) -> Option<Self> {
         match api_version.split_once('/') {
             None => Some(Self::new("", api_version)),
             Some((group, version)) => (!version.contains('/')).then(|| Self::new(group, version)),
@@ -104,8 +104,8 @@ mod tests {
 
     #[test]
     fn api_versions_have_at_most_one_slash() {
-        assert_eq!(GroupVersion::parse("v1"), Some(GroupVersion::new("", "v1")));
-        assert_eq!(GroupVersion::parse("a.b/v1"), Some(GroupVersion::new("a.b", "v1")));
-        assert_eq!(GroupVersion::parse("a/b/c"), None);
+        assert_eq!(GroupVersion::parse_api_version("v1"), Some(GroupVersion::new("", "v1")));
+        assert_eq!(GroupVersion::parse_api_version("a.b/v1"), Some(GroupVersion::new("a.b", "v1")));
+        assert_eq!(GroupVersion::parse_api_version("a/b/c"), None);
     }
 }

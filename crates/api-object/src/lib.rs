@@ -12,35 +12,35 @@
 mod continue_token;
 mod decoded_size;
 mod deletion;
+mod format_timestamp;
 mod group_version;
 mod match_selector;
 mod metadata_lifecycle;
 mod normalize_metadata;
 mod object_tree;
 mod status;
-mod timestamp;
 mod validate_metadata;
 
 pub use continue_token::{ContinueToken, ContinueTokenError};
 pub use decoded_size::{count_json_values, estimate_tree_bytes};
 pub use deletion::{
-    DeleteOptions, IGNORE_READ_ERROR, Propagation, is_ready_for_removal, mark_for_deletion,
+    DeleteOptions, DeletionPropagation, IGNORE_READ_ERROR, is_ready_for_removal, mark_for_deletion,
     parse_dry_run,
 };
+pub use format_timestamp::{format_rfc3339, format_rfc3339_micro};
 pub use group_version::{GroupKind, GroupResource, GroupVersion};
 pub use match_selector::{matches_fields, matches_labels};
 pub use metadata_lifecycle::{
     SUFFIX_CHARS, check_and_set_namespace, duplicate_owners_warning, generate_name,
-    keep_immutable_metadata, names_a_revision, remove_duplicate_owners, set_creation_metadata,
-    uuid4, uuid4_ascii,
+    is_resource_version_set, keep_immutable_metadata, remove_duplicate_owners,
+    set_creation_metadata, uuid4, uuid4_ascii,
 };
 pub use normalize_metadata::{MetadataTypeError, normalize_metadata};
 pub use object_tree::{
     Tree, finalizers, integer_member, is_terminating, metadata, metadata_mut, name, namespace,
     object_member_mut, owner_references, string_list_member, string_member, uid,
 };
-pub use status::{Cause, Details, ForeignStatus, Status};
-pub use timestamp::{rfc3339, rfc3339_micro};
+pub use status::{Cause, Details, Status, WebhookStatus};
 pub use validate_metadata::{
     ANNOTATION_BYTES_MAX, FOREGROUND_FINALIZER, ORPHAN_FINALIZER, validate_metadata,
     validate_metadata_update, validate_qualified_finalizers,

@@ -23,13 +23,15 @@ fn matches_label(requirement: &LabelRequirement, value: Option<&str>) -> bool {
         LabelOperator::Exists => value.is_some(),
         LabelOperator::DoesNotExist => value.is_none(),
         LabelOperator::GreaterThan => {
-            compare_integers(requirement, value, |own, limit| own > limit)
+            compare_label_integers(requirement, value, |own, limit| own > limit)
         }
-        LabelOperator::LessThan => compare_integers(requirement, value, |own, limit| own < limit),
+        LabelOperator::LessThan => {
+            compare_label_integers(requirement, value, |own, limit| own < limit)
+        }
     }
 }
 
-fn compare_integers(
+fn compare_label_integers(
     requirement: &LabelRequirement,
     value: Option<&str>,
     holds: impl Fn(i64, i64) -> bool,

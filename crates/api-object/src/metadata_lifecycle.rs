@@ -102,7 +102,7 @@ pub fn set_creation_metadata(tree: &mut Tree, uid: String, now: &str, has_genera
 /// Reports whether an object that is to be created names a revision of the store. Kubernetes refuses to store such an
 /// object, and ignores the text `0` and texts that are no number.
 #[must_use]
-pub fn names_a_revision(resource_version: &str) -> bool {
+pub fn is_resource_version_set(resource_version: &str) -> bool {
     let is_number = resource_version.bytes().all(|byte| byte.is_ascii_digit());
     is_number && resource_version.parse().is_ok_and(|number: u64| number != 0)
 }
@@ -218,7 +218,7 @@ mod tests {
             ("+5", false),
             ("99999999999999999999", false),
         ] {
-            assert_eq!(names_a_revision(text), want, "{text}");
+            assert_eq!(is_resource_version_set(text), want, "{text}");
         }
     }
 

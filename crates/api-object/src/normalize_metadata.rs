@@ -9,7 +9,7 @@ use crate::object_tree::{Tree, metadata_mut};
 
 /// The type of a metadata member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum MemberType {
+enum MetadataMemberType {
     Text,
     Integer,
     Time,
@@ -24,35 +24,35 @@ enum MemberType {
     Dropped,
 }
 
-const MEMBERS: &[(&str, MemberType)] = &[
-    ("name", MemberType::Text),
-    ("generateName", MemberType::Text),
-    ("namespace", MemberType::Text),
-    ("selfLink", MemberType::Dropped),
-    ("uid", MemberType::Text),
-    ("resourceVersion", MemberType::Text),
-    ("generation", MemberType::Integer),
-    ("creationTimestamp", MemberType::Time),
-    ("deletionTimestamp", MemberType::Time),
-    ("deletionGracePeriodSeconds", MemberType::Integer),
-    ("labels", MemberType::Texts),
-    ("annotations", MemberType::Texts),
-    ("ownerReferences", MemberType::ObjectList),
-    ("finalizers", MemberType::TextList),
-    ("managedFields", MemberType::Dropped),
-    ("initializers", MemberType::Object),
+const MEMBERS: &[(&str, MetadataMemberType)] = &[
+    ("name", MetadataMemberType::Text),
+    ("generateName", MetadataMemberType::Text),
+    ("namespace", MetadataMemberType::Text),
+    ("selfLink", MetadataMemberType::Dropped),
+    ("uid", MetadataMemberType::Text),
+    ("resourceVersion", MetadataMemberType::Text),
+    ("generation", MetadataMemberType::Integer),
+    ("creationTimestamp", MetadataMemberType::Time),
+    ("deletionTimestamp", MetadataMemberType::Time),
+    ("deletionGracePeriodSeconds", MetadataMemberType::Integer),
+    ("labels", MetadataMemberType::Texts),
+    ("annotations", MetadataMemberType::Texts),
+    ("ownerReferences", MetadataMemberType::ObjectList),
+    ("finalizers", MetadataMemberType::TextList),
+    ("managedFields", MetadataMemberType::Dropped),
+    ("initializers", MetadataMemberType::Object),
 ];
 
 /// A metadata member has the wrong type.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("json: cannot unmarshal {found} into field {path} of type {expected}")]
+#[error("json: cannot unmarshal {found_type} into field {path} of type {expected_type}")]
 pub struct MetadataTypeError {
     /// The path of the member.
     pub path: String,
     /// The type of the value.
-    pub found: &'static str,
+    pub found_type: &'static str,
     /// The type that the member must have.
-    pub expected: &'static str,
+    pub expected_type: &'static str,
 }
 
 /// Normalizes the metadata of an object: unknown, null, empty and unsupported members are dropped,
@@ -63,61 +63,63 @@ pub struct MetadataTypeError {
 pub fn normalize_metadata(tree: &mut Tree) -> Result<(), MetadataTypeError> {
     match tree.get("metadata") {
         None | Some(Value::Null | Value::Object(_)) => {}
-        Some(other) => return Err(type_error("metadata".to_owned(), other, "ObjectMeta")),
+        Some(other) => return Err(metadata_type_error("metadata".to_owned(), other, "ObjectMeta")),
     }
     let metadata = metadata_mut(tree);
     metadata.retain(|member, value| {
         let member_type =
             MEMBERS.iter().find(|(name, _)| name == member).map(|(_, member_type)| *member_type);
-        !matches!(member_type, None | Some(MemberType::Dropped)) && !value.is_null()
+        !matches!(member_type, None | Some(MetadataMemberType::Dropped)) && !value.is_null()
     });
     for (member, member_type) in MEMBERS {
         let Some(value) = metadata.get_mut(*member) else { continue };
-        check_member(&format!("metadata.{member}"), *member_type, value)?;
+        check_metadata_member(&format!("metadata.{member}"), *member_type, value)?;
         // An empty list of initializers means that there are none, so it is kept.
-        if *member_type != MemberType::Object && is_empty(value) {
+        if *member_type != MetadataMemberType::Object && is_empty(value) {
             metadata.shift_remove(*member);
         }
     }
     Ok(())
 }
 
-fn check_member(
+fn check_metadata_member(
     path: &str,
-    member_type: MemberType,
+    member_type: MetadataMemberType,
     value: &mut Value,
 ) -> Result<(), MetadataTypeError> {
     let is_right = match member_type {
-        MemberType::Text => value.is_string(),
-        MemberType::Integer => value.is_i64(),
-        MemberType::Time => match &mut *value {
+        MetadataMemberType::Text => value.is_string(),
+        MetadataMemberType::Integer => value.is_i64(),
+        MetadataMemberType::Time => match &mut *value {
             Value::String(text) => return normalize_time(path, text),
             _ => false,
         },
-        MemberType::Texts => match &mut *value {
+        MetadataMemberType::Texts => match &mut *value {
             Value::Object(map) => {
                 for (key, value) in map.iter_mut() {
                     if value.is_null() {
                         *value = Value::String(String::new());
                     }
                     if !value.is_string() {
-                        return Err(type_error(format!("{path}.{key}"), value, "string"));
+                        return Err(metadata_type_error(format!("{path}.{key}"), value, "string"));
                     }
                 }
                 true
             }
             _ => false,
         },
-        MemberType::TextList => return check_list_items(path, value, "string", Value::is_string),
-        MemberType::ObjectList => {
+        MetadataMemberType::TextList => {
+            return check_list_items(path, value, "string", Value::is_string);
+        }
+        MetadataMemberType::ObjectList => {
             return check_list_items(path, value, "OwnerReference", Value::is_object);
         }
-        MemberType::Object => value.is_object(),
-        MemberType::Dropped => true,
+        MetadataMemberType::Object => value.is_object(),
+        MetadataMemberType::Dropped => true,
     };
     match is_right {
         true => Ok(()),
-        false => Err(type_error(path.to_owned(), value, member_type.type_name())),
+        false => Err(metadata_type_error(path.to_owned(), value, member_type.type_name())),
     }
 }
 
@@ -128,10 +130,10 @@ fn check_list_items(
     is_right: impl Fn(&Value) -> bool,
 ) -> Result<(), MetadataTypeError> {
     let Value::Array(items) = value else {
-        return Err(type_error(path.to_owned(), value, expected));
+        return Err(metadata_type_error(path.to_owned(), value, expected));
     };
     match items.iter().enumerate().find(|(_, item)| !is_right(item)) {
-        Some((idx, item)) => Err(type_error(format!("{path}[{idx}]"), item, expected)),
+        Some((idx, item)) => Err(metadata_type_error(format!("{path}[{idx}]"), item, expected)),
         None => Ok(()),
     }
 }
@@ -143,13 +145,13 @@ fn normalize_time(path: &str, text: &mut String) -> Result<(), MetadataTypeError
     }
     match text.parse::<jiff::Timestamp>() {
         Ok(time) => {
-            *text = crate::timestamp::rfc3339(time);
+            *text = crate::format_timestamp::format_rfc3339(time);
             Ok(())
         }
         Err(_) => Err(MetadataTypeError {
             path: path.to_owned(),
-            found: "a string that is no RFC 3339 time",
-            expected: "Time",
+            found_type: "a string that is no RFC 3339 time",
+            expected_type: "Time",
         }),
     }
 }
@@ -163,7 +165,7 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-impl MemberType {
+impl MetadataMemberType {
     const fn type_name(self) -> &'static str {
         match self {
             Self::Text | Self::TextList => "string",
@@ -176,7 +178,7 @@ impl MemberType {
     }
 }
 
-fn type_error(path: String, found: &Value, expected: &'static str) -> MetadataTypeError {
+fn metadata_type_error(path: String, found: &Value, expected: &'static str) -> MetadataTypeError {
     let found = match found {
         Value::Null => "null",
         Value::Bool(_) => "bool",
@@ -185,7 +187,7 @@ fn type_error(path: String, found: &Value, expected: &'static str) -> MetadataTy
         Value::Array(_) => "array",
         Value::Object(_) => "object",
     };
-    MetadataTypeError { path, found, expected }
+    MetadataTypeError { path, found_type: found, expected_type: expected }
 }
 
 #[cfg(test)]

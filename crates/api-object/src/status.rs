@@ -22,12 +22,12 @@ pub struct Status {
     /// The token with which an expired list can continue; otherwise empty.
     pub continue_token: String,
     /// Set if a webhook chose the contents; `None` for failures of this server.
-    pub foreign: Option<Box<ForeignStatus>>,
+    pub webhook_status: Option<Box<WebhookStatus>>,
 }
 
 /// Members of a [`Status`] that a webhook sets freely.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ForeignStatus {
+pub struct WebhookStatus {
     /// The value of `status`, usually `Failure`.
     pub status: String,
     /// The code, which need not be a valid HTTP code.
@@ -106,11 +106,11 @@ impl Serialize for Status {
             kind: "Status",
             api_version: "v1",
             metadata: StatusMetadataJson { continue_token: &self.continue_token },
-            status: self.foreign.as_ref().map_or("Failure", |own| own.status.as_str()),
+            status: self.webhook_status.as_ref().map_or("Failure", |own| own.status.as_str()),
             message: &self.message,
             reason: &self.reason,
             details: self.details.as_deref(),
-            code: self.foreign.as_ref().map_or(i32::from(self.code), |own| own.code),
+            code: self.webhook_status.as_ref().map_or(i32::from(self.code), |own| own.code),
         };
         wire.serialize(serializer)
     }
@@ -120,7 +120,7 @@ impl Status {
     /// Reports whether this server chose the contents, rather than a webhook.
     #[must_use]
     pub fn is_from_this_server(&self) -> bool {
-        self.foreign.is_none()
+        self.webhook_status.is_none()
     }
 
     fn new(code: u16, reason: &'static str, message: String, details: Option<Details>) -> Self {
@@ -131,7 +131,7 @@ impl Status {
             message,
             details,
             continue_token: String::new(),
-            foreign: None,
+            webhook_status: None,
         }
     }
 
@@ -245,12 +245,12 @@ impl Status {
     /// The body or the object exceeds this limit of bytes.
     #[must_use]
     pub fn too_large(limit: usize) -> Self {
-        Self::too_large_because(&format!("limit is {limit}"))
+        Self::too_large_with_reason(&format!("limit is {limit}"))
     }
 
     /// A part of the request exceeds its limit.
     #[must_use]
-    pub fn too_large_because(why: &str) -> Self {
+    pub fn too_large_with_reason(why: &str) -> Self {
         let message = format!("Request entity too large: {why}");
         Self::new(413, "RequestEntityTooLarge", message, None)
     }
@@ -322,7 +322,7 @@ impl Status {
 
     /// An error without a specific reason.
     #[must_use]
-    pub fn unexpected(message: impl Into<String>) -> Self {
+    pub fn error_without_reason(message: impl Into<String>) -> Self {
         Self::new(500, "", message.into(), None)
     }
 
@@ -334,7 +334,7 @@ impl Status {
 
     /// No authorization decision was possible because this server failed to get one.
     #[must_use]
-    pub fn undecided(why: UnavailableCause) -> Self {
+    pub fn authorization_undecided(why: UnavailableCause) -> Self {
         match why {
             UnavailableCause::TooManyCalls => {
                 Self::too_many_requests("an authorization webhook has too many calls in flight", 1)

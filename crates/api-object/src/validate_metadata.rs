@@ -121,7 +121,7 @@ fn validate_namespace(namespace: &str, is_namespaced: bool, errors: &mut FieldEr
     }
 }
 
-fn string_entries<'t>(metadata: &'t Tree, member: &str) -> Vec<(&'t str, &'t str)> {
+fn string_map_entries<'t>(metadata: &'t Tree, member: &str) -> Vec<(&'t str, &'t str)> {
     let map = metadata.get(member).and_then(Value::as_object);
     let entries = map.into_iter().flatten();
     let mut entries: Vec<(&str, &str)> =
@@ -132,7 +132,7 @@ fn string_entries<'t>(metadata: &'t Tree, member: &str) -> Vec<(&'t str, &'t str
 
 fn validate_labels(metadata: &Tree, errors: &mut FieldErrors) {
     let path = METADATA.child("labels");
-    for (key, value) in string_entries(metadata, "labels") {
+    for (key, value) in string_map_entries(metadata, "labels") {
         label_key_faults(key).iter().for_each(|fault| errors.push(path.invalid(key, fault)));
         label_value_faults(value).iter().for_each(|fault| errors.push(path.invalid(value, fault)));
     }
@@ -140,7 +140,7 @@ fn validate_labels(metadata: &Tree, errors: &mut FieldErrors) {
 
 fn validate_annotations(metadata: &Tree, errors: &mut FieldErrors) {
     let path = METADATA.child("annotations");
-    let annotations = string_entries(metadata, "annotations");
+    let annotations = string_map_entries(metadata, "annotations");
     for (key, _) in &annotations {
         let faults = label_key_faults(&key.to_lowercase());
         faults.iter().for_each(|fault| errors.push(path.invalid(*key, fault)));
@@ -163,8 +163,8 @@ fn validate_owners(metadata: &Tree, errors: &mut FieldErrors) {
             string_member(owner, "kind"),
             string_member(owner, "name"),
         );
-        let group_version =
-            GroupVersion::parse(api_version).filter(|metadata| !metadata.version.is_empty());
+        let group_version = GroupVersion::parse_api_version(api_version)
+            .filter(|metadata| !metadata.version.is_empty());
         if !api_version.is_empty() && group_version.is_none() {
             let detail = "must be <group>/<version> or <version>";
             errors.push(path.child("apiVersion").invalid(api_version, detail));

@@ -4,16 +4,16 @@
 //! case, the list kind is the kind and `List`, objects are stored under the plural name, object names
 //! are DNS subdomains, and all eight verbs are supported.
 
-mod table;
+mod resource_table;
 
 use admission::ConfigurationKind;
 
 use crate::kind::KindRules;
-use crate::resource::{NameRule, Origin, Resource, Scope, Subresource};
+use crate::resource::{NameRule, Resource, ResourceOrigin, Scope, Subresource};
 use crate::schema::Schema;
 use crate::verb::Verbs;
 
-pub(crate) use table::TABLE;
+pub(crate) use resource_table::TABLE;
 
 /// A built-in resource: one row of the table.
 #[derive(Debug)]
@@ -29,11 +29,11 @@ pub struct BuiltInResource {
     subresources: &'static [Subresource],
     name_rule: NameRule,
     has_generation: bool,
-    is_created_on_update: bool,
+    allows_create_on_update: bool,
     is_resource_version_required: bool,
-    is_returned_on_delete: bool,
-    orphans_dependents: bool,
-    storage: StorageLocation,
+    returns_object_on_delete: bool,
+    orphans_dependents_by_default: bool,
+    storage_location: StorageLocation,
     pub(crate) rules: KindRules,
     /// The schema of the objects, if the program has one.
     pub(crate) schema: Option<&'static Schema>,
@@ -69,11 +69,11 @@ const fn stored_resource(
         subresources: &[],
         name_rule: NameRule::DnsSubdomain,
         has_generation: false,
-        is_created_on_update: false,
+        allows_create_on_update: false,
         is_resource_version_required: false,
-        is_returned_on_delete: false,
-        orphans_dependents: false,
-        storage: StorageLocation::Plural,
+        returns_object_on_delete: false,
+        orphans_dependents_by_default: false,
+        storage_location: StorageLocation::Plural,
         rules: KindRules::None,
         schema: None,
     }
@@ -89,7 +89,7 @@ const fn admission_resource(kind: &'static str, plural: &'static str) -> BuiltIn
     stored_resource(ConfigurationKind::GROUP, kind, plural, Scope::Cluster)
         .categories(&["api-extensions"])
         .generation()
-        .resource_version_required()
+        .require_resource_version()
 }
 
 /// A resource that configures webhooks or initializers.
@@ -109,7 +109,7 @@ const fn review_resource(
 ) -> BuiltInResource {
     BuiltInResource {
         verbs: Verbs::CREATE,
-        storage: StorageLocation::Nowhere,
+        storage_location: StorageLocation::Nowhere,
         ..stored_resource(group, kind, plural, scope).version(version)
     }
 }
@@ -144,28 +144,28 @@ impl BuiltInResource {
         Self { name_rule, ..self }
     }
 
-    const fn stored_at(self, path: &'static str) -> Self {
-        Self { storage: StorageLocation::Path(path), ..self }
+    const fn with_storage_path(self, path: &'static str) -> Self {
+        Self { storage_location: StorageLocation::Path(path), ..self }
     }
 
     const fn generation(self) -> Self {
         Self { has_generation: true, ..self }
     }
 
-    const fn created_on_update(self) -> Self {
-        Self { is_created_on_update: true, ..self }
+    const fn allow_create_on_update(self) -> Self {
+        Self { allows_create_on_update: true, ..self }
     }
 
-    const fn resource_version_required(self) -> Self {
+    const fn require_resource_version(self) -> Self {
         Self { is_resource_version_required: true, ..self }
     }
 
-    const fn returned_on_delete(self) -> Self {
-        Self { is_returned_on_delete: true, ..self }
+    const fn return_object_on_delete(self) -> Self {
+        Self { returns_object_on_delete: true, ..self }
     }
 
-    const fn orphaning_dependents(self) -> Self {
-        Self { orphans_dependents: true, ..self }
+    const fn orphan_dependents_by_default(self) -> Self {
+        Self { orphans_dependents_by_default: true, ..self }
     }
 
     const fn schema(self, schema: &'static Schema) -> Self {
@@ -188,7 +188,7 @@ impl BuiltInResource {
 
     /// The path of the objects in the store, below the prefix of the store.
     pub(crate) fn storage_path(&self) -> Option<&'static str> {
-        match self.storage {
+        match self.storage_location {
             StorageLocation::Plural => Some(self.plural),
             StorageLocation::Path(path) => Some(path),
             StorageLocation::Nowhere => None,
@@ -212,12 +212,12 @@ impl BuiltInResource {
             subresources: self.subresources.to_vec(),
             name_rule: self.name_rule,
             has_generation: self.has_generation,
-            is_created_on_update: self.is_created_on_update,
+            allows_create_on_update: self.allows_create_on_update,
             is_resource_version_required: self.is_resource_version_required,
-            is_returned_on_delete: self.is_returned_on_delete,
-            orphans_dependents: self.orphans_dependents,
+            returns_object_on_delete: self.returns_object_on_delete,
+            orphans_dependents_by_default: self.orphans_dependents_by_default,
             storage_path: self.storage_path().map(str::to_owned),
-            origin: Origin::BuiltIn(self),
+            origin: ResourceOrigin::BuiltIn(self),
         }
     }
 }

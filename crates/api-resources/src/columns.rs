@@ -1,17 +1,17 @@
 //! The columns of Table responses.
 
-mod admission;
-mod core;
-mod custom;
-mod event;
-mod flow_control;
-mod network;
-mod node;
-mod pod;
-mod pvc_and_quota;
-mod rbac;
-mod selector;
-mod workload;
+mod admission_columns;
+mod core_columns;
+mod custom_columns;
+mod event_columns;
+mod flow_control_columns;
+mod network_columns;
+mod node_columns;
+mod pod_columns;
+mod pvc_and_quota_columns;
+mod rbac_columns;
+mod render_selector;
+mod workload_columns;
 
 use std::borrow::Cow;
 
@@ -20,12 +20,12 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::human_age::format_age;
-use crate::json_members::{string_member, value_at};
+use crate::json_members::{string_member, value_at_path};
 use crate::kind::KindRules;
-use crate::resource::{Origin, Resource};
+use crate::resource::{Resource, ResourceOrigin};
 
-pub(crate) use custom::CustomTable;
-pub(crate) use selector::{labels_text, selector_text};
+pub(crate) use custom_columns::CustomTable;
+pub(crate) use render_selector::{labels_text, selector_text};
 
 /// A column of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,8 +53,8 @@ pub(crate) struct BuiltInTable {
 #[must_use]
 pub fn table_columns(resource: &Resource) -> &[Column] {
     match &resource.origin {
-        Origin::BuiltIn(row) => built_in_table(row.rules).columns,
-        Origin::Custom(served) => &served.table.columns,
+        ResourceOrigin::BuiltIn(row) => built_in_table(row.rules).columns,
+        ResourceOrigin::Custom(served) => &served.custom_table.columns,
     }
 }
 
@@ -62,8 +62,8 @@ pub fn table_columns(resource: &Resource) -> &[Column] {
 #[must_use]
 pub fn table_cells(resource: &Resource, tree: &Tree, now: Timestamp) -> Vec<Value> {
     match &resource.origin {
-        Origin::BuiltIn(row) => (built_in_table(row.rules).make_cells)(tree, now),
-        Origin::Custom(served) => served.table.cells(tree, now),
+        ResourceOrigin::BuiltIn(row) => (built_in_table(row.rules).make_cells)(tree, now),
+        ResourceOrigin::Custom(served) => served.custom_table.custom_cells(tree, now),
     }
 }
 
@@ -73,61 +73,65 @@ fn built_in_table(rules: KindRules) -> &'static BuiltInTable {
     use manifests::rbac::Kind;
 
     match rules {
-        KindRules::AdmissionPolicyBinding => &admission::POLICY_BINDING,
-        KindRules::CertificateSigningRequest => &workload::CERTIFICATE_SIGNING_REQUEST,
-        KindRules::ConfigMap => &core::CONFIG_MAP,
-        KindRules::Configuration(ConfigurationKind::Initializer) => &admission::INITIALIZERS,
-        KindRules::Configuration(ConfigurationKind::ExternalHook) => &admission::EXTERNAL_HOOKS,
+        KindRules::AdmissionPolicyBinding => &admission_columns::POLICY_BINDING,
+        KindRules::CertificateSigningRequest => &workload_columns::CERTIFICATE_SIGNING_REQUEST,
+        KindRules::ConfigMap => &core_columns::CONFIG_MAP,
+        KindRules::Configuration(ConfigurationKind::Initializer) => {
+            &admission_columns::INITIALIZERS
+        }
+        KindRules::Configuration(ConfigurationKind::ExternalHook) => {
+            &admission_columns::EXTERNAL_HOOKS
+        }
         KindRules::Configuration(ConfigurationKind::Mutating | ConfigurationKind::Validating) => {
-            &admission::WEBHOOKS
+            &admission_columns::WEBHOOKS
         }
-        KindRules::CustomResourceDefinition => &custom::DEFINITION,
-        KindRules::Deployment => &workload::DEPLOYMENT,
-        KindRules::EndpointSlice => &network::ENDPOINT_SLICE,
-        KindRules::Endpoints => &network::ENDPOINTS,
-        KindRules::Event => &event::EVENT,
-        KindRules::FlowControl(FlowControlKind::FlowSchema) => &flow_control::FLOW_SCHEMA,
+        KindRules::CustomResourceDefinition => &custom_columns::DEFINITION,
+        KindRules::Deployment => &workload_columns::DEPLOYMENT,
+        KindRules::EndpointSlice => &network_columns::ENDPOINT_SLICE,
+        KindRules::Endpoints => &network_columns::ENDPOINTS,
+        KindRules::Event => &event_columns::EVENT,
+        KindRules::FlowControl(FlowControlKind::FlowSchema) => &flow_control_columns::FLOW_SCHEMA,
         KindRules::FlowControl(FlowControlKind::PriorityLevelConfiguration) => {
-            &flow_control::PRIORITY_LEVEL_CONFIGURATION
+            &flow_control_columns::PRIORITY_LEVEL_CONFIGURATION
         }
-        KindRules::Lease => &core::LEASE,
-        KindRules::MutatingAdmissionPolicy => &admission::MUTATING_POLICY,
-        KindRules::Namespace => &core::NAMESPACE,
-        KindRules::Node => &node::NODE,
-        KindRules::PersistentVolumeClaim => &pvc_and_quota::PERSISTENT_VOLUME_CLAIM,
-        KindRules::Pod => &pod::POD,
-        KindRules::Rbac(Kind::RoleBinding | Kind::ClusterRoleBinding) => &rbac::BINDING,
-        KindRules::ReplicaSet => &workload::REPLICA_SET,
-        KindRules::ResourceQuota => &pvc_and_quota::RESOURCE_QUOTA,
-        KindRules::Scale => &workload::SCALE,
-        KindRules::Secret => &core::SECRET,
-        KindRules::Service => &network::SERVICE,
-        KindRules::ServiceAccount => &core::SERVICE_ACCOUNT,
-        KindRules::ValidatingAdmissionPolicy => &admission::VALIDATING_POLICY,
+        KindRules::Lease => &core_columns::LEASE,
+        KindRules::MutatingAdmissionPolicy => &admission_columns::MUTATING_POLICY,
+        KindRules::Namespace => &core_columns::NAMESPACE,
+        KindRules::Node => &node_columns::NODE,
+        KindRules::PersistentVolumeClaim => &pvc_and_quota_columns::PERSISTENT_VOLUME_CLAIM,
+        KindRules::Pod => &pod_columns::POD,
+        KindRules::Rbac(Kind::RoleBinding | Kind::ClusterRoleBinding) => &rbac_columns::BINDING,
+        KindRules::ReplicaSet => &workload_columns::REPLICA_SET,
+        KindRules::ResourceQuota => &pvc_and_quota_columns::RESOURCE_QUOTA,
+        KindRules::Scale => &workload_columns::SCALE,
+        KindRules::Secret => &core_columns::SECRET,
+        KindRules::Service => &network_columns::SERVICE,
+        KindRules::ServiceAccount => &core_columns::SERVICE_ACCOUNT,
+        KindRules::ValidatingAdmissionPolicy => &admission_columns::VALIDATING_POLICY,
         KindRules::CsiNode
         | KindRules::Immutable(_)
         | KindRules::None
         | KindRules::PersistentVolume
-        | KindRules::Rbac(Kind::Role | Kind::ClusterRole) => &core::ANY,
+        | KindRules::Rbac(Kind::Role | Kind::ClusterRole) => &core_columns::ANY,
     }
 }
 
 /// A column of texts.
 const fn text_column(name: &'static str, description: &'static str) -> Column {
-    column(name, "string", description, 0)
+    new_column(name, "string", description, 0)
 }
 
 /// A column of texts that only wide output shows.
 const fn wide_column(name: &'static str, description: &'static str) -> Column {
-    column(name, "string", description, 1)
+    new_column(name, "string", description, 1)
 }
 
 /// A column of whole numbers.
 const fn integer_column(name: &'static str, description: &'static str) -> Column {
-    column(name, "integer", description, 0)
+    new_column(name, "integer", description, 0)
 }
 
-const fn column(
+const fn new_column(
     name: &'static str,
     r#type: &'static str,
     description: &'static str,
@@ -150,14 +154,14 @@ const NAME: Column = Column {
     priority: 0,
 };
 const AGE: Column = text_column("Age", "How long ago the object was created.");
-const CREATED_AT: Column = column("Created At", "date", "When the object was created.", 0);
+const CREATED_AT: Column = new_column("Created At", "date", "When the object was created.", 0);
 
 fn name_cell(tree: &Tree) -> Value {
-    string_member(value_at(tree, &["metadata"]), "name").into()
+    string_member(value_at_path(tree, &["metadata"]), "name").into()
 }
 
 fn creation_timestamp(tree: &Tree) -> Option<&str> {
-    value_at(tree, &["metadata", "creationTimestamp"]).as_str()
+    value_at_path(tree, &["metadata", "creationTimestamp"]).as_str()
 }
 
 fn age_cell(tree: &Tree, now: Timestamp) -> Value {
@@ -165,6 +169,6 @@ fn age_cell(tree: &Tree, now: Timestamp) -> Value {
 }
 
 /// The text, or the placeholder if the text is empty.
-fn or_placeholder<'t>(text: &'t str, none: &'static str) -> &'t str {
+fn text_or_placeholder<'t>(text: &'t str, none: &'static str) -> &'t str {
     if text.is_empty() { none } else { text }
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::published_document::PublishedDocument;
 use crate::registry::{Group, GroupVersionResources, Registry};
-use crate::resource::{Origin, Resource, Scope, Subresource, SubresourceKind};
+use crate::resource::{Resource, ResourceOrigin, Scope, Subresource, SubresourceKind};
 use crate::verb::{Verb, Verbs};
 
 /// The discovery documents of one registry.
@@ -17,7 +17,7 @@ pub struct Discovery {
     pub aggregated_core: PublishedDocument,
     /// The aggregated discovery document of `/apis`.
     pub aggregated_groups: PublishedDocument,
-    by_group: HashMap<String, GroupDocuments>,
+    documents_by_group: HashMap<String, GroupDocuments>,
 }
 
 #[derive(Debug)]
@@ -33,14 +33,15 @@ impl Discovery {
         let (core, others): (Vec<&Group>, Vec<&Group>) =
             registry.groups().partition(|it| it.name.is_empty());
         let list: Vec<Value> = others.iter().map(|group| api_group_json(group)).collect();
-        let by_group = registry.groups().map(|it| (it.name.clone(), GroupDocuments::new(it)));
+        let documents_by_group =
+            registry.groups().map(|it| (it.name.clone(), GroupDocuments::new(it)));
         Self {
             groups: PublishedDocument::new(&json!({
                 "kind": "APIGroupList", "apiVersion": "v1", "groups": list,
             })),
             aggregated_core: aggregated_document(&core),
             aggregated_groups: aggregated_document(&others),
-            by_group: by_group.collect(),
+            documents_by_group: documents_by_group.collect(),
         }
     }
 
@@ -61,13 +62,13 @@ impl Discovery {
     #[must_use]
     pub fn group(&self, group: &str) -> Option<&PublishedDocument> {
         // The core group has no such path.
-        if group.is_empty() { None } else { Some(&self.by_group.get(group)?.group) }
+        if group.is_empty() { None } else { Some(&self.documents_by_group.get(group)?.group) }
     }
 
     /// The document of `/apis/{group}/{version}`, or of `/api/{version}` for the core group.
     #[must_use]
     pub fn version(&self, group: &str, version: &str) -> Option<&PublishedDocument> {
-        self.by_group.get(group)?.versions.get(version)
+        self.documents_by_group.get(group)?.versions.get(version)
     }
 }
 
@@ -119,20 +120,20 @@ fn api_resource_entries(resource: &Resource) -> Vec<Value> {
         "singularName": resource.singular,
         "namespaced": resource.is_namespaced(),
         "kind": resource.kind,
-        "verbs": discovery_verbs(resource).names(),
+        "verbs": discovery_verbs(resource).verb_names(),
     });
-    add_other_names(&mut entry, resource);
+    add_short_names_and_categories(&mut entry, resource);
     let mut entries = vec![entry];
     for subresource in &resource.subresources {
         let other = subresource.kind.as_ref();
         let kind = other.map_or(resource.kind.as_str(), |other| other.kind);
-        let other = other.filter(|other| !is_version_of(other, resource));
+        let other = other.filter(|other| !has_group_version_of(other, resource));
         let mut entry = json!({
             "name": format!("{}/{}", resource.plural, subresource.name),
             "singularName": "",
             "namespaced": resource.is_namespaced(),
             "kind": kind,
-            "verbs": subresource.verbs.names(),
+            "verbs": subresource.verbs.verb_names(),
         });
         if let (Value::Object(members), Some(other)) = (&mut entry, other) {
             members.insert("group".to_owned(), other.group.into());
@@ -176,18 +177,18 @@ fn aggregated_resource_json(resource: &Resource) -> Value {
         "responseKind": { "group": "", "version": "", "kind": resource.kind },
         "scope": scope,
         "singularResource": resource.singular,
-        "verbs": discovery_verbs(resource).names(),
+        "verbs": discovery_verbs(resource).verb_names(),
     });
-    add_other_names(&mut entry, resource);
+    add_short_names_and_categories(&mut entry, resource);
     let part = |part: &Subresource| {
         let kind = match &part.kind {
             None => json!({ "group": "", "version": "", "kind": resource.kind }),
-            Some(it) if is_version_of(it, resource) => {
+            Some(it) if has_group_version_of(it, resource) => {
                 json!({ "group": "", "version": "", "kind": it.kind })
             }
             Some(it) => json!({ "group": it.group, "version": it.version, "kind": it.kind }),
         };
-        json!({ "subresource": part.name, "responseKind": kind, "verbs": part.verbs.names() })
+        json!({ "subresource": part.name, "responseKind": kind, "verbs": part.verbs.verb_names() })
     };
     let parts: Vec<Value> = resource.subresources.iter().map(part).collect();
     if let (Value::Object(members), false) = (&mut entry, parts.is_empty()) {
@@ -197,12 +198,12 @@ fn aggregated_resource_json(resource: &Resource) -> Value {
 }
 
 /// Whether the kind of a subresource has the group and version of the resource. Discovery then omits both.
-fn is_version_of(kind: &SubresourceKind, resource: &Resource) -> bool {
+fn has_group_version_of(kind: &SubresourceKind, resource: &Resource) -> bool {
     (kind.group, kind.version) == (resource.group.as_str(), resource.version.as_str())
 }
 
 /// Adds the short names and categories of a resource, if it has any.
-fn add_other_names(entry: &mut Value, resource: &Resource) {
+fn add_short_names_and_categories(entry: &mut Value, resource: &Resource) {
     let Value::Object(members) = entry else { return };
     for (key, names) in
         [("shortNames", &resource.short_names), ("categories", &resource.categories)]
@@ -217,9 +218,11 @@ fn add_other_names(entry: &mut Value, resource: &Resource) {
 /// change objects.
 fn discovery_verbs(resource: &Resource) -> Verbs {
     match &resource.origin {
-        Origin::Custom(served) if served.is_terminating => {
-            resource.verbs.without(Verb::Create).without(Verb::Patch).without(Verb::Update)
-        }
-        Origin::Custom(_) | Origin::BuiltIn(_) => resource.verbs,
+        ResourceOrigin::Custom(served) if served.is_terminating => resource
+            .verbs
+            .without_verb(Verb::Create)
+            .without_verb(Verb::Patch)
+            .without_verb(Verb::Update),
+        ResourceOrigin::Custom(_) | ResourceOrigin::BuiltIn(_) => resource.verbs,
     }
 }

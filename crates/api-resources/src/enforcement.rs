@@ -1,15 +1,15 @@
-//! Which program enforces the objects of a built-in kind.
+//! States for each built-in kind which program enforces its objects.
 //!
-//! Kubernetes' API server enforces some kinds that this server only stores. The author of such an
-//! object must not believe that it protects anything.
+//! Kubernetes' API server enforces some kinds that this server only stores. A warning tells the
+//! author of such an object that nothing enforces it here.
 
 use api_object::Tree;
 use field_errors::{FieldErrors, FieldPath};
 
-use crate::json_members::{member_entries, value_at};
-use crate::kind::is_content_changed;
+use crate::json_members::{member_entries, value_at_path};
+use crate::kind::is_spec_changed;
 use crate::registry::Registry;
-use crate::resource::{Origin, Resource};
+use crate::resource::{Resource, ResourceOrigin};
 
 /// The prefix of every warning about an unenforced object.
 pub const UNENFORCED_PREFIX: &str = "not enforced by this server: ";
@@ -215,7 +215,7 @@ pub fn enforcement(resource: &Resource) -> Option<Enforcement> {
 }
 
 fn enforcement_row(resource: &Resource) -> Option<&'static EnforcementRow> {
-    let Origin::BuiltIn(_) = resource.origin else { return None };
+    let ResourceOrigin::BuiltIn(_) = resource.origin else { return None };
     TABLE.iter().find(|(group, kind, ..)| (*group, *kind) == (&resource.group, &resource.kind))
 }
 
@@ -250,7 +250,7 @@ pub struct UnenforcedObject {
 ///
 /// Labels, annotations and finalizers may change, so that such objects can be deleted.
 #[must_use]
-pub fn find_unenforced(
+pub fn find_unenforced_rule(
     resource: &Resource,
     new: &Tree,
     old: Option<&Tree>,
@@ -278,7 +278,7 @@ pub fn find_unenforced(
         return None;
     }
     let warning = format!("{UNENFORCED_PREFIX}{kind}: {note}");
-    if old.is_none_or(|old| is_content_changed(resource, new, old)) {
+    if old.is_none_or(|old| is_spec_changed(resource, new, old)) {
         errors.push(FieldPath::root("spec").forbidden(&warning));
     }
     Some(UnenforcedObject { warning, errors })
@@ -296,7 +296,7 @@ const SEAT_LENDING: [[&str; 2]; 4] = [
 /// either, except that a limit of zero forbids to borrow.
 fn find_seat_lending(new: &Tree, old: Option<&Tree>) -> Option<UnenforcedObject> {
     let value = |tree: &Tree, [part, member]: [&str; 2]| {
-        value_at(tree, &["spec", part, member]).as_i64().filter(|percent| *percent != 0)
+        value_at_path(tree, &["spec", part, member]).as_i64().filter(|percent| *percent != 0)
     };
     let set: Vec<_> = SEAT_LENDING.into_iter().filter(|path| value(new, *path).is_some()).collect();
     let names: Vec<String> =

@@ -6,10 +6,10 @@ use api_object::Tree;
 use authz::FieldRequirement;
 use serde_json::Value;
 
-use crate::json_members::{bool_member, list_member, string_member, value_at};
+use crate::json_members::{bool_member, list_member, string_member, value_at_path};
 use crate::json_path::JsonPath;
 use crate::kind::KindRules;
-use crate::resource::{Origin, Resource};
+use crate::resource::{Resource, ResourceOrigin};
 
 /// Fields that every resource has.
 const COMMON: [&str; 2] = ["metadata.name", "metadata.namespace"];
@@ -76,24 +76,24 @@ pub fn check_field_selector(
     requirements: &[FieldRequirement],
 ) -> Result<(), FieldSelectorError> {
     for requirement in requirements {
-        check_field(resource, &requirement.field)?;
+        check_selector_field(resource, &requirement.field)?;
     }
     Ok(())
 }
 
-fn check_field(resource: &Resource, field: &str) -> Result<(), FieldSelectorError> {
+fn check_selector_field(resource: &Resource, field: &str) -> Result<(), FieldSelectorError> {
     let lacks_namespace = resource.is_custom() && !resource.is_namespaced();
     if COMMON.contains(&field) && !(lacks_namespace && field == "metadata.namespace") {
         return Ok(());
     }
     let is_own = match &resource.origin {
-        Origin::BuiltIn(row) => match kind_selector_fields(row.rules) {
+        ResourceOrigin::BuiltIn(row) => match kind_selector_fields(row.rules) {
             Some(fields) => fields.contains(&field),
             None => {
                 return Err(FieldSelectorError::UnknownField(field.to_owned()));
             }
         },
-        Origin::Custom(served) => {
+        ResourceOrigin::Custom(served) => {
             served.selectable_fields.iter().any(|path| path.strip_prefix('.') == Some(field))
         }
     };
@@ -105,13 +105,13 @@ fn check_field(resource: &Resource, field: &str) -> Result<(), FieldSelectorErro
 
 /// The value of a field of an object; empty if the object does not have it.
 #[must_use]
-pub fn field_value<'t>(resource: &Resource, tree: &'t Tree, field: &str) -> Cow<'t, str> {
+pub fn selector_field_value<'t>(resource: &Resource, tree: &'t Tree, field: &str) -> Cow<'t, str> {
     match &resource.origin {
-        Origin::BuiltIn(row) => built_in_field_value(row.rules, tree, field),
-        Origin::Custom(_) if COMMON.contains(&field) => value_at_field_path(tree, field),
-        Origin::Custom(_) => {
+        ResourceOrigin::BuiltIn(row) => built_in_field_value(row.rules, tree, field),
+        ResourceOrigin::Custom(_) if COMMON.contains(&field) => value_at_field_path(tree, field),
+        ResourceOrigin::Custom(_) => {
             let path = JsonPath::parse(&format!(".{field}"));
-            match path.and_then(|path| path.find_first(tree)) {
+            match path.and_then(|path| path.find_first_value(tree)) {
                 Some(Value::String(text)) => text.as_str().into(),
                 Some(value @ (Value::Bool(_) | Value::Number(_))) => value.to_string().into(),
                 Some(Value::Null | Value::Array(_) | Value::Object(_)) | None => "".into(),
@@ -122,15 +122,15 @@ pub fn field_value<'t>(resource: &Resource, tree: &'t Tree, field: &str) -> Cow<
 
 fn built_in_field_value<'t>(rules: KindRules, tree: &'t Tree, field: &str) -> Cow<'t, str> {
     match (rules, field) {
-        (KindRules::Pod, "spec.hostNetwork") => spec_flag_text(tree, "hostNetwork").into(),
-        (KindRules::Node, "spec.unschedulable") => spec_flag_text(tree, "unschedulable").into(),
+        (KindRules::Pod, "spec.hostNetwork") => spec_bool_text(tree, "hostNetwork").into(),
+        (KindRules::Node, "spec.unschedulable") => spec_bool_text(tree, "unschedulable").into(),
         (KindRules::Pod, "status.podIP" | "status.podIPs") => {
-            let status = value_at(tree, &["status"]);
+            let status = value_at_path(tree, &["status"]);
             let first = list_member(status, "podIPs").first();
             first.map_or(string_member(status, "podIP"), |it| string_member(it, "ip")).into()
         }
         (KindRules::Event, "source") => {
-            match string_member(value_at(tree, &["source"]), "component") {
+            match string_member(value_at_path(tree, &["source"]), "component") {
                 "" => string_member(tree, "reportingComponent").into(),
                 component => component.into(),
             }
@@ -142,9 +142,9 @@ fn built_in_field_value<'t>(rules: KindRules, tree: &'t Tree, field: &str) -> Co
 /// The string at the path that the name of the field spells.
 fn value_at_field_path<'t>(tree: &'t Tree, field: &str) -> Cow<'t, str> {
     let path: Vec<&str> = field.split('.').collect();
-    value_at(tree, &path).as_str().unwrap_or_default().into()
+    value_at_path(tree, &path).as_str().unwrap_or_default().into()
 }
 
-fn spec_flag_text(tree: &Tree, key: &str) -> &'static str {
-    if bool_member(value_at(tree, &["spec"]), key) { "true" } else { "false" }
+fn spec_bool_text(tree: &Tree, key: &str) -> &'static str {
+    if bool_member(value_at_path(tree, &["spec"]), key) { "true" } else { "false" }
 }

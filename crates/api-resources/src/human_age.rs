@@ -10,14 +10,14 @@ const YEAR: i64 = 365 * DAY;
 /// Formats the time since an RFC 3339 timestamp, or returns `<unknown>` without a valid timestamp.
 pub(crate) fn format_age(now: Timestamp, began: Option<&str>) -> String {
     match began.and_then(|text| text.parse::<Timestamp>().ok()) {
-        Some(began) => format_seconds(now.as_second().saturating_sub(began.as_second())),
+        Some(began) => format_age_seconds(now.as_second().saturating_sub(began.as_second())),
         None => "<unknown>".to_owned(),
     }
 }
 
 /// Formats a duration in one or two units; longer durations are coarser. A duration of -1 second, from
 /// clocks that differ, counts as zero.
-pub(crate) fn format_seconds(seconds: i64) -> String {
+pub(crate) fn format_age_seconds(seconds: i64) -> String {
     let of = |unit: i64| seconds / unit;
     match seconds {
         i64::MIN..-1 => "<invalid>".to_owned(),
@@ -70,7 +70,7 @@ mod tests {
             (8 * YEAR, "8y"),
             (i64::MAX, "292471208677y"),
         ] {
-            assert_eq!(format_seconds(seconds), want, "{seconds}");
+            assert_eq!(format_age_seconds(seconds), want, "{seconds}");
         }
     }
 

@@ -48,7 +48,7 @@ pub(crate) fn string_list_member(tree: &impl MemberAccess, key: &str) -> Vec<Str
 }
 
 /// The value at a path of member names; null if there is none.
-pub(crate) fn value_at<'t>(tree: &'t impl MemberAccess, path: &[&str]) -> &'t Value {
+pub(crate) fn value_at_path<'t>(tree: &'t impl MemberAccess, path: &[&str]) -> &'t Value {
     let Some((first, rest)) = path.split_first() else { return &Value::Null };
     let Some(first) = tree.member(first) else { return &Value::Null };
     rest.iter().try_fold(first, |tree, key| tree.get(key)).unwrap_or(&Value::Null)
@@ -82,7 +82,7 @@ pub(crate) fn object_items_mut<'t>(
 }
 
 /// Sets a member that is absent, null or the empty string.
-pub(crate) fn set_default(object: &mut Tree, key: &str, value: impl Into<Value>) {
+pub(crate) fn set_default_member(object: &mut Tree, key: &str, value: impl Into<Value>) {
     let is_unset = match object.get(key) {
         None | Some(Value::Null) => true,
         Some(Value::String(text)) => text.is_empty(),

@@ -12,7 +12,7 @@ const STEPS_MAX: usize = 100;
 /// A path that was parsed and is supported.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct JsonPath {
-    steps: Vec<PathStep>,
+    path_steps: Vec<PathStep>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -57,37 +57,37 @@ impl JsonPath {
     /// Parses a path; `None` if it is malformed or not supported.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let steps = parse_steps(text)?;
-        Some(Self { steps })
+        Some(Self { path_steps: steps })
     }
 
     /// Finds the first value at the path. An empty path has no value.
-    pub(crate) fn find_first<'t>(&self, tree: &'t Tree) -> Option<&'t Value> {
-        match self.steps.split_first()? {
-            (PathStep::Field(name), rest) => find_first(rest, tree.get(name)?),
-            (PathStep::Every, rest) => tree.values().find_map(|it| find_first(rest, it)),
+    pub(crate) fn find_first_value<'t>(&self, tree: &'t Tree) -> Option<&'t Value> {
+        match self.path_steps.split_first()? {
+            (PathStep::Field(name), rest) => find_first_value(rest, tree.get(name)?),
+            (PathStep::Every, rest) => tree.values().find_map(|it| find_first_value(rest, it)),
             (PathStep::Index(_) | PathStep::ItemFilter(_), _) => None,
         }
     }
 }
 
-fn find_first<'t>(steps: &[PathStep], tree: &'t Value) -> Option<&'t Value> {
+fn find_first_value<'t>(steps: &[PathStep], tree: &'t Value) -> Option<&'t Value> {
     let Some((step, rest)) = steps.split_first() else { return Some(tree) };
     match step {
-        PathStep::Field(name) => find_first(rest, tree.get(name)?),
-        PathStep::Index(index) => find_first(rest, item_at(tree.as_array()?, *index)?),
+        PathStep::Field(name) => find_first_value(rest, tree.get(name)?),
+        PathStep::Index(index) => find_first_value(rest, item_at_index(tree.as_array()?, *index)?),
         PathStep::Every => match tree {
-            Value::Array(items) => items.iter().find_map(|it| find_first(rest, it)),
-            Value::Object(entries) => entries.values().find_map(|it| find_first(rest, it)),
+            Value::Array(items) => items.iter().find_map(|it| find_first_value(rest, it)),
+            Value::Object(entries) => entries.values().find_map(|it| find_first_value(rest, it)),
             _ => None,
         },
         PathStep::ItemFilter(filter) => {
             let items = tree.as_array()?.iter();
-            items.filter(|it| filter.matches(it)).find_map(|it| find_first(rest, it))
+            items.filter(|it| filter.matches(it)).find_map(|it| find_first_value(rest, it))
         }
     }
 }
 
-fn item_at(items: &[Value], index: i64) -> Option<&Value> {
+fn item_at_index(items: &[Value], index: i64) -> Option<&Value> {
     let n_items = i64::try_from(items.len()).ok()?;
     let index = if index < 0 { index.checked_add(n_items)? } else { index };
     items.get(usize::try_from(index).ok()?)
@@ -95,7 +95,7 @@ fn item_at(items: &[Value], index: i64) -> Option<&Value> {
 
 impl ItemFilter {
     fn matches(&self, item: &Value) -> bool {
-        let Some(value) = find_first(&self.path, item) else { return false };
+        let Some(value) = find_first_value(&self.path, item) else { return false };
         match &self.test {
             None => true,
             Some((comparison, literal)) => comparison.matches(value, literal),
@@ -251,7 +251,9 @@ mod tests {
             ] },
         });
         let path = JsonPath::parse(path).expect("a path");
-        path.find_first(tree.as_object().expect("an object")).cloned().unwrap_or(json!("nothing"))
+        path.find_first_value(tree.as_object().expect("an object"))
+            .cloned()
+            .unwrap_or(json!("nothing"))
     }
 
     #[test]
@@ -302,7 +304,7 @@ mod tests {
         fn no_text_breaks_the_parser(text in r#"[.\[\]?(@)='"*\\a0-9<>! é-]{0,24}"#) {
             if let Some(path) = JsonPath::parse(&text) {
                 let tree = json!({ "a": [{ "a": "0" }, 1], "0": { "a": null } });
-                let _ = path.find_first(tree.as_object().expect("an object"));
+                let _ = path.find_first_value(tree.as_object().expect("an object"));
             }
         }
     }

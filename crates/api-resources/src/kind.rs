@@ -6,23 +6,23 @@
 
 mod certificate_signing_request;
 mod config_data_key;
-mod config_map;
-mod csi_node;
-mod endpoint_slice;
-mod event;
-mod flow_control;
+mod config_map_rules;
+mod csi_node_rules;
+mod endpoint_slice_rules;
+mod event_rules;
+mod flow_control_rules;
 mod immutable_fields;
-mod lease;
-mod namespace;
-mod persistent_volume;
-mod pod;
+mod lease_rules;
+mod namespace_rules;
+mod persistent_volume_rules;
+mod pod_rules;
 mod pod_update;
-mod rbac;
+mod rbac_rules;
 mod reset_fields;
-mod secret;
+mod secret_rules;
 mod semantic_equality;
-mod service;
-mod service_account;
+mod service_account_rules;
+mod service_rules;
 
 pub use certificate_signing_request::{
     SignerPermission, forbidden_node_certificate_reason, forbidden_subject_reason,
@@ -39,17 +39,17 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use self::immutable_fields::ImmutableField;
-use crate::custom;
-use crate::resource::{Origin, Resource};
+use crate::custom_resources;
+use crate::resource::{Resource, ResourceOrigin};
 use crate::schema::{Schema, WrongTypeError, check_types, prune};
 
 /// A value of an object has another type than its field. The text is that of Kubernetes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{kind} in version \"{version}\" cannot be handled as a {kind}: {why}")]
+#[error("{kind} in version \"{version}\" cannot be handled as a {kind}: {type_mismatch}")]
 pub struct PrepareError {
     kind: String,
     version: String,
-    why: String,
+    type_mismatch: String,
 }
 
 /// The kind-specific rules of a built-in resource.
@@ -100,15 +100,15 @@ pub fn prepare_create(resource: &Resource, tree: &mut Tree) -> Result<(), Prepar
     conform_to_schema(resource, tree)?;
     match kind_rules(resource) {
         KindRules::CertificateSigningRequest => certificate_signing_request::prepare_create(tree),
-        KindRules::CsiNode => csi_node::prepare(tree),
-        KindRules::CustomResourceDefinition => custom::prepare_create(tree),
-        KindRules::FlowControl(kind) => flow_control::prepare_create(kind, tree),
-        KindRules::Namespace => namespace::prepare_create(tree),
-        KindRules::Pod => pod::prepare_create(tree),
-        KindRules::Rbac(_) => rbac::prepare(tree),
-        KindRules::Secret => secret::prepare(tree),
-        KindRules::Service => service::prepare_create(tree),
-        KindRules::ServiceAccount => service_account::prepare(tree),
+        KindRules::CsiNode => csi_node_rules::prepare(tree),
+        KindRules::CustomResourceDefinition => custom_resources::prepare_create(tree),
+        KindRules::FlowControl(kind) => flow_control_rules::prepare_create(kind, tree),
+        KindRules::Namespace => namespace_rules::prepare_create(tree),
+        KindRules::Pod => pod_rules::prepare_create(tree),
+        KindRules::Rbac(_) => rbac_rules::prepare(tree),
+        KindRules::Secret => secret_rules::prepare(tree),
+        KindRules::Service => service_rules::prepare_create(tree),
+        KindRules::ServiceAccount => service_account_rules::prepare(tree),
         _ => {}
     }
     Ok(())
@@ -127,18 +127,20 @@ pub fn prepare_update(
 ) -> Result<(), PrepareError> {
     conform_to_schema(resource, new)?;
     match (kind_rules(resource), subresource) {
-        (KindRules::CsiNode, None) => csi_node::prepare(new),
-        (KindRules::CustomResourceDefinition, None) => custom::prepare_update(new),
-        (KindRules::FlowControl(kind), None) => flow_control::prepare_update(kind, new),
-        (KindRules::Namespace, subresource) => namespace::prepare_update(new, old, subresource),
-        (KindRules::Pod, None) => pod::prepare_update(new),
+        (KindRules::CsiNode, None) => csi_node_rules::prepare(new),
+        (KindRules::CustomResourceDefinition, None) => custom_resources::prepare_update(new),
+        (KindRules::FlowControl(kind), None) => flow_control_rules::prepare_update(kind, new),
+        (KindRules::Namespace, subresource) => {
+            namespace_rules::prepare_update(new, old, subresource)
+        }
+        (KindRules::Pod, None) => pod_rules::prepare_update(new),
         (KindRules::CertificateSigningRequest, subresource) => {
             certificate_signing_request::prepare_update(new, old, subresource);
         }
-        (KindRules::Rbac(_), None) => rbac::prepare(new),
-        (KindRules::Secret, None) => secret::prepare(new),
-        (KindRules::Service, None) => service::prepare_update(new, old),
-        (KindRules::ServiceAccount, None) => service_account::prepare(new),
+        (KindRules::Rbac(_), None) => rbac_rules::prepare(new),
+        (KindRules::Secret, None) => secret_rules::prepare(new),
+        (KindRules::Service, None) => service_rules::prepare_update(new, old),
+        (KindRules::ServiceAccount, None) => service_account_rules::prepare(new),
         (_, _) => {}
     }
     Ok(())
@@ -190,11 +192,13 @@ pub fn validate_update(
         }
         (_, None) => validate(resource, new, Some(old), &mut errors),
         (KindRules::FlowControl(kind), Some("status")) => {
-            flow_control::validate_status(kind, new, &mut errors);
+            flow_control_rules::validate_status(kind, new, &mut errors);
         }
-        (KindRules::Namespace, Some("status")) => namespace::validate_status(new, &mut errors),
+        (KindRules::Namespace, Some("status")) => {
+            namespace_rules::validate_status(new, &mut errors)
+        }
         (KindRules::Namespace, Some("finalize")) => {
-            namespace::validate_finalizers(new, &mut errors)
+            namespace_rules::validate_finalizers(new, &mut errors)
         }
         (KindRules::Pod, Some("status")) => pod_update::validate_annotations(new, old, &mut errors),
         (KindRules::None, Some("status")) => {
@@ -216,37 +220,37 @@ fn validate(resource: &Resource, new: &Tree, old: Option<&Tree>, errors: &mut Fi
         KindRules::CertificateSigningRequest => {
             certificate_signing_request::validate_create(new, errors)
         }
-        KindRules::ConfigMap => config_map::validate(new, old, errors),
+        KindRules::ConfigMap => config_map_rules::validate(new, old, errors),
         KindRules::Configuration(kind) => errors.append(match old {
             None => admission::validate_configuration_create(kind, new),
             Some(old) => admission::validate_configuration_update(kind, new, old),
         }),
-        KindRules::CustomResourceDefinition => custom::validate(new, old, errors),
-        KindRules::EndpointSlice => endpoint_slice::validate(new, old, errors),
-        KindRules::Event => event::validate(new, errors),
-        KindRules::FlowControl(kind) => flow_control::validate(kind, new, errors),
+        KindRules::CustomResourceDefinition => custom_resources::validate(new, old, errors),
+        KindRules::EndpointSlice => endpoint_slice_rules::validate(new, old, errors),
+        KindRules::Event => event_rules::validate(new, errors),
+        KindRules::FlowControl(kind) => flow_control_rules::validate(kind, new, errors),
         KindRules::Immutable(members) => {
             if let Some(old) = old {
                 immutable_fields::validate(members, new, old, errors);
             }
         }
-        KindRules::Lease => lease::validate(new, errors),
-        KindRules::Namespace => namespace::validate_finalizers(new, errors),
+        KindRules::Lease => lease_rules::validate(new, errors),
+        KindRules::Namespace => namespace_rules::validate_finalizers(new, errors),
         KindRules::PersistentVolume => {
             if let Some(old) = old {
-                persistent_volume::validate_update(new, old, errors);
+                persistent_volume_rules::validate_update(new, old, errors);
             }
         }
         KindRules::Pod => {
-            pod::validate(new, errors);
+            pod_rules::validate(new, errors);
             match old {
                 Some(old) => pod_update::validate(new, old, errors),
-                None => pod::validate_create(new, errors),
+                None => pod_rules::validate_create(new, errors),
             }
         }
-        KindRules::Rbac(_) => rbac::validate(new, old, errors),
-        KindRules::Secret => secret::validate(new, old, errors),
-        KindRules::Service => service::validate(new, old, errors),
+        KindRules::Rbac(_) => rbac_rules::validate(new, old, errors),
+        KindRules::Secret => secret_rules::validate(new, old, errors),
+        KindRules::Service => service_rules::validate(new, old, errors),
         _ => {}
     }
 }
@@ -274,8 +278,10 @@ pub fn prepare_delete(
     now: Timestamp,
 ) {
     match kind_rules(resource) {
-        KindRules::Namespace => namespace::prepare_delete(tree),
-        KindRules::CustomResourceDefinition => custom::prepare_delete(tree, finalizers, now),
+        KindRules::Namespace => namespace_rules::prepare_delete(tree),
+        KindRules::CustomResourceDefinition => {
+            custom_resources::prepare_delete(tree, finalizers, now)
+        }
         _ => {}
     }
 }
@@ -293,13 +299,13 @@ pub fn configuration_kind(resource: &Resource) -> Option<ConfigurationKind> {
 /// object.
 #[must_use]
 pub fn blocks_removal(resource: &Resource, tree: &Tree) -> bool {
-    kind_rules(resource) == KindRules::Namespace && namespace::blocks_removal(tree)
+    kind_rules(resource) == KindRules::Namespace && namespace_rules::blocks_removal(tree)
 }
 
 /// Reports whether the spec differs, as opposed to metadata and a status subresource. If so, the
 /// generation increases.
 #[must_use]
-pub fn is_content_changed(resource: &Resource, new: &Tree, old: &Tree) -> bool {
+pub fn is_spec_changed(resource: &Resource, new: &Tree, old: &Tree) -> bool {
     let is_apart =
         |key: &str| COMMON_MEMBERS.contains(&key) || (key == "status" && resource.has_status());
     let mut keys = new.keys().chain(old.keys());
@@ -314,29 +320,31 @@ fn non_empty_member<'t>(tree: &'t Tree, key: &str) -> Option<&'t Value> {
 
 pub(crate) fn kind_rules(resource: &Resource) -> KindRules {
     match &resource.origin {
-        Origin::BuiltIn(row) => row.rules,
-        Origin::Custom(_) => KindRules::None,
+        ResourceOrigin::BuiltIn(row) => row.rules,
+        ResourceOrigin::Custom(_) => KindRules::None,
     }
 }
 
 /// Removes unknown fields, and refuses values of the wrong type.
 fn conform_to_schema(resource: &Resource, tree: &mut Tree) -> Result<(), PrepareError> {
-    let Origin::BuiltIn(row) = &resource.origin else { return Ok(()) };
+    let ResourceOrigin::BuiltIn(row) = &resource.origin else { return Ok(()) };
     let fitted = match (row.rules, row.schema) {
         // The controllers of these kinds validate and complete them; the schema is for clients.
         (KindRules::Configuration(kind), _) => {
             admission::prepare_configuration(kind, tree).map_err(|wrong| wrong.to_string())
         }
-        (_, Some(schema)) => conform_fields(schema, tree).map_err(|wrong| wrong.to_string()),
+        (_, Some(schema)) => {
+            conform_fields_to_schema(schema, tree).map_err(|wrong| wrong.to_string())
+        }
         (_, None) => Ok(()),
     };
     fitted.map_err(|why| {
         let (kind, version) = (resource.kind.clone(), resource.version.clone());
-        PrepareError { kind, version, why }
+        PrepareError { kind, version, type_mismatch: why }
     })
 }
 
-fn conform_fields(schema: &Schema, tree: &mut Tree) -> Result<(), WrongTypeError> {
+fn conform_fields_to_schema(schema: &Schema, tree: &mut Tree) -> Result<(), WrongTypeError> {
     check_types(schema, tree, "")?;
     let common: Vec<(String, Value)> =
         COMMON_MEMBERS.iter().filter_map(|&key| tree.shift_remove_entry(key)).collect();

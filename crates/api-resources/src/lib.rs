@@ -14,7 +14,7 @@ mod resource;
 mod verb;
 
 mod built_in;
-mod custom;
+mod custom_resources;
 mod registry;
 mod resource_name;
 mod version_order;
@@ -25,7 +25,7 @@ mod published_document;
 mod schema;
 
 mod admission_names;
-mod before_write;
+mod complete_object;
 mod kind;
 mod scale;
 
@@ -40,10 +40,10 @@ mod storage_key;
 mod json_members;
 
 pub use admission_names::{equivalent_resources, group_version_resource, kind_of_written_object};
-pub use before_write::{before_create, before_update};
 pub use built_in::BuiltInResource;
 pub use columns::{Column, table_cells, table_columns};
-pub use custom::{
+pub use complete_object::{complete_new_object, complete_updated_object};
+pub use custom_resources::{
     CLEANUP_FINALIZER, ConditionStatus, DefinedResources, Definition, DefinitionCondition,
     DefinitionVersion, Deprecation, PrinterColumn, ResourceNames, ServedVersion, accept_names,
     mark_established, set_condition,
@@ -51,25 +51,25 @@ pub use custom::{
 pub use discovery::Discovery;
 pub use enforcement::{
     Enforcement, UNENFORCED_PREFIX, UnenforcedObject, enforcement, enforcement_table,
-    find_unenforced,
+    find_unenforced_rule,
 };
-pub use field_selector::{FieldSelectorError, check_field_selector, field_value};
+pub use field_selector::{FieldSelectorError, check_field_selector, selector_field_value};
 pub use kind::{
     PrepareError, SignerPermission, blocks_removal, configuration_kind, deletion_warning,
-    forbidden_node_certificate_reason, forbidden_subject_reason, is_content_changed,
-    prepare_create, prepare_delete, prepare_update, required_signer_permission, reset_fields,
-    set_condition_times, set_requester, validate_create, validate_update,
+    forbidden_node_certificate_reason, forbidden_subject_reason, is_spec_changed, prepare_create,
+    prepare_delete, prepare_update, required_signer_permission, reset_fields, set_condition_times,
+    set_requester, validate_create, validate_update,
 };
 pub use openapi::OpenApi;
 pub use published_document::PublishedDocument;
 pub use registry::{DefinitionChange, Group, GroupVersionResources, Registry};
-pub use resource::{NameRule, Origin, Resource, Scope, Subresource, SubresourceKind};
+pub use resource::{NameRule, Resource, ResourceOrigin, Scope, Subresource, SubresourceKind};
 pub use resource_name::{
     ParseResourceNameError, ResolvedResource, ResourceName, ResourceNameError, ResourceNameTable,
     UnknownVerb, VerbTarget, check_verb, qualified_name,
 };
 pub use scale::{ObjectScale, ReplicaPaths, ScaleError, scale_kind, scale_of, set_replicas};
 pub use storage_key::{
-    DEFAULT_PREFIX, definition_key_prefix, key_prefix, names_in_key, object_key, tenant_of_key,
+    DEFAULT_PREFIX, definition_key_prefix, list_key_prefix, names_in_key, object_key, tenant_of_key,
 };
 pub use verb::{Verb, Verbs};

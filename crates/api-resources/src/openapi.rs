@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use crate::published_document::PublishedDocument;
 use crate::registry::{Group, GroupVersionResources, Registry};
-use crate::resource::{Origin, Resource};
+use crate::resource::{Resource, ResourceOrigin};
 use crate::verb::Verb;
 
 use schemas::OpenApiSchemas;
@@ -20,7 +20,7 @@ use schemas::OpenApiSchemas;
 #[derive(Debug)]
 pub struct OpenApi {
     index: PublishedDocument,
-    by_path: HashMap<String, PublishedDocument>,
+    documents_by_path: HashMap<String, PublishedDocument>,
 }
 
 const JSON_PATCH: &str = "application/json-patch+json";
@@ -32,7 +32,7 @@ const WRITE_PARAMETERS: [&str; 3] = ["dryRun", "fieldManager", "fieldValidation"
 
 impl OpenApi {
     pub(crate) fn new(registry: &Registry) -> Self {
-        let mut by_path = HashMap::default();
+        let mut documents_by_path = HashMap::default();
         let mut paths = Map::new();
         for group in registry.groups() {
             for version in &group.versions {
@@ -41,14 +41,14 @@ impl OpenApi {
                     name => format!("apis/{name}/{}", version.version),
                 };
                 // The documents of versions that did not change are those of earlier registries.
-                let make = || PublishedDocument::new(&document(group, version, &path));
+                let make = || PublishedDocument::new(&version_document(group, version, &path));
                 let document = version.openapi(make).clone();
                 let url = format!("/openapi/v3/{path}?hash={}", document.hash);
                 paths.insert(path.clone(), json!({ "serverRelativeURL": url }));
-                by_path.insert(path, document);
+                documents_by_path.insert(path, document);
             }
         }
-        Self { index: PublishedDocument::new(&json!({ "paths": paths })), by_path }
+        Self { index: PublishedDocument::new(&json!({ "paths": paths })), documents_by_path }
     }
 
     /// The document of `/openapi/v3`, which lists the others.
@@ -59,12 +59,12 @@ impl OpenApi {
 
     /// The document of a version: `api/v1`, `apis/apps/v1`.
     #[must_use]
-    pub fn document(&self, path: &str) -> Option<&PublishedDocument> {
-        self.by_path.get(path)
+    pub fn version_document(&self, path: &str) -> Option<&PublishedDocument> {
+        self.documents_by_path.get(path)
     }
 }
 
-fn document(group: &Group, version: &GroupVersionResources, base: &str) -> Value {
+fn version_document(group: &Group, version: &GroupVersionResources, base: &str) -> Value {
     let (mut paths, mut schemas) = (Map::new(), OpenApiSchemas::default());
     for resource in version.resources() {
         schemas.add_resource_schema(resource);
@@ -142,8 +142,8 @@ fn operation_json(resource: &Resource, verb: Verb) -> Value {
     }
     if verb == Verb::Patch {
         let types: &[&str] = match resource.origin {
-            Origin::BuiltIn(_) => &[JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH],
-            Origin::Custom(_) => &[JSON_PATCH, MERGE_PATCH],
+            ResourceOrigin::BuiltIn(_) => &[JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH],
+            ResourceOrigin::Custom(_) => &[JSON_PATCH, MERGE_PATCH],
         };
         let content: Map<String, Value> =
             types.iter().map(|&it| (it.to_owned(), json!({}))).collect();

@@ -7,7 +7,7 @@ use foldhash::{HashMap, HashMapExt};
 use persistent::Map;
 
 use crate::built_in::TABLE;
-use crate::custom::DefinedResources;
+use crate::custom_resources::DefinedResources;
 use crate::discovery::Discovery;
 use crate::openapi::OpenApi;
 use crate::published_document::PublishedDocument;
@@ -47,17 +47,17 @@ pub struct GroupVersionResources {
     pub version: String,
     /// Whether its resources are built in. A version has either built-in or custom resources.
     pub is_built_in: bool,
-    by_plural: Map<Arc<str>, Arc<Resource>>,
+    resources_by_plural: Map<Arc<str>, Arc<Resource>>,
     /// The documents that are derived from the resources on first use. Clones share them until the resources
     /// change.
-    derived: Arc<DerivedDocuments>,
+    derived_documents: Arc<DerivedDocuments>,
 }
 
 /// The documents about the resources of one version. Each is built when it is first needed.
 #[derive(Debug, Default)]
 struct DerivedDocuments {
     /// The resources, sorted by plural name.
-    sorted: OnceLock<Vec<Arc<Resource>>>,
+    sorted_resources: OnceLock<Vec<Arc<Resource>>>,
     openapi: OnceLock<PublishedDocument>,
 }
 
@@ -65,15 +65,15 @@ struct DerivedDocuments {
 #[derive(Debug, Clone, Default)]
 pub struct DefinitionChange {
     /// The resources of the version that the registry contains; `None` if there is none.
-    pub old: Option<Arc<DefinedResources>>,
+    pub old_resources: Option<Arc<DefinedResources>>,
     /// The resources of the new version; `None` if the definition was deleted.
-    pub new: Option<Arc<DefinedResources>>,
+    pub new_resources: Option<Arc<DefinedResources>>,
 }
 
 /// The built-in groups, which every registry has at the same places.
 struct BuiltInGroups {
     groups: Vec<Arc<Group>>,
-    places: HashMap<String, usize>,
+    group_positions: HashMap<String, usize>,
 }
 
 static BUILT_IN: LazyLock<BuiltInGroups> = LazyLock::new(|| {
@@ -90,7 +90,7 @@ static BUILT_IN: LazyLock<BuiltInGroups> = LazyLock::new(|| {
             group.insert(Arc::new(resource));
         }
     }
-    BuiltInGroups { groups: groups.into_iter().map(Arc::new).collect(), places }
+    BuiltInGroups { groups: groups.into_iter().map(Arc::new).collect(), group_positions: places }
 });
 
 impl Registry {
@@ -106,9 +106,9 @@ impl Registry {
     pub fn with_definitions(trees: &[&Tree]) -> (Self, Vec<(String, String)>) {
         let changes = trees.iter().map(|tree| {
             let new = Some(Arc::new(DefinedResources::read(tree)));
-            DefinitionChange { old: None, new }
+            DefinitionChange { old_resources: None, new_resources: new }
         });
-        Self::built_in().with_changes(changes)
+        Self::built_in().with_definition_changes(changes)
     }
 
     /// Returns the next registry after some definitions have changed, and for each of them that should add
@@ -119,13 +119,13 @@ impl Registry {
     /// built-in resources, or use the storage path of a built-in resource. Two definitions never define the
     /// same resource, because the name of a definition contains its group and plural.
     #[must_use]
-    pub fn with_changes(
+    pub fn with_definition_changes(
         &self,
         changes: impl IntoIterator<Item = DefinitionChange>,
     ) -> (Self, Vec<(String, String)>) {
         let mut next = Self::of(self.groups.clone());
         let mut faults = Vec::new();
-        for DefinitionChange { old, new } in changes {
+        for DefinitionChange { old_resources: old, new_resources: new } in changes {
             for resource in old.iter().flat_map(|own| &own.resources) {
                 next.remove(resource);
             }
@@ -204,7 +204,8 @@ impl Registry {
     /// The names of the resources of Kubernetes, served or not, and of the custom resources.
     #[must_use]
     pub fn resource_names(&self) -> &ResourceNameTable {
-        self.resource_names.get_or_init(|| ResourceNameTable::of_kubernetes_and_custom(self))
+        self.resource_names
+            .get_or_init(|| ResourceNameTable::kubernetes_and_custom_resource_names(self))
     }
 
     fn of(groups: Vec<Arc<Group>>) -> Self {
@@ -215,7 +216,7 @@ impl Registry {
     /// The place of a group, or the place at which it would be inserted. Built-in groups keep their places, and
     /// the others follow in the order of their names.
     fn group_position(&self, name: &str) -> Result<usize, usize> {
-        if let Some(at) = BUILT_IN.places.get(name) {
+        if let Some(at) = BUILT_IN.group_positions.get(name) {
             return Ok(*at);
         }
         let n_built_in = BUILT_IN.groups.len();
@@ -267,8 +268,8 @@ impl Group {
                 let mut version = GroupVersionResources {
                     version: resource.version.clone(),
                     is_built_in,
-                    by_plural: Map::default(),
-                    derived: Arc::default(),
+                    resources_by_plural: Map::default(),
+                    derived_documents: Arc::default(),
                 };
                 version.insert(resource);
                 self.versions.push(version);
@@ -283,10 +284,10 @@ impl Group {
     fn remove(&mut self, resource: &Resource) {
         self.versions.retain_mut(|version| {
             if version.version == resource.version && !version.is_built_in {
-                version.by_plural.remove(resource.plural.as_str());
-                version.derived = Arc::default();
+                version.resources_by_plural.remove(resource.plural.as_str());
+                version.derived_documents = Arc::default();
             }
-            !version.by_plural.is_empty()
+            !version.resources_by_plural.is_empty()
         });
     }
 }
@@ -295,13 +296,14 @@ impl GroupVersionResources {
     /// The resource of that plural.
     #[must_use]
     pub fn resource(&self, plural: &str) -> Option<&Arc<Resource>> {
-        self.by_plural.get(plural)
+        self.resources_by_plural.get(plural)
     }
 
     /// The resources, by plural.
     pub fn resources(&self) -> impl Iterator<Item = &Arc<Resource>> {
-        let sorted = self.derived.sorted.get_or_init(|| {
-            let mut sorted: Vec<Arc<Resource>> = self.by_plural.values().cloned().collect();
+        let sorted = self.derived_documents.sorted_resources.get_or_init(|| {
+            let mut sorted: Vec<Arc<Resource>> =
+                self.resources_by_plural.values().cloned().collect();
             sorted.sort_unstable_by(|a, b| a.plural.cmp(&b.plural));
             sorted
         });
@@ -310,15 +312,15 @@ impl GroupVersionResources {
 
     /// The OpenAPI document of the version, which `make` makes if it was not needed before.
     pub(crate) fn openapi(&self, make: impl FnOnce() -> PublishedDocument) -> &PublishedDocument {
-        self.derived.openapi.get_or_init(make)
+        self.derived_documents.openapi.get_or_init(make)
     }
 
     fn insert(&mut self, resource: Arc<Resource>) -> bool {
-        if self.by_plural.contains_key(resource.plural.as_str()) {
+        if self.resources_by_plural.contains_key(resource.plural.as_str()) {
             return false;
         }
-        self.by_plural.insert(Arc::from(resource.plural.as_str()), resource);
-        self.derived = Arc::default();
+        self.resources_by_plural.insert(Arc::from(resource.plural.as_str()), resource);
+        self.derived_documents = Arc::default();
         true
     }
 }

@@ -6,7 +6,7 @@ use field_errors::{
 };
 
 use crate::built_in::BuiltInResource;
-use crate::custom::ServedVersion;
+use crate::custom_resources::ServedVersion;
 use crate::scale::ReplicaPaths;
 use crate::verb::{Verb, Verbs};
 
@@ -40,17 +40,17 @@ pub struct Resource {
     /// Whether `metadata.generation` counts changes of the spec.
     pub has_generation: bool,
     /// Whether an update of an object that does not exist creates it.
-    pub is_created_on_update: bool,
+    pub allows_create_on_update: bool,
     /// Whether an update must name the resourceVersion.
     pub is_resource_version_required: bool,
     /// Whether the response to a delete is the object rather than a Status.
-    pub is_returned_on_delete: bool,
+    pub returns_object_on_delete: bool,
     /// Whether a delete that names no propagation policy orphans the dependents of an object.
-    pub orphans_dependents: bool,
+    pub orphans_dependents_by_default: bool,
     /// The path of its objects in the store, below the prefix of the store; `None` if they are not stored.
     pub storage_path: Option<String>,
     /// Whether it is built in or defined by a CustomResourceDefinition.
-    pub origin: Origin,
+    pub origin: ResourceOrigin,
 }
 
 /// Whether objects are namespaced.
@@ -64,7 +64,7 @@ pub enum Scope {
 
 /// The origin of a resource.
 #[derive(Debug, Clone)]
-pub enum Origin {
+pub enum ResourceOrigin {
     /// The resource is built in.
     BuiltIn(&'static BuiltInResource),
     /// A CustomResourceDefinition defines the resource.
@@ -116,7 +116,7 @@ impl Subresource {
     pub const STATUS: Self = Self { name: "status", verbs: Verbs::PART, kind: None };
 
     /// A subresource whose requests become connections to a node. Its kind is that of the options in the query.
-    pub(crate) const fn connection(
+    pub(crate) const fn connect_subresource(
         name: &'static str,
         verbs: Verbs,
         options_kind: &'static str,
@@ -162,14 +162,14 @@ impl Resource {
     /// Reports whether a CustomResourceDefinition defines the resource.
     #[must_use]
     pub fn is_custom(&self) -> bool {
-        matches!(self.origin, Origin::Custom(_))
+        matches!(self.origin, ResourceOrigin::Custom(_))
     }
 
     /// The paths of replicas in the objects of a custom resource, if its definition declares the subresource `scale`.
     pub(crate) fn replica_paths(&self) -> Option<&ReplicaPaths> {
         match &self.origin {
-            Origin::Custom(served) => served.replica_paths.as_ref(),
-            Origin::BuiltIn(_) => None,
+            ResourceOrigin::Custom(served) => served.replica_paths.as_ref(),
+            ResourceOrigin::BuiltIn(_) => None,
         }
     }
 
@@ -219,7 +219,7 @@ impl NameRule {
     ///
     /// A trailing dash is allowed, because the generated suffix follows it.
     #[must_use]
-    pub fn prefix_faults(self, prefix: &str) -> Vec<String> {
+    pub fn name_prefix_faults(self, prefix: &str) -> Vec<String> {
         match self {
             Self::PathSegment => path_segment_prefix_faults(prefix),
             Self::DnsLabel | Self::DnsSubdomain => self.name_faults(&mask_trailing_dash(prefix)),
@@ -258,9 +258,9 @@ mod tests {
             (NameRule::DnsSubdomain, "a.b-", "A-"),
             (NameRule::PathSegment, "..", "a/"),
         ] {
-            assert!(rule.prefix_faults(good).is_empty(), "{rule:?} {good}");
-            assert!(!rule.prefix_faults(bad).is_empty(), "{rule:?} {bad}");
+            assert!(rule.name_prefix_faults(good).is_empty(), "{rule:?} {good}");
+            assert!(!rule.name_prefix_faults(bad).is_empty(), "{rule:?} {bad}");
         }
-        assert!(!NameRule::DnsLabel.prefix_faults("-").is_empty());
+        assert!(!NameRule::DnsLabel.name_prefix_faults("-").is_empty());
     }
 }

@@ -1,9 +1,9 @@
 //! Resolves the names that people write for resources, as kubectl does: the plural, the singular, the kind, a
 //! short name, each with or without the API group.
 //!
-//! Policies match only the plural and the group. An access question about `secret` or about `deployments` of the
-//! core group has an answer, which is about no request that exists. A caller therefore resolves a name before it
-//! asks.
+//! Policies match only the plural and the group. An access check of `secret`, or of `deployments`
+//! in the core group, would return a decision about a request that can not occur. A caller
+//! therefore resolves the name before the check.
 
 mod kubernetes_resources;
 mod named_resource;
@@ -35,20 +35,20 @@ const CANDIDATES_MAX: usize = 10;
 ///
 /// ```
 /// # use api_resources::{ResourceName, ResourceNameTable};
-/// let table = ResourceNameTable::of_kubernetes();
-/// let found = table.resolve(&ResourceName::parse("deploy/scale").unwrap()).unwrap();
+/// let table = ResourceNameTable::kubernetes_resource_names();
+/// let found = table.resolve_resource_name(&ResourceName::parse("deploy/scale").unwrap()).unwrap();
 /// assert_eq!((&*found.group, &*found.plural, &*found.subresource), ("apps", "deployments", "scale"));
-/// let error = table.resolve(&ResourceName::parse("deploymnets").unwrap()).unwrap_err();
+/// let error = table.resolve_resource_name(&ResourceName::parse("deploymnets").unwrap()).unwrap_err();
 /// assert_eq!(error.to_string(), "no resource is named `deploymnets`, did you mean `deployments`?");
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct ResourceNameTable {
     /// In the order of preference: that of discovery, which kubectl prefers too.
-    rows: Vec<NamedResource>,
-    /// The place of each group and plural in `rows`.
-    places: HashMap<(String, String), usize>,
+    named_resources: Vec<NamedResource>,
+    /// The place of each group and plural in `named_resources`.
+    row_positions: HashMap<(String, String), usize>,
     /// API groups whose resources another server defines, so that every name in them may exist.
-    open_groups: Vec<String>,
+    external_groups: Vec<String>,
 }
 
 /// A name as a user writes it: `RESOURCE[.GROUP][/SUBRESOURCE]`.
@@ -85,7 +85,7 @@ pub struct ResolvedResource {
     /// Whether objects are namespaced; `None` if the table does not know the resource, as for `*`.
     pub scope: Option<Scope>,
     /// Resources of other groups that the name also stands for. kubectl prefers the resolved one.
-    pub also_named: Vec<GroupResource>,
+    pub other_matches: Vec<GroupResource>,
 }
 
 /// A name stands for no resource, or for several.
@@ -163,7 +163,7 @@ impl ResolvedResource {
     /// The resource as users write it, without its subresource.
     #[must_use]
     pub fn qualified_name(&self) -> String {
-        with_group(&self.plural, &self.group)
+        name_with_group(&self.plural, &self.group)
     }
 }
 
@@ -190,7 +190,7 @@ impl ResourceName {
     }
 
     /// The name with its group, as the user wrote them.
-    fn written(&self) -> String {
+    fn qualified_as_written(&self) -> String {
         match &self.group {
             None => self.name.clone(),
             Some(group) => format!("{}.{group}", self.name),
@@ -199,13 +199,13 @@ impl ResourceName {
 
     /// The resource that the name literally is, for a caller that accepts unknown resources.
     #[must_use]
-    pub fn to_unresolved(&self) -> ResolvedResource {
+    pub fn to_literal_resource(&self) -> ResolvedResource {
         ResolvedResource {
             group: self.group.clone().unwrap_or_default(),
             plural: self.name.clone(),
             subresource: self.subresource.clone(),
             scope: None,
-            also_named: Vec::new(),
+            other_matches: Vec::new(),
         }
     }
 }
@@ -220,18 +220,18 @@ fn without_version(group: &str) -> &str {
 }
 
 static KUBERNETES: LazyLock<ResourceNameTable> = LazyLock::new(|| {
-    let mut table = ResourceNameTable::of_registry(&Registry::built_in());
-    kubernetes_resources::add_rows(&mut table);
+    let mut table = ResourceNameTable::registry_resource_names(&Registry::built_in());
+    kubernetes_resources::add_unserved_resources(&mut table);
     table
 });
 
 impl ResourceNameTable {
     /// The names of the resources that a server serves. It knows no others; a policy may name more.
     #[must_use]
-    pub fn of_registry(registry: &Registry) -> Self {
+    pub fn registry_resource_names(registry: &Registry) -> Self {
         let mut table = Self::default();
         for resource in registry.resources() {
-            table.add_row(NamedResource::from_resource(resource));
+            table.add_named_resource(NamedResource::from_resource(resource));
         }
         table
     }
@@ -239,17 +239,17 @@ impl ResourceNameTable {
     /// The names of all resources of Kubernetes, also of those that this program does not serve, and the resources that
     /// only policies name, such as `users`.
     #[must_use]
-    pub fn of_kubernetes() -> Self {
+    pub fn kubernetes_resource_names() -> Self {
         KUBERNETES.clone()
     }
 
     /// The names of all resources of Kubernetes and of the custom resources of a server. A custom resource can then not
     /// take a name that means a resource of Kubernetes, such as `users`, which this server does not serve.
     #[must_use]
-    pub fn of_kubernetes_and_custom(registry: &Registry) -> Self {
-        let mut table = Self::of_kubernetes();
+    pub fn kubernetes_and_custom_resource_names(registry: &Registry) -> Self {
+        let mut table = Self::kubernetes_resource_names();
         for resource in registry.resources().filter(|resource| resource.is_custom()) {
-            table.add_row(NamedResource::from_resource(resource));
+            table.add_named_resource(NamedResource::from_resource(resource));
         }
         table
     }
@@ -258,15 +258,15 @@ impl ResourceNameTable {
     /// definition that does not say its names.
     pub fn add_definition(&mut self, definition: &Tree) {
         if let Some(row) = NamedResource::from_definition(definition) {
-            self.add_row(row);
+            self.add_named_resource(row);
         }
     }
 
     /// Adds an API group whose resources another server defines. Every name with that group then resolves to
     /// itself.
-    pub fn add_open_group(&mut self, group: &str) {
-        if !group.is_empty() && !self.open_groups.iter().any(|own| own == group) {
-            self.open_groups.push(group.to_owned());
+    pub fn add_external_group(&mut self, group: &str) {
+        if !group.is_empty() && !self.external_groups.iter().any(|own| own == group) {
+            self.external_groups.push(group.to_owned());
         }
     }
 
@@ -286,26 +286,32 @@ impl ResourceNameTable {
     ///
     /// # Errors
     /// No resource has the name or the subresource, or several have the name.
-    pub fn resolve(&self, name: &ResourceName) -> Result<ResolvedResource, ResourceNameError> {
+    pub fn resolve_resource_name(
+        &self,
+        name: &ResourceName,
+    ) -> Result<ResolvedResource, ResourceNameError> {
         if name.name == WILDCARD {
-            return Ok(self.resolve_wildcard(name));
+            return Ok(self.resolve_group_wildcard(name));
         }
         let candidates = self.find_candidates(name);
         let Some((first, others)) = candidates.split_first() else {
             return match &name.group {
-                Some(group) if self.is_open_group(group) => Ok(ResolvedResource {
+                Some(group) if self.is_external_group(group) => Ok(ResolvedResource {
                     plural: name.name.to_ascii_lowercase(),
-                    ..name.to_unresolved()
+                    ..name.to_literal_resource()
                 }),
                 _ => Err(ResourceNameError::UnknownResource {
-                    name: name.written(),
+                    name: name.qualified_as_written(),
                     nearest: self.nearest_name(name),
                 }),
             };
         };
         if first.origin == NameOrigin::Custom && !others.is_empty() {
             let candidates = candidates.iter().map(|row| row.group_resource()).collect();
-            return Err(ResourceNameError::AmbiguousName { name: name.written(), candidates });
+            return Err(ResourceNameError::AmbiguousName {
+                name: name.qualified_as_written(),
+                candidates,
+            });
         }
         first.check_subresource(&name.subresource)?;
         let group = match name.group.as_deref() {
@@ -317,25 +323,26 @@ impl ResourceNameTable {
             plural: first.plural.clone(),
             subresource: name.subresource.clone(),
             scope: Some(first.scope),
-            also_named: others.iter().map(|row| row.group_resource()).collect(),
+            other_matches: others.iter().map(|row| row.group_resource()).collect(),
         })
     }
 
     /// The kind and the scope of a resource by its group and plural; the kind is empty for a resource that only
     /// policies name.
     #[must_use]
-    pub fn kind_of(&self, group: &str, plural: &str) -> Option<(&str, Scope)> {
-        self.row(group, plural).map(|row| (row.kind.as_str(), row.scope))
+    pub fn kind_and_scope_of(&self, group: &str, plural: &str) -> Option<(&str, Scope)> {
+        self.find_named_resource(group, plural).map(|row| (row.kind.as_str(), row.scope))
     }
 
     /// Expands the group of `*.networking` to the group that begins with it.
-    fn resolve_wildcard(&self, name: &ResourceName) -> ResolvedResource {
-        let mut resolved = name.to_unresolved();
+    fn resolve_group_wildcard(&self, name: &ResourceName) -> ResolvedResource {
+        let mut resolved = name.to_literal_resource();
         if let Some(group) = &name.group
             && group != WILDCARD
             && !self.is_known_group(group)
         {
-            let mut longer = self.rows.iter().filter(|row| is_group_prefix(group, &row.group));
+            let mut longer =
+                self.named_resources.iter().filter(|row| is_group_prefix(group, &row.group));
             if let Some(row) = longer.next() {
                 resolved.group.clone_from(&row.group);
             }
@@ -348,30 +355,32 @@ impl ResourceNameTable {
         let lower = name.name.to_ascii_lowercase();
         match name.group.as_deref() {
             None | Some(WILDCARD) => {
-                self.find_in_groups(&lower, |row| row.origin != NameOrigin::OnlyWithGroup)
+                self.find_named_in_groups(&lower, |row| row.origin != NameOrigin::OnlyWithGroup)
             }
             Some(group) => {
                 let group = group.to_ascii_lowercase();
-                if let Some(row) = self.row(&group, &lower) {
+                if let Some(row) = self.find_named_resource(&group, &lower) {
                     return vec![row];
                 }
                 match group.is_empty() || self.is_known_group(&group) {
-                    true => self.find_in_groups(&lower, |row| row.group == group),
-                    false => self.find_in_groups(&lower, |row| is_group_prefix(&group, &row.group)),
+                    true => self.find_named_in_groups(&lower, |row| row.group == group),
+                    false => {
+                        self.find_named_in_groups(&lower, |row| is_group_prefix(&group, &row.group))
+                    }
                 }
             }
         }
     }
 
     /// The resources of some groups with that name, which is in lower case; built-in ones come first.
-    fn find_in_groups(
+    fn find_named_in_groups(
         &self,
         lower: &str,
         is_in_groups: impl Fn(&NamedResource) -> bool,
     ) -> Vec<&NamedResource> {
         let is_custom = |row: &&NamedResource| row.origin == NameOrigin::Custom;
         let has_short = |row: &NamedResource| row.short_names.iter().any(|own| own == lower);
-        let rows = || self.rows.iter().filter(|row| is_in_groups(row));
+        let rows = || self.named_resources.iter().filter(|row| is_in_groups(row));
         let mut found: Vec<_> = rows().filter(|row| row.has_long_name(lower)).collect();
         if found.iter().all(is_custom) {
             let short: Vec<_> = rows().filter(|row| has_short(row)).collect();
@@ -386,25 +395,27 @@ impl ResourceNameTable {
         found
     }
 
-    fn row(&self, group: &str, plural: &str) -> Option<&NamedResource> {
-        self.rows.get(*self.places.get(&(group.to_owned(), plural.to_owned()))?)
+    fn find_named_resource(&self, group: &str, plural: &str) -> Option<&NamedResource> {
+        self.named_resources.get(*self.row_positions.get(&(group.to_owned(), plural.to_owned()))?)
     }
 
     fn is_known_group(&self, group: &str) -> bool {
-        self.is_open_group(group) || self.rows.iter().any(|row| row.group == group)
+        self.is_external_group(group) || self.named_resources.iter().any(|row| row.group == group)
     }
 
-    fn is_open_group(&self, group: &str) -> bool {
-        self.open_groups.iter().any(|own| own == group)
+    fn is_external_group(&self, group: &str) -> bool {
+        self.external_groups.iter().any(|own| own == group)
     }
 
-    fn add_row(&mut self, row: NamedResource) {
-        let place =
-            *self.places.entry((row.group.clone(), row.plural.clone())).or_insert(self.rows.len());
-        match self.rows.get_mut(place) {
+    fn add_named_resource(&mut self, row: NamedResource) {
+        let place = *self
+            .row_positions
+            .entry((row.group.clone(), row.plural.clone()))
+            .or_insert(self.named_resources.len());
+        match self.named_resources.get_mut(place) {
             // Another version of the same resource.
             Some(own) => own.subresources.extend(row.subresources),
-            None => self.rows.push(row),
+            None => self.named_resources.push(row),
         }
     }
 
@@ -412,7 +423,8 @@ impl ResourceNameTable {
     /// name in the nearest group.
     fn nearest_name(&self, name: &ResourceName) -> Option<String> {
         let Some(group) = name.group.as_deref().filter(|group| *group != WILDCARD) else {
-            let rows = self.rows.iter().filter(|row| row.origin != NameOrigin::OnlyWithGroup);
+            let rows =
+                self.named_resources.iter().filter(|row| row.origin != NameOrigin::OnlyWithGroup);
             let nearest = field_errors::nearest_word(
                 &name.name,
                 rows.flat_map(NamedResource::long_names).take(COMPARED_NAMES_MAX),
@@ -420,15 +432,15 @@ impl ResourceNameTable {
             return Some(nearest.to_owned());
         };
         let in_group: Vec<&NamedResource> =
-            self.rows.iter().filter(|row| row.group == group).collect();
+            self.named_resources.iter().filter(|row| row.group == group).collect();
         let names = in_group.iter().flat_map(|row| row.long_names());
         if let Some(nearest) = field_errors::nearest_word(&name.name, names) {
-            return Some(with_group(nearest, group));
+            return Some(name_with_group(nearest, group));
         }
         let lower = name.name.to_ascii_lowercase();
         let has_name =
             |row: &&NamedResource| row.has_long_name(&lower) || row.short_names.contains(&lower);
-        let others: Vec<&NamedResource> = self.rows.iter().filter(has_name).collect();
+        let others: Vec<&NamedResource> = self.named_resources.iter().filter(has_name).collect();
         let nearest_group =
             field_errors::nearest_word(group, others.iter().map(|row| row.group.as_str()));
         let row = match nearest_group {
@@ -440,7 +452,7 @@ impl ResourceNameTable {
 }
 
 /// Formats a name in a group; the core group has no name.
-fn with_group(name: &str, group: &str) -> String {
+fn name_with_group(name: &str, group: &str) -> String {
     match group {
         "" => name.to_owned(),
         group => format!("{name}.{group}"),

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::built_in::SCALE;
 use crate::columns::{labels_text, selector_text};
-use crate::json_members::{integer_member, string_member, value_at};
+use crate::json_members::{integer_member, string_member, value_at_path};
 use crate::resource::Resource;
 
 /// The paths in the objects of a custom resource, as its definition writes them, such as `.spec.replicas`.
@@ -63,7 +63,7 @@ pub fn scale_of(resource: &Resource, object: &Tree) -> Result<ObjectScale, Scale
         None => {
             let selector = match resource.kind.as_str() {
                 "ReplicationController" => labels_text(spec, "selector"),
-                _ => selector_text(value_at(spec, &["selector"])),
+                _ => selector_text(value_at_path(spec, &["selector"])),
             };
             // Kubernetes sets the default of a workload when it is created.
             let desired = spec.get("replicas").and_then(Value::as_i64).unwrap_or(1);

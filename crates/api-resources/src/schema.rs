@@ -3,28 +3,30 @@
 //! One schema serves three purposes: type checks of bodies, removal of unknown fields, and the
 //! published OpenAPI schema.
 
-mod admission;
-mod admission_v1alpha1;
-mod certificates;
-mod coordination;
-mod core;
-mod extensions;
-mod flow_control;
-mod meta;
-mod rbac;
+mod admission_schema;
+mod admission_v1alpha1_schema;
+mod certificates_schema;
+mod coordination_schema;
+mod core_schema;
+mod extensions_schema;
+mod flow_control_schema;
+mod meta_schema;
+mod rbac_schema;
 mod type_check;
 
-pub(crate) use admission::{MUTATING_WEBHOOK_CONFIGURATION, VALIDATING_WEBHOOK_CONFIGURATION};
-pub(crate) use admission_v1alpha1::{
+pub(crate) use admission_schema::{
+    MUTATING_WEBHOOK_CONFIGURATION, VALIDATING_WEBHOOK_CONFIGURATION,
+};
+pub(crate) use admission_v1alpha1_schema::{
     EXTERNAL_ADMISSION_HOOK_CONFIGURATION, INITIALIZER_CONFIGURATION,
 };
-pub(crate) use certificates::CERTIFICATE_SIGNING_REQUEST;
-pub(crate) use coordination::LEASE;
-pub(crate) use core::{CONFIG_MAP, NAMESPACE, SECRET, SERVICE_ACCOUNT};
-pub(crate) use extensions::CUSTOM_RESOURCE_DEFINITION;
-pub(crate) use flow_control::{FLOW_SCHEMA, PRIORITY_LEVEL_CONFIGURATION};
-pub(crate) use meta::OBJECT_META;
-pub(crate) use rbac::{CLUSTER_ROLE, CLUSTER_ROLE_BINDING, ROLE, ROLE_BINDING};
+pub(crate) use certificates_schema::CERTIFICATE_SIGNING_REQUEST;
+pub(crate) use coordination_schema::LEASE;
+pub(crate) use core_schema::{CONFIG_MAP, NAMESPACE, SECRET, SERVICE_ACCOUNT};
+pub(crate) use extensions_schema::CUSTOM_RESOURCE_DEFINITION;
+pub(crate) use flow_control_schema::{FLOW_SCHEMA, PRIORITY_LEVEL_CONFIGURATION};
+pub(crate) use meta_schema::OBJECT_META;
+pub(crate) use rbac_schema::{CLUSTER_ROLE, CLUSTER_ROLE_BINDING, ROLE, ROLE_BINDING};
 pub(crate) use type_check::{WrongTypeError, check_types, prune};
 
 /// The schema of an object with named fields.
@@ -114,7 +116,7 @@ impl Field {
         Self { list_type: ListType::Set, ..self }
     }
 
-    const fn merged_by(self, key: &'static str) -> Self {
+    const fn merged_by_key(self, key: &'static str) -> Self {
         Self { list_type: ListType::Map(key), ..self }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! The layout is that of Kubernetes: `<prefix>/<path of the resource>/[<namespace>/]<name>`.
 
-use crate::custom::Definition;
+use crate::custom_resources::Definition;
 use crate::resource::Resource;
 
 /// The default prefix of all keys.
@@ -23,7 +23,7 @@ pub fn object_key(
     if resource.is_namespaced() != namespace.is_some() || !is_path_segment(name) {
         return None;
     }
-    let mut key = self::key_prefix(prefix, resource, namespace)?;
+    let mut key = self::list_key_prefix(prefix, resource, namespace)?;
     key.push_str(name);
     Some(key)
 }
@@ -31,7 +31,11 @@ pub fn object_key(
 /// The common prefix of the keys of a list: of one namespace, or of all. It ends in `/`, so that
 /// resources with a longer name do not match. `None` as for [`object_key`].
 #[must_use]
-pub fn key_prefix(prefix: &str, resource: &Resource, namespace: Option<&str>) -> Option<String> {
+pub fn list_key_prefix(
+    prefix: &str,
+    resource: &Resource,
+    namespace: Option<&str>,
+) -> Option<String> {
     let path = resource.storage_path.as_deref()?;
     let namespace = match namespace {
         None => "",
@@ -139,9 +143,9 @@ mod tests {
     #[test]
     fn lists_end_in_a_slash() {
         let maps = resource("", "configmaps");
-        assert_eq!(key_prefix("/p", &maps, None).as_deref(), Some("/p/configmaps/"));
-        assert_eq!(key_prefix("/p", &maps, Some("d")).as_deref(), Some("/p/configmaps/d/"));
-        assert_eq!(key_prefix("/p", &resource("", "nodes"), Some("d")), None);
+        assert_eq!(list_key_prefix("/p", &maps, None).as_deref(), Some("/p/configmaps/"));
+        assert_eq!(list_key_prefix("/p", &maps, Some("d")).as_deref(), Some("/p/configmaps/d/"));
+        assert_eq!(list_key_prefix("/p", &resource("", "nodes"), Some("d")), None);
     }
 
     #[test]
@@ -149,7 +153,7 @@ mod tests {
         for resource in Registry::built_in().stored_resources() {
             let namespace = resource.is_namespaced().then_some("team-a");
             let key = object_key(DEFAULT_PREFIX, resource, namespace, "x").expect("a key");
-            let own = key_prefix(DEFAULT_PREFIX, resource, None).expect("a prefix");
+            let own = list_key_prefix(DEFAULT_PREFIX, resource, None).expect("a prefix");
             let want = match resource.kind.as_str() {
                 "Namespace" => "x",
                 _ => namespace.unwrap_or(&own),

@@ -24,7 +24,7 @@ pub enum Verb {
 /// A set of verbs. Iterates in the order in which discovery shows them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Verbs {
-    bits: u8,
+    verb_bits: u8,
 }
 
 impl Verb {
@@ -67,36 +67,38 @@ impl Verb {
         !matches!(self, Self::Get | Self::List | Self::Watch)
     }
 
-    const fn bit(self) -> u8 {
+    const fn verb_bit(self) -> u8 {
         1 << self as u8
     }
 }
 
 impl Verbs {
     /// The eight verbs of a stored resource.
-    pub const ALL: Self = Self { bits: u8::MAX };
+    pub const ALL: Self = Self { verb_bits: u8::MAX };
     /// The verb of a resource whose objects are not stored.
-    pub const CREATE: Self = Self { bits: Verb::Create.bit() };
+    pub const CREATE: Self = Self { verb_bits: Verb::Create.verb_bit() };
     /// The verbs of a subresource that becomes a stream: clients of SPDY send POST, those of WebSocket GET.
-    pub const STREAM: Self = Self { bits: Verb::Create.bit() | Verb::Get.bit() };
+    pub const STREAM: Self = Self { verb_bits: Verb::Create.verb_bit() | Verb::Get.verb_bit() };
     /// The verbs of a subresource that forwards requests.
-    pub const PROXY: Self =
-        Self { bits: Self::PART.bits | Verb::Create.bit() | Verb::Delete.bit() };
+    pub const PROXY: Self = Self {
+        verb_bits: Self::PART.verb_bits | Verb::Create.verb_bit() | Verb::Delete.verb_bit(),
+    };
     /// The verbs of a subresource such as `status`.
-    pub const PART: Self = Self { bits: Verb::Get.bit() | Verb::Patch.bit() | Verb::Update.bit() };
+    pub const PART: Self =
+        Self { verb_bits: Verb::Get.verb_bit() | Verb::Patch.verb_bit() | Verb::Update.verb_bit() };
     /// The verb of a subresource that can only be replaced.
-    pub const UPDATE: Self = Self { bits: Verb::Update.bit() };
+    pub const UPDATE: Self = Self { verb_bits: Verb::Update.verb_bit() };
 
     /// The set without one verb.
     #[must_use]
-    pub const fn without(self, verb: Verb) -> Self {
-        Self { bits: self.bits & !verb.bit() }
+    pub const fn without_verb(self, verb: Verb) -> Self {
+        Self { verb_bits: self.verb_bits & !verb.verb_bit() }
     }
 
     /// Reports whether the set contains the verb.
     #[must_use]
     pub const fn contains(self, verb: Verb) -> bool {
-        self.bits & verb.bit() != 0
+        self.verb_bits & verb.verb_bit() != 0
     }
 
     /// The verbs, in the order of their names.
@@ -106,7 +108,7 @@ impl Verbs {
 
     /// The names, in order.
     #[must_use]
-    pub fn names(self) -> Vec<&'static str> {
+    pub fn verb_names(self) -> Vec<&'static str> {
         self.iter().map(Verb::name).collect()
     }
 }
@@ -128,14 +130,14 @@ mod tests {
     #[test]
     fn sets_show_their_verbs_in_order() {
         assert_eq!(
-            Verbs::ALL.names(),
+            Verbs::ALL.verb_names(),
             ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"],
         );
-        assert_eq!(Verbs::PART.names(), ["get", "patch", "update"]);
-        assert_eq!(Verbs::CREATE.names(), ["create"]);
-        assert_eq!(Verbs::STREAM.names(), ["create", "get"]);
-        assert_eq!(Verbs::PROXY.names(), ["create", "delete", "get", "patch", "update"]);
-        let some = Verbs::ALL.without(Verb::DeleteCollection);
+        assert_eq!(Verbs::PART.verb_names(), ["get", "patch", "update"]);
+        assert_eq!(Verbs::CREATE.verb_names(), ["create"]);
+        assert_eq!(Verbs::STREAM.verb_names(), ["create", "get"]);
+        assert_eq!(Verbs::PROXY.verb_names(), ["create", "delete", "get", "patch", "update"]);
+        let some = Verbs::ALL.without_verb(Verb::DeleteCollection);
         assert!(!some.contains(Verb::DeleteCollection));
         assert_eq!(some.iter().count(), 7);
     }

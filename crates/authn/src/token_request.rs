@@ -115,7 +115,7 @@ impl TokenRequest {
             ("name", name),
             ("namespace", namespace),
             ("uid", uid.as_str()),
-            ("creationTimestamp", &api_object::rfc3339(now)),
+            ("creationTimestamp", &api_object::format_rfc3339(now)),
         ] {
             metadata.insert(member.to_owned(), value.into());
         }
@@ -183,7 +183,7 @@ impl TokenRequest {
         let token = issuer.issue(&claims).map_err(|error| failed(&error))?;
         let status = json!({
             "token": token,
-            "expirationTimestamp": api_object::rfc3339(expires_at),
+            "expirationTimestamp": api_object::format_rfc3339(expires_at),
         });
         self.object.insert("status".to_owned(), status);
         Ok(IssuedToken { object: self.object, credential_id: credential_id(&claims.id), warnings })
@@ -195,7 +195,7 @@ impl TokenRequest {
         bound: &BoundReference,
         lookup: &L,
     ) -> Result<BoundObject, TokenRequestError> {
-        let version = GroupVersion::parse(&bound.api_version)
+        let version = GroupVersion::parse_api_version(&bound.api_version)
             .unwrap_or_else(|| GroupVersion::new("", &bound.api_version));
         let reference = |found: &Tree| ObjectReference {
             name: bound.name.clone(),

@@ -12,7 +12,7 @@ use authz_webhook::{Connection as ConnectionInfo, WebhookLimits, WebhookSettings
 use config::authorization_config::LoadOptions;
 use document::Warning;
 use https_client::{Limits, ServiceResolver};
-use kubeconfig::{Connection, HookConnection, LoadedConnections};
+use kubeconfig::{HookConnection, LoadedConnections, ServiceConnection};
 use manifests::abac;
 
 use crate::build_error::{BuildCause, BuildError, StartError};
@@ -38,7 +38,7 @@ pub struct AuthorizerBuilder {
     /// The authorizers that a configuration may name besides the built-in ones.
     pub plugins: PluginAuthorizers,
     /// The options of reading the ABAC policy file.
-    pub abac_options: abac::LoadOptions,
+    pub abac_options: abac::PolicyLoadOptions,
     /// The absolute directory that relative paths in flags start from.
     pub directory: PathBuf,
 }
@@ -55,7 +55,7 @@ impl AuthorizerBuilder {
             resolver: None,
             observers: Arc::new(NoObservers),
             plugins: PluginAuthorizers::default(),
-            abac_options: abac::LoadOptions::default(),
+            abac_options: abac::PolicyLoadOptions::default(),
             directory: std::env::current_dir()?,
         })
     }
@@ -73,8 +73,8 @@ pub struct ConfigOrigin {
 }
 
 /// Finds the connection of a webhook; returns `None` for `InClusterConfig`.
-type FindConnection<'a> =
-    dyn FnMut(&str, &WebhookSettings, &FileRecorder) -> Result<Option<Connection>, BuildCause> + 'a;
+type FindConnection<'a> = dyn FnMut(&str, &WebhookSettings, &FileRecorder) -> Result<Option<ServiceConnection>, BuildCause>
+    + 'a;
 
 impl AuthorizerBuilder {
     /// Builds the first generation of a server. It reads every file that the plan refers to, so it blocks.
@@ -118,13 +118,13 @@ impl AuthorizerBuilder {
         let bytes = document::read_file(&path).map_err(StartError::Read)?;
         let name = path.display().to_string();
         let source = document::Source { name: &name, bytes: &bytes };
-        let plugin_types = self.plugins.types();
+        let plugin_authorizer_types = self.plugins.types();
         let options = LoadOptions {
-            plugin_types: &plugin_types,
+            plugin_authorizer_types: &plugin_authorizer_types,
             has_abac_policy_file: plan.policy_file.is_some(),
             ..LoadOptions::default()
         };
-        let loaded = config::authorization_config::load(&source, &options);
+        let loaded = config::authorization_config::load_configuration(&source, &options);
         let configuration = loaded.configuration.map_err(StartError::Load)?;
         let origin = self.origin_of_file(plan, &bytes);
         let mut generation = self.build(&configuration, origin, None).map_err(StartError::Build)?;
@@ -170,7 +170,7 @@ impl AuthorizerBuilder {
         &self,
         modes: &AuthorizationModes,
         recorder: &FileRecorder,
-    ) -> Result<(Option<Vec<String>>, std::vec::IntoIter<Connection>), BuildCause> {
+    ) -> Result<(Option<Vec<String>>, std::vec::IntoIter<ServiceConnection>), BuildCause> {
         let Some(flags) = &modes.webhook else { return Ok((None, Vec::new().into_iter())) };
         let path = flags.absolute_config_file(&self.directory);
         match load_connections(FLAG_WEBHOOK_NAME, &path, recorder)? {
@@ -178,7 +178,7 @@ impl AuthorizerBuilder {
             LoadedConnections::Hooks(hooks) => {
                 let hooks = hooks.into_iter();
                 let pairs = hooks.map(|HookConnection { name, connection }| (name, connection));
-                let (names, connections): (_, Vec<Connection>) = pairs.unzip();
+                let (names, connections): (_, Vec<ServiceConnection>) = pairs.unzip();
                 Ok((Some(names), connections.into_iter()))
             }
         }

@@ -53,7 +53,7 @@ pub enum BuildCause {
     PolicyRead(ReadError),
     /// The ABAC policy file is invalid.
     #[error("{0}")]
-    Policy(abac::LoadError),
+    Policy(abac::PolicyLoadError),
     /// The flags can not be converted to a configuration.
     #[error("{0}")]
     Flags(FlagTranslationError),

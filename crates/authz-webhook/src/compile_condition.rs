@@ -40,7 +40,7 @@ pub struct ConditionIssue {
 
 /// The environment of all match conditions: one variable, `request`.
 pub(crate) static ENVIRONMENT: LazyLock<Environment> =
-    LazyLock::new(|| Environment::kubernetes(vec![("request", request_type())]));
+    LazyLock::new(|| Environment::for_stored_expressions(vec![("request", request_type())]));
 
 /// The most bytes of all error messages about one configuration. The compiler repeats the line for each of up to a
 /// hundred issues, so its messages can be a hundred times as long as the file.

@@ -146,13 +146,13 @@ fn convert_label_requirement(requirement: &LabelRequirement) -> Option<SelectorR
 
 /// The type of the variable `request`. The order of fields is that of the `RecordSource`s below.
 pub(crate) fn request_type() -> Type {
-    let strings = || Type::list(Type::String);
+    let strings = || Type::list_of(Type::String);
     let requirement = ObjectType::new(
         "kubernetes.SelectorRequirement",
         vec![("key", Type::String), ("operator", Type::String), ("values", strings())],
     );
     let selector = |name| {
-        let requirements = Type::list(Type::Object(requirement.clone()));
+        let requirements = Type::list_of(Type::Object(requirement.clone()));
         let fields = vec![("rawSelector", Type::String), ("requirements", requirements)];
         Type::Object(ObjectType::new(name, fields))
     };
@@ -181,7 +181,7 @@ pub(crate) fn request_type() -> Type {
             ("nonResourceAttributes", Type::Object(non_resource)),
             ("user", Type::String),
             ("groups", strings()),
-            ("extra", Type::map(Type::String, strings())),
+            ("extra", Type::map_of(Type::String, strings())),
             ("uid", Type::String),
         ],
     ))
@@ -199,7 +199,7 @@ impl RecordSource for ReviewSpec<'_> {
             1 => self.non_resource.as_ref().map(record),
             3 => Some(Value::List(List::Strings(self.groups))),
             4 => Some(Value::Map(Map::Source(&self.extra))),
-            _ => self.string_field(index).map(Value::string),
+            _ => self.string_field(index).map(Value::borrowed_string),
         }
     }
 
@@ -257,7 +257,7 @@ impl RecordSource for ResourceAttributes<'_> {
         match index {
             7 => self.field_selector.as_ref().map(record),
             8 => self.label_selector.as_ref().map(record),
-            _ => self.string_field(index).map(Value::string),
+            _ => self.string_field(index).map(Value::borrowed_string),
         }
     }
 
@@ -292,7 +292,7 @@ impl RecordSource for SelectorAttributes<'_> {
 
     fn field(&self, index: usize) -> Option<Value<'_>> {
         match (self, index) {
-            (Self::Raw(text), 0) => Some(Value::string(text)),
+            (Self::Raw(text), 0) => Some(Value::borrowed_string(text)),
             (Self::Requirements(list), 1) => Some(Value::List(List::Source(list))),
             _ => None,
         }
@@ -306,8 +306,8 @@ impl RecordSource for SelectorRequirement<'_> {
 
     fn field(&self, index: usize) -> Option<Value<'_>> {
         match index {
-            0 => Some(Value::string(self.key)),
-            1 => Some(Value::string(self.operator)),
+            0 => Some(Value::borrowed_string(self.key)),
+            1 => Some(Value::borrowed_string(self.operator)),
             2 => Some(Value::List(List::Strings(self.values))),
             _ => None,
         }
@@ -321,7 +321,7 @@ impl RecordSource for NonResourceAttributes<'_> {
 
     #[inline]
     fn field(&self, index: usize) -> Option<Value<'_>> {
-        self.string_field(index).map(Value::string)
+        self.string_field(index).map(Value::borrowed_string)
     }
 
     #[inline]

@@ -46,10 +46,11 @@ pub(crate) fn record_condition(
 /// Records parts, each with its inner parts below it.
 fn record_parts(mut parts: &[ExplainedSubexpression], recorder: &mut Recorder<'_>) {
     while let Some((part, rest)) = parts.split_first() {
-        let n_inside = rest.iter().take_while(|inner| inner.depth > part.depth).count();
+        let n_inside =
+            rest.iter().take_while(|inner| inner.nesting_depth > part.nesting_depth).count();
         let (inside, after) = rest.split_at(n_inside);
         let mut below = recorder.enter(|| {
-            let event = TraceEvent::new("value").with_field("text", part.text.as_str());
+            let event = TraceEvent::new("value").with_field("text", part.source_excerpt.as_str());
             match &part.result {
                 SubexpressionResult::Value(value) => event.with_field("value", value.as_str()),
                 SubexpressionResult::Error(error) => event.with_field("error", error.as_str()),

@@ -21,7 +21,7 @@ impl NodeId {
 #[derive(Debug, Clone)]
 pub(crate) struct Ast {
     pub(crate) nodes: NodeMap<AstNode>,
-    pub(crate) root: NodeId,
+    pub(crate) root_node: NodeId,
 }
 
 impl Ast {
@@ -31,8 +31,8 @@ impl Ast {
 
     /// The source offset of the node in code points, as cel-go counts it: a call has the offset of
     /// its `(` or operator, a selection that of its dot, an index that of its `[`.
-    pub(crate) fn offset(&self, id: NodeId) -> u32 {
-        self.nodes[id].offset
+    pub(crate) fn source_offset(&self, id: NodeId) -> u32 {
+        self.nodes[id].source_offset
     }
 
     pub(crate) fn span(&self, id: NodeId) -> Option<Span> {
@@ -82,7 +82,7 @@ impl<T> IndexMut<NodeId> for NodeMap<T> {
 #[derive(Debug, Clone)]
 pub(crate) struct AstNode {
     pub(crate) kind: ExprKind,
-    pub(crate) offset: u32,
+    pub(crate) source_offset: u32,
     /// The source text of the node. `None` for nodes that a macro expansion or the balancing of
     /// `&&` and `||` added. The root of an expansion has the span of the macro call.
     pub(crate) span: Option<Span>,
@@ -142,11 +142,15 @@ impl ExprKind {
                 visit(entry.value);
             }),
             Self::Struct { fields, .. } => fields.iter().for_each(|field| visit(field.value)),
-            Self::Comprehension(fold) => {
-                [fold.iter_range, fold.accu_init, fold.loop_condition, fold.loop_step, fold.result]
-                    .into_iter()
-                    .for_each(visit)
-            }
+            Self::Comprehension(fold) => [
+                fold.iter_range,
+                fold.accu_init,
+                fold.loop_condition,
+                fold.loop_step,
+                fold.result_expr,
+            ]
+            .into_iter()
+            .for_each(visit),
         }
     }
 }
@@ -171,7 +175,7 @@ pub(crate) struct MapEntry {
     /// Whether the source says `?key: value`.
     pub(crate) is_optional: bool,
     /// The source offset of the `:`.
-    pub(crate) offset: u32,
+    pub(crate) source_offset: u32,
 }
 
 /// One `field: value` of a message literal.
@@ -182,7 +186,7 @@ pub(crate) struct StructField {
     /// Whether the source says `?field: value`.
     pub(crate) is_optional: bool,
     /// The source offset of the `:`.
-    pub(crate) offset: u32,
+    pub(crate) source_offset: u32,
 }
 
 /// A fold over a list or a map. Macros such as `all` and `map` expand to comprehensions.
@@ -196,5 +200,5 @@ pub(crate) struct Comprehension {
     pub(crate) accu_init: NodeId,
     pub(crate) loop_condition: NodeId,
     pub(crate) loop_step: NodeId,
-    pub(crate) result: NodeId,
+    pub(crate) result_expr: NodeId,
 }

@@ -17,7 +17,7 @@ pub struct AuthorizerCheck {
     /// The verb of the request attributes.
     pub verb: Arc<str>,
     /// The resource or the path.
-    pub target: AuthorizerCheckTarget,
+    pub check_target: AuthorizerCheckTarget,
 }
 
 /// A service account whose names have been validated.
@@ -115,7 +115,7 @@ mod tests {
         AuthorizerCheck {
             service_account: None,
             verb: verb.into(),
-            target: AuthorizerCheckTarget::Path("/x".into()),
+            check_target: AuthorizerCheckTarget::Path("/x".into()),
         }
     }
 
@@ -149,13 +149,16 @@ mod tests {
             }))
         };
         let account = ServiceAccount { namespace: "a".into(), name: "b".into() };
-        let plain = AuthorizerCheck { target: resource("n", ""), ..question("get") };
+        let plain = AuthorizerCheck { check_target: resource("n", ""), ..question("get") };
         decisions.insert(plain.clone(), AuthorizerDecision::default());
         for other in [
             AuthorizerCheck { service_account: Some(account), ..plain.clone() },
             AuthorizerCheck { verb: "list".into(), ..plain.clone() },
-            AuthorizerCheck { target: resource("", "n"), ..plain.clone() },
-            AuthorizerCheck { target: AuthorizerCheckTarget::Path("n".into()), ..plain.clone() },
+            AuthorizerCheck { check_target: resource("", "n"), ..plain.clone() },
+            AuthorizerCheck {
+                check_target: AuthorizerCheckTarget::Path("n".into()),
+                ..plain.clone()
+            },
         ] {
             assert_eq!(decisions.get(&other), None, "{other:?}");
         }

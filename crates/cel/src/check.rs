@@ -8,7 +8,7 @@
 //!    of these overloads differ, the type of the call is `dyn`.
 //! 4. Type variables that are still free at the end are `dyn`.
 
-mod call;
+mod call_type_check;
 mod literal_checks;
 mod unify;
 
@@ -19,7 +19,7 @@ use crate::compile_budget::CompileBudget;
 use crate::environment::Environment;
 use crate::static_type::Type;
 use crate::well_known_message::WellKnownMessage;
-use unify::{Substitution, more_general_type};
+use unify::{TypeSubstitution, more_general_type};
 
 /// An AST with the type and the reference of each node.
 #[derive(Debug)]
@@ -58,7 +58,7 @@ impl CheckedAst {
     }
 
     /// The references of all names and calls.
-    pub(crate) fn references(&self) -> impl Iterator<Item = &ResolvedReference> {
+    pub(crate) fn resolved_references(&self) -> impl Iterator<Item = &ResolvedReference> {
         self.node_references.iter().flatten()
     }
 }
@@ -77,11 +77,11 @@ pub(crate) fn check(
         ast: &ast,
         node_types: NodeMap::new(vec![None; ast.nodes.len()]),
         node_references: NodeMap::new(vec![None; ast.nodes.len()]),
-        substitution: Substitution::new(&mut compile_budget.step_budget),
+        substitution: TypeSubstitution::new(&mut compile_budget.step_budget),
         local_variables: Vec::new(),
         issues: Vec::new(),
     };
-    checker.check_node(ast.root);
+    checker.check_node(ast.root_node);
     let TypeChecker {
         node_types: types,
         node_references: references,
@@ -108,7 +108,7 @@ struct TypeChecker<'e> {
     ast: &'e Ast,
     node_types: NodeMap<Option<Type>>,
     node_references: NodeMap<Option<ResolvedReference>>,
-    substitution: Substitution<'e>,
+    substitution: TypeSubstitution<'e>,
     /// Local variables, innermost last.
     local_variables: Vec<(Arc<str>, Type)>,
     issues: CheckIssues,
@@ -136,7 +136,7 @@ impl TypeChecker<'_> {
     }
 
     fn report_issue(&mut self, id: NodeId, message: String) {
-        self.issues.push((self.ast.offset(id), message));
+        self.issues.push((self.ast.source_offset(id), message));
     }
 
     fn set_node_type(&mut self, id: NodeId, ty: Type) {
@@ -262,7 +262,7 @@ impl TypeChecker<'_> {
                 Type::Dyn
             }
         };
-        if is_optional || optional { Type::optional(result) } else { result }
+        if is_optional || optional { Type::optional_of(result) } else { result }
     }
 
     fn check_list(&mut self, id: NodeId, elements: &[NodeId], optional_indices: &[usize]) {
@@ -273,7 +273,7 @@ impl TypeChecker<'_> {
             joined = Some(self.join_element_types(joined, ty));
         }
         let element = joined.unwrap_or_else(|| self.substitution.fresh_type_variable());
-        self.set_node_type(id, Type::list(element));
+        self.set_node_type(id, Type::list_of(element));
     }
 
     fn check_map(&mut self, id: NodeId, entries: &[MapEntry]) {
@@ -293,7 +293,7 @@ impl TypeChecker<'_> {
                 (self.substitution.fresh_type_variable(), self.substitution.fresh_type_variable())
             }
         };
-        self.set_node_type(id, Type::map(key, value));
+        self.set_node_type(id, Type::map_of(key, value));
     }
 
     /// The type of an element. An element written `?x` must have an optional type; its inner type
@@ -331,7 +331,7 @@ impl TypeChecker<'_> {
         else {
             return self.report_undeclared(id, name);
         };
-        let message = WellKnownMessage::find_by_name(full);
+        let message = WellKnownMessage::find_message_by_name(full);
         if message.is_none() && !matches!(ty, Type::Object(_)) {
             self.report_issue(id, format!("'{}' is not a message type", ty.runtime_name()));
             return self.set_node_type(id, Type::Error);
@@ -346,7 +346,8 @@ impl TypeChecker<'_> {
                 _ => None,
             };
             let expected = expected.unwrap_or_else(|| {
-                self.issues.push((field.offset, format!("undefined field '{}'", field.name)));
+                self.issues
+                    .push((field.source_offset, format!("undefined field '{}'", field.name)));
                 Type::Error
             });
             let value = self.element_type(field.value, field.is_optional);
@@ -355,7 +356,7 @@ impl TypeChecker<'_> {
                     "expected type of field '{}' is '{expected}' but provided type is '{value}'",
                     field.name
                 );
-                self.issues.push((field.offset, message));
+                self.issues.push((field.source_offset, message));
             }
         }
     }
@@ -396,9 +397,9 @@ impl TypeChecker<'_> {
         self.check_node(fold.loop_step);
         self.expect_type(fold.loop_step, &accu);
         self.local_variables.truncate(depth + 1);
-        self.check_node(fold.result);
+        self.check_node(fold.result_expr);
         self.local_variables.truncate(depth);
-        let ty = self.substitution.resolve_type(&self.node_type_or_error(fold.result), false);
+        let ty = self.substitution.resolve_type(&self.node_type_or_error(fold.result_expr), false);
         self.set_node_type(id, ty);
     }
 

@@ -37,8 +37,8 @@ impl CompileBudget {
     }
 
     /// The memory of all patterns that the group has compiled, which live as long as its programs.
-    pub fn pattern_bytes(&self) -> usize {
-        self.pattern_cache.n_bytes()
+    pub fn compiled_pattern_bytes(&self) -> usize {
+        self.pattern_cache.cached_pattern_bytes()
     }
 
     /// Charges the steps for one more AST node.

@@ -160,7 +160,7 @@ impl CostFormula {
 
     /// Reports whether the cost depends on the result, so that it is charged after the call.
     #[inline]
-    pub(crate) fn depends_on_result(&self) -> bool {
+    pub(crate) fn is_charged_after_call(&self) -> bool {
         matches!(self, Self::ScanResultTwice | Self::NewList)
     }
 }
@@ -168,14 +168,16 @@ impl CostFormula {
 /// The most values that one deep traversal visits; their cost exceeds every cost limit.
 const TRAVERSAL_STEPS_MAX: u64 = 2_000_000;
 
-/// The cost of traversing a value with all its parts. Unlike elsewhere, text is rounded down.
+/// The cost of traversing a value with all its parts. Unlike in the other formulas, the cost of a
+/// text is rounded down.
 fn deep_traversal_cost(value: &Value<'_>) -> u64 {
     let mut steps = TRAVERSAL_STEPS_MAX;
-    deep_traversal_cost_within(value, &mut steps)
+    deep_traversal_cost_within_steps(value, &mut steps)
 }
 
-fn deep_traversal_cost_within(value: &Value<'_>, steps: &mut u64) -> u64 {
-    // A value can share its parts many times over. The cost of such a value exceeds the limit.
+fn deep_traversal_cost_within_steps(value: &Value<'_>, steps: &mut u64) -> u64 {
+    // A value can contain the same element many times over. The cost of such a value exceeds the
+    // limit.
     let Some(left) = steps.checked_sub(1) else { return u64::MAX };
     *steps = left;
     let sum = |total: u64, part: u64| total.saturating_add(part);
@@ -186,13 +188,13 @@ fn deep_traversal_cost_within(value: &Value<'_>, steps: &mut u64) -> u64 {
             if *steps == 0 {
                 u64::MAX
             } else {
-                sum(total, deep_traversal_cost_within(&item, steps))
+                sum(total, deep_traversal_cost_within_steps(&item, steps))
             }
         }),
         Value::Map(map) => map.iter().fold(0, |total, (key, value)| {
             sum(
-                sum(total, deep_traversal_cost_within(&key, steps)),
-                deep_traversal_cost_within(&value, steps),
+                sum(total, deep_traversal_cost_within_steps(&key, steps)),
+                deep_traversal_cost_within_steps(&value, steps),
             )
         }),
         _ => 1,

@@ -22,7 +22,7 @@ pub struct Environment {
 impl Environment {
     /// The environment that Kubernetes uses for stored expressions: all libraries, and these
     /// variables. [`Program::evaluate`](crate::Program::evaluate) takes their values in this order.
-    pub fn kubernetes(variables: Vec<(&str, Type)>) -> Self {
+    pub fn for_stored_expressions(variables: Vec<(&str, Type)>) -> Self {
         Self::with_library_set(variables, LibrarySet::StoredExpressions)
     }
 
@@ -31,8 +31,8 @@ impl Environment {
     ///
     /// The server checks an expression in this environment before it stores it, so that a server of
     /// the previous minor version can still evaluate it. Programs are compiled in
-    /// [`Environment::kubernetes`].
-    pub fn kubernetes_new_expressions(variables: Vec<(&str, Type)>) -> Self {
+    /// [`Environment::for_stored_expressions`].
+    pub fn for_new_expressions(variables: Vec<(&str, Type)>) -> Self {
         Self::with_library_set(variables, LibrarySet::NewExpressions)
     }
 
@@ -72,7 +72,7 @@ impl Environment {
     pub(crate) fn find_message_type(&self, name: &str) -> Option<Type> {
         match self.object_types.get(name) {
             Some(object) => Some(Type::Object(Arc::clone(object))),
-            None => WellKnownMessage::find_by_name(name).map(WellKnownMessage::result_type),
+            None => WellKnownMessage::find_message_by_name(name).map(WellKnownMessage::result_type),
         }
     }
 
@@ -95,12 +95,12 @@ fn standard_named_types() -> HashMap<&'static str, Type> {
         ("google.protobuf.Duration", Type::Duration),
         ("google.protobuf.Timestamp", Type::Timestamp),
         ("int", Type::Int),
-        ("list", Type::list(Type::Dyn)),
-        ("map", Type::map(Type::Dyn, Type::Dyn)),
+        ("list", Type::list_of(Type::Dyn)),
+        ("map", Type::map_of(Type::Dyn, Type::Dyn)),
         ("net.CIDR", Type::Opaque("net.CIDR")),
         ("net.IP", Type::Opaque("net.IP")),
         ("null_type", Type::Null),
-        ("optional_type", Type::optional(Type::Dyn)),
+        ("optional_type", Type::optional_of(Type::Dyn)),
         ("string", Type::String),
         ("type", Type::Type(None)),
         ("uint", Type::Uint),

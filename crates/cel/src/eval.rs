@@ -4,7 +4,7 @@
 //! `&&`, `||` and loop conditions inspect and absorb them.
 
 mod attribute;
-mod call;
+mod call_evaluation;
 mod comprehension;
 
 use crate::cost;
@@ -17,8 +17,8 @@ pub(crate) struct Evaluator<'s, 'a> {
     /// The values of the environment's variables, in its order.
     variables: &'a [Value<'a>],
     /// The values of local variables.
-    slots: &'s mut [LocalSlot<'a>],
-    cost: u64,
+    local_slots: &'s mut [LocalSlot<'a>],
+    charged_cost: u64,
     cost_limit: u64,
     step_budget: StepBudget,
 }
@@ -44,23 +44,29 @@ impl<'s, 'a> Evaluator<'s, 'a> {
         slots: &'s mut [LocalSlot<'a>],
         cost_limit: u64,
     ) -> Self {
-        Self { variables, slots, cost: 0, cost_limit, step_budget: StepBudget::default() }
+        Self {
+            variables,
+            local_slots: slots,
+            charged_cost: 0,
+            cost_limit,
+            step_budget: StepBudget::default(),
+        }
     }
 
     /// The cost charged so far.
-    pub(crate) fn cost(&self) -> u64 {
-        self.cost
+    pub(crate) fn charged_cost(&self) -> u64 {
+        self.charged_cost
     }
 
     /// The cost charged so far plus the steps spent, both in units of cost.
     pub(crate) fn total_cost(&self) -> u64 {
-        self.cost.saturating_add(self.step_budget.steps_spent_as_cost())
+        self.charged_cost.saturating_add(self.step_budget.steps_spent_as_cost())
     }
 
     /// The value of a local variable.
     #[inline]
     fn read_local_variable(&mut self, slot: usize) -> EvalResult<'a> {
-        match self.slots.get(slot) {
+        match self.local_slots.get(slot) {
             Some(LocalSlot::Known(outcome)) => outcome.clone(),
             Some(LocalSlot::Pending(init)) => {
                 let outcome = self.evaluate(init);
@@ -74,8 +80,8 @@ impl<'s, 'a> Evaluator<'s, 'a> {
     /// The value of an attribute that is a local variable with an integer.
     #[inline]
     fn read_local_int(&self, attr: &Attribute) -> Option<i64> {
-        let AttributeRoot::Slot(slot) = attr.root else { return None };
-        match self.slots.get(slot) {
+        let AttributeRoot::Slot(slot) = attr.attribute_root else { return None };
+        match self.local_slots.get(slot) {
             Some(LocalSlot::Known(Ok(Value::Int(number)))) if attr.qualifiers.is_empty() => {
                 Some(*number)
             }
@@ -86,14 +92,15 @@ impl<'s, 'a> Evaluator<'s, 'a> {
     /// Sets a local variable. The planner counts the slots, so each one exists.
     #[inline]
     fn set_local_variable(&mut self, slot: usize, content: LocalSlot<'a>) {
-        if let Some(place) = self.slots.get_mut(slot) {
+        if let Some(place) = self.local_slots.get_mut(slot) {
             *place = content;
         }
     }
 
     /// Moves the value out of an accumulator that is about to be replaced.
     fn take_accumulator(&mut self, slot: usize) -> EvalResult<'a> {
-        match self.slots.get_mut(slot).map(|place| std::mem::replace(place, LocalSlot::EMPTY)) {
+        match self.local_slots.get_mut(slot).map(|place| std::mem::replace(place, LocalSlot::EMPTY))
+        {
             Some(LocalSlot::Known(outcome)) => outcome,
             Some(LocalSlot::Pending(init)) => self.evaluate(init),
             None => Err(missing_slot_error()),
@@ -102,8 +109,8 @@ impl<'s, 'a> Evaluator<'s, 'a> {
 
     #[inline]
     fn charge_cost(&mut self, cost: u64) -> Result<(), EvalError> {
-        self.cost = self.cost.saturating_add(cost);
-        if self.cost > self.cost_limit { Err(EvalError::CostLimit) } else { Ok(()) }
+        self.charged_cost = self.charged_cost.saturating_add(cost);
+        if self.charged_cost > self.cost_limit { Err(EvalError::CostLimit) } else { Ok(()) }
     }
 
     /// The value of an expression.
@@ -147,10 +154,10 @@ impl<'s, 'a> Evaluator<'s, 'a> {
         match expr {
             CompiledExpr::FastPath(fast_path) => {
                 let variables = self.variables;
-                let find_record = |index| find_record_variable(variables, index);
-                match fast_path.try_evaluate(find_record, self.slots) {
+                let resolve_containing_record = |index| find_record_variable(variables, index);
+                match fast_path.try_evaluate(resolve_containing_record, self.local_slots) {
                     Some((outcome, cost)) => self.charge_cost(cost).map(|()| outcome),
-                    None => self.evaluate_bool(&fast_path.general_expr),
+                    None => self.evaluate_bool(&fast_path.fallback_expr),
                 }
             }
             CompiledExpr::Has(attr) => self.evaluate_has(attr),
@@ -214,7 +221,8 @@ impl<'s, 'a> Evaluator<'s, 'a> {
         let left = self.evaluate_argument(left)?;
         let right = self.evaluate_argument(right)?;
         self.charge_cost(cost::equality_cost(left.as_ref().ok(), right.as_ref().ok(), negated))?;
-        // The cost covers the outermost list only, and a value can share its parts many times over.
+        // The cost covers the outermost list only, and a value can contain the same element many
+        // times over.
         match self.step_budget.compare_metered(&left?, &right?)? {
             EqualityResult::Equal => Ok(!negated),
             EqualityResult::Unequal => Ok(negated),
@@ -275,7 +283,7 @@ impl<'s, 'a> Evaluator<'s, 'a> {
             }
         }
         self.charge_cost(cost::LIST_CREATION)?;
-        Ok(Value::list(values))
+        Ok(Value::list_value(values))
     }
 
     fn evaluate_map_literal(&mut self, entries: &'a [MapEntryExpr]) -> EvalResult<'a> {
@@ -303,12 +311,12 @@ impl<'s, 'a> Evaluator<'s, 'a> {
             }
         }
         self.charge_cost(cost::MAP_CREATION)?;
-        Ok(Value::Map(Map::from_owned(map)))
+        Ok(Value::Map(Map::from_owned_map(map)))
     }
 
     fn evaluate_message_literal(&mut self, message: &'a MessageExpr) -> EvalResult<'a> {
-        let mut fields: Vec<(&str, Value<'a>)> = Vec::with_capacity(message.fields.len());
-        for (name, expr, optional) in &message.fields {
+        let mut fields: Vec<(&str, Value<'a>)> = Vec::with_capacity(message.field_exprs.len());
+        for (name, expr, optional) in &message.field_exprs {
             let value = match self.evaluate_argument(expr)? {
                 Ok(value) => value,
                 Err(error) => return self.charge_failed_literal(cost::MESSAGE_CREATION, error),
@@ -327,7 +335,7 @@ impl<'s, 'a> Evaluator<'s, 'a> {
         }
         self.charge_cost(cost::MESSAGE_CREATION)?;
         match message.message {
-            Some(kind) => kind.build_value(&fields),
+            Some(kind) => kind.build_message_value(&fields),
             None => Err(EvalError::new(format!("unknown type '{}'", message.name))),
         }
     }
@@ -352,7 +360,7 @@ const VALUE_DEPTH_MAX: u32 = 1_000;
 /// Returns an error for a value that is nested too deep.
 #[inline]
 fn check_value_depth(value: Value<'_>) -> EvalResult<'_> {
-    if value.depth() > VALUE_DEPTH_MAX {
+    if value.nesting_depth() > VALUE_DEPTH_MAX {
         return Err(EvalError::new(format!("value nesting limit exceeded: {VALUE_DEPTH_MAX}")));
     }
     Ok(value)

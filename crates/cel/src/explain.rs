@@ -22,47 +22,52 @@ use value_excerpt::{abbreviate_text, abbreviate_value};
 /// The most subexpressions that one explanation shows.
 pub const SUBEXPRESSIONS_MAX: usize = 200;
 
-/// The most bytes of the source text or of the value of a part that are shown.
+/// The most bytes that an explanation shows of the source text, and of the value, of one
+/// subexpression.
 pub const SHOWN_BYTES_MAX: usize = 256;
 
-/// The cost of all parts together is limited to this many times the limit of one evaluation. A
-/// nested part is evaluated again for each part around it, but nesting is shallow in practice.
+/// The cost of all subexpressions together is limited to this multiple of the cost limit of one
+/// evaluation. A nested subexpression is evaluated again for each enclosing one, but nesting is
+/// shallow in practice.
 const EVALUATIONS_MAX: u64 = 4;
 
 /// The subexpressions of an expression and their results.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Explanation {
-    /// The whole expression, then its parts in the order of the source, each before its own parts.
+    /// The whole expression first, then its subexpressions in source order, each before its own
+    /// subexpressions.
     pub subexpressions: Vec<ExplainedSubexpression>,
-    /// The number of parts that are not shown, because there are too many or because they cost too much.
+    /// The number of subexpressions that are not shown, because there are too many or because they
+    /// cost too much.
     pub n_omitted_subexpressions: usize,
 }
 
 /// A subexpression and its result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExplainedSubexpression {
-    /// The number of parts that enclose this one.
-    pub depth: usize,
+    /// The number of subexpressions that enclose this one.
+    pub nesting_depth: usize,
     /// The source text, cut at [`SHOWN_BYTES_MAX`].
-    pub text: String,
+    pub source_excerpt: String,
     /// The result of its evaluation.
     pub result: SubexpressionResult,
 }
 
-/// The result of evaluating a part.
+/// The result of evaluating a subexpression.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SubexpressionResult {
     /// A value, written as in an expression, cut at [`SHOWN_BYTES_MAX`].
     Value(String),
     /// An error, cut at [`SHOWN_BYTES_MAX`].
     Error(String),
-    /// The part was not evaluated, because an earlier operand decided the result (short circuit).
+    /// The subexpression was not evaluated, because an earlier operand decided the result (short
+    /// circuit).
     Skipped,
 }
 
 impl Environment {
-    /// Evaluates an expression and its parts. `variables` are in the order of the environment; the
-    /// cost limit applies to each part. Constant parts are not shown.
+    /// Evaluates an expression and its subexpressions. `variables` are in the order of the
+    /// environment. The cost limit applies to each subexpression. Constants are not shown.
     pub fn explain(
         &self,
         source: &str,
@@ -73,7 +78,7 @@ impl Environment {
         let ast = parse(source, &mut compile_budget).map_err(CompileError::Issues)?;
         let checked = check(ast, self, &mut compile_budget)
             .map_err(|found| CompileError::Issues(Issues::new(source, found)))?;
-        let root = checked.ast.root;
+        let root = checked.ast.root_node;
         let program = compile_subexpression(&checked, root, self, &mut compile_budget)
             .map_err(CompileError::Program)?;
         let mut walk = ExplanationBuilder {
@@ -91,7 +96,7 @@ impl Environment {
     }
 }
 
-/// The part of a result that decides whether later operands are evaluated.
+/// The property of an operand's result that decides whether later operands are evaluated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ShortCircuitValue {
     True,
@@ -125,7 +130,7 @@ struct ExplanationBuilder<'w> {
 }
 
 impl<'w> ExplanationBuilder<'w> {
-    /// Adds a part that has a source span, and its own parts.
+    /// Adds a subexpression that has a source span, and the subexpressions inside it.
     fn explain_subexpression(&mut self, id: NodeId, depth: usize) -> ShortCircuitValue {
         // A constant is not shown, but it can short-circuit like any other operand.
         if let Some(value) = subexpressions::literal_short_circuit_value(self.checked_ast, id) {
@@ -144,7 +149,7 @@ impl<'w> ExplanationBuilder<'w> {
         }
     }
 
-    /// Compiles a part, unless the explanation has reached a limit.
+    /// Compiles a subexpression, unless the explanation has reached a limit.
     fn compile_within_limits(&mut self, id: NodeId) -> Result<Program, ProgramError> {
         if self.cost_left == 0 || self.explanation.subexpressions.len() >= SUBEXPRESSIONS_MAX {
             return Err(BudgetExhausted.to_string().into());
@@ -206,7 +211,7 @@ impl<'w> ExplanationBuilder<'w> {
         }
     }
 
-    /// Explains a part, or marks it as skipped if the condition is false.
+    /// Explains a subexpression, or marks it as skipped if the condition is false.
     fn explain_or_skip(&mut self, condition: bool, id: NodeId, depth: usize) -> ShortCircuitValue {
         if condition {
             return self.explain_subexpression(id, depth);
@@ -221,8 +226,8 @@ impl<'w> ExplanationBuilder<'w> {
     fn push(&mut self, depth: usize, text: &str, result: SubexpressionResult) {
         if self.explanation.subexpressions.len() < SUBEXPRESSIONS_MAX {
             self.explanation.subexpressions.push(ExplainedSubexpression {
-                depth,
-                text: abbreviate_text(text),
+                nesting_depth: depth,
+                source_excerpt: abbreviate_text(text),
                 result,
             });
         } else {

@@ -1,7 +1,7 @@
-//! A fast path for tests on borrowed strings, which builds no values.
+//! A fast path for predicates on borrowed strings, which builds no values.
 //!
-//! Nearly all match conditions compare fields of the request with constants. Such a test keeps its
-//! general form: the fast path applies if every operand is present and is a borrowed string.
+//! Nearly all match conditions compare fields of the request with constants. Such a predicate keeps
+//! its general form. The fast path applies if every operand is present and is a borrowed string.
 //! Otherwise it returns `None` before any cost is charged, and the general form runs. So errors,
 //! optional values and other rare cases have one implementation only.
 
@@ -12,15 +12,15 @@ use crate::ir::{
 };
 use crate::value::{RecordSource, Str, Value};
 
-/// A string test and the general form of the same expression.
+/// A string predicate and the general form of the same expression.
 #[derive(Debug)]
 pub(crate) struct FastPath {
-    test: StringTest,
-    pub(crate) general_expr: CompiledExpr,
+    test: StringPredicate,
+    pub(crate) fallback_expr: CompiledExpr,
 }
 
 #[derive(Debug, Clone)]
-enum StringTest {
+enum StringPredicate {
     /// The presence test `has(path)`.
     Has(RecordPath),
     /// `left == right`, `left.startsWith(right)` and the other comparisons.
@@ -30,13 +30,13 @@ enum StringTest {
     /// The test `item in [constants]`.
     Member { item: StringOperand, set: ConstantSet },
     /// The negation `!test` of a test.
-    Not(Box<StringTest>),
+    Not(Box<StringPredicate>),
     /// The conjunction `a && b` of any number of tests.
-    All(Box<[StringTest]>),
+    All(Box<[StringPredicate]>),
     /// The disjunction `a || b` of any number of tests.
-    Any(Box<[StringTest]>),
+    Any(Box<[StringPredicate]>),
     /// `list.exists(x, test)`, which stops at true, or `list.all(x, test)`, which stops at false.
-    Loop { list: RecordPath, slot: usize, test: Box<StringTest>, stopping_value: bool },
+    Loop { list: RecordPath, slot: usize, test: Box<StringPredicate>, stopping_value: bool },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,7 +48,7 @@ enum StringComparison {
     Contains,
 }
 
-/// An operand of a string test.
+/// An operand of a string predicate.
 #[derive(Debug, Clone)]
 enum StringOperand {
     Const {
@@ -64,52 +64,53 @@ enum StringOperand {
 #[derive(Debug, Clone)]
 struct RecordPath {
     variable_index: usize,
-    record_fields: Box<[usize]>,
-    last_field: usize,
+    record_field_indices: Box<[usize]>,
+    last_field_index: usize,
 }
 
 /// Adds a fast path to an expression that allows one.
-pub(crate) fn with_fast_path(general_expr: CompiledExpr) -> CompiledExpr {
-    match string_test_from_expr(&general_expr) {
-        Some(test) => CompiledExpr::FastPath(Box::new(FastPath { test, general_expr })),
-        None => general_expr,
+pub(crate) fn with_fast_path(fallback_expr: CompiledExpr) -> CompiledExpr {
+    match string_predicate_from_expr(&fallback_expr) {
+        Some(test) => CompiledExpr::FastPath(Box::new(FastPath { test, fallback_expr })),
+        None => fallback_expr,
     }
 }
 
-/// The most single tests in one fast path. Each operand of `&&` and `||` has a fast path of its
+/// The most leaf predicates in one fast path. Each operand of `&&` and `||` has a fast path of its
 /// own, so without a limit the memory would grow quadratically.
 const SINGLE_TESTS_MAX: usize = 16;
 
-fn string_test_from_expr(expr: &CompiledExpr) -> Option<StringTest> {
+fn string_predicate_from_expr(expr: &CompiledExpr) -> Option<StringPredicate> {
     let test = match expr {
-        CompiledExpr::Has(attr) => RecordPath::from_expr(attr).map(StringTest::Has),
+        CompiledExpr::Has(attr) => RecordPath::from_expr(attr).map(StringPredicate::Has),
         CompiledExpr::Equal { sides, negated } => {
             let comparison =
                 if *negated { StringComparison::NotEquals } else { StringComparison::Equals };
             let [left, right] = &**sides;
-            string_test_from_comparison(comparison, left, right)
+            string_predicate_from_comparison(comparison, left, right)
         }
-        CompiledExpr::Member { item, set } => {
-            Some(StringTest::Member { item: StringOperand::from_expr(item)?, set: set.clone() })
-        }
-        CompiledExpr::Call(call) => string_test_from_call(call),
-        CompiledExpr::Quantifier(quantifier) => string_test_from_quantifier(quantifier),
+        CompiledExpr::Member { item, set } => Some(StringPredicate::Member {
+            item: StringOperand::from_expr(item)?,
+            set: set.clone(),
+        }),
+        CompiledExpr::Call(call) => string_predicate_from_call(call),
+        CompiledExpr::Quantifier(quantifier) => string_predicate_from_quantifier(quantifier),
         CompiledExpr::Not(operand) => {
-            Some(StringTest::Not(Box::new(string_test_from_operand(operand)?)))
+            Some(StringPredicate::Not(Box::new(string_predicate_from_operand(operand)?)))
         }
-        CompiledExpr::And(terms) => Some(StringTest::All(
-            terms.iter().map(string_test_from_operand).collect::<Option<_>>()?,
+        CompiledExpr::And(terms) => Some(StringPredicate::All(
+            terms.iter().map(string_predicate_from_operand).collect::<Option<_>>()?,
         )),
-        CompiledExpr::Or(terms) => Some(StringTest::Any(
-            terms.iter().map(string_test_from_operand).collect::<Option<_>>()?,
+        CompiledExpr::Or(terms) => Some(StringPredicate::Any(
+            terms.iter().map(string_predicate_from_operand).collect::<Option<_>>()?,
         )),
         _ => None,
     }?;
-    (test.count_leaf_tests() <= SINGLE_TESTS_MAX).then_some(test)
+    (test.count_leaf_predicates() <= SINGLE_TESTS_MAX).then_some(test)
 }
 
-/// Returns the string test of an operand that has a fast path without loops.
-fn string_test_from_operand(operand: &CompiledExpr) -> Option<StringTest> {
+/// Returns the string predicate of an operand that has a fast path without loops.
+fn string_predicate_from_operand(operand: &CompiledExpr) -> Option<StringPredicate> {
     match operand {
         CompiledExpr::FastPath(fast_path) if !fast_path.test.contains_loop() => {
             Some(fast_path.test.clone())
@@ -118,14 +119,14 @@ fn string_test_from_operand(operand: &CompiledExpr) -> Option<StringTest> {
     }
 }
 
-fn string_test_from_call(call: &CallExpr) -> Option<StringTest> {
+fn string_predicate_from_call(call: &CallExpr) -> Option<StringPredicate> {
     let [left, right] = &*call.args else { return None };
     match call.name {
-        "startsWith" => string_test_from_comparison(StringComparison::StartsWith, left, right),
-        "endsWith" => string_test_from_comparison(StringComparison::EndsWith, left, right),
-        "contains" => string_test_from_comparison(StringComparison::Contains, left, right),
+        "startsWith" => string_predicate_from_comparison(StringComparison::StartsWith, left, right),
+        "endsWith" => string_predicate_from_comparison(StringComparison::EndsWith, left, right),
+        "contains" => string_predicate_from_comparison(StringComparison::Contains, left, right),
         "@in" => match right {
-            CompiledExpr::Attr(attr) => Some(StringTest::In {
+            CompiledExpr::Attr(attr) => Some(StringPredicate::In {
                 item: StringOperand::from_expr(left)?,
                 list: RecordPath::from_expr(attr)?,
             }),
@@ -135,26 +136,26 @@ fn string_test_from_call(call: &CallExpr) -> Option<StringTest> {
     }
 }
 
-fn string_test_from_quantifier(quantifier: &QuantifierExpr) -> Option<StringTest> {
+fn string_predicate_from_quantifier(quantifier: &QuantifierExpr) -> Option<StringPredicate> {
     let (CompiledExpr::Attr(range), None) =
         (&quantifier.iter_range, quantifier.second_variable_slot)
     else {
         return None;
     };
-    Some(StringTest::Loop {
+    Some(StringPredicate::Loop {
         list: RecordPath::from_expr(range)?,
         slot: quantifier.first_variable_slot,
-        test: Box::new(string_test_from_operand(&quantifier.predicate)?),
+        test: Box::new(string_predicate_from_operand(&quantifier.predicate)?),
         stopping_value: quantifier.stopping_value,
     })
 }
 
-fn string_test_from_comparison(
+fn string_predicate_from_comparison(
     comparison: StringComparison,
     left: &CompiledExpr,
     right: &CompiledExpr,
-) -> Option<StringTest> {
-    Some(StringTest::Compare {
+) -> Option<StringPredicate> {
+    Some(StringPredicate::Compare {
         comparison,
         left: StringOperand::from_expr(left)?,
         right: StringOperand::from_expr(right)?,
@@ -175,9 +176,11 @@ impl FastPath {
             LocalSlot::Known(_) | LocalSlot::Pending(_) => None,
         };
         match &self.test {
-            StringTest::Loop { list, slot, test, stopping_value: stops_at } => {
-                let texts = list.find_record(&variables)?.string_list_field(list.last_field)?;
-                let mut cost = 1 + list.n_fields();
+            StringPredicate::Loop { list, slot, test, stopping_value: stops_at } => {
+                let texts = list
+                    .resolve_containing_record(&variables)?
+                    .string_list_field(list.last_field_index)?;
+                let mut cost = 1 + list.n_path_fields();
                 let condition = if *stops_at { 3 } else { 2 };
                 let mut stopped = false;
                 for text in texts {
@@ -199,11 +202,13 @@ impl FastPath {
     }
 }
 
-impl StringTest {
-    fn count_leaf_tests(&self) -> usize {
+impl StringPredicate {
+    fn count_leaf_predicates(&self) -> usize {
         match self {
-            Self::Not(test) | Self::Loop { test, .. } => test.count_leaf_tests(),
-            Self::All(tests) | Self::Any(tests) => tests.iter().map(Self::count_leaf_tests).sum(),
+            Self::Not(test) | Self::Loop { test, .. } => test.count_leaf_predicates(),
+            Self::All(tests) | Self::Any(tests) => {
+                tests.iter().map(Self::count_leaf_predicates).sum()
+            }
             Self::Has(_) | Self::Compare { .. } | Self::In { .. } | Self::Member { .. } => 1,
         }
     }
@@ -218,16 +223,17 @@ impl StringTest {
         }
     }
 
-    /// The result of a test without loops.
+    /// Evaluates a predicate without loops.
     fn try_evaluate<'a>(
         &'a self,
         variables: &impl Fn(usize) -> Option<&'a dyn RecordSource>,
         local: &impl Fn(usize) -> Option<&'a str>,
     ) -> Option<(bool, u64)> {
         match self {
-            Self::Has(path) => {
-                Some((path.find_record(variables)?.has_field(path.last_field), path.n_fields()))
-            }
+            Self::Has(path) => Some((
+                path.resolve_containing_record(variables)?.has_field(path.last_field_index),
+                path.n_path_fields(),
+            )),
             Self::Compare { comparison, left, right } => {
                 let a = left.get(variables, local)?;
                 let b = right.get(variables, local)?;
@@ -245,9 +251,11 @@ impl StringTest {
             }
             Self::In { item, list } => {
                 let text = item.get(variables, local)?;
-                let texts = list.find_record(variables)?.string_list_field(list.last_field)?;
+                let texts = list
+                    .resolve_containing_record(variables)?
+                    .string_list_field(list.last_field_index)?;
                 let found = texts.iter().any(|candidate| candidate == text);
-                Some((found, texts.len() as u64 + item.operand_cost() + 1 + list.n_fields()))
+                Some((found, texts.len() as u64 + item.operand_cost() + 1 + list.n_path_fields()))
             }
             Self::Member { item, set } => {
                 let text = item.get(variables, local)?;
@@ -264,9 +272,9 @@ impl StringTest {
     }
 }
 
-/// Evaluates tests in order up to the first one with the result `stopping_value`.
+/// Evaluates predicates in order up to the first one with the result `stopping_value`.
 fn evaluate_short_circuit<'a>(
-    tests: &'a [StringTest],
+    tests: &'a [StringPredicate],
     stopping_value: bool,
     variables: &impl Fn(usize) -> Option<&'a dyn RecordSource>,
     local: &impl Fn(usize) -> Option<&'a str>,
@@ -289,7 +297,7 @@ impl StringOperand {
                 let text = text.as_str();
                 Some(Self::Const { text: text.into(), cost: cost::text_traversal_cost(text) })
             }
-            CompiledExpr::Attr(attr) => match &attr.root {
+            CompiledExpr::Attr(attr) => match &attr.attribute_root {
                 AttributeRoot::Slot(slot) if attr.qualifiers.is_empty() => Some(Self::Slot(*slot)),
                 AttributeRoot::Slot(_)
                 | AttributeRoot::Variable(_)
@@ -308,7 +316,9 @@ impl StringOperand {
     ) -> Option<&'a str> {
         match self {
             Self::Const { text, .. } => Some(text),
-            Self::Field(path) => path.find_record(variables)?.string_field(path.last_field),
+            Self::Field(path) => {
+                path.resolve_containing_record(variables)?.string_field(path.last_field_index)
+            }
             Self::Slot(slot) => local(*slot),
         }
     }
@@ -326,7 +336,7 @@ impl StringOperand {
     fn operand_cost(&self) -> u64 {
         match self {
             Self::Const { .. } => 0,
-            Self::Field(path) => 1 + path.n_fields(),
+            Self::Field(path) => 1 + path.n_path_fields(),
             Self::Slot(_) => 1,
         }
     }
@@ -334,7 +344,7 @@ impl StringOperand {
 
 impl RecordPath {
     fn from_expr(attr: &Attribute) -> Option<Self> {
-        let AttributeRoot::Variable(variable) = attr.root else { return None };
+        let AttributeRoot::Variable(variable) = attr.attribute_root else { return None };
         let mut fields = Vec::with_capacity(attr.qualifiers.len());
         for qualifier in &attr.qualifiers {
             match &qualifier.key {
@@ -346,25 +356,29 @@ impl RecordPath {
             }
         }
         let last = fields.pop()?;
-        Some(Self { variable_index: variable, record_fields: fields.into(), last_field: last })
+        Some(Self {
+            variable_index: variable,
+            record_field_indices: fields.into(),
+            last_field_index: last,
+        })
     }
 
     /// The record that has the last field.
     #[inline]
-    fn find_record<'a>(
+    fn resolve_containing_record<'a>(
         &self,
         variables: &impl Fn(usize) -> Option<&'a dyn RecordSource>,
     ) -> Option<&'a dyn RecordSource> {
         let mut record = variables(self.variable_index)?;
-        for index in &self.record_fields {
+        for index in &self.record_field_indices {
             record = record.record_field(*index)?;
         }
         Some(record)
     }
 
     #[inline]
-    fn n_fields(&self) -> u64 {
-        self.record_fields.len() as u64 + 1
+    fn n_path_fields(&self) -> u64 {
+        self.record_field_indices.len() as u64 + 1
     }
 }
 

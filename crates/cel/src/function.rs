@@ -186,10 +186,10 @@ pub(crate) struct Overload {
     /// cel-go's id, stable across implementations.
     pub(crate) id: &'static str,
     /// Whether the overload is called as `receiver.function(...)`, where the receiver is the first parameter.
-    pub(crate) is_member: bool,
+    pub(crate) is_receiver_style: bool,
     pub(crate) params: Vec<Type>,
-    pub(crate) result: Type,
-    pub(crate) cost: CostFormula,
+    pub(crate) result_type: Type,
+    pub(crate) cost_formula: CostFormula,
     pub(crate) implementation: FunctionImpl,
     /// The implementation that replaces `implementation` during an evaluation. Constant folding has no step budget
     /// and uses `implementation`.
@@ -250,7 +250,7 @@ impl FunctionRegistry {
 
 impl Overload {
     /// `name(params...) -> result`, cost 1.
-    pub(crate) fn new_global(
+    pub(crate) fn new_global_overload(
         id: &'static str,
         params: Vec<Type>,
         result: Type,
@@ -259,17 +259,17 @@ impl Overload {
         let cost = CostFormula::Unit;
         Self {
             id,
-            is_member: false,
+            is_receiver_style: false,
             params,
-            result,
-            cost,
+            result_type: result,
+            cost_formula: cost,
             implementation,
             metered_implementation: None,
         }
     }
 
     /// `params[0].name(params[1..]...) -> result`, cost 1.
-    pub(crate) fn new_member(
+    pub(crate) fn new_member_overload(
         id: &'static str,
         params: Vec<Type>,
         result: Type,
@@ -278,10 +278,10 @@ impl Overload {
         let cost = CostFormula::Unit;
         Self {
             id,
-            is_member: true,
+            is_receiver_style: true,
             params,
-            result,
-            cost,
+            result_type: result,
+            cost_formula: cost,
             implementation,
             metered_implementation: None,
         }
@@ -297,8 +297,8 @@ impl Overload {
     }
 
     /// The same overload with another cost.
-    pub(crate) fn with_cost(mut self, cost: CostFormula) -> Self {
-        self.cost = cost;
+    pub(crate) fn with_cost_formula(mut self, cost: CostFormula) -> Self {
+        self.cost_formula = cost;
         self
     }
 }
@@ -322,21 +322,25 @@ mod tests {
     fn text_is_charged_by_its_length_unless_it_is_short() {
         let mut step_budget = StepBudget { steps_left: 1 };
         assert_eq!(
-            step_budget.spend_for_value(&Value::string(&"x".repeat(TEXT_BYTES_PER_STEP - 1))),
+            step_budget
+                .spend_for_value(&Value::borrowed_string(&"x".repeat(TEXT_BYTES_PER_STEP - 1))),
             Ok(())
         );
         assert_eq!(
-            step_budget.spend_for_value(&Value::string(&"x".repeat(TEXT_BYTES_PER_STEP))),
+            step_budget.spend_for_value(&Value::borrowed_string(&"x".repeat(TEXT_BYTES_PER_STEP))),
             Ok(())
         );
         assert_eq!(step_budget.steps_left, 0);
         let long = "x".repeat(TEXT_BYTES_PER_STEP);
-        assert_eq!(step_budget.spend_for_value(&Value::string(&long)), Err(EvalError::CostLimit));
+        assert_eq!(
+            step_budget.spend_for_value(&Value::borrowed_string(&long)),
+            Err(EvalError::CostLimit)
+        );
     }
 
     #[test]
     fn comparison_charges_a_step_per_element() {
-        let list = Value::list(vec![Value::Int(1), Value::Int(2)]);
+        let list = Value::list_value(vec![Value::Int(1), Value::Int(2)]);
         let mut step_budget = StepBudget { steps_left: 3 };
         assert_eq!(step_budget.equals_metered(&list, &list), Ok(true));
         assert_eq!(step_budget.steps_left, 0);

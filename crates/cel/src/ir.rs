@@ -72,7 +72,7 @@ pub(crate) enum CompiledExpr {
 /// A root value and the qualifiers that are applied to it: `a.b[0].c`.
 #[derive(Debug, Clone)]
 pub(crate) struct Attribute {
-    pub(crate) root: AttributeRoot,
+    pub(crate) attribute_root: AttributeRoot,
     pub(crate) qualifiers: Vec<Qualifier>,
 }
 
@@ -120,7 +120,7 @@ pub(crate) enum QualifierKey {
 pub(crate) struct CallExpr {
     pub(crate) name: &'static str,
     pub(crate) args: Box<[CompiledExpr]>,
-    pub(crate) dispatch: OverloadDispatch,
+    pub(crate) overload_dispatch: OverloadDispatch,
     /// The operator that the call stands for if both arguments are integers.
     pub(crate) int_operator: Option<IntOperator>,
 }
@@ -138,7 +138,7 @@ pub(crate) enum IntOperator {
 
 impl IntOperator {
     /// The operator of a function.
-    pub(crate) fn from_function(name: &str) -> Option<Self> {
+    pub(crate) fn from_function_name(name: &str) -> Option<Self> {
         Some(match name {
             "_+_" => Self::Add,
             "_-_" => Self::Subtract,
@@ -152,7 +152,7 @@ impl IntOperator {
 
     /// The result; `None` if it overflows.
     #[inline]
-    pub(crate) fn apply(self, left: i64, right: i64) -> Option<Value<'static>> {
+    pub(crate) fn apply_to_ints(self, left: i64, right: i64) -> Option<Value<'static>> {
         Some(match self {
             Self::Add => Value::Int(left.checked_add(right)?),
             Self::Subtract => Value::Int(left.checked_sub(right)?),
@@ -182,7 +182,7 @@ pub(crate) enum OverloadDispatch {
 #[derive(Debug)]
 pub(crate) struct ResolvedOverload {
     pub(crate) params: Box<[Type]>,
-    pub(crate) cost: CostFormula,
+    pub(crate) cost_formula: CostFormula,
     pub(crate) implementation: FunctionImpl,
     /// The implementation that replaces `implementation` during an evaluation. Constant folding has no step budget
     /// and uses `implementation`.
@@ -194,8 +194,8 @@ pub(crate) struct RegexCall {
     pub(crate) kind: RegexFunction,
     pub(crate) pattern: Pattern,
     /// The code points of the pattern, which determine the cost.
-    pub(crate) pattern_size: u64,
-    pub(crate) text: CompiledExpr,
+    pub(crate) pattern_code_points: u64,
+    pub(crate) text_expr: CompiledExpr,
     /// The limit of `findAll(pattern, limit)`.
     pub(crate) match_limit: Option<CompiledExpr>,
 }
@@ -221,7 +221,7 @@ pub(crate) struct MessageExpr {
     /// The message type; `None` for record types of the host, which expressions can not create.
     pub(crate) message: Option<WellKnownMessage>,
     pub(crate) name: Arc<str>,
-    pub(crate) fields: Box<[(Arc<str>, CompiledExpr, bool)]>,
+    pub(crate) field_exprs: Box<[(Arc<str>, CompiledExpr, bool)]>,
 }
 
 /// A comprehension that no specialized node covers.
@@ -234,7 +234,7 @@ pub(crate) struct FoldExpr {
     pub(crate) second_variable_slot: Option<usize>,
     pub(crate) loop_condition: CompiledExpr,
     pub(crate) loop_step: CompiledExpr,
-    pub(crate) result: CompiledExpr,
+    pub(crate) result_expr: CompiledExpr,
 }
 
 /// `range.exists(x, predicate)` or `range.all(x, predicate)`.

@@ -48,11 +48,14 @@ impl Issues {
     pub(crate) fn new(source: &str, found: Vec<(u32, String)>) -> Self {
         let found =
             found.into_iter().map(|(offset, message)| (IssueLocation::Offset(offset), message));
-        Self::from_locations(source, found.collect())
+        Self::from_located_messages(source, found.collect())
     }
 
     /// As [`Issues::new`], for issues of which some have no offset.
-    pub(crate) fn from_locations(source: &str, mut found: Vec<(IssueLocation, String)>) -> Self {
+    pub(crate) fn from_located_messages(
+        source: &str,
+        mut found: Vec<(IssueLocation, String)>,
+    ) -> Self {
         let lines = LineIndex::new(source);
         let n_truncated = found.len().saturating_sub(ISSUES_MAX);
         found.truncate(ISSUES_MAX);
@@ -106,8 +109,8 @@ impl Issues {
         if self.source.is_empty() || text.len() > SNIPPET_BYTES_MAX {
             return Ok(());
         }
-        // A tab in the source line becomes a space, because a tab would move the caret. A wide dot stands below
-        // each character that is not ASCII.
+        // A tab in the source line becomes a space, because a tab would move the caret. The caret
+        // line has a wide dot below each character that is not ASCII.
         let text = text.replace('\t', " ");
         write!(f, "\n | {text}\n | ")?;
         let mut before = text.chars();

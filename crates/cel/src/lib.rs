@@ -55,6 +55,7 @@ pub use program::{COST_LIMIT, CheckedExpression, CompileError, Evaluation, Progr
 pub use static_type::{ObjectType, Type};
 pub use value::{
     AuthorizationValue, Authorizer, Bytes, Cidr, CidrError, CidrFault, List, ListSource, Map,
-    MapSource, NamedFormat, Opaque, OwnedList, OwnedMap, Quantity, QuantityError, RecordSource,
-    Semver, SemverError, Str, Timestamp, TimestampError, TypeName, Value, VersionPart,
+    MapSource, NamedFormat, OpaqueValue, OwnedList, OwnedMap, Quantity, QuantityError,
+    RecordSource, Semver, SemverError, Str, Timestamp, TimestampError, TypeName, Value,
+    VersionPart,
 };

@@ -40,30 +40,30 @@ pub(crate) enum LibrarySet {
 /// Declares the functions of Kubernetes' environments.
 pub(crate) fn kubernetes_functions(library_set: LibrarySet) -> FunctionRegistry {
     let mut functions = FunctionRegistry::default();
-    conversions::declare(&mut functions);
-    operators::declare(&mut functions);
-    standard_functions::declare(&mut functions);
-    time::declare(&mut functions);
+    conversions::declare_functions(&mut functions);
+    operators::declare_functions(&mut functions);
+    standard_functions::declare_functions(&mut functions);
+    time::declare_functions(&mut functions);
     // Some functions have overloads in several libraries. Their order is that of Kubernetes.
-    url::declare(&mut functions);
-    regex::declare(&mut functions);
+    url::declare_functions(&mut functions);
+    regex::declare_functions(&mut functions);
     if library_set == LibrarySet::NewExpressions {
-        kubernetes_lists::declare(&mut functions);
+        kubernetes_lists::declare_functions(&mut functions);
     }
-    authorizer::declare(&mut functions);
-    optionals::declare(&mut functions);
-    quantity::declare(&mut functions);
-    strings::declare(&mut functions);
-    sets::declare(&mut functions);
-    ip::declare(&mut functions);
-    cidr::declare(&mut functions);
-    named_format::declare(&mut functions);
-    map_insert::declare(&mut functions);
-    semver::declare(&mut functions);
-    lists::declare(&mut functions);
+    authorizer::declare_functions(&mut functions);
+    optionals::declare_functions(&mut functions);
+    quantity::declare_functions(&mut functions);
+    strings::declare_functions(&mut functions);
+    sets::declare_functions(&mut functions);
+    ip::declare_functions(&mut functions);
+    cidr::declare_functions(&mut functions);
+    named_format::declare_functions(&mut functions);
+    map_insert::declare_functions(&mut functions);
+    semver::declare_functions(&mut functions);
+    lists::declare_functions(&mut functions);
     // Kubernetes adds a library that has a new version last.
     if library_set == LibrarySet::StoredExpressions {
-        kubernetes_lists::declare(&mut functions);
+        kubernetes_lists::declare_functions(&mut functions);
         kubernetes_lists::declare_includes(&mut functions);
     }
     functions

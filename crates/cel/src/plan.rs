@@ -103,7 +103,7 @@ impl<'c> Planner<'c> {
                 return Err("unresolved name".into());
             }
         };
-        Ok(CompiledExpr::Attr(Attribute { root, qualifiers: Vec::new() }))
+        Ok(CompiledExpr::Attr(Attribute { attribute_root: root, qualifiers: Vec::new() }))
     }
 
     fn plan_select(
@@ -146,7 +146,7 @@ impl<'c> Planner<'c> {
             );
             match self.plan_node(arg)? {
                 CompiledExpr::And(inner) | CompiledExpr::Or(inner) if nested => terms.extend(inner),
-                CompiledExpr::FastPath(fast_path) if nested => match fast_path.general_expr {
+                CompiledExpr::FastPath(fast_path) if nested => match fast_path.fallback_expr {
                     CompiledExpr::And(inner) | CompiledExpr::Or(inner) => terms.extend(inner),
                     other => terms.push(other),
                 },
@@ -171,7 +171,7 @@ impl<'c> Planner<'c> {
             otherwise: into_attribute(self.plan_node(*otherwise)?),
         };
         let root = AttributeRoot::Conditional(Arc::new(conditional));
-        Ok(CompiledExpr::Attr(Attribute { root, qualifiers: Vec::new() }))
+        Ok(CompiledExpr::Attr(Attribute { attribute_root: root, qualifiers: Vec::new() }))
     }
 
     fn plan_index(
@@ -214,7 +214,7 @@ impl<'c> Planner<'c> {
             elements.iter().map(|&e| self.plan_node(e)).collect::<Result<Vec<_>, _>>()?;
         if optional_indices.is_empty() {
             if let Some(constants) = fold_constant_elements(&elements) {
-                return Ok(CompiledExpr::Const(Value::list(constants)));
+                return Ok(CompiledExpr::Const(Value::list_value(constants)));
             }
             return Ok(CompiledExpr::List {
                 elements: elements.into(),
@@ -251,8 +251,12 @@ impl<'c> Planner<'c> {
             .iter()
             .map(|f| Ok((Arc::clone(&f.name), self.plan_node(f.value)?, f.is_optional)))
             .collect::<Result<_, ProgramError>>()?;
-        let message = WellKnownMessage::find_by_name(&full);
-        Ok(CompiledExpr::Message(Box::new(MessageExpr { message, name: full, fields })))
+        let message = WellKnownMessage::find_message_by_name(&full);
+        Ok(CompiledExpr::Message(Box::new(MessageExpr {
+            message,
+            name: full,
+            field_exprs: fields,
+        })))
     }
 }
 
@@ -264,7 +268,7 @@ fn with_qualifier(base: CompiledExpr, qualifier: Qualifier) -> Attribute {
 }
 
 fn push_qualifier(attr: &mut Attribute, qualifier: Qualifier) {
-    match &mut attr.root {
+    match &mut attr.attribute_root {
         AttributeRoot::Conditional(conditional) => {
             // The conditional was just created, so there is no other reference.
             if let Some(conditional) = Arc::get_mut(conditional) {
@@ -281,7 +285,10 @@ fn push_qualifier(attr: &mut Attribute, qualifier: Qualifier) {
 fn into_attribute(expr: CompiledExpr) -> Attribute {
     match expr {
         CompiledExpr::Attr(attr) => attr,
-        other => Attribute { root: AttributeRoot::Value(Arc::new(other)), qualifiers: Vec::new() },
+        other => Attribute {
+            attribute_root: AttributeRoot::Value(Arc::new(other)),
+            qualifiers: Vec::new(),
+        },
     }
 }
 
@@ -306,7 +313,7 @@ fn fold_constant_map(entries: &[MapEntryExpr]) -> Option<Value<'static>> {
             _ => return None,
         }
     }
-    Some(Value::Map(Map::from_owned(map)))
+    Some(Value::Map(Map::from_owned_map(map)))
 }
 
 fn literal_value(literal: &Literal) -> Value<'static> {

@@ -32,7 +32,7 @@ pub struct Program {
     selected_fields: BTreeSet<Arc<str>>,
     used_variables: BTreeSet<usize>,
     /// The result of a loop that reads no variable, and its cost. It is always the same, so it is computed once.
-    closed_outcome: Option<OnceLock<(Result<bool, EvalError>, u64)>>,
+    cached_constant_result: Option<OnceLock<(Result<bool, EvalError>, u64)>>,
 }
 
 /// The reason why a source text does not compile.
@@ -116,7 +116,7 @@ impl OwnedOrSharedBudget<'_> {
 impl CheckedExpression<'_> {
     /// The type of the whole expression.
     pub fn output_type(&self) -> &Type {
-        self.checked_ast.type_of_node(self.checked_ast.ast.root)
+        self.checked_ast.type_of_node(self.checked_ast.ast.root_node)
     }
 
     #[cfg(test)]
@@ -126,7 +126,7 @@ impl CheckedExpression<'_> {
 
     /// Compiles the program; fails if folding a constant fails.
     pub fn into_program(mut self) -> Result<Program, ProgramError> {
-        let root = self.checked_ast.ast.root;
+        let root = self.checked_ast.ast.root_node;
         let program = Program::compile_node(
             &self.checked_ast,
             root,
@@ -136,8 +136,8 @@ impl CheckedExpression<'_> {
         let selected_fields = collect_selected_fields(&self.checked_ast.ast);
         let used_variables = collect_used_variables(&self.checked_ast);
         let is_closed_loop = used_variables.is_empty() && program.n_local_slots > 0;
-        let closed_outcome = is_closed_loop.then(OnceLock::new);
-        Ok(Program { selected_fields, used_variables, closed_outcome, ..program })
+        let cached_constant_result = is_closed_loop.then(OnceLock::new);
+        Ok(Program { selected_fields, used_variables, cached_constant_result, ..program })
     }
 }
 
@@ -194,7 +194,7 @@ impl Program {
             output_type,
             selected_fields,
             used_variables,
-            closed_outcome: None,
+            cached_constant_result: None,
         })
     }
 
@@ -240,7 +240,7 @@ impl Program {
         let evaluate = |local_slots: &mut [LocalSlot<'a>]| {
             let mut evaluator = Evaluator::new(variables, local_slots, cost_limit);
             let result = evaluator.evaluate(&self.compiled_expr);
-            Evaluation { result, cost: evaluator.cost() }
+            Evaluation { result, cost: evaluator.charged_cost() }
         };
         self.with_local_slots(evaluate)
     }
@@ -255,15 +255,16 @@ impl Program {
         let evaluate = |local_slots: &mut [LocalSlot<'a>]| {
             let mut evaluator = Evaluator::new(variables, local_slots, cost_limit);
             let result = evaluator.evaluate_bool(&self.compiled_expr);
-            (result, evaluator.cost())
+            (result, evaluator.charged_cost())
         };
         // Most conditions have no loops, and therefore no local variables.
         if self.n_local_slots == 0 {
             return evaluate(&mut []);
         }
-        match &self.closed_outcome {
-            Some(closed_outcome) if cost_limit <= COST_LIMIT => {
-                let (result, cost) = closed_outcome.get_or_init(|| self.evaluate_closed());
+        match &self.cached_constant_result {
+            Some(cached_constant_result) if cost_limit <= COST_LIMIT => {
+                let (result, cost) =
+                    cached_constant_result.get_or_init(|| self.evaluate_without_variables());
                 match *cost <= cost_limit {
                     true => (result.clone(), *cost),
                     false => (Err(EvalError::CostLimit), *cost),
@@ -274,11 +275,11 @@ impl Program {
     }
 
     /// Evaluates an expression that reads no variable.
-    fn evaluate_closed(&self) -> (Result<bool, EvalError>, u64) {
+    fn evaluate_without_variables(&self) -> (Result<bool, EvalError>, u64) {
         self.with_local_slots(|local_slots| {
             let mut evaluator = Evaluator::new(&[], local_slots, COST_LIMIT);
             let result = evaluator.evaluate_bool(&self.compiled_expr);
-            (result, evaluator.cost())
+            (result, evaluator.charged_cost())
         })
     }
 
@@ -308,7 +309,7 @@ impl Program {
 }
 
 fn collect_used_variables(checked: &CheckedAst) -> BTreeSet<usize> {
-    let references = checked.references();
+    let references = checked.resolved_references();
     let variables = references.filter_map(|reference| match reference {
         ResolvedReference::Variable(index) => Some(*index),
         ResolvedReference::Local(_)

@@ -94,22 +94,22 @@ impl Eq for ObjectType {}
 
 impl Type {
     /// Returns the type `list(element)`.
-    pub fn list(element: Type) -> Self {
+    pub fn list_of(element: Type) -> Self {
         Self::List(Arc::new(element))
     }
 
     /// Returns the type `map(key, value)`.
-    pub fn map(key: Type, value: Type) -> Self {
+    pub fn map_of(key: Type, value: Type) -> Self {
         Self::Map(Arc::new(key), Arc::new(value))
     }
 
     /// Returns the type `optional_type(inner)`.
-    pub fn optional(inner: Type) -> Self {
+    pub fn optional_of(inner: Type) -> Self {
         Self::Optional(Arc::new(inner))
     }
 
     /// A type parameter of a declaration.
-    pub fn param(name: &'static str) -> Self {
+    pub fn type_param(name: &'static str) -> Self {
         Self::Param(name)
     }
 

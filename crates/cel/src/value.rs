@@ -1,26 +1,26 @@
 //! Values at run time. Where possible, they borrow the data of the host and the constants of the
 //! program.
 
-mod comparison;
-mod display;
-mod list;
-mod map;
-mod opaque;
+mod list_value;
+mod map_value;
+mod opaque_value;
 mod str_and_bytes;
 mod timestamp;
+mod value_comparison;
+mod value_display;
 
 use std::sync::Arc;
 
-pub(crate) use comparison::EqualityResult;
-pub use list::{List, ListSource, OwnedList};
-pub use map::{Map, MapSource, OwnedMap, RecordSource};
-pub use opaque::{
-    AuthorizationValue, Authorizer, Cidr, CidrError, CidrFault, NamedFormat, Opaque, Quantity,
+pub use list_value::{List, ListSource, OwnedList};
+pub use map_value::{Map, MapSource, OwnedMap, RecordSource};
+pub use opaque_value::{
+    AuthorizationValue, Authorizer, Cidr, CidrError, CidrFault, NamedFormat, OpaqueValue, Quantity,
     QuantityError, Semver, SemverError, VersionPart,
 };
 pub use str_and_bytes::{Bytes, Str};
 pub(crate) use timestamp::WallTime;
 pub use timestamp::{Timestamp, TimestampError};
+pub(crate) use value_comparison::EqualityResult;
 
 /// A CEL value. Cloning never copies text, lists or maps.
 #[derive(Debug, Clone)]
@@ -52,7 +52,7 @@ pub enum Value<'a> {
     /// The value `optional.none()` or `optional.of(value)`.
     Optional(Option<Arc<Value<'a>>>),
     /// A value of one of the Kubernetes libraries.
-    Opaque(Arc<Opaque>),
+    Opaque(Arc<OpaqueValue>),
 }
 
 /// The run-time name of a type, such as `int` or `google.protobuf.Timestamp`.
@@ -66,27 +66,27 @@ impl<'a> Value<'a> {
     }
 
     /// Returns a CEL string that borrows its text.
-    pub fn string(text: &'a str) -> Self {
+    pub fn borrowed_string(text: &'a str) -> Self {
         Self::String(Str::Borrowed(text))
     }
 
     /// Returns a list that owns its elements.
-    pub fn list(elements: Vec<Value<'a>>) -> Self {
+    pub fn list_value(elements: Vec<Value<'a>>) -> Self {
         Self::List(List::Owned(Arc::new(OwnedList::new(elements))))
     }
 
     /// Returns the value `optional.of(value)`.
-    pub fn some(value: Value<'a>) -> Self {
+    pub fn optional_some(value: Value<'a>) -> Self {
         Self::Optional(Some(Arc::new(value)))
     }
 
     /// Returns the value `optional.none()`.
-    pub fn none() -> Self {
+    pub fn optional_none() -> Self {
         Self::Optional(None)
     }
 
     /// Returns a value of a Kubernetes library.
-    pub fn opaque(opaque: Opaque) -> Self {
+    pub fn opaque_value(opaque: OpaqueValue) -> Self {
         Self::Opaque(Arc::new(opaque))
     }
 
@@ -112,12 +112,12 @@ impl<'a> Value<'a> {
 
     /// The nesting depth of lists, maps and optional values that the evaluation created within each
     /// other; 0 for everything else.
-    pub fn depth(&self) -> u32 {
+    pub fn nesting_depth(&self) -> u32 {
         match self {
-            Self::List(List::Owned(list)) => list.depth() + 1,
-            Self::List(List::Constant(list)) => list.depth() + 1,
-            Self::Map(Map::Owned(map)) => map.depth() + 1,
-            Self::Optional(Some(inner)) => inner.depth() + 1,
+            Self::List(List::Owned(list)) => list.nesting_depth() + 1,
+            Self::List(List::Constant(list)) => list.nesting_depth() + 1,
+            Self::Map(Map::Owned(map)) => map.nesting_depth() + 1,
+            Self::Optional(Some(inner)) => inner.nesting_depth() + 1,
             Self::List(List::Strings(_) | List::Source(_))
             | Self::Map(Map::Record(_) | Map::Source(_))
             | Self::Optional(None)

@@ -45,7 +45,7 @@ const NAMES: &[(&str, WellKnownMessage)] = &[
 ];
 
 impl WellKnownMessage {
-    pub(crate) fn find_by_name(name: &str) -> Option<Self> {
+    pub(crate) fn find_message_by_name(name: &str) -> Option<Self> {
         let index = NAMES.binary_search_by_key(&name, |(n, _)| n).ok()?;
         NAMES.get(index).map(|(_, message)| *message)
     }
@@ -62,8 +62,8 @@ impl WellKnownMessage {
             Self::Uint32Value | Self::Uint64Value => wrapper(Type::Uint),
             Self::Duration => Type::Duration,
             Self::Timestamp => Type::Timestamp,
-            Self::Struct => Type::map(Type::String, Type::Dyn),
-            Self::ListValue => Type::list(Type::Dyn),
+            Self::Struct => Type::map_of(Type::String, Type::Dyn),
+            Self::ListValue => Type::list_of(Type::Dyn),
             Self::Value => Type::Dyn,
         }
     }
@@ -72,14 +72,14 @@ impl WellKnownMessage {
     pub(crate) fn field(self, name: &str) -> Option<Type> {
         match (self, name) {
             (Self::Duration | Self::Timestamp, "seconds" | "nanos") => Some(Type::Int),
-            (Self::Struct, "fields") => Some(Type::map(Type::String, Type::Dyn)),
-            (Self::ListValue, "values") => Some(Type::list(Type::Dyn)),
+            (Self::Struct, "fields") => Some(Type::map_of(Type::String, Type::Dyn)),
+            (Self::ListValue, "values") => Some(Type::list_of(Type::Dyn)),
             (Self::Value, "null_value") => Some(Type::Int),
             (Self::Value, "number_value") => Some(Type::Double),
             (Self::Value, "string_value") => Some(Type::String),
             (Self::Value, "bool_value") => Some(Type::Bool),
-            (Self::Value, "struct_value") => Some(Type::map(Type::String, Type::Dyn)),
-            (Self::Value, "list_value") => Some(Type::list(Type::Dyn)),
+            (Self::Value, "struct_value") => Some(Type::map_of(Type::String, Type::Dyn)),
+            (Self::Value, "list_value") => Some(Type::list_of(Type::Dyn)),
             (
                 Self::Duration | Self::Timestamp | Self::Struct | Self::ListValue | Self::Value,
                 _,
@@ -103,14 +103,14 @@ impl WellKnownMessage {
     }
 
     /// Builds the value from the fields of a literal. Absent fields have their zero value.
-    pub(crate) fn build_value<'a>(self, fields: &[(&str, Value<'a>)]) -> EvalResult<'a> {
+    pub(crate) fn build_message_value<'a>(self, fields: &[(&str, Value<'a>)]) -> EvalResult<'a> {
         let get = |name: &str| fields.iter().find(|(n, _)| *n == name).map(|(_, v)| v.clone());
         let or = |default: Value<'a>| Ok(get("value").unwrap_or(default));
         match self {
             Self::BoolValue => or(Value::Bool(false)),
             Self::BytesValue => or(Value::Bytes(crate::value::Bytes::Borrowed(&[]))),
             Self::DoubleValue => or(Value::Double(0.0)),
-            Self::StringValue => or(Value::string("")),
+            Self::StringValue => or(Value::borrowed_string("")),
             Self::Int64Value => or(Value::Int(0)),
             Self::Uint64Value => or(Value::Uint(0)),
             Self::FloatValue => match get("value") {
@@ -144,9 +144,10 @@ impl WellKnownMessage {
                     .ok_or_else(|| EvalError::new("timestamp overflow"))
             }
             Self::Struct => {
-                Ok(get("fields").unwrap_or_else(|| Value::Map(Map::from_owned(OwnedMap::new()))))
+                Ok(get("fields")
+                    .unwrap_or_else(|| Value::Map(Map::from_owned_map(OwnedMap::new()))))
             }
-            Self::ListValue => Ok(get("values").unwrap_or_else(|| Value::list(Vec::new()))),
+            Self::ListValue => Ok(get("values").unwrap_or_else(|| Value::list_value(Vec::new()))),
             Self::Value => match fields.last() {
                 Some(("null_value", _)) | None => Ok(Value::Null),
                 Some((_, value)) => Ok(value.clone()),

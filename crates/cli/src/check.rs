@@ -190,9 +190,9 @@ pub(crate) fn run(
         let _ = writeln!(err, "error: `-` is given twice, but standard input can be read once");
         return Ok(Exit::Usage);
     }
-    let plugin_types = plugins().types();
+    let plugin_authorizer_types = plugins().types();
     let load_options = LoadOptions {
-        plugin_types: &plugin_types,
+        plugin_authorizer_types: &plugin_authorizer_types,
         role: args.role.into(),
         stat_file: if args.assume_files_exist { &assume_regular_file } else { &stat_file },
         ..LoadOptions::default()

@@ -173,7 +173,7 @@ fn write_wide_tables(
         for row in &resources {
             let group = if row.api_group.is_empty() { "\"\"" } else { &row.api_group };
             let plural = row.resource.split('/').next().unwrap_or_default();
-            let (kind, scope) = names.kind_of(&row.api_group, plural).unzip();
+            let (kind, scope) = names.kind_and_scope_of(&row.api_group, plural).unzip();
             let is_namespaced = match scope {
                 Some(Scope::Namespaced) => "true",
                 Some(Scope::Cluster) => "false",

@@ -218,8 +218,8 @@ fn is_base64(text: &str) -> bool {
 fn normalize_time(text: &str, value_type: ValueType) -> Option<String> {
     let time: Timestamp = text.parse().ok()?;
     Some(match value_type {
-        ValueType::MicroTime => api_object::rfc3339_micro(time),
-        _ => api_object::rfc3339(time),
+        ValueType::MicroTime => api_object::format_rfc3339_micro(time),
+        _ => api_object::format_rfc3339(time),
     })
 }
 

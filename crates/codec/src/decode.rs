@@ -194,7 +194,8 @@ pub fn decode_delete_options(bytes: &[u8], format: BodyFormat) -> Result<Tree, D
         }
     };
     let (api_version, kind) = read_type_meta(&mut tree, bytes, KIND)?;
-    let version = GroupVersion::parse(&api_version).map_or(String::new(), |found| found.version);
+    let version =
+        GroupVersion::parse_api_version(&api_version).map_or(String::new(), |found| found.version);
     if !kind.is_empty() && kind != KIND {
         let why = format!("no conversion to {KIND} exists");
         return Err(cannot_be_handled_error(&kind, &version, KIND, &why));
@@ -265,8 +266,8 @@ fn check_type_meta(
         }
     }
     if kind != expected.kind && !expected.is_custom {
-        let version =
-            GroupVersion::parse(&api_version).map_or(String::new(), |found| found.version);
+        let version = GroupVersion::parse_api_version(&api_version)
+            .map_or(String::new(), |found| found.version);
         let why = format!("no conversion from {kind} to {} exists", expected.kind);
         return Err(cannot_be_handled_error(&kind, &version, expected.kind, &why));
     }

@@ -396,7 +396,8 @@ impl ObjectReader {
         let envelope = Envelope::read(body)?;
         let mut tree = envelope.type_meta;
         let api_version = api_object::string_member(&tree, "apiVersion");
-        let group_version = GroupVersion::parse(api_version).ok_or(ProtobufError::Json(name))?;
+        let group_version =
+            GroupVersion::parse_api_version(api_version).ok_or(ProtobufError::Json(name))?;
         let kind = api_object::string_member(&tree, "kind");
         let message =
             field_tables::fields_of_kind(&group_version.group, &group_version.version, kind);

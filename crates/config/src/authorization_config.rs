@@ -3,8 +3,8 @@
 mod api_version;
 mod defaults;
 mod file_state;
-mod load;
-mod normalize;
+mod load_configuration;
+mod normalize_kep_forms;
 mod schema;
 mod server_rules;
 #[cfg(test)]
@@ -15,8 +15,9 @@ mod validate;
 mod webhook;
 
 pub use file_state::{FileState, assume_regular_file, stat_file};
-pub use load::{
-    CONFIG_FILE_WITHOUT_GATE_ERROR, LoadError, LoadOptions, LoadedConfiguration, ServerRole, load,
+pub use load_configuration::{
+    CONFIG_FILE_WITHOUT_GATE_ERROR, LoadError, LoadOptions, LoadedConfiguration, ServerRole,
+    load_configuration,
 };
 pub(crate) use schema::{AUTHORIZATION_CONFIGURATION, GROUP, KIND};
 pub use to_json::configuration_to_json;

@@ -3,13 +3,13 @@
 
 mod api_version;
 mod hook_url;
-mod load;
+mod load_hooks;
 mod schema;
 #[cfg(test)]
 mod tests;
 mod unvalidated_config;
 mod validate;
 
-pub use load::{LoadError, LoadedHooks, is_hook_configuration, load};
+pub use load_hooks::{LoadError, LoadedHooks, is_hook_configuration, load_hooks};
 pub(crate) use schema::{GROUP, HOOK_CONFIGURATION, KIND};
-pub use validate::{ClientCertificate, Endpoint, HOOKS_MAX, Hook};
+pub use validate::{AuthorizationHook, ClientCertificate, Endpoint, HOOKS_MAX};

@@ -29,7 +29,7 @@ pub enum FileKind {
 
 impl FileKind {
     /// The largest file of the kind that is read, in bytes.
-    pub const fn bytes_max(self) -> usize {
+    pub const fn file_bytes_max(self) -> usize {
         match self {
             Self::AuthorizationConfiguration | Self::HookConfiguration | Self::Kubeconfig => {
                 DOCUMENT_BYTES_MAX
@@ -49,7 +49,7 @@ impl FileKind {
     ///    or a policy; both together identify a kubeconfig. Any other pair is that of an object.
     /// 3. A file without both is a configuration if it has `authorizers`, and a kubeconfig if it
     ///    has `clusters`.
-    pub fn detect(source: &Source<'_>) -> Option<Self> {
+    pub fn detect_file_kind(source: &Source<'_>) -> Option<Self> {
         let text = source.text();
         if abac::looks_like_policy_file(&text) {
             return Some(Self::AbacPolicy);
@@ -168,7 +168,7 @@ mod tests {
                 Some(Manifest),
             ),
         ] {
-            let found = FileKind::detect(&Source { name: "-", bytes: text.as_bytes() });
+            let found = FileKind::detect_file_kind(&Source { name: "-", bytes: text.as_bytes() });
             assert_eq!(found, want, "{text}");
         }
     }
@@ -176,7 +176,7 @@ mod tests {
     #[test]
     fn kinds_have_limits() {
         for kind in [FileKind::Manifest, FileKind::AbacPolicy] {
-            assert!(kind.bytes_max() > FileKind::AuthorizationConfiguration.bytes_max());
+            assert!(kind.file_bytes_max() > FileKind::AuthorizationConfiguration.file_bytes_max());
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::source::{LineIndex, SourcePosition, Span};
 pub struct Diagnostic {
     /// The fault in Kubernetes' words.
     pub fault: Fault,
-    /// The file, by the name that its source has.
+    /// The name of the file, as in [`Source::name`](crate::Source::name).
     pub file: String,
     /// Position of the value at fault. A missing value has the position of the object that lacks
     /// it.
@@ -20,7 +20,7 @@ pub struct Diagnostic {
     /// The likely intention of the author.
     pub hint: Option<String>,
     /// The issues of an expression that does not compile, each with its own position.
-    pub notes: Vec<Note>,
+    pub expression_issues: Vec<ExpressionIssue>,
 }
 
 /// The kinds of faults, with the texts that Kubernetes prints.
@@ -74,7 +74,7 @@ impl fmt::Display for Fault {
 
 /// One issue inside an expression.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Note {
+pub struct ExpressionIssue {
     /// The message of the CEL compiler.
     pub message: String,
     /// Line of the expression, from 1.
@@ -87,7 +87,7 @@ pub struct Note {
     pub hint: Option<String>,
 }
 
-/// A part of a file that is accepted, but that its author should change.
+/// A setting that is accepted, but that the author of the file should change.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Warning {
     /// The stable code of the warning.
@@ -96,7 +96,7 @@ pub struct Warning {
     pub field: String,
     /// The text of the warning.
     pub message: String,
-    /// The file, by the name that its source has.
+    /// The name of the file, as in [`Source::name`](crate::Source::name).
     pub file: String,
     /// Position of the value in question.
     pub position: SourcePosition,
@@ -111,7 +111,7 @@ pub enum WarningCode {
     KubeConfigAlias,
     /// A built-in authorizer has no name. It gets its type in lower case, while Kubernetes refuses it.
     MissingBuiltInName,
-    /// A time of zero does not turn a cache off, but means the default.
+    /// A TTL of zero selects the default TTL. It does not turn the cache off.
     ZeroTtl,
     /// `AlwaysAllow` in a configuration file also allows requests without credentials.
     AnonymousAllowed,
@@ -212,12 +212,12 @@ pub struct SpannedFault {
     /// The likely intention of the author.
     pub hint: Option<String>,
     /// The issues of an expression that does not compile.
-    pub notes: Vec<SpannedNote>,
+    pub expression_issues: Vec<SpannedExpressionIssue>,
 }
 
 /// One issue inside an expression, with its range of bytes.
 #[derive(Debug)]
-pub struct SpannedNote {
+pub struct SpannedExpressionIssue {
     /// The message of the CEL compiler.
     pub message: String,
     /// Line of the expression, from 1.
@@ -248,7 +248,7 @@ pub struct SpannedWarning {
 impl SpannedFault {
     /// Replaces byte ranges by lines and columns and adds the file name.
     pub fn into_diagnostic(self, file: &str, lines: &LineIndex<'_>) -> Diagnostic {
-        let notes = self.notes.into_iter().map(|note| Note {
+        let notes = self.expression_issues.into_iter().map(|note| ExpressionIssue {
             message: note.message,
             line: note.line,
             column: note.column,
@@ -260,7 +260,7 @@ impl SpannedFault {
             file: file.to_owned(),
             position: lines.position(self.span),
             hint: self.hint,
-            notes: notes.collect(),
+            expression_issues: notes.collect(),
         }
     }
 }
@@ -268,7 +268,12 @@ impl SpannedFault {
 impl From<DecodeProblem> for SpannedFault {
     fn from(problem: DecodeProblem) -> Self {
         let DecodeProblem { path, message, span, hint } = problem;
-        Self { fault: Fault::Decode { field: path, message }, span, hint, notes: Vec::new() }
+        Self {
+            fault: Fault::Decode { field: path, message },
+            span,
+            hint,
+            expression_issues: Vec::new(),
+        }
     }
 }
 

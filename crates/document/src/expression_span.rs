@@ -13,14 +13,14 @@ pub fn expression_span(
     value_span: Span,
 ) -> Span {
     let expression = text.as_str().get(expression_start..).unwrap_or_default();
-    let offset = expression_start + offset(expression, line, column);
+    let offset = expression_start + offset_of_line_and_column(expression, line, column);
     let start = text.file_offset(offset).unwrap_or(value_span.start);
     let width = text.as_str().get(offset..).and_then(|rest| rest.chars().next());
     Span::new(start, start + width.map_or(0, char::len_utf8))
 }
 
 /// The offset of a line and column, both from 1; the end of the line if it is shorter.
-fn offset(expression: &str, line: usize, column: usize) -> usize {
+fn offset_of_line_and_column(expression: &str, line: usize, column: usize) -> usize {
     let start: usize =
         expression.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum();
     let rest = expression.get(start..).unwrap_or_default();
@@ -46,7 +46,7 @@ mod tests {
             (9, 1, 12),
             (0, 0, 0),
         ] {
-            assert_eq!(offset(text, line, column), want, "{line}:{column}");
+            assert_eq!(offset_of_line_and_column(text, line, column), want, "{line}:{column}");
         }
     }
 }

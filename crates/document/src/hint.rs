@@ -37,7 +37,7 @@ pub fn hint_for_unknown_field(name: &str, object: &ObjectSchema) -> Option<Strin
 }
 
 /// Returns a hint for a text that is not a duration.
-pub fn hint_for_duration(text: &str) -> Option<String> {
+pub fn hint_for_bad_duration(text: &str) -> Option<String> {
     if text.len() > VALUE_BYTES_MAX {
         return None;
     }
@@ -81,7 +81,7 @@ pub fn hint_for_wrong_type(text: &str, node: &Node, field_type: &FieldType) -> O
         }
         (FieldType::Object(object), _) => Some(format!(
             "this is an object with the fields {}",
-            quoted_list(&object.field_names())
+            join_in_backticks(&object.field_names())
         )),
         _ => None,
     }
@@ -89,7 +89,7 @@ pub fn hint_for_wrong_type(text: &str, node: &Node, field_type: &FieldType) -> O
 
 /// Returns a hint for a syntax error with this message at `offset` of a YAML text.
 pub fn hint_for_syntax_error(message: &str, text: &str, offset: usize) -> Option<String> {
-    if let Some(hint) = hint_for_template(text) {
+    if let Some(hint) = hint_for_helm_template(text) {
         return Some(hint);
     }
     let before = text.get(..offset).unwrap_or(text);
@@ -126,13 +126,13 @@ pub fn hint_for_syntax_error(message: &str, text: &str, offset: usize) -> Option
 }
 
 /// Returns a hint for a syntax error in a text that is a Helm template.
-pub fn hint_for_template(text: &str) -> Option<String> {
-    is_template(text).then(|| HELM_TEMPLATE_HINT.to_owned())
+pub fn hint_for_helm_template(text: &str) -> Option<String> {
+    is_helm_template(text).then(|| HELM_TEMPLATE_HINT.to_owned())
 }
 
 /// Reports whether a text has actions of Go templates where YAML has no quotes: a line that begins with `{{`, or an
 /// unquoted value that does. Alerts and workflows contain `{{` too, in quotes and in blocks of text.
-fn is_template(text: &str) -> bool {
+fn is_helm_template(text: &str) -> bool {
     text.lines().any(|line| {
         let line = line.trim_start().trim_start_matches("- ").trim_start();
         let value = line.split_once(": ").map_or(line, |(_, value)| value.trim_start());
@@ -142,7 +142,7 @@ fn is_template(text: &str) -> bool {
 }
 
 /// Joins names, each in backticks, for a sentence.
-pub fn quoted_list(names: &[&str]) -> String {
+pub fn join_in_backticks(names: &[&str]) -> String {
     let names: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
     names.join(", ")
 }
@@ -161,7 +161,7 @@ mod tests {
             ("", None),
             ("99999999999999999999d", None),
         ] {
-            assert_eq!(hint_for_duration(text).as_deref(), hint, "{text}");
+            assert_eq!(hint_for_bad_duration(text).as_deref(), hint, "{text}");
         }
     }
 

@@ -27,7 +27,7 @@ pub fn parse_json(text: &str) -> Result<Node, JsonError> {
     let mut reader = JsonReader::new(text, 0);
     let node = reader.read_value()?;
     reader.skip_whitespace();
-    match reader.peek() {
+    match reader.peek_byte() {
         None => Ok(node),
         Some(_) => Err(reader.unexpected_character_error("after top-level value")),
     }
@@ -35,11 +35,11 @@ pub fn parse_json(text: &str) -> Result<Node, JsonError> {
 
 /// A value whose member `items` is known to be well-formed, but not read yet.
 #[derive(Debug)]
-pub struct JsonOutline {
+pub struct JsonWithUnreadItems {
     /// The value, with an empty list for `items`.
     pub root: Node,
     /// Offset of the bracket that opens the last list named `items`.
-    pub items_start: Option<usize>,
+    pub items_bracket_offset: Option<usize>,
 }
 
 /// Reads values one after the other, as `kubectl` writes and accepts them: white space or lines
@@ -48,13 +48,15 @@ pub struct JsonOutline {
 /// A dump of a cluster is one value, a list of all its objects, whose tree would need many times
 /// the size of the file in memory. So [`read_json_items`] reads the items one by one and applies
 /// the limits to each.
-pub fn read_json_outlines(text: &str) -> impl Iterator<Item = Result<JsonOutline, JsonError>> {
+pub fn read_json_with_unread_items(
+    text: &str,
+) -> impl Iterator<Item = Result<JsonWithUnreadItems, JsonError>> {
     let mut next = Some(0);
     std::iter::from_fn(move || {
         let mut reader = JsonReader::new(text, next.take()?);
         reader.skip_separators();
-        reader.peek()?;
-        let outline = reader.read_outline();
+        reader.peek_byte()?;
+        let outline = reader.read_value_without_items();
         if outline.is_ok() {
             next = Some(reader.at);
         }
@@ -69,12 +71,12 @@ pub fn read_json_items(text: &str, start: usize) -> impl Iterator<Item = Result<
     std::iter::from_fn(move || {
         let mut reader = JsonReader::new(text, next.take()?);
         reader.skip_whitespace();
-        if reader.peek() == Some(b']') {
+        if reader.peek_byte() == Some(b']') {
             return None;
         }
         let item = reader.read_value();
         reader.skip_whitespace();
-        if item.is_ok() && reader.skip_byte(b',') {
+        if item.is_ok() && reader.skip_expected_byte(b',') {
             next = Some(reader.at);
         }
         Some(item)
@@ -85,14 +87,14 @@ struct JsonReader<'t> {
     text: &'t str,
     /// The offset of the next byte to read. INVARIANT: a character boundary.
     at: usize,
-    depth: usize,
+    nesting_depth: usize,
     n_nodes: usize,
     /// Whether the parser checks syntax only. Then it neither builds nor counts values.
     only_checks_syntax: bool,
     /// Whether the parser skips the member `items` of the outermost object, if that is a list.
     skips_items: bool,
     /// Offset of the bracket that opens the last skipped list.
-    items_start: Option<usize>,
+    items_bracket_offset: Option<usize>,
 }
 
 impl<'t> JsonReader<'t> {
@@ -100,29 +102,33 @@ impl<'t> JsonReader<'t> {
         Self {
             text,
             at,
-            depth: 0,
+            nesting_depth: 0,
             n_nodes: 0,
             only_checks_syntax: false,
             skips_items: false,
-            items_start: None,
+            items_bracket_offset: None,
         }
     }
 
-    fn read_outline(&mut self) -> Result<JsonOutline, JsonError> {
+    fn read_value_without_items(&mut self) -> Result<JsonWithUnreadItems, JsonError> {
         self.skips_items = true;
-        Ok(JsonOutline { root: self.read_value()?, items_start: self.items_start })
+        Ok(JsonWithUnreadItems {
+            root: self.read_value()?,
+            items_bracket_offset: self.items_bracket_offset,
+        })
     }
 
     fn read_value(&mut self) -> Result<Node, JsonError> {
         self.skip_whitespace();
         self.n_nodes += usize::from(!self.only_checks_syntax);
         if self.n_nodes > NODES_MAX {
-            return Err(self.error_here(format!("document holds more than {NODES_MAX} values")));
+            return Err(self
+                .error_at_current_offset(format!("document holds more than {NODES_MAX} values")));
         }
         let start = self.at;
-        let value = match self.peek() {
-            Some(b'{') => self.read_nested(Self::read_object)?,
-            Some(b'[') => self.read_nested(Self::read_list)?,
+        let value = match self.peek_byte() {
+            Some(b'{') => self.read_nested_value(Self::read_object)?,
+            Some(b'[') => self.read_nested_value(Self::read_list)?,
             Some(b'"') => Value::Text(self.read_string()?),
             Some(b't') => self.read_literal("true", Value::Bool(true))?,
             Some(b'f') => self.read_literal("false", Value::Bool(false))?,
@@ -133,29 +139,31 @@ impl<'t> JsonReader<'t> {
         Ok(Node { span: Span::new(start, self.at), value, is_tagged: false })
     }
 
-    fn read_nested(
+    fn read_nested_value(
         &mut self,
         read: fn(&mut Self) -> Result<Value, JsonError>,
     ) -> Result<Value, JsonError> {
-        if self.depth >= NESTING_MAX {
-            return Err(self.error_here(format!("exceeded max depth of {NESTING_MAX}")));
+        if self.nesting_depth >= NESTING_MAX {
+            return Err(
+                self.error_at_current_offset(format!("exceeded max depth of {NESTING_MAX}"))
+            );
         }
-        self.depth += 1;
+        self.nesting_depth += 1;
         self.at += 1;
         let value = read(self);
-        self.depth -= 1;
+        self.nesting_depth -= 1;
         value
     }
 
     fn read_object(&mut self) -> Result<Value, JsonError> {
         let mut entries = Vec::new();
         self.skip_whitespace();
-        if self.skip_byte(b'}') {
+        if self.skip_expected_byte(b'}') {
             return Ok(Value::Object(entries));
         }
         loop {
             self.skip_whitespace();
-            if self.peek() != Some(b'"') {
+            if self.peek_byte() != Some(b'"') {
                 return Err(
                     self.unexpected_character_error("looking for beginning of object key string")
                 );
@@ -164,7 +172,7 @@ impl<'t> JsonReader<'t> {
             let key = self.read_string()?.into_string();
             let key_span = Span::new(start, self.at);
             self.skip_whitespace();
-            if !self.skip_byte(b':') {
+            if !self.skip_expected_byte(b':') {
                 return Err(self.unexpected_character_error("after object key"));
             }
             let value = self.read_member_value(&key)?;
@@ -172,10 +180,10 @@ impl<'t> JsonReader<'t> {
                 entries.push(Entry { key, key_span, value });
             }
             self.skip_whitespace();
-            if self.skip_byte(b'}') {
+            if self.skip_expected_byte(b'}') {
                 return Ok(Value::Object(entries));
             }
-            if !self.skip_byte(b',') {
+            if !self.skip_expected_byte(b',') {
                 return Err(self.unexpected_character_error("after object key:value pair"));
             }
         }
@@ -184,11 +192,11 @@ impl<'t> JsonReader<'t> {
     /// Reads the value of a member. In an outline, the list `items` of the outermost object is skipped.
     fn read_member_value(&mut self, key: &str) -> Result<Node, JsonError> {
         self.skip_whitespace();
-        let is_outermost = self.depth == 1;
-        if !(self.skips_items && is_outermost && key == "items" && self.peek() == Some(b'[')) {
+        let is_outermost = self.nesting_depth == 1;
+        if !(self.skips_items && is_outermost && key == "items" && self.peek_byte() == Some(b'[')) {
             return self.read_value();
         }
-        self.items_start = Some(self.at);
+        self.items_bracket_offset = Some(self.at);
         self.only_checks_syntax = true;
         let skipped = self.read_value();
         self.only_checks_syntax = false;
@@ -198,7 +206,7 @@ impl<'t> JsonReader<'t> {
     fn read_list(&mut self) -> Result<Value, JsonError> {
         let mut items = Vec::new();
         self.skip_whitespace();
-        if self.skip_byte(b']') {
+        if self.skip_expected_byte(b']') {
             return Ok(Value::List(items));
         }
         loop {
@@ -207,10 +215,10 @@ impl<'t> JsonReader<'t> {
                 items.push(item);
             }
             self.skip_whitespace();
-            if self.skip_byte(b']') {
+            if self.skip_expected_byte(b']') {
                 return Ok(Value::List(items));
             }
-            if !self.skip_byte(b',') {
+            if !self.skip_expected_byte(b',') {
                 return Err(self.unexpected_character_error("after array element"));
             }
         }
@@ -228,7 +236,7 @@ impl<'t> JsonReader<'t> {
             if !self.only_checks_syntax {
                 text.push_str(rest.get(..n_plain).unwrap_or_default(), start);
             }
-            match self.peek() {
+            match self.peek_byte() {
                 Some(b'"') => {
                     self.at += 1;
                     return Ok(text);
@@ -248,7 +256,7 @@ impl<'t> JsonReader<'t> {
     /// Reads an escape. A surrogate without its partner becomes U+FFFD, as in Go.
     fn read_escape(&mut self) -> Result<char, JsonError> {
         self.at += 1;
-        let c = match self.peek() {
+        let c = match self.peek_byte() {
             Some(c @ (b'"' | b'\\' | b'/')) => char::from(c),
             Some(b'b') => '\x08',
             Some(b'f') => '\x0c',
@@ -287,7 +295,7 @@ impl<'t> JsonReader<'t> {
     fn read_utf16_unit(&mut self) -> Result<u32, JsonError> {
         let mut unit = 0;
         for _ in 0..4 {
-            let digit = self.peek().and_then(|byte| char::from(byte).to_digit(16));
+            let digit = self.peek_byte().and_then(|byte| char::from(byte).to_digit(16));
             let digit = digit.ok_or_else(|| {
                 self.unexpected_character_error("in \\u hexadecimal character escape")
             })?;
@@ -299,7 +307,7 @@ impl<'t> JsonReader<'t> {
 
     fn read_literal(&mut self, word: &'static str, value: Value) -> Result<Value, JsonError> {
         for expected in word.bytes() {
-            if self.peek() != Some(expected) {
+            if self.peek_byte() != Some(expected) {
                 let expected = char::from(expected);
                 let context = format!("in literal {word} (expecting '{expected}')");
                 return Err(self.unexpected_character_error(&context));
@@ -311,16 +319,16 @@ impl<'t> JsonReader<'t> {
 
     fn read_number(&mut self) -> Result<Value, JsonError> {
         let start = self.at;
-        self.skip_byte(b'-');
-        if !self.skip_byte(b'0') && !self.skip_digits() {
+        self.skip_expected_byte(b'-');
+        if !self.skip_expected_byte(b'0') && !self.skip_digits() {
             return Err(self.unexpected_character_error("in numeric literal"));
         }
-        if self.skip_byte(b'.') && !self.skip_digits() {
+        if self.skip_expected_byte(b'.') && !self.skip_digits() {
             return Err(self.unexpected_character_error("after decimal point in numeric literal"));
         }
-        if self.skip_byte(b'e') || self.skip_byte(b'E') {
-            if !self.skip_byte(b'+') {
-                self.skip_byte(b'-');
+        if self.skip_expected_byte(b'e') || self.skip_expected_byte(b'E') {
+            if !self.skip_expected_byte(b'+') {
+                self.skip_expected_byte(b'-');
             }
             if !self.skip_digits() {
                 return Err(self.unexpected_character_error("in exponent of numeric literal"));
@@ -334,24 +342,24 @@ impl<'t> JsonReader<'t> {
 
     fn skip_digits(&mut self) -> bool {
         let start = self.at;
-        while self.peek().is_some_and(|byte| byte.is_ascii_digit()) {
+        while self.peek_byte().is_some_and(|byte| byte.is_ascii_digit()) {
             self.at += 1;
         }
         self.at > start
     }
 
-    fn peek(&self) -> Option<u8> {
+    fn peek_byte(&self) -> Option<u8> {
         self.text.as_bytes().get(self.at).copied()
     }
 
-    fn skip_byte(&mut self, byte: u8) -> bool {
-        let is_there = self.peek() == Some(byte);
+    fn skip_expected_byte(&mut self, byte: u8) -> bool {
+        let is_there = self.peek_byte() == Some(byte);
         self.at += usize::from(is_there);
         is_there
     }
 
     fn skip_whitespace(&mut self) {
-        while matches!(self.peek(), Some(b' ' | b'\t' | b'\r' | b'\n')) {
+        while matches!(self.peek_byte(), Some(b' ' | b'\t' | b'\r' | b'\n')) {
             self.at += 1;
         }
     }
@@ -370,14 +378,14 @@ impl<'t> JsonReader<'t> {
         }
     }
 
-    fn error_here(&self, message: String) -> JsonError {
+    fn error_at_current_offset(&self, message: String) -> JsonError {
         JsonError { message, span: Span::new(self.at, self.at) }
     }
 
     /// Builds the error about the character at the current offset.
     fn unexpected_character_error(&self, context: &str) -> JsonError {
-        let Some(byte) = self.peek() else {
-            return self.error_here("unexpected end of JSON input".to_owned());
+        let Some(byte) = self.peek_byte() else {
+            return self.error_at_current_offset("unexpected end of JSON input".to_owned());
         };
         let shown = match byte {
             b'\'' => r"'\''".to_owned(),
@@ -387,7 +395,7 @@ impl<'t> JsonReader<'t> {
                 format!("'{}'", quoted.trim_matches('"'))
             }
         };
-        self.error_here(format!("invalid character {shown} {context}"))
+        self.error_at_current_offset(format!("invalid character {shown} {context}"))
     }
 }
 
@@ -439,15 +447,15 @@ mod tests {
     #[test]
     fn list_items_are_read_one_by_one() {
         let text = "{\"items\": [ {\"a\": \"\\u0041\"} , [2], \"x\"], \"b\": {\"items\": [1]}}\n--- {}\r\n---";
-        let outlines: Vec<_> = read_json_outlines(text).map(Result::unwrap).collect();
+        let outlines: Vec<_> = read_json_with_unread_items(text).map(Result::unwrap).collect();
         assert_eq!(outlines.len(), 2);
-        assert_eq!(outlines[1].items_start, None);
+        assert_eq!(outlines[1].items_bracket_offset, None);
         let mut whole = parse_json(text.lines().next().unwrap()).unwrap();
         let Value::Object(entries) = &mut whole.value else { panic!("an object") };
         let Value::List(list) = &mut entries[0].value.value else { panic!("a list") };
         let list = std::mem::take(list);
         assert_eq!(outlines[0].root, whole);
-        let start = outlines[0].items_start.unwrap();
+        let start = outlines[0].items_bracket_offset.unwrap();
         assert_eq!(read_json_items(text, start).collect::<Result<Vec<_>, _>>(), Ok(list));
         assert_eq!(read_json_items("[ ]", 0).count(), 0);
     }
@@ -455,11 +463,11 @@ mod tests {
     #[test]
     fn skipped_values_are_checked_strictly() {
         for text in ["{\"items\": [tru]}", "{\"items\": [\"\n\"]}", "{\"items\": [1}", "{} }"] {
-            assert!(read_json_outlines(text).any(|outline| outline.is_err()), "{text}");
+            assert!(read_json_with_unread_items(text).any(|outline| outline.is_err()), "{text}");
         }
-        assert_eq!(read_json_outlines("{} } {}").count(), 2, "nothing follows an error");
+        assert_eq!(read_json_with_unread_items("{} } {}").count(), 2, "nothing follows an error");
         let deep = format!("{{\"items\": {}{}}}", "[".repeat(NESTING_MAX), "]".repeat(NESTING_MAX));
-        assert!(read_json_outlines(&deep).any(|outline| outline.is_err()));
+        assert!(read_json_with_unread_items(&deep).any(|outline| outline.is_err()));
     }
 
     #[test]
@@ -467,7 +475,12 @@ mod tests {
         let item = |n: usize| format!("[{}1]", "1,".repeat(n - 1));
         let list = |n: usize| format!("{{\"items\": [{0}, {0}, {0}]}}", item(n));
         let read = |text: &str| {
-            let start = read_json_outlines(text).next().unwrap().unwrap().items_start.unwrap();
+            let start = read_json_with_unread_items(text)
+                .next()
+                .unwrap()
+                .unwrap()
+                .items_bracket_offset
+                .unwrap();
             read_json_items(text, start).map(|item| item.is_ok()).collect::<Vec<_>>()
         };
         assert_eq!(read(&list(NODES_MAX - 1)), [true, true, true]);

@@ -24,7 +24,8 @@ pub mod yaml;
 mod yaml_to_json;
 
 pub use diagnostic::{
-    Diagnostic, Fault, Note, SpannedFault, SpannedNote, SpannedWarning, Warning, WarningCode,
+    Diagnostic, ExpressionIssue, Fault, SpannedExpressionIssue, SpannedFault, SpannedWarning,
+    Warning, WarningCode,
 };
 pub use expression_span::expression_span;
 pub use node::{DocumentLimits, Entry, NESTING_MAX, NODES_MAX, Node, SpannedText, Value};

@@ -28,12 +28,12 @@ pub struct DocumentLimits {
     ///
     /// Only aliases can exceed this limit: a few of them can repeat a long text many times.
     pub expanded_bytes_max: usize,
-    /// The most duplicate keys that are noted.
+    /// The most duplicate keys that are reported.
     pub duplicate_keys_max: usize,
 }
 
 impl DocumentLimits {
-    /// The limits of a configuration file. Kubernetes notes as many duplicate keys.
+    /// The limits of a configuration file. Kubernetes has the same limit on duplicate keys.
     pub const CONFIGURATION: Self = Self {
         nodes_max: NODES_MAX,
         expanded_bytes_max: 4 * DOCUMENT_BYTES_MAX,
@@ -127,12 +127,12 @@ pub struct Entry {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SpannedText {
     value: String,
-    /// Runs of characters that are identical in the file and in the value, in order.
-    source_runs: Vec<SourceRun>,
+    /// The runs of characters that are the same in the file and in the value, in order.
+    verbatim_runs: Vec<VerbatimRun>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct SourceRun {
+struct VerbatimRun {
     /// Offset of the run in the value.
     value_offset: usize,
     /// Offset of the run in the file.
@@ -147,25 +147,25 @@ impl SpannedText {
 
     /// Appends a character that was written at `file_offset`.
     pub fn push(&mut self, c: char, file_offset: usize) {
-        self.begin_source_run(file_offset);
+        self.begin_verbatim_run(file_offset);
         self.value.push(c);
     }
 
     /// Appends characters that were written as they are at `file_offset`.
     pub fn push_str(&mut self, text: &str, file_offset: usize) {
         if !text.is_empty() {
-            self.begin_source_run(file_offset);
+            self.begin_verbatim_run(file_offset);
             self.value.push_str(text);
         }
     }
 
     /// Records the file offset of the next character, unless it continues the last run.
-    fn begin_source_run(&mut self, file_offset: usize) {
-        let continues = self.source_runs.last().is_some_and(|run| {
+    fn begin_verbatim_run(&mut self, file_offset: usize) {
+        let continues = self.verbatim_runs.last().is_some_and(|run| {
             file_offset.checked_sub(run.file_offset) == Some(self.value.len() - run.value_offset)
         });
         if !continues {
-            self.source_runs.push(SourceRun { value_offset: self.value.len(), file_offset });
+            self.verbatim_runs.push(VerbatimRun { value_offset: self.value.len(), file_offset });
         }
     }
 
@@ -178,11 +178,11 @@ impl SpannedText {
     pub fn append(&mut self, other: &mut SpannedText) {
         let shift = self.value.len();
         self.value.push_str(&other.value);
-        self.source_runs.extend(
+        self.verbatim_runs.extend(
             other
-                .source_runs
+                .verbatim_runs
                 .drain(..)
-                .map(|run| SourceRun { value_offset: run.value_offset + shift, ..run }),
+                .map(|run| VerbatimRun { value_offset: run.value_offset + shift, ..run }),
         );
         other.value.clear();
     }
@@ -190,7 +190,7 @@ impl SpannedText {
     /// Empties the value and its offsets.
     pub fn clear(&mut self) {
         self.value.clear();
-        self.source_runs.clear();
+        self.verbatim_runs.clear();
     }
 
     /// Reports whether the value has no characters.
@@ -200,8 +200,8 @@ impl SpannedText {
 
     /// Maps an offset of the value to an offset of the file; `None` for an empty text.
     pub fn file_offset(&self, offset: usize) -> Option<usize> {
-        let after = self.source_runs.partition_point(|run| run.value_offset <= offset);
-        let run = self.source_runs.get(after.checked_sub(1)?)?;
+        let after = self.verbatim_runs.partition_point(|run| run.value_offset <= offset);
+        let run = self.verbatim_runs.get(after.checked_sub(1)?)?;
         Some(run.file_offset + (offset - run.value_offset))
     }
 }

@@ -37,7 +37,7 @@ impl<'d> ObjectReader<'d> {
     }
 
     /// Makes a reader of an object without members.
-    pub fn empty(span: Span) -> Self {
+    pub fn without_members(span: Span) -> Self {
         Self { span, entries: &[] }
     }
 

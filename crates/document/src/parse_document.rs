@@ -20,19 +20,19 @@ pub struct SpannedDecodeError {
     /// The message that Kubernetes prints, often only the first problem.
     pub kubernetes_message: String,
     /// Every problem of the file, also those that Kubernetes does not print.
-    pub problems: Vec<DecodeProblem>,
+    pub decode_problems: Vec<DecodeProblem>,
 }
 
 impl SpannedDecodeError {
     /// Replaces byte ranges by lines and columns and adds the file name.
-    pub fn into_error(self, file: &str, lines: &LineIndex<'_>) -> DecodeError {
-        let problems = self.problems.into_iter().map(SpannedFault::from);
+    pub fn into_decode_error(self, file: &str, lines: &LineIndex<'_>) -> DecodeError {
+        let problems = self.decode_problems.into_iter().map(SpannedFault::from);
         let diagnostics = problems.map(|fault| fault.into_diagnostic(file, lines)).collect();
         DecodeError { kubernetes_message: self.kubernetes_message, diagnostics }
     }
 
     /// The error of a file that is larger than [`DOCUMENT_BYTES_MAX`].
-    pub fn too_large() -> Self {
+    pub fn too_large_error() -> Self {
         let message = format!("file is larger than {DOCUMENT_BYTES_MAX} bytes");
         DecodeProblem::new("", message, Span::default()).into()
     }
@@ -47,7 +47,7 @@ impl From<yaml::DuplicateKey> for DecodeProblem {
 
 impl From<DecodeProblem> for SpannedDecodeError {
     fn from(problem: DecodeProblem) -> Self {
-        Self { kubernetes_message: problem.message.clone(), problems: vec![problem] }
+        Self { kubernetes_message: problem.message.clone(), decode_problems: vec![problem] }
     }
 }
 
@@ -83,7 +83,7 @@ fn parse_yaml_document(
         let hint = hint::hint_for_syntax_error(&error.message, text, error.span.start);
         DecodeProblem::new("", error.message, error.span).with_hint(hint)
     })?;
-    let duplicate_keys = composed.duplicates.into_iter().map(DecodeProblem::from);
+    let duplicate_keys = composed.duplicate_keys.into_iter().map(DecodeProblem::from);
     warnings.extend(composed.trailing_content.map(|span| SpannedWarning {
         code: WarningCode::SeveralDocuments,
         field: String::new(),

@@ -82,7 +82,7 @@ pub enum TextRule {
 
 impl FieldSchema {
     /// Makes a field that the published JSON Schema does not require.
-    pub const fn optional(
+    pub const fn optional_field(
         name: &'static str,
         description: &'static str,
         field_type: FieldType,

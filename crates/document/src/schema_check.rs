@@ -94,14 +94,15 @@ impl DecodeProblems {
     pub fn into_result(self) -> Result<(), SpannedDecodeError> {
         match self.kubernetes_message() {
             None => Ok(()),
-            Some(kubernetes_message) => {
-                Err(SpannedDecodeError { kubernetes_message, problems: self.into_sorted() })
-            }
+            Some(kubernetes_message) => Err(SpannedDecodeError {
+                kubernetes_message,
+                decode_problems: self.into_sorted_problems(),
+            }),
         }
     }
 
     /// Returns all problems in the order of the file.
-    pub fn into_sorted(self) -> Vec<DecodeProblem> {
+    pub fn into_sorted_problems(self) -> Vec<DecodeProblem> {
         let Self { bad_durations, wrong_types, duplicate_keys, strict_problems } = self;
         let mut all: Vec<_> = bad_durations
             .into_iter()
@@ -123,11 +124,11 @@ pub fn check_against_schema(
     object: &'static ObjectSchema,
     at: &NodePath<'_>,
 ) -> DecodeProblems {
-    let mut checker = SchemaChecker { text, version, problems: DecodeProblems::default() };
+    let mut checker = SchemaChecker { text, version, decode_problems: DecodeProblems::default() };
     if let Value::Object(entries) = &root.value {
         checker.check_object(entries, object, at);
     }
-    checker.problems
+    checker.decode_problems
 }
 
 /// The path of a value in a document. Each path borrows its parent, so that descending allocates
@@ -135,7 +136,7 @@ pub fn check_against_schema(
 #[derive(Debug, Clone, Copy)]
 pub struct NodePath<'a> {
     parent: Option<&'a NodePath<'a>>,
-    step: PathStep<'a>,
+    last_step: PathStep<'a>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -147,31 +148,32 @@ enum PathStep<'a> {
 
 impl<'a> NodePath<'a> {
     /// The path of the root.
-    pub const ROOT: NodePath<'static> = NodePath { parent: None, step: PathStep::Root };
+    pub const ROOT: NodePath<'static> = NodePath { parent: None, last_step: PathStep::Root };
 
     /// The path of a member.
     pub fn child(&'a self, name: &'a str) -> Self {
-        Self { parent: Some(self), step: PathStep::Child(name) }
+        Self { parent: Some(self), last_step: PathStep::Child(name) }
     }
 
     /// The path of a list item.
     pub fn index(&'a self, idx: usize) -> Self {
-        Self { parent: Some(self), step: PathStep::Index(idx) }
+        Self { parent: Some(self), last_step: PathStep::Index(idx) }
     }
 
     /// Kubernetes' path of the field: `authorizers[0].webhook`.
     pub fn indexed_path(&self) -> String {
-        self.render(true)
+        self.render_path(true)
     }
 
     /// The name in messages about types: `authorizers.webhook`.
     fn path_without_indices(&self) -> String {
-        self.render(false)
+        self.render_path(false)
     }
 
-    fn render(&self, with_indices: bool) -> String {
-        let mut text = self.parent.map(|parent| parent.render(with_indices)).unwrap_or_default();
-        match self.step {
+    fn render_path(&self, with_indices: bool) -> String {
+        let mut text =
+            self.parent.map(|parent| parent.render_path(with_indices)).unwrap_or_default();
+        match self.last_step {
             PathStep::Child(name) => {
                 if !text.is_empty() {
                     text.push('.');
@@ -188,7 +190,7 @@ impl<'a> NodePath<'a> {
 struct SchemaChecker<'a> {
     text: &'a str,
     version: &'a str,
-    problems: DecodeProblems,
+    decode_problems: DecodeProblems,
 }
 
 impl SchemaChecker<'_> {
@@ -224,9 +226,9 @@ impl SchemaChecker<'_> {
         match (field_type, &node.value) {
             (FieldType::Duration { .. }, Value::Text(text)) => {
                 if let Err(error) = go_compat::parse_duration(text.as_str()) {
-                    let hint = hint::hint_for_duration(text.as_str());
+                    let hint = hint::hint_for_bad_duration(text.as_str());
                     add_problem(
-                        &mut self.problems.bad_durations,
+                        &mut self.decode_problems.bad_durations,
                         node,
                         at,
                         error.to_string(),
@@ -238,13 +240,13 @@ impl SchemaChecker<'_> {
                 // Kubernetes reads null as an empty text here.
                 let message = "time: invalid duration \"\"".to_owned();
                 let hint = default.map(|default| format!("leave the field out to get `{default}`"));
-                add_problem(&mut self.problems.bad_durations, node, at, message, hint);
+                add_problem(&mut self.decode_problems.bad_durations, node, at, message, hint);
             }
             (FieldType::Duration { .. }, _) => {
                 // A wrong type ends Kubernetes' decoding here, like a malformed duration.
                 let message = wrong_type_message(node, "string", owner, at);
                 let hint = hint::hint_for_wrong_type(self.text, node, field_type);
-                add_problem(&mut self.problems.bad_durations, node, at, message, hint);
+                add_problem(&mut self.decode_problems.bad_durations, node, at, message, hint);
             }
             (_, Value::Null)
             | (FieldType::Any, _)
@@ -259,7 +261,7 @@ impl SchemaChecker<'_> {
                 Value::List(nodes),
             ) => {
                 for (idx, node) in nodes.iter().enumerate() {
-                    self.check_item(node, item, owner, &at.index(idx));
+                    self.check_object_item(node, item, owner, &at.index(idx));
                 }
             }
             (FieldType::TextList, Value::List(nodes)) => {
@@ -268,19 +270,19 @@ impl SchemaChecker<'_> {
                 }
             }
             (FieldType::ListOrMap { item, .. }, Value::Object(entries)) => {
-                self.check_item_map(entries, item, owner, at);
+                self.check_object_map(entries, item, owner, at);
             }
             (FieldType::TextMap, Value::Object(entries)) => self.check_text_map(entries, owner, at),
             (field_type, _) => {
                 let message =
                     wrong_type_message(node, &field_type.go_type_name(self.version), owner, at);
                 let hint = hint::hint_for_wrong_type(self.text, node, field_type);
-                add_problem(&mut self.problems.wrong_types, node, at, message, hint);
+                add_problem(&mut self.decode_problems.wrong_types, node, at, message, hint);
             }
         }
     }
 
-    fn check_item(
+    fn check_object_item(
         &mut self,
         node: &Node,
         item: &'static ObjectSchema,
@@ -293,14 +295,16 @@ impl SchemaChecker<'_> {
             _ => {
                 let go_type = format!("{}.{}", self.version, item.type_name);
                 let message = wrong_type_message(node, &go_type, owner, at);
-                let hint =
-                    format!("an item has the fields {}", hint::quoted_list(&item.field_names()));
-                add_problem(&mut self.problems.wrong_types, node, at, message, Some(hint));
+                let hint = format!(
+                    "an item has the fields {}",
+                    hint::join_in_backticks(&item.field_names())
+                );
+                add_problem(&mut self.decode_problems.wrong_types, node, at, message, Some(hint));
             }
         }
     }
 
-    fn check_item_map(
+    fn check_object_map(
         &mut self,
         entries: &[Entry],
         item: &'static ObjectSchema,
@@ -313,7 +317,7 @@ impl SchemaChecker<'_> {
             if !seen.insert(entry.key.as_str()) {
                 self.add_strict_problem("duplicate", &at, entry, || None);
             }
-            self.check_item(&entry.value, item, owner, &at);
+            self.check_object_item(&entry.value, item, owner, &at);
         }
     }
 
@@ -322,7 +326,7 @@ impl SchemaChecker<'_> {
         if !matches!(node.value, Value::Text(_) | Value::Null) {
             let message = wrong_type_message(node, "string", owner, at);
             let hint = hint::hint_for_wrong_type(self.text, node, &FieldType::Text(TextRule::Any));
-            add_problem(&mut self.problems.wrong_types, node, at, message, hint);
+            add_problem(&mut self.decode_problems.wrong_types, node, at, message, hint);
         }
     }
 
@@ -345,7 +349,7 @@ impl SchemaChecker<'_> {
         entry: &Entry,
         hint: impl FnOnce() -> Option<String>,
     ) {
-        let strict = &mut self.problems.strict_problems;
+        let strict = &mut self.decode_problems.strict_problems;
         if strict.len() >= PROBLEMS_MAX {
             return;
         }

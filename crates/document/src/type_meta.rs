@@ -36,7 +36,7 @@ impl<'d> TypeMeta<'d> {
     ///
     /// The first step that fails, in Kubernetes' words.
     pub fn from_root(root: &'d Node) -> Result<Self, DecodeProblem> {
-        let (api_version, kind) = find_type_fields(root)?;
+        let (api_version, kind) = find_api_version_and_kind(root)?;
         let api_version_span = api_version.span.unwrap_or(root.span);
         let kind_span = kind.span.unwrap_or(root.span);
         let (group, version) = match api_version.value.split_once('/') {
@@ -75,7 +75,7 @@ struct Field<'d> {
     span: Option<Span>,
 }
 
-fn find_type_fields(root: &Node) -> Result<(Field<'_>, Field<'_>), DecodeProblem> {
+fn find_api_version_and_kind(root: &Node) -> Result<(Field<'_>, Field<'_>), DecodeProblem> {
     let prefix = "couldn't get version/kind; json parse error: json: cannot unmarshal";
     let entries = match &root.value {
         Value::Object(entries) => entries.as_slice(),

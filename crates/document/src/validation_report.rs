@@ -44,7 +44,7 @@ impl ValidationReport {
             fault: Fault::Field(error),
             span,
             hint,
-            notes: Vec::new(),
+            expression_issues: Vec::new(),
         });
     }
 }

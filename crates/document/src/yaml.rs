@@ -12,21 +12,21 @@
 //!
 //! The phases:
 //!
-//! 1. [`cursor`] walks over characters; [`scanner`] cuts them into tokens, with [`scalar`] and
-//!    [`tag`] for the longer ones.
+//! 1. [`cursor`] walks over characters; [`scanner`] cuts them into tokens, with [`scan_scalar`] and
+//!    [`tags_and_directives`] for the longer ones.
 //! 2. [`parser`] turns tokens into a tree that still has anchors, aliases and tags, with
 //!    [`collection`] for sequences and mappings.
-//! 3. [`compose`] expands aliases and merge keys, gives scalars their types ([`resolve`]) and
+//! 3. [`compose`] expands aliases and merge keys, gives scalars their types ([`resolve_scalar`]) and
 //!    records duplicate keys.
 
 mod collection;
 mod compose;
 mod cursor;
 mod parser;
-mod resolve;
-mod scalar;
+mod resolve_scalar;
+mod scan_scalar;
 mod scanner;
-mod tag;
+mod tags_and_directives;
 #[cfg(test)]
 mod tests;
 
@@ -40,7 +40,7 @@ pub struct YamlDocument {
     /// The value at the root of the document.
     pub root: Node,
     /// Keys that a mapping holds twice, in the order of discovery.
-    pub duplicates: Vec<DuplicateKey>,
+    pub duplicate_keys: Vec<DuplicateKey>,
     /// Span of content after the first document, which Kubernetes ignores in a configuration.
     pub trailing_content: Option<Span>,
 }
@@ -93,7 +93,7 @@ pub fn read_first_document(
     text: &str,
     malformed: Option<usize>,
 ) -> Result<YamlDocument, YamlError> {
-    let bad = find_bad_character(text, malformed);
+    let bad = find_forbidden_character(text, malformed);
     let readable = bad.as_ref().and_then(|bad| text.get(..bad.span.start)).unwrap_or(text);
     let limits = DocumentLimits::CONFIGURATION;
     let mut parser = Parser::new(readable, limits.nodes_max);
@@ -117,38 +117,38 @@ pub fn read_documents(
     malformed: Option<usize>,
     limits: DocumentLimits,
 ) -> impl Iterator<Item = Result<YamlDocument, YamlError>> {
-    let mut bad = find_bad_character(text, malformed);
+    let mut bad = find_forbidden_character(text, malformed);
     let mut parser = Parser::new(text, limits.nodes_max);
-    let mut state = StreamPosition::BeforeFirst;
+    let mut state = DocumentStreamState::BeforeFirst;
     std::iter::from_fn(move || {
         let tree = match (bad.take(), &state) {
             (Some(bad), _) => Err(bad),
-            (None, StreamPosition::BeforeFirst) => parser.parse_first_document().map(Some),
-            (None, StreamPosition::AfterFirst) => parser.parse_next_document(),
-            (None, StreamPosition::Finished) => return None,
+            (None, DocumentStreamState::BeforeFirst) => parser.parse_first_document().map(Some),
+            (None, DocumentStreamState::AfterFirst) => parser.parse_next_document(),
+            (None, DocumentStreamState::Finished) => return None,
         };
-        state = StreamPosition::AfterFirst;
+        state = DocumentStreamState::AfterFirst;
         let composed = match tree {
             Ok(None) => None,
             Ok(Some(tree)) => Some(compose::compose(text, &tree, limits)),
             Err(error) => Some(Err(error)),
         };
         if !matches!(composed, Some(Ok(_))) {
-            state = StreamPosition::Finished;
+            state = DocumentStreamState::Finished;
         }
         composed
     })
 }
 
 /// The progress of reading a sequence of documents.
-enum StreamPosition {
+enum DocumentStreamState {
     BeforeFirst,
     AfterFirst,
     Finished,
 }
 
 /// Finds the first character that YAML forbids.
-fn find_bad_character(text: &str, malformed: Option<usize>) -> Option<YamlError> {
+fn find_forbidden_character(text: &str, malformed: Option<usize>) -> Option<YamlError> {
     let control =
         text.char_indices().find(|&(_, c)| !cursor::is_yaml_character(c)).map(|(at, _)| at);
     let (at, problem) = match (malformed, control) {

@@ -42,7 +42,7 @@ pub fn yaml_to_json(bytes: &[u8]) -> Result<YamlAsJson, YamlError> {
         Some(Err(error)) => Err(error),
         Some(Ok(composed)) => Ok(YamlAsJson {
             value: composed.root.to_json(),
-            duplicate_keys: composed.duplicates.into_iter().map(|found| found.path).collect(),
+            duplicate_keys: composed.duplicate_keys.into_iter().map(|found| found.path).collect(),
         }),
     }
 }

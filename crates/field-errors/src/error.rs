@@ -117,7 +117,7 @@ impl fmt::Display for BadValue {
 
 impl BadValue {
     /// Cuts the value off after `bytes_max` bytes.
-    pub(crate) fn excerpt(self, bytes_max: usize) -> Self {
+    pub(crate) fn truncate_value(self, bytes_max: usize) -> Self {
         match self {
             Self::Text(text) if text.len() > bytes_max => {
                 Self::Text(excerpt(&text, bytes_max).into_owned())

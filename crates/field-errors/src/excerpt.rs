@@ -26,23 +26,23 @@ pub(crate) fn excerpt(text: &str, bytes_max: usize) -> Cow<'_, str> {
 /// Formats a value and truncates the text. Formatting stops at the limit, so that a long text costs no more
 /// than a short one.
 pub(crate) fn display_excerpt(value: &impl Display, bytes_max: usize) -> String {
-    let mut writer = ExcerptWriter { text: String::new(), bytes_max };
+    let mut writer = ExcerptWriter { excerpt_text: String::new(), excerpt_bytes_max: bytes_max };
     match write!(writer, "{value}") {
-        Ok(()) => writer.text,
-        Err(fmt::Error) => writer.text + ELLIPSIS,
+        Ok(()) => writer.excerpt_text,
+        Err(fmt::Error) => writer.excerpt_text + ELLIPSIS,
     }
 }
 
 struct ExcerptWriter {
-    text: String,
-    bytes_max: usize,
+    excerpt_text: String,
+    excerpt_bytes_max: usize,
 }
 
 impl Write for ExcerptWriter {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        let left = self.bytes_max.saturating_sub(self.text.len());
+        let left = self.excerpt_bytes_max.saturating_sub(self.excerpt_text.len());
         let fitting = truncate(text, left);
-        self.text.push_str(fitting);
+        self.excerpt_text.push_str(fitting);
         if fitting.len() < text.len() { Err(fmt::Error) } else { Ok(()) }
     }
 }

@@ -81,8 +81,9 @@ pub fn label_key_faults(key: &str) -> Vec<String> {
             name
         }
         Some((prefix, name)) => {
-            let prefix_faults = subdomain_faults(prefix, "bytes");
-            faults.extend(prefix_faults.into_iter().map(|fault| format!("prefix part {fault}")));
+            let name_prefix_faults = subdomain_faults(prefix, "bytes");
+            faults
+                .extend(name_prefix_faults.into_iter().map(|fault| format!("prefix part {fault}")));
             name
         }
     };
@@ -109,8 +110,8 @@ pub fn label_value_faults(value: &str) -> Vec<String> {
     faults
 }
 
-/// The prefix of a generated name as the rule for names checks it. A dash at the end stands for a letter, because the
-/// generated letters follow it.
+/// Returns the prefix of a generated name in the form in which name rules check it: a letter
+/// replaces a trailing dash, because generated letters follow the dash.
 #[must_use]
 pub fn mask_trailing_dash(prefix: &str) -> Cow<'_, str> {
     match prefix.strip_suffix('-') {

@@ -22,7 +22,7 @@ use crate::excerpt::{display_excerpt, excerpt};
 #[derive(Debug, Clone, Copy)]
 pub struct FieldPath<'a> {
     parent: Option<&'a FieldPath<'a>>,
-    step: PathStep<'a>,
+    last_step: PathStep<'a>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -36,30 +36,31 @@ enum PathStep<'a> {
 impl<'a> FieldPath<'a> {
     /// The path of a fault in a value that belongs to no document, such as a label selector in a query. Displays
     /// as `<nil>`, as in Kubernetes.
-    pub const NOWHERE: FieldPath<'static> = FieldPath { parent: None, step: PathStep::Nowhere };
+    pub const NOWHERE: FieldPath<'static> =
+        FieldPath { parent: None, last_step: PathStep::Nowhere };
 
     /// A path of one field.
     pub const fn root(name: &'a str) -> Self {
-        Self { parent: None, step: PathStep::Child(name) }
+        Self { parent: None, last_step: PathStep::Child(name) }
     }
 
     /// The field `name` of the object at this path.
     pub const fn child(&'a self, name: &'a str) -> Self {
-        Self { parent: self.as_parent(), step: PathStep::Child(name) }
+        Self { parent: self.as_parent(), last_step: PathStep::Child(name) }
     }
 
     /// The entry `idx` of the list at this path.
     pub const fn index(&'a self, idx: usize) -> Self {
-        Self { parent: self.as_parent(), step: PathStep::Index(idx) }
+        Self { parent: self.as_parent(), last_step: PathStep::Index(idx) }
     }
 
     /// The entry `key` of the map at this path.
     pub const fn key(&'a self, key: &'a str) -> Self {
-        Self { parent: self.as_parent(), step: PathStep::Key(key) }
+        Self { parent: self.as_parent(), last_step: PathStep::Key(key) }
     }
 
     const fn as_parent(&'a self) -> Option<&'a Self> {
-        match self.step {
+        match self.last_step {
             PathStep::Nowhere => None,
             PathStep::Child(_) | PathStep::Index(_) | PathStep::Key(_) => Some(self),
         }
@@ -68,10 +69,10 @@ impl<'a> FieldPath<'a> {
 
 impl fmt::Display for FieldPath<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut steps = vec![self.step];
+        let mut steps = vec![self.last_step];
         let mut next = self.parent;
         while let Some(path) = next {
-            steps.push(path.step);
+            steps.push(path.last_step);
             next = path.parent;
         }
         for (idx, step) in steps.iter().rev().enumerate() {
@@ -162,7 +163,7 @@ impl FieldPath<'_> {
     fn new_error(&self, kind: FieldErrorKind, value: BadValue, detail: &str) -> FieldError {
         let path = display_excerpt(self, PATH_BYTES_MAX);
         let detail = excerpt(detail, TEXT_BYTES_MAX).into_owned();
-        FieldError { path, kind, value: value.excerpt(TEXT_BYTES_MAX), detail }
+        FieldError { path, kind, value: value.truncate_value(TEXT_BYTES_MAX), detail }
     }
 }
 

@@ -50,10 +50,10 @@ const NANOS_LIMIT: u64 = 1 << 63;
 /// assert_eq!(missing.to_string(), r#"time: missing unit in duration "30""#);
 /// ```
 pub fn parse_duration(input: &str) -> Result<i64, DurationError> {
-    parse_nanos(input).map_err(|fault| DurationError { input: input.to_owned(), fault })
+    parse_duration_nanos(input).map_err(|fault| DurationError { input: input.to_owned(), fault })
 }
 
-fn parse_nanos(input: &str) -> Result<i64, DurationFault> {
+fn parse_duration_nanos(input: &str) -> Result<i64, DurationFault> {
     let (negative, mut rest) = match input.strip_prefix('-') {
         Some(rest) => (true, rest),
         None => (false, input.strip_prefix('+').unwrap_or(input)),
@@ -83,9 +83,9 @@ fn parse_nanos(input: &str) -> Result<i64, DurationFault> {
 
 /// Parses one `<decimal><unit>` group. Returns its nanoseconds and the text after it.
 fn parse_duration_group(input: &str) -> Result<(u64, &str), DurationFault> {
-    let (whole, rest) = input.split_at(count_digits(input));
+    let (whole, rest) = input.split_at(count_leading_digits(input));
     let (fraction, rest) = match rest.strip_prefix('.') {
-        Some(after) => after.split_at(count_digits(after)),
+        Some(after) => after.split_at(count_leading_digits(after)),
         None => ("", rest),
     };
     if whole.is_empty() && fraction.is_empty() {
@@ -106,7 +106,7 @@ fn parse_duration_group(input: &str) -> Result<(u64, &str), DurationFault> {
     Ok((nanos, rest))
 }
 
-fn count_digits(input: &str) -> usize {
+fn count_leading_digits(input: &str) -> usize {
     input.bytes().take_while(u8::is_ascii_digit).count()
 }
 

@@ -10,7 +10,7 @@ use crate::printable::is_go_printable;
 pub fn quote(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');
-    push_escaped(&mut out, text);
+    push_quote_escaped(&mut out, text);
     out.push('"');
     out
 }
@@ -25,7 +25,7 @@ pub fn quote_bytes(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len() + 2);
     out.push('"');
     for chunk in bytes.utf8_chunks() {
-        push_escaped(&mut out, chunk.valid());
+        push_quote_escaped(&mut out, chunk.valid());
         for &byte in chunk.invalid() {
             push_hex_escape(&mut out, 'x', u32::from(byte), 2);
         }
@@ -34,7 +34,7 @@ pub fn quote_bytes(bytes: &[u8]) -> String {
     out
 }
 
-fn push_escaped(out: &mut String, text: &str) {
+fn push_quote_escaped(out: &mut String, text: &str) {
     // Most texts need no escape.
     let is_plain = |byte: u8| matches!(byte, b' '..=b'~') && byte != b'"' && byte != b'\\';
     if text.bytes().all(is_plain) {

@@ -110,7 +110,7 @@ impl fmt::Display for Url {
             write!(f, "{}:", self.scheme)?;
         }
         if self.opaque.is_empty() {
-            self.fmt_hierarchy(f)?;
+            self.fmt_after_scheme(f)?;
         } else {
             f.write_str(&self.opaque)?;
         }
@@ -131,7 +131,7 @@ impl fmt::Display for Url {
 
 impl Url {
     /// Writes `//user@host/path`, leaving out what is absent.
-    fn fmt_hierarchy(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn fmt_after_scheme(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let has_authority = !self.host.is_empty() || self.user.is_some();
         let may_have_authority = has_authority || !self.scheme.is_empty();
         if may_have_authority && (has_authority || !self.omits_host) {

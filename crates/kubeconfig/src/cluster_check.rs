@@ -44,7 +44,7 @@ pub(crate) fn find_cluster_problems(
         problem("certificate-authority", *position, message);
     }
     if !file.is_empty() {
-        let path = files.resolve(file);
+        let path = files.resolve_path(file);
         if let Err(error) = files.read(&path) {
             let message = format!(
                 "unable to read certificate-authority {} for {name} due to {error}",

@@ -11,7 +11,7 @@ use crate::load_error::{CertificateError, ConfigProblem};
 use crate::referenced_files::ReferencedFiles;
 use crate::select_context::SelectedContext;
 use crate::server_url::ServerUrl;
-use crate::user_check::{has_basic_auth, has_certificate};
+use crate::user_check::{has_basic_auth, has_client_certificate};
 
 /// Builds the target of a client from the selected cluster and user.
 ///
@@ -105,7 +105,7 @@ fn has_trust_settings(cluster: &Cluster) -> bool {
 }
 
 fn has_credentials(user: &User) -> bool {
-    has_certificate(user)
+    has_client_certificate(user)
         || has_basic_auth(user)
         || !user.token.value.is_empty()
         || !user.token_file.value.is_empty()
@@ -152,7 +152,7 @@ fn load_cluster_trust(
         (true, false) if !data.value.is_empty() => parse_ca_bundle(&data.value)
             .map_err(|error| problem("certificate-authority-data", data.position, &error)),
         (true, false) => {
-            let path = files.resolve(&file.value);
+            let path = files.resolve_path(&file.value);
             let trust = files.read(&path).map_err(CertificateError::from);
             trust
                 .and_then(|pem| parse_ca_bundle(&pem))

@@ -11,19 +11,19 @@ use crate::load_error::LoadError;
 #[derive(Debug, Clone, PartialEq)]
 pub enum LoadedConnections {
     /// A kubeconfig: one service.
-    Kubeconfig(Box<Connection>),
+    Kubeconfig(Box<ServiceConnection>),
     /// An `ExternalAuthorizationHookConfiguration`: one service or more, in their order.
     Hooks(Vec<HookConnection>),
 }
 
 /// The connection to one service.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Connection {
+pub struct ServiceConnection {
     /// The address of the service, and how a client connects to it.
-    pub target: Target,
+    pub client_target: Target,
     /// Every file that the connection depends on; the kubeconfig or hook file comes first. If one of
     /// them changes, the caller must load the connection again.
-    pub files: Vec<PathBuf>,
+    pub source_files: Vec<PathBuf>,
     /// Warnings about accepted settings.
     pub warnings: Vec<Warning>,
 }
@@ -34,7 +34,7 @@ pub struct HookConnection {
     /// The name of the hook. If a flag names the file, the authorizer has the same name.
     pub name: String,
     /// The connection to the hook.
-    pub connection: Connection,
+    pub connection: ServiceConnection,
 }
 
 impl LoadedConnections {
@@ -43,7 +43,7 @@ impl LoadedConnections {
     /// # Errors
     ///
     /// The file has several hooks.
-    pub fn into_single_connection(self) -> Result<Connection, LoadError> {
+    pub fn into_single_connection(self) -> Result<ServiceConnection, LoadError> {
         match self {
             Self::Kubeconfig(connection) => Ok(*connection),
             Self::Hooks(mut hooks) => match (hooks.pop(), hooks.len()) {

@@ -7,7 +7,7 @@ use https_client::{ClientCertificate, Credentials, PemLocation, Secret};
 
 use crate::load_error::{CertificateError, ConfigProblem};
 use crate::referenced_files::{FileError, ReferencedFiles};
-use crate::user_check::{has_basic_auth, has_certificate};
+use crate::user_check::{has_basic_auth, has_client_certificate};
 
 /// Loads the credentials that a user sends in request headers.
 ///
@@ -25,7 +25,7 @@ pub(crate) fn load_user_credentials(
     }
     let fallback = (!token.is_empty()).then(|| Secret::new(token.as_str()));
     if !file.value.is_empty() {
-        let path = files.resolve(&file.value);
+        let path = files.resolve_path(&file.value);
         if fallback.is_none() {
             let problem = |message: String| {
                 ConfigProblem::new(&user.field, "tokenFile", file.position, message)
@@ -36,7 +36,7 @@ pub(crate) fn load_user_credentials(
                 return Err(problem(format!("read empty token from file {shown}")));
             }
         } else {
-            files.record_use(&path);
+            files.record_used_path(&path);
         }
         return Ok(Credentials::TokenFile { path, fallback });
     }
@@ -55,11 +55,11 @@ pub(crate) fn load_client_certificate(
     user: &User,
     files: &mut ReferencedFiles<'_>,
 ) -> Result<Option<ClientCertificate>, ConfigProblem> {
-    if !has_certificate(user) {
+    if !has_client_certificate(user) {
         return Ok(None);
     }
     let part = |data: &[u8], file: &str, files: &ReferencedFiles<'_>| match data {
-        [] => PemSource::File(files.resolve(file)),
+        [] => PemSource::File(files.resolve_path(file)),
         data => PemSource::Data(data.to_vec()),
     };
     let certificate =
@@ -77,7 +77,7 @@ pub(crate) enum PemSource {
 }
 
 impl PemSource {
-    fn read_inline(&self, files: &mut ReferencedFiles<'_>) -> Result<PemLocation, FileError> {
+    fn read_pem_inline(&self, files: &mut ReferencedFiles<'_>) -> Result<PemLocation, FileError> {
         let bytes = match self {
             Self::Data(data) => data.clone(),
             Self::File(path) => files.read(path)?,
@@ -101,8 +101,8 @@ pub(crate) fn check_client_certificate(
     files: &mut ReferencedFiles<'_>,
 ) -> Result<ClientCertificate, CertificateError> {
     let now = ClientCertificate {
-        certificate: certificate.read_inline(files)?,
-        key: key.read_inline(files)?,
+        certificate: certificate.read_pem_inline(files)?,
+        key: key.read_pem_inline(files)?,
     };
     now.check()?;
     Ok(ClientCertificate {

@@ -2,13 +2,15 @@
 
 use std::path::Path;
 
-use config::authorization_hooks::{Endpoint, Hook, LoadError as HookFileError, load};
+use config::authorization_hooks::{
+    AuthorizationHook, Endpoint, LoadError as HookFileError, load_hooks,
+};
 use document::{Diagnostic, Fault, Source};
 use field_errors::FieldPath;
 use https_client::{ClientCertificate, Destination, Proxy, ServiceName, Target, Trust};
 
 use crate::cluster_target::parse_ca_bundle;
-use crate::connection::{Connection, HookConnection};
+use crate::connection::{HookConnection, ServiceConnection};
 use crate::credentials::{PemSource, check_client_certificate};
 use crate::load_error::{CertificateError, LoadError};
 use crate::referenced_files::{ReadFileFn, ReferencedFiles};
@@ -24,7 +26,7 @@ pub(crate) fn load_hook_connections(
     path: &Path,
     read: ReadFileFn<'_>,
 ) -> Result<Vec<HookConnection>, LoadError> {
-    let loaded = load(source);
+    let loaded = load_hooks(source);
     let hooks = loaded.hooks.map_err(hook_file_error)?;
     let mut warnings = Some(loaded.warnings);
     let mut diagnostics = Vec::new();
@@ -34,9 +36,9 @@ pub(crate) fn load_hook_connections(
         match build_hook_target(&hook, &mut files) {
             Ok(target) => connections.push(HookConnection {
                 name: hook.name,
-                connection: Connection {
-                    target,
-                    files: files.into_used_paths(),
+                connection: ServiceConnection {
+                    client_target: target,
+                    source_files: files.into_used_paths(),
                     warnings: warnings.take().unwrap_or_default(),
                 },
             }),
@@ -45,7 +47,7 @@ pub(crate) fn load_hook_connections(
                 file: source.name.to_owned(),
                 position: hook.position,
                 hint: None,
-                notes: Vec::new(),
+                expression_issues: Vec::new(),
             }),
         }
     }
@@ -65,7 +67,10 @@ fn hook_file_error(error: HookFileError) -> LoadError {
     LoadError::Unusable { message, diagnostics }
 }
 
-fn build_hook_target(hook: &Hook, files: &mut ReferencedFiles<'_>) -> Result<Target, Fault> {
+fn build_hook_target(
+    hook: &AuthorizationHook,
+    files: &mut ReferencedFiles<'_>,
+) -> Result<Target, Fault> {
     let at = FieldPath::root(&hook.field);
     let mut target = match &hook.endpoint {
         Endpoint::Service { namespace, name, port } => {
@@ -88,12 +93,12 @@ fn build_hook_target(hook: &Hook, files: &mut ReferencedFiles<'_>) -> Result<Tar
 }
 
 fn load_hook_trust(
-    hook: &Hook,
+    hook: &AuthorizationHook,
     files: &mut ReferencedFiles<'_>,
     at: &FieldPath<'_>,
 ) -> Result<Trust, Fault> {
     let Some(file) = &hook.server_ca_file else { return Ok(Trust::System) };
-    let path = files.resolve(file);
+    let path = files.resolve_path(file);
     let pem = files.read(&path).map_err(CertificateError::from);
     pem.and_then(|pem| parse_ca_bundle(&pem)).map_err(|error| {
         let at = at.child("serverCaFile");
@@ -102,13 +107,13 @@ fn load_hook_trust(
 }
 
 fn load_hook_client_certificate(
-    hook: &Hook,
+    hook: &AuthorizationHook,
     files: &mut ReferencedFiles<'_>,
     at: &FieldPath<'_>,
 ) -> Result<Option<ClientCertificate>, Fault> {
     let Some(certificate) = &hook.client_certificate else { return Ok(None) };
-    let path = files.resolve(&certificate.certificate_file);
-    let key = PemSource::File(files.resolve(&certificate.key_file));
+    let path = files.resolve_path(&certificate.certificate_file);
+    let key = PemSource::File(files.resolve_path(&certificate.key_file));
     check_client_certificate(PemSource::File(path.clone()), key, files).map(Some).map_err(|error| {
         let at = at.child("clientCertFile");
         Fault::Field(at.invalid(path.display().to_string(), &error.to_string()))

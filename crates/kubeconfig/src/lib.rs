@@ -22,9 +22,9 @@ mod service_users;
 mod url_path;
 mod user_check;
 
-pub use connection::{Connection, HookConnection, LoadedConnections};
+pub use connection::{HookConnection, LoadedConnections, ServiceConnection};
 pub use kubeconfig_file::{DecodedKubeconfig, decode};
 pub use load_connections::{load_connections, parse_connections};
 pub use load_error::LoadError;
 pub use referenced_files::{FILE_BYTES_MAX, ReadFileFn, read_file};
-pub use service_users::{ServiceUsers, UserCredentials, load_users, parse_users};
+pub use service_users::{ServiceUsers, UserCredentials, load_service_users, parse_service_users};

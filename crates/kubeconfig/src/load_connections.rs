@@ -6,7 +6,7 @@ use crate::kubeconfig_file;
 use config::authorization_hooks as hook_file;
 use document::{DecodeError, ReadError, Source};
 
-use crate::connection::{Connection, LoadedConnections};
+use crate::connection::{LoadedConnections, ServiceConnection};
 use crate::load_error::LoadError;
 use crate::referenced_files::{ReadFileFn, ReferencedFiles};
 use crate::select_context::select_context;
@@ -49,7 +49,7 @@ fn load_kubeconfig_connection(
     source: &Source<'_>,
     path: &Path,
     read: ReadFileFn<'_>,
-) -> Result<Connection, LoadError> {
+) -> Result<ServiceConnection, LoadError> {
     let decoded =
         kubeconfig_file::decode(source).map_err(|error| decode_load_error(source, error))?;
     let mut warnings = decoded.warnings;
@@ -59,7 +59,7 @@ fn load_kubeconfig_connection(
     })?;
     let target = cluster_target::build_target(&selected, &mut files, source.name, &mut warnings)
         .map_err(|problem| crate::load_error::single_problem_error(source.name, problem))?;
-    Ok(Connection { target, files: files.into_used_paths(), warnings })
+    Ok(ServiceConnection { client_target: target, source_files: files.into_used_paths(), warnings })
 }
 
 pub(crate) fn decode_load_error(source: &Source<'_>, error: DecodeError) -> LoadError {

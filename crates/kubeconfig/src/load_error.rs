@@ -98,7 +98,7 @@ impl ConfigProblem {
             file: file.to_owned(),
             position: self.position,
             hint: None,
-            notes: Vec::new(),
+            expression_issues: Vec::new(),
         }
     }
 }

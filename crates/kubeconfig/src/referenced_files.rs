@@ -43,11 +43,11 @@ pub(crate) enum FileError {
 
 /// Reads the files that one file refers to, each once, and records their paths.
 pub(crate) struct ReferencedFiles<'a> {
-    folder: PathBuf,
+    base_folder: PathBuf,
     read: ReadFileFn<'a>,
     used_paths: Vec<PathBuf>,
     /// The result of reading each path. A second read must return the same content as the first.
-    contents: HashMap<PathBuf, Result<Vec<u8>, FileError>>,
+    contents_by_path: HashMap<PathBuf, Result<Vec<u8>, FileError>>,
 }
 
 impl<'a> ReferencedFiles<'a> {
@@ -55,13 +55,13 @@ impl<'a> ReferencedFiles<'a> {
     pub(crate) fn new(path: &Path, read: ReadFileFn<'a>) -> Self {
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         let folder = path.parent().unwrap_or(&path).to_owned();
-        Self { folder, read, used_paths: vec![path], contents: HashMap::new() }
+        Self { base_folder: folder, read, used_paths: vec![path], contents_by_path: HashMap::new() }
     }
 
     /// Returns the absolute form of a path that the file contains.
-    pub(crate) fn resolve(&self, path: impl AsRef<Path>) -> PathBuf {
+    pub(crate) fn resolve_path(&self, path: impl AsRef<Path>) -> PathBuf {
         // Collecting the components removes `.` from the path in messages.
-        self.folder.join(path).components().collect()
+        self.base_folder.join(path).components().collect()
     }
 
     /// Reads a resolved path.
@@ -70,8 +70,8 @@ impl<'a> ReferencedFiles<'a> {
     ///
     /// The file can not be read, or it is too large. The error displays as Go's message.
     pub(crate) fn read(&mut self, path: &Path) -> Result<Vec<u8>, FileError> {
-        self.record_use(path);
-        if let Some(content) = self.contents.get(path) {
+        self.record_used_path(path);
+        if let Some(content) = self.contents_by_path.get(path) {
             return content.clone();
         }
         let content = match (self.read)(path) {
@@ -81,12 +81,12 @@ impl<'a> ReferencedFiles<'a> {
             Ok(bytes) => Ok(bytes),
             Err(error) => Err(ReadError::new(path, &error).into()),
         };
-        self.contents.insert(path.to_owned(), content.clone());
+        self.contents_by_path.insert(path.to_owned(), content.clone());
         content
     }
 
     /// Records a path that another component will read.
-    pub(crate) fn record_use(&mut self, path: &Path) {
+    pub(crate) fn record_used_path(&mut self, path: &Path) {
         if !self.used_paths.iter().any(|used| used == path) {
             self.used_paths.push(path.to_owned());
         }
@@ -106,12 +106,12 @@ mod tests {
     #[test]
     fn relative_paths_start_at_the_folder_of_the_file() {
         let files = ReferencedFiles::new(Path::new("/etc/guard/config.yaml"), &read_file);
-        assert_eq!(files.resolve("ca.pem"), Path::new("/etc/guard/ca.pem"));
-        assert_eq!(files.resolve("./pki/./ca.pem"), Path::new("/etc/guard/pki/ca.pem"));
-        assert_eq!(files.resolve("/pki/ca.pem"), Path::new("/pki/ca.pem"));
+        assert_eq!(files.resolve_path("ca.pem"), Path::new("/etc/guard/ca.pem"));
+        assert_eq!(files.resolve_path("./pki/./ca.pem"), Path::new("/etc/guard/pki/ca.pem"));
+        assert_eq!(files.resolve_path("/pki/ca.pem"), Path::new("/pki/ca.pem"));
         assert_eq!(files.into_used_paths(), [Path::new("/etc/guard/config.yaml")]);
         let relative = ReferencedFiles::new(Path::new("config.yaml"), &read_file);
-        assert!(relative.resolve("ca.pem").is_absolute());
+        assert!(relative.resolve_path("ca.pem").is_absolute());
     }
 
     #[test]

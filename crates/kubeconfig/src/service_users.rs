@@ -28,11 +28,11 @@ pub struct UserCredentials {
 pub struct ServiceUsers {
     /// All users by name. The name is that of a service, such as `h.example.com:8443`,
     /// `*.example.com` or `*`.
-    pub by_name: HashMap<String, UserCredentials>,
+    pub users_by_name: HashMap<String, UserCredentials>,
     /// The user of the current context, if the file has one.
     pub current_user: Option<UserCredentials>,
     /// Every file that the users depend on; the kubeconfig comes first.
-    pub files: Vec<PathBuf>,
+    pub source_files: Vec<PathBuf>,
     /// Warnings about accepted settings.
     pub warnings: Vec<Warning>,
 }
@@ -42,10 +42,10 @@ pub struct ServiceUsers {
 /// # Errors
 ///
 /// The file can not be read or used.
-pub fn load_users(path: &Path, read: ReadFileFn<'_>) -> Result<ServiceUsers, LoadError> {
+pub fn load_service_users(path: &Path, read: ReadFileFn<'_>) -> Result<ServiceUsers, LoadError> {
     let bytes = read(path)
         .map_err(|error| LoadError::Read { message: ReadError::new(path, &error).to_string() })?;
-    parse_users(&Source { name: &path.display().to_string(), bytes: &bytes }, path, read)
+    parse_service_users(&Source { name: &path.display().to_string(), bytes: &bytes }, path, read)
 }
 
 /// Loads the users of a file from its bytes. Relative paths in it are relative to the folder of
@@ -60,7 +60,7 @@ pub fn load_users(path: &Path, read: ReadFileFn<'_>) -> Result<ServiceUsers, Loa
 /// # Errors
 ///
 /// The file can not be used; the error lists all faults.
-pub fn parse_users(
+pub fn parse_service_users(
     source: &Source<'_>,
     path: &Path,
     read: ReadFileFn<'_>,
@@ -86,9 +86,9 @@ pub fn parse_users(
         return Err(invalid_configuration_error(source.name, problems));
     }
     Ok(ServiceUsers {
-        by_name,
+        users_by_name: by_name,
         current_user,
-        files: files.into_used_paths(),
+        source_files: files.into_used_paths(),
         warnings: decoded.warnings,
     })
 }

@@ -50,13 +50,13 @@ pub(crate) fn has_basic_auth(user: &User) -> bool {
 }
 
 /// Reports whether the user has a client certificate. A key alone does not count.
-pub(crate) fn has_certificate(user: &User) -> bool {
+pub(crate) fn has_client_certificate(user: &User) -> bool {
     !user.client_certificate.value.is_empty() || !user.client_certificate_data.value.is_empty()
 }
 
 fn find_certificate_problems(user: &User, files: &mut ReferencedFiles<'_>) -> Vec<ConfigProblem> {
     let mut problems = Vec::new();
-    if !has_certificate(user) {
+    if !has_client_certificate(user) {
         return problems;
     }
     let mut problem = |field: &str, position, message| {
@@ -92,7 +92,7 @@ fn find_certificate_problems(user: &User, files: &mut ReferencedFiles<'_>) -> Ve
         if file.value.is_empty() {
             continue;
         }
-        let path = files.resolve(&file.value);
+        let path = files.resolve_path(&file.value);
         if let Err(error) = files.read(&path) {
             let message =
                 format!("unable to read {words} {} for {name} due to {error}", path.display());

@@ -1,16 +1,16 @@
 //! ABAC policy files: one JSON object a line.
 
-mod detect;
+mod detect_policy_file;
 mod discovery_paths;
-mod load;
+mod load_policies;
 mod policy_line;
 #[cfg(test)]
 mod tests;
 
-pub use detect::looks_like_policy_file;
+pub use detect_policy_file::looks_like_policy_file;
 pub use discovery_paths::warn_of_missing_discovery;
-pub use load::{
-    LINE_BYTES_MAX, LoadError, LoadOptions, LoadedPolicies, POLICY_FILE_BYTES_MAX, UnsetAttributes,
-    WARNINGS_MAX, load,
+pub use load_policies::{
+    LINE_BYTES_MAX, LoadedPolicies, POLICY_FILE_BYTES_MAX, PolicyLoadError, PolicyLoadOptions,
+    UnsetAttributeMatching, WARNINGS_MAX, load_policies,
 };
 pub use policy_line::GROUP;

@@ -1,7 +1,7 @@
 //! The two kinds of `flowcontrol.apiserver.k8s.io/v1`: defaults, validation, decoding and encoding.
 
 mod auto_update;
-mod bad_value;
+mod bad_value_format;
 mod decode;
 mod defaults;
 mod encode;

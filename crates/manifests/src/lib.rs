@@ -14,8 +14,8 @@ mod node_object;
 pub mod rbac;
 
 pub use manifest_file::{
-    DuplicateObjects, ERRORS_MAX, KindHandler, KindHandling, MANIFEST_BYTES_MAX, ManifestObject,
-    Manifests, Object, ReadOptions, UnstructuredObject, WARNINGS_MAX, YAML_NODES_MAX,
+    AuthorizerObject, DuplicateObjects, ERRORS_MAX, KindHandler, KindHandling, MANIFEST_BYTES_MAX,
+    ManifestObject, Manifests, ReadOptions, UnstructuredObject, WARNINGS_MAX, YAML_NODES_MAX,
     find_duplicate_objects, find_duplicate_unstructured, lint_role_references, read,
     read_with_options,
 };

@@ -9,10 +9,10 @@
 
 mod duplicate_keys;
 mod duplicate_objects;
-mod hint;
 mod lint;
-mod locate;
+mod locate_field;
 mod object_class;
+mod rbac_hint;
 mod read;
 mod schema;
 #[cfg(test)]
@@ -58,7 +58,7 @@ pub struct Manifests {
     /// The objects that the reader kept as JSON for the caller, in the order of the file.
     pub unstructured_objects: Vec<UnstructuredObject>,
     /// The number of objects that no authorizer uses.
-    pub n_other_objects: usize,
+    pub n_unused_objects: usize,
     /// Whether the file is well-formed and no document of it is an object: it is empty, or something else than a
     /// manifest, such as the values of a Helm chart.
     pub is_without_objects: bool,
@@ -75,32 +75,32 @@ pub struct Manifests {
 #[derive(Debug, Clone, PartialEq)]
 pub struct ManifestObject {
     /// The object after decoding and validation.
-    pub object: Object,
-    /// The file, by the name that its source has.
+    pub object: AuthorizerObject,
+    /// The name of the file, as in [`Source::name`](document::Source::name).
     pub file: Arc<str>,
     /// Position of the object.
     pub position: SourcePosition,
     /// Path and position of the role's name in a binding.
-    role_reference: Option<RoleReference>,
+    role_name_location: Option<RoleNameLocation>,
 }
 
 /// A field that names another object.
 #[derive(Debug, Clone, PartialEq)]
-struct RoleReference {
+struct RoleNameLocation {
     field: String,
     position: SourcePosition,
 }
 
 /// An object that an authorizer uses.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Object {
+pub enum AuthorizerObject {
     /// A role or a binding.
-    Rbac(rbac::Object),
+    Rbac(rbac::RbacObject),
     /// An object that relates other objects to a node.
     Node(node::GraphObject),
 }
 
-impl Object {
+impl AuthorizerObject {
     /// Kubernetes' name of the kind.
     pub fn kind_name(&self) -> &'static str {
         match self {

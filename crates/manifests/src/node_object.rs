@@ -46,19 +46,19 @@ pub fn parse_node_object(object: &Value) -> Option<GraphObject> {
             Some(GraphObject::PersistentVolume(persistent_volume::parse_persistent_volume(object)))
         }
         ("storage.k8s.io", "VolumeAttachment") => {
-            Some(GraphObject::VolumeAttachment(parse_assignment(object)))
+            Some(GraphObject::VolumeAttachment(parse_node_assignment(object)))
         }
         ("resource.k8s.io", "ResourceSlice") => {
-            Some(GraphObject::ResourceSlice(parse_assignment(object)))
+            Some(GraphObject::ResourceSlice(parse_node_assignment(object)))
         }
         ("certificates.k8s.io", "PodCertificateRequest") => {
-            Some(GraphObject::PodCertificateRequest(parse_assignment(object)))
+            Some(GraphObject::PodCertificateRequest(parse_node_assignment(object)))
         }
         _ => None,
     }
 }
 
-fn parse_assignment(object: &Value) -> NodeAssignment {
+fn parse_node_assignment(object: &Value) -> NodeAssignment {
     NodeAssignment {
         namespace: text_or_empty(&object["metadata"]["namespace"]),
         name: text_or_empty(&object["metadata"]["name"]),

@@ -12,7 +12,9 @@ mod validate;
 mod wire;
 
 pub use bootstrap::bootstrap_policy;
-pub use decode::{API_VERSION, DecodeError, Kind, Object, UnvalidatedObject, decode, decode_rules};
+pub use decode::{
+    API_VERSION, DecodeError, Kind, RbacObject, UnvalidatedObject, decode, decode_rules,
+};
 pub use encode::{encode, encode_rule, encode_subject};
 pub use role_limits::check_role_limits;
 pub(crate) use schema::OBJECT_META;

@@ -7,7 +7,7 @@
 use api_object::Tree;
 use serde_json::Value;
 
-use crate::json_pointer::{JsonPointer, existing_index, insertion_index, resolve_steps};
+use crate::json_pointer::{JsonPointer, existing_index, insertion_index, resolve_pointer_steps};
 use crate::nesting_depth::{NESTING_MAX, measure_tree};
 use crate::patch_error::PatchError;
 
@@ -37,28 +37,32 @@ pub fn json_patch(tree: Tree, patch: Value) -> Result<Tree, PatchError> {
     if !operations.iter().all(|operation| operation.is_object() || operation.is_null()) {
         return Err(PatchError::Shape("an operation of a JSON patch is an object"));
     }
-    let mut run =
-        JsonPatchRun { document: Value::Object(tree), n_steps: 0, n_copied_bytes: 0, idx: 0 };
+    let mut run = JsonPatchApplier {
+        patched_document: Value::Object(tree),
+        n_work_steps: 0,
+        n_copied_bytes: 0,
+        operation_index: 0,
+    };
     for (idx, operation) in operations.into_iter().enumerate() {
-        run.idx = idx;
+        run.operation_index = idx;
         run.apply_operation(operation)?;
     }
-    match run.document {
+    match run.patched_document {
         Value::Object(tree) => Ok(tree),
         _ => Err(PatchError::NotAnObject),
     }
 }
 
 /// The state while a patch is applied.
-struct JsonPatchRun {
-    document: Value,
-    n_steps: usize,
+struct JsonPatchApplier {
+    patched_document: Value,
+    n_work_steps: usize,
     n_copied_bytes: usize,
     /// The index of the current operation, for errors.
-    idx: usize,
+    operation_index: usize,
 }
 
-impl JsonPatchRun {
+impl JsonPatchApplier {
     fn apply_operation(&mut self, mut operation: Value) -> Result<(), PatchError> {
         let path = self.parse_pointer(&operation, "path")?;
         let kind = operation.get("op").and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -78,20 +82,20 @@ impl JsonPatchRun {
                 let copied = self.copy_value(&from)?;
                 self.add(&path, copied)
             }
-            _ => Err(PatchError::BadOperation(self.idx)),
+            _ => Err(PatchError::BadOperation(self.operation_index)),
         }
     }
 
     fn parse_pointer(&self, operation: &Value, name: &str) -> Result<JsonPointer, PatchError> {
         let text = operation.get(name).and_then(Value::as_str);
-        text.and_then(JsonPointer::parse).ok_or(PatchError::BadOperation(self.idx))
+        text.and_then(JsonPointer::parse).ok_or(PatchError::BadOperation(self.operation_index))
     }
 
     fn add(&mut self, path: &JsonPointer, value: Value) -> Result<(), PatchError> {
         self.check_depth(path, &value)?;
-        let missing = PatchError::MissingPath(self.idx);
+        let missing = PatchError::MissingPath(self.operation_index);
         let (last, parents) = path.split_last_step().ok_or(missing.clone())?;
-        let n_moved = match resolve_steps(&mut self.document, parents) {
+        let n_moved = match resolve_pointer_steps(&mut self.patched_document, parents) {
             Some(Value::Object(members)) => {
                 members.insert(last.to_owned(), value);
                 0
@@ -103,13 +107,13 @@ impl JsonPatchRun {
             }
             _ => return Err(missing),
         };
-        self.count_steps(n_moved)
+        self.charge_work_steps(n_moved)
     }
 
     fn remove(&mut self, path: &JsonPointer) -> Result<Value, PatchError> {
-        let missing = PatchError::MissingPath(self.idx);
+        let missing = PatchError::MissingPath(self.operation_index);
         let (last, parents) = path.split_last_step().ok_or(missing.clone())?;
-        let (removed, n_moved) = match resolve_steps(&mut self.document, parents) {
+        let (removed, n_moved) = match resolve_pointer_steps(&mut self.patched_document, parents) {
             Some(Value::Object(members)) => {
                 (members.shift_remove(last).ok_or(missing)?, members.len())
             }
@@ -119,21 +123,21 @@ impl JsonPatchRun {
             }
             _ => return Err(missing),
         };
-        self.count_steps(n_moved)?;
+        self.charge_work_steps(n_moved)?;
         Ok(removed)
     }
 
     fn replace(&mut self, path: &JsonPointer, value: Value) -> Result<(), PatchError> {
         self.check_depth(path, &value)?;
-        let missing = PatchError::MissingPath(self.idx);
+        let missing = PatchError::MissingPath(self.operation_index);
         let Some((last, parents)) = path.split_last_step() else {
             if !value.is_object() && !value.is_array() {
-                return Err(PatchError::BadOperation(self.idx));
+                return Err(PatchError::BadOperation(self.operation_index));
             }
-            self.document = value;
+            self.patched_document = value;
             return Ok(());
         };
-        match resolve_steps(&mut self.document, parents) {
+        match resolve_pointer_steps(&mut self.patched_document, parents) {
             Some(Value::Object(members)) => {
                 members.insert(last.to_owned(), value);
             }
@@ -148,10 +152,12 @@ impl JsonPatchRun {
 
     fn test(&mut self, path: &JsonPointer, value: &Value) -> Result<(), PatchError> {
         let found = match path.split_last_step() {
-            None => Some(&mut self.document),
+            None => Some(&mut self.patched_document),
             Some((last, parents)) => {
-                let missing = PatchError::MissingPath(self.idx);
-                match resolve_steps(&mut self.document, parents).ok_or(missing.clone())? {
+                let missing = PatchError::MissingPath(self.operation_index);
+                match resolve_pointer_steps(&mut self.patched_document, parents)
+                    .ok_or(missing.clone())?
+                {
                     Value::Object(members) => members.get_mut(last),
                     Value::Array(items) => {
                         let idx = existing_index(last, items.len()).ok_or(missing)?;
@@ -162,13 +168,13 @@ impl JsonPatchRun {
             }
         };
         let holds = found.map_or(value.is_null(), |found| found == value);
-        if holds { Ok(()) } else { Err(PatchError::TestFailed(self.idx)) }
+        if holds { Ok(()) } else { Err(PatchError::TestFailed(self.operation_index)) }
     }
 
     fn copy_value(&mut self, from: &JsonPointer) -> Result<Value, PatchError> {
-        let missing = PatchError::MissingPath(self.idx);
+        let missing = PatchError::MissingPath(self.operation_index);
         let (last, parents) = from.split_last_step().ok_or(missing.clone())?;
-        let found = match resolve_steps(&mut self.document, parents) {
+        let found = match resolve_pointer_steps(&mut self.patched_document, parents) {
             Some(Value::Object(members)) => members.get(last).cloned().unwrap_or_default(),
             Some(Value::Array(items)) => {
                 let idx = existing_index(last, items.len()).ok_or(missing.clone())?;
@@ -186,16 +192,16 @@ impl JsonPatchRun {
     /// Rejects a value that would make the document nested too deeply, so that other functions may recurse.
     fn check_depth(&mut self, path: &JsonPointer, value: &Value) -> Result<(), PatchError> {
         let extent = measure_tree(value);
-        self.count_steps(extent.n_values)?;
-        if path.n_steps() + extent.depth > NESTING_MAX {
+        self.charge_work_steps(extent.n_values)?;
+        if path.n_pointer_steps() + extent.nesting_depth > NESTING_MAX {
             return Err(PatchError::TooDeep);
         }
         Ok(())
     }
 
-    fn count_steps(&mut self, n_steps: usize) -> Result<(), PatchError> {
-        self.n_steps = self.n_steps.saturating_add(n_steps);
-        if self.n_steps > PATCH_STEPS_MAX { Err(PatchError::TooMuchWork) } else { Ok(()) }
+    fn charge_work_steps(&mut self, n_steps: usize) -> Result<(), PatchError> {
+        self.n_work_steps = self.n_work_steps.saturating_add(n_steps);
+        if self.n_work_steps > PATCH_STEPS_MAX { Err(PatchError::TooMuchWork) } else { Ok(()) }
     }
 }
 

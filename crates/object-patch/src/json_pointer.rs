@@ -23,13 +23,13 @@ impl JsonPointer {
         self.0.split_last().map(|(last, parents)| (last.as_str(), parents))
     }
 
-    pub(crate) fn n_steps(&self) -> usize {
+    pub(crate) fn n_pointer_steps(&self) -> usize {
         self.0.len()
     }
 }
 
 /// Finds the value at the end of the steps.
-pub(crate) fn resolve_steps<'d>(
+pub(crate) fn resolve_pointer_steps<'d>(
     document: &'d mut Value,
     steps: &[String],
 ) -> Option<&'d mut Value> {
@@ -103,8 +103,8 @@ mod tests {
     fn scalars_have_no_members() {
         let mut document = json!({"a": [{"b": 1}]});
         let steps = |text: &str| JsonPointer::parse(text).unwrap().0;
-        assert_eq!(resolve_steps(&mut document, &steps("/a/0/b")), Some(&mut json!(1)));
-        assert_eq!(resolve_steps(&mut document, &steps("/a/0/b/c")), None);
-        assert_eq!(resolve_steps(&mut document, &steps("/a/1")), None);
+        assert_eq!(resolve_pointer_steps(&mut document, &steps("/a/0/b")), Some(&mut json!(1)));
+        assert_eq!(resolve_pointer_steps(&mut document, &steps("/a/0/b/c")), None);
+        assert_eq!(resolve_pointer_steps(&mut document, &steps("/a/1")), None);
     }
 }

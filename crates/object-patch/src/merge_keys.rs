@@ -21,7 +21,7 @@ use MergeStrategy::{MergeBy, MergeSet, Replace};
 type StrategyRow = (&'static str, MergeStrategy);
 
 /// A path, which is empty for the root of the object, and the rows of the paths below it.
-type RowsBelowPath = (&'static str, &'static [StrategyRow]);
+type StrategyRowsBelowPath = (&'static str, &'static [StrategyRow]);
 
 const METADATA: &[StrategyRow] = &[
     ("finalizers", MergeSet),
@@ -69,7 +69,7 @@ const CONDITIONS: &[StrategyRow] = &[("status.conditions", MergeBy("type"))];
 const CONTAINER_STATUS: &[StrategyRow] =
     &[("allocatedResourcesStatus", MergeBy("name")), ("volumeMounts", MergeBy("mountPath"))];
 
-const POD_STATUS: &[RowsBelowPath] = &[
+const POD_STATUS: &[StrategyRowsBelowPath] = &[
     (
         "status",
         &[
@@ -97,7 +97,7 @@ const CLAIM_STATUS: &[StrategyRow] = &[
 ];
 
 /// The rows of a kind, except for those of its metadata and of its pod template.
-fn kind_rows(group: &str, kind: &str) -> &'static [RowsBelowPath] {
+fn kind_strategy_rows(group: &str, kind: &str) -> &'static [StrategyRowsBelowPath] {
     match (group, kind) {
         ("", "Namespace" | "ReplicationController")
         | ("apps", "DaemonSet" | "Deployment" | "ReplicaSet")
@@ -154,7 +154,7 @@ fn kind_rows(group: &str, kind: &str) -> &'static [RowsBelowPath] {
 }
 
 /// The rows of the metadata, and of the pod or pod template of a kind.
-fn metadata_and_pod_rows(group: &str, kind: &str) -> &'static [RowsBelowPath] {
+fn metadata_and_pod_rows(group: &str, kind: &str) -> &'static [StrategyRowsBelowPath] {
     match (group, kind) {
         ("", "Pod") => pod!(),
         ("", "PodTemplate") => pod!("template."),
@@ -169,8 +169,8 @@ fn metadata_and_pod_rows(group: &str, kind: &str) -> &'static [RowsBelowPath] {
 /// The merge strategies of the lists of one kind.
 #[derive(Debug, Clone, Copy)]
 pub struct StrategicMergeSchema {
-    shared_rows: &'static [RowsBelowPath],
-    kind_rows: &'static [RowsBelowPath],
+    metadata_and_pod_rows: &'static [StrategyRowsBelowPath],
+    kind_strategy_rows: &'static [StrategyRowsBelowPath],
 }
 
 impl StrategicMergeSchema {
@@ -178,18 +178,23 @@ impl StrategicMergeSchema {
     /// the metadata.
     #[must_use]
     pub fn of(group: &str, kind: &str) -> Self {
-        Self { shared_rows: metadata_and_pod_rows(group, kind), kind_rows: kind_rows(group, kind) }
+        Self {
+            metadata_and_pod_rows: metadata_and_pod_rows(group, kind),
+            kind_strategy_rows: kind_strategy_rows(group, kind),
+        }
     }
 
     /// The merge strategy at a path of names; list indices have no step.
-    pub(crate) fn strategy(&self, path: &[String]) -> Option<MergeStrategy> {
-        self.shared_rows.iter().chain(self.kind_rows).find_map(|(prefix, rows)| {
-            let below = strip_path_prefix(path, prefix)?;
-            let row = rows
-                .iter()
-                .find(|(row, _)| strip_path_prefix(below, row).is_some_and(<[_]>::is_empty));
-            row.map(|(_, strategy)| *strategy)
-        })
+    pub(crate) fn merge_strategy_at(&self, path: &[String]) -> Option<MergeStrategy> {
+        self.metadata_and_pod_rows.iter().chain(self.kind_strategy_rows).find_map(
+            |(prefix, rows)| {
+                let below = strip_path_prefix(path, prefix)?;
+                let row = rows
+                    .iter()
+                    .find(|(row, _)| strip_path_prefix(below, row).is_some_and(<[_]>::is_empty));
+                row.map(|(_, strategy)| *strategy)
+            },
+        )
     }
 }
 
@@ -208,9 +213,9 @@ fn strip_path_prefix<'p>(path: &'p [String], prefix: &str) -> Option<&'p [String
 mod tests {
     use super::*;
 
-    fn strategy(group: &str, kind: &str, path: &str) -> Option<MergeStrategy> {
+    fn merge_strategy_at(group: &str, kind: &str, path: &str) -> Option<MergeStrategy> {
         let path: Vec<_> = path.split('.').map(str::to_owned).collect();
-        StrategicMergeSchema::of(group, kind).strategy(&path)
+        StrategicMergeSchema::of(group, kind).merge_strategy_at(&path)
     }
 
     /// `testdata/strategies.txt` lists the merge strategies in the tags of the Go types (`k8s.io/api` v0.37.2):
@@ -221,7 +226,7 @@ mod tests {
         for row in &rows {
             let mut words = row.split(' ');
             let [group, kind, path, want] = [(); 4].map(|()| words.next().unwrap());
-            let found = match strategy(group.trim_matches('-'), kind, path) {
+            let found = match merge_strategy_at(group.trim_matches('-'), kind, path) {
                 Some(MergeBy(key)) => key,
                 Some(MergeSet) => "set",
                 Some(Replace) => "replace",
@@ -261,7 +266,7 @@ mod tests {
                 Some(MergeBy("type")),
             ),
         ] {
-            assert_eq!(strategy(group, kind, path), want, "{kind} {path}");
+            assert_eq!(merge_strategy_at(group, kind, path), want, "{kind} {path}");
         }
     }
 }

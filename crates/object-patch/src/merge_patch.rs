@@ -19,11 +19,11 @@ pub fn merge_patch(mut tree: Tree, patch: Value) -> Result<Tree, PatchError> {
     let Value::Object(patch) = patch else {
         return Err(PatchError::Shape("a merge patch is an object"));
     };
-    merge(&mut tree, patch);
+    apply_merge_patch(&mut tree, patch);
     Ok(tree)
 }
 
-fn merge(tree: &mut Tree, patch: Tree) {
+fn apply_merge_patch(tree: &mut Tree, patch: Tree) {
     // Removing members one by one would move all later members for each of them.
     let mut removed = HashSet::new();
     for (name, value) in patch {
@@ -37,7 +37,7 @@ fn merge(tree: &mut Tree, patch: Tree) {
                     *member = Value::Object(Tree::new());
                 }
                 if let Value::Object(inner) = member {
-                    merge(inner, patch);
+                    apply_merge_patch(inner, patch);
                 }
             }
             value => {

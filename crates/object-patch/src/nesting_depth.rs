@@ -9,24 +9,24 @@ pub const NESTING_MAX: usize = 512;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TreeSize {
     /// 0 for a scalar, 1 for a flat list or object.
-    pub(crate) depth: usize,
+    pub(crate) nesting_depth: usize,
     /// The number of values in the tree, including the root.
     pub(crate) n_values: usize,
 }
 
 /// Measures a tree without recursion, so that any depth is safe.
 pub(crate) fn measure_tree(value: &Value) -> TreeSize {
-    let mut extent = TreeSize { depth: 0, n_values: 0 };
+    let mut extent = TreeSize { nesting_depth: 0, n_values: 0 };
     let mut pending = vec![(value, 0_usize)];
     while let Some((value, outer)) = pending.pop() {
         extent.n_values += 1;
         match value {
             Value::Array(items) => {
-                extent.depth = extent.depth.max(outer + 1);
+                extent.nesting_depth = extent.nesting_depth.max(outer + 1);
                 pending.extend(items.iter().map(|item| (item, outer + 1)));
             }
             Value::Object(members) => {
-                extent.depth = extent.depth.max(outer + 1);
+                extent.nesting_depth = extent.nesting_depth.max(outer + 1);
                 pending.extend(members.values().map(|member| (member, outer + 1)));
             }
             _ => {}
@@ -46,7 +46,11 @@ mod tests {
         for (value, depth, n_values) in
             [(json!(1), 0, 1), (json!([]), 1, 1), (json!({"a": [1, {"b": 2}], "c": 3}), 3, 6)]
         {
-            assert_eq!(measure_tree(&value), TreeSize { depth, n_values }, "{value}");
+            assert_eq!(
+                measure_tree(&value),
+                TreeSize { nesting_depth: depth, n_values },
+                "{value}"
+            );
         }
     }
 }

@@ -17,9 +17,12 @@ use serde_json::Value;
 use crate::merge_keys::{MergeStrategy, StrategicMergeSchema};
 use crate::patch_error::PatchError;
 #[cfg(test)]
-pub(crate) use directive::strip_value;
-use directive::{Directive, PATCH, RETAIN_KEYS, strip_new_value, strip_object};
-use list_order::{check_order, item_identities, order_items};
+pub(crate) use directive::strip_nulls_and_directives;
+use directive::{
+    ListDirectiveKind, PATCH, RETAIN_KEYS, strip_new_member_value,
+    strip_object_nulls_and_directives,
+};
+use list_order::{check_set_element_order, item_identities, order_merged_items};
 use merge_list::{merge_list, remove_scalars};
 
 /// Merges a patch into an object of a built-in kind.
@@ -60,7 +63,7 @@ impl StrategicMerger<'_> {
     fn merge_object(&mut self, original: &mut Tree, mut patch: Tree) -> Result<(), PatchError> {
         if let Some(directive) = patch.shift_remove(PATCH) {
             *original = match directive.as_str() {
-                Some("replace") => strip_object(patch),
+                Some("replace") => strip_object_nulls_and_directives(patch),
                 Some("delete") => Tree::new(),
                 _ => return Err(directive::unknown_directive_error(&directive)),
             };
@@ -74,11 +77,13 @@ impl StrategicMerger<'_> {
         let mut ordered_lists = HashSet::new();
         for (directive, list, value) in directives {
             match directive {
-                Directive::SetElementOrder => {
+                ListDirectiveKind::SetElementOrder => {
                     self.merge_and_order_list(original, &mut patch, &list, value)?;
                     ordered_lists.insert(list);
                 }
-                Directive::DeleteFromPrimitiveList => delete_scalars(original, &list, value)?,
+                ListDirectiveKind::DeleteFromPrimitiveList => {
+                    delete_from_primitive_list(original, &list, value)?
+                }
             }
         }
         let mut removed = HashSet::new();
@@ -105,8 +110,10 @@ impl StrategicMerger<'_> {
             }
             (Some(Value::Object(inner)), Value::Object(patch)) => {
                 self.path.push(name);
-                match self.schema.strategy(&self.path) {
-                    Some(MergeStrategy::Replace) => *inner = strip_object(patch),
+                match self.schema.merge_strategy_at(&self.path) {
+                    Some(MergeStrategy::Replace) => {
+                        *inner = strip_object_nulls_and_directives(patch)
+                    }
                     _ => self.merge_object(inner, patch)?,
                 }
                 self.path.pop();
@@ -117,7 +124,7 @@ impl StrategicMerger<'_> {
                 *items = merge_list(self, taken, patch)?;
                 self.path.pop();
             }
-            (_, value) => match strip_new_value(value) {
+            (_, value) => match strip_new_member_value(value) {
                 Some(value) => drop(original.insert(name, value)),
                 None => drop(removed.insert(name)),
             },
@@ -143,16 +150,18 @@ impl StrategicMerger<'_> {
         let server = list(original.get(name).cloned())?;
         let items = list(patch.get_mut(name).map(Value::take))?;
         self.path.push(name.to_owned());
-        let key = match self.schema.strategy(&self.path) {
+        let key = match self.schema.merge_strategy_at(&self.path) {
             Some(MergeStrategy::MergeBy(key)) => Some(key),
             _ => None,
         };
-        check_order(items.as_deref().unwrap_or_default(), &order, key)?;
+        check_set_element_order(items.as_deref().unwrap_or_default(), &order, key)?;
         let server_order = server.clone().unwrap_or_default();
         let merged = match (server, items) {
             (Some(server), Some(items)) => Some(merge_list(self, server, items)?),
             (Some(server), None) => Some(server),
-            (None, Some(items)) => Some(items.into_iter().filter_map(strip_new_value).collect()),
+            (None, Some(items)) => {
+                Some(items.into_iter().filter_map(strip_new_member_value).collect())
+            }
             (None, None) => None,
         };
         self.path.pop();
@@ -164,7 +173,7 @@ impl StrategicMerger<'_> {
             }
             let order = item_identities(&order, key)?;
             let server_order = item_identities(&server_order, key)?;
-            let ordered = order_items(merged, &order, &server_order, key)?;
+            let ordered = order_merged_items(merged, &order, &server_order, key)?;
             original.insert(name.to_owned(), Value::Array(ordered));
         }
         Ok(())
@@ -186,7 +195,11 @@ fn apply_retain_keys(original: &mut Tree, keys: &Value, patch: &Tree) -> Result<
 }
 
 /// Removes scalars from a list; null removes the list.
-fn delete_scalars(original: &mut Tree, name: &str, value: Value) -> Result<(), PatchError> {
+fn delete_from_primitive_list(
+    original: &mut Tree,
+    name: &str,
+    value: Value,
+) -> Result<(), PatchError> {
     match (original.get_mut(name), value) {
         (_, Value::Null) => {
             original.shift_remove(name);

@@ -219,7 +219,7 @@ async fn authorize_other_request(
         Verdict::Allow => {
             Ok(Ok(Authorized::new(user, info, Arc::clone(ctx.authorized.snapshot()))))
         }
-        Verdict::Unavailable(why) => Err(Status::undecided(why)),
+        Verdict::Unavailable(why) => Err(Status::authorization_undecided(why)),
         Verdict::Deny | Verdict::NoOpinion => Ok(Err((info, decision))),
     }
 }

@@ -148,9 +148,9 @@ async fn apply_policy_change(
     let failed = |message: String| BootstrapError::Write { name: name.to_owned(), message };
     let refused = |status: Status| bootstrap_write_error(name, status);
     let object = match &change {
-        PolicyChange::PutRole(role) => manifests::rbac::Object::Role(role.clone()),
+        PolicyChange::PutRole(role) => manifests::rbac::RbacObject::Role(role.clone()),
         PolicyChange::PutBinding(binding) | PolicyChange::RecreateBinding(binding) => {
-            manifests::rbac::Object::Binding(binding.clone())
+            manifests::rbac::RbacObject::Binding(binding.clone())
         }
     };
     let encoded = manifests::rbac::encode(&object).map_err(|error| failed(error.to_string()))?;

@@ -169,7 +169,7 @@ fn openapi_v3(registry: &Registry, path: &str, query: &Query) -> Option<Reply> {
             _ => None,
         };
     };
-    let document = openapi.document(name)?;
+    let document = openapi.version_document(name)?;
     match query.get("hash") {
         None => reply(document.body.clone(), NO_CACHE, None),
         Some(hash) if hash == document.hash => {

@@ -116,7 +116,7 @@ impl Log {
         message: &str,
         fields: &[LogField<'_>],
     ) -> String {
-        let time = api_object::rfc3339_micro(now);
+        let time = api_object::format_rfc3339_micro(now);
         match self.format {
             LogFormat::Text => {
                 let mut line =

@@ -281,7 +281,7 @@ pub(crate) async fn metrics_response(server: &ServerState) -> Response<Body> {
 async fn update_object_counts(server: &ServerState) {
     let cluster = server.snapshot_cache.snapshot();
     for resource in cluster.registry.stored_resources() {
-        let prefix = api_resources::key_prefix(&server.prefix, resource, None);
+        let prefix = api_resources::list_key_prefix(&server.prefix, resource, None);
         let Some(prefix) = prefix.and_then(|text| Prefix::new(&text).ok()) else { continue };
         let request = ListRequest { limit: NonZeroUsize::new(1), ..ListRequest::default() };
         let Ok(page) = server.store.list(&prefix, request).await else { return };

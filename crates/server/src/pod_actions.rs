@@ -67,7 +67,7 @@ fn set_condition(pod: &mut Tree, mut condition: Tree, now: Timestamp) {
         former.as_ref().is_some_and(|own| own.get("status") == condition.get("status"));
     let time = former.as_ref().and_then(|own| own.get("lastTransitionTime")).cloned();
     let time = time.filter(|_| is_same_status);
-    let time = time.unwrap_or_else(|| api_object::rfc3339(now).into());
+    let time = time.unwrap_or_else(|| api_object::format_rfc3339(now).into());
     condition.insert("lastTransitionTime".to_owned(), time);
     match former {
         Some(former) => *former = Value::Object(condition),

@@ -115,7 +115,12 @@ pub(super) fn read_line_with_positions(
     spec.to_question().map(AccessQuestion::into_owned).map_err(|errors| {
         let locate = |error: FieldError| {
             let span = find_field_span(&root, form, &error.path);
-            SpannedFault { fault: Fault::Field(error), span, hint: None, notes: Vec::new() }
+            SpannedFault {
+                fault: Fault::Field(error),
+                span,
+                hint: None,
+                expression_issues: Vec::new(),
+            }
         };
         errors.into_iter().map(locate).collect()
     })

@@ -110,16 +110,18 @@ pub(crate) fn fixed(name: &str, decision: Decision) -> Member {
 
 pub(crate) fn abac(lines: &str) -> Member {
     let source = Source { name: "policy", bytes: lines.as_bytes() };
-    let loaded = manifests::abac::load(&source, &manifests::abac::LoadOptions::default()).unwrap();
-    Member::Abac(Arc::new(loaded.snapshot))
+    let loaded =
+        manifests::abac::load_policies(&source, &manifests::abac::PolicyLoadOptions::default())
+            .unwrap();
+    Member::Abac(Arc::new(loaded.policy_snapshot))
 }
 
 pub(crate) fn rbac(objects: &[Value]) -> Member {
     let mut snapshot = Snapshot::default();
     for object in objects {
-        match manifests::rbac::decode(object).unwrap().into_unchecked().unwrap() {
-            manifests::rbac::Object::Role(role) => snapshot.put_role(role),
-            manifests::rbac::Object::Binding(binding) => snapshot.put_binding(binding),
+        match manifests::rbac::decode(object).unwrap().into_object_unvalidated().unwrap() {
+            manifests::rbac::RbacObject::Role(role) => snapshot.put_role(role),
+            manifests::rbac::RbacObject::Binding(binding) => snapshot.put_binding(binding),
         }
     }
     Member::Rbac(Arc::new(snapshot))

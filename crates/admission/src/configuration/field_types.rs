@@ -191,8 +191,8 @@ pub(crate) fn check_value_type(
             .try_for_each(|(idx, value)| check_value_type(item, value, &format!("{at}[{idx}]"))),
         (shape, value) => Err(MetadataTypeError {
             path: at.to_owned(),
-            found: json_type_name(value),
-            expected: shape.type_name(),
+            found_type: json_type_name(value),
+            expected_type: shape.type_name(),
         }),
     }
 }

@@ -19,7 +19,7 @@ pub struct PendingAuthorizerCheck {
 impl PendingAuthorizerCheck {
     pub(super) fn new(cel_check: cel::AuthorizerCheck) -> Self {
         let service_account = cel_check.service_account.as_ref().map(service_account_user);
-        let (fields, labels) = match &cel_check.target {
+        let (fields, labels) = match &cel_check.check_target {
             AuthorizerCheckTarget::Path(_) => ("", ""),
             AuthorizerCheckTarget::Resource(target) => {
                 (&*target.field_selector, &*target.label_selector)
@@ -33,7 +33,7 @@ impl PendingAuthorizerCheck {
     /// Converts the question into the attributes that authorizers decide about. `requester` is the user of the request.
     #[must_use]
     pub fn attributes<'a>(&'a self, requester: Option<&'a User>) -> Attributes<'a> {
-        let target = match &self.cel_check.target {
+        let target = match &self.cel_check.check_target {
             AuthorizerCheckTarget::Path(path) => Target::Path(path),
             AuthorizerCheckTarget::Resource(target) => Target::Resource(Resource {
                 path: "",
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     fn question(target: AuthorizerCheckTarget) -> cel::AuthorizerCheck {
-        cel::AuthorizerCheck { service_account: None, verb: "list".into(), target }
+        cel::AuthorizerCheck { service_account: None, verb: "list".into(), check_target: target }
     }
 
     fn resource(change: fn(&mut ResourceTarget)) -> cel::AuthorizerCheck {

@@ -56,7 +56,7 @@ fn scalar_value(scalar: &Json) -> Value<'_> {
             Some(integer) => Value::Int(integer),
             None => Value::Double(number.as_f64().unwrap_or(f64::NAN)),
         },
-        Json::String(text) => Value::string(text),
+        Json::String(text) => Value::borrowed_string(text),
         Json::Null | Json::Array(_) | Json::Object(_) => Value::Null,
     }
 }

@@ -13,12 +13,12 @@ pub(super) const REQUEST_RESOURCE_INDEX: usize = 5;
 
 /// The environment for stored conditions. It has all functions, because a stored condition stays valid.
 pub(super) static STORED_CONDITION_ENVIRONMENT: LazyLock<Environment> =
-    LazyLock::new(|| Environment::kubernetes(declare_variables()));
+    LazyLock::new(|| Environment::for_stored_expressions(declare_variables()));
 
 /// The environment for new conditions. It has only functions that the previous version also has, so that a rollback is
 /// possible.
 pub(super) static NEW_CONDITION_ENVIRONMENT: LazyLock<Environment> =
-    LazyLock::new(|| Environment::kubernetes_new_expressions(declare_variables()));
+    LazyLock::new(|| Environment::for_new_expressions(declare_variables()));
 
 /// Declares the variables, in the order of their values.
 ///
@@ -36,8 +36,8 @@ fn declare_variables() -> Vec<(&'static str, Type)> {
 
 /// The type of `namespaceObject`, as Kubernetes declares it: without owner references and managed fields.
 fn namespace_type() -> Type {
-    let texts = || Type::list(Type::String);
-    let labels = || Type::map(Type::String, Type::String);
+    let texts = || Type::list_of(Type::String);
+    let labels = || Type::map_of(Type::String, Type::String);
     let metadata = ObjectType::new(
         "kubernetes.NamespaceMetadata",
         vec![
@@ -68,7 +68,7 @@ fn namespace_type() -> Type {
     let spec = ObjectType::new("kubernetes.NamespaceSpec", vec![("finalizers", texts())]);
     let status = ObjectType::new(
         "kubernetes.NamespaceStatus",
-        vec![("conditions", Type::list(Type::Object(condition))), ("phase", Type::String)],
+        vec![("conditions", Type::list_of(Type::Object(condition))), ("phase", Type::String)],
     );
     Type::Object(ObjectType::new(
         "kubernetes.Namespace",

@@ -87,7 +87,7 @@ mod tests {
         assert_eq!((named.name, broken.name, asks.name), ("named", "broken", "asks"));
         let parts = &named.explanation.as_ref().unwrap().subexpressions;
         let told = |text: &str| {
-            let part = parts.iter().find(|part| part.text == text);
+            let part = parts.iter().find(|part| part.source_excerpt == text);
             part.map(|part| part.result.clone())
         };
         let value = |text: &str| Some(SubexpressionResult::Value(text.to_owned()));

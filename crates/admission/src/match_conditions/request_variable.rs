@@ -78,7 +78,7 @@ impl<'a> AdmissionRequest<'a> {
 
 /// The type of the variable. The positions of the fields are those of the records below.
 pub(super) fn request_type() -> Type {
-    let texts = Type::list(Type::String);
+    let texts = Type::list_of(Type::String);
     let kind = ObjectType::new(
         "kubernetes.GroupVersionKind",
         KIND_FIELDS.iter().map(|name| (*name, Type::String)).collect(),
@@ -87,7 +87,7 @@ pub(super) fn request_type() -> Type {
         "kubernetes.GroupVersionResource",
         RESOURCE_FIELDS.iter().map(|name| (*name, Type::String)).collect(),
     );
-    let user_types = [Type::String, Type::String, texts.clone(), Type::map(Type::String, texts)];
+    let user_types = [Type::String, Type::String, texts.clone(), Type::map_of(Type::String, texts)];
     let user = ObjectType::new(
         "kubernetes.UserInfo",
         USER_FIELDS.iter().copied().zip(user_types).collect(),
@@ -131,7 +131,7 @@ const USER_FIELDS: [&str; 4] = ["username", "uid", "groups", "extra"];
 
 /// Returns `None` for an empty text, which the wire form leaves out.
 fn string_unless_empty(text: &str) -> Option<Value<'_>> {
-    (!text.is_empty()).then(|| Value::string(text))
+    (!text.is_empty()).then(|| Value::borrowed_string(text))
 }
 
 impl RecordSource for AdmissionRequest<'_> {
@@ -148,7 +148,7 @@ impl RecordSource for AdmissionRequest<'_> {
             4 => Some(Value::Map(Map::Record(&self.request_resource))),
             6 => string_unless_empty(self.name),
             7 => string_unless_empty(self.namespace),
-            8 => Some(Value::string(self.operation)),
+            8 => Some(Value::borrowed_string(self.operation)),
             9 => Some(Value::Map(Map::Record(&self.user))),
             10 => Some(Value::Bool(self.is_dry_run)),
             11 => self.options.as_ref().map(CelDocument::value),
@@ -164,7 +164,7 @@ impl RecordSource for Kind<'_> {
 
     fn field(&self, index: usize) -> Option<Value<'_>> {
         let GroupVersionKind { group, version, kind } = self.0;
-        [group, version, kind].get(index).map(|text| Value::string(text))
+        [group, version, kind].get(index).map(|text| Value::borrowed_string(text))
     }
 }
 
@@ -175,7 +175,7 @@ impl RecordSource for Resource<'_> {
 
     fn field(&self, index: usize) -> Option<Value<'_>> {
         let GroupVersionResource { group, version, resource } = self.0;
-        [group, version, resource].get(index).map(|text| Value::string(text))
+        [group, version, resource].get(index).map(|text| Value::borrowed_string(text))
     }
 }
 

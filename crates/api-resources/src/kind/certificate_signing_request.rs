@@ -3,7 +3,7 @@
 mod pem;
 mod signer_name;
 
-use api_object::{Tree, object_member_mut, rfc3339};
+use api_object::{Tree, format_rfc3339, object_member_mut};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use field_errors::{FieldErrors, FieldPath};
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use x509_verify::{Certificate, CertificateRequest, CertificateRequestError};
 
 use super::{KindRules, kind_rules};
-use crate::json_members::{list_member, string_list_member, string_member, value_at};
+use crate::json_members::{list_member, string_list_member, string_member, value_at_path};
 use crate::resource::Resource;
 
 const GROUP: &str = "certificates.k8s.io";
@@ -99,7 +99,7 @@ pub fn required_signer_permission<'t>(
         }
         _ => return None,
     };
-    let signer_name = string_member(value_at(old.unwrap_or(new), &["spec"]), "signerName");
+    let signer_name = string_member(value_at_path(old.unwrap_or(new), &["spec"]), "signerName");
     let is_demanded = verb != "attest" || !signer_name.is_empty();
     is_demanded.then_some(SignerPermission { verb, signer_name })
 }
@@ -108,7 +108,7 @@ pub fn required_signer_permission<'t>(
 /// requests.
 #[must_use]
 pub fn forbidden_subject_reason(resource: &Resource, tree: &Tree) -> Option<String> {
-    let spec = value_at(tree, &["spec"]);
+    let spec = value_at_path(tree, &["spec"]);
     let is_restricted = kind_rules(resource) == KindRules::CertificateSigningRequest
         && string_member(spec, "signerName") == CLIENT_SIGNER;
     if !is_restricted {
@@ -131,7 +131,7 @@ const NODE_SIGNERS: [&str; 2] =
 /// only. `None` for other signers and for allowed requests.
 #[must_use]
 pub fn forbidden_node_certificate_reason(tree: &Tree, node_name: &str) -> Option<String> {
-    let spec = value_at(tree, &["spec"]);
+    let spec = value_at_path(tree, &["spec"]);
     if !NODE_SIGNERS.contains(&string_member(spec, "signerName")) {
         return None;
     }
@@ -150,17 +150,19 @@ pub(super) fn prepare_create(tree: &mut Tree) {
 /// Restores the fields that an update can not change. The spec is immutable. Approvers change conditions;
 /// signers change the status except for the conditions of approvers.
 pub(super) fn prepare_update(new: &mut Tree, old: &Tree, subresource: Option<&str>) {
-    keep_member(new, old, "spec");
+    restore_old_member(new, old, "spec");
     match subresource {
-        Some("approval") => {
-            keep_member(object_member_mut(new, "status"), value_at(old, &["status"]), "certificate")
-        }
-        Some(_) => APPROVAL.iter().for_each(|own| keep_conditions(new, old, own)),
-        None => keep_member(new, old, "status"),
+        Some("approval") => restore_old_member(
+            object_member_mut(new, "status"),
+            value_at_path(old, &["status"]),
+            "certificate",
+        ),
+        Some(_) => APPROVAL.iter().for_each(|own| restore_old_conditions(new, old, own)),
+        None => restore_old_member(new, old, "status"),
     }
 }
 
-fn keep_member(new: &mut Tree, old: &impl crate::json_members::MemberAccess, member: &str) {
+fn restore_old_member(new: &mut Tree, old: &impl crate::json_members::MemberAccess, member: &str) {
     match old.member(member) {
         Some(value) => drop(new.insert(member.to_owned(), value.clone())),
         None => drop(new.shift_remove(member)),
@@ -169,7 +171,7 @@ fn keep_member(new: &mut Tree, old: &impl crate::json_members::MemberAccess, mem
 
 /// Replaces the new conditions of a type by the old ones, unless some were added or removed, which the
 /// validation rejects later.
-fn keep_conditions(new: &mut Tree, old: &Tree, r#type: &str) {
+fn restore_old_conditions(new: &mut Tree, old: &Tree, r#type: &str) {
     let kept: Vec<Value> = conditions_of_type(old, r#type).cloned().collect();
     if kept.len() != conditions_of_type(new, r#type).count() {
         return;
@@ -183,7 +185,7 @@ fn keep_conditions(new: &mut Tree, old: &Tree, r#type: &str) {
 }
 
 pub(super) fn set_condition_times(new: &mut Tree, old: &Tree, now: Timestamp) {
-    let now = Value::String(rfc3339(now));
+    let now = Value::String(format_rfc3339(now));
     let Some(Value::Array(conditions)) = object_member_mut(new, "status").get_mut("conditions")
     else {
         return;
@@ -199,7 +201,8 @@ pub(super) fn set_condition_times(new: &mut Tree, old: &Tree, now: Timestamp) {
                     .iter()
                     .all(|key| string_member(*own, key) == string_member(condition, key))
             };
-            let before = list_member(value_at(old, &["status"]), "conditions").iter().find(is_same);
+            let before =
+                list_member(value_at_path(old, &["status"]), "conditions").iter().find(is_same);
             let before = before.and_then(|own| own.get("lastTransitionTime"));
             let at = before.filter(|own| own.is_string()).unwrap_or(&now).clone();
             condition.insert("lastTransitionTime".to_owned(), at);
@@ -208,7 +211,7 @@ pub(super) fn set_condition_times(new: &mut Tree, old: &Tree, now: Timestamp) {
 }
 
 pub(super) fn validate_create(tree: &Tree, errors: &mut FieldErrors) {
-    let (spec, path) = (value_at(tree, &["spec"]), FieldPath::root("spec"));
+    let (spec, path) = (value_at_path(tree, &["spec"]), FieldPath::root("spec"));
     let request = string_member(spec, "request");
     if let Err(error) = read_certificate_request(request) {
         errors.push(path.child("request").invalid(request, &error.to_string()));
@@ -315,11 +318,11 @@ fn validate_conditions(path: &FieldPath<'_>, conditions: &[Value], errors: &mut 
 }
 
 fn conditions(tree: &Tree) -> &[Value] {
-    list_member(value_at(tree, &["status"]), "conditions")
+    list_member(value_at_path(tree, &["status"]), "conditions")
 }
 
 fn issued_certificate(tree: &Tree) -> &str {
-    string_member(value_at(tree, &["status"]), "certificate")
+    string_member(value_at_path(tree, &["status"]), "certificate")
 }
 
 fn conditions_of_type<'t>(tree: &'t Tree, r#type: &'t str) -> impl Iterator<Item = &'t Value> {
@@ -352,8 +355,8 @@ fn read_certificate_request(encoded: &str) -> Result<CertificateRequest, Certifi
         return Err(CertificatePemError::Ambiguous);
     }
     match pem::read_pem_blocks(&text).next() {
-        Some(block) if block.label == "CERTIFICATE REQUEST" => {
-            CertificateRequest::parse(&block.contents)
+        Some(block) if block.pem_label == "CERTIFICATE REQUEST" => {
+            CertificateRequest::parse(&block.decoded_contents)
                 .map_err(CertificatePemError::MalformedRequest)
         }
         Some(_) | None => Err(CertificatePemError::NotARequest),
@@ -365,13 +368,13 @@ fn check_certificates(encoded: &str) -> Result<(), CertificatePemError> {
     let text = STANDARD.decode(encoded).unwrap_or_default();
     let mut n_blocks = 0;
     for block in pem::read_pem_blocks(&text) {
-        if block.label != "CERTIFICATE" {
-            return Err(CertificatePemError::NotACertificate(block.label));
+        if block.pem_label != "CERTIFICATE" {
+            return Err(CertificatePemError::NotACertificate(block.pem_label));
         }
         if block.has_headers {
             return Err(CertificatePemError::Headers);
         }
-        if !Certificate::is_certificate(&block.contents) {
+        if !Certificate::is_certificate(&block.decoded_contents) {
             return Err(CertificatePemError::MalformedCertificate);
         }
         n_blocks += 1;

@@ -31,7 +31,7 @@ pub(super) fn validate(at: &FieldPath<'_>, key: &str, errors: &mut FieldErrors) 
 }
 
 /// The number of bytes that a base64 text decodes to.
-pub(super) fn decoded_length(base64: &str) -> usize {
+pub(super) fn base64_decoded_length(base64: &str) -> usize {
     let padding = base64.bytes().rev().take_while(|&byte| byte == b'=').count();
     (base64.len() / 4 * 3).saturating_sub(padding)
 }

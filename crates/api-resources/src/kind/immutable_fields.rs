@@ -4,8 +4,8 @@ use api_object::Tree;
 use field_errors::{BadValue, FieldErrors, FieldPath};
 use serde_json::Value;
 
-use super::semantic_equality::normalize_empty;
-use crate::json_members::value_at;
+use super::semantic_equality::remove_empty_members;
+use crate::json_members::value_at_path;
 
 /// A field that updates can not change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,26 +13,27 @@ pub(crate) struct ImmutableField {
     /// The path of the field.
     path: &'static [&'static str],
     /// Whether the error shows the new value. Kubernetes omits it for some fields.
-    shows_value: bool,
+    shows_value_in_error: bool,
 }
 
-const fn showing_value(path: &'static [&'static str]) -> ImmutableField {
-    ImmutableField { path, shows_value: true }
+const fn immutable_field_showing_value(path: &'static [&'static str]) -> ImmutableField {
+    ImmutableField { path, shows_value_in_error: true }
 }
 
 /// The immutable fields of a PodCertificateRequest.
-pub(crate) const POD_CERTIFICATE_REQUEST: &[ImmutableField] = &[showing_value(&["spec"])];
+pub(crate) const POD_CERTIFICATE_REQUEST: &[ImmutableField] =
+    &[immutable_field_showing_value(&["spec"])];
 
 /// The immutable fields of a ResourceSlice.
 pub(crate) const RESOURCE_SLICE: &[ImmutableField] = &[
-    showing_value(&["spec", "pool", "name"]),
-    showing_value(&["spec", "driver"]),
-    showing_value(&["spec", "nodeName"]),
+    immutable_field_showing_value(&["spec", "pool", "name"]),
+    immutable_field_showing_value(&["spec", "driver"]),
+    immutable_field_showing_value(&["spec", "nodeName"]),
 ];
 
 /// The immutable fields of a VolumeAttachment.
 pub(crate) const VOLUME_ATTACHMENT: &[ImmutableField] =
-    &[ImmutableField { path: &["spec"], shows_value: false }];
+    &[ImmutableField { path: &["spec"], shows_value_in_error: false }];
 
 /// Reports each immutable field that an update changes.
 pub(super) fn validate(
@@ -41,12 +42,12 @@ pub(super) fn validate(
     old: &Tree,
     errors: &mut FieldErrors,
 ) {
-    for ImmutableField { path, shows_value } in members {
-        let value = value_at(new, path);
-        if normalize_empty(value) != normalize_empty(value_at(old, path)) {
+    for ImmutableField { path, shows_value_in_error } in members {
+        let value = value_at_path(new, path);
+        if remove_empty_members(value) != remove_empty_members(value_at_path(old, path)) {
             let value = match value {
-                Value::String(text) if *shows_value => BadValue::Text(text.clone()),
-                value if *shows_value => BadValue::Json(value.to_string()),
+                Value::String(text) if *shows_value_in_error => BadValue::Text(text.clone()),
+                value if *shows_value_in_error => BadValue::Json(value.to_string()),
                 _ => BadValue::Json(Value::Null.to_string()),
             };
             let path = path.join(".");

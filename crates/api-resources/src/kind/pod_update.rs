@@ -7,9 +7,9 @@ use api_object::Tree;
 use field_errors::{BadValue, FieldErrors, FieldPath};
 use serde_json::Value;
 
-use super::semantic_equality::normalize_empty;
+use super::semantic_equality::remove_empty_members;
 use crate::json_members::{
-    integer_member, is_member_set, list_member, member_entries, string_member, value_at,
+    integer_member, is_member_set, list_member, member_entries, string_member, value_at_path,
 };
 
 /// The annotation of a mirror pod, with which a kubelet represents a static pod.
@@ -23,7 +23,7 @@ const UPDATABLE: &str = "`spec.containers[*].image`,`spec.initContainers[*].imag
 /// Reports the faults of an update of a pod.
 pub(super) fn validate(new: &Tree, old: &Tree, errors: &mut FieldErrors) {
     validate_annotations(new, old, errors);
-    let (new, old) = (value_at(new, &["spec"]), value_at(old, &["spec"]));
+    let (new, old) = (value_at_path(new, &["spec"]), value_at_path(old, &["spec"]));
     let path = FieldPath::root("spec");
     for list in ["containers", "initContainers"] {
         if list_member(new, list).len() != list_member(old, list).len() {
@@ -31,7 +31,7 @@ pub(super) fn validate(new: &Tree, old: &Tree, errors: &mut FieldErrors) {
             return errors.push(path.child(list).forbidden(detail));
         }
     }
-    if !validate_deadline(new, old, errors) {
+    if !validate_active_deadline(new, old, errors) {
         return;
     }
     validate_tolerations(new, old, errors);
@@ -55,7 +55,7 @@ pub(super) fn validate(new: &Tree, old: &Tree, errors: &mut FieldErrors) {
 /// that a mirror pod names.
 pub(super) fn validate_annotations(new: &Tree, old: &Tree, errors: &mut FieldErrors) {
     let annotation =
-        |tree| value_at(tree, &["metadata", "annotations"]).get(MIRROR_ANNOTATION).cloned();
+        |tree| value_at_path(tree, &["metadata", "annotations"]).get(MIRROR_ANNOTATION).cloned();
     let detail = match (annotation(new), annotation(old)) {
         (new, old) if new == old => return,
         (_, None) => "may not add mirror pod annotation",
@@ -66,7 +66,7 @@ pub(super) fn validate_annotations(new: &Tree, old: &Tree, errors: &mut FieldErr
 }
 
 /// Validates the deadline. Reports whether the validation of other fields should continue.
-fn validate_deadline(new: &Value, old: &Value, errors: &mut FieldErrors) -> bool {
+fn validate_active_deadline(new: &Value, old: &Value, errors: &mut FieldErrors) -> bool {
     let spec = FieldPath::root("spec");
     let path = spec.child("activeDeadlineSeconds");
     let seconds = |spec: &Value| spec.get("activeDeadlineSeconds").and_then(Value::as_i64);
@@ -91,7 +91,7 @@ fn validate_tolerations(new: &Value, old: &Value, errors: &mut FieldErrors) {
     let timeless = |toleration: &Value| {
         let mut toleration = toleration.clone();
         copy_or_remove_member(&mut toleration, "tolerationSeconds", None);
-        normalize_empty(&toleration)
+        remove_empty_members(&toleration)
     };
     let kept: HashSet<_> = list_member(new, "tolerations").iter().map(timeless).collect();
     if list_member(old, "tolerations").iter().any(|own| !kept.contains(&timeless(own))) {
@@ -138,7 +138,7 @@ fn restore_updatable_fields(new: &mut Value, old: &Value) {
 /// stricter, and resets the allowed changes.
 fn validate_gated_pod(new: &mut Value, old: &Value, errors: &mut FieldErrors) {
     let spec = FieldPath::root("spec");
-    let selector = |spec| value_at(spec, &["nodeSelector"]);
+    let selector = |spec| value_at_path(spec, &["nodeSelector"]);
     if member_entries(old, "nodeSelector").any(|(key, value)| selector(new).get(key) != Some(value))
     {
         let detail = "only additions to spec.nodeSelector are allowed (no mutations or deletions)";
@@ -147,7 +147,7 @@ fn validate_gated_pod(new: &mut Value, old: &Value, errors: &mut FieldErrors) {
     copy_or_remove_member(new, "nodeSelector", old.get("nodeSelector"));
     let (affinity, required) = ("affinity", "requiredDuringSchedulingIgnoredDuringExecution");
     let terms = |spec| {
-        list_member(value_at(spec, &[affinity, "nodeAffinity", required]), "nodeSelectorTerms")
+        list_member(value_at_path(spec, &[affinity, "nodeAffinity", required]), "nodeSelectorTerms")
     };
     let (wanted, former) = (terms(new), terms(old));
     let path = spec.child(affinity);
@@ -165,7 +165,7 @@ fn validate_gated_pod(new: &mut Value, old: &Value, errors: &mut FieldErrors) {
             }
         }
     }
-    let node_affinity = value_at(old, &[affinity, "nodeAffinity"]);
+    let node_affinity = value_at_path(old, &[affinity, "nodeAffinity"]);
     let node_affinity = Some(node_affinity).filter(|own| !own.is_null()).cloned();
     if !is_member_set(new, affinity) {
         copy_or_remove_member(new, affinity, Some(&Value::Object(Tree::new())));
@@ -189,7 +189,7 @@ fn changed_members<'v>(new: &'v Value, old: &'v Value) -> Vec<&'v str> {
     let mut names: Vec<&str> = members(new).chain(members(old)).map(String::as_str).collect();
     names.sort_unstable();
     names.dedup();
-    let (new, old) = (normalize_empty(new), normalize_empty(old));
+    let (new, old) = (remove_empty_members(new), remove_empty_members(old));
     names.retain(|name| new.get(name) != old.get(name));
     names
 }

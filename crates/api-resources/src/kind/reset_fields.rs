@@ -29,15 +29,15 @@ const KEPT_BY_STATUS: [(&str, &str, &[&str]); 8] = [
 /// not change. An unknown subresource changes nothing.
 pub fn reset_fields(resource: &Resource, new: &mut Tree, old: &Tree, subresource: Option<&str>) {
     match subresource {
-        None if resource.has_status() => keep_member(new, old, "status"),
+        None if resource.has_status() => restore_old_member(new, old, "status"),
         None => {}
         Some("status" | "approval") => {
             let members: Vec<String> = new.keys().chain(old.keys()).cloned().collect();
             for member in members {
                 match member.as_str() {
                     "status" => {}
-                    "metadata" => keep_metadata(resource, new, old),
-                    member => keep_member(new, old, member),
+                    "metadata" => restore_old_metadata(resource, new, old),
+                    member => restore_old_member(new, old, member),
                 }
             }
         }
@@ -47,20 +47,20 @@ pub fn reset_fields(resource: &Resource, new: &mut Tree, old: &Tree, subresource
     }
 }
 
-fn keep_metadata(resource: &Resource, new: &mut Tree, old: &Tree) {
+fn restore_old_metadata(resource: &Resource, new: &mut Tree, old: &Tree) {
     if resource.is_custom() {
-        return keep_member(new, old, "metadata");
+        return restore_old_member(new, old, "metadata");
     }
     let matches_resource =
         |group: &str, plural: &str| resource.group == group && resource.plural == plural;
     let row = KEPT_BY_STATUS.iter().find(|(group, plural, _)| matches_resource(group, plural));
     let (new, old) = (api_object::metadata_mut(new), api_object::metadata(old));
     for member in row.map_or(&[][..], |(_, _, members)| members) {
-        keep_member(new, old, member);
+        restore_old_member(new, old, member);
     }
 }
 
-fn keep_member(new: &mut Tree, old: &Tree, member: &str) {
+fn restore_old_member(new: &mut Tree, old: &Tree, member: &str) {
     match old.get(member) {
         Some(value) => drop(new.insert(member.to_owned(), value.clone())),
         None => drop(new.shift_remove(member)),

@@ -23,7 +23,7 @@ const ZEROES: [&str; 14] = [
 
 /// Removes members that are equivalent to absent ones: nulls, and empty strings, lists and objects.
 /// Kubernetes does not distinguish them either.
-pub(super) fn normalize_empty(value: &Value) -> Value {
+pub(super) fn remove_empty_members(value: &Value) -> Value {
     let is_nothing = |value: &Value| match value {
         Value::Null => true,
         Value::String(text) => text.is_empty(),
@@ -32,9 +32,10 @@ pub(super) fn normalize_empty(value: &Value) -> Value {
         Value::Bool(_) | Value::Number(_) => false,
     };
     let value = match value {
-        Value::Array(items) => Value::Array(items.iter().map(normalize_empty).collect()),
+        Value::Array(items) => Value::Array(items.iter().map(remove_empty_members).collect()),
         Value::Object(members) => {
-            let members = members.iter().map(|(key, value)| (key.clone(), normalize_empty(value)));
+            let members =
+                members.iter().map(|(key, value)| (key.clone(), remove_empty_members(value)));
             let said =
                 members.filter(|(key, value)| !value.is_null() && !is_ignored_zero(key, value));
             Value::Object(said.collect())

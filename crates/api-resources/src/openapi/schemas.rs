@@ -3,28 +3,28 @@
 use serde_json::{Map, Value, json};
 
 use super::group_version_kind_json;
-use crate::resource::{Origin, Resource};
+use crate::resource::{Resource, ResourceOrigin};
 use crate::schema::{Field, FieldType, ListType, OBJECT_META, Schema};
 
 /// The schemas of one OpenAPI document, by name.
 #[derive(Debug, Default)]
 pub(super) struct OpenApiSchemas {
-    by_name: Map<String, Value>,
+    schemas_by_name: Map<String, Value>,
 }
 
 impl OpenApiSchemas {
     pub(super) fn into_json(self) -> Value {
-        Value::Object(self.by_name)
+        Value::Object(self.schemas_by_name)
     }
 
     /// Adds the schema of the kind of a resource, if it has a complete one.
     pub(super) fn add_resource_schema(&mut self, resource: &Resource) {
         let (name, schema) = match &resource.origin {
-            Origin::BuiltIn(row) => match row.schema.filter(|it| !it.is_incomplete) {
+            ResourceOrigin::BuiltIn(row) => match row.schema.filter(|it| !it.is_incomplete) {
                 Some(schema) => (schema.name.to_owned(), self.object_schema(schema)),
                 None => return,
             },
-            Origin::Custom(served) => match &served.schema {
+            ResourceOrigin::Custom(served) => match &served.schema {
                 Some(schema) => match serde_json::from_str(schema) {
                     Ok(schema) => (custom_schema_name(resource), schema),
                     Err(_) => return,
@@ -33,7 +33,7 @@ impl OpenApiSchemas {
             },
         };
         let schema = self.add_common_fields(resource, schema);
-        self.by_name.insert(name, schema);
+        self.schemas_by_name.insert(name, schema);
     }
 
     /// Adds `apiVersion`, `kind` and `metadata`.
@@ -132,11 +132,11 @@ impl OpenApiSchemas {
     }
 
     fn add_schema(&mut self, schema: &'static Schema) {
-        if !self.by_name.contains_key(schema.name) {
+        if !self.schemas_by_name.contains_key(schema.name) {
             // The name is inserted first, because a schema may refer to itself.
-            self.by_name.insert(schema.name.to_owned(), Value::Null);
+            self.schemas_by_name.insert(schema.name.to_owned(), Value::Null);
             let structure = self.object_schema(schema);
-            self.by_name.insert(schema.name.to_owned(), structure);
+            self.schemas_by_name.insert(schema.name.to_owned(), structure);
         }
     }
 }

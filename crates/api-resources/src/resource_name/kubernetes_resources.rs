@@ -14,7 +14,7 @@ struct UnservedResource {
     scope: Scope,
 }
 
-const fn unserved(
+const fn unserved_resource(
     group: &'static str,
     plural: &'static str,
     kind: &'static str,
@@ -26,30 +26,42 @@ const fn unserved(
 
 /// The resources of kube-apiserver. The order of their groups is that of its discovery.
 const UNSERVED: &[UnservedResource] = &[
-    unserved("", "componentstatuses", "ComponentStatus", &["cs"], Cluster),
-    unserved("apiregistration.k8s.io", "apiservices", "APIService", &[], Cluster),
-    unserved("events.k8s.io", "events", "Event", &["ev"], Namespaced),
-    unserved(
+    unserved_resource("", "componentstatuses", "ComponentStatus", &["cs"], Cluster),
+    unserved_resource("apiregistration.k8s.io", "apiservices", "APIService", &[], Cluster),
+    unserved_resource("events.k8s.io", "events", "Event", &["ev"], Namespaced),
+    unserved_resource(
         "autoscaling",
         "horizontalpodautoscalers",
         "HorizontalPodAutoscaler",
         &["hpa"],
         Namespaced,
     ),
-    unserved("networking.k8s.io", "ipaddresses", "IPAddress", &["ip"], Cluster),
-    unserved("networking.k8s.io", "servicecidrs", "ServiceCIDR", &[], Cluster),
-    unserved("storage.k8s.io", "csistoragecapacities", "CSIStorageCapacity", &[], Namespaced),
-    unserved(
+    unserved_resource("networking.k8s.io", "ipaddresses", "IPAddress", &["ip"], Cluster),
+    unserved_resource("networking.k8s.io", "servicecidrs", "ServiceCIDR", &[], Cluster),
+    unserved_resource(
+        "storage.k8s.io",
+        "csistoragecapacities",
+        "CSIStorageCapacity",
+        &[],
+        Namespaced,
+    ),
+    unserved_resource(
         "storage.k8s.io",
         "volumeattributesclasses",
         "VolumeAttributesClass",
         &["vac"],
         Cluster,
     ),
-    unserved("coordination.k8s.io", "leasecandidates", "LeaseCandidate", &[], Namespaced),
-    unserved("resource.k8s.io", "devicetaintrules", "DeviceTaintRule", &[], Cluster),
-    unserved("internal.apiserver.k8s.io", "storageversions", "StorageVersion", &[], Cluster),
-    unserved(
+    unserved_resource("coordination.k8s.io", "leasecandidates", "LeaseCandidate", &[], Namespaced),
+    unserved_resource("resource.k8s.io", "devicetaintrules", "DeviceTaintRule", &[], Cluster),
+    unserved_resource(
+        "internal.apiserver.k8s.io",
+        "storageversions",
+        "StorageVersion",
+        &[],
+        Cluster,
+    ),
+    unserved_resource(
         "storagemigration.k8s.io",
         "storageversionmigrations",
         "StorageVersionMigration",
@@ -57,17 +69,18 @@ const UNSERVED: &[UnservedResource] = &[
         Cluster,
     ),
     // Impersonation and signing are authorized with resources that no server serves.
-    unserved("", "users", "", &[], Cluster),
-    unserved("", "groups", "", &[], Cluster),
-    unserved("authentication.k8s.io", "uids", "", &[], Cluster),
-    unserved("authentication.k8s.io", "userextras", "", &[], Cluster),
-    unserved("certificates.k8s.io", "signers", "", &[], Cluster),
+    unserved_resource("", "users", "", &[], Cluster),
+    unserved_resource("", "groups", "", &[], Cluster),
+    unserved_resource("authentication.k8s.io", "uids", "", &[], Cluster),
+    unserved_resource("authentication.k8s.io", "userextras", "", &[], Cluster),
+    unserved_resource("certificates.k8s.io", "signers", "", &[], Cluster),
 ];
 
-/// Resources of metrics servers. Their names are those of the core group, which is meant without a group.
+/// Resources of metrics servers. Resources of the core group have the same names, and a name
+/// without a group means those.
 const METRICS: &[UnservedResource] = &[
-    unserved("metrics.k8s.io", "nodes", "NodeMetrics", &[], Cluster),
-    unserved("metrics.k8s.io", "pods", "PodMetrics", &[], Namespaced),
+    unserved_resource("metrics.k8s.io", "nodes", "NodeMetrics", &[], Cluster),
+    unserved_resource("metrics.k8s.io", "pods", "PodMetrics", &[], Namespaced),
 ];
 
 /// Groups of metrics servers whose resources depend on the installed adapter.
@@ -110,26 +123,26 @@ const SUBRESOURCES: &[(&str, &str, &[&str])] = &[
 const OPEN_SUBRESOURCES: [(&str, &str); 1] = [("authentication.k8s.io", "userextras")];
 
 /// Adds the rows to the table of the served resources.
-pub(super) fn add_rows(table: &mut ResourceNameTable) {
+pub(super) fn add_unserved_resources(table: &mut ResourceNameTable) {
     for resource in UNSERVED {
-        table.add_row(row(resource, NameOrigin::BuiltIn));
+        table.add_named_resource(to_named_resource(resource, NameOrigin::BuiltIn));
     }
     for resource in METRICS {
-        table.add_row(row(resource, NameOrigin::OnlyWithGroup));
+        table.add_named_resource(to_named_resource(resource, NameOrigin::OnlyWithGroup));
     }
     for (group, plural, names) in SUBRESOURCES {
         let is_row = |row: &&mut NamedResource| row.group == *group && row.plural == *plural;
-        if let Some(row) = table.rows.iter_mut().find(is_row) {
+        if let Some(row) = table.named_resources.iter_mut().find(is_row) {
             let names = names.iter().map(|&name| name.to_owned()).collect();
             row.subresources.extend(Subresources::Known(names));
         }
     }
     for group in OPEN_GROUPS {
-        table.add_open_group(group);
+        table.add_external_group(group);
     }
 }
 
-fn row(resource: &UnservedResource, origin: NameOrigin) -> NamedResource {
+fn to_named_resource(resource: &UnservedResource, origin: NameOrigin) -> NamedResource {
     let UnservedResource { group, plural, kind, short_names, scope } = *resource;
     let is_open = OPEN_SUBRESOURCES.contains(&(group, plural));
     NamedResource {

@@ -34,7 +34,8 @@ pub(super) enum Subresources {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NameOrigin {
-    /// Part of Kubernetes: without a group, the first one is meant, as for kubectl.
+    /// A resource of Kubernetes. A name without a group means the first such resource, as for
+    /// kubectl.
     BuiltIn,
     /// Found only with its group, such as `pods.metrics.k8s.io`.
     OnlyWithGroup,

@@ -18,7 +18,7 @@ fn definition(group: &str, plural: &str, kind: &str, more: Value) -> Tree {
 }
 
 fn table() -> ResourceNameTable {
-    let mut table = ResourceNameTable::of_kubernetes();
+    let mut table = ResourceNameTable::kubernetes_resource_names();
     for definition in [
         definition(
             "cert.example.com",
@@ -33,17 +33,20 @@ fn table() -> ResourceNameTable {
     ] {
         table.add_definition(&definition);
     }
-    table.add_open_group("aggregated.example.com");
+    table.add_external_group("aggregated.example.com");
     table
 }
 
 /// The answer as one text: the resource, or the message.
 fn resolve(text: &str) -> String {
-    match table().resolve(&ResourceName::parse(text).unwrap()) {
+    match table().resolve_resource_name(&ResourceName::parse(text).unwrap()) {
         Ok(found) => {
-            let name = with_group(&found.plural, &found.group);
-            let also: String =
-                found.also_named.iter().map(|it| format!(" also {}", qualified_name(it))).collect();
+            let name = name_with_group(&found.plural, &found.group);
+            let also: String = found
+                .other_matches
+                .iter()
+                .map(|it| format!(" also {}", qualified_name(it)))
+                .collect();
             let slash = if found.subresource.is_empty() { "" } else { "/" };
             format!("{name}{slash}{}{also}", found.subresource)
         }
@@ -117,7 +120,7 @@ fn names_resolve_as_for_kubectl() {
 
 #[test]
 fn custom_resources_take_no_name_of_kubernetes() {
-    let mut table = ResourceNameTable::of_kubernetes();
+    let mut table = ResourceNameTable::kubernetes_resource_names();
     for definition in [
         definition("evil.example", "users", "Po", json!({"shortNames": ["groups"]})),
         definition("evil.example", "groups", "Group", json!({"shortNames": ["users"]})),
@@ -145,7 +148,7 @@ fn custom_resources_take_no_name_of_kubernetes() {
     ] {
         let group = group.map(str::to_owned);
         let name = ResourceName { name: name.to_owned(), group, subresource: String::new() };
-        let found = table.resolve(&name).ok().map(|found| found.qualified_name());
+        let found = table.resolve_resource_name(&name).ok().map(|found| found.qualified_name());
         assert_eq!(found.as_deref(), want, "{name:?}");
     }
 }
@@ -197,8 +200,8 @@ fn malformed_names_are_refused() {
 
 #[test]
 fn the_table_of_a_server_has_what_it_serves() {
-    let table = ResourceNameTable::of_registry(&Registry::built_in());
-    let resolve = |text: &str| table.resolve(&ResourceName::parse(text).unwrap());
+    let table = ResourceNameTable::registry_resource_names(&Registry::built_in());
+    let resolve = |text: &str| table.resolve_resource_name(&ResourceName::parse(text).unwrap());
     assert_eq!(resolve("deploy").unwrap().scope, Some(Scope::Namespaced));
     assert_eq!(resolve("nodes").unwrap().scope, Some(Scope::Cluster));
     assert!(resolve("hpa").is_err());
@@ -215,6 +218,9 @@ fn many_candidates_are_shortened() {
             json!({}),
         ));
     }
-    let error = table.resolve(&ResourceName::parse("widget").unwrap()).unwrap_err().to_string();
+    let error = table
+        .resolve_resource_name(&ResourceName::parse("widget").unwrap())
+        .unwrap_err()
+        .to_string();
     assert!(error.ends_with("or `widgets.g9.example.com` or one of 2 more"), "{error}");
 }

@@ -37,13 +37,13 @@ pub enum VerbTarget {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnknownVerb {
     verb: String,
-    nearest: Option<&'static str>,
+    nearest_verb: Option<&'static str>,
 }
 
 impl std::fmt::Display for UnknownVerb {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "no request of Kubernetes has the verb `{}`", self.verb)?;
-        match self.nearest {
+        match self.nearest_verb {
             Some(nearest) => write!(f, ", did you mean `{nearest}`?"),
             None => Ok(()),
         }
@@ -63,7 +63,7 @@ pub fn check_verb(verb: &str, target: VerbTarget) -> Option<UnknownVerb> {
     }
     let nearest = field_errors::nearest_word(verb, known.iter().copied())
         .or_else(|| nearest_short_verb(verb, known));
-    Some(UnknownVerb { verb: verb.to_owned(), nearest })
+    Some(UnknownVerb { verb: verb.to_owned(), nearest_verb: nearest })
 }
 
 /// Finds a verb with the same letters in another order. A verb of three letters has too few for the general
@@ -95,7 +95,7 @@ mod tests {
             ("read", VerbTarget::Resource, Some(None)),
             ("list", VerbTarget::Path, Some(None)),
         ] {
-            let found = check_verb(verb, target).map(|unknown| unknown.nearest);
+            let found = check_verb(verb, target).map(|unknown| unknown.nearest_verb);
             assert_eq!(found, want, "{verb}");
         }
     }

@@ -13,13 +13,13 @@ use super::{FieldType, Schema};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct WrongTypeError {
     path: String,
-    found: &'static str,
-    expected: &'static str,
+    found_type: &'static str,
+    expected_type: &'static str,
 }
 
 impl fmt::Display for WrongTypeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { path, found, expected } = self;
+        let Self { path, found_type: found, expected_type: expected } = self;
         write!(f, "json: cannot unmarshal {found} into field {path} of type {expected}")
     }
 }
@@ -42,7 +42,11 @@ pub(crate) fn check_types(schema: &Schema, tree: &Tree, at: &str) -> Result<(), 
 
 fn check_value_type(field_type: &FieldType, value: &Value, at: &str) -> Result<(), WrongTypeError> {
     let wrong = |expected| {
-        Err(WrongTypeError { path: at.to_owned(), found: json_type_name(value), expected })
+        Err(WrongTypeError {
+            path: at.to_owned(),
+            found_type: json_type_name(value),
+            expected_type: expected,
+        })
     };
     match (field_type, value) {
         (_, Value::Null) => Ok(()),

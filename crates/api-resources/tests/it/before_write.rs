@@ -1,7 +1,7 @@
 //! Objects as they will be stored, before and after hooks change them.
 
 use api_object::Tree;
-use api_resources::{Resource, before_create, before_update};
+use api_resources::{Resource, complete_new_object, complete_updated_object};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -11,13 +11,13 @@ use crate::world::{resource, tree, with_widgets};
 fn created(resource: &Resource, value: Value) -> Tree {
     let mut tree = tree(value);
     let requester = self::tree(json!({ "username": "ana", "groups": ["crew"] }));
-    before_create(resource, &mut tree, &requester).expect("the right types");
+    complete_new_object(resource, &mut tree, &requester).expect("the right types");
     tree
 }
 
 fn updated(resource: &Resource, old: &Tree, value: Value, subresource: Option<&str>) -> Tree {
     let mut tree = tree(value);
-    before_update(resource, &mut tree, old, subresource).expect("the right types");
+    complete_updated_object(resource, &mut tree, old, subresource).expect("the right types");
     tree
 }
 
@@ -80,19 +80,19 @@ proptest! {
         let requester = Tree::new();
         for resource in with_widgets().resources() {
             let mut old = object.clone();
-            if before_create(resource, &mut old, &requester).is_err() {
+            if complete_new_object(resource, &mut old, &requester).is_err() {
                 continue;
             }
             let mut again = old.clone();
-            prop_assert!(before_create(resource, &mut again, &requester).is_ok());
+            prop_assert!(complete_new_object(resource, &mut again, &requester).is_ok());
             prop_assert_eq!(&again, &old, "{} {}", &resource.group, &resource.plural);
             for subresource in [None, Some("status"), Some("finalize")] {
                 let mut new = next.clone();
-                if before_update(resource, &mut new, &old, subresource).is_err() {
+                if complete_updated_object(resource, &mut new, &old, subresource).is_err() {
                     continue;
                 }
                 let mut again = new.clone();
-                prop_assert!(before_update(resource, &mut again, &old, subresource).is_ok());
+                prop_assert!(complete_updated_object(resource, &mut again, &old, subresource).is_ok());
                 prop_assert_eq!(&again, &new, "{} {:?}", &resource.plural, subresource);
             }
         }

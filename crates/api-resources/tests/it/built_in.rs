@@ -27,7 +27,7 @@ fn the_kinds_that_an_update_creates() {
         "runtimeclasses",
         "services",
     ]);
-    assert_eq!(plurals(|it| it.is_created_on_update), want);
+    assert_eq!(plurals(|it| it.allows_create_on_update), want);
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn the_kinds_that_a_deletion_returns() {
         "storageclasses",
         "volumeattachments",
     ]);
-    assert_eq!(plurals(|it| it.is_returned_on_delete), want);
+    assert_eq!(plurals(|it| it.returns_object_on_delete), want);
 }
 
 /// A resource that is not stored, such as a review, supports only `create`.

@@ -78,7 +78,7 @@ fn four_kinds_configure_admission() {
         let resource = resource_of(kind);
         assert_eq!(resource.kind, kind.name());
         assert_eq!(api_resources::configuration_kind(&resource), Some(kind));
-        assert!(!resource.is_namespaced() && !resource.is_created_on_update);
+        assert!(!resource.is_namespaced() && !resource.allows_create_on_update);
         assert!(resource.has_generation && resource.is_resource_version_required);
     }
 }
@@ -100,7 +100,7 @@ fn what_is_published_is_what_is_known() {
         assert_eq!(prepared, known, "something is unknown or has another default");
 
         let path = format!("apis/{}/{}", ConfigurationKind::GROUP, kind.version());
-        let document = &registry.openapi().document(&path).expect("a document").body;
+        let document = &registry.openapi().version_document(&path).expect("a document").body;
         let document: Value = serde_json::from_slice(document).expect("JSON");
         let schemas = &document["components"]["schemas"];
         let name = format!("io.k8s.api.admissionregistration.{}.{}", kind.version(), kind.name());
@@ -199,7 +199,7 @@ fn the_generation_of_a_configuration_counts_changes_of_its_list() {
     for kind in ConfigurationKind::ALL {
         let resource = resource_of(kind);
         let changed = |new: Value, old: Value| {
-            api_resources::is_content_changed(&resource, &tree(new), &tree(old))
+            api_resources::is_spec_changed(&resource, &tree(new), &tree(old))
         };
         let list = kind.list_member();
         let one = json!({"metadata": {"name": "a"}, (list): [{"name": "a.b.c"}]});

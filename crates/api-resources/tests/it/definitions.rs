@@ -176,12 +176,12 @@ fn one_version_of_each_name_and_one_for_storage() {
 
 #[test]
 fn at_most_eight_fields_can_be_selected_by() {
-    let definition = |n_fields: usize| {
+    let definition = |n_path_fields: usize| {
         let mut version = version("v1", true);
-        let properties = (0..n_fields).map(|n| (format!("f{n}"), json!({ "type": "string" })));
+        let properties = (0..n_path_fields).map(|n| (format!("f{n}"), json!({ "type": "string" })));
         let properties: Tree = properties.collect();
         version["schema"]["openAPIV3Schema"]["properties"] = Value::Object(properties);
-        let fields = (0..n_fields).map(|n| json!({ "jsonPath": format!(".f{n}") }));
+        let fields = (0..n_path_fields).map(|n| json!({ "jsonPath": format!(".f{n}") }));
         version["selectableFields"] = fields.collect();
         with(&["spec", "versions"], json!([version]))
     };
@@ -367,7 +367,9 @@ fn objects_go_before_their_definition() {
     assert!(Definition::read(&definition).expect("a definition").is_terminating());
     let (registry, _) = Registry::with_definitions(&[&definition]);
     let widgets = registry.resource("example.com", "v1", "widgets").expect("still served");
-    let api_resources::Origin::Custom(served) = &widgets.origin else { panic!("it is custom") };
+    let api_resources::ResourceOrigin::Custom(served) = &widgets.origin else {
+        panic!("it is custom")
+    };
     assert!(served.is_terminating);
     // When the finalizer is done, asking again does not bring it back.
     definition["metadata"]["deletionTimestamp"] = json!("2026-11-15T18:02:38Z");
@@ -494,7 +496,9 @@ fn versions_are_in_order_and_store_in_one_place() {
         let widgets = version.resource("widgets").expect("served");
         let key = api_resources::object_key("/r", widgets, Some("d"), "a");
         assert_eq!(key.as_deref(), Some("/r/example.com/widgets/d/a"));
-        let api_resources::Origin::Custom(served) = &widgets.origin else { panic!("it is custom") };
+        let api_resources::ResourceOrigin::Custom(served) = &widgets.origin else {
+            panic!("it is custom")
+        };
         assert_eq!(served.storage_version, "v1");
         let warning =
             (version.version == "v2beta1").then_some("example.com/v2beta1 Widget is deprecated");
@@ -536,20 +540,25 @@ fn a18_a_change_of_one_definition_shares_the_others() {
     };
     let names = [("a", "x.example.com"), ("b", "x.example.com"), ("c", "y.example.com")];
     let defined = names.map(|(plural, group)| definition(plural, group));
-    let added =
-        |new: &Arc<DefinedResources>| DefinitionChange { old: None, new: Some(Arc::clone(new)) };
-    let (before, faults) = Registry::built_in().with_changes(defined.iter().map(added));
+    let added = |new: &Arc<DefinedResources>| DefinitionChange {
+        old_resources: None,
+        new_resources: Some(Arc::clone(new)),
+    };
+    let (before, faults) = Registry::built_in().with_definition_changes(defined.iter().map(added));
     assert_eq!(faults, []);
     let openapi = |registry: &Registry, path: &str| {
-        registry.openapi().document(path).map(|document| document.body.as_ptr())
+        registry.openapi().version_document(path).map(|document| document.body.as_ptr())
     };
     let paths = ["apis/y.example.com/v1", "apis/x.example.com/v1"];
     let documents_before = paths.map(|path| openapi(&before, path));
-    let removed = DefinitionChange { old: Some(Arc::clone(&defined[0])), new: None };
+    let removed =
+        DefinitionChange { old_resources: Some(Arc::clone(&defined[0])), new_resources: None };
     let replaced = definition("b", "x.example.com");
-    let changed =
-        DefinitionChange { old: Some(Arc::clone(&defined[1])), new: Some(Arc::clone(&replaced)) };
-    let (after, faults) = before.with_changes([removed, changed]);
+    let changed = DefinitionChange {
+        old_resources: Some(Arc::clone(&defined[1])),
+        new_resources: Some(Arc::clone(&replaced)),
+    };
+    let (after, faults) = before.with_definition_changes([removed, changed]);
     assert_eq!(faults, []);
     assert!(after.resource("x.example.com", "v1", "a").is_none());
     let now = after.resource("x.example.com", "v1", "b").expect("a resource");
@@ -575,8 +584,8 @@ fn a18_a_change_of_one_definition_shares_the_others() {
     };
     assert_eq!((plurals(&before).concat(), plurals(&after).concat()), ("ab".into(), "b".into()));
     // A group without resources is gone, and the order of the others stays.
-    let gone = DefinitionChange { old: Some(replaced), new: None };
-    let (last, _) = after.with_changes([gone]);
+    let gone = DefinitionChange { old_resources: Some(replaced), new_resources: None };
+    let (last, _) = after.with_definition_changes([gone]);
     assert!(last.group("x.example.com").is_none());
     assert_eq!(last.groups().last().map(|group| group.name.as_str()), Some("y.example.com"));
     assert_eq!(last.groups().count(), Registry::built_in().groups().count() + 1);

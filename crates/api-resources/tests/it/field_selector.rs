@@ -1,7 +1,9 @@
 //! The fields by which lists can be filtered.
 
 use api_object::Tree;
-use api_resources::{FieldSelectorError, Registry, Resource, check_field_selector, field_value};
+use api_resources::{
+    FieldSelectorError, Registry, Resource, check_field_selector, selector_field_value,
+};
 use serde_json::json;
 
 use crate::world::{RBAC, established, resource, tree, widgets, with_widgets};
@@ -62,7 +64,7 @@ fn values_are_where_the_names_say_or_where_the_kind_knows() {
         ("events", &event, "source", "kubelet"),
         ("events", &event, "involvedObject.fieldPath", "spec.containers{a}"),
     ] {
-        assert_eq!(field_value(&resource("", plural), tree, field), want, "{field}");
+        assert_eq!(selector_field_value(&resource("", plural), tree, field), want, "{field}");
     }
 }
 
@@ -75,6 +77,6 @@ fn a_definition_can_offer_fields() {
     let widgets = registry.resource("example.com", "v1", "widgets").expect("served");
     assert_eq!(check(widgets, "spec.size=3"), Ok(()));
     let widget: Tree = tree(json!({ "metadata": { "name": "a" }, "spec": { "size": 3 } }));
-    assert_eq!(field_value(widgets, &widget, "spec.size"), "3");
-    assert_eq!(field_value(widgets, &widget, "metadata.name"), "a");
+    assert_eq!(selector_field_value(widgets, &widget, "spec.size"), "3");
+    assert_eq!(selector_field_value(widgets, &widget, "metadata.name"), "a");
 }

@@ -447,7 +447,7 @@ fn what_counts_as_a_change() {
     let changed = |path: &str, resource: &Resource| {
         let mut new = old.clone();
         new.insert(path.to_owned(), json!({ "new": true }));
-        api_resources::is_content_changed(resource, &new, &old)
+        api_resources::is_spec_changed(resource, &new, &old)
     };
     let definitions = resource(EXTENSIONS, "customresourcedefinitions");
     assert!(!changed("metadata", &definitions));
@@ -458,8 +458,8 @@ fn what_counts_as_a_change() {
     assert!(changed("status", &slices));
     let mut new = old.clone();
     new.insert("nothing".to_owned(), Value::Null);
-    assert!(!api_resources::is_content_changed(&slices, &new, &old));
-    assert!(api_resources::is_content_changed(&slices, &widgets(), &old));
+    assert!(!api_resources::is_spec_changed(&slices, &new, &old));
+    assert!(api_resources::is_spec_changed(&slices, &widgets(), &old));
 }
 
 /// Attack A2: the lists of a rule are multiplied, so their product has a limit; a role that was stored

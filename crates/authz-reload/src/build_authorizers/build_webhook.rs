@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use authz_webhook::{Transport, Webhook, WebhookSettings};
 use https_client::{AddressPolicy, Client, Destination};
-use kubeconfig::Connection;
+use kubeconfig::ServiceConnection;
 
 use super::{AuthorizerBuilder, FindConnection, PartialGeneration};
 use crate::build_error::BuildCause;
@@ -26,13 +26,13 @@ pub(super) fn reuse_or_build(
     let recorder = FileRecorder::default();
     let connection = find_connection(name, settings, &recorder);
     if let Ok(Some(connection)) = &connection {
-        for path in &connection.files {
+        for path in &connection.source_files {
             recorder.record(path, kubeconfig::FILE_BYTES_MAX);
         }
     }
     let files = recorder.into_files();
     parts.files.add_all(&files);
-    let Connection { target, warnings, .. } =
+    let ServiceConnection { client_target: target, warnings, .. } =
         connection?.ok_or_else(|| BuildCause::InClusterConfig { name: name.to_owned() })?;
     if let Some(same) =
         previous.and_then(|previous| find_unchanged_webhook(previous, name, settings, &files))

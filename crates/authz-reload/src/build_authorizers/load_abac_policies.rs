@@ -34,7 +34,7 @@ pub(super) fn load_or_reuse(
     }
     let name = given.display().to_string();
     let source = document::Source { name: &name, bytes: &bytes };
-    let loaded = abac::load(&source, &builder.abac_options).map_err(BuildCause::Policy)?;
+    let loaded = abac::load_policies(&source, &builder.abac_options).map_err(BuildCause::Policy)?;
     parts.warnings.extend(loaded.warnings);
-    Ok(AbacPolicyFile { policies: Arc::new(loaded.snapshot), files })
+    Ok(AbacPolicyFile { policies: Arc::new(loaded.policy_snapshot), files })
 }

@@ -141,7 +141,7 @@ fn load_configuration(
     path: &Path,
     bytes: &[u8],
     built_in_types: &BTreeSet<AuthorizerType>,
-    plugin_types: &[PluginType],
+    plugin_authorizer_types: &[PluginType],
 ) -> Result<(Configuration, Vec<Warning>), RejectedContent> {
     // A missing kubeconfig makes the file invalid, so the reloader must watch for its creation.
     let probed_files = RefCell::new(Vec::new());
@@ -151,14 +151,14 @@ fn load_configuration(
     };
     let required: Vec<AuthorizerType> = built_in_types.iter().copied().collect();
     let options = LoadOptions {
-        plugin_types,
-        required_types: &required,
+        plugin_authorizer_types,
+        required_authorizer_types: &required,
         stat_file: &stat_and_record,
         ..LoadOptions::default()
     };
     let name = path.display().to_string();
     let source = Source { name: &name, bytes };
-    let loaded = config::authorization_config::load(&source, &options);
+    let loaded = config::authorization_config::load_configuration(&source, &options);
     let rejected = |message, diagnostics: &[Diagnostic]| RejectedContent {
         message,
         diagnostics: diagnostics.to_vec(),
@@ -181,7 +181,7 @@ fn load_configuration(
             )
         })
         .collect();
-    let diagnostics = diagnose_added_types(&source, built_in_types, plugin_types);
+    let diagnostics = diagnose_added_types(&source, built_in_types, plugin_authorizer_types);
     Err(rejected(field_errors::aggregate(&messages), &diagnostics))
 }
 
@@ -190,13 +190,17 @@ fn load_configuration(
 fn diagnose_added_types(
     source: &Source<'_>,
     built_in_types: &BTreeSet<AuthorizerType>,
-    plugin_types: &[PluginType],
+    plugin_authorizer_types: &[PluginType],
 ) -> Vec<Diagnostic> {
     let webhook = AuthorizerType::Webhook;
-    let known_types: Vec<&str> =
+    let known_authorizer_types: Vec<&str> =
         built_in_types.iter().chain([&webhook]).map(|kind| kind.name()).collect();
-    let options = LoadOptions { known_types: &known_types, plugin_types, ..LoadOptions::default() };
-    match config::authorization_config::load(source, &options).configuration {
+    let options = LoadOptions {
+        known_authorizer_types: &known_authorizer_types,
+        plugin_authorizer_types,
+        ..LoadOptions::default()
+    };
+    match config::authorization_config::load_configuration(source, &options).configuration {
         Err(LoadError::Invalid(diagnostics)) => diagnostics,
         Ok(_) | Err(LoadError::Decode(_) | LoadError::Server(_)) => Vec::new(),
     }

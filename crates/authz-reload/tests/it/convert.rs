@@ -7,13 +7,13 @@ use authz_reload::{
     AuthorizationModes, ConversionContext, ConvertedConfig, WebhookFlags, convert_flags_to_config,
 };
 use authz_webhook::CacheSettings;
-use config::authorization_config::{LoadOptions, assume_regular_file, load};
+use config::authorization_config::{LoadOptions, assume_regular_file, load_configuration};
 use proptest::prelude::*;
 
 fn loaded(yaml: &str) -> Configuration {
     let source = document::Source { name: "converted", bytes: yaml.as_bytes() };
     let options = LoadOptions { stat_file: &assume_regular_file, ..LoadOptions::default() };
-    let mut loaded = load(&source, &options);
+    let mut loaded = load_configuration(&source, &options);
     // The conversion of the flags also gives this warning.
     loaded.warnings.retain(|warning| warning.code != document::WarningCode::AnonymousAllowed);
     assert_eq!(loaded.warnings, [], "{yaml}");

@@ -22,7 +22,7 @@ pub(super) fn validate_literals(
         compile_budget,
         has_reported_exhaustion: false,
     };
-    validator.validate_node(checked.ast.root, false);
+    validator.validate_node(checked.ast.root_node, false);
     validator.issues
 }
 
@@ -37,7 +37,7 @@ struct LiteralValidator<'c> {
 
 impl LiteralValidator<'_> {
     fn report_issue(&mut self, id: NodeId, message: String) {
-        self.issues.push((self.checked_ast.ast.offset(id), message));
+        self.issues.push((self.checked_ast.ast.source_offset(id), message));
     }
 
     /// Walks the tree; `mixed` says whether lists of mixed types are allowed here.
@@ -81,7 +81,7 @@ impl LiteralValidator<'_> {
                     fold.accu_init,
                     fold.loop_condition,
                     fold.loop_step,
-                    fold.result,
+                    fold.result_expr,
                 ] {
                     self.validate_node(child, mixed);
                 }
@@ -137,9 +137,9 @@ impl LiteralValidator<'_> {
         let (Some(target), 1) = (target, n_args) else { return };
         let ExprKind::Literal(Literal::String(format)) = checked.ast.kind(target) else { return };
         let ExprKind::List { elements, .. } = checked.ast.kind(list) else { return };
-        let look = string_format::LiteralInspector {
+        let look = string_format::LiteralNodeAccess {
             type_of_node: &|node| checked.type_of_node(node),
-            nested_nodes: &|node| match checked.ast.kind(node) {
+            nested_literal_nodes: &|node| match checked.ast.kind(node) {
                 ExprKind::List { elements, .. } => elements.clone(),
                 ExprKind::Map { entries } => {
                     entries.iter().flat_map(|entry| [entry.key, entry.value]).collect()

@@ -7,14 +7,14 @@ use crate::compile_budget::BudgetExhausted;
 use crate::function::StepBudget;
 use crate::static_type::Type;
 
-/// The most parts of types that the checker visits for one expression. A short expression can have
-/// a large type: each `.map(x, {x: x})` of a chain doubles the type. The limit also bounds the
-/// memory of types and the length of messages about them.
+/// The most types that the checker visits for one expression, with the types nested in them. A
+/// short expression can have a large type: each `.map(x, {x: x})` of a chain doubles the type. The
+/// limit also bounds the memory of types and the length of messages about them.
 const STEPS_MAX: u64 = 2_000_000;
 
 /// The bindings of type variables. Bindings that a failed unification made are undone.
 #[derive(Debug)]
-pub(super) struct Substitution<'w> {
+pub(super) struct TypeSubstitution<'w> {
     /// The remaining steps of this expression; `shared_step_budget` is that of the whole group.
     step_budget: StepBudget,
     shared_step_budget: &'w mut StepBudget,
@@ -22,12 +22,12 @@ pub(super) struct Substitution<'w> {
     /// Whether the result type of a call contained a free type variable. A later use then binds it,
     /// although the value may have another type.
     has_unsound_types: bool,
-    bindings: Vec<Option<Type>>,
+    type_variable_bindings: Vec<Option<Type>>,
     /// Previous bindings, to restore if the current unification fails.
     undo_log: Vec<(u32, Option<Type>)>,
 }
 
-impl<'w> Substitution<'w> {
+impl<'w> TypeSubstitution<'w> {
     pub(super) fn new(shared_step_budget: &'w mut StepBudget) -> Self {
         let step_budget = StepBudget::new(STEPS_MAX);
         Self {
@@ -35,7 +35,7 @@ impl<'w> Substitution<'w> {
             shared_step_budget,
             is_budget_exhausted: false,
             has_unsound_types: false,
-            bindings: Vec::new(),
+            type_variable_bindings: Vec::new(),
             undo_log: Vec::new(),
         }
     }
@@ -72,8 +72,8 @@ impl<'w> Substitution<'w> {
 
     /// A new unbound type variable.
     pub(super) fn fresh_type_variable(&mut self) -> Type {
-        self.bindings.push(None);
-        Type::Var(self.bindings.len() as u32 - 1)
+        self.type_variable_bindings.push(None);
+        Type::Var(self.type_variable_bindings.len() as u32 - 1)
     }
 
     /// Reports whether values of the types `from` are assignable to `to`; binds type variables.
@@ -82,7 +82,7 @@ impl<'w> Substitution<'w> {
         let fits = from.len() == to.len() && from.iter().zip(to).all(|(a, b)| self.unify(a, b));
         if !fits {
             while let Some((var, old)) = self.undo_log.pop() {
-                if let Some(binding) = self.bindings.get_mut(var as usize) {
+                if let Some(binding) = self.type_variable_bindings.get_mut(var as usize) {
                     *binding = old;
                 }
             }
@@ -97,37 +97,42 @@ impl<'w> Substitution<'w> {
 
     /// Replaces type variables by their bindings, and free ones by `dyn` if `free_to_dyn`.
     pub(super) fn resolve_type(&mut self, ty: &Type, free_to_dyn: bool) -> Type {
-        self.substitute(ty, free_to_dyn, None).unwrap_or_else(|| ty.clone())
+        self.substitute_type_variables(ty, free_to_dyn, None).unwrap_or_else(|| ty.clone())
     }
 
-    /// Replaces the type variables of all node types. The types share most of their parts, so
-    /// replaced parts are cached.
+    /// Replaces the type variables of all node types. The types share most of the types nested in
+    /// them, so replaced types are cached.
     pub(super) fn resolve_all_types<'t>(
         &mut self,
         types: impl Iterator<Item = &'t Option<Type>>,
     ) -> Vec<Type> {
-        let mut known = SubstitutionCache::new();
+        let mut known = TypeSubstitutionCache::new();
         let resolved = types.map(|ty| match ty {
-            Some(ty) => self.substitute(ty, true, Some(&mut known)).unwrap_or_else(|| ty.clone()),
+            Some(ty) => self
+                .substitute_type_variables(ty, true, Some(&mut known))
+                .unwrap_or_else(|| ty.clone()),
             None => Type::Error,
         });
         resolved.collect()
     }
 
     /// The type with its variables replaced; `None` if there is nothing to replace.
-    fn substitute(
+    fn substitute_type_variables(
         &mut self,
         ty: &Type,
         to_dyn: bool,
-        mut known: Option<&mut SubstitutionCache>,
+        mut known: Option<&mut TypeSubstitutionCache>,
     ) -> Option<Type> {
         if !self.try_spend_step() {
             return Some(Type::Error);
         }
-        let mut inner = |part: &Arc<Type>| self.substitute_part(part, to_dyn, known.as_deref_mut());
+        let mut inner =
+            |part: &Arc<Type>| self.substitute_nested_type(part, to_dyn, known.as_deref_mut());
         match ty {
-            Type::Var(var) => match self.find_binding(*var).cloned() {
-                Some(bound) => Some(self.substitute(&bound, to_dyn, known).unwrap_or(bound)),
+            Type::Var(var) => match self.find_type_binding(*var).cloned() {
+                Some(bound) => {
+                    Some(self.substitute_type_variables(&bound, to_dyn, known).unwrap_or(bound))
+                }
                 None => to_dyn.then_some(Type::Dyn),
             },
             Type::List(element) => inner(element).map(Type::List),
@@ -144,28 +149,29 @@ impl<'w> Substitution<'w> {
         }
     }
 
-    fn substitute_part(
+    fn substitute_nested_type(
         &mut self,
         part: &Arc<Type>,
         to_dyn: bool,
-        mut known: Option<&mut SubstitutionCache>,
+        mut known: Option<&mut TypeSubstitutionCache>,
     ) -> Option<Arc<Type>> {
         if let Some(found) = known.as_deref().and_then(|known| known.get(&Arc::as_ptr(part))) {
             return found.clone();
         }
-        let replaced = self.substitute(part, to_dyn, known.as_deref_mut()).map(Arc::new);
+        let replaced =
+            self.substitute_type_variables(part, to_dyn, known.as_deref_mut()).map(Arc::new);
         if let Some(known) = known {
             known.insert(Arc::as_ptr(part), replaced.clone());
         }
         replaced
     }
 
-    fn find_binding(&self, var: u32) -> Option<&Type> {
-        self.bindings.get(var as usize)?.as_ref()
+    fn find_type_binding(&self, var: u32) -> Option<&Type> {
+        self.type_variable_bindings.get(var as usize)?.as_ref()
     }
 
     fn bind_type_variable(&mut self, var: u32, ty: Type) {
-        if let Some(binding) = self.bindings.get_mut(var as usize) {
+        if let Some(binding) = self.type_variable_bindings.get_mut(var as usize) {
             self.undo_log.push((var, binding.replace(ty)));
         }
     }
@@ -203,7 +209,7 @@ impl<'w> Substitution<'w> {
         if *ty == Type::Var(var) {
             return VariableUnification::Unified;
         }
-        if let Some(bound) = self.find_binding(var).cloned() {
+        if let Some(bound) = self.find_type_binding(var).cloned() {
             if *ty == bound {
                 return VariableUnification::Unified;
             }
@@ -230,7 +236,7 @@ impl<'w> Substitution<'w> {
         }
         match ty {
             Type::Var(other) if *other == var => false,
-            Type::Var(other) => match self.find_binding(*other).cloned() {
+            Type::Var(other) => match self.find_type_binding(*other).cloned() {
                 Some(bound) => self.passes_occurs_check(var, &bound),
                 None => true,
             },
@@ -245,9 +251,9 @@ impl<'w> Substitution<'w> {
     }
 }
 
-/// Replaced parts of types by the address of the original. The types outlive this map, so an
-/// address identifies one part.
-type SubstitutionCache = HashMap<*const Type, Option<Arc<Type>>>;
+/// Replaced types by the address of the original. The types outlive this map, so an address
+/// identifies one type.
+type TypeSubstitutionCache = HashMap<*const Type, Option<Arc<Type>>>;
 
 /// Reports whether a variable occurs in a type.
 fn has_type_variable(ty: &Type) -> bool {

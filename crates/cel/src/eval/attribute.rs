@@ -16,7 +16,7 @@ impl<'a> Evaluator<'_, 'a> {
             return outcome;
         }
         // A conditional costs nothing.
-        if !matches!(attr.root, AttributeRoot::Conditional(_)) {
+        if !matches!(attr.attribute_root, AttributeRoot::Conditional(_)) {
             self.charge_cost(1)?;
         }
         outcome
@@ -24,7 +24,7 @@ impl<'a> Evaluator<'_, 'a> {
 
     /// The value of an attribute, without the unit for the attribute itself.
     fn resolve_attribute(&mut self, attr: &'a Attribute) -> EvalResult<'a> {
-        if let AttributeRoot::Conditional(conditional) = &attr.root {
+        if let AttributeRoot::Conditional(conditional) = &attr.attribute_root {
             return if self.evaluate_bool(&conditional.condition)? {
                 self.resolve_attribute(&conditional.then)
             } else {
@@ -41,7 +41,7 @@ impl<'a> Evaluator<'_, 'a> {
 
     #[inline]
     fn resolve_attribute_root(&mut self, attr: &'a Attribute) -> EvalResult<'a> {
-        match &attr.root {
+        match &attr.attribute_root {
             AttributeRoot::Variable(index) => match self.variables.get(*index) {
                 Some(value) => Ok(value.clone()),
                 None => Err(EvalError::new("no such attribute(s)")),
@@ -62,7 +62,7 @@ impl<'a> Evaluator<'_, 'a> {
     fn resolve_qualifiers(&mut self, root: Value<'a>, path: &'a [Qualifier]) -> EvalResult<'a> {
         Ok(match self.apply_qualifiers(root, path)? {
             None => Value::Optional(None),
-            Some((value, true)) => Value::some(value),
+            Some((value, true)) => Value::optional_some(value),
             Some((value, false)) => value,
         })
     }
@@ -108,14 +108,14 @@ impl<'a> Evaluator<'_, 'a> {
     pub(super) fn evaluate_has(&mut self, attr: &'a Attribute) -> Result<bool, EvalError> {
         let present = self.is_attribute_present(attr);
         // cel-go refunds the unit of the attribute, even for a conditional, which is free.
-        if matches!(attr.root, AttributeRoot::Conditional(_)) {
-            self.cost = self.cost.saturating_sub(1);
+        if matches!(attr.attribute_root, AttributeRoot::Conditional(_)) {
+            self.charged_cost = self.charged_cost.saturating_sub(1);
         }
         present
     }
 
     fn is_attribute_present(&mut self, attr: &'a Attribute) -> Result<bool, EvalError> {
-        if let AttributeRoot::Conditional(conditional) = &attr.root {
+        if let AttributeRoot::Conditional(conditional) = &attr.attribute_root {
             return if self.evaluate_bool(&conditional.condition)? {
                 self.is_attribute_present(&conditional.then)
             } else {
@@ -127,7 +127,7 @@ impl<'a> Evaluator<'_, 'a> {
         match self.apply_qualifiers(root, before)? {
             None => Ok(false),
             Some((value, true)) => {
-                let present = self.look_up_key(&value, &last.key)?.is_found();
+                let present = self.look_up_key(&value, &last.key)?.is_key_found();
                 if present {
                     self.charge_cost(1)?;
                 }
@@ -136,7 +136,7 @@ impl<'a> Evaluator<'_, 'a> {
             Some((value, false)) => {
                 let found = self.apply_qualifier(&value, &last.key)?;
                 self.charge_cost(1)?;
-                Ok(found?.is_found())
+                Ok(found?.is_key_found())
             }
         }
     }
@@ -167,10 +167,10 @@ impl<'a> Evaluator<'_, 'a> {
                 record.field(*index)
             }
             (QualifierKey::Field { name, .. } | QualifierKey::Name(name), Value::Map(map)) => {
-                map.get_str(name)
+                map.get_by_str_key(name)
             }
             (QualifierKey::Field { name, .. } | QualifierKey::Name(name), value) => {
-                look_up_in_container(value, &Value::string(name))?
+                look_up_in_container(value, &Value::borrowed_string(name))?
             }
             (QualifierKey::Const(constant), value) => look_up_in_container(value, constant)?,
             (QualifierKey::Computed(attr), value) => {
@@ -198,7 +198,7 @@ enum KeyLookupResult<'a> {
 }
 
 impl KeyLookupResult<'_> {
-    fn is_found(&self) -> bool {
+    fn is_key_found(&self) -> bool {
         matches!(self, Self::Value(_))
     }
 }

@@ -113,7 +113,7 @@ impl<'a> Evaluator<'_, 'a> {
             let next = self.evaluate_argument(&fold.loop_step)?;
             self.set_local_variable(fold.accumulator_slot, LocalSlot::Known(next));
         }
-        self.evaluate(&fold.result)
+        self.evaluate(&fold.result_expr)
     }
 
     /// Evaluates `exists` and `all`. Each iteration costs as much as one of the macro expansion: 2
@@ -172,7 +172,7 @@ impl<'a> Evaluator<'_, 'a> {
             }
             Ok(Value::List(list)) => {
                 let items: Vec<Value<'a>> = list.iter().chain([element?]).collect();
-                Ok(Value::list(items))
+                Ok(Value::list_value(items))
             }
             Ok(_) => Err(EvalError::no_such_overload()),
             Err(error) => Err(error),
@@ -187,7 +187,7 @@ impl<'a> Evaluator<'_, 'a> {
         args: &'a [CompiledExpr],
     ) -> EvalResult<'a> {
         self.charge_cost(1)?;
-        let failed = match self.slots.get(slot) {
+        let failed = match self.local_slots.get(slot) {
             Some(LocalSlot::Known(Err(error))) => Some(error.clone()),
             Some(LocalSlot::Known(Ok(_)) | LocalSlot::Pending(_)) | None => None,
         };

@@ -62,8 +62,8 @@ pub(super) fn literal_short_circuit_value(
     }
 }
 
-/// Adds the node if it has a source span, otherwise its parts.
-fn push_source_nodes(checked: &CheckedAst, id: NodeId, parts: &mut Vec<NodeId>) {
+/// Adds the node if it has a source span, otherwise its subexpressions.
+fn push_nodes_with_source(checked: &CheckedAst, id: NodeId, parts: &mut Vec<NodeId>) {
     match checked.ast.span(id) {
         Some(_) => parts.push(id),
         None => collect_subexpressions(checked, id, parts),
@@ -74,50 +74,52 @@ fn collect_subexpressions(checked: &CheckedAst, id: NodeId, parts: &mut Vec<Node
     match checked.ast.kind(id) {
         // The qualified name of a function parses as a selection.
         ExprKind::Call { target: Some(_), args, .. } if is_namespaced_call(checked, id) => {
-            args.iter().for_each(|&arg| push_source_nodes(checked, arg, parts));
+            args.iter().for_each(|&arg| push_nodes_with_source(checked, arg, parts));
         }
         // The loop body of a macro has no single value.
         ExprKind::Comprehension(fold) => {
-            push_source_nodes(checked, fold.iter_range, parts);
-            push_source_nodes(checked, fold.accu_init, parts);
+            push_nodes_with_source(checked, fold.iter_range, parts);
+            push_nodes_with_source(checked, fold.accu_init, parts);
         }
-        _ => match split_path_step(checked, id) {
-            Some(PathStep { operand: from, index }) => {
+        _ => match split_selection(checked, id) {
+            Some(SelectionOperands { operand: from, index }) => {
                 collect_path_operands(checked, from, parts);
                 if let Some(index) = index {
-                    push_source_nodes(checked, index, parts);
+                    push_nodes_with_source(checked, index, parts);
                 }
             }
             None => checked
                 .ast
                 .kind(id)
-                .for_each_child(|child| push_source_nodes(checked, child, parts)),
+                .for_each_child(|child| push_nodes_with_source(checked, child, parts)),
         },
     }
 }
 
 /// Adds the operands of a path, but not its prefixes: `a.b` explains nothing about `a.b.c`.
 fn collect_path_operands(checked: &CheckedAst, id: NodeId, parts: &mut Vec<NodeId>) {
-    match (checked.ast.kind(id), split_path_step(checked, id)) {
+    match (checked.ast.kind(id), split_selection(checked, id)) {
         (ExprKind::Ident(_), _) => {}
         (_, Some(_)) => collect_subexpressions(checked, id, parts),
-        (_, None) => push_source_nodes(checked, id, parts),
+        (_, None) => push_nodes_with_source(checked, id, parts),
     }
 }
 
-/// One step of a path: its operand, and the index expression of `operand[index]`.
-struct PathStep {
+/// The operand of a selection `operand.field`, or the operand and the index of `operand[index]`.
+struct SelectionOperands {
     operand: NodeId,
     index: Option<NodeId>,
 }
 
-fn split_path_step(checked: &CheckedAst, id: NodeId) -> Option<PathStep> {
+fn split_selection(checked: &CheckedAst, id: NodeId) -> Option<SelectionOperands> {
     match checked.ast.kind(id) {
-        ExprKind::Select { operand, .. } => Some(PathStep { operand: *operand, index: None }),
+        ExprKind::Select { operand, .. } => {
+            Some(SelectionOperands { operand: *operand, index: None })
+        }
         ExprKind::Call { target: None, function, args } => match (&**function, &args[..]) {
-            ("_?._", [from, _]) => Some(PathStep { operand: *from, index: None }),
+            ("_?._", [from, _]) => Some(SelectionOperands { operand: *from, index: None }),
             ("_[_]" | "_[?_]", [from, index]) => {
-                Some(PathStep { operand: *from, index: Some(*index) })
+                Some(SelectionOperands { operand: *from, index: Some(*index) })
             }
             _ => None,
         },

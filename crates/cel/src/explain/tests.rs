@@ -4,21 +4,25 @@ use crate::static_type::Type;
 use crate::value::{Map, OwnedMap};
 
 fn environment() -> Environment {
-    let texts = || Type::list(Type::String);
-    Environment::kubernetes(vec![
+    let texts = || Type::list_of(Type::String);
+    Environment::for_stored_expressions(vec![
         ("user", Type::String),
         ("groups", texts()),
-        ("extra", Type::map(Type::String, texts())),
+        ("extra", Type::map_of(Type::String, texts())),
         ("n", Type::Int),
     ])
 }
 
 fn explain_with_limit(source: &str, cost_limit: u64) -> Explanation {
-    let groups = ["dev", "ops"].map(Value::string).to_vec();
+    let groups = ["dev", "ops"].map(Value::borrowed_string).to_vec();
     let mut extra = OwnedMap::new();
-    extra.insert(Value::string("scope"), Value::list(vec![Value::string("read")]));
-    let extra = Value::Map(Map::from_owned(extra));
-    let variables = [Value::string("ana"), Value::list(groups), extra, Value::Int(2)];
+    extra.insert(
+        Value::borrowed_string("scope"),
+        Value::list_value(vec![Value::borrowed_string("read")]),
+    );
+    let extra = Value::Map(Map::from_owned_map(extra));
+    let variables =
+        [Value::borrowed_string("ana"), Value::list_value(groups), extra, Value::Int(2)];
     environment().explain(source, &variables, cost_limit).unwrap()
 }
 
@@ -33,7 +37,7 @@ fn lines(source: &str) -> Vec<String> {
             SubexpressionResult::Error(error) => format!("! {error}"),
             SubexpressionResult::Skipped => "-".to_owned(),
         };
-        format!("{}{} {outcome}", "  ".repeat(part.depth), part.text)
+        format!("{}{} {outcome}", "  ".repeat(part.nesting_depth), part.source_excerpt)
     };
     explanation.subexpressions.iter().map(line).collect()
 }
@@ -197,7 +201,7 @@ fn subexpressions_and_their_texts_are_limited() {
     assert_eq!(beyond.subexpressions.len(), SUBEXPRESSIONS_MAX);
     assert!(beyond.n_omitted_subexpressions > SUBEXPRESSIONS_MAX / 2);
     for part in &beyond.subexpressions {
-        assert!(part.text.len() <= SHOWN_BYTES_MAX + 3, "{}", part.text);
+        assert!(part.source_excerpt.len() <= SHOWN_BYTES_MAX + 3, "{}", part.source_excerpt);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::SHOWN_BYTES_MAX;
 use crate::library::format_double;
-use crate::value::{Opaque, Value};
+use crate::value::{OpaqueValue, Value};
 
 /// The mark that replaces the rest of a text that is cut.
 const ELLIPSIS: &str = "...";
@@ -22,7 +22,7 @@ pub(super) fn abbreviate_text(text: &str) -> String {
     }
 }
 
-/// Appends a value and stops at the limit. Values share their parts, so the full text can be huge.
+/// Appends a value and stops at the limit. Values can share elements, so the full text can be huge.
 fn append_value(value: &Value<'_>, text: &mut String) {
     match value {
         Value::Null => text.push_str("null"),
@@ -65,20 +65,22 @@ fn append_value(value: &Value<'_>, text: &mut String) {
     }
 }
 
-fn append_opaque(opaque: &Opaque, text: &mut String) {
+fn append_opaque(opaque: &OpaqueValue, text: &mut String) {
     match opaque {
-        Opaque::Ip(ip) => text.push_str(&format!("ip(\"{ip}\")")),
-        Opaque::Cidr(cidr) => text.push_str(&format!("cidr(\"{cidr}\")")),
-        Opaque::Url(url) => {
+        OpaqueValue::Ip(ip) => text.push_str(&format!("ip(\"{ip}\")")),
+        OpaqueValue::Cidr(cidr) => text.push_str(&format!("cidr(\"{cidr}\")")),
+        OpaqueValue::Url(url) => {
             text.push_str(&format!("url({})", go_compat::quote(leading_excerpt(&url.to_string()))));
         }
-        Opaque::Authorization(_) | Opaque::Format(_) | Opaque::Quantity(_) | Opaque::Semver(_) => {
-            text.push_str(opaque.type_name())
-        }
+        OpaqueValue::Authorization(_)
+        | OpaqueValue::Format(_)
+        | OpaqueValue::Quantity(_)
+        | OpaqueValue::Semver(_) => text.push_str(opaque.type_name()),
     }
 }
 
-/// A prefix slightly longer than the limit, so that the caller still cuts it.
+/// Returns a prefix slightly longer than the limit, so that the caller still cuts it and adds the
+/// ellipsis.
 fn leading_excerpt(text: &str) -> &str {
     text.get(..text.ceil_char_boundary(SHOWN_BYTES_MAX)).unwrap_or(text)
 }
@@ -107,21 +109,27 @@ mod tests {
     #[test]
     fn values_are_written_as_literals() {
         let mut map = OwnedMap::new();
-        assert!(map.insert(Value::string("a"), Value::Uint(1)));
+        assert!(map.insert(Value::borrowed_string("a"), Value::Uint(1)));
         for (value, expected) in [
             (Value::Null, "null"),
             (Value::Double(1.5), "1.5"),
-            (Value::string("a \"b\"\n"), r#""a \"b\"\n""#),
+            (Value::borrowed_string("a \"b\"\n"), r#""a \"b\"\n""#),
             (Value::Bytes(Bytes::Borrowed(b"ab")), r#"b"ab""#),
             (Value::Duration(90_000_000_000), r#"duration("1m30s")"#),
-            (Value::list(vec![Value::Int(1), Value::none()]), "[1, optional.none()]"),
-            (Value::some(Value::Bool(true)), "optional.of(true)"),
-            (Value::Map(Map::from_owned(map)), r#"{"a": 1u}"#),
+            (
+                Value::list_value(vec![Value::Int(1), Value::optional_none()]),
+                "[1, optional.none()]",
+            ),
+            (Value::optional_some(Value::Bool(true)), "optional.of(true)"),
+            (Value::Map(Map::from_owned_map(map)), r#"{"a": 1u}"#),
             (
                 Value::Timestamp("2020-01-01T00:00:00Z".parse().unwrap()),
                 r#"timestamp("2020-01-01T00:00:00Z")"#,
             ),
-            (Value::opaque(Opaque::Ip("10.0.0.1".parse().unwrap())), r#"ip("10.0.0.1")"#),
+            (
+                Value::opaque_value(OpaqueValue::Ip("10.0.0.1".parse().unwrap())),
+                r#"ip("10.0.0.1")"#,
+            ),
         ] {
             assert_eq!(abbreviate_value(&value), expected);
         }
@@ -129,22 +137,22 @@ mod tests {
 
     #[test]
     fn long_values_are_truncated() {
-        let mut level = Value::string("é");
+        let mut level = Value::borrowed_string("é");
         for _ in 0..40 {
-            level = Value::list(vec![level.clone(), level]);
+            level = Value::list_value(vec![level.clone(), level]);
         }
         for long in [
             level,
-            Value::string(&"é".repeat(SHOWN_BYTES_MAX)),
-            Value::list(vec![Value::Int(1); 100_000]),
+            Value::borrowed_string(&"é".repeat(SHOWN_BYTES_MAX)),
+            Value::list_value(vec![Value::Int(1); 100_000]),
         ] {
             let text = abbreviate_value(&long);
             assert!(text.len() <= SHOWN_BYTES_MAX + ELLIPSIS.len(), "{text}");
             assert!(text.ends_with(ELLIPSIS), "{text}");
         }
         let fits = "x".repeat(SHOWN_BYTES_MAX - 2);
-        assert_eq!(abbreviate_value(&Value::string(&fits)), format!("\"{fits}\""));
+        assert_eq!(abbreviate_value(&Value::borrowed_string(&fits)), format!("\"{fits}\""));
         let too_long = "x".repeat(SHOWN_BYTES_MAX - 1);
-        assert!(abbreviate_value(&Value::string(&too_long)).ends_with(ELLIPSIS));
+        assert!(abbreviate_value(&Value::borrowed_string(&too_long)).ends_with(ELLIPSIS));
     }
 }

@@ -24,8 +24,8 @@ impl RecordSource for Thing {
 
     fn field(&self, index: usize) -> Option<Value<'_>> {
         match index {
-            0 => Some(Value::string(self.name)),
-            1 => self.label.map(Value::string),
+            0 => Some(Value::borrowed_string(self.name)),
+            1 => self.label.map(Value::borrowed_string),
             2 => Some(Value::List(List::Strings(&self.tags))),
             3 => self.inner.as_deref().map(|inner| Value::Map(Map::Record(inner))),
             _ => None,
@@ -38,13 +38,13 @@ fn environment() -> Environment {
         vec![
             ("name", Type::String),
             ("label", Type::String),
-            ("tags", Type::list(Type::String)),
+            ("tags", Type::list_of(Type::String)),
             ("inner", inner),
         ]
     };
     let inner = Type::Object(ObjectType::new("Inner", fields(Type::Dyn)));
     let thing = Type::Object(ObjectType::new("Thing", fields(inner)));
-    Environment::kubernetes(vec![("x", thing.clone()), ("y", thing)])
+    Environment::for_stored_expressions(vec![("x", thing.clone()), ("y", thing)])
 }
 
 fn things() -> Vec<Thing> {
@@ -93,7 +93,8 @@ const FAST_PATH_EXPRESSIONS: &[&str] = &[
 ];
 
 fn plan_of(checked: &CheckedAst, environment: &Environment) -> Plan {
-    plan_expression(checked, checked.ast.root, environment, &mut CompileBudget::default()).unwrap()
+    plan_expression(checked, checked.ast.root_node, environment, &mut CompileBudget::default())
+        .unwrap()
 }
 
 #[test]
@@ -112,8 +113,8 @@ fn fast_path_and_general_form_agree() {
                 let variables = [Value::Map(Map::Record(x)), Value::Map(Map::Record(y))];
                 let mut slots = vec![LocalSlot::EMPTY; plan.n_local_slots];
                 let mut evaluator = Evaluator::new(&variables, &mut slots, COST_LIMIT);
-                let general = evaluator.evaluate_bool(&fast_path.general_expr);
-                let cost = evaluator.cost();
+                let general = evaluator.evaluate_bool(&fast_path.fallback_expr);
+                let cost = evaluator.charged_cost();
                 match fast_path.try_evaluate(|n| [x as &dyn RecordSource, y].get(n).copied(), &[]) {
                     Some(answer) => {
                         assert_eq!(

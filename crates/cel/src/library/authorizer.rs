@@ -16,7 +16,7 @@ use crate::function::{
     CostFormula, EvalError, EvalResult, FunctionImpl, FunctionRegistry, Overload,
 };
 use crate::static_type::Type;
-use crate::value::{AuthorizationValue, Authorizer, Opaque, Str, Value};
+use crate::value::{AuthorizationValue, Authorizer, OpaqueValue, Str, Value};
 
 const AUTHORIZER: Type = Type::Opaque(AuthorizationValue::AUTHORIZER);
 const PATH: Type = Type::Opaque(AuthorizationValue::PATH_CHECK);
@@ -28,10 +28,10 @@ const DECISION: Type = Type::Opaque(AuthorizationValue::DECISION);
 pub const AUTHORIZER_CHECK_COST: u64 = 350_000;
 
 /// Declares the checks and the selectors of resource checks.
-pub(crate) fn declare(functions: &mut FunctionRegistry) {
+pub(crate) fn declare_functions(functions: &mut FunctionRegistry) {
     let mut member = |name, id, params, result, implementation: FunctionImpl, cost| {
-        let overload = Overload::new_member(id, params, result, implementation);
-        functions.add_overloads(name, vec![overload.with_cost(cost)]);
+        let overload = Overload::new_member_overload(id, params, result, implementation);
+        functions.add_overloads(name, vec![overload.with_cost_formula(cost)]);
     };
     let on = |receiver| vec![receiver, Type::String];
     let unit = CostFormula::Unit;
@@ -100,7 +100,8 @@ fn group_check_resource<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     let [receiver, Value::String(resource)] = arguments else {
         return Err(EvalError::no_such_overload());
     };
-    let Some(AuthorizationValue::Group(authorizer, group)) = as_authorization(receiver) else {
+    let Some(AuthorizationValue::Group(authorizer, group)) = as_authorization_value(receiver)
+    else {
         return Err(EvalError::no_such_overload());
     };
     if resource.as_str().trim().is_empty() {
@@ -117,7 +118,7 @@ fn authorizer_service_account<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     let [receiver, Value::String(namespace), Value::String(name)] = arguments else {
         return Err(EvalError::no_such_overload());
     };
-    let Some(AuthorizationValue::Authorizer(authorizer)) = as_authorization(receiver) else {
+    let Some(AuthorizationValue::Authorizer(authorizer)) = as_authorization_value(receiver) else {
         return Err(EvalError::no_such_overload());
     };
     if !dns1123_subdomain_faults(name.as_str()).is_empty() {
@@ -139,7 +140,8 @@ fn with_resource_attribute<'a>(
     let [receiver, Value::String(text)] = arguments else {
         return Err(EvalError::no_such_overload());
     };
-    let Some(AuthorizationValue::Resource(authorizer, target)) = as_authorization(receiver) else {
+    let Some(AuthorizationValue::Resource(authorizer, target)) = as_authorization_value(receiver)
+    else {
         return Err(EvalError::no_such_overload());
     };
     let mut target = target.clone();
@@ -152,7 +154,7 @@ fn look_up_decision<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     let [receiver, Value::String(verb)] = arguments else {
         return Err(EvalError::no_such_overload());
     };
-    let (authorizer, target) = match as_authorization(receiver) {
+    let (authorizer, target) = match as_authorization_value(receiver) {
         Some(AuthorizationValue::Path(authorizer, path)) => {
             (authorizer, AuthorizerCheckTarget::Path(Arc::clone(path)))
         }
@@ -164,7 +166,7 @@ fn look_up_decision<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     let question = AuthorizerCheck {
         service_account: authorizer.service_account.clone(),
         verb: to_arc_str(verb),
-        target,
+        check_target: target,
     };
     match authorizer.known_decisions.get(&question) {
         Some(decision) => Ok(AuthorizationValue::Decision(decision.clone()).into()),
@@ -189,10 +191,10 @@ fn decision_reason<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     decision_argument(arguments).map(|decision| Value::owned_string(Arc::clone(&decision.reason)))
 }
 
-fn as_authorization<'v>(value: &'v Value<'_>) -> Option<&'v AuthorizationValue> {
+fn as_authorization_value<'v>(value: &'v Value<'_>) -> Option<&'v AuthorizationValue> {
     match value {
         Value::Opaque(opaque) => match &**opaque {
-            Opaque::Authorization(authorization) => Some(authorization),
+            OpaqueValue::Authorization(authorization) => Some(authorization),
             _ => None,
         },
         _ => None,
@@ -203,7 +205,7 @@ fn authorizer_and_string_arguments<'v, 'a>(
     arguments: &'v [Value<'a>],
 ) -> Result<(&'v Authorizer, &'v Str<'a>), EvalError> {
     match arguments {
-        [receiver, Value::String(text)] => match as_authorization(receiver) {
+        [receiver, Value::String(text)] => match as_authorization_value(receiver) {
             Some(AuthorizationValue::Authorizer(authorizer)) => Ok((authorizer, text)),
             _ => Err(EvalError::no_such_overload()),
         },
@@ -213,7 +215,7 @@ fn authorizer_and_string_arguments<'v, 'a>(
 
 fn decision_argument<'v>(arguments: &'v [Value<'_>]) -> Result<&'v AuthorizerDecision, EvalError> {
     match arguments {
-        [receiver] => match as_authorization(receiver) {
+        [receiver] => match as_authorization_value(receiver) {
             Some(AuthorizationValue::Decision(decision)) => Ok(decision),
             _ => Err(EvalError::no_such_overload()),
         },

@@ -4,45 +4,46 @@ use super::ip;
 use crate::cost;
 use crate::function::{CostFormula, EvalError, EvalResult, FunctionRegistry, Overload};
 use crate::static_type::Type;
-use crate::value::{Cidr, Opaque, Value};
+use crate::value::{Cidr, OpaqueValue, Value};
 
 /// Declares the functions of Kubernetes' CIDR library.
-pub(crate) fn declare(functions: &mut FunctionRegistry) {
-    let cidr = || Type::Opaque(Opaque::CIDR);
-    let ip = || Type::Opaque(Opaque::IP);
+pub(crate) fn declare_functions(functions: &mut FunctionRegistry) {
+    let cidr = || Type::Opaque(OpaqueValue::CIDR);
+    let ip = || Type::Opaque(OpaqueValue::IP);
     let text = || vec![Type::String];
-    let read = Overload::new_global("string_to_cidr", text(), cidr(), string_to_cidr);
-    functions.add_overloads("cidr", vec![read.with_cost(CostFormula::Scan(0))]);
-    let test = Overload::new_global("is_cidr", text(), Type::Bool, is_cidr);
-    functions.add_overloads("isCIDR", vec![test.with_cost(CostFormula::Scan(0))]);
-    let write = Overload::new_global("cidr_to_string", vec![cidr()], Type::String, cidr_to_string);
+    let read = Overload::new_global_overload("string_to_cidr", text(), cidr(), string_to_cidr);
+    functions.add_overloads("cidr", vec![read.with_cost_formula(CostFormula::Scan(0))]);
+    let test = Overload::new_global_overload("is_cidr", text(), Type::Bool, is_cidr);
+    functions.add_overloads("isCIDR", vec![test.with_cost_formula(CostFormula::Scan(0))]);
+    let write =
+        Overload::new_global_overload("cidr_to_string", vec![cidr()], Type::String, cidr_to_string);
     functions.add_overloads("string", vec![write]);
     let mut part = |name, id, result, implementation| {
-        let overload = Overload::new_member(id, vec![cidr()], result, implementation);
+        let overload = Overload::new_member_overload(id, vec![cidr()], result, implementation);
         functions.add_overloads(name, vec![overload]);
     };
     part("ip", "cidr_ip", ip(), cidr_ip);
     part("prefixLength", "cidr_prefix_length", Type::Int, cidr_prefix_length);
     part("masked", "cidr_masked", cidr(), cidr_masked);
     let contains = |id, other, implementation| {
-        Overload::new_member(id, vec![cidr(), other], Type::Bool, implementation)
+        Overload::new_member_overload(id, vec![cidr(), other], Type::Bool, implementation)
     };
     functions.add_overloads(
         "containsIP",
         vec![
             contains("cidr_contains_ip_string", Type::String, cidr_contains_ip)
-                .with_cost(CostFormula::Custom(cost_of_containing_ip_text)),
+                .with_cost_formula(CostFormula::Custom(cost_of_containing_ip_text)),
             contains("cidr_contains_ip_ip", ip(), cidr_contains_ip)
-                .with_cost(CostFormula::Custom(cost_of_containing_ip)),
+                .with_cost_formula(CostFormula::Custom(cost_of_containing_ip)),
         ],
     );
     functions.add_overloads(
         "containsCIDR",
         vec![
             contains("cidr_contains_cidr_string", Type::String, cidr_contains_cidr)
-                .with_cost(CostFormula::Custom(cost_of_containing_cidr_text)),
+                .with_cost_formula(CostFormula::Custom(cost_of_containing_cidr_text)),
             contains("cidr_contains_cidr", cidr(), cidr_contains_cidr)
-                .with_cost(CostFormula::Custom(cost_of_containing_cidr)),
+                .with_cost_formula(CostFormula::Custom(cost_of_containing_cidr)),
         ],
     );
 }
@@ -57,7 +58,9 @@ fn parse_cidr(text: &str) -> Result<Cidr, EvalError> {
 
 fn string_to_cidr<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match arguments {
-        [Value::String(text)] => Ok(Value::opaque(Opaque::Cidr(parse_cidr(text.as_str())?))),
+        [Value::String(text)] => {
+            Ok(Value::opaque_value(OpaqueValue::Cidr(parse_cidr(text.as_str())?)))
+        }
         _ => Err(EvalError::no_such_overload()),
     }
 }
@@ -74,7 +77,7 @@ fn cidr_to_string<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
 }
 
 fn cidr_ip<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    Ok(Value::opaque(Opaque::Ip(receiver_cidr(arguments)?.address())))
+    Ok(Value::opaque_value(OpaqueValue::Ip(receiver_cidr(arguments)?.address())))
 }
 
 fn cidr_prefix_length<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
@@ -82,7 +85,7 @@ fn cidr_prefix_length<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
 }
 
 fn cidr_masked<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    Ok(Value::opaque(Opaque::Cidr(receiver_cidr(arguments)?.masked())))
+    Ok(Value::opaque_value(OpaqueValue::Cidr(receiver_cidr(arguments)?.masked())))
 }
 
 fn cidr_contains_ip<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
@@ -94,7 +97,7 @@ fn cidr_contains_ip<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
             Err(_) => return Err(EvalError::no_such_overload()),
         },
         Some(Value::Opaque(value)) => match **value {
-            Opaque::Ip(address) => network.contains(address),
+            OpaqueValue::Ip(address) => network.contains(address),
             _ => return Err(EvalError::no_such_overload()),
         },
         _ => return Err(EvalError::no_such_overload()),
@@ -118,7 +121,7 @@ fn receiver_cidr<'v>(arguments: &'v [Value<'_>]) -> Result<&'v Cidr, EvalError> 
 
 fn as_cidr<'v>(value: &'v Value<'_>) -> Result<&'v Cidr, EvalError> {
     if let Value::Opaque(value) = value
-        && let Opaque::Cidr(cidr) = &**value
+        && let OpaqueValue::Cidr(cidr) = &**value
     {
         return Ok(cidr);
     }
@@ -131,7 +134,7 @@ fn cost_of_containing_ip(arguments: &[Value<'_>]) -> u64 {
 }
 
 fn cost_of_containing_ip_text(arguments: &[Value<'_>]) -> u64 {
-    cost_of_containing_ip(arguments) + cost_of_parsing(arguments)
+    cost_of_containing_ip(arguments) + cost_of_parsing_second_argument(arguments)
 }
 
 /// The cost of comparing the prefix as for an address, of masking it, and of comparing the lengths.
@@ -141,11 +144,11 @@ fn cost_of_containing_cidr(arguments: &[Value<'_>]) -> u64 {
 }
 
 fn cost_of_containing_cidr_text(arguments: &[Value<'_>]) -> u64 {
-    cost_of_containing_cidr(arguments) + cost_of_parsing(arguments)
+    cost_of_containing_cidr(arguments) + cost_of_parsing_second_argument(arguments)
 }
 
 /// The cost of parsing the text of the second argument.
-fn cost_of_parsing(arguments: &[Value<'_>]) -> u64 {
+fn cost_of_parsing_second_argument(arguments: &[Value<'_>]) -> u64 {
     cost::traversal_cost(cost::argument_size(arguments.get(1)))
 }
 
@@ -155,11 +158,11 @@ mod tests {
     use crate::library::operators::tests::{assert_outcome, implementation};
 
     fn cidr(text: &str) -> Value<'static> {
-        Value::opaque(Opaque::Cidr(parse_cidr(text).unwrap()))
+        Value::opaque_value(OpaqueValue::Cidr(parse_cidr(text).unwrap()))
     }
 
     fn address(text: &str) -> Value<'static> {
-        Value::opaque(Opaque::Ip(ip::parse_ip(text).unwrap()))
+        Value::opaque_value(OpaqueValue::Ip(ip::parse_ip(text).unwrap()))
     }
 
     /// The cost of a call by the overload of that id.
@@ -171,24 +174,24 @@ mod tests {
             .iter()
             .find(|overload| overload.id == id)
             .unwrap()
-            .cost
+            .cost_formula
             .cost_of_call(arguments, None)
     }
 
     #[test]
     fn containment_accepts_texts_and_values() {
         for (name, other, want) in [
-            ("containsIP", Value::string("10.1.2.3"), Ok(Value::Bool(true))),
+            ("containsIP", Value::borrowed_string("10.1.2.3"), Ok(Value::Bool(true))),
             ("containsIP", address("10.1.2.3"), Ok(Value::Bool(true))),
             ("containsIP", address("::1"), Ok(Value::Bool(false))),
-            ("containsIP", Value::string("bad"), Err("no such overload")),
+            ("containsIP", Value::borrowed_string("bad"), Err("no such overload")),
             ("containsIP", Value::Int(1), Err("no such overload")),
-            ("containsCIDR", Value::string("10.1.0.0/16"), Ok(Value::Bool(true))),
+            ("containsCIDR", Value::borrowed_string("10.1.0.0/16"), Ok(Value::Bool(true))),
             ("containsCIDR", cidr("10.1.0.0/16"), Ok(Value::Bool(true))),
             ("containsCIDR", cidr("10.1.0.0/7"), Ok(Value::Bool(false))),
             (
                 "containsCIDR",
-                Value::string("bad"),
+                Value::borrowed_string("bad"),
                 Err("network address parse error during conversion from string: network address \
                      parse error during conversion from string: netip.ParsePrefix(\"bad\"): no '/'"),
             ),
@@ -205,7 +208,7 @@ mod tests {
             ("ip", "cidr_ip", address("10.1.2.3")),
             ("prefixLength", "cidr_prefix_length", Value::Int(8)),
             ("masked", "cidr_masked", cidr("10.0.0.0/8")),
-            ("string", "cidr_to_string", Value::string("10.1.2.3/8")),
+            ("string", "cidr_to_string", Value::borrowed_string("10.1.2.3/8")),
         ] {
             assert_outcome(&arguments, &implementation(name, id)(&arguments), &Ok(want));
         }
@@ -213,7 +216,7 @@ mod tests {
 
     #[test]
     fn containment_cost_depends_on_prefix_and_text() {
-        let text = Value::string("2001:db8:0:0:0:0:0:1");
+        let text = Value::borrowed_string("2001:db8:0:0:0:0:0:1");
         for (name, id, network, other, want) in [
             ("containsIP", "cidr_contains_ip_string", "::/128", text.clone(), 4 + 2),
             ("containsIP", "cidr_contains_ip_ip", "::/128", address("::1"), 4),

@@ -20,10 +20,10 @@ use crate::static_type::Type;
 use crate::value::{Bytes, Str, Timestamp, Value};
 
 /// Declares the type conversions of the standard library.
-pub(crate) fn declare(functions: &mut FunctionRegistry) {
+pub(crate) fn declare_functions(functions: &mut FunctionRegistry) {
     let mut add = |name, result: Type, convert: FunctionImpl, from: Vec<(_, Type)>| {
         let overload =
-            |(id, source)| Overload::new_global(id, vec![source], result.clone(), convert);
+            |(id, source)| Overload::new_global_overload(id, vec![source], result.clone(), convert);
         functions.add_overloads(
             name,
             from.into_iter().map(overload).map(with_conversion_cost).collect(),
@@ -112,7 +112,7 @@ pub(crate) fn declare(functions: &mut FunctionRegistry) {
 /// Sets the cost of a conversion. Only conversions between strings and bytes cost by their size.
 fn with_conversion_cost(overload: Overload) -> Overload {
     match overload.id {
-        "string_to_bytes" | "bytes_to_string" => overload.with_cost(CostFormula::Scan(0)),
+        "string_to_bytes" | "bytes_to_string" => overload.with_cost_formula(CostFormula::Scan(0)),
         _ => overload,
     }
 }
@@ -180,8 +180,8 @@ fn to_int<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
 fn to_string<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     let text = match arguments {
         [value @ Value::String(_)] => return Ok(value.clone()),
-        [Value::Bool(true)] => return Ok(Value::string("true")),
-        [Value::Bool(false)] => return Ok(Value::string("false")),
+        [Value::Bool(true)] => return Ok(Value::borrowed_string("true")),
+        [Value::Bool(false)] => return Ok(Value::borrowed_string("false")),
         [Value::Bytes(bytes)] => return bytes_to_string(bytes),
         [Value::Double(number)] => format_double(*number),
         [Value::Duration(nanos)] => format_double_without_exponent(nanos_to_seconds(*nanos)) + "s",
@@ -222,7 +222,9 @@ fn to_uint<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
 fn bytes_to_string<'a>(bytes: &Bytes<'a>) -> EvalResult<'a> {
     let invalid = |_| EvalError::new("invalid UTF-8 in bytes, cannot convert to string");
     match bytes {
-        Bytes::Borrowed(bytes) => std::str::from_utf8(bytes).map(Value::string).map_err(invalid),
+        Bytes::Borrowed(bytes) => {
+            std::str::from_utf8(bytes).map(Value::borrowed_string).map_err(invalid)
+        }
         Bytes::Owned(bytes) => std::str::from_utf8(bytes).map(Value::owned_string).map_err(invalid),
     }
 }

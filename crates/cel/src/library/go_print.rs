@@ -1,9 +1,9 @@
 //! Writes values like Go's `%v`. Some error messages contain such values.
 
 use super::format_double;
-use crate::value::{Opaque, TypeName, Value};
+use crate::value::{OpaqueValue, TypeName, Value};
 
-/// The most bytes of a value that a message shows. Values share their parts, so the full text of a
+/// The most bytes of a value that a message shows. Values can share elements, so the full text of a
 /// value can be too large for the memory.
 const PRINTED_BYTES_MAX: usize = 10_000;
 
@@ -67,14 +67,15 @@ fn append_as_go(value: &Value<'_>, text: &mut String) {
     }
 }
 
-fn append_opaque_as_go(opaque: &Opaque, text: &mut String) {
+fn append_opaque_as_go(opaque: &OpaqueValue, text: &mut String) {
     match opaque {
-        Opaque::Ip(ip) => text.push_str(&ip.to_string()),
-        Opaque::Cidr(cidr) => text.push_str(&cidr.to_string()),
-        Opaque::Url(url) => text.push_str(&url.to_string()),
-        Opaque::Authorization(_) | Opaque::Format(_) | Opaque::Quantity(_) | Opaque::Semver(_) => {
-            text.push_str(opaque.type_name())
-        }
+        OpaqueValue::Ip(ip) => text.push_str(&ip.to_string()),
+        OpaqueValue::Cidr(cidr) => text.push_str(&cidr.to_string()),
+        OpaqueValue::Url(url) => text.push_str(&url.to_string()),
+        OpaqueValue::Authorization(_)
+        | OpaqueValue::Format(_)
+        | OpaqueValue::Quantity(_)
+        | OpaqueValue::Semver(_) => text.push_str(opaque.type_name()),
     }
 }
 
@@ -103,18 +104,21 @@ mod tests {
     #[test]
     fn values_are_printed_like_go() {
         let mut map = OwnedMap::new();
-        assert!(map.insert(Value::string("a"), Value::Double(1e8)));
+        assert!(map.insert(Value::borrowed_string("a"), Value::Double(1e8)));
         for (value, expected) in [
             (Value::Null, "0"),
             (Value::Double(1.5), "1.5"),
-            (Value::string("a b"), "a b"),
+            (Value::borrowed_string("a b"), "a b"),
             (Value::Bytes(Bytes::Borrowed(b"ab")), "[97 98]"),
             (Value::Duration(3_600_000_000_000), "1h0m0s"),
             (Value::Type(TypeName("int")), "int"),
             (Value::Type(TypeName("list")), "list(dyn)"),
-            (Value::list(vec![Value::Int(1), Value::none()]), "[1, optional.none()]"),
-            (Value::some(Value::Bool(true)), "optional(true)"),
-            (Value::Map(Map::from_owned(map)), "{a: 1e+08}"),
+            (
+                Value::list_value(vec![Value::Int(1), Value::optional_none()]),
+                "[1, optional.none()]",
+            ),
+            (Value::optional_some(Value::Bool(true)), "optional(true)"),
+            (Value::Map(Map::from_owned_map(map)), "{a: 1e+08}"),
             (
                 Value::Timestamp("2020-01-01T00:00:00Z".parse().unwrap()),
                 "2020-01-01 00:00:00 +0000 UTC",
@@ -126,9 +130,9 @@ mod tests {
 
     #[test]
     fn long_values_are_truncated() {
-        let mut level = Value::string("é");
+        let mut level = Value::borrowed_string("é");
         for _ in 0..40 {
-            level = Value::list(vec![level.clone(), level]);
+            level = Value::list_value(vec![level.clone(), level]);
         }
         assert_eq!(print_as_go(&level).len(), PRINTED_BYTES_MAX);
     }

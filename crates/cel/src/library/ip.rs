@@ -8,21 +8,26 @@ use crate::function::{
     CostFormula, EvalError, EvalResult, FunctionImpl, FunctionRegistry, Overload,
 };
 use crate::static_type::Type;
-use crate::value::{Opaque, Value};
+use crate::value::{OpaqueValue, Value};
 
 /// Declares the functions of Kubernetes' IP library.
-pub(crate) fn declare(functions: &mut FunctionRegistry) {
-    let ip = || Type::Opaque(Opaque::IP);
+pub(crate) fn declare_functions(functions: &mut FunctionRegistry) {
+    let ip = || Type::Opaque(OpaqueValue::IP);
     let text = || vec![Type::String];
-    let read = Overload::new_global("string_to_ip", text(), ip(), string_to_ip);
-    functions.add_overloads("ip", vec![read.with_cost(CostFormula::Scan(0))]);
-    let test = Overload::new_global("is_ip", text(), Type::Bool, is_ip);
-    functions.add_overloads("isIP", vec![test.with_cost(CostFormula::Scan(0))]);
-    let compare = Overload::new_global("ip_is_canonical", text(), Type::Bool, ip_is_canonical);
-    functions.add_overloads("ip.isCanonical", vec![compare.with_cost(CostFormula::ScanTwice(0))]);
-    let write = Overload::new_global("ip_to_string", vec![ip()], Type::String, ip_to_string);
+    let read = Overload::new_global_overload("string_to_ip", text(), ip(), string_to_ip);
+    functions.add_overloads("ip", vec![read.with_cost_formula(CostFormula::Scan(0))]);
+    let test = Overload::new_global_overload("is_ip", text(), Type::Bool, is_ip);
+    functions.add_overloads("isIP", vec![test.with_cost_formula(CostFormula::Scan(0))]);
+    let compare =
+        Overload::new_global_overload("ip_is_canonical", text(), Type::Bool, ip_is_canonical);
+    functions.add_overloads(
+        "ip.isCanonical",
+        vec![compare.with_cost_formula(CostFormula::ScanTwice(0))],
+    );
+    let write =
+        Overload::new_global_overload("ip_to_string", vec![ip()], Type::String, ip_to_string);
     functions.add_overloads("string", vec![write]);
-    let family = Overload::new_member("ip_family", vec![ip()], Type::Int, ip_family);
+    let family = Overload::new_member_overload("ip_family", vec![ip()], Type::Int, ip_family);
     functions.add_overloads("family", vec![family]);
     let predicates: [(_, _, FunctionImpl); 5] = [
         ("isUnspecified", "ip_is_unspecified", ip_is_unspecified),
@@ -32,7 +37,7 @@ pub(crate) fn declare(functions: &mut FunctionRegistry) {
         ("isGlobalUnicast", "ip_is_global_unicast", ip_is_global_unicast),
     ];
     for (name, id, implementation) in predicates {
-        let overload = Overload::new_member(id, vec![ip()], Type::Bool, implementation);
+        let overload = Overload::new_member_overload(id, vec![ip()], Type::Bool, implementation);
         functions.add_overloads(name, vec![overload]);
     }
 }
@@ -59,7 +64,9 @@ pub(super) fn parse_ip(text: &str) -> Result<IpAddr, EvalError> {
 }
 
 fn string_to_ip<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    apply_to_string_argument(arguments, |text| Ok(Value::opaque(Opaque::Ip(parse_ip(text)?))))
+    apply_to_string_argument(arguments, |text| {
+        Ok(Value::opaque_value(OpaqueValue::Ip(parse_ip(text)?)))
+    })
 }
 
 fn is_ip<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
@@ -133,7 +140,7 @@ fn is_link_local(ip: IpAddr) -> bool {
 
 fn ip_argument(arguments: &[Value<'_>]) -> Result<IpAddr, EvalError> {
     if let [Value::Opaque(value)] = arguments
-        && let Opaque::Ip(ip) = **value
+        && let OpaqueValue::Ip(ip) = **value
     {
         return Ok(ip);
     }
@@ -172,7 +179,7 @@ mod tests {
             ("10.0.0.1", &["isGlobalUnicast"]),
             ("fd00::1", &["isGlobalUnicast"]),
         ] {
-            let arguments = [Value::opaque(Opaque::Ip(parse_ip(text).unwrap()))];
+            let arguments = [Value::opaque_value(OpaqueValue::Ip(parse_ip(text).unwrap()))];
             for name in predicates {
                 let got = implementation(name, "ip_is_")(&arguments);
                 assert_outcome(&arguments, &got, &Ok(Value::Bool(wanted.contains(&name))));
@@ -189,12 +196,12 @@ mod tests {
             ("1:0:2:3:4:5:6:7", "1:0:2:3:4:5:6:7", 6),
             ("::1.2.3.4", "::102:304", 6),
         ] {
-            let arguments = [Value::opaque(Opaque::Ip(parse_ip(text).unwrap()))];
+            let arguments = [Value::opaque_value(OpaqueValue::Ip(parse_ip(text).unwrap()))];
             let got = implementation("string", "ip_to_string")(&arguments);
-            assert_outcome(&arguments, &got, &Ok(Value::string(written)));
+            assert_outcome(&arguments, &got, &Ok(Value::borrowed_string(written)));
             let got = implementation("family", "ip_family")(&arguments);
             assert_outcome(&arguments, &got, &Ok(Value::Int(family)));
-            let arguments = [Value::string(text)];
+            let arguments = [Value::borrowed_string(text)];
             let got = implementation("ip.isCanonical", "ip_is_canonical")(&arguments);
             assert_outcome(&arguments, &got, &Ok(Value::Bool(text == written)));
         }
@@ -211,7 +218,7 @@ mod tests {
             ("fe80::1%eth0", "IP address \"fe80::1%eth0\" with zone value is not allowed"),
             ("::ffff:1.2.3.4", "IPv4-mapped IPv6 address \"::ffff:1.2.3.4\" is not allowed"),
         ] {
-            let arguments = [Value::string(text)];
+            let arguments = [Value::borrowed_string(text)];
             for (name, id) in [("ip", "string_to_ip"), ("ip.isCanonical", "ip_is_canonical")] {
                 assert_outcome(&arguments, &implementation(name, id)(&arguments), &Err(want));
             }

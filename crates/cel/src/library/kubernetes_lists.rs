@@ -14,59 +14,59 @@ use crate::value::{List, Value};
 const COMPARABLE: [ComparableOverloadIds; 8] = [
     ComparableOverloadIds {
         ty: Type::Int,
-        is_sorted_overload: "list_int_is_sorted_bool",
-        max_overload: "list_int_max_int",
-        min_overload: "list_int_min_int",
+        is_sorted_overload_id: "list_int_is_sorted_bool",
+        max_overload_id: "list_int_max_int",
+        min_overload_id: "list_int_min_int",
     },
     ComparableOverloadIds {
         ty: Type::Uint,
-        is_sorted_overload: "list_uint_is_sorted_bool",
-        max_overload: "list_uint_max_uint",
-        min_overload: "list_uint_min_uint",
+        is_sorted_overload_id: "list_uint_is_sorted_bool",
+        max_overload_id: "list_uint_max_uint",
+        min_overload_id: "list_uint_min_uint",
     },
     ComparableOverloadIds {
         ty: Type::Double,
-        is_sorted_overload: "list_double_is_sorted_bool",
-        max_overload: "list_double_max_double",
-        min_overload: "list_double_min_double",
+        is_sorted_overload_id: "list_double_is_sorted_bool",
+        max_overload_id: "list_double_max_double",
+        min_overload_id: "list_double_min_double",
     },
     ComparableOverloadIds {
         ty: Type::Bool,
-        is_sorted_overload: "list_bool_is_sorted_bool",
-        max_overload: "list_bool_max_bool",
-        min_overload: "list_bool_min_bool",
+        is_sorted_overload_id: "list_bool_is_sorted_bool",
+        max_overload_id: "list_bool_max_bool",
+        min_overload_id: "list_bool_min_bool",
     },
     ComparableOverloadIds {
         ty: Type::Duration,
-        is_sorted_overload: "list_duration_is_sorted_bool",
-        max_overload: "list_duration_max_duration",
-        min_overload: "list_duration_min_duration",
+        is_sorted_overload_id: "list_duration_is_sorted_bool",
+        max_overload_id: "list_duration_max_duration",
+        min_overload_id: "list_duration_min_duration",
     },
     ComparableOverloadIds {
         ty: Type::Timestamp,
-        is_sorted_overload: "list_timestamp_is_sorted_bool",
-        max_overload: "list_timestamp_max_timestamp",
-        min_overload: "list_timestamp_min_timestamp",
+        is_sorted_overload_id: "list_timestamp_is_sorted_bool",
+        max_overload_id: "list_timestamp_max_timestamp",
+        min_overload_id: "list_timestamp_min_timestamp",
     },
     ComparableOverloadIds {
         ty: Type::String,
-        is_sorted_overload: "list_string_is_sorted_bool",
-        max_overload: "list_string_max_string",
-        min_overload: "list_string_min_string",
+        is_sorted_overload_id: "list_string_is_sorted_bool",
+        max_overload_id: "list_string_max_string",
+        min_overload_id: "list_string_min_string",
     },
     ComparableOverloadIds {
         ty: Type::Bytes,
-        is_sorted_overload: "list_bytes_is_sorted_bool",
-        max_overload: "list_bytes_max_bytes",
-        min_overload: "list_bytes_min_bytes",
+        is_sorted_overload_id: "list_bytes_is_sorted_bool",
+        max_overload_id: "list_bytes_max_bytes",
+        min_overload_id: "list_bytes_min_bytes",
     },
 ];
 
 struct ComparableOverloadIds {
     ty: Type,
-    is_sorted_overload: &'static str,
-    max_overload: &'static str,
-    min_overload: &'static str,
+    is_sorted_overload_id: &'static str,
+    max_overload_id: &'static str,
+    min_overload_id: &'static str,
 }
 
 /// The types that `sum` accepts. Each overload has its own zero, which is the sum of an empty list.
@@ -78,17 +78,17 @@ const SUMMABLE: [(Type, &str, FunctionImpl); 4] = [
 ];
 
 /// Declares Kubernetes' list functions, version 0.
-pub(crate) fn declare(functions: &mut FunctionRegistry) {
-    let walk = |overload: Overload| overload.with_cost(CostFormula::Traverse);
+pub(crate) fn declare_functions(functions: &mut FunctionRegistry) {
+    let walk = |overload: Overload| overload.with_cost_formula(CostFormula::Traverse);
     let each = |overload: fn(ComparableOverloadIds) -> Overload| {
         COMPARABLE.into_iter().map(overload).map(walk).collect()
     };
     functions.add_overloads(
         "isSorted",
         each(|of| {
-            Overload::new_member(
-                of.is_sorted_overload,
-                vec![Type::list(of.ty)],
+            Overload::new_member_overload(
+                of.is_sorted_overload_id,
+                vec![Type::list_of(of.ty)],
                 Type::Bool,
                 list_is_sorted,
             )
@@ -97,25 +97,35 @@ pub(crate) fn declare(functions: &mut FunctionRegistry) {
     functions.add_overloads(
         "max",
         each(|of| {
-            Overload::new_member(of.max_overload, vec![Type::list(of.ty.clone())], of.ty, list_max)
+            Overload::new_member_overload(
+                of.max_overload_id,
+                vec![Type::list_of(of.ty.clone())],
+                of.ty,
+                list_max,
+            )
         }),
     );
     functions.add_overloads(
         "min",
         each(|of| {
-            Overload::new_member(of.min_overload, vec![Type::list(of.ty.clone())], of.ty, list_min)
+            Overload::new_member_overload(
+                of.min_overload_id,
+                vec![Type::list_of(of.ty.clone())],
+                of.ty,
+                list_min,
+            )
         }),
     );
     let sums = SUMMABLE.into_iter().map(|(ty, id, implementation)| {
-        walk(Overload::new_member(id, vec![Type::list(ty.clone())], ty, implementation))
+        walk(Overload::new_member_overload(id, vec![Type::list_of(ty.clone())], ty, implementation))
     });
     functions.add_overloads("sum", sums.collect());
-    let a = || Type::param("A");
-    let list_and_item = || vec![Type::list(a()), a()];
+    let a = || Type::type_param("A");
+    let list_and_item = || vec![Type::list_of(a()), a()];
     functions.add_overloads(
         "indexOf",
         vec![
-            walk(Overload::new_member(
+            walk(Overload::new_member_overload(
                 "list_a_index_of_int",
                 list_and_item(),
                 Type::Int,
@@ -127,7 +137,7 @@ pub(crate) fn declare(functions: &mut FunctionRegistry) {
     functions.add_overloads(
         "lastIndexOf",
         vec![
-            walk(Overload::new_member(
+            walk(Overload::new_member_overload(
                 "list_a_last_index_of_int",
                 list_and_item(),
                 Type::Int,
@@ -144,9 +154,14 @@ pub(crate) fn declare_includes(functions: &mut FunctionRegistry) {
     functions.add_overloads(
         "includes",
         vec![
-            Overload::new_member("list_includes_dyn_dyn", params, Type::Bool, list_includes)
-                .with_cost(CostFormula::Traverse)
-                .with_metered_implementation(list_includes_metered),
+            Overload::new_member_overload(
+                "list_includes_dyn_dyn",
+                params,
+                Type::Bool,
+                list_includes,
+            )
+            .with_cost_formula(CostFormula::Traverse)
+            .with_metered_implementation(list_includes_metered),
         ],
     );
 }

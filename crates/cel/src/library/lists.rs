@@ -45,57 +45,87 @@ const COMPARABLE: [(Type, &str, &str); 8] = [
 ];
 
 /// Declares the list extensions.
-pub(crate) fn declare(functions: &mut FunctionRegistry) {
-    let list = || Type::list(Type::param("T"));
+pub(crate) fn declare_functions(functions: &mut FunctionRegistry) {
+    let list = || Type::list_of(Type::type_param("T"));
     let int = || Type::Int;
     functions.add_overloads(
         "slice",
         vec![
-            Overload::new_member("list_slice", vec![list(), int(), int()], list(), list_slice)
-                .with_cost(CostFormula::NewList),
+            Overload::new_member_overload(
+                "list_slice",
+                vec![list(), int(), int()],
+                list(),
+                list_slice,
+            )
+            .with_cost_formula(CostFormula::NewList),
         ],
     );
-    let any = || Type::list(Type::Dyn);
+    let any = || Type::list_of(Type::Dyn);
     functions.add_overloads(
         "flatten",
         vec![
-            Overload::new_member("list_flatten", vec![Type::list(list())], list(), list_flatten)
-                .with_cost(CostFormula::Custom(cost_of_flatten))
-                .with_metered_implementation(list_flatten_metered),
-            Overload::new_member("list_flatten_int", vec![any(), int()], any(), list_flatten)
-                .with_cost(CostFormula::Custom(cost_of_flatten))
-                .with_metered_implementation(list_flatten_metered),
+            Overload::new_member_overload(
+                "list_flatten",
+                vec![Type::list_of(list())],
+                list(),
+                list_flatten,
+            )
+            .with_cost_formula(CostFormula::Custom(cost_of_flatten))
+            .with_metered_implementation(list_flatten_metered),
+            Overload::new_member_overload(
+                "list_flatten_int",
+                vec![any(), int()],
+                any(),
+                list_flatten,
+            )
+            .with_cost_formula(CostFormula::Custom(cost_of_flatten))
+            .with_metered_implementation(list_flatten_metered),
         ],
     );
     let sorts = COMPARABLE.into_iter().map(|(ty, id, _)| {
-        Overload::new_member(id, vec![Type::list(ty.clone())], Type::list(ty), list_sort)
-            .with_cost(CostFormula::Custom(cost_of_comparing_elements))
+        Overload::new_member_overload(
+            id,
+            vec![Type::list_of(ty.clone())],
+            Type::list_of(ty),
+            list_sort,
+        )
+        .with_cost_formula(CostFormula::Custom(cost_of_comparing_elements))
     });
     functions.add_overloads("sort", sorts.collect());
     let sorts_by_keys = COMPARABLE.into_iter().map(|(ty, _, id)| {
-        Overload::new_member(id, vec![list(), Type::list(ty)], list(), list_sort_by_keys)
-            .with_cost(CostFormula::Custom(cost_of_comparing_keys))
+        Overload::new_member_overload(
+            id,
+            vec![list(), Type::list_of(ty)],
+            list(),
+            list_sort_by_keys,
+        )
+        .with_cost_formula(CostFormula::Custom(cost_of_comparing_keys))
     });
     functions.add_overloads("@sortByAssociatedKeys", sorts_by_keys.collect());
     functions.add_overloads(
         "lists.range",
         vec![
-            Overload::new_global("lists_range", vec![int()], Type::list(int()), lists_range)
-                .with_cost(CostFormula::NewList),
+            Overload::new_global_overload(
+                "lists_range",
+                vec![int()],
+                Type::list_of(int()),
+                lists_range,
+            )
+            .with_cost_formula(CostFormula::NewList),
         ],
     );
     functions.add_overloads(
         "reverse",
         vec![
-            Overload::new_member("list_reverse", vec![list()], list(), list_reverse)
-                .with_cost(CostFormula::NewList),
+            Overload::new_member_overload("list_reverse", vec![list()], list(), list_reverse)
+                .with_cost_formula(CostFormula::NewList),
         ],
     );
     functions.add_overloads(
         "distinct",
         vec![
-            Overload::new_member("list_distinct", vec![list()], list(), list_distinct)
-                .with_cost(CostFormula::Custom(cost_of_comparing_elements))
+            Overload::new_member_overload("list_distinct", vec![list()], list(), list_distinct)
+                .with_cost_formula(CostFormula::Custom(cost_of_comparing_elements))
                 .with_metered_implementation(list_distinct_metered),
         ],
     );
@@ -118,7 +148,9 @@ fn list_slice<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     let part = match list {
         List::Strings(items) => List::Strings(items.get(first..last).unwrap_or_default()),
         List::Source(_) | List::Constant(_) | List::Owned(_) => {
-            return Ok(Value::list((first..last).filter_map(|index| list.get(index)).collect()));
+            return Ok(Value::list_value(
+                (first..last).filter_map(|index| list.get(index)).collect(),
+            ));
         }
     };
     Ok(Value::List(part))
@@ -126,7 +158,7 @@ fn list_slice<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
 
 fn list_reverse<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     let [Value::List(list)] = arguments else { return Err(EvalError::no_such_overload()) };
-    Ok(Value::list((0..list.len()).rev().filter_map(|index| list.get(index)).collect()))
+    Ok(Value::list_value((0..list.len()).rev().filter_map(|index| list.get(index)).collect()))
 }
 
 fn lists_range<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
@@ -140,7 +172,7 @@ fn lists_range<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
             format!("lists.range: size {size} exceeds maximum allowed ({RANGE_ELEMENTS_MAX})");
         return Err(EvalError::new(message));
     }
-    Ok(Value::list((0..*size).map(Value::Int).collect()))
+    Ok(Value::list_value((0..*size).map(Value::Int).collect()))
 }
 
 fn list_flatten<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
@@ -172,7 +204,7 @@ fn list_flatten_metered<'a>(
     }
     let mut flat = Vec::new();
     flatten_into(list, depth, &mut flat, step_budget)?;
-    Ok(Value::list(flat))
+    Ok(Value::list_value(flat))
 }
 
 fn flatten_into<'a>(
@@ -212,7 +244,7 @@ fn list_distinct_metered<'a>(
         }
         seen.push(item);
     }
-    Ok(Value::list(seen))
+    Ok(Value::list_value(seen))
 }
 
 fn list_sort<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
@@ -256,11 +288,11 @@ fn sort_values_by_keys<'a>(list: &List<'a>, keys: &List<'a>) -> EvalResult<'a> {
         _ => false,
     };
     let order = pdqsort::sorted_positions(keys.len(), &less);
-    Ok(Value::list(order.into_iter().filter_map(|index| list.get(index)).collect()))
+    Ok(Value::list_value(order.into_iter().filter_map(|index| list.get(index)).collect()))
 }
 
 /// The size of an argument; 1 for values without a size and for errors.
-fn size_or_one(value: Option<&Value<'_>>) -> u64 {
+fn argument_size_or_one(value: Option<&Value<'_>>) -> u64 {
     value.and_then(Value::size).unwrap_or(1)
 }
 
@@ -270,7 +302,7 @@ fn cost_of_flatten<'a>(arguments: &[Value<'a>]) -> u64 {
         Some(Value::Int(depth)) if *depth >= 0 => *depth as f64,
         _ => 1.0,
     };
-    let elements = size_or_one(arguments.first()) as f64;
+    let elements = argument_size_or_one(arguments.first()) as f64;
     ((elements * depth) as u64).saturating_add(CALL_AND_LIST_COST)
 }
 
@@ -294,7 +326,7 @@ fn cost_of_comparing_all_pairs(list: Option<&Value<'_>>) -> u64 {
         Some(_) => 2.0,
         None => return CALL_AND_LIST_COST,
     };
-    let elements = size_or_one(list);
+    let elements = argument_size_or_one(list);
     let pairs = elements.saturating_mul(elements) as f64;
     ((pairs * factor) as u64).saturating_add(CALL_AND_LIST_COST)
 }

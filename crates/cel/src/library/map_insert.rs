@@ -10,20 +10,25 @@ use crate::static_type::Type;
 use crate::value::{Map, OwnedMap, Value};
 
 /// Declares `cel.@mapInsert`, which macros expand to.
-pub(crate) fn declare(functions: &mut FunctionRegistry) {
-    let key = || Type::param("K");
-    let value = || Type::param("V");
-    let map = || Type::map(key(), value());
+pub(crate) fn declare_functions(functions: &mut FunctionRegistry) {
+    let key = || Type::type_param("K");
+    let value = || Type::type_param("V");
+    let map = || Type::map_of(key(), value());
     functions.add_overloads(
         "cel.@mapInsert",
         vec![
-            Overload::new_global(
+            Overload::new_global_overload(
                 "@mapInsert_map_key_value",
                 vec![map(), key(), value()],
                 map(),
                 map_insert,
             ),
-            Overload::new_global("@mapInsert_map_map", vec![map(), map()], map(), map_insert),
+            Overload::new_global_overload(
+                "@mapInsert_map_map",
+                vec![map(), map()],
+                map(),
+                map_insert,
+            ),
         ],
     );
 }
@@ -33,14 +38,14 @@ fn map_insert<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
         [Value::Map(map), key, value] => {
             let mut map = copy_to_owned_map(map);
             insert_new_key(&mut map, key.clone(), value.clone())?;
-            Ok(Value::Map(Map::from_owned(map)))
+            Ok(Value::Map(Map::from_owned_map(map)))
         }
         [Value::Map(map), Value::Map(entries)] => {
             let mut map = copy_to_owned_map(map);
             for (key, value) in entries.iter() {
                 insert_new_key(&mut map, key, value)?;
             }
-            Ok(Value::Map(Map::from_owned(map)))
+            Ok(Value::Map(Map::from_owned_map(map)))
         }
         _ => Err(EvalError::no_such_overload()),
     }
@@ -82,7 +87,7 @@ mod tests {
         for (key, value) in entries {
             assert!(map.insert(Value::Int(*key), Value::Int(*value)));
         }
-        Value::Map(Map::from_owned(map))
+        Value::Map(Map::from_owned_map(map))
     }
 
     #[test]

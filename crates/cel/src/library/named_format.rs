@@ -19,7 +19,7 @@ use crate::value::NamedFormat::{
     self, Byte, Date, Datetime, Dns1035Label, Dns1035LabelPrefix, Dns1123Label, Dns1123LabelPrefix,
     Dns1123Subdomain, Dns1123SubdomainPrefix, LabelValue, QualifiedName, Uri, Uuid,
 };
-use crate::value::{Opaque, Value};
+use crate::value::{OpaqueValue, Value};
 
 /// The functions that return a format. `format.named` accepts the part of the name after the dot.
 const FORMATS: [(&str, NamedFormat, FunctionImpl); 13] = [
@@ -41,36 +41,41 @@ const FORMATS: [(&str, NamedFormat, FunctionImpl); 13] = [
 ];
 
 /// Declares the functions of Kubernetes' format library.
-pub(crate) fn declare(functions: &mut FunctionRegistry) {
-    let format = || Type::Opaque(Opaque::FORMAT);
+pub(crate) fn declare_functions(functions: &mut FunctionRegistry) {
+    let format = || Type::Opaque(OpaqueValue::FORMAT);
     for (name, _, implementation) in FORMATS {
         functions.add_overloads(
             name,
-            vec![Overload::new_global(name, vec![], format(), implementation)],
+            vec![Overload::new_global_overload(name, vec![], format(), implementation)],
         );
     }
-    let found = Type::optional(format());
+    let found = Type::optional_of(format());
     functions.add_overloads(
         "format.named",
-        vec![Overload::new_global("format-named", vec![Type::String], found, find_named_format)],
+        vec![Overload::new_global_overload(
+            "format-named",
+            vec![Type::String],
+            found,
+            find_named_format,
+        )],
     );
-    let faults = Type::optional(Type::list(Type::String));
+    let faults = Type::optional_of(Type::list_of(Type::String));
     functions.add_overloads(
         "validate",
         vec![
-            Overload::new_member(
+            Overload::new_member_overload(
                 "format-validate",
                 vec![format(), Type::String],
                 faults,
                 validate_named_format,
             )
-            .with_cost(CostFormula::Custom(cost_of_validate)),
+            .with_cost_formula(CostFormula::Custom(cost_of_validate)),
         ],
     );
 }
 
 fn named_format_value<'a>(format: NamedFormat) -> EvalResult<'a> {
-    Ok(Value::opaque(Opaque::Format(format)))
+    Ok(Value::opaque_value(OpaqueValue::Format(format)))
 }
 
 fn find_named_format<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
@@ -81,8 +86,10 @@ fn find_named_format<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
         function.strip_prefix("format.").is_some_and(|known| known == name.as_str())
     };
     match FORMATS.iter().find(|(function, ..)| is_named(function)) {
-        Some((_, format, _)) => Ok(Value::some(Value::opaque(Opaque::Format(*format)))),
-        None => Ok(Value::none()),
+        Some((_, format, _)) => {
+            Ok(Value::optional_some(Value::opaque_value(OpaqueValue::Format(*format))))
+        }
+        None => Ok(Value::optional_none()),
     }
 }
 
@@ -96,15 +103,17 @@ fn validate_named_format<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
         text.as_str(),
     );
     if faults.is_empty() {
-        return Ok(Value::none());
+        return Ok(Value::optional_none());
     }
-    Ok(Value::some(Value::list(faults.into_iter().map(Value::owned_string).collect())))
+    Ok(Value::optional_some(Value::list_value(
+        faults.into_iter().map(Value::owned_string).collect(),
+    )))
 }
 
 fn as_named_format(value: &Value<'_>) -> Option<NamedFormat> {
     match value {
         Value::Opaque(value) => match **value {
-            Opaque::Format(format) => Some(format),
+            OpaqueValue::Format(format) => Some(format),
             _ => None,
         },
         _ => None,
@@ -155,7 +164,7 @@ fn cost_of_validate(arguments: &[Value<'_>]) -> u64 {
     let Some(format) = arguments.first().and_then(as_named_format) else {
         return 1;
     };
-    let pattern_size = match format {
+    let pattern_code_points = match format {
         Byte => 84,
         Date | Datetime => 71,
         Dns1035Label | Dns1035LabelPrefix | Dns1123Label | Dns1123LabelPrefix => 30,
@@ -164,7 +173,7 @@ fn cost_of_validate(arguments: &[Value<'_>]) -> u64 {
         Uri => 1103,
         Uuid => 70,
     };
-    cost::regex_cost(cost::argument_size(arguments.get(1)), pattern_size)
+    cost::regex_cost(cost::argument_size(arguments.get(1)), pattern_code_points)
 }
 
 /// Reports whether a text consists of groups of four base64 characters. Only the last group may be padded.
@@ -280,9 +289,10 @@ mod tests {
             ("format.uri", None),
             ("", None),
         ] {
-            let found = find_named_format(&[Value::string(name)]).unwrap();
-            let want = want
-                .map_or(Value::none(), |format| Value::some(Value::opaque(Opaque::Format(format))));
+            let found = find_named_format(&[Value::borrowed_string(name)]).unwrap();
+            let want = want.map_or(Value::optional_none(), |format| {
+                Value::optional_some(Value::opaque_value(OpaqueValue::Format(format)))
+            });
             assert!(found.equals(&want), "{name}: {found:?}");
         }
     }
@@ -297,10 +307,11 @@ mod tests {
             (Uri, "/", None, 276),
             (Uuid, "x", Some("does not match the UUID format"), 18),
         ] {
-            let arguments = [Value::opaque(Opaque::Format(format)), Value::string(text)];
+            let arguments =
+                [Value::opaque_value(OpaqueValue::Format(format)), Value::borrowed_string(text)];
             let got = validate_named_format(&arguments).unwrap();
-            let want = want.map_or(Value::none(), |fault| {
-                Value::some(Value::list(vec![Value::string(fault)]))
+            let want = want.map_or(Value::optional_none(), |fault| {
+                Value::optional_some(Value::list_value(vec![Value::borrowed_string(fault)]))
             });
             assert!(got.equals(&want), "{format:?} {text}: {got:?}");
             assert_eq!(cost_of_validate(&arguments), want_cost, "{format:?} {text}");

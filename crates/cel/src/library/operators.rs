@@ -13,7 +13,7 @@ use crate::static_type::Type::{self, Bool, Bytes, Double, Duration, Int, String,
 use crate::value::Value;
 
 /// Declares the overloads of every operator.
-pub(crate) fn declare(functions: &mut FunctionRegistry) {
+pub(crate) fn declare_functions(functions: &mut FunctionRegistry) {
     declare_logical_operators(functions);
     declare_equality_operators(functions);
     declare_arithmetic_operators(functions);
@@ -41,52 +41,62 @@ pub(super) fn unsupported_operand_error(
 }
 
 fn declare_logical_operators(functions: &mut FunctionRegistry) {
-    let a = || Type::param("A");
+    let a = || Type::type_param("A");
     functions.add_overloads(
         "_?_:_",
-        vec![Overload::new_global("conditional", vec![Bool, a(), a()], a(), conditional)],
+        vec![Overload::new_global_overload(
+            "conditional",
+            vec![Bool, a(), a()],
+            a(),
+            conditional_operator,
+        )],
     );
     functions.add_overloads(
         "_&&_",
-        vec![Overload::new_global("logical_and", vec![Bool, Bool], Bool, logical_and)],
+        vec![Overload::new_global_overload("logical_and", vec![Bool, Bool], Bool, logical_and)],
     );
     functions.add_overloads(
         "_||_",
-        vec![Overload::new_global("logical_or", vec![Bool, Bool], Bool, logical_or)],
+        vec![Overload::new_global_overload("logical_or", vec![Bool, Bool], Bool, logical_or)],
     );
     functions.add_overloads(
         "!_",
-        vec![Overload::new_global("logical_not", vec![Bool], Bool, logical_not)],
+        vec![Overload::new_global_overload("logical_not", vec![Bool], Bool, logical_not)],
     );
     functions.add_overloads(
         "@not_strictly_false",
-        vec![Overload::new_global("not_strictly_false", vec![Bool], Bool, not_strictly_false)],
+        vec![Overload::new_global_overload(
+            "not_strictly_false",
+            vec![Bool],
+            Bool,
+            not_strictly_false,
+        )],
     );
 }
 
 fn declare_equality_operators(functions: &mut FunctionRegistry) {
-    let pair = || vec![Type::param("A"), Type::param("A")];
+    let pair = || vec![Type::type_param("A"), Type::type_param("A")];
     functions.add_overloads(
         "_==_",
         vec![
-            Overload::new_global("equals", pair(), Bool, equals)
-                .with_cost(CostFormula::Custom(cost_of_equals)),
+            Overload::new_global_overload("equals", pair(), Bool, equals)
+                .with_cost_formula(CostFormula::Custom(cost_of_equals)),
         ],
     );
     functions.add_overloads(
         "_!=_",
         vec![
             // Unlike `==`, this has no exception for values of the Kubernetes libraries.
-            Overload::new_global("not_equals", pair(), Bool, not_equals)
-                .with_cost(CostFormula::ScanShorter),
+            Overload::new_global_overload("not_equals", pair(), Bool, not_equals)
+                .with_cost_formula(CostFormula::ScanShorter),
         ],
     );
 }
 
 fn declare_arithmetic_operators(functions: &mut FunctionRegistry) {
-    let list = || Type::list(Type::param("A"));
+    let list = || Type::list_of(Type::type_param("A"));
     let binary = |id, left, right, result, implementation| {
-        Overload::new_global(id, vec![left, right], result, implementation)
+        Overload::new_global_overload(id, vec![left, right], result, implementation)
     };
     let add = |id, left, right, result| {
         binary(id, left, right, result, arithmetic::add)
@@ -95,14 +105,14 @@ fn declare_arithmetic_operators(functions: &mut FunctionRegistry) {
     functions.add_overloads(
         "_+_",
         vec![
-            add("add_bytes", Bytes, Bytes, Bytes).with_cost(CostFormula::ScanBoth),
+            add("add_bytes", Bytes, Bytes, Bytes).with_cost_formula(CostFormula::ScanBoth),
             add("add_double", Double, Double, Double),
             add("add_duration_duration", Duration, Duration, Duration),
             add("add_duration_timestamp", Duration, Timestamp, Timestamp),
             add("add_timestamp_duration", Timestamp, Duration, Timestamp),
             add("add_int64", Int, Int, Int),
             add("add_list", list(), list(), list()),
-            add("add_string", String, String, String).with_cost(CostFormula::ScanBoth),
+            add("add_string", String, String, String).with_cost_formula(CostFormula::ScanBoth),
             add("add_uint64", Uint, Uint, Uint),
         ],
     );
@@ -133,8 +143,13 @@ fn declare_arithmetic_operators(functions: &mut FunctionRegistry) {
     functions.add_overloads(
         "-_",
         vec![
-            Overload::new_global("negate_double", vec![Double], Double, arithmetic::negate),
-            Overload::new_global("negate_int64", vec![Int], Int, arithmetic::negate),
+            Overload::new_global_overload(
+                "negate_double",
+                vec![Double],
+                Double,
+                arithmetic::negate,
+            ),
+            Overload::new_global_overload("negate_int64", vec![Int], Int, arithmetic::negate),
         ],
     );
     let subtract = |id, left, right, result| binary(id, left, right, result, arithmetic::subtract);
@@ -173,7 +188,8 @@ const ORDERED: [(Type, Type, CostFormula); 14] = [
 fn declare_ordering_operators(functions: &mut FunctionRegistry) {
     let mut add = |name, ids: [&'static str; 14], implementation: FunctionImpl| {
         let overload = |(id, (left, right, cost))| {
-            Overload::new_global(id, vec![left, right], Bool, implementation).with_cost(cost)
+            Overload::new_global_overload(id, vec![left, right], Bool, implementation)
+                .with_cost_formula(cost)
         };
         functions.add_overloads(name, ids.into_iter().zip(ORDERED).map(overload).collect());
     };
@@ -260,20 +276,20 @@ fn declare_ordering_operators(functions: &mut FunctionRegistry) {
 }
 
 fn declare_collection_operators(functions: &mut FunctionRegistry) {
-    let a = || Type::param("A");
-    let b = || Type::param("B");
+    let a = || Type::type_param("A");
+    let b = || Type::type_param("B");
     functions.add_overloads(
         "_[_]",
         vec![
-            Overload::new_global(
+            Overload::new_global_overload(
                 "index_list",
-                vec![Type::list(a()), Int],
+                vec![Type::list_of(a()), Int],
                 a(),
                 standard_functions::index,
             ),
-            Overload::new_global(
+            Overload::new_global_overload(
                 "index_map",
-                vec![Type::map(a(), b()), a()],
+                vec![Type::map_of(a(), b()), a()],
                 b(),
                 standard_functions::index,
             ),
@@ -282,26 +298,26 @@ fn declare_collection_operators(functions: &mut FunctionRegistry) {
     functions.add_overloads(
         "@in",
         vec![
-            Overload::new_global(
+            Overload::new_global_overload(
                 "in_list",
-                vec![a(), Type::list(a())],
+                vec![a(), Type::list_of(a())],
                 Bool,
-                standard_functions::is_in,
+                standard_functions::in_operator,
             )
-            .with_cost(CostFormula::SizeOfSecond)
-            .with_metered_implementation(standard_functions::is_in_metered),
-            Overload::new_global(
+            .with_cost_formula(CostFormula::SizeOfSecond)
+            .with_metered_implementation(standard_functions::in_operator_metered),
+            Overload::new_global_overload(
                 "in_map",
-                vec![a(), Type::map(a(), b())],
+                vec![a(), Type::map_of(a(), b())],
                 Bool,
-                standard_functions::is_in,
+                standard_functions::in_operator,
             )
-            .with_metered_implementation(standard_functions::is_in_metered),
+            .with_metered_implementation(standard_functions::in_operator_metered),
         ],
     );
 }
 
-fn conditional<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+fn conditional_operator<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match arguments {
         [Value::Bool(true), then, _] => Ok(then.clone()),
         [Value::Bool(false), _, otherwise] => Ok(otherwise.clone()),

@@ -8,17 +8,17 @@ use crate::static_type::Type;
 use crate::value::{List, Timestamp, Value};
 
 /// Declares the functions and operators of optional values.
-pub(crate) fn declare(functions: &mut FunctionRegistry) {
-    let value = || Type::param("V");
-    let optional = || Type::optional(value());
-    let list = || Type::list(value());
+pub(crate) fn declare_functions(functions: &mut FunctionRegistry) {
+    let value = || Type::type_param("V");
+    let optional = || Type::optional_of(value());
+    let list = || Type::list_of(value());
     functions.add_overloads(
         "optional.of",
-        vec![Overload::new_global("optional_of", vec![value()], optional(), optional_of)],
+        vec![Overload::new_global_overload("optional_of", vec![value()], optional(), optional_of)],
     );
     functions.add_overloads(
         "optional.ofNonZeroValue",
-        vec![Overload::new_global(
+        vec![Overload::new_global_overload(
             "optional_ofNonZeroValue",
             vec![value()],
             optional(),
@@ -27,15 +27,20 @@ pub(crate) fn declare(functions: &mut FunctionRegistry) {
     );
     functions.add_overloads(
         "optional.none",
-        vec![Overload::new_global("optional_none", Vec::new(), optional(), optional_none)],
+        vec![Overload::new_global_overload("optional_none", Vec::new(), optional(), optional_none)],
     );
     functions.add_overloads(
         "value",
-        vec![Overload::new_member("optional_value", vec![optional()], value(), optional_value)],
+        vec![Overload::new_member_overload(
+            "optional_value",
+            vec![optional()],
+            value(),
+            optional_value,
+        )],
     );
     functions.add_overloads(
         "hasValue",
-        vec![Overload::new_member(
+        vec![Overload::new_member_overload(
             "optional_hasValue",
             vec![optional()],
             Type::Bool,
@@ -44,7 +49,7 @@ pub(crate) fn declare(functions: &mut FunctionRegistry) {
     );
     functions.add_overloads(
         "or",
-        vec![Overload::new_member(
+        vec![Overload::new_member_overload(
             "optional_or_optional",
             vec![optional(), optional()],
             optional(),
@@ -53,30 +58,35 @@ pub(crate) fn declare(functions: &mut FunctionRegistry) {
     );
     functions.add_overloads(
         "orValue",
-        vec![Overload::new_member(
+        vec![Overload::new_member_overload(
             "optional_orValue_value",
             vec![optional(), value()],
             value(),
             optional_or_value,
         )],
     );
-    declare_optional_access(functions);
+    declare_optional_lookup_operators(functions);
     functions.add_overloads(
         "last",
-        vec![Overload::new_member("list_last", vec![list()], optional(), last_element)],
+        vec![Overload::new_member_overload("list_last", vec![list()], optional(), last_element)],
     );
     functions.add_overloads(
         "first",
-        vec![Overload::new_member("list_first", vec![list()], optional(), first_element)],
+        vec![Overload::new_member_overload("list_first", vec![list()], optional(), first_element)],
     );
-    let optionals = || Type::list(optional());
+    let optionals = || Type::list_of(optional());
     functions.add_overloads(
         "optional.unwrap",
-        vec![Overload::new_global("optional_unwrap", vec![optionals()], list(), unwrap_optionals)],
+        vec![Overload::new_global_overload(
+            "optional_unwrap",
+            vec![optionals()],
+            list(),
+            unwrap_optionals,
+        )],
     );
     functions.add_overloads(
         "unwrapOpt",
-        vec![Overload::new_member(
+        vec![Overload::new_member_overload(
             "optional_unwrapOpt",
             vec![optionals()],
             list(),
@@ -85,63 +95,63 @@ pub(crate) fn declare(functions: &mut FunctionRegistry) {
     );
 }
 
-fn declare_optional_access(functions: &mut FunctionRegistry) {
-    let key = || Type::param("K");
-    let optional = || Type::optional(Type::param("V"));
-    let list = || Type::list(Type::param("V"));
-    let map = || Type::map(key(), Type::param("V"));
+fn declare_optional_lookup_operators(functions: &mut FunctionRegistry) {
+    let key = || Type::type_param("K");
+    let optional = || Type::optional_of(Type::type_param("V"));
+    let list = || Type::list_of(Type::type_param("V"));
+    let map = || Type::map_of(key(), Type::type_param("V"));
     functions.add_overloads(
         "_?._",
-        vec![Overload::new_global(
+        vec![Overload::new_global_overload(
             "select_optional_field",
             vec![Type::Dyn, Type::String],
             optional(),
-            optional_access,
+            optional_lookup,
         )],
     );
     functions.add_overloads(
         "_[?_]",
         vec![
-            Overload::new_global(
+            Overload::new_global_overload(
                 "list_optindex_optional_int",
                 vec![list(), Type::Int],
                 optional(),
-                optional_access,
+                optional_lookup,
             ),
-            Overload::new_global(
+            Overload::new_global_overload(
                 "optional_list_optindex_optional_int",
-                vec![Type::optional(list()), Type::Int],
+                vec![Type::optional_of(list()), Type::Int],
                 optional(),
-                optional_access,
+                optional_lookup,
             ),
-            Overload::new_global(
+            Overload::new_global_overload(
                 "map_optindex_optional_value",
                 vec![map(), key()],
                 optional(),
-                optional_access,
+                optional_lookup,
             ),
-            Overload::new_global(
+            Overload::new_global_overload(
                 "optional_map_optindex_optional_value",
-                vec![Type::optional(map()), key()],
+                vec![Type::optional_of(map()), key()],
                 optional(),
-                optional_access,
+                optional_lookup,
             ),
         ],
     );
     functions.add_overloads(
         "_[_]",
         vec![
-            Overload::new_global(
+            Overload::new_global_overload(
                 "optional_list_index_int",
-                vec![Type::optional(list()), Type::Int],
+                vec![Type::optional_of(list()), Type::Int],
                 optional(),
-                optional_access,
+                optional_lookup,
             ),
-            Overload::new_global(
+            Overload::new_global_overload(
                 "optional_map_index_value",
-                vec![Type::optional(map()), key()],
+                vec![Type::optional_of(map()), key()],
                 optional(),
-                optional_access,
+                optional_lookup,
             ),
         ],
     );
@@ -149,14 +159,14 @@ fn declare_optional_access(functions: &mut FunctionRegistry) {
 
 fn optional_of<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match arguments {
-        [value] => Ok(Value::some(value.clone())),
+        [value] => Ok(Value::optional_some(value.clone())),
         _ => Err(EvalError::no_such_overload()),
     }
 }
 
 fn optional_of_non_zero_value<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match arguments {
-        [value] if is_zero_value(value) => Ok(Value::none()),
+        [value] if is_zero_value(value) => Ok(Value::optional_none()),
         _ => optional_of(arguments),
     }
 }
@@ -187,7 +197,7 @@ fn is_go_zero_time(time: &Timestamp) -> bool {
 }
 
 fn optional_none<'a>(_: &[Value<'a>]) -> EvalResult<'a> {
-    Ok(Value::none())
+    Ok(Value::optional_none())
 }
 
 fn optional_value<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
@@ -222,11 +232,11 @@ fn optional_or_value<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
 
 /// Looks up a key in a container and returns the value as an optional value. An optional container is unwrapped
 /// first.
-fn optional_access<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+fn optional_lookup<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     let [container, key] = arguments else { return Err(EvalError::no_such_overload()) };
     let found = match container {
         Value::Optional(None) => None,
-        Value::Optional(Some(inner)) => return optional_access(&[(**inner).clone(), key.clone()]),
+        Value::Optional(Some(inner)) => return optional_lookup(&[(**inner).clone(), key.clone()]),
         Value::Map(map) => map.get(key),
         Value::List(list) => match key {
             Value::Int(index) => usize::try_from(*index).ok().and_then(|index| list.get(index)),
@@ -234,24 +244,24 @@ fn optional_access<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
         },
         _ => return Err(EvalError::no_such_overload()),
     };
-    Ok(found.map_or_else(Value::none, Value::some))
+    Ok(found.map_or_else(Value::optional_none, Value::optional_some))
 }
 
 fn first_element<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    optional_element(arguments, |_| Some(0))
+    optional_element_at(arguments, |_| Some(0))
 }
 
 fn last_element<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    optional_element(arguments, |list| list.len().checked_sub(1))
+    optional_element_at(arguments, |list| list.len().checked_sub(1))
 }
 
-fn optional_element<'a>(
+fn optional_element_at<'a>(
     arguments: &[Value<'a>],
     index: fn(&List<'_>) -> Option<usize>,
 ) -> EvalResult<'a> {
     let [Value::List(list)] = arguments else { return Err(EvalError::no_such_overload()) };
     let found = index(list).and_then(|index| list.get(index));
-    Ok(found.map_or_else(Value::none, Value::some))
+    Ok(found.map_or_else(Value::optional_none, Value::optional_some))
 }
 
 /// Returns the values of all optionals of a list that have a value.
@@ -268,7 +278,7 @@ fn unwrap_optionals<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
             }
         }
     }
-    Ok(Value::list(values))
+    Ok(Value::list_value(values))
 }
 
 #[cfg(test)]

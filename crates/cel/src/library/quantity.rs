@@ -4,18 +4,20 @@ use crate::function::{
     CostFormula, EvalError, EvalResult, FunctionImpl, FunctionRegistry, Overload,
 };
 use crate::static_type::Type;
-use crate::value::{Opaque, Quantity, QuantityError, Value};
+use crate::value::{OpaqueValue, Quantity, QuantityError, Value};
 
 /// Declares the functions of Kubernetes' quantity library.
-pub(crate) fn declare(functions: &mut FunctionRegistry) {
-    let quantity = || Type::Opaque(Opaque::QUANTITY);
+pub(crate) fn declare_functions(functions: &mut FunctionRegistry) {
+    let quantity = || Type::Opaque(OpaqueValue::QUANTITY);
     let text = || vec![Type::String];
-    let read = Overload::new_global("string_to_quantity", text(), quantity(), string_to_quantity);
-    functions.add_overloads("quantity", vec![read.with_cost(CostFormula::Scan(0))]);
-    let test = Overload::new_global("is_quantity_string", text(), Type::Bool, is_quantity);
-    functions.add_overloads("isQuantity", vec![test.with_cost(CostFormula::Scan(0))]);
+    let read =
+        Overload::new_global_overload("string_to_quantity", text(), quantity(), string_to_quantity);
+    functions.add_overloads("quantity", vec![read.with_cost_formula(CostFormula::Scan(0))]);
+    let test = Overload::new_global_overload("is_quantity_string", text(), Type::Bool, is_quantity);
+    functions.add_overloads("isQuantity", vec![test.with_cost_formula(CostFormula::Scan(0))]);
     // `sign` is a global function; all other functions of a quantity are members.
-    let sign = Overload::new_global("quantity_sign", vec![quantity()], Type::Int, quantity_sign);
+    let sign =
+        Overload::new_global_overload("quantity_sign", vec![quantity()], Type::Int, quantity_sign);
     functions.add_overloads("sign", vec![sign]);
     let one: [(_, _, _, FunctionImpl); 3] = [
         ("asApproximateFloat", "quantity_get_float", Type::Double, quantity_as_approximate_float),
@@ -23,7 +25,7 @@ pub(crate) fn declare(functions: &mut FunctionRegistry) {
         ("isInteger", "quantity_is_integer", Type::Bool, quantity_is_integer),
     ];
     for (name, id, result, implementation) in one {
-        let overload = Overload::new_member(id, vec![quantity()], result, implementation);
+        let overload = Overload::new_member_overload(id, vec![quantity()], result, implementation);
         functions.add_overloads(name, vec![overload]);
     }
     let two: [(_, _, _, _, FunctionImpl); 7] = [
@@ -42,7 +44,8 @@ pub(crate) fn declare(functions: &mut FunctionRegistry) {
         ("sub", "quantity_sub_int", Type::Int, quantity(), quantity_subtract),
     ];
     for (name, id, other, result, implementation) in two {
-        let overload = Overload::new_member(id, vec![quantity(), other], result, implementation);
+        let overload =
+            Overload::new_member_overload(id, vec![quantity(), other], result, implementation);
         functions.add_overloads(name, vec![overload]);
     }
 }
@@ -104,15 +107,15 @@ fn quantity_add<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
 fn quantity_subtract<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match arguments {
         [quantity, Value::Int(other)] => {
-            to_quantity_value(as_quantity(quantity)?.sub(&Quantity::from_int(*other)))
+            to_quantity_value(as_quantity(quantity)?.subtract(&Quantity::from_int(*other)))
         }
-        _ => apply_to_two_quantities(arguments, |a, b| to_quantity_value(a.sub(b))),
+        _ => apply_to_two_quantities(arguments, |a, b| to_quantity_value(a.subtract(b))),
     }
 }
 
 fn to_quantity_value<'a>(result: Result<Quantity, QuantityError>) -> EvalResult<'a> {
     match result {
-        Ok(quantity) => Ok(Value::opaque(Opaque::Quantity(quantity))),
+        Ok(quantity) => Ok(Value::opaque_value(OpaqueValue::Quantity(quantity))),
         Err(error) => Err(EvalError::new(error.to_string())),
     }
 }
@@ -139,7 +142,7 @@ fn apply_to_two_quantities<'a>(
 
 fn as_quantity<'v>(value: &'v Value<'_>) -> Result<&'v Quantity, EvalError> {
     if let Value::Opaque(value) = value
-        && let Opaque::Quantity(quantity) = &**value
+        && let OpaqueValue::Quantity(quantity) = &**value
     {
         return Ok(quantity);
     }
@@ -152,7 +155,7 @@ mod tests {
     use crate::library::operators::tests::{assert_outcome, implementation};
 
     fn quantity(text: &'static str) -> Value<'static> {
-        string_to_quantity(&[Value::string(text)]).unwrap()
+        string_to_quantity(&[Value::borrowed_string(text)]).unwrap()
     }
 
     #[test]
@@ -202,7 +205,7 @@ mod tests {
         for (text, want) in
             [("1.5Gi", Ok(Value::Bool(true))), ("1K", Err("unable to parse quantity's suffix"))]
         {
-            let arguments = [Value::string(text)];
+            let arguments = [Value::borrowed_string(text)];
             let is_quantity = Ok(Value::Bool(want.is_ok()));
             assert_outcome(&arguments, &implementation("isQuantity", "")(&arguments), &is_quantity);
             if want.is_err() {

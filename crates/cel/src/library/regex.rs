@@ -22,51 +22,74 @@ use crate::static_type::Type;
 use crate::value::{Str, Value};
 
 /// Declares `matches`, `find` and `findAll`.
-pub(crate) fn declare(functions: &mut FunctionRegistry) {
+pub(crate) fn declare_functions(functions: &mut FunctionRegistry) {
     let text = || vec![Type::String, Type::String];
-    let texts = || Type::list(Type::String);
-    let regex = |overload: Overload| overload.with_cost(CostFormula::Regex);
+    let texts = || Type::list_of(Type::String);
+    let regex = |overload: Overload| overload.with_cost_formula(CostFormula::Regex);
     functions.add_overloads(
         "matches",
         vec![
-            regex(Overload::new_global("matches", text(), Type::Bool, matches))
-                .with_metered_implementation(matches_metered),
-            regex(Overload::new_member("matches_string", text(), Type::Bool, matches))
-                .with_metered_implementation(matches_metered),
+            regex(Overload::new_global_overload("matches", text(), Type::Bool, regex_matches))
+                .with_metered_implementation(regex_matches_metered),
+            regex(Overload::new_member_overload(
+                "matches_string",
+                text(),
+                Type::Bool,
+                regex_matches,
+            ))
+            .with_metered_implementation(regex_matches_metered),
         ],
     );
     functions.add_overloads(
         "find",
         vec![
-            regex(Overload::new_member("string_find_string", text(), Type::String, find))
-                .with_metered_implementation(find_metered),
+            regex(Overload::new_member_overload(
+                "string_find_string",
+                text(),
+                Type::String,
+                regex_find,
+            ))
+            .with_metered_implementation(regex_find_metered),
         ],
     );
     let limited = vec![Type::String, Type::String, Type::Int];
     functions.add_overloads(
         "findAll",
         vec![
-            regex(Overload::new_member("string_find_all_string", text(), texts(), find_all))
-                .with_metered_implementation(find_all_metered),
-            regex(Overload::new_member("string_find_all_string_int", limited, texts(), find_all))
-                .with_metered_implementation(find_all_metered),
+            regex(Overload::new_member_overload(
+                "string_find_all_string",
+                text(),
+                texts(),
+                regex_find_all,
+            ))
+            .with_metered_implementation(regex_find_all_metered),
+            regex(Overload::new_member_overload(
+                "string_find_all_string_int",
+                limited,
+                texts(),
+                regex_find_all,
+            ))
+            .with_metered_implementation(regex_find_all_metered),
         ],
     );
 }
 
-fn matches<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    matches_metered(arguments, &mut StepBudget::default())
+fn regex_matches<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    regex_matches_metered(arguments, &mut StepBudget::default())
 }
 
-fn find<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    find_metered(arguments, &mut StepBudget::default())
+fn regex_find<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    regex_find_metered(arguments, &mut StepBudget::default())
 }
 
-fn find_all<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    find_all_metered(arguments, &mut StepBudget::default())
+fn regex_find_all<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    regex_find_all_metered(arguments, &mut StepBudget::default())
 }
 
-fn matches_metered<'a>(arguments: &[Value<'a>], step_budget: &mut StepBudget) -> EvalResult<'a> {
+fn regex_matches_metered<'a>(
+    arguments: &[Value<'a>],
+    step_budget: &mut StepBudget,
+) -> EvalResult<'a> {
     match arguments {
         [Value::String(text), Value::String(pattern)] => {
             let pattern = Pattern::compile(pattern.as_str(), step_budget)?;
@@ -80,22 +103,29 @@ fn matches_metered<'a>(arguments: &[Value<'a>], step_budget: &mut StepBudget) ->
     }
 }
 
-fn find_metered<'a>(arguments: &[Value<'a>], step_budget: &mut StepBudget) -> EvalResult<'a> {
+fn regex_find_metered<'a>(arguments: &[Value<'a>], step_budget: &mut StepBudget) -> EvalResult<'a> {
     match arguments {
         [Value::String(text), Value::String(pattern)] => {
-            Ok(compile_dynamic_pattern(pattern, step_budget)?.find(text))
+            Ok(compile_dynamic_pattern(pattern, step_budget)?.find_first_match(text))
         }
         _ => Err(EvalError::no_such_overload()),
     }
 }
 
-fn find_all_metered<'a>(arguments: &[Value<'a>], step_budget: &mut StepBudget) -> EvalResult<'a> {
+fn regex_find_all_metered<'a>(
+    arguments: &[Value<'a>],
+    step_budget: &mut StepBudget,
+) -> EvalResult<'a> {
     match arguments {
         [Value::String(text), Value::String(pattern)] => {
-            compile_dynamic_pattern(pattern, step_budget)?.find_all(text, -1, step_budget)
+            compile_dynamic_pattern(pattern, step_budget)?.find_all_matches(text, -1, step_budget)
         }
         [Value::String(text), Value::String(pattern), Value::Int(limit)] => {
-            compile_dynamic_pattern(pattern, step_budget)?.find_all(text, *limit, step_budget)
+            compile_dynamic_pattern(pattern, step_budget)?.find_all_matches(
+                text,
+                *limit,
+                step_budget,
+            )
         }
         _ => Err(EvalError::no_such_overload()),
     }

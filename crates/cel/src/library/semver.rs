@@ -2,31 +2,35 @@
 
 use crate::function::{CostFormula, EvalError, EvalResult, FunctionRegistry, Overload};
 use crate::static_type::Type;
-use crate::value::{Opaque, Semver, SemverError, Value};
+use crate::value::{OpaqueValue, Semver, SemverError, Value};
 
 /// Declares version 1 of the library, in which `semver` and `isSemver` have an optional argument
 /// that selects tolerant parsing.
-pub(crate) fn declare(functions: &mut FunctionRegistry) {
-    let semver = || Type::Opaque(Opaque::SEMVER);
+pub(crate) fn declare_functions(functions: &mut FunctionRegistry) {
+    let semver = || Type::Opaque(OpaqueValue::SEMVER);
     let text = || vec![Type::String];
     let text_and_bool = || vec![Type::String, Type::Bool];
     let read = |id, params| {
-        Overload::new_global(id, params, semver(), string_to_semver).with_cost(CostFormula::Scan(0))
+        Overload::new_global_overload(id, params, semver(), string_to_semver)
+            .with_cost_formula(CostFormula::Scan(0))
     };
     functions.add_overloads(
         "semver",
         vec![read("string_to_semver", text()), read("string_bool_to_semver", text_and_bool())],
     );
     let test = |id, params| {
-        Overload::new_global(id, params, Type::Bool, is_semver).with_cost(CostFormula::Scan(0))
+        Overload::new_global_overload(id, params, Type::Bool, is_semver)
+            .with_cost_formula(CostFormula::Scan(0))
     };
     functions.add_overloads(
         "isSemver",
         vec![test("is_semver_string", text()), test("is_semver_string_bool", text_and_bool())],
     );
     let mut member = |name, id, params, result, implementation| {
-        functions
-            .add_overloads(name, vec![Overload::new_member(id, params, result, implementation)]);
+        functions.add_overloads(
+            name,
+            vec![Overload::new_member_overload(id, params, result, implementation)],
+        );
     };
     let two = || vec![semver(), semver()];
     member("isGreaterThan", "semver_is_greater_than", two(), Type::Bool, semver_is_greater_than);
@@ -45,14 +49,16 @@ fn parse_semver_arguments(
         [Value::String(text)] | [Value::String(text), Value::Bool(false)] => {
             Ok(Semver::parse(text.as_str()))
         }
-        [Value::String(text), Value::Bool(true)] => Ok(Semver::parse_tolerant(text.as_str())),
+        [Value::String(text), Value::Bool(true)] => {
+            Ok(Semver::parse_tolerant_version(text.as_str()))
+        }
         _ => Err(EvalError::no_such_overload()),
     }
 }
 
 fn string_to_semver<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match parse_semver_arguments(arguments)? {
-        Ok(version) => Ok(Value::opaque(Opaque::Semver(version))),
+        Ok(version) => Ok(Value::opaque_value(OpaqueValue::Semver(version))),
         Err(error) => Err(EvalError::new(error.to_string())),
     }
 }
@@ -106,7 +112,7 @@ fn apply_to_two_versions<'a>(
 
 fn as_semver<'v>(value: &'v Value<'_>) -> Result<&'v Semver, EvalError> {
     if let Value::Opaque(value) = value
-        && let Opaque::Semver(version) = &**value
+        && let OpaqueValue::Semver(version) = &**value
     {
         return Ok(version);
     }
@@ -119,17 +125,17 @@ mod tests {
     use crate::library::operators::tests::{assert_outcome, implementation};
 
     fn semver(text: &'static str) -> Value<'static> {
-        string_to_semver(&[Value::string(text)]).unwrap()
+        string_to_semver(&[Value::borrowed_string(text)]).unwrap()
     }
 
     #[test]
     fn tolerant_parsing_needs_an_argument() {
         let short = "No Major.Minor.Patch elements found";
         for (arguments, want) in [
-            (vec![Value::string("1.2.3")], Ok(semver("1.2.3"))),
-            (vec![Value::string("v1.2")], Err(short)),
-            (vec![Value::string("v1.2"), Value::Bool(false)], Err(short)),
-            (vec![Value::string("v1.2"), Value::Bool(true)], Ok(semver("1.2.0"))),
+            (vec![Value::borrowed_string("1.2.3")], Ok(semver("1.2.3"))),
+            (vec![Value::borrowed_string("v1.2")], Err(short)),
+            (vec![Value::borrowed_string("v1.2"), Value::Bool(false)], Err(short)),
+            (vec![Value::borrowed_string("v1.2"), Value::Bool(true)], Ok(semver("1.2.0"))),
         ] {
             let is_semver = Ok(Value::Bool(want.is_ok()));
             assert_outcome(&arguments, &implementation("semver", "string_")(&arguments), &want);

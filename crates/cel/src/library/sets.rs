@@ -5,30 +5,45 @@ use crate::static_type::Type;
 use crate::value::{List, Value};
 
 /// Declares `sets.contains`, `sets.equivalent` and `sets.intersects`.
-pub(crate) fn declare(functions: &mut FunctionRegistry) {
-    let lists = || vec![Type::list(Type::param("T")), Type::list(Type::param("T"))];
+pub(crate) fn declare_functions(functions: &mut FunctionRegistry) {
+    let lists = || vec![Type::list_of(Type::type_param("T")), Type::list_of(Type::type_param("T"))];
     functions.add_overloads(
         "sets.contains",
         vec![
-            Overload::new_global("list_sets_contains_list", lists(), Type::Bool, sets_contains)
-                .with_cost(CostFormula::Custom(cost_of_pairwise_comparison))
-                .with_metered_implementation(sets_contains_metered),
+            Overload::new_global_overload(
+                "list_sets_contains_list",
+                lists(),
+                Type::Bool,
+                sets_contains,
+            )
+            .with_cost_formula(CostFormula::Custom(cost_of_pairwise_comparison))
+            .with_metered_implementation(sets_contains_metered),
         ],
     );
     functions.add_overloads(
         "sets.equivalent",
         vec![
-            Overload::new_global("list_sets_equivalent_list", lists(), Type::Bool, sets_equivalent)
-                .with_cost(CostFormula::Custom(cost_of_two_pairwise_comparisons))
-                .with_metered_implementation(sets_equivalent_metered),
+            Overload::new_global_overload(
+                "list_sets_equivalent_list",
+                lists(),
+                Type::Bool,
+                sets_equivalent,
+            )
+            .with_cost_formula(CostFormula::Custom(cost_of_two_pairwise_comparisons))
+            .with_metered_implementation(sets_equivalent_metered),
         ],
     );
     functions.add_overloads(
         "sets.intersects",
         vec![
-            Overload::new_global("list_sets_intersects_list", lists(), Type::Bool, sets_intersects)
-                .with_cost(CostFormula::Custom(cost_of_pairwise_comparison))
-                .with_metered_implementation(sets_intersects_metered),
+            Overload::new_global_overload(
+                "list_sets_intersects_list",
+                lists(),
+                Type::Bool,
+                sets_intersects,
+            )
+            .with_cost_formula(CostFormula::Custom(cost_of_pairwise_comparison))
+            .with_metered_implementation(sets_intersects_metered),
         ],
     );
 }
@@ -51,7 +66,7 @@ fn sets_contains_metered<'a>(
     step_budget: &mut StepBudget,
 ) -> EvalResult<'a> {
     let (whole, part) = two_list_arguments(arguments)?;
-    contains_all(whole, part, step_budget).map(Value::Bool)
+    contains_all_elements(whole, part, step_budget).map(Value::Bool)
 }
 
 fn sets_equivalent_metered<'a>(
@@ -59,7 +74,9 @@ fn sets_equivalent_metered<'a>(
     step_budget: &mut StepBudget,
 ) -> EvalResult<'a> {
     let (a, b) = two_list_arguments(arguments)?;
-    Ok(Value::Bool(contains_all(a, b, step_budget)? && contains_all(b, a, step_budget)?))
+    Ok(Value::Bool(
+        contains_all_elements(a, b, step_budget)? && contains_all_elements(b, a, step_budget)?,
+    ))
 }
 
 fn sets_intersects_metered<'a>(
@@ -84,7 +101,7 @@ fn two_list_arguments<'v, 'a>(
     }
 }
 
-fn contains_all<'a>(
+fn contains_all_elements<'a>(
     whole: &List<'a>,
     part: &List<'a>,
     step_budget: &mut StepBudget,
@@ -116,7 +133,7 @@ mod tests {
     use crate::library::operators::tests::implementation;
 
     fn list(items: &[i64]) -> Value<'static> {
-        Value::list(items.iter().copied().map(Value::Int).collect())
+        Value::list_value(items.iter().copied().map(Value::Int).collect())
     }
 
     #[test]
@@ -141,7 +158,7 @@ mod tests {
 
     #[test]
     fn elements_are_equal_across_numeric_types() {
-        let mixed = Value::list(vec![Value::Uint(1), Value::Double(2.0)]);
+        let mixed = Value::list_value(vec![Value::Uint(1), Value::Double(2.0)]);
         let got = implementation("sets.equivalent", "")(&[list(&[1, 2]), mixed]).unwrap();
         assert!(got.equals(&Value::Bool(true)));
     }

@@ -7,59 +7,66 @@ use crate::static_type::Type;
 use crate::value::{List, TypeName, Value};
 
 /// Declares the functions of this file that are not operators.
-pub(crate) fn declare(functions: &mut FunctionRegistry) {
+pub(crate) fn declare_functions(functions: &mut FunctionRegistry) {
     declare_size_overloads(functions);
     declare_type_functions(functions);
     let text = || vec![Type::String, Type::String];
     functions.add_overloads(
         "contains",
         vec![
-            Overload::new_member("contains_string", text(), Type::Bool, contains)
-                .with_cost(CostFormula::ScanProduct),
+            Overload::new_member_overload("contains_string", text(), Type::Bool, contains)
+                .with_cost_formula(CostFormula::ScanProduct),
         ],
     );
     functions.add_overloads(
         "endsWith",
         vec![
-            Overload::new_member("ends_with_string", text(), Type::Bool, ends_with)
-                .with_cost(CostFormula::Scan(1)),
+            Overload::new_member_overload("ends_with_string", text(), Type::Bool, ends_with)
+                .with_cost_formula(CostFormula::Scan(1)),
         ],
     );
     functions.add_overloads(
         "startsWith",
         vec![
-            Overload::new_member("starts_with_string", text(), Type::Bool, starts_with)
-                .with_cost(CostFormula::Scan(1)),
+            Overload::new_member_overload("starts_with_string", text(), Type::Bool, starts_with)
+                .with_cost_formula(CostFormula::Scan(1)),
         ],
     );
 }
 
 fn declare_size_overloads(functions: &mut FunctionRegistry) {
-    let list = || vec![Type::list(Type::param("A"))];
-    let map = || vec![Type::map(Type::param("A"), Type::param("B"))];
+    let list = || vec![Type::list_of(Type::type_param("A"))];
+    let map = || vec![Type::map_of(Type::type_param("A"), Type::type_param("B"))];
     functions.add_overloads(
         "size",
         vec![
-            Overload::new_global("size_bytes", vec![Type::Bytes], Type::Int, size),
-            Overload::new_member("bytes_size", vec![Type::Bytes], Type::Int, size),
-            Overload::new_global("size_list", list(), Type::Int, size),
-            Overload::new_member("list_size", list(), Type::Int, size),
-            Overload::new_global("size_map", map(), Type::Int, size),
-            Overload::new_member("map_size", map(), Type::Int, size),
-            Overload::new_global("size_string", vec![Type::String], Type::Int, size),
-            Overload::new_member("string_size", vec![Type::String], Type::Int, size),
+            Overload::new_global_overload("size_bytes", vec![Type::Bytes], Type::Int, size),
+            Overload::new_member_overload("bytes_size", vec![Type::Bytes], Type::Int, size),
+            Overload::new_global_overload("size_list", list(), Type::Int, size),
+            Overload::new_member_overload("list_size", list(), Type::Int, size),
+            Overload::new_global_overload("size_map", map(), Type::Int, size),
+            Overload::new_member_overload("map_size", map(), Type::Int, size),
+            Overload::new_global_overload("size_string", vec![Type::String], Type::Int, size),
+            Overload::new_member_overload("string_size", vec![Type::String], Type::Int, size),
         ],
     );
 }
 
 fn declare_type_functions(functions: &mut FunctionRegistry) {
-    let a = || Type::param("A");
+    let a = || Type::type_param("A");
     functions.add_overloads(
         "type",
-        vec![Overload::new_global("type", vec![a()], Type::Type(Some(a().into())), type_of)],
+        vec![Overload::new_global_overload(
+            "type",
+            vec![a()],
+            Type::Type(Some(a().into())),
+            type_of,
+        )],
     );
-    functions
-        .add_overloads("dyn", vec![Overload::new_global("to_dyn", vec![a()], Type::Dyn, to_dyn)]);
+    functions.add_overloads(
+        "dyn",
+        vec![Overload::new_global_overload("to_dyn", vec![a()], Type::Dyn, to_dyn)],
+    );
 }
 
 /// The number of code points, octets, elements or entries.
@@ -79,18 +86,21 @@ fn size<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
 }
 
 fn contains<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    test_two_strings(arguments, |text, part| text.contains(part))
+    apply_string_predicate(arguments, |text, part| text.contains(part))
 }
 
 fn ends_with<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    test_two_strings(arguments, |text, suffix| text.ends_with(suffix))
+    apply_string_predicate(arguments, |text, suffix| text.ends_with(suffix))
 }
 
 fn starts_with<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    test_two_strings(arguments, |text, prefix| text.starts_with(prefix))
+    apply_string_predicate(arguments, |text, prefix| text.starts_with(prefix))
 }
 
-fn test_two_strings<'a>(arguments: &[Value<'a>], holds: fn(&str, &str) -> bool) -> EvalResult<'a> {
+fn apply_string_predicate<'a>(
+    arguments: &[Value<'a>],
+    holds: fn(&str, &str) -> bool,
+) -> EvalResult<'a> {
     match arguments {
         [Value::String(text), Value::String(other)] => {
             Ok(Value::Bool(holds(text.as_str(), other.as_str())))
@@ -100,12 +110,12 @@ fn test_two_strings<'a>(arguments: &[Value<'a>], holds: fn(&str, &str) -> bool) 
 }
 
 /// Evaluates `left in right` with a step budget of its own.
-pub(super) fn is_in<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    is_in_metered(arguments, &mut StepBudget::default())
+pub(super) fn in_operator<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    in_operator_metered(arguments, &mut StepBudget::default())
 }
 
 /// Evaluates `left in right`: whether a list has an equal element, or a map has the key.
-pub(super) fn is_in_metered<'a>(
+pub(super) fn in_operator_metered<'a>(
     arguments: &[Value<'a>],
     step_budget: &mut StepBudget,
 ) -> EvalResult<'a> {

@@ -2,10 +2,10 @@
 //!
 //! That version writes numbers in the American English locale: `%f` groups digits by thousands, and
 //! `%e` writes the exponent in superscript. [`number_format`] writes numbers, [`format_clause`]
-//! reads the format, and [`literal_validation`] checks calls whose format and list are literals.
+//! reads the format, and [`format_call_check`] checks calls whose format and list are literals.
 
+mod format_call_check;
 mod format_clause;
-mod literal_validation;
 mod number_format;
 
 use self::format_clause::{FormatClause, FormatPart, FormatScanner};
@@ -17,7 +17,7 @@ use crate::function::{CostFormula, EvalError, EvalResult, FunctionRegistry, Over
 use crate::static_type::Type;
 use crate::value::{List, Map, Value};
 
-pub(crate) use self::literal_validation::{LiteralInspector, validate_format_literal};
+pub(crate) use self::format_call_check::{LiteralNodeAccess, validate_format_literal};
 
 /// The error for bytes that are not UTF-8.
 const INVALID_UTF8_MESSAGE: &str = "could not convert argument \
@@ -27,17 +27,17 @@ const INVALID_UTF8_MESSAGE: &str = "could not convert argument \
 const STEPS_PER_DOUBLE: usize = 100;
 
 /// Declares the function `format` of strings.
-pub(crate) fn declare(functions: &mut FunctionRegistry) {
+pub(crate) fn declare_functions(functions: &mut FunctionRegistry) {
     functions.add_overloads(
         "format",
         vec![
-            Overload::new_member(
+            Overload::new_member_overload(
                 "string_format",
-                vec![Type::String, Type::list(Type::Dyn)],
+                vec![Type::String, Type::list_of(Type::Dyn)],
                 Type::String,
                 string_format,
             )
-            .with_cost(CostFormula::Scan(0))
+            .with_cost_formula(CostFormula::Scan(0))
             .with_metered_implementation(string_format_metered),
         ],
     );
@@ -57,7 +57,7 @@ fn string_format_metered<'a>(
     let mut text = String::new();
     let mut scanner = FormatScanner::new(format.as_str());
     let mut index = 0;
-    while let Some(part) = scanner.next_part() {
+    while let Some(part) = scanner.next_format_part() {
         match part {
             FormatPart::Text(plain) => text.push_str(plain),
             FormatPart::Clause => {
@@ -198,7 +198,7 @@ fn format_scalar(value: &Value<'_>) -> Result<String, FormatError> {
 }
 
 /// Appends an element of a list or a map as a CEL literal.
-fn append_literal(value: &Value<'_>, text: &mut String) -> Result<(), FormatError> {
+fn append_cel_literal(value: &Value<'_>, text: &mut String) -> Result<(), FormatError> {
     match value {
         Value::String(inner) => text.push_str(&go_compat::quote(inner.as_str())),
         Value::Bytes(_) => {
@@ -234,7 +234,7 @@ fn append_list(list: &List<'_>, text: &mut String) -> Result<(), FormatError> {
         if index > 0 {
             text.push_str(", ");
         }
-        append_literal(&item, text)?;
+        append_cel_literal(&item, text)?;
     }
     text.push(']');
     Ok(())
@@ -251,8 +251,8 @@ fn append_map(map: &Map<'_>, text: &mut String) -> Result<(), FormatError> {
             return Err(FormatError::Value(message));
         }
         let mut entry = (String::new(), String::new());
-        append_literal(&key, &mut entry.0)?;
-        append_literal(&value, &mut entry.1)?;
+        append_cel_literal(&key, &mut entry.0)?;
+        append_cel_literal(&value, &mut entry.1)?;
         length = length.saturating_add(entry.0.len() + entry.1.len());
         check_text_length(length).map_err(FormatError::Length)?;
         entries.push(entry);

@@ -17,31 +17,36 @@ use crate::value::{List, Str, Value};
 pub(super) const TEXT_BYTES_MAX: usize = 20_000_000;
 
 /// Declares the string extensions.
-pub(crate) fn declare(functions: &mut FunctionRegistry) {
+pub(crate) fn declare_functions(functions: &mut FunctionRegistry) {
     declare_index_functions(functions);
     declare_substring_functions(functions);
     declare_case_functions(functions);
-    string_format::declare(functions);
+    string_format::declare_functions(functions);
     functions.add_overloads(
         "strings.quote",
         vec![
-            Overload::new_global("strings_quote", vec![Type::String], Type::String, strings_quote)
-                .with_cost(CostFormula::Scan(0)),
+            Overload::new_global_overload(
+                "strings_quote",
+                vec![Type::String],
+                Type::String,
+                strings_quote,
+            )
+            .with_cost_formula(CostFormula::Scan(0)),
         ],
     );
-    let texts = || Type::list(Type::String);
+    let texts = || Type::list_of(Type::String);
     functions.add_overloads(
         "join",
         vec![
-            Overload::new_member("list_join", vec![texts()], Type::String, join)
-                .with_cost(CostFormula::ScanResultTwice),
-            Overload::new_member(
+            Overload::new_member_overload("list_join", vec![texts()], Type::String, string_join)
+                .with_cost_formula(CostFormula::ScanResultTwice),
+            Overload::new_member_overload(
                 "list_join_string",
                 vec![texts(), Type::String],
                 Type::String,
-                join,
+                string_join,
             )
-            .with_cost(CostFormula::ScanResultTwice),
+            .with_cost_formula(CostFormula::ScanResultTwice),
         ],
     );
 }
@@ -51,7 +56,7 @@ fn declare_index_functions(functions: &mut FunctionRegistry) {
     let sought_from = || vec![Type::String, Type::String, Type::Int];
     functions.add_overloads(
         "charAt",
-        vec![Overload::new_member(
+        vec![Overload::new_member_overload(
             "string_char_at_int",
             vec![Type::String, Type::Int],
             Type::String,
@@ -61,95 +66,110 @@ fn declare_index_functions(functions: &mut FunctionRegistry) {
     functions.add_overloads(
         "indexOf",
         vec![
-            Overload::new_member("string_index_of_string", sought(), Type::Int, string_index_of)
-                .with_cost(CostFormula::Traverse),
-            Overload::new_member(
+            Overload::new_member_overload(
+                "string_index_of_string",
+                sought(),
+                Type::Int,
+                string_index_of,
+            )
+            .with_cost_formula(CostFormula::Traverse),
+            Overload::new_member_overload(
                 "string_index_of_string_int",
                 sought_from(),
                 Type::Int,
                 string_index_of,
             )
-            .with_cost(CostFormula::Traverse),
+            .with_cost_formula(CostFormula::Traverse),
         ],
     );
     functions.add_overloads(
         "lastIndexOf",
         vec![
-            Overload::new_member(
+            Overload::new_member_overload(
                 "string_last_index_of_string",
                 sought(),
                 Type::Int,
                 string_last_index_of,
             )
-            .with_cost(CostFormula::Traverse),
-            Overload::new_member(
+            .with_cost_formula(CostFormula::Traverse),
+            Overload::new_member_overload(
                 "string_last_index_of_string_int",
                 sought_from(),
                 Type::Int,
                 string_last_index_of,
             )
-            .with_cost(CostFormula::Traverse),
+            .with_cost_formula(CostFormula::Traverse),
         ],
     );
 }
 
 fn declare_substring_functions(functions: &mut FunctionRegistry) {
     use Type::{Int, String};
-    let texts = || Type::list(String);
+    let texts = || Type::list_of(String);
     functions.add_overloads(
         "replace",
         vec![
-            Overload::new_member(
+            Overload::new_member_overload(
                 "string_replace_string_string",
                 vec![String, String, String],
                 String,
-                replace,
+                string_replace,
             )
-            .with_cost(CostFormula::ScanTwice(0)),
-            Overload::new_member(
+            .with_cost_formula(CostFormula::ScanTwice(0)),
+            Overload::new_member_overload(
                 "string_replace_string_string_int",
                 vec![String, String, String, Int],
                 String,
-                replace,
+                string_replace,
             )
-            .with_cost(CostFormula::ScanTwice(0)),
+            .with_cost_formula(CostFormula::ScanTwice(0)),
         ],
     );
     functions.add_overloads(
         "split",
         vec![
-            Overload::new_member("string_split_string", vec![String, String], texts(), split)
-                .with_cost(CostFormula::ScanTwice(0))
-                .with_metered_implementation(split_metered),
-            Overload::new_member(
+            Overload::new_member_overload(
+                "string_split_string",
+                vec![String, String],
+                texts(),
+                string_split,
+            )
+            .with_cost_formula(CostFormula::ScanTwice(0))
+            .with_metered_implementation(string_split_metered),
+            Overload::new_member_overload(
                 "string_split_string_int",
                 vec![String, String, Int],
                 texts(),
-                split,
+                string_split,
             )
-            .with_cost(CostFormula::ScanTwice(0))
-            .with_metered_implementation(split_metered),
+            .with_cost_formula(CostFormula::ScanTwice(0))
+            .with_metered_implementation(string_split_metered),
         ],
     );
     functions.add_overloads(
         "substring",
         vec![
-            Overload::new_member("string_substring_int", vec![String, Int], String, substring)
-                .with_cost(CostFormula::Scan(0)),
-            Overload::new_member(
+            Overload::new_member_overload(
+                "string_substring_int",
+                vec![String, Int],
+                String,
+                string_substring,
+            )
+            .with_cost_formula(CostFormula::Scan(0)),
+            Overload::new_member_overload(
                 "string_substring_int_int",
                 vec![String, Int, Int],
                 String,
-                substring,
+                string_substring,
             )
-            .with_cost(CostFormula::Scan(0)),
+            .with_cost_formula(CostFormula::Scan(0)),
         ],
     );
     functions.add_overloads(
         "trim",
         vec![
-            Overload::new_member("string_trim", vec![String], String, trim)
-                .with_cost(CostFormula::Scan(0)),
+            Overload::new_member_overload("string_trim", vec![String], String, string_trim)
+                .with_cost_formula(CostFormula::Scan(0)),
         ],
     );
 }
@@ -159,15 +179,15 @@ fn declare_case_functions(functions: &mut FunctionRegistry) {
     functions.add_overloads(
         "lowerAscii",
         vec![
-            Overload::new_member("string_lower_ascii", text(), Type::String, lower_ascii)
-                .with_cost(CostFormula::Scan(0)),
+            Overload::new_member_overload("string_lower_ascii", text(), Type::String, lower_ascii)
+                .with_cost_formula(CostFormula::Scan(0)),
         ],
     );
     functions.add_overloads(
         "upperAscii",
         vec![
-            Overload::new_member("string_upper_ascii", text(), Type::String, upper_ascii)
-                .with_cost(CostFormula::Scan(0)),
+            Overload::new_member_overload("string_upper_ascii", text(), Type::String, upper_ascii)
+                .with_cost_formula(CostFormula::Scan(0)),
         ],
     );
 }
@@ -175,10 +195,10 @@ fn declare_case_functions(functions: &mut FunctionRegistry) {
 /// Returns a part of a text. It borrows if the text does. The range is in bytes.
 pub(super) fn slice_text<'a>(text: &Str<'a>, range: Range<usize>) -> Value<'a> {
     match text {
-        Str::Borrowed(whole) => Value::string(whole.get(range).unwrap_or_default()),
+        Str::Borrowed(whole) => Value::borrowed_string(whole.get(range).unwrap_or_default()),
         Str::Owned(whole) if range.len() == whole.len() => Value::String(text.clone()),
         Str::Owned(whole) => match whole.get(range).unwrap_or_default() {
-            "" => Value::string(""),
+            "" => Value::borrowed_string(""),
             part => Value::owned_string(part),
         },
     }
@@ -278,7 +298,7 @@ fn string_last_index_of<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     Ok(Value::Int(searched.rfind(sought).map_or(-1, |byte| count_code_points_before(text, byte))))
 }
 
-fn substring<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+fn string_substring<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     let (text, start, end) = match arguments {
         [Value::String(text), Value::Int(start)] => (text, *start, None),
         [Value::String(text), Value::Int(start), Value::Int(end)] => (text, *start, Some(*end)),
@@ -300,7 +320,7 @@ fn substring<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     Ok(slice_text(text, first..last))
 }
 
-fn trim<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+fn string_trim<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     let [Value::String(text)] = arguments else { return Err(EvalError::no_such_overload()) };
     let whole = text.as_str();
     let start = whole.len() - whole.trim_start().len();
@@ -309,7 +329,7 @@ fn trim<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
 
 /// Replaces all occurrences, or the first `limit` of them if the limit is not negative. The empty
 /// text occurs before each code point and at the end.
-fn replace<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+fn string_replace<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     let (text, old, new, limit) = match arguments {
         [Value::String(text), Value::String(old), Value::String(new)] => (text, old, new, -1),
         [Value::String(text), Value::String(old), Value::String(new), Value::Int(limit)] => {
@@ -327,13 +347,16 @@ fn replace<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     Ok(Value::owned_string(whole.replacen(old, new, count)))
 }
 
-fn split<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    split_metered(arguments, &mut StepBudget::default())
+fn string_split<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    string_split_metered(arguments, &mut StepBudget::default())
 }
 
 /// Splits at all occurrences, or into at most `limit` parts if the limit is not negative. An empty
 /// separator splits between code points.
-fn split_metered<'a>(arguments: &[Value<'a>], step_budget: &mut StepBudget) -> EvalResult<'a> {
+fn string_split_metered<'a>(
+    arguments: &[Value<'a>],
+    step_budget: &mut StepBudget,
+) -> EvalResult<'a> {
     let (text, separator, limit) = match arguments {
         [Value::String(text), Value::String(separator)] => (text, separator.as_str(), -1),
         [Value::String(text), Value::String(separator), Value::Int(limit)] => {
@@ -343,7 +366,7 @@ fn split_metered<'a>(arguments: &[Value<'a>], step_budget: &mut StepBudget) -> E
     };
     let whole = text.as_str();
     if limit == 0 || (separator.is_empty() && whole.is_empty()) {
-        return Ok(Value::list(Vec::new()));
+        return Ok(Value::list_value(Vec::new()));
     }
     let cuts = usize::try_from(limit).map_or(usize::MAX, |limit| limit - 1);
     let mut parts = Vec::new();
@@ -357,7 +380,7 @@ fn split_metered<'a>(arguments: &[Value<'a>], step_budget: &mut StepBudget) -> E
         start = at + separator.len();
     }
     parts.push(slice_text(text, start..whole.len()));
-    Ok(Value::list(parts))
+    Ok(Value::list_value(parts))
 }
 
 fn lower_ascii<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
@@ -381,15 +404,15 @@ fn change_case<'a>(
     }
 }
 
-fn join<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+fn string_join<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match arguments {
-        [Value::List(list)] => join_list(list, ""),
-        [Value::List(list), Value::String(separator)] => join_list(list, separator.as_str()),
+        [Value::List(list)] => join_string_list(list, ""),
+        [Value::List(list), Value::String(separator)] => join_string_list(list, separator.as_str()),
         _ => Err(EvalError::no_such_overload()),
     }
 }
 
-fn join_list<'a>(list: &List<'a>, separator: &str) -> EvalResult<'a> {
+fn join_string_list<'a>(list: &List<'a>, separator: &str) -> EvalResult<'a> {
     let mut text = String::new();
     for (index, item) in list.iter().enumerate() {
         if index > 0 {

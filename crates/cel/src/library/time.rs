@@ -11,18 +11,18 @@ use crate::static_type::Type;
 use crate::value::{Timestamp, TimestampError, Value, WallTime};
 
 /// Declares the getters of timestamps and durations.
-pub(crate) fn declare(functions: &mut FunctionRegistry) {
+pub(crate) fn declare_functions(functions: &mut FunctionRegistry) {
     let mut add = |name, in_utc, in_zone, get: FunctionImpl, duration: Vec<Overload>| {
         let zoned = vec![Type::Timestamp, Type::String];
         let mut overloads = vec![
-            Overload::new_member(in_utc, vec![Type::Timestamp], Type::Int, get),
-            Overload::new_member(in_zone, zoned, Type::Int, get),
+            Overload::new_member_overload(in_utc, vec![Type::Timestamp], Type::Int, get),
+            Overload::new_member_overload(in_zone, zoned, Type::Int, get),
         ];
         overloads.extend(duration);
         functions.add_overloads(name, overloads);
     };
     let of_duration = |id, get: FunctionImpl| {
-        vec![Overload::new_member(id, vec![Type::Duration], Type::Int, get)]
+        vec![Overload::new_member_overload(id, vec![Type::Duration], Type::Int, get)]
     };
     add(
         "getFullYear",

@@ -6,18 +6,18 @@ use go_compat::Url;
 
 use crate::function::{CostFormula, EvalError, EvalResult, FunctionRegistry, Overload};
 use crate::static_type::Type;
-use crate::value::{Map, Opaque, OwnedMap, Value};
+use crate::value::{Map, OpaqueValue, OwnedMap, Value};
 
 /// Declares the functions of Kubernetes' URL library.
-pub(crate) fn declare(functions: &mut FunctionRegistry) {
-    let url = || Type::Opaque(Opaque::URL);
+pub(crate) fn declare_functions(functions: &mut FunctionRegistry) {
+    let url = || Type::Opaque(OpaqueValue::URL);
     let text = || vec![Type::String];
-    let read = Overload::new_global("string_to_url", text(), url(), string_to_url);
-    functions.add_overloads("url", vec![read.with_cost(CostFormula::Scan(0))]);
-    let test = Overload::new_global("is_url_string", text(), Type::Bool, is_url);
+    let read = Overload::new_global_overload("string_to_url", text(), url(), string_to_url);
+    functions.add_overloads("url", vec![read.with_cost_formula(CostFormula::Scan(0))]);
+    let test = Overload::new_global_overload("is_url_string", text(), Type::Bool, is_url);
     functions.add_overloads("isURL", vec![test]);
     let mut part = |name, id, result, implementation| {
-        let overload = Overload::new_member(id, vec![url()], result, implementation);
+        let overload = Overload::new_member_overload(id, vec![url()], result, implementation);
         functions.add_overloads(name, vec![overload]);
     };
     part("getScheme", "url_get_scheme", Type::String, url_scheme);
@@ -25,7 +25,7 @@ pub(crate) fn declare(functions: &mut FunctionRegistry) {
     part("getHostname", "url_get_hostname", Type::String, url_hostname);
     part("getPort", "url_get_port", Type::String, url_port);
     part("getEscapedPath", "url_get_escaped_path", Type::String, url_escaped_path);
-    let values_by_key = Type::map(Type::String, Type::list(Type::String));
+    let values_by_key = Type::map_of(Type::String, Type::list_of(Type::String));
     part("getQuery", "url_get_query", values_by_key, url_query);
 }
 
@@ -37,7 +37,7 @@ fn string_to_url<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     // `parse` reads fragments.
     let url = Url::parse_request_uri(text.as_str()).and_then(|_| Url::parse(text.as_str()));
     match url {
-        Ok(url) => Ok(Value::opaque(Opaque::Url(url))),
+        Ok(url) => Ok(Value::opaque_value(OpaqueValue::Url(url))),
         Err(error) => {
             Err(EvalError::new(format!("URL parse error during conversion from string: {error}")))
         }
@@ -86,14 +86,14 @@ fn url_query<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     }
     let mut map = OwnedMap::new();
     for (key, values) in entries {
-        map.insert(key, Value::list(values));
+        map.insert(key, Value::list_value(values));
     }
-    Ok(Value::Map(Map::from_owned(map)))
+    Ok(Value::Map(Map::from_owned_map(map)))
 }
 
 fn url_argument<'v>(arguments: &'v [Value<'_>]) -> Result<&'v Url, EvalError> {
     if let [Value::Opaque(value)] = arguments
-        && let Opaque::Url(url) = &**value
+        && let OpaqueValue::Url(url) = &**value
     {
         return Ok(url);
     }
@@ -117,7 +117,7 @@ mod tests {
     use crate::library::operators::tests::{assert_outcome, implementation};
 
     fn url(text: &str) -> EvalResult<'_> {
-        implementation("url", "string_to_url")(&[Value::string(text)])
+        implementation("url", "string_to_url")(&[Value::borrowed_string(text)])
     }
 
     #[test]
@@ -140,14 +140,14 @@ mod tests {
         ] {
             let arguments = [url(text).unwrap()];
             let got = implementation(function, "url_")(&arguments);
-            assert_outcome(&arguments, &got, &Ok(Value::string(want)));
+            assert_outcome(&arguments, &got, &Ok(Value::borrowed_string(want)));
         }
     }
 
     #[test]
     fn queries_keep_all_values_of_a_key() {
         let strings = |items: &[&'static str]| {
-            Value::list(items.iter().copied().map(Value::string).collect())
+            Value::list_value(items.iter().copied().map(Value::borrowed_string).collect())
         };
         let arguments = [url("/?b=1&a=x+y&b=%32&c&b=%zz").unwrap()];
         let got = implementation("getQuery", "url_")(&arguments).unwrap();
@@ -156,7 +156,7 @@ mod tests {
         let want = [("b", strings(&["1", "2"])), ("a", strings(&["x y"])), ("c", strings(&[""]))];
         assert_eq!(entries.len(), want.len());
         for ((key, values), (want_key, want_values)) in entries.iter().zip(&want) {
-            assert!(key.equals(&Value::string(want_key)), "{key:?}");
+            assert!(key.equals(&Value::borrowed_string(want_key)), "{key:?}");
             assert!(values.equals(want_values), "{key:?}: {values:?}");
         }
     }
@@ -180,7 +180,7 @@ mod tests {
             assert_eq!(message, want.map(|want| format!("{prefix}{want}")), "{text}");
         }
         for (text, want) in [("/a", true), ("a", false), ("", false), ("/?#%zz", true)] {
-            let arguments = [Value::string(text)];
+            let arguments = [Value::borrowed_string(text)];
             let got = implementation("isURL", "is_url_string")(&arguments);
             assert_outcome(&arguments, &got, &Ok(Value::Bool(want)));
         }

@@ -77,70 +77,67 @@ impl<'s> AstBuilder<'s> {
             return Err(self.issues.report_limit_exceeded(NodeLimitError::Depth.to_string()));
         }
         let syntax = self.syntax_tree;
-        let node = match syntax.node(id) {
-            SyntaxNode::Missing => self.push_placeholder(),
-            SyntaxNode::MissingOperand(offset) => {
-                self.push(*offset, ExprKind::Literal(Literal::String(Arc::from("<<error>>"))))
-            }
-            SyntaxNode::Conditional { question, condition, then, otherwise } => self
-                .build_nested_node(|builder| {
-                    let args = builder.build_nodes(&[*condition, *then, *otherwise])?;
-                    builder.push_call(*question, "_?_:_", args)
-                }),
-            SyntaxNode::Logical { function, operands, operators } => {
-                let operands = self.build_nodes(operands)?;
-                self.balance_logical_run(function, &operands, operators)
-            }
-            SyntaxNode::Binary { function, operator, left, right } => {
-                self.build_nested_node(|builder| {
-                    let args = builder.build_nodes(&[*left, *right])?;
-                    builder.push_call(*operator, function, args)
-                })
-            }
-            // An even number of prefix operators cancels out.
-            SyntaxNode::Prefix { n_operators, operand, .. } if n_operators % 2 == 0 => {
-                self.build_node(*operand)
-            }
-            SyntaxNode::Prefix { function, first, operand, .. } => {
-                let operand = self.build_node(*operand)?;
-                self.push_call(*first, function, vec![operand])
-            }
-            SyntaxNode::Select { operand, dot, is_optional, field } => {
-                self.build_nested_node(|builder| {
-                    builder.build_select(*operand, *dot, *is_optional, *field)
-                })
-            }
-            SyntaxNode::MemberCall { operand, name, open, arguments } => {
-                self.build_nested_node(|builder| {
-                    let target = builder.build_node(*operand)?;
-                    let args = builder.build_nodes(arguments)?;
-                    builder.build_call_or_macro(
-                        *open,
-                        Some(target),
-                        name.source_text(builder.source),
-                        args,
-                    )
-                })
-            }
-            SyntaxNode::Index { operand, open, is_optional, index } => {
-                self.build_nested_node(|builder| {
-                    let args = builder.build_nodes(&[*operand, *index])?;
-                    builder.push_call(*open, if *is_optional { "_[?_]" } else { "_[_]" }, args)
-                })
-            }
-            SyntaxNode::Ident { leading_dot, name } => self.build_ident(*leading_dot, *name),
-            SyntaxNode::Call { leading_dot, name, open, arguments } => {
-                self.build_global_call(*leading_dot, *name, *open, arguments)
-            }
-            SyntaxNode::List { open, elements } => self.build_list_literal(*open, elements),
-            SyntaxNode::Map { open, entries } => self.build_map_literal(*open, entries),
-            SyntaxNode::Message { leading_dot, names, open, fields } => {
-                self.build_message_literal(*leading_dot, names, *open, fields)
-            }
-            SyntaxNode::Literal { sign, token } => self.build_literal(*sign, *token),
-        }?;
+        let node =
+            match syntax.syntax_node(id) {
+                SyntaxNode::Missing => self.push_placeholder(),
+                SyntaxNode::MissingOperand(offset) => {
+                    self.push(*offset, ExprKind::Literal(Literal::String(Arc::from("<<error>>"))))
+                }
+                SyntaxNode::Conditional { question, condition, then, otherwise } => self
+                    .build_with_depth_check(|builder| {
+                        let args = builder.build_nodes(&[*condition, *then, *otherwise])?;
+                        builder.push_call(*question, "_?_:_", args)
+                    }),
+                SyntaxNode::Logical { function, operands, operators } => {
+                    let operands = self.build_nodes(operands)?;
+                    self.balance_logical_run(function, &operands, operators)
+                }
+                SyntaxNode::Binary { function, operator, left, right } => self
+                    .build_with_depth_check(|builder| {
+                        let args = builder.build_nodes(&[*left, *right])?;
+                        builder.push_call(*operator, function, args)
+                    }),
+                // An even number of prefix operators cancels out.
+                SyntaxNode::Prefix { n_operators, operand, .. } if n_operators % 2 == 0 => {
+                    self.build_node(*operand)
+                }
+                SyntaxNode::Prefix { function, first, operand, .. } => {
+                    let operand = self.build_node(*operand)?;
+                    self.push_call(*first, function, vec![operand])
+                }
+                SyntaxNode::Select { operand, dot, is_optional, field } => self
+                    .build_with_depth_check(|builder| {
+                        builder.build_select(*operand, *dot, *is_optional, *field)
+                    }),
+                SyntaxNode::MemberCall { operand, name, open, arguments } => self
+                    .build_with_depth_check(|builder| {
+                        let target = builder.build_node(*operand)?;
+                        let args = builder.build_nodes(arguments)?;
+                        builder.build_call_or_macro(
+                            *open,
+                            Some(target),
+                            name.source_text(builder.source),
+                            args,
+                        )
+                    }),
+                SyntaxNode::Index { operand, open, is_optional, index } => self
+                    .build_with_depth_check(|builder| {
+                        let args = builder.build_nodes(&[*operand, *index])?;
+                        builder.push_call(*open, if *is_optional { "_[?_]" } else { "_[_]" }, args)
+                    }),
+                SyntaxNode::Ident { leading_dot, name } => self.build_ident(*leading_dot, *name),
+                SyntaxNode::Call { leading_dot, name, open, arguments } => {
+                    self.build_global_call(*leading_dot, *name, *open, arguments)
+                }
+                SyntaxNode::List { open, elements } => self.build_list_literal(*open, elements),
+                SyntaxNode::Map { open, entries } => self.build_map_literal(*open, entries),
+                SyntaxNode::Message { leading_dot, names, open, fields } => {
+                    self.build_message_literal(*leading_dot, names, *open, fields)
+                }
+                SyntaxNode::Literal { sign, token } => self.build_literal(*sign, *token),
+            }?;
         self.ast_depth -= 1;
-        self.nodes.set_span(node, syntax.span(id));
+        self.nodes.set_node_span(node, syntax.span(id));
         Ok(node)
     }
 
@@ -149,7 +146,7 @@ impl<'s> AstBuilder<'s> {
     }
 
     /// Builds a node of a kind whose nesting cel-go limits.
-    fn build_nested_node(
+    fn build_with_depth_check(
         &mut self,
         visit: impl FnOnce(&mut Self) -> Result<NodeId, ParseAborted>,
     ) -> Result<NodeId, ParseAborted> {
@@ -195,12 +192,12 @@ impl<'s> AstBuilder<'s> {
     ) -> Result<NodeId, ParseAborted> {
         let operand = self.build_node(operand)?;
         let name = self.read_field_name(field).unwrap_or_else(|| {
-            let location = IssueLocation::Offset(field.offset);
+            let location = IssueLocation::Offset(field.source_offset);
             self.issues.report_semantic_error(location, MISSING_FIELD_NAME.to_owned());
             Arc::default()
         });
         if is_optional {
-            let name = self.push(field.offset, ExprKind::Literal(Literal::String(name)))?;
+            let name = self.push(field.source_offset, ExprKind::Literal(Literal::String(name)))?;
             self.push_call(dot, "_?._", vec![operand, name])
         } else {
             self.push(dot, ExprKind::Select { operand, field: name, test_only: false })
@@ -223,10 +220,10 @@ impl<'s> AstBuilder<'s> {
         name: Token,
     ) -> Result<NodeId, ParseAborted> {
         match self.read_unreserved_name(leading_dot, name) {
-            Some(ident) => self.push(name.offset, ExprKind::Ident(Arc::from(ident))),
-            None => {
-                self.push_placeholder_at(IssueLocation::Offset(leading_dot.unwrap_or(name.offset)))
-            }
+            Some(ident) => self.push(name.source_offset, ExprKind::Ident(Arc::from(ident))),
+            None => self.push_placeholder_at(IssueLocation::Offset(
+                leading_dot.unwrap_or(name.source_offset),
+            )),
         }
     }
 
@@ -242,9 +239,9 @@ impl<'s> AstBuilder<'s> {
                 let args = self.build_nodes(arguments)?;
                 self.build_call_or_macro(open, None, &function, args)
             }
-            None => {
-                self.push_placeholder_at(IssueLocation::Offset(leading_dot.unwrap_or(name.offset)))
-            }
+            None => self.push_placeholder_at(IssueLocation::Offset(
+                leading_dot.unwrap_or(name.source_offset),
+            )),
         }
     }
 
@@ -256,7 +253,7 @@ impl<'s> AstBuilder<'s> {
     ) -> Option<Cow<'s, str>> {
         let text = name.source_text(self.source);
         if RESERVED_WORDS.contains(&text) {
-            let location = IssueLocation::Offset(leading_dot.unwrap_or(name.offset));
+            let location = IssueLocation::Offset(leading_dot.unwrap_or(name.source_offset));
             self.issues.report_semantic_error(location, format!("reserved identifier: {text}"));
             return None;
         }
@@ -309,7 +306,7 @@ impl<'s> AstBuilder<'s> {
             let is_optional = key.is_optional;
             let key = self.build_node(key.value)?;
             let value = self.build_node(*value)?;
-            built.push(MapEntry { key, value, is_optional, offset: *colon });
+            built.push(MapEntry { key, value, is_optional, source_offset: *colon });
         }
         self.push(open, ExprKind::Map { entries: built })
     }
@@ -330,12 +327,12 @@ impl<'s> AstBuilder<'s> {
         }
         let mut built = Vec::with_capacity(fields.len());
         for KeyValueSyntax { key, colon_offset: colon, value } in fields {
-            let missing = FieldName { offset: key.first_field_offset, name: None };
+            let missing = FieldName { source_offset: key.first_field_offset, name: None };
             match self.read_field_name(key.name.unwrap_or(missing)) {
                 Some(name) => {
                     let value = self.build_node(*value)?;
                     let is_optional = key.is_optional;
-                    built.push(StructField { name, value, is_optional, offset: *colon });
+                    built.push(StructField { name, value, is_optional, source_offset: *colon });
                 }
                 None => {
                     let location = IssueLocation::Offset(key.first_field_offset);
@@ -347,7 +344,7 @@ impl<'s> AstBuilder<'s> {
     }
 
     fn build_literal(&mut self, sign: Option<Token>, token: Token) -> Result<NodeId, ParseAborted> {
-        let offset = sign.map_or(token.offset, |sign| sign.offset);
+        let offset = sign.map_or(token.source_offset, |sign| sign.source_offset);
         match literal::parse_literal(token.kind, sign.is_some(), token.source_text(self.source)) {
             Ok(value) => self.push(offset, ExprKind::Literal(value)),
             Err(error) => {
@@ -373,8 +370,8 @@ impl<'s> AstBuilder<'s> {
 
     fn issue_location_of(&self, node: NodeId) -> IssueLocation {
         match self.find_node(node) {
-            Some(AstNode { offset: NO_OFFSET, .. }) | None => IssueLocation::NoSource,
-            Some(AstNode { offset, .. }) => IssueLocation::Offset(*offset),
+            Some(AstNode { source_offset: NO_OFFSET, .. }) | None => IssueLocation::NoSource,
+            Some(AstNode { source_offset: offset, .. }) => IssueLocation::Offset(*offset),
         }
     }
 
@@ -393,7 +390,7 @@ impl<'s> AstBuilder<'s> {
 
     /// Adds a node whose children are already in the arena.
     pub(super) fn push(&mut self, offset: u32, kind: ExprKind) -> Result<NodeId, ParseAborted> {
-        let pushed = self.nodes.push(AstNode { kind, offset, span: None });
+        let pushed = self.nodes.push(AstNode { kind, source_offset: offset, span: None });
         pushed.map_err(|error| self.issues.report_limit_exceeded(error.to_string()))
     }
 }

@@ -85,7 +85,7 @@ pub(super) struct RecoveringTokenStream<'s> {
     is_recovering: bool,
     /// The index of the token at the last error, and a bit set of the grammar positions of all
     /// errors since a token matched.
-    error_positions: Option<(usize, u64)>,
+    error_grammar_positions: Option<(usize, u64)>,
     n_recoveries: usize,
     /// The byte after the last token that was taken.
     last_token_end: u32,
@@ -99,23 +99,23 @@ impl<'s> RecoveringTokenStream<'s> {
             issues: ParseIssues::default(),
             follow_sets: Vec::new(),
             is_recovering: false,
-            error_positions: None,
+            error_grammar_positions: None,
             n_recoveries: 0,
             last_token_end: 0,
         }
     }
 
-    pub(super) fn enter_rule(&mut self, follow_set: TokenSet) {
+    pub(super) fn enter_grammar_rule(&mut self, follow_set: TokenSet) {
         self.follow_sets.push(follow_set);
     }
 
-    pub(super) fn leave_rule(&mut self) {
+    pub(super) fn leave_grammar_rule(&mut self) {
         self.follow_sets.pop();
     }
 
     /// Returns the current token without consuming it.
     pub(super) fn current_token(&mut self) -> Result<Token, ParseAborted> {
-        self.tokens.peek(0, &mut self.issues)
+        self.tokens.peek_token(0, &mut self.issues)
     }
 
     /// The kind of the current token.
@@ -124,15 +124,15 @@ impl<'s> RecoveringTokenStream<'s> {
     }
 
     /// Returns the token that is `ahead` places after the current one.
-    pub(super) fn peek(&mut self, ahead: usize) -> Result<Token, ParseAborted> {
-        self.tokens.peek(ahead, &mut self.issues)
+    pub(super) fn peek_token(&mut self, ahead: usize) -> Result<Token, ParseAborted> {
+        self.tokens.peek_token(ahead, &mut self.issues)
     }
 
     /// Takes the current token, which the grammar accepts. Recovery from errors ends.
     pub(super) fn take_token(&mut self) -> Result<Token, ParseAborted> {
         let token = self.current_token()?;
         self.end_recovery();
-        self.tokens.advance();
+        self.tokens.advance_token();
         self.last_token_end = token.end;
         Ok(token)
     }
@@ -160,7 +160,7 @@ impl<'s> RecoveringTokenStream<'s> {
         if token.kind == kind {
             return Ok(self.take_token()?);
         }
-        let expected = TokenSet::from_kinds(&[kind]);
+        let expected = TokenSet::from_token_kinds(&[kind]);
         self.count_recovery()?;
         if self.try_drop_token(expected)? {
             return Ok(self.take_token()?);
@@ -177,7 +177,7 @@ impl<'s> RecoveringTokenStream<'s> {
 
     /// Synchronizes before a choice: the current token must be one of `expected`. It is dropped if
     /// the next token is one of them.
-    pub(super) fn sync_to_expected(
+    pub(super) fn sync_to_expected_token(
         &mut self,
         position: GrammarPosition,
         expected: TokenSet,
@@ -193,21 +193,24 @@ impl<'s> RecoveringTokenStream<'s> {
 
     /// Synchronizes after an iteration of a loop: skips to a token that begins another iteration or
     /// can follow the loop.
-    pub(super) fn sync_loop(&mut self, expected: TokenSet) -> Result<(), ParseAborted> {
+    pub(super) fn sync_after_loop_iteration(
+        &mut self,
+        expected: TokenSet,
+    ) -> Result<(), ParseAborted> {
         if self.is_recovering || expected.contains(self.current_token_kind()?) {
             return Ok(());
         }
         self.report_unwanted_token(expected)?;
-        let wanted = expected.union(self.recovery_set());
+        let wanted = expected.union_with(self.recovery_set());
         while !self.is_at_recovery_token(wanted)? {
-            self.tokens.advance();
+            self.tokens.advance_token();
         }
         Ok(())
     }
 
     /// Ends a rule. If the rule failed, reports the error and skips to a token at which an
     /// enclosing rule can continue.
-    pub(super) fn finish_rule(
+    pub(super) fn finish_grammar_rule(
         &mut self,
         outcome: Result<(), ParseFault>,
     ) -> Result<(), ParseAborted> {
@@ -238,7 +241,7 @@ impl<'s> RecoveringTokenStream<'s> {
         self.count_recovery()?;
         let mut n_skipped = 0;
         let bit = 1 << position as u64;
-        let positions = match self.error_positions {
+        let positions = match self.error_grammar_positions {
             Some((index, positions)) => {
                 if index == self.tokens.index() && positions & bit != 0 {
                     self.skip_token(&mut n_skipped)?;
@@ -247,7 +250,7 @@ impl<'s> RecoveringTokenStream<'s> {
             }
             None => bit,
         };
-        self.error_positions = Some((self.tokens.index(), positions));
+        self.error_grammar_positions = Some((self.tokens.index(), positions));
         let wanted = self.recovery_set();
         while !self.is_at_recovery_token(wanted)? {
             self.skip_token(&mut n_skipped)?;
@@ -267,13 +270,13 @@ impl<'s> RecoveringTokenStream<'s> {
             )));
         }
         *n_skipped += 1;
-        self.tokens.advance();
+        self.tokens.advance_token();
         Ok(())
     }
 
     fn count_recovery(&mut self) -> Result<(), ParseAborted> {
         if self.n_recoveries == RECOVERIES_MAX {
-            let offset = self.current_token()?.offset;
+            let offset = self.current_token()?.source_offset;
             let message = format!("error recovery attempt limit exceeded: {RECOVERIES_MAX}");
             self.issues.report_syntax_error(offset, &message)?;
             return Err(ParseAborted);
@@ -284,11 +287,11 @@ impl<'s> RecoveringTokenStream<'s> {
 
     /// Drops the current token if the next one is expected. Returns whether it did.
     fn try_drop_token(&mut self, expected: TokenSet) -> Result<bool, ParseAborted> {
-        if !expected.contains(self.peek(1)?.kind) {
+        if !expected.contains(self.peek_token(1)?.kind) {
             return Ok(false);
         }
         self.report_unwanted_token(expected)?;
-        self.tokens.advance();
+        self.tokens.advance_token();
         self.end_recovery();
         Ok(true)
     }
@@ -304,29 +307,29 @@ impl<'s> RecoveringTokenStream<'s> {
 
     fn begin_recovery(&mut self, token: Token, message: &str) -> Result<(), ParseAborted> {
         self.is_recovering = true;
-        self.issues.report_syntax_error(token.offset, message)
+        self.issues.report_syntax_error(token.source_offset, message)
     }
 
     fn end_recovery(&mut self) {
         self.is_recovering = false;
-        self.error_positions = None;
+        self.error_grammar_positions = None;
     }
 
     /// The expected tokens in context: `next`, and if the current rule may end, its follow sets.
     fn expected_tokens_in_context(&self, next: TokenSet) -> TokenSet {
         let mut expected = next;
         for follow in self.follow_sets.iter().rev() {
-            if !expected.has_rule_end() {
+            if !expected.allows_rule_end() {
                 break;
             }
-            expected = expected.without_rule_end().union(*follow);
+            expected = expected.without_rule_end().union_with(*follow);
         }
         expected
     }
 
     /// The union of the follow sets of all rules that are being parsed.
     fn recovery_set(&self) -> TokenSet {
-        self.follow_sets.iter().fold(TokenSet::EMPTY, |all, follow| all.union(*follow))
+        self.follow_sets.iter().fold(TokenSet::EMPTY, |all, follow| all.union_with(*follow))
     }
 
     fn no_viable_alternative_message(&self, first: Token, last: Token) -> String {

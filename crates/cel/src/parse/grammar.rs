@@ -25,8 +25,11 @@ use token_sets::{AFTER_CONDITION, COLON, EXPRESSION};
 /// Parses a whole text. The tree is missing if parsing stopped early.
 pub(super) fn parse_syntax(source: &str) -> (Option<(SyntaxTree, SyntaxId)>, ParseIssues) {
     let tokens = RecoveringTokenStream::new(source);
-    let mut parser =
-        Parser { tokens, syntax_tree: SyntaxTree::new(), rule_depths: RuleDepths::default() };
+    let mut parser = Parser {
+        tokens,
+        syntax_tree: SyntaxTree::new(),
+        grammar_rule_depths: GrammarRuleDepths::default(),
+    };
     let root = parser.parse_start_rule();
     let Parser { tokens, syntax_tree: tree, .. } = parser;
     (root.ok().map(|root| (tree, root)), tokens.issues)
@@ -35,13 +38,13 @@ pub(super) fn parse_syntax(source: &str) -> (Option<(SyntaxTree, SyntaxId)>, Par
 struct Parser<'s> {
     tokens: RecoveringTokenStream<'s>,
     syntax_tree: SyntaxTree,
-    rule_depths: RuleDepths,
+    grammar_rule_depths: GrammarRuleDepths,
 }
 
 /// The nesting depth of grammar rules. The limit applies to each rule separately. Rules without a
 /// count are never nested deeper than these.
 #[derive(Default)]
-struct RuleDepths {
+struct GrammarRuleDepths {
     expression_depth: u32,
     relation_depth: u32,
     arithmetic_depth: u32,
@@ -50,24 +53,24 @@ struct RuleDepths {
 impl Parser<'_> {
     /// Parses the rule `expr EOF`.
     fn parse_start_rule(&mut self) -> Result<SyntaxId, ParseAborted> {
-        let root = self.parse_expression(TokenSet::from_kinds(&[T::Eof]))?;
+        let root = self.parse_expression(TokenSet::from_token_kinds(&[T::Eof]))?;
         let end = self.tokens.expect_token(GrammarPosition::End, T::Eof, TokenSet::EMPTY);
-        self.tokens.finish_rule(end.map(|_| ()))?;
+        self.tokens.finish_grammar_rule(end.map(|_| ()))?;
         Ok(root)
     }
 
     /// Parses the rule `conditionalOr ('?' conditionalOr ':' expr)?`.
     fn parse_expression(&mut self, follow_set: TokenSet) -> Result<SyntaxId, ParseAborted> {
         let start = self.tokens.current_token()?.start;
-        self.rule_depths.expression_depth += 1;
-        self.check_rule_depth()?;
-        self.tokens.enter_rule(follow_set);
+        self.grammar_rule_depths.expression_depth += 1;
+        self.check_grammar_rule_depth()?;
+        self.tokens.enter_grammar_rule(follow_set);
         let mut result = self.parse_binary_operators(AFTER_CONDITION)?;
         if let Some(question) = self.tokens.take_token_if(T::Question)? {
             result = self.parse_conditional(start, question, result)?;
         }
-        self.tokens.leave_rule();
-        self.rule_depths.expression_depth -= 1;
+        self.tokens.leave_grammar_rule();
+        self.grammar_rule_depths.expression_depth -= 1;
         Ok(result)
     }
 
@@ -84,8 +87,8 @@ impl Parser<'_> {
         if colon.is_ok() {
             otherwise = self.parse_expression(TokenSet::RULE_END)?;
         }
-        self.tokens.finish_rule(colon.map(|_| ()))?;
-        let question = question.offset;
+        self.tokens.finish_grammar_rule(colon.map(|_| ()))?;
+        let question = question.source_offset;
         Ok(self.push(start, SyntaxNode::Conditional { question, condition, then, otherwise }))
     }
 
@@ -94,12 +97,12 @@ impl Parser<'_> {
         self.syntax_tree.push(node, Span { start, end: self.tokens.last_token_end() })
     }
 
-    fn check_rule_depth(&mut self) -> Result<(), ParseAborted> {
-        let RuleDepths {
+    fn check_grammar_rule_depth(&mut self) -> Result<(), ParseAborted> {
+        let GrammarRuleDepths {
             expression_depth: expression,
             relation_depth: relation,
             arithmetic_depth: arithmetic,
-        } = self.rule_depths;
+        } = self.grammar_rule_depths;
         if expression.max(relation).max(arithmetic) > RECURSION_MAX {
             let message = format!("expression recursion limit exceeded: {RECURSION_MAX}");
             return Err(self.tokens.issues.report_limit_exceeded(message));

@@ -19,7 +19,7 @@ pub(super) struct TokenStream<'s> {
     /// The tokens read so far. `Eof` is the last token.
     tokens: Vec<Token>,
     /// Index of the current token in `tokens`.
-    current_index: usize,
+    current_token_index: usize,
     /// Byte ranges that belong to no token and were reported.
     skipped_ranges: Vec<(usize, usize)>,
 }
@@ -40,18 +40,18 @@ impl<'s> TokenStream<'s> {
             byte_position: 0,
             code_point_offset: 0,
             tokens: Vec::new(),
-            current_index: 0,
+            current_token_index: 0,
             skipped_ranges: Vec::new(),
         }
     }
 
     /// Returns the token that is `ahead` places after the current one.
-    pub(super) fn peek(
+    pub(super) fn peek_token(
         &mut self,
         ahead: usize,
         issues: &mut ParseIssues,
     ) -> Result<Token, ParseAborted> {
-        let wanted = self.current_index + ahead;
+        let wanted = self.current_token_index + ahead;
         loop {
             if let Some(token) = self.tokens.get(wanted) {
                 return Ok(*token);
@@ -67,15 +67,19 @@ impl<'s> TokenStream<'s> {
     }
 
     /// Makes the next token the current one. `Eof` stays the current token.
-    pub(super) fn advance(&mut self) {
-        if self.tokens.get(self.current_index).is_some_and(|token| token.kind != TokenKind::Eof) {
-            self.current_index += 1;
+    pub(super) fn advance_token(&mut self) {
+        if self
+            .tokens
+            .get(self.current_token_index)
+            .is_some_and(|token| token.kind != TokenKind::Eof)
+        {
+            self.current_token_index += 1;
         }
     }
 
     /// The index of the current token.
     pub(super) fn index(&self) -> usize {
-        self.current_index
+        self.current_token_index
     }
 
     /// The source text from the first token to the last one, without skipped ranges.
@@ -96,19 +100,24 @@ impl<'s> TokenStream<'s> {
     fn read_token(&mut self, issues: &mut ParseIssues) -> Result<Token, ParseAborted> {
         loop {
             let (start, offset) = (self.byte_position, self.code_point_offset);
-            let token = |kind, end| Token { kind, offset, start: start as u32, end: end as u32 };
+            let token = |kind, end| Token {
+                kind,
+                source_offset: offset,
+                start: start as u32,
+                end: end as u32,
+            };
             if start == self.source.len() {
                 return Ok(token(TokenKind::Eof, start));
             }
             match scan_lexeme(self.source, start) {
                 Lexeme::Token(kind, end) => {
-                    self.advance_to(end);
+                    self.advance_to_byte(end);
                     return Ok(token(kind, end));
                 }
-                Lexeme::Trivia(end) => self.advance_to(end),
+                Lexeme::Trivia(end) => self.advance_to_byte(end),
                 Lexeme::Unrecognized(at) => {
                     let end = at + char_at(self.source, at).map_or(0, char::len_utf8);
-                    self.advance_to(end);
+                    self.advance_to_byte(end);
                     self.skipped_ranges.push((start, end));
                     let text = self.source.get(start..end).unwrap_or_default();
                     issues.report_syntax_error(
@@ -120,7 +129,7 @@ impl<'s> TokenStream<'s> {
         }
     }
 
-    fn advance_to(&mut self, end: usize) {
+    fn advance_to_byte(&mut self, end: usize) {
         let text = self.source.get(self.byte_position..end).unwrap_or_default();
         self.code_point_offset += text.chars().count() as u32;
         self.byte_position = end;
@@ -189,15 +198,15 @@ fn scan_lexeme(source: &str, start: usize) -> Lexeme {
         (b'/', _) => token(T::Slash, 1),
         (b'%', _) => token(T::Percent, 1),
         (b'0'..=b'9', _) => scan_number(source, start),
-        (b'"' | b'\'', _) => scan_quoted(source, start, T::String, false),
+        (b'"' | b'\'', _) => scan_quoted_string(source, start, T::String, false),
         (b'`', _) => scan_escaped_identifier(source, start),
-        (b'_' | b'a'..=b'z' | b'A'..=b'Z', _) => scan_word(source, start),
+        (b'_' | b'a'..=b'z' | b'A'..=b'Z', _) => scan_word_or_prefixed_string(source, start),
         _ => Lexeme::Unrecognized(start),
     }
 }
 
 /// Scans an identifier, a keyword, or a string with a prefix.
-fn scan_word(source: &str, start: usize) -> Lexeme {
+fn scan_word_or_prefixed_string(source: &str, start: usize) -> Lexeme {
     let end = skip_bytes_while(source, start, is_word_byte);
     let word = source.get(start..end).unwrap_or_default();
     if matches!(byte_at(source, end), Some(b'"' | b'\'')) {
@@ -209,7 +218,7 @@ fn scan_word(source: &str, start: usize) -> Lexeme {
         };
         // If the string has no closing quote, the prefix is an identifier.
         if let Some(kind) = kind
-            && let lexeme @ Lexeme::Token(..) = scan_quoted(source, end, kind, raw)
+            && let lexeme @ Lexeme::Token(..) = scan_quoted_string(source, end, kind, raw)
         {
             return lexeme;
         }
@@ -271,7 +280,7 @@ fn scan_escaped_identifier(source: &str, start: usize) -> Lexeme {
 }
 
 /// Scans a string from its opening quote on.
-fn scan_quoted(source: &str, quote_at: usize, kind: TokenKind, raw: bool) -> Lexeme {
+fn scan_quoted_string(source: &str, quote_at: usize, kind: TokenKind, raw: bool) -> Lexeme {
     let rest = source.get(quote_at..).unwrap_or_default();
     for quote in ["\"\"\"", "'''"] {
         if rest.starts_with(quote) {

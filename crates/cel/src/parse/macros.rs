@@ -52,7 +52,7 @@ pub(super) fn expand_macro(
     function: &str,
     args: &[NodeId],
 ) -> Result<MacroExpansion, ParseAborted> {
-    let mut at = MacroExpander { builder, open_paren_offset };
+    let mut at = MacroExpander { ast_builder: builder, open_paren_offset };
     let expanded = match (target, function, args) {
         (None, "has", &[argument]) => at.expand_has(argument),
         (Some(range), "all" | "exists" | "exists_one", &[variable, test]) => {
@@ -93,7 +93,7 @@ pub(super) fn expand_macro(
 
 /// Adds the nodes of one macro expansion to the AST.
 struct MacroExpander<'a, 'b> {
-    builder: &'a mut AstBuilder<'b>,
+    ast_builder: &'a mut AstBuilder<'b>,
     open_paren_offset: u32,
 }
 
@@ -110,7 +110,7 @@ impl MacroExpander<'_, '_> {
     }
 
     fn node_kind(&self, node: NodeId) -> Option<&ExprKind> {
-        self.builder.find_node(node).map(|node| &node.kind)
+        self.ast_builder.find_node(node).map(|node| &node.kind)
     }
 
     /// The name of an identifier node; `None` for other nodes.
@@ -122,7 +122,7 @@ impl MacroExpander<'_, '_> {
     }
 
     fn push(&mut self, kind: ExprKind) -> Result<NodeId, ParseAborted> {
-        self.builder.push(self.open_paren_offset, kind)
+        self.ast_builder.push(self.open_paren_offset, kind)
     }
 
     fn push_literal(&mut self, literal: Literal) -> Result<NodeId, ParseAborted> {
@@ -142,7 +142,7 @@ impl MacroExpander<'_, '_> {
         function: &str,
         args: Vec<NodeId>,
     ) -> Result<NodeId, ParseAborted> {
-        self.builder.push_call(self.open_paren_offset, function, args)
+        self.ast_builder.push_call(self.open_paren_offset, function, args)
     }
 
     fn push_member_call(

@@ -43,7 +43,7 @@ impl<'b> NodeArena<'b> {
 
     /// Sets the span of a node that has no span yet. Some grammar rules return the node of another
     /// rule.
-    pub(super) fn set_span(&mut self, id: NodeId, span: Span) {
+    pub(super) fn set_node_span(&mut self, id: NodeId, span: Span) {
         if let Some(node) = self.nodes.get_mut(id.index()) {
             node.span.get_or_insert(span);
         }
@@ -54,7 +54,7 @@ impl<'b> NodeArena<'b> {
     }
 
     pub(super) fn into_ast(self, root: NodeId) -> Ast {
-        Ast { nodes: NodeMap::new(self.nodes), root }
+        Ast { nodes: NodeMap::new(self.nodes), root_node: root }
     }
 }
 

@@ -49,6 +49,6 @@ impl ParseIssues {
     }
 
     pub(super) fn into_issues(self, source: &str) -> Issues {
-        Issues::from_locations(source, self.issues)
+        Issues::from_located_messages(source, self.issues)
     }
 }

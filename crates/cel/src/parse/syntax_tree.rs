@@ -33,7 +33,7 @@ impl SyntaxTree {
         id
     }
 
-    pub(super) fn node(&self, id: SyntaxId) -> &SyntaxNode {
+    pub(super) fn syntax_node(&self, id: SyntaxId) -> &SyntaxNode {
         self.nodes.get(id.0 as usize).map_or(&SyntaxNode::Missing, |(node, _)| node)
     }
 
@@ -111,6 +111,6 @@ pub(super) struct MessageFieldKey {
 /// The name of a field: an identifier, or text between backticks.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FieldName {
-    pub(super) offset: u32,
+    pub(super) source_offset: u32,
     pub(super) name: Option<Token>,
 }

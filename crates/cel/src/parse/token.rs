@@ -135,7 +135,7 @@ impl TokenKind {
 pub(super) struct Token {
     pub(super) kind: TokenKind,
     /// The offset from the start of the source in code points.
-    pub(super) offset: u32,
+    pub(super) source_offset: u32,
     /// The position of the first byte. The limit on the source length keeps it small.
     pub(super) start: u32,
     /// The position after the last byte.
@@ -160,7 +160,7 @@ impl TokenSet {
     /// follow.
     pub(super) const RULE_END: Self = Self(1 << 63);
 
-    pub(super) const fn from_kinds(mut kinds: &[TokenKind]) -> Self {
+    pub(super) const fn from_token_kinds(mut kinds: &[TokenKind]) -> Self {
         let mut bits = 0;
         while let [kind, rest @ ..] = kinds {
             bits |= 1 << *kind as u64;
@@ -169,7 +169,7 @@ impl TokenSet {
         Self(bits)
     }
 
-    pub(super) const fn union(self, other: Self) -> Self {
+    pub(super) const fn union_with(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
@@ -181,7 +181,7 @@ impl TokenSet {
         self.0 & (1 << kind as u64) != 0
     }
 
-    pub(super) const fn has_rule_end(self) -> bool {
+    pub(super) const fn allows_rule_end(self) -> bool {
         self.0 & Self::RULE_END.0 != 0
     }
 }

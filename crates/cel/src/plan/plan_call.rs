@@ -83,11 +83,11 @@ impl Planner<'_> {
         };
         let mut call = CallExpr {
             name,
-            dispatch: self.choose_dispatch(function, overloads, ids),
+            overload_dispatch: self.choose_overload_dispatch(function, overloads, ids),
             args: args.into(),
             int_operator: None,
         };
-        call.int_operator = IntOperator::from_function(name)
+        call.int_operator = IntOperator::from_function_name(name)
             .filter(|_| call.args.len() == 2 && call.costs_one_unit_for_ints());
         match &*call.args {
             [CompiledExpr::Const(argument)] if is_conversion_function(name) => {
@@ -116,7 +116,7 @@ impl Planner<'_> {
         }
     }
 
-    fn choose_dispatch(
+    fn choose_overload_dispatch(
         &self,
         function: &Function,
         overloads: &[usize],
@@ -139,7 +139,7 @@ impl Planner<'_> {
 fn to_resolved_overload(overload: &Overload) -> ResolvedOverload {
     ResolvedOverload {
         params: overload.params.clone().into(),
-        cost: overload.cost,
+        cost_formula: overload.cost_formula,
         implementation: overload.implementation,
         metered_implementation: overload.metered_implementation,
     }
@@ -202,8 +202,8 @@ fn specialize_regex(
     let call = RegexCall {
         kind,
         pattern: compiled,
-        pattern_size: pattern.chars().count() as u64,
-        text,
+        pattern_code_points: pattern.chars().count() as u64,
+        text_expr: text,
         match_limit: limit,
     };
     Ok(Ok(CompiledExpr::Regex(Box::new(call))))

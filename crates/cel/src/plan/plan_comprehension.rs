@@ -24,7 +24,7 @@ impl Planner<'_> {
         let condition = self.plan_node(fold.loop_condition)?;
         let step = self.plan_node(fold.loop_step)?;
         self.local_slots.truncate(depth + 1);
-        let result = self.plan_node(fold.result)?;
+        let result = self.plan_node(fold.result_expr)?;
         self.local_slots.truncate(depth);
 
         let loop_step = match self.quantifier_stopping_value(fold) {
@@ -51,7 +51,7 @@ impl Planner<'_> {
             second_variable_slot: second,
             loop_condition: condition,
             loop_step,
-            result,
+            result_expr: result,
         })))
     }
 
@@ -73,7 +73,7 @@ impl Planner<'_> {
         let shape = **function == *operator
             && is_accumulator(first)
             && is_accumulator(tested)
-            && is_accumulator(fold.result);
+            && is_accumulator(fold.result_expr);
         shape.then_some(stops_at)
     }
 
@@ -145,7 +145,8 @@ impl Planner<'_> {
 
     /// The slot of a plain reference to a hidden accumulator, which no source text can name.
     fn find_accumulator_slot(&self, expr: &CompiledExpr) -> Option<usize> {
-        let CompiledExpr::Attr(Attribute { root: AttributeRoot::Slot(slot), qualifiers }) = expr
+        let CompiledExpr::Attr(Attribute { attribute_root: AttributeRoot::Slot(slot), qualifiers }) =
+            expr
         else {
             return None;
         };
@@ -161,7 +162,7 @@ fn split_off_predicate(
     accumulator_slot: usize,
 ) -> Result<CompiledExpr, CompiledExpr> {
     let is_accumulator = |expr: &CompiledExpr| {
-        matches!(expr, CompiledExpr::Attr(Attribute { root: AttributeRoot::Slot(slot), qualifiers })
+        matches!(expr, CompiledExpr::Attr(Attribute { attribute_root: AttributeRoot::Slot(slot), qualifiers })
             if *slot == accumulator_slot && qualifiers.is_empty())
     };
     let rest = |terms: Box<[CompiledExpr]>, join: fn(Box<[CompiledExpr]>) -> CompiledExpr| {

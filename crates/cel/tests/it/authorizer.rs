@@ -40,7 +40,7 @@ fn value(json: &Json) -> Value<'static> {
             for (key, member) in members {
                 map.set(Value::owned_string(key.as_str()), value(member));
             }
-            Value::Map(Map::from_owned(map))
+            Value::Map(Map::from_owned_map(map))
         }
         _ => Value::Null,
     }
@@ -88,7 +88,7 @@ fn shown(question: &AuthorizerCheck) -> Json {
     let user = question.service_account.as_ref().map(|ServiceAccount { namespace, name }| {
         format!("system:serviceaccount:{namespace}:{name}")
     });
-    let members = match &question.target {
+    let members = match &question.check_target {
         AuthorizerCheckTarget::Path(path) => vec![("path", &**path)],
         AuthorizerCheckTarget::Resource(target) => vec![
             ("group", &*target.group),
@@ -184,7 +184,7 @@ fn lines() -> Vec<Json> {
 
 #[test]
 fn results_match_kubernetes() {
-    let environment = Environment::kubernetes(declarations());
+    let environment = Environment::for_stored_expressions(declarations());
     for mut want in lines() {
         want.as_object_mut().unwrap().remove("new");
         let want = asked_once(want);
@@ -194,7 +194,7 @@ fn results_match_kubernetes() {
 
 #[test]
 fn new_expressions_have_the_functions_of_kubernetes() {
-    let environment = Environment::kubernetes_new_expressions(declarations());
+    let environment = Environment::for_new_expressions(declarations());
     let mut n_refused = 0;
     for line in lines() {
         let expr = line["expr"].as_str().unwrap();

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use authz_reload::{AuthorizationOptions, AuthorizationPlan, DEFAULT_MODES, plan_from_flags};
 
-use manifests::abac::{self, UnsetAttributes};
+use manifests::abac::{self, UnsetAttributeMatching};
 
 use super::feature_gates::FeatureGates;
 
@@ -77,9 +77,9 @@ impl AuthorizationFlags {
     }
 
     /// Returns the options of reading the ABAC policy file.
-    pub(crate) fn abac_options(&self) -> abac::LoadOptions {
-        let unset_attributes = self.authorization_abac_unset_attributes.into();
-        abac::LoadOptions { unset_attributes, ..abac::LoadOptions::default() }
+    pub(crate) fn abac_options(&self) -> abac::PolicyLoadOptions {
+        let unset_attribute_matching = self.authorization_abac_unset_attributes.into();
+        abac::PolicyLoadOptions { unset_attribute_matching, ..abac::PolicyLoadOptions::default() }
     }
 
     /// Reports whether configuration files and match conditions are enabled.
@@ -107,7 +107,7 @@ pub(crate) enum UnsetAttributesArgument {
     Match,
 }
 
-impl From<UnsetAttributesArgument> for UnsetAttributes {
+impl From<UnsetAttributesArgument> for UnsetAttributeMatching {
     fn from(argument: UnsetAttributesArgument) -> Self {
         match argument {
             UnsetAttributesArgument::Empty => Self::Empty,

@@ -29,7 +29,7 @@ pub(crate) fn read_authorization_hook_names(
     if !authorization_hooks::is_hook_configuration(&source) {
         return Ok(AuthorizationHookNames::DefaultName);
     }
-    match authorization_hooks::load(&source).hooks {
+    match authorization_hooks::load_hooks(&source).hooks {
         Ok(hooks) => {
             Ok(AuthorizationHookNames::FromFile(hooks.into_iter().map(|hook| hook.name).collect()))
         }

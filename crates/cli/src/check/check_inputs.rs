@@ -125,7 +125,7 @@ fn check_configuration(
     options: &LoadOptions<'_>,
     named: &mut BTreeSet<PathBuf>,
 ) -> FileFindings {
-    let loaded = authorization_config::load(source, options);
+    let loaded = authorization_config::load_configuration(source, options);
     let warnings = loaded.warnings.into_iter().map(Finding::from).collect();
     match loaded.configuration {
         Ok(configuration) => {
@@ -202,10 +202,10 @@ fn is_unknown_kind_error(error: &LoadError) -> bool {
 }
 
 fn check_abac_policies(source: &Source<'_>) -> FileFindings {
-    match abac::load(source, &abac::LoadOptions::default()) {
+    match abac::load_policies(source, &abac::PolicyLoadOptions::default()) {
         Ok(loaded) => {
-            let n_policies = loaded.snapshot.policies().len();
-            let discovery = abac::warn_of_missing_discovery(source, &loaded.snapshot);
+            let n_policies = loaded.policy_snapshot.policies().len();
+            let discovery = abac::warn_of_missing_discovery(source, &loaded.policy_snapshot);
             let warnings = loaded.warnings.into_iter().chain(discovery);
             FileFindings {
                 summary: Some(ContentSummary::AbacPolicy { n_policies }),
@@ -223,7 +223,7 @@ fn check_abac_policies(source: &Source<'_>) -> FileFindings {
 }
 
 fn check_authorization_hooks(source: &Source<'_>) -> FileFindings {
-    let loaded = authorization_hooks::load(source);
+    let loaded = authorization_hooks::load_hooks(source);
     let warnings = loaded.warnings.into_iter().map(Finding::from).collect();
     match loaded.hooks {
         Ok(hooks) => {
@@ -290,8 +290,8 @@ fn check_manifest(
     };
     gathered.admission_configurations.check(read.unstructured_objects, &mut file);
     if file.errors.is_empty() {
-        let (kinds, n_other_objects) = (counts.into_iter().collect(), read.n_other_objects);
-        file.summary = Some(ContentSummary::Manifest { kinds, n_other_objects });
+        let (kinds, n_unused_objects) = (counts.into_iter().collect(), read.n_unused_objects);
+        file.summary = Some(ContentSummary::Manifest { kinds, n_unused_objects });
     }
     file
 }

@@ -1,6 +1,6 @@
 //! The findings of a check, in the form that all outputs share.
 
-use document::{Diagnostic, Fault, Note, SourcePosition, Warning};
+use document::{Diagnostic, ExpressionIssue, Fault, SourcePosition, Warning};
 
 use super::finding_rule::FindingRule;
 
@@ -48,7 +48,7 @@ pub(super) enum ContentSummary {
         /// The number of objects by kind.
         kinds: Vec<(String, usize)>,
         /// The number of objects of other kinds, which are not checked.
-        n_other_objects: usize,
+        n_unused_objects: usize,
     },
     AbacPolicy {
         n_policies: usize,
@@ -73,7 +73,7 @@ pub(super) struct Finding {
     pub(super) position: SourcePosition,
     pub(super) hint: Option<String>,
     /// For an expression that does not compile: each issue with its own position.
-    pub(super) issues: Vec<Note>,
+    pub(super) issues: Vec<ExpressionIssue>,
 }
 
 impl FileFindings {
@@ -122,7 +122,7 @@ impl From<Diagnostic> for Finding {
             message: diagnostic.fault.to_string(),
             position: diagnostic.position,
             hint: diagnostic.hint,
-            issues: diagnostic.notes,
+            issues: diagnostic.expression_issues,
         }
     }
 }

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::ops::Range;
 
 use annotate_snippets::{Annotation, AnnotationKind, Level, Origin, Renderer, Snippet};
-use document::{Diagnostic, Note};
+use document::{Diagnostic, ExpressionIssue};
 
 use super::finding::{CheckOutcome, CheckedFile, ContentSummary, FileFindings, Finding};
 use super::finding_rule::Severity;
@@ -135,7 +135,7 @@ fn render_finding(
 fn source_snippet<'a>(
     name: &str,
     excerpt: &'a Excerpt,
-    issues: &[Note],
+    issues: &[ExpressionIssue],
 ) -> Snippet<'a, Annotation<'a>> {
     let annotations = excerpt.spans.iter().enumerate().map(|(idx, span)| {
         let label = issues.get(idx).map(|issue| printable(first_line(&issue.message)));
@@ -192,13 +192,13 @@ fn describe_summary(summary: &ContentSummary) -> String {
             let n_authorizers = count_noun(authorizers.len(), "authorizer");
             format!(" ({kind_name}{version}: {n_authorizers}: {}{rest})", named.join(", "))
         }
-        ContentSummary::Manifest { kinds, n_other_objects } => {
+        ContentSummary::Manifest { kinds, n_unused_objects } => {
             let mut parts: Vec<_> = kinds.iter().map(|(kind, n)| count_noun(*n, kind)).collect();
             if parts.is_empty() {
                 parts.push("no checked objects".to_owned());
             }
-            if *n_other_objects > 0 {
-                parts.push(count_noun(*n_other_objects, "other object"));
+            if *n_unused_objects > 0 {
+                parts.push(count_noun(*n_unused_objects, "other object"));
             }
             format!(": {}", parts.join(", "))
         }

@@ -20,7 +20,7 @@
 
 use std::io::{self, Write};
 
-use document::{Note, SourcePosition};
+use document::{ExpressionIssue, SourcePosition};
 use serde_json::{Map, Value, json};
 
 use super::finding::{CheckOutcome, CheckedFile, ContentSummary, FileFindings, Finding};
@@ -128,7 +128,7 @@ fn finding_json(name: &str, text: &str, finding: &Finding) -> Value {
     })
 }
 
-fn issue_json(issue: &Note) -> Value {
+fn issue_json(issue: &ExpressionIssue) -> Value {
     json!({
         "message": issue.message,
         "line": issue.position.line,

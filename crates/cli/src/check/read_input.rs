@@ -101,8 +101,8 @@ impl CheckInput {
 fn read_and_detect_kind(reader: &mut dyn Read, kind: Option<FileKind>) -> io::Result<InputContent> {
     let mut bytes = Vec::new();
     read_more_up_to(reader, &mut bytes, DOCUMENT_BYTES_MAX + 1)?;
-    let kind = kind.or_else(|| FileKind::detect(&Source { name: "", bytes: &bytes }));
-    let bytes_max = kind.map_or(DOCUMENT_BYTES_MAX, FileKind::bytes_max);
+    let kind = kind.or_else(|| FileKind::detect_file_kind(&Source { name: "", bytes: &bytes }));
+    let bytes_max = kind.map_or(DOCUMENT_BYTES_MAX, FileKind::file_bytes_max);
     read_more_up_to(reader, &mut bytes, bytes_max + 1)?;
     Ok(InputContent { bytes, kind })
 }
@@ -142,7 +142,7 @@ mod tests {
         };
         assert_eq!(n_read("", None), (None, DOCUMENT_BYTES_MAX + 1));
         let policy = FileKind::AbacPolicy;
-        let limit = policy.bytes_max() + 1;
+        let limit = policy.file_bytes_max() + 1;
         assert_eq!(n_read("", Some(policy)), (Some(policy), limit));
         assert_eq!(n_read("{\"user\":\"a\"}\n", None), (Some(policy), limit));
         let configuration = FileKind::AuthorizationConfiguration;

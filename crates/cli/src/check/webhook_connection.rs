@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use document::{Diagnostic, Fault, ReadError, Source, SourcePosition, Warning};
 use https_client::{Client, Limits, NoCertificateObserver};
-use kubeconfig::{Connection, LoadError, LoadedConnections};
+use kubeconfig::{LoadError, LoadedConnections, ServiceConnection};
 
 use super::finding::{CheckOutcome, CheckedFile, ContentSummary, FileFindings, Finding};
 
@@ -70,7 +70,7 @@ fn connection_findings(
     };
     let mut warnings: Vec<Warning> = Vec::new();
     let mut errors = Vec::new();
-    for Connection { target, warnings: more, .. } in connections {
+    for ServiceConnection { client_target: target, warnings: more, .. } in connections {
         warnings.extend(more);
         let client = Client::new(target, None, Limits::default(), Arc::new(NoCertificateObserver));
         errors.extend(client.err().map(|error| whole_file_finding(source, &error.to_string())));
@@ -91,6 +91,6 @@ fn whole_file_finding(source: &Source<'_>, message: &str) -> Finding {
         file: source.name.to_owned(),
         position: FILE_START,
         hint: None,
-        notes: Vec::new(),
+        expression_issues: Vec::new(),
     })
 }

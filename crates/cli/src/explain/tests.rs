@@ -7,7 +7,7 @@ use authz_chain::{AuthorizerName, Chain, Member};
 use authz_rbac::Snapshot;
 use document::Source;
 use manifests::abac;
-use manifests::rbac::{Object, decode};
+use manifests::rbac::{RbacObject, decode};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -76,9 +76,9 @@ fn rbac_member() -> impl Strategy<Value = Member> {
     proptest::collection::vec(grant(), 0..5).prop_map(|grants| {
         let mut snapshot = Snapshot::default();
         for object in grants.iter().flatten() {
-            match decode(object).unwrap().into_unchecked().unwrap() {
-                Object::Role(role) => snapshot.put_role(role),
-                Object::Binding(binding) => snapshot.put_binding(binding),
+            match decode(object).unwrap().into_object_unvalidated().unwrap() {
+                RbacObject::Role(role) => snapshot.put_role(role),
+                RbacObject::Binding(binding) => snapshot.put_binding(binding),
             }
         }
         Member::Rbac(Arc::new(snapshot))
@@ -94,8 +94,8 @@ fn abac_member() -> impl Strategy<Value = Member> {
     proptest::collection::vec(line, 0..4).prop_map(|lines| {
         let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
         let source = Source { name: "p", bytes: text.as_bytes() };
-        let loaded = abac::load(&source, &abac::LoadOptions::default()).unwrap();
-        Member::Abac(Arc::new(loaded.snapshot))
+        let loaded = abac::load_policies(&source, &abac::PolicyLoadOptions::default()).unwrap();
+        Member::Abac(Arc::new(loaded.policy_snapshot))
     })
 }
 

@@ -87,9 +87,13 @@ fn load_configuration_file(
         ConnectionFileRequirement::Required => &authorization_config::stat_file,
         ConnectionFileRequirement::Optional => &assume_regular_file as &dyn Fn(&Path) -> _,
     };
-    let plugin_types = plugins().types();
-    let options = LoadOptions { stat_file, plugin_types: &plugin_types, ..LoadOptions::default() };
-    let loaded = authorization_config::load(&source, &options);
+    let plugin_authorizer_types = plugins().types();
+    let options = LoadOptions {
+        stat_file,
+        plugin_authorizer_types: &plugin_authorizer_types,
+        ..LoadOptions::default()
+    };
+    let loaded = authorization_config::load_configuration(&source, &options);
     loaded.configuration.map_err(|error| {
         let mut diagnostics = error.diagnostics().to_vec();
         for diagnostic in &mut diagnostics {
@@ -124,7 +128,7 @@ fn configuration_from_modes(
 
 fn load_abac_policies(
     path: Option<&PathBuf>,
-    options: &abac::LoadOptions,
+    options: &abac::PolicyLoadOptions,
 ) -> Result<abac::LoadedPolicies, FileProblem> {
     let Some(path) = path else {
         let message = "authorizer ABAC needs --authorization-policy-file".to_owned();
@@ -134,6 +138,6 @@ fn load_abac_policies(
         .map_err(|error| FileProblem::Unreadable(ReadError::new(path, &error).to_string()))?;
     let name = path.to_string_lossy();
     let source = Source { name: &name, bytes: &bytes };
-    let loaded = abac::load(&source, options);
+    let loaded = abac::load_policies(&source, options);
     loaded.map_err(|error| FileProblem::invalid(&source, vec![*error.diagnostic]))
 }

@@ -34,7 +34,7 @@ pub(super) fn build_callable_webhooks(
         resolver: Some(Arc::new(NoServiceResolver)),
         observers: Arc::new(NoObservers),
         plugins: PluginAuthorizers::default(),
-        abac_options: manifests::abac::LoadOptions::default(),
+        abac_options: manifests::abac::PolicyLoadOptions::default(),
         directory: directory.to_owned(),
     };
     let names: BTreeSet<String> = called.iter().map(|own| own.name().to_owned()).collect();

@@ -15,7 +15,7 @@ use authz_rbac::{ExtrasPolicy, Snapshot};
 use authz_reload::{AuthorizationPlan, BuildCause};
 use manifests::abac;
 use manifests::rbac;
-use manifests::{ManifestObject, Object, UnstructuredObject};
+use manifests::{AuthorizerObject, ManifestObject, UnstructuredObject};
 use tokio::runtime::{self, Runtime};
 
 use super::authorizer_list::{AuthorizerList, ConnectionFileRequirement};
@@ -168,7 +168,7 @@ impl OfflineAuthorizer {
         Self {
             chain,
             runtime: shared_runtime().unwrap(),
-            resource_names: ResourceNameTable::of_kubernetes(),
+            resource_names: ResourceNameTable::kubernetes_resource_names(),
             subject_names: SubjectNames::default(),
             remarks: Vec::new(),
         }
@@ -179,7 +179,9 @@ impl SubjectNames {
     fn of_bindings(objects: &[ManifestObject]) -> Self {
         let mut names = Self::default();
         for ManifestObject { object, .. } in objects {
-            let Object::Rbac(rbac::Object::Binding(binding)) = object else { continue };
+            let AuthorizerObject::Rbac(rbac::RbacObject::Binding(binding)) = object else {
+                continue;
+            };
             for subject in &binding.subjects {
                 match subject.kind.as_str() {
                     "User" => {
@@ -203,7 +205,7 @@ impl SubjectNames {
 
 /// Adds the custom resources of definitions and the groups of aggregated servers to the names of Kubernetes.
 fn build_resource_names(definitions: &[UnstructuredObject]) -> ResourceNameTable {
-    let mut names = ResourceNameTable::of_kubernetes();
+    let mut names = ResourceNameTable::kubernetes_resource_names();
     for object in definitions {
         match object.kind_name() {
             "APIService" => {
@@ -213,7 +215,7 @@ fn build_resource_names(definitions: &[UnstructuredObject]) -> ResourceNameTable
                     spec.and_then(|spec| spec.get("service")).is_some_and(|own| !own.is_null());
                 let group = spec.and_then(|spec| spec.get("group")).and_then(|own| own.as_str());
                 if let Some(group) = group.filter(|_| is_remote) {
-                    names.add_open_group(group);
+                    names.add_external_group(group);
                 }
             }
             _ => names.add_definition(&object.value),
@@ -290,9 +292,11 @@ fn build_built_in_members(
     let mut snapshot = Snapshot::default();
     for ManifestObject { object, .. } in objects {
         match object {
-            Object::Rbac(rbac::Object::Role(role)) => snapshot.put_role(role),
-            Object::Rbac(rbac::Object::Binding(binding)) => snapshot.put_binding(binding),
-            Object::Node(object) => node.graph.add(&object),
+            AuthorizerObject::Rbac(rbac::RbacObject::Role(role)) => snapshot.put_role(role),
+            AuthorizerObject::Rbac(rbac::RbacObject::Binding(binding)) => {
+                snapshot.put_binding(binding)
+            }
+            AuthorizerObject::Node(object) => node.graph.add(&object),
         }
     }
     // A server adds missing default roles and bindings when it starts.
@@ -302,7 +306,7 @@ fn build_built_in_members(
         snapshot.aggregate_roles();
     }
     Ok(BuiltInMembers {
-        abac: Member::Abac(Arc::new(loaded.snapshot)),
+        abac: Member::Abac(Arc::new(loaded.policy_snapshot)),
         node: Member::Node(Arc::new(node)),
         rbac: Member::Rbac(Arc::new(snapshot)),
     })

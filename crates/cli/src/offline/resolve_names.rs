@@ -32,25 +32,25 @@ impl<'a> NameResolver<'a> {
         name: &ResourceName,
         namespace: &str,
     ) -> Result<ResolvedResource, LoadFailure> {
-        let resolved = match self.authorizer.resource_names().resolve(name) {
+        let resolved = match self.authorizer.resource_names().resolve_resource_name(name) {
             Ok(resolved) => resolved,
             Err(ResourceNameError::AmbiguousName { .. })
                 if name.group.is_some() && self.flags.allow_unknown =>
             {
-                name.to_unresolved()
+                name.to_literal_resource()
             }
             Err(error @ ResourceNameError::AmbiguousName { .. }) => {
                 return Err(LoadFailure::Usage(vec![error.to_string()]));
             }
-            Err(_) if self.flags.allow_unknown => name.to_unresolved(),
+            Err(_) if self.flags.allow_unknown => name.to_literal_resource(),
             Err(error) => {
                 let hint = "a resource of a CustomResourceDefinition is known if -f names that definition, and \
                             --allow-unknown accepts every name";
                 return Err(LoadFailure::Usage(vec![format!("{error} ({hint})")]));
             }
         };
-        if !resolved.also_named.is_empty() {
-            let others: Vec<String> = resolved.also_named.iter().map(qualified_name).collect();
+        if !resolved.other_matches.is_empty() {
+            let others: Vec<String> = resolved.other_matches.iter().map(qualified_name).collect();
             let (written, own) = (&name.name, resolved.qualified_name());
             self.remarks.push(format!(
                 "note: `{written}` stands for {own} and not for {}",

@@ -254,9 +254,9 @@ impl AdmissionFlags {
         let Some(path) = &self.admission_webhook_kubeconfig else {
             return Ok(ServiceCredentialsTable::default());
         };
-        let users = kubeconfig::load_users(path, &kubeconfig::read_file)?;
+        let users = kubeconfig::load_service_users(path, &kubeconfig::read_file)?;
         log_kubeconfig_warnings(path, &users, log);
-        let ServiceUsers { by_name, current_user, .. } = users;
+        let ServiceUsers { users_by_name: by_name, current_user, .. } = users;
         Ok(ServiceCredentialsTable {
             by_target_name: by_name
                 .into_iter()

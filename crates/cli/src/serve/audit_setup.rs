@@ -81,5 +81,5 @@ fn build_webhook_client(
         connect_timeout,
         ..Limits::default()
     };
-    Ok(Client::new(connection.target, None, limits, Arc::new(NoCertificateObserver))?)
+    Ok(Client::new(connection.client_target, None, limits, Arc::new(NoCertificateObserver))?)
 }

@@ -140,7 +140,7 @@ async fn a_webhook_that_a_condition_error_skips_is_logged() {
         let server = Server::start(&["--authorization-config", &config]);
         let file = server.data().join("admin.kubeconfig");
         let loaded = kubeconfig::load_connections(&file, &kubeconfig::read_file).unwrap();
-        let mut target = loaded.into_single_connection().unwrap().target;
+        let mut target = loaded.into_single_connection().unwrap().client_target;
         // Requests of the administrator are allowed before any authorizer is asked, so this client is anonymous.
         target.client_certificate = None;
         target.path = "/no/resource".to_owned();
@@ -183,7 +183,7 @@ async fn a24_a_server_whose_log_nobody_reads_serves() {
     assert!(banner.starts_with("serving https://"), "{banner}");
     let file = data.path().join("admin.kubeconfig");
     let loaded = kubeconfig::load_connections(&file, &kubeconfig::read_file).unwrap();
-    let mut target = loaded.into_single_connection().unwrap().target;
+    let mut target = loaded.into_single_connection().unwrap().client_target;
     target.path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews".to_owned();
     let observer = Arc::new(https_client::NoCertificateObserver);
     let limits = https_client::Limits::default();

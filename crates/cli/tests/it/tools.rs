@@ -10,7 +10,7 @@ use authz_rbac::{Binding, ExtrasPolicy, PolicyRule, Role, Snapshot, reconcile_bo
 use authz_reference::{ReferenceRbac, uncovered_rules};
 use document::Source;
 use manifests::rbac;
-use manifests::{Object, ReadOptions};
+use manifests::{AuthorizerObject, ReadOptions};
 use serde_json::Value;
 
 use crate::program::{Run, TESTDATA, run};
@@ -82,9 +82,11 @@ impl Folder {
             let source = Source { name: file.to_str().unwrap(), bytes: &bytes };
             for found in manifests::read_with_options(&source, options).objects {
                 match found.object {
-                    Object::Rbac(rbac::Object::Role(role)) => roles.push(role),
-                    Object::Rbac(rbac::Object::Binding(binding)) => bindings.push(binding),
-                    Object::Node(_) => {}
+                    AuthorizerObject::Rbac(rbac::RbacObject::Role(role)) => roles.push(role),
+                    AuthorizerObject::Rbac(rbac::RbacObject::Binding(binding)) => {
+                        bindings.push(binding)
+                    }
+                    AuthorizerObject::Node(_) => {}
                 }
             }
         }

@@ -57,8 +57,8 @@ pub(super) fn read_time(
     }
     let time = |nanos| Timestamp::new(seconds, nanos).map_err(|_| ProtobufError::Time(name));
     Ok(Some(match value_type {
-        ValueType::MicroTime => api_object::rfc3339_micro(time(nanos)?),
-        _ => api_object::rfc3339(time(0)?),
+        ValueType::MicroTime => api_object::format_rfc3339_micro(time(nanos)?),
+        _ => api_object::format_rfc3339(time(0)?),
     }))
 }
 

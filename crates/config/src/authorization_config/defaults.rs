@@ -3,7 +3,7 @@
 use document::{FieldValue, Nanoseconds, SpannedWarning, ValidationReport, WarningCode};
 use field_errors::FieldPath;
 
-use super::unvalidated_config::Configuration;
+use super::unvalidated_config::UnvalidatedConfiguration;
 
 const SECOND: Nanoseconds = 1_000_000_000;
 const AUTHORIZED_TTL: Nanoseconds = 5 * 60 * SECOND;
@@ -12,7 +12,10 @@ const UNAUTHORIZED_TTL: Nanoseconds = 30 * SECOND;
 /// Gives every present webhook its defaults.
 ///
 /// A duration of zero counts as absent, as in Kubernetes. Its author most likely wanted no cache, so it gets a warning.
-pub(super) fn set_defaults(configuration: &mut Configuration, report: &mut ValidationReport) {
+pub(super) fn set_defaults(
+    configuration: &mut UnvalidatedConfiguration,
+    report: &mut ValidationReport,
+) {
     let authorizers = FieldPath::root("authorizers");
     for (idx, authorizer) in configuration.authorizers.iter_mut().enumerate() {
         let Some(webhook) = &mut authorizer.webhook else { continue };
@@ -43,7 +46,7 @@ pub(super) fn set_defaults(configuration: &mut Configuration, report: &mut Valid
     }
 }
 
-/// Warns of a time of zero in the file. An absent field, or one that is null, has the default without a warning.
+/// Warns of a TTL of zero in the file. An absent or null field gets the default without a warning.
 fn warn_of_zero_ttl(
     ttl: &FieldValue<Nanoseconds>,
     field: String,

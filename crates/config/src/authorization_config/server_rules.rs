@@ -7,27 +7,29 @@ use authz_webhook::Connection;
 use document::{Fault, Span, SpannedFault, SpannedWarning, ValidationReport, WarningCode};
 use field_errors::FieldPath;
 
-use super::load::{LoadOptions, ServerRole};
-use super::unvalidated_config::{Authorizer, Configuration};
+use super::load_configuration::{LoadOptions, ServerRole};
+use super::unvalidated_config::{UnvalidatedAuthorizer, UnvalidatedConfiguration};
 
 /// Checks the rules of the server:
 ///
 /// 1. The name of an authorizer other than a webhook is its type in lower case.
-/// 2. No built-in type of `required_types` is missing. A reload passes the types of the startup
+/// 2. No built-in type of `required_authorizer_types` is missing. A reload passes the types of the startup
 ///    configuration.
 /// 3. The main server does not reach webhooks through the service account of its pod.
 /// 4. The type `ABAC` has a policy file.
 pub(super) fn check_server_rules(
-    configuration: &Configuration,
+    configuration: &UnvalidatedConfiguration,
     options: &LoadOptions<'_>,
-    required_types: &BTreeSet<AuthorizerType>,
+    required_authorizer_types: &BTreeSet<AuthorizerType>,
 ) -> Vec<SpannedFault> {
     let authorizers = configuration.authorizers.iter().enumerate();
     let mut faults: Vec<_> =
-        authorizers.clone().filter_map(|(idx, entry)| check_name(idx, entry)).collect();
-    faults.extend(check_types(configuration, required_types));
+        authorizers.clone().filter_map(|(idx, entry)| check_authorizer_name(idx, entry)).collect();
+    faults.extend(check_required_types(configuration, required_authorizer_types));
     if options.role == ServerRole::Main {
-        faults.extend(authorizers.clone().filter_map(|(idx, entry)| check_connection(idx, entry)));
+        faults.extend(
+            authorizers.clone().filter_map(|(idx, entry)| check_webhook_connection(idx, entry)),
+        );
     }
     if !options.has_abac_policy_file {
         faults.extend(authorizers.filter_map(|(idx, entry)| check_abac_policy_file(idx, entry)));
@@ -38,12 +40,12 @@ pub(super) fn check_server_rules(
 /// Warns of `AlwaysAllow` in the file of the main server. `--authorization-mode AlwaysAllow` turns anonymous
 /// authentication off, and a file does not.
 pub(super) fn warn_of_anonymous_access(
-    configuration: &Configuration,
+    configuration: &UnvalidatedConfiguration,
     role: ServerRole,
     report: &mut ValidationReport,
 ) {
     let authorizers = configuration.authorizers.iter().enumerate();
-    let is_open = |entry: &Authorizer| {
+    let is_open = |entry: &UnvalidatedAuthorizer| {
         AuthorizerType::from_name(&entry.kind.value) == Some(AuthorizerType::AlwaysAllow)
     };
     let open = authorizers.filter(|(_, entry)| role == ServerRole::Main && is_open(entry));
@@ -56,7 +58,7 @@ pub(super) fn warn_of_anonymous_access(
     }));
 }
 
-fn check_abac_policy_file(idx: usize, entry: &Authorizer) -> Option<SpannedFault> {
+fn check_abac_policy_file(idx: usize, entry: &UnvalidatedAuthorizer) -> Option<SpannedFault> {
     if AuthorizerType::from_name(&entry.kind.value) != Some(AuthorizerType::Abac) {
         return None;
     }
@@ -66,7 +68,7 @@ fn check_abac_policy_file(idx: usize, entry: &Authorizer) -> Option<SpannedFault
     Some(new_server_fault(Fault::Server { field, message }, span))
 }
 
-fn check_name(idx: usize, entry: &Authorizer) -> Option<SpannedFault> {
+fn check_authorizer_name(idx: usize, entry: &UnvalidatedAuthorizer) -> Option<SpannedFault> {
     let kind = AuthorizerType::from_name(&entry.kind.value)?;
     let expected = kind.required_authorizer_name()?;
     let name = &entry.name.value;
@@ -80,9 +82,9 @@ fn check_name(idx: usize, entry: &Authorizer) -> Option<SpannedFault> {
     Some(new_server_fault(Fault::Server { field, message }, span))
 }
 
-fn check_types(
-    configuration: &Configuration,
-    required_types: &BTreeSet<AuthorizerType>,
+fn check_required_types(
+    configuration: &UnvalidatedConfiguration,
+    required_authorizer_types: &BTreeSet<AuthorizerType>,
 ) -> Option<SpannedFault> {
     let present: BTreeSet<_> = configuration
         .authorizers
@@ -90,7 +92,8 @@ fn check_types(
         .filter_map(|entry| AuthorizerType::from_name(&entry.kind.value))
         .collect();
     // The order of the types is that of their names.
-    let missing: Vec<_> = required_types.difference(&present).map(|kind| kind.name()).collect();
+    let missing: Vec<_> =
+        required_authorizer_types.difference(&present).map(|kind| kind.name()).collect();
     if missing.is_empty() {
         return None;
     }
@@ -99,7 +102,7 @@ fn check_types(
     Some(new_server_fault(fault, configuration.authorizers_span))
 }
 
-fn check_connection(idx: usize, entry: &Authorizer) -> Option<SpannedFault> {
+fn check_webhook_connection(idx: usize, entry: &UnvalidatedAuthorizer) -> Option<SpannedFault> {
     let kind = &entry.webhook.as_ref()?.connection_info.kind;
     if kind.value != Connection::InClusterConfig.type_name() {
         return None;
@@ -112,5 +115,5 @@ fn check_connection(idx: usize, entry: &Authorizer) -> Option<SpannedFault> {
 }
 
 fn new_server_fault(fault: Fault, span: Span) -> SpannedFault {
-    SpannedFault { fault, span, hint: None, notes: Vec::new() }
+    SpannedFault { fault, span, hint: None, expression_issues: Vec::new() }
 }

@@ -9,7 +9,9 @@ use std::path::Path;
 
 use document::{Source, WarningCode};
 
-use super::{FileState, LoadError, LoadOptions, LoadedConfiguration, ServerRole, load};
+use super::{
+    FileState, LoadError, LoadOptions, LoadedConfiguration, ServerRole, load_configuration,
+};
 
 const HEADER: &str = "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthorizationConfiguration\n";
 
@@ -58,7 +60,7 @@ fn server() -> LoadOptions<'static> {
 }
 
 fn load_text(text: &str, options: &LoadOptions<'_>) -> LoadedConfiguration {
-    load(&Source { name: "test.yaml", bytes: text.as_bytes() }, options)
+    load_configuration(&Source { name: "test.yaml", bytes: text.as_bytes() }, options)
 }
 
 /// Returns the message of every fault; empty if the file is accepted.

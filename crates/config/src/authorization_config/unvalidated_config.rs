@@ -7,24 +7,24 @@ use document::{FieldValue, Nanoseconds, Node, ObjectReader, Span, SpannedText, V
 
 /// The decoded file. As in Kubernetes, an absent text is empty and an absent duration is zero.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Configuration {
+pub(super) struct UnvalidatedConfiguration {
     /// Span of the list, or of the document if there is no list.
     pub(super) authorizers_span: Span,
-    pub(super) authorizers: Vec<Authorizer>,
+    pub(super) authorizers: Vec<UnvalidatedAuthorizer>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Authorizer {
+pub(super) struct UnvalidatedAuthorizer {
     pub(super) span: Span,
     pub(super) kind: FieldValue<String>,
     pub(super) name: FieldValue<String>,
     /// Whether the file has a name, which may be empty.
     pub(super) has_name: bool,
-    pub(super) webhook: Option<Webhook>,
+    pub(super) webhook: Option<UnvalidatedWebhook>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Webhook {
+pub(super) struct UnvalidatedWebhook {
     pub(super) span: Span,
     pub(super) authorized_ttl: FieldValue<Nanoseconds>,
     pub(super) cache_authorized_requests: Option<bool>,
@@ -36,7 +36,7 @@ pub(super) struct Webhook {
     pub(super) failure_policy: FieldValue<String>,
     pub(super) connection_info: ConnectionInfo,
     pub(super) match_conditions_span: Span,
-    pub(super) match_conditions: Vec<MatchCondition>,
+    pub(super) match_conditions: Vec<UnvalidatedMatchCondition>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -47,38 +47,40 @@ pub(super) struct ConnectionInfo {
 }
 
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct MatchCondition {
+pub(super) struct UnvalidatedMatchCondition {
     pub(super) span: Span,
     pub(super) expression: FieldValue<SpannedText>,
 }
 
-impl Configuration {
+impl UnvalidatedConfiguration {
     pub(super) fn read(root: &Node) -> Self {
         let reader = ObjectReader::new(root, root.span);
         let (authorizers_span, items) = reader.read_list("authorizers");
-        let authorizers =
-            items.iter().map(|item| Authorizer::read(ObjectReader::new(item, item.span)));
+        let authorizers = items
+            .iter()
+            .map(|item| UnvalidatedAuthorizer::read(ObjectReader::new(item, item.span)));
         Self { authorizers_span, authorizers: authorizers.collect() }
     }
 }
 
-impl Authorizer {
+impl UnvalidatedAuthorizer {
     fn read(reader: ObjectReader<'_>) -> Self {
         Self {
             span: reader.span,
             kind: reader.read_text("type"),
             name: reader.read_text("name"),
             has_name: reader.entry("name").is_some_and(|entry| entry.value.value != Value::Null),
-            webhook: reader.read_object("webhook").map(Webhook::read),
+            webhook: reader.read_object("webhook").map(UnvalidatedWebhook::read),
         }
     }
 }
 
-impl Webhook {
+impl UnvalidatedWebhook {
     fn read(reader: ObjectReader<'_>) -> Self {
         let (match_conditions_span, items) = reader.read_list("matchConditions");
-        let conditions =
-            items.iter().map(|item| MatchCondition::read(ObjectReader::new(item, item.span)));
+        let conditions = items
+            .iter()
+            .map(|item| UnvalidatedMatchCondition::read(ObjectReader::new(item, item.span)));
         let no_connection = || ConnectionInfo { span: reader.span, ..ConnectionInfo::default() };
         Self {
             span: reader.span,
@@ -113,7 +115,7 @@ impl ConnectionInfo {
     }
 }
 
-impl MatchCondition {
+impl UnvalidatedMatchCondition {
     fn read(reader: ObjectReader<'_>) -> Self {
         let expression = reader.read_field("expression", |value| match value {
             Value::Text(text) => Some(text.clone()),

@@ -21,9 +21,9 @@ use super::webhook::convert_webhook;
 
 /// Inputs of validation besides the file.
 pub(super) struct ValidationRules<'a> {
-    pub(super) known_types: BTreeSet<&'a str>,
-    pub(super) plugin_types: &'a [PluginType],
-    pub(super) repeatable_types: BTreeSet<&'a str>,
+    pub(super) known_authorizer_types: BTreeSet<&'a str>,
+    pub(super) plugin_authorizer_types: &'a [PluginType],
+    pub(super) repeatable_authorizer_types: BTreeSet<&'a str>,
     pub(super) stat_file: &'a dyn Fn(&Path) -> FileState,
     /// Whether the feature gate of match conditions is enabled.
     pub(super) allows_match_conditions: bool,
@@ -32,7 +32,7 @@ pub(super) struct ValidationRules<'a> {
 /// Converts the authorizers. An authorizer that breaks a rule is left out and has a fault in the
 /// report. A type that the rules accept and the chain does not implement is left out too.
 pub(super) fn convert_authorizers(
-    configuration: &unvalidated_config::Configuration,
+    configuration: &unvalidated_config::UnvalidatedConfiguration,
     rules: &ValidationRules<'_>,
     report: &mut ValidationReport,
 ) -> Vec<AuthorizerConfiguration> {
@@ -50,17 +50,18 @@ pub(super) fn convert_authorizers(
         .collect()
 }
 
-/// State that the conversion of one authorizer leaves for later ones.
+/// The types and names of the authorizers converted so far, and the compiler that all authorizers
+/// share.
 #[derive(Default)]
 struct SeenAuthorizers<'w> {
-    types: BTreeSet<&'w str>,
-    names: BTreeSet<&'w str>,
-    compiler: ConditionCompiler,
+    seen_types: BTreeSet<&'w str>,
+    seen_names: BTreeSet<&'w str>,
+    condition_compiler: ConditionCompiler,
 }
 
 fn convert_authorizer<'w>(
     at: &FieldPath<'_>,
-    entry: &'w unvalidated_config::Authorizer,
+    entry: &'w unvalidated_config::UnvalidatedAuthorizer,
     rules: &ValidationRules<'_>,
     seen: &mut SeenAuthorizers<'w>,
     report: &mut ValidationReport,
@@ -71,16 +72,17 @@ fn convert_authorizer<'w>(
         report.add_fault(at_type.required(""), &entry.kind, entry.span);
         return None;
     }
-    let plugin_type = rules.plugin_types.iter().find(|plugin| plugin.name() == kind);
-    if plugin_type.is_none() && !rules.known_types.contains(kind) {
-        let plugins = rules.plugin_types.iter().map(|plugin| plugin.name());
-        let known: BTreeSet<&str> = rules.known_types.iter().copied().chain(plugins).collect();
+    let plugin_type = rules.plugin_authorizer_types.iter().find(|plugin| plugin.name() == kind);
+    if plugin_type.is_none() && !rules.known_authorizer_types.contains(kind) {
+        let plugins = rules.plugin_authorizer_types.iter().map(|plugin| plugin.name());
+        let known: BTreeSet<&str> =
+            rules.known_authorizer_types.iter().copied().chain(plugins).collect();
         let known: Vec<&str> = known.into_iter().collect();
         let error = at_type.not_supported(kind, &known);
         report.add_fault_with_hint(error, &entry.kind, entry.span, did_you_mean(kind, &known));
         return None;
     }
-    if !seen.types.insert(kind) && !rules.repeatable_types.contains(kind) {
+    if !seen.seen_types.insert(kind) && !rules.repeatable_authorizer_types.contains(kind) {
         report.add_fault(at_type.duplicate(kind), &entry.kind, entry.span);
         return None;
     }
@@ -93,7 +95,7 @@ fn convert_authorizer<'w>(
             report.add_fault_at_span(error, entry.span);
             return None;
         };
-        let settings = convert_webhook(at, webhook, rules, &mut seen.compiler, report);
+        let settings = convert_webhook(at, webhook, rules, &mut seen.condition_compiler, report);
         return Some(AuthorizerConfiguration::Webhook(Box::new(WebhookConfiguration {
             name: name?,
             settings: settings?,
@@ -116,13 +118,13 @@ fn convert_authorizer<'w>(
 /// The name must be present, unique, and a DNS-1123 subdomain.
 fn convert_name<'w>(
     at: &FieldPath<'_>,
-    entry: &'w unvalidated_config::Authorizer,
+    entry: &'w unvalidated_config::UnvalidatedAuthorizer,
     seen: &mut SeenAuthorizers<'w>,
     report: &mut ValidationReport,
 ) -> Option<AuthorizerName> {
     let at = at.child("name");
     let name = entry.name.value.as_str();
-    let is_new = seen.names.insert(name);
+    let is_new = seen.seen_names.insert(name);
     if name.is_empty() {
         report.add_fault(at.required(""), &entry.name, entry.span);
         return None;

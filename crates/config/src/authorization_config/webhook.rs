@@ -12,8 +12,8 @@ use authz_webhook::{
 };
 use document::hint::{self, did_you_mean};
 use document::{
-    Fault, FieldValue, Nanoseconds, Span, SpannedFault, SpannedNote, SpannedText, ValidationReport,
-    expression_span,
+    Fault, FieldValue, Nanoseconds, Span, SpannedExpressionIssue, SpannedFault, SpannedText,
+    ValidationReport, expression_span,
 };
 use field_errors::{BadValue, FieldPath};
 
@@ -24,7 +24,7 @@ use super::validate::ValidationRules;
 /// Converts a webhook, or reports every rule that it breaks.
 pub(super) fn convert_webhook(
     at: &FieldPath<'_>,
-    webhook: &unvalidated_config::Webhook,
+    webhook: &unvalidated_config::UnvalidatedWebhook,
     rules: &ValidationRules<'_>,
     compiler: &mut ConditionCompiler,
     report: &mut ValidationReport,
@@ -64,7 +64,7 @@ pub(super) fn convert_webhook(
 /// The timeout must be present, positive and at most 30 seconds.
 fn convert_timeout(
     at: &FieldPath<'_>,
-    webhook: &unvalidated_config::Webhook,
+    webhook: &unvalidated_config::UnvalidatedWebhook,
     report: &mut ValidationReport,
 ) -> Option<Timeout> {
     let nanos = webhook.timeout.value;
@@ -109,7 +109,7 @@ fn non_negative_duration(nanos: Nanoseconds) -> Option<Duration> {
 /// The version of reviews must be present and supported.
 fn convert_review_version(
     at: &FieldPath<'_>,
-    webhook: &unvalidated_config::Webhook,
+    webhook: &unvalidated_config::UnvalidatedWebhook,
     report: &mut ValidationReport,
 ) -> Option<ReviewVersion> {
     let at = at.child("subjectAccessReviewVersion");
@@ -125,7 +125,7 @@ fn convert_review_version(
 /// whether it is present, or `None` after a fault.
 fn check_condition_version(
     at: &FieldPath<'_>,
-    webhook: &unvalidated_config::Webhook,
+    webhook: &unvalidated_config::UnvalidatedWebhook,
     report: &mut ValidationReport,
 ) -> Option<bool> {
     let at = at.child("matchConditionSubjectAccessReviewVersion");
@@ -154,7 +154,7 @@ fn check_condition_version(
 /// The failure policy must be present and supported.
 fn convert_failure_policy(
     at: &FieldPath<'_>,
-    webhook: &unvalidated_config::Webhook,
+    webhook: &unvalidated_config::UnvalidatedWebhook,
     report: &mut ValidationReport,
 ) -> Option<FailurePolicy> {
     let policy = &webhook.failure_policy;
@@ -269,7 +269,7 @@ fn render_connection_json(kind: &str, path: Option<&str>) -> String {
 /// unique and compile. Returns `None` if any condition is at fault.
 fn convert_conditions(
     at: &FieldPath<'_>,
-    webhook: &unvalidated_config::Webhook,
+    webhook: &unvalidated_config::UnvalidatedWebhook,
     rules: &ValidationRules<'_>,
     compiler: &mut ConditionCompiler,
     report: &mut ValidationReport,
@@ -310,7 +310,7 @@ fn convert_conditions(
 /// The fault of an expression that does not compile, with the position of each issue.
 fn condition_fault(
     at: &FieldPath<'_>,
-    condition: &unvalidated_config::MatchCondition,
+    condition: &unvalidated_config::UnvalidatedMatchCondition,
     error: ConditionError,
 ) -> SpannedFault {
     let text = &condition.expression.value;
@@ -319,20 +319,25 @@ fn condition_fault(
         ConditionError::Invalid { detail, issues } => (at.invalid(text.as_str(), &detail), issues),
         ConditionError::Internal { detail } => (at.internal(&detail), Vec::new()),
     };
-    let notes: Vec<_> = issues.into_iter().map(|issue| issue_to_note(issue, text, span)).collect();
+    let notes: Vec<_> =
+        issues.into_iter().map(|issue| convert_condition_issue(issue, text, span)).collect();
     let tag_hint = condition.expression.is_tagged.then(|| hint::LEADING_BANG_HINT.to_owned());
     SpannedFault {
         fault: Fault::Field(error),
         span: notes.first().map_or(span, |note| note.span),
         hint: tag_hint.or_else(|| notes.iter().find_map(|note| note.hint.clone())),
-        notes,
+        expression_issues: notes,
     }
 }
 
-fn issue_to_note(issue: ConditionIssue, text: &SpannedText, value_span: Span) -> SpannedNote {
+fn convert_condition_issue(
+    issue: ConditionIssue,
+    text: &SpannedText,
+    value_span: Span,
+) -> SpannedExpressionIssue {
     let line = usize::try_from(issue.line).unwrap_or(usize::MAX);
     let column = usize::try_from(issue.column).unwrap_or(usize::MAX);
-    SpannedNote {
+    SpannedExpressionIssue {
         message: issue.message,
         line,
         column,
@@ -345,7 +350,7 @@ fn issue_to_note(issue: ConditionIssue, text: &SpannedText, value_span: Span) ->
 mod tests {
     use authz_chain::Configuration;
 
-    use super::super::{LoadError, LoadOptions, assume_regular_file, load};
+    use super::super::{LoadError, LoadOptions, assume_regular_file, load_configuration};
     use super::*;
     use document::Source;
 
@@ -371,7 +376,7 @@ mod tests {
     fn load_text(text: &str) -> Result<Configuration, LoadError> {
         let source = Source { name: "test.yaml", bytes: text.as_bytes() };
         let options = LoadOptions { stat_file: &assume_regular_file, ..LoadOptions::default() };
-        load(&source, &options).configuration
+        load_configuration(&source, &options).configuration
     }
 
     /// A pattern of a few characters can take megabytes. The limit is for the patterns of all webhooks together, and
@@ -388,7 +393,7 @@ mod tests {
         let last = error.diagnostics().last().unwrap();
         let message = "this pattern and those before it take too much memory together";
         assert!(last.fault.to_string().contains(message), "{}", last.fault);
-        assert_eq!(last.notes[0].message, message);
+        assert_eq!(last.expression_issues[0].message, message);
         assert!(last.hint.as_ref().is_some_and(|hint| hint.contains("repeat counts")));
         // The pattern is the argument of the first call of the last condition.
         let line = text.lines().nth(last.position.line - 1).unwrap();

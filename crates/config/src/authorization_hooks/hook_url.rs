@@ -5,18 +5,18 @@ use field_errors::{FieldError, FieldPath};
 const URL_FORMAT: &str = "; desired format: https://host[/path]";
 
 /// Returns every fault of a URL. Messages do not show a user name or a password.
-pub(super) fn url_faults(at: &FieldPath<'_>, url: &str) -> Vec<FieldError> {
+pub(super) fn hook_url_faults(at: &FieldPath<'_>, url: &str) -> Vec<FieldError> {
     let Some((scheme, rest)) = url.split_once("://") else {
         let detail = format!("'https' is the only allowed URL scheme{URL_FORMAT}");
-        return vec![at.invalid(without_secrets(url), &detail)];
+        return vec![at.invalid(url_without_secrets(url), &detail)];
     };
     if url.chars().any(|c| c.is_control() || c == ' ') {
         return vec![
-            at.invalid(without_secrets(url), &format!("url must be a valid URL{URL_FORMAT}")),
+            at.invalid(url_without_secrets(url), &format!("url must be a valid URL{URL_FORMAT}")),
         ];
     }
-    let (rest, has_fragment) = split_before(rest, '#');
-    let (rest, has_query) = split_before(rest, '?');
+    let (rest, has_fragment) = text_before_separator(rest, '#');
+    let (rest, has_query) = text_before_separator(rest, '?');
     let authority = rest.split('/').next().unwrap_or_default();
     let (user, host) = match authority.rsplit_once('@') {
         Some((user, host)) => (Some(user), host),
@@ -34,22 +34,22 @@ pub(super) fn url_faults(at: &FieldPath<'_>, url: &str) -> Vec<FieldError> {
         faults.push(at.invalid("(hidden)", "user information is not permitted in the URL"));
     }
     if has_fragment {
-        faults.push(at.invalid(without_secrets(url), "fragments are not permitted in the URL"));
+        faults.push(at.invalid(url_without_secrets(url), "fragments are not permitted in the URL"));
     }
     if has_query {
         faults.push(
-            at.invalid(without_secrets(url), "query parameters are not permitted in the URL"),
+            at.invalid(url_without_secrets(url), "query parameters are not permitted in the URL"),
         );
     }
     faults
 }
 
-fn split_before(text: &str, separator: char) -> (&str, bool) {
+fn text_before_separator(text: &str, separator: char) -> (&str, bool) {
     text.split_once(separator).map_or((text, false), |(before, _)| (before, true))
 }
 
 /// Removes the parts of a URL that may be secret: user, password, query and fragment.
-fn without_secrets(url: &str) -> String {
+fn url_without_secrets(url: &str) -> String {
     let start = url.find("://").map_or(0, |at| at + 3);
     let (scheme, rest) = url.split_at_checked(start).unwrap_or((url, ""));
     let rest = rest.split(['?', '#']).next().unwrap_or_default();
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     fn details(url: &str) -> Vec<String> {
-        url_faults(&FieldPath::root("url"), url).iter().map(ToString::to_string).collect()
+        hook_url_faults(&FieldPath::root("url"), url).iter().map(ToString::to_string).collect()
     }
 
     #[test]

@@ -4,7 +4,10 @@ use std::path::Path;
 
 use document::{DOCUMENT_BYTES_MAX, Source, WarningCode};
 
-use super::{Endpoint, HOOKS_MAX, Hook, LoadError, LoadedHooks, is_hook_configuration, load};
+use super::{
+    AuthorizationHook, Endpoint, HOOKS_MAX, LoadError, LoadedHooks, is_hook_configuration,
+    load_hooks,
+};
 
 const HEADER: &str = "apiVersion: kubeapiserverauthorization.config.k8s.io/v1alpha1\n\
     kind: ExternalAuthorizationHookConfiguration\n";
@@ -19,10 +22,10 @@ fn hook_file(client_config: &str) -> String {
 }
 
 fn load_text(text: &str) -> LoadedHooks {
-    load(&Source { name: "hooks.yaml", bytes: text.as_bytes() })
+    load_hooks(&Source { name: "hooks.yaml", bytes: text.as_bytes() })
 }
 
-fn hooks(text: &str) -> Vec<Hook> {
+fn hooks(text: &str) -> Vec<AuthorizationHook> {
     let loaded = load_text(text);
     assert!(loaded.warnings.is_empty(), "{:?}", loaded.warnings);
     loaded.hooks.unwrap()

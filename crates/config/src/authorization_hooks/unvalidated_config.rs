@@ -4,14 +4,14 @@ use document::{FieldValue, Node, ObjectReader, Span, Value};
 
 /// The decoded file. An absent text is empty.
 #[derive(Debug, Default)]
-pub(super) struct Configuration {
+pub(super) struct UnvalidatedHookConfiguration {
     /// Span of the hooks, or of the document if there are none.
     pub(super) hooks_span: Span,
-    pub(super) hooks: Vec<Hook>,
+    pub(super) hooks: Vec<UnvalidatedHook>,
 }
 
 #[derive(Debug)]
-pub(super) struct Hook {
+pub(super) struct UnvalidatedHook {
     pub(super) span: Span,
     /// The key, if the hooks are a map.
     pub(super) key: Option<String>,
@@ -38,7 +38,7 @@ pub(super) struct Service {
     pub(super) port: FieldValue<Option<i64>>,
 }
 
-impl Configuration {
+impl UnvalidatedHookConfiguration {
     pub(super) fn read(root: &Node) -> Self {
         let reader = ObjectReader::new(root, root.span);
         let Some(entry) = reader.entry("externalAuthorizationHooks") else {
@@ -48,7 +48,11 @@ impl Configuration {
             Value::List(items) => items
                 .iter()
                 .map(|item| {
-                    Hook::read(&ObjectReader::new(item, item.span), None, FieldValue::default())
+                    UnvalidatedHook::read(
+                        &ObjectReader::new(item, item.span),
+                        None,
+                        FieldValue::default(),
+                    )
                 })
                 .collect(),
             Value::Object(entries) => {
@@ -61,7 +65,7 @@ impl Configuration {
                         span: Some(entry.key_span),
                         is_tagged: false,
                     };
-                    Hook::read(&reader, Some(entry.key.clone()), name)
+                    UnvalidatedHook::read(&reader, Some(entry.key.clone()), name)
                 };
                 entries.iter().map(hook).collect()
             }
@@ -71,7 +75,7 @@ impl Configuration {
     }
 }
 
-impl Hook {
+impl UnvalidatedHook {
     /// Reads a hook. A hook without a `name` field gets `name`.
     fn read(reader: &ObjectReader<'_>, key: Option<String>, name: FieldValue<String>) -> Self {
         let own_name = reader.read_text("name");

@@ -16,7 +16,7 @@ pub const HOOKS_MAX: usize = 256;
 
 /// One authorization webhook of a hook file, after validation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Hook {
+pub struct AuthorizationHook {
     /// The name of the hook, unique in the file.
     pub name: String,
     /// Path of the client configuration, such as `externalAuthorizationHooks[0].clientConfig`.
@@ -58,10 +58,10 @@ pub struct ClientCertificate {
 
 /// Converts the hooks. One that breaks a rule is left out and has a fault in the report.
 pub(super) fn convert_hooks(
-    configuration: &unvalidated_config::Configuration,
+    configuration: &unvalidated_config::UnvalidatedHookConfiguration,
     lines: &LineIndex<'_>,
     report: &mut ValidationReport,
-) -> Vec<Hook> {
+) -> Vec<AuthorizationHook> {
     let at = FieldPath::root("externalAuthorizationHooks");
     let n_hooks = configuration.hooks.len();
     if n_hooks == 0 {
@@ -87,17 +87,17 @@ pub(super) fn convert_hooks(
 
 fn convert_hook<'w>(
     at: &FieldPath<'_>,
-    hook: &'w unvalidated_config::Hook,
+    hook: &'w unvalidated_config::UnvalidatedHook,
     lines: &LineIndex<'_>,
     seen_names: &mut BTreeSet<&'w str>,
     report: &mut ValidationReport,
-) -> Option<Hook> {
+) -> Option<AuthorizationHook> {
     let name = convert_name(at, hook, seen_names, report);
     let at_config = at.child("clientConfig");
     let config = &hook.client_config;
     let endpoint = convert_endpoint(&at_config, config, report);
-    let client_certificate = convert_certificate(&at_config, config, report);
-    Some(Hook {
+    let client_certificate = convert_client_certificate(&at_config, config, report);
+    Some(AuthorizationHook {
         name: name?,
         field: at_config.to_string(),
         position: lines.position(config.span),
@@ -109,7 +109,7 @@ fn convert_hook<'w>(
 
 fn convert_name<'w>(
     at: &FieldPath<'_>,
-    hook: &'w unvalidated_config::Hook,
+    hook: &'w unvalidated_config::UnvalidatedHook,
     seen_names: &mut BTreeSet<&'w str>,
     report: &mut ValidationReport,
 ) -> Option<String> {
@@ -156,7 +156,7 @@ fn convert_endpoint(
         report.add_fault_at_span(error, config.span);
         return None;
     }
-    let faults = hook_url::url_faults(&at.child("url"), &url.value);
+    let faults = hook_url::hook_url_faults(&at.child("url"), &url.value);
     if faults.is_empty() {
         return Some(Endpoint::Url(url.value.clone()));
     }
@@ -206,7 +206,7 @@ fn convert_port(
 }
 
 /// Checks that either both files are set or neither is. The outer `None` means that a fault was reported.
-fn convert_certificate(
+fn convert_client_certificate(
     at: &FieldPath<'_>,
     config: &unvalidated_config::ClientConfig,
     report: &mut ValidationReport,

@@ -1,7 +1,7 @@
 //! Every field that the file accepts has an effect.
 
 use config::authorization_config::{
-    LoadError, LoadOptions, assume_regular_file, configuration_to_json, load,
+    LoadError, LoadOptions, assume_regular_file, configuration_to_json, load_configuration,
 };
 use document::Source;
 use serde_json::{Value, json};
@@ -50,7 +50,7 @@ fn sample() -> Value {
 fn load_document(document: &Value) -> Result<Value, LoadError> {
     let text = document.to_string();
     let options = LoadOptions { stat_file: &assume_regular_file, ..LoadOptions::default() };
-    let loaded = load(&Source { name: "file", bytes: text.as_bytes() }, &options);
+    let loaded = load_configuration(&Source { name: "file", bytes: text.as_bytes() }, &options);
     loaded.configuration.map(|own| configuration_to_json(&own))
 }
 

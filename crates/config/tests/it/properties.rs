@@ -2,7 +2,8 @@
 //! the same result.
 
 use config::authorization_config::{
-    LoadOptions, LoadedConfiguration, ServerRole, assume_regular_file, configuration_to_json, load,
+    LoadOptions, LoadedConfiguration, ServerRole, assume_regular_file, configuration_to_json,
+    load_configuration,
 };
 use document::{Source, SourcePosition};
 use proptest::prelude::*;
@@ -82,7 +83,7 @@ fn load_bytes(bytes: &[u8]) -> LoadedConfiguration {
         stat_file: &assume_regular_file,
         ..LoadOptions::default()
     };
-    load(&Source { name: "file", bytes }, &options)
+    load_configuration(&Source { name: "file", bytes }, &options)
 }
 
 /// Loads a text and checks every reported position.
@@ -99,7 +100,10 @@ fn check_places(bytes: &[u8]) -> LoadedConfiguration {
     for diagnostic in loaded.configuration.as_ref().err().into_iter().flat_map(|e| e.diagnostics())
     {
         assert!(is_inside(&diagnostic.position), "{diagnostic:?}");
-        assert!(diagnostic.notes.iter().all(|note| is_inside(&note.position)), "{diagnostic:?}");
+        assert!(
+            diagnostic.expression_issues.iter().all(|note| is_inside(&note.position)),
+            "{diagnostic:?}"
+        );
     }
     assert!(loaded.warnings.iter().all(|warning| is_inside(&warning.position)));
     loaded

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use config::authorization_config::{
-    FileState, LoadError, LoadOptions, ServerRole, configuration_to_json, load,
+    FileState, LoadError, LoadOptions, ServerRole, configuration_to_json, load_configuration,
 };
 use document::Source;
 use serde_json::Value;
@@ -39,7 +39,7 @@ fn find_difference(vector: &Value) -> Option<String> {
     let options =
         LoadOptions { role: ServerRole::Delegated, stat_file: &files, ..LoadOptions::default() };
     let text = vector["text"].as_str().unwrap_or_default();
-    let loaded = load(&Source { name: "config", bytes: text.as_bytes() }, &options);
+    let loaded = load_configuration(&Source { name: "config", bytes: text.as_bytes() }, &options);
     let want = &vector["expect"];
     let want_error = want["error"].as_str().unwrap_or_default();
 

@@ -12,7 +12,7 @@
 
 use super::YamlError;
 use super::cursor::CursorPosition;
-use super::parser::{NodeContext, NodeId, Parser, RawContent, error_at, span_between};
+use super::parser::{NodeContext, NodeId, Parser, RawContent, grammar_error_at, span_between};
 use super::scanner::TokenKind;
 
 impl Parser<'_> {
@@ -21,30 +21,35 @@ impl Parser<'_> {
             let token = self.scanner.take_token()?;
             match token.kind {
                 TokenKind::BlockEntry => {
-                    let item = match self.peek_kind()? {
+                    let item = match self.peek_token_kind()? {
                         TokenKind::BlockEntry | TokenKind::BlockEnd => {
                             self.add_empty_scalar(token.end)?
                         }
                         _ => self.parse_node(NodeContext::Block)?,
                     };
-                    self.push_item(id, item);
+                    self.push_sequence_item(id, item);
                 }
                 TokenKind::BlockEnd => return Ok(id),
-                _ => return Err(error_at("did not find expected '-' indicator", token.start)),
+                _ => {
+                    return Err(grammar_error_at(
+                        "did not find expected '-' indicator",
+                        token.start,
+                    ));
+                }
             }
         }
     }
 
     pub(super) fn parse_indentless_sequence(&mut self, id: NodeId) -> Result<NodeId, YamlError> {
-        while self.peek_kind()? == &TokenKind::BlockEntry {
+        while self.peek_token_kind()? == &TokenKind::BlockEntry {
             let entry = self.scanner.take_token()?;
-            let item = match self.peek_kind()? {
+            let item = match self.peek_token_kind()? {
                 TokenKind::BlockEntry | TokenKind::Key | TokenKind::Value | TokenKind::BlockEnd => {
                     self.add_empty_scalar(entry.end)?
                 }
                 _ => self.parse_node(NodeContext::Block)?,
             };
-            self.push_item(id, item);
+            self.push_sequence_item(id, item);
         }
         Ok(id)
     }
@@ -55,7 +60,7 @@ impl Parser<'_> {
             match token.kind {
                 TokenKind::Key => {
                     let key = self.parse_block_mapping_part(token.end)?;
-                    let value = match self.peek_kind()? {
+                    let value = match self.peek_token_kind()? {
                         TokenKind::Value => {
                             let value = self.scanner.take_token()?;
                             self.parse_block_mapping_part(value.end)?
@@ -65,10 +70,10 @@ impl Parser<'_> {
                             self.add_empty_scalar(start)?
                         }
                     };
-                    self.push_pair(id, key, value);
+                    self.push_mapping_pair(id, key, value);
                 }
                 TokenKind::BlockEnd => return Ok(id),
-                _ => return Err(error_at("did not find expected key", token.start)),
+                _ => return Err(grammar_error_at("did not find expected key", token.start)),
             }
         }
     }
@@ -78,7 +83,7 @@ impl Parser<'_> {
         &mut self,
         indicator_end: CursorPosition,
     ) -> Result<NodeId, YamlError> {
-        match self.peek_kind()? {
+        match self.peek_token_kind()? {
             TokenKind::Key | TokenKind::Value | TokenKind::BlockEnd => {
                 self.add_empty_scalar(indicator_end)
             }
@@ -89,25 +94,25 @@ impl Parser<'_> {
     pub(super) fn parse_flow_sequence(&mut self, id: NodeId) -> Result<NodeId, YamlError> {
         let mut is_first = true;
         loop {
-            if self.peek_kind()? != &TokenKind::FlowSequenceEnd && !is_first {
+            if self.peek_token_kind()? != &TokenKind::FlowSequenceEnd && !is_first {
                 let comma = self.scanner.take_token()?;
                 if comma.kind != TokenKind::FlowEntry {
-                    return Err(error_at("did not find expected ',' or ']'", comma.start));
+                    return Err(grammar_error_at("did not find expected ',' or ']'", comma.start));
                 }
             }
             is_first = false;
-            match self.peek_kind()? {
+            match self.peek_token_kind()? {
                 TokenKind::FlowSequenceEnd => {
                     self.close_flow_collection(id)?;
                     return Ok(id);
                 }
                 TokenKind::Key => {
                     let pair = self.parse_flow_pair()?;
-                    self.push_item(id, pair);
+                    self.push_sequence_item(id, pair);
                 }
                 _ => {
                     let item = self.parse_node(NodeContext::Flow)?;
-                    self.push_item(id, item);
+                    self.push_sequence_item(id, item);
                 }
             }
         }
@@ -118,7 +123,7 @@ impl Parser<'_> {
         let indicator = self.scanner.take_token()?;
         let at = span_between(indicator.start, indicator.end);
         let id = self.add_node(indicator.start, at, RawContent::Mapping(Vec::new()), None)?;
-        let key = match self.peek_kind()? {
+        let key = match self.peek_token_kind()? {
             TokenKind::Value | TokenKind::FlowEntry | TokenKind::FlowSequenceEnd => {
                 // libyaml consumes the token here although it is not part of the key.
                 let token = self.scanner.take_token()?;
@@ -127,29 +132,29 @@ impl Parser<'_> {
             _ => self.parse_node(NodeContext::Flow)?,
         };
         let mut value = None;
-        if self.peek_kind()? == &TokenKind::Value {
+        if self.peek_token_kind()? == &TokenKind::Value {
             self.scanner.skip_token();
-            match self.peek_kind()? {
+            match self.peek_token_kind()? {
                 TokenKind::FlowEntry | TokenKind::FlowSequenceEnd => {}
                 _ => value = Some(self.parse_node(NodeContext::Flow)?),
             }
         }
         let value = self.unwrap_or_empty_scalar(value)?;
-        self.push_pair(id, key, value);
+        self.push_mapping_pair(id, key, value);
         Ok(id)
     }
 
     pub(super) fn parse_flow_mapping(&mut self, id: NodeId) -> Result<NodeId, YamlError> {
         let mut is_first = true;
         loop {
-            if self.peek_kind()? != &TokenKind::FlowMappingEnd && !is_first {
+            if self.peek_token_kind()? != &TokenKind::FlowMappingEnd && !is_first {
                 let comma = self.scanner.take_token()?;
                 if comma.kind != TokenKind::FlowEntry {
-                    return Err(error_at("did not find expected ',' or '}'", comma.start));
+                    return Err(grammar_error_at("did not find expected ',' or '}'", comma.start));
                 }
             }
             is_first = false;
-            match self.peek_kind()? {
+            match self.peek_token_kind()? {
                 TokenKind::FlowMappingEnd => {
                     self.close_flow_collection(id)?;
                     return Ok(id);
@@ -158,27 +163,27 @@ impl Parser<'_> {
                     self.scanner.skip_token();
                     let key = self.parse_flow_mapping_part()?;
                     let mut value = None;
-                    if self.peek_kind()? == &TokenKind::Value {
+                    if self.peek_token_kind()? == &TokenKind::Value {
                         self.scanner.skip_token();
-                        match self.peek_kind()? {
+                        match self.peek_token_kind()? {
                             TokenKind::FlowEntry | TokenKind::FlowMappingEnd => {}
                             _ => value = Some(self.parse_node(NodeContext::Flow)?),
                         }
                     }
                     let value = self.unwrap_or_empty_scalar(value)?;
-                    self.push_pair(id, key, value);
+                    self.push_mapping_pair(id, key, value);
                 }
                 _ => {
                     let key = self.parse_node(NodeContext::Flow)?;
                     let value = self.unwrap_or_empty_scalar(None)?;
-                    self.push_pair(id, key, value);
+                    self.push_mapping_pair(id, key, value);
                 }
             }
         }
     }
 
     fn parse_flow_mapping_part(&mut self) -> Result<NodeId, YamlError> {
-        match self.peek_kind()? {
+        match self.peek_token_kind()? {
             TokenKind::Value | TokenKind::FlowEntry | TokenKind::FlowMappingEnd => {
                 self.unwrap_or_empty_scalar(None)
             }

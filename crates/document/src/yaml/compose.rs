@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use super::parser::{
     NodeId, RawContent, RawNode, RawScalar, RawTree, YAML_TAG_PREFIX, too_many_nodes_message,
 };
-use super::resolve::{ResolvedScalar, resolve};
+use super::resolve_scalar::{ResolvedScalar, resolve_scalar};
 use super::scanner::too_deep_message;
 use super::{DuplicateKey, YamlDocument, YamlError};
 use crate::node::{DocumentLimits, Entry, NESTING_MAX, Node, Value};
@@ -25,12 +25,12 @@ pub(super) fn compose(
     limits: DocumentLimits,
 ) -> Result<YamlDocument, YamlError> {
     let mut composer = Composer {
-        tree,
+        raw_tree: tree,
         limits,
-        duplicates: Vec::new(),
+        duplicate_keys: Vec::new(),
         path: String::new(),
         open_aliases: Vec::new(),
-        depth: 0,
+        nesting_depth: 0,
         n_nodes: 1,
         n_nodes_from_aliases: 0,
         n_text_bytes: 0,
@@ -39,18 +39,18 @@ pub(super) fn compose(
         Some(root) => composer.compose_node(root)?,
         None => untagged_node(Span::new(text.len(), text.len()), Value::Null),
     };
-    Ok(YamlDocument { root, duplicates: composer.duplicates, trailing_content: None })
+    Ok(YamlDocument { root, duplicate_keys: composer.duplicate_keys, trailing_content: None })
 }
 
 struct Composer<'t> {
-    tree: &'t RawTree,
+    raw_tree: &'t RawTree,
     limits: DocumentLimits,
-    duplicates: Vec<DuplicateKey>,
+    duplicate_keys: Vec<DuplicateKey>,
     /// Path of the current value as Kubernetes writes it: `authorizers[0].webhook`.
     path: String,
     /// Targets of the aliases that are being expanded.
     open_aliases: Vec<NodeId>,
-    depth: usize,
+    nesting_depth: usize,
     n_nodes: usize,
     n_nodes_from_aliases: usize,
     n_text_bytes: usize,
@@ -63,7 +63,7 @@ struct MappingBuilder {
     /// Index in `entries` by key.
     index_by_key: HashMap<Key, usize>,
     /// The entries, by index, that a merge key has set.
-    merged: HashSet<usize>,
+    merged_entries: HashSet<usize>,
     /// Whether entries are being copied for a merge key.
     is_merging: bool,
 }
@@ -80,17 +80,17 @@ enum Key {
 
 impl<'t> Composer<'t> {
     fn compose_node(&mut self, id: NodeId) -> Result<Node, YamlError> {
-        let raw = self.count_node(id)?;
+        let raw = self.look_up_and_count_node(id)?;
         match &raw.content {
-            RawContent::Scalar(scalar) => scalar_node(raw, scalar),
+            RawContent::Scalar(scalar) => compose_scalar(raw, scalar),
             RawContent::Alias { name, target } => {
                 self.expand_alias(raw, name, *target, |this| this.compose_node(*target))
             }
-            RawContent::Sequence(items) => self.run_nested(raw, |this| {
+            RawContent::Sequence(items) => self.run_one_level_deeper(raw, |this| {
                 let mut nodes = Vec::with_capacity(items.len());
                 for (idx, &item) in items.iter().enumerate() {
-                    let node =
-                        this.run_at_path(&format!("[{idx}]"), |this| this.compose_node(item))?;
+                    let node = this
+                        .run_with_path_step(&format!("[{idx}]"), |this| this.compose_node(item))?;
                     nodes.push(node);
                 }
                 Ok(untagged_node(raw.span, Value::List(nodes)))
@@ -111,7 +111,7 @@ impl<'t> Composer<'t> {
         pairs: &[(NodeId, NodeId)],
         mapping: &mut MappingBuilder,
     ) -> Result<(), YamlError> {
-        self.run_nested(raw, |this| {
+        self.run_one_level_deeper(raw, |this| {
             for &(key_id, value_id) in pairs {
                 let key_raw = this.raw_node(key_id)?;
                 if is_merge_key(key_raw) {
@@ -120,28 +120,28 @@ impl<'t> Composer<'t> {
                 }
                 let (key, name) = this.compose_key(key_id)?;
                 let step = if this.path.is_empty() { name.clone() } else { format!(".{name}") };
-                let value = this.run_at_path(&step, |this| this.compose_node(value_id))?;
+                let value = this.run_with_path_step(&step, |this| this.compose_node(value_id))?;
                 let entry = Entry { key: name, key_span: key_raw.span, value };
                 let line = this.raw_node(value_id)?.line;
                 match mapping.index_by_key.get(&key) {
                     None => {
                         if mapping.is_merging {
-                            mapping.merged.insert(mapping.entries.len());
+                            mapping.merged_entries.insert(mapping.entries.len());
                         }
                         mapping.index_by_key.insert(key, mapping.entries.len());
                         mapping.entries.push(entry);
                     }
                     Some(&position) => {
-                        if this.duplicates.len() < this.limits.duplicate_keys_max {
-                            let path = truncate_path(&this.path, &step);
+                        if this.duplicate_keys.len() < this.limits.duplicate_keys_max {
+                            let path = join_and_truncate_path(&this.path, &step);
                             let is_merged =
-                                mapping.is_merging || mapping.merged.contains(&position);
+                                mapping.is_merging || mapping.merged_entries.contains(&position);
                             let duplicate = describe_duplicate_key(&key, &entry, line, path);
-                            this.duplicates.push(DuplicateKey { is_merged, ..duplicate });
+                            this.duplicate_keys.push(DuplicateKey { is_merged, ..duplicate });
                         }
                         // The key that is set again is no longer that of the merged mapping.
                         if !mapping.is_merging {
-                            mapping.merged.remove(&position);
+                            mapping.merged_entries.remove(&position);
                         }
                         if let Some(slot) = mapping.entries.get_mut(position) {
                             *slot = entry;
@@ -177,7 +177,7 @@ impl<'t> Composer<'t> {
         let raw = self.raw_node(id)?;
         match &raw.content {
             RawContent::Mapping(pairs) => {
-                self.count_node(id)?;
+                self.look_up_and_count_node(id)?;
                 self.fill_mapping(raw, pairs, mapping)
             }
             RawContent::Alias { name, target } => {
@@ -185,9 +185,9 @@ impl<'t> Composer<'t> {
                 let RawContent::Mapping(pairs) = &target_raw.content else {
                     return Err(YamlError::new(wants_mapping, raw.span));
                 };
-                self.count_node(id)?;
+                self.look_up_and_count_node(id)?;
                 self.expand_alias(raw, name, *target, |this| {
-                    this.count_node(*target)?;
+                    this.look_up_and_count_node(*target)?;
                     this.fill_mapping(target_raw, pairs, mapping)
                 })
             }
@@ -199,10 +199,11 @@ impl<'t> Composer<'t> {
 
     /// Composes a key. Returns it with its name in JSON.
     fn compose_key(&mut self, id: NodeId) -> Result<(Key, String), YamlError> {
-        let mut raw = self.count_node(id)?;
+        let mut raw = self.look_up_and_count_node(id)?;
         let span = raw.span;
         if let RawContent::Alias { name, target } = &raw.content {
-            raw = self.expand_alias(raw, name, *target, |this| this.count_node(*target))?;
+            raw =
+                self.expand_alias(raw, name, *target, |this| this.look_up_and_count_node(*target))?;
         }
         let RawContent::Scalar(scalar) = &raw.content else {
             return Err(YamlError::new("invalid map key", span));
@@ -211,7 +212,7 @@ impl<'t> Composer<'t> {
             message: format!("unsupported map key of type: {kind}"),
             span,
         };
-        match resolve(scalar).map_err(|problem| YamlError::new(problem, span))? {
+        match resolve_scalar(scalar).map_err(|problem| YamlError::new(problem, span))? {
             ResolvedScalar::Text(text) => {
                 let name = text.as_str().to_owned();
                 Ok((Key::Text(name.clone()), name))
@@ -219,7 +220,7 @@ impl<'t> Composer<'t> {
             ResolvedScalar::Bool(value) => Ok((Key::Bool(value), value.to_string())),
             ResolvedScalar::Int(value) => Ok((Key::Int(value), value.to_string())),
             ResolvedScalar::Float(value) => {
-                Ok((Key::Float((value + 0.0).to_bits()), scalar.text.as_str().to_owned()))
+                Ok((Key::Float((value + 0.0).to_bits()), scalar.scalar_text.as_str().to_owned()))
             }
             ResolvedScalar::Uint(_) => Err(unsupported("uint64")),
             ResolvedScalar::Null => Err(unsupported("null")),
@@ -228,15 +229,15 @@ impl<'t> Composer<'t> {
 
     fn raw_node(&self, id: NodeId) -> Result<&'t RawNode, YamlError> {
         // The invariant of `RawTree` rules this error out.
-        self.tree.node(id).ok_or_else(|| YamlError::new("unknown node", Span::default()))
+        self.raw_tree.node(id).ok_or_else(|| YamlError::new("unknown node", Span::default()))
     }
 
     /// Looks up a node and counts it against the limits.
-    fn count_node(&mut self, id: NodeId) -> Result<&'t RawNode, YamlError> {
+    fn look_up_and_count_node(&mut self, id: NodeId) -> Result<&'t RawNode, YamlError> {
         let raw = self.raw_node(id)?;
         self.n_nodes += 1;
         if let RawContent::Scalar(scalar) = &raw.content {
-            self.n_text_bytes += scalar.text.as_str().len();
+            self.n_text_bytes += scalar.scalar_text.as_str().len();
         }
         if !self.open_aliases.is_empty() {
             self.n_nodes_from_aliases += 1;
@@ -277,22 +278,22 @@ impl<'t> Composer<'t> {
     }
 
     /// Runs `work` one level deeper.
-    fn run_nested<T>(
+    fn run_one_level_deeper<T>(
         &mut self,
         raw: &RawNode,
         work: impl FnOnce(&mut Self) -> Result<T, YamlError>,
     ) -> Result<T, YamlError> {
-        if self.depth >= NESTING_MAX {
+        if self.nesting_depth >= NESTING_MAX {
             return Err(YamlError::new(too_deep_message(), raw.span));
         }
-        self.depth += 1;
+        self.nesting_depth += 1;
         let done = work(self);
-        self.depth -= 1;
+        self.nesting_depth -= 1;
         done
     }
 
     /// Runs `work` with `step` appended to the path.
-    fn run_at_path<T>(&mut self, step: &str, work: impl FnOnce(&mut Self) -> T) -> T {
+    fn run_with_path_step<T>(&mut self, step: &str, work: impl FnOnce(&mut Self) -> T) -> T {
         let len = self.path.len();
         self.path.push_str(step);
         let done = work(self);
@@ -301,8 +302,8 @@ impl<'t> Composer<'t> {
     }
 }
 
-fn scalar_node(raw: &RawNode, scalar: &RawScalar) -> Result<Node, YamlError> {
-    let resolved = resolve(scalar).map_err(|problem| YamlError::new(problem, raw.span))?;
+fn compose_scalar(raw: &RawNode, scalar: &RawScalar) -> Result<Node, YamlError> {
+    let resolved = resolve_scalar(scalar).map_err(|problem| YamlError::new(problem, raw.span))?;
     let value = match resolved {
         ResolvedScalar::Null => Value::Null,
         ResolvedScalar::Bool(value) => Value::Bool(value),
@@ -335,7 +336,7 @@ fn is_merge_key(raw: &RawNode) -> bool {
     let RawContent::Scalar(scalar) = &raw.content else { return false };
     let is_merge_tag =
         scalar.tag.as_deref().and_then(|tag| tag.strip_prefix(YAML_TAG_PREFIX)) == Some("merge");
-    scalar.text.as_str() == "<<" && (scalar.is_implicit || is_merge_tag)
+    scalar.scalar_text.as_str() == "<<" && (scalar.is_type_implicit || is_merge_tag)
 }
 
 /// The most bytes of a path or key in the message about a duplicate key.
@@ -343,7 +344,7 @@ const SHOWN_BYTES_MAX: usize = 1024;
 
 /// Joins a path and truncates it: the author of the file chooses the names, and many duplicate keys may
 /// share a long path.
-fn truncate_path(parent: &str, step: &str) -> String {
+fn join_and_truncate_path(parent: &str, step: &str) -> String {
     let left = SHOWN_BYTES_MAX.saturating_sub(parent.len());
     format!(
         "{}{}",

@@ -61,23 +61,23 @@ pub(super) struct Cursor<'t> {
 impl<'t> Cursor<'t> {
     pub(super) fn new(text: &'t str) -> Self {
         let mut cursor = Self { text, position: CursorPosition::default() };
-        if cursor.peek() == BYTE_ORDER_MARK {
+        if cursor.peek_char() == BYTE_ORDER_MARK {
             cursor.position.offset = BYTE_ORDER_MARK.len_utf8();
         }
         cursor
     }
 
     /// The character at the cursor, or [`END`].
-    pub(super) fn peek(&self) -> char {
+    pub(super) fn peek_char(&self) -> char {
         match self.text.as_bytes().get(self.position.offset) {
             Some(byte) if byte.is_ascii() => char::from(*byte),
-            Some(_) => self.peek_at(0),
+            Some(_) => self.peek_char_at(0),
             None => END,
         }
     }
 
     /// The character `n` characters after the cursor, or [`END`].
-    pub(super) fn peek_at(&self, n: usize) -> char {
+    pub(super) fn peek_char_at(&self, n: usize) -> char {
         let rest = self.text.get(self.position.offset..).unwrap_or_default();
         match rest.as_bytes().get(..=n) {
             Some(ascii) if ascii.is_ascii() => ascii.last().map_or(END, |&byte| char::from(byte)),
@@ -87,7 +87,7 @@ impl<'t> Cursor<'t> {
 
     /// Skips one character that is no line break. Does nothing at the end of the text.
     pub(super) fn skip_char(&mut self) {
-        let c = self.peek();
+        let c = self.peek_char();
         if c != END {
             self.position.offset += c.len_utf8();
             self.position.index += 1;
@@ -102,14 +102,14 @@ impl<'t> Cursor<'t> {
     }
 
     pub(super) fn skip_while(&mut self, accepts: fn(char) -> bool) {
-        while accepts(self.peek()) {
+        while accepts(self.peek_char()) {
             self.skip_char();
         }
     }
 
     /// Skips a comment up to the end of its line, if there is one.
     pub(super) fn skip_comment(&mut self) {
-        if self.peek() == '#' {
+        if self.peek_char() == '#' {
             self.skip_while(|c| !is_line_break_or_end(c));
         }
     }
@@ -117,8 +117,8 @@ impl<'t> Cursor<'t> {
     /// Skips a line break and returns the character that it stands for: LF, or LS and PS unchanged. Returns
     /// `None` if there is no line break.
     pub(super) fn read_line_break(&mut self) -> Option<char> {
-        let (n_chars, meaning) = match self.peek() {
-            '\r' if self.peek_at(1) == '\n' => (2, '\n'),
+        let (n_chars, meaning) = match self.peek_char() {
+            '\r' if self.peek_char_at(1) == '\n' => (2, '\n'),
             '\r' | '\n' | '\u{85}' => (1, '\n'),
             c @ ('\u{2028}' | '\u{2029}') => (1, c),
             _ => return None,
@@ -132,7 +132,7 @@ impl<'t> Cursor<'t> {
     /// Reports whether a line begins here with `---` or `...`, followed by a blank or its end.
     pub(super) fn is_at_document_indicator(&self, indicator: char) -> bool {
         self.position.column == 0
-            && (0..3).all(|n| self.peek_at(n) == indicator)
-            && is_whitespace_or_end(self.peek_at(3))
+            && (0..3).all(|n| self.peek_char_at(n) == indicator)
+            && is_whitespace_or_end(self.peek_char_at(3))
     }
 }

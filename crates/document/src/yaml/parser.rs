@@ -60,11 +60,11 @@ pub(super) enum RawContent {
 
 #[derive(Debug, Default)]
 pub(super) struct RawScalar {
-    pub(super) text: SpannedText,
+    pub(super) scalar_text: SpannedText,
     /// The expanded tag, such as `tag:yaml.org,2002:str` or `!mine`.
     pub(super) tag: Option<String>,
     /// Whether the text itself determines the type, because the scalar is unquoted or has the tag `!`.
-    pub(super) is_implicit: bool,
+    pub(super) is_type_implicit: bool,
 }
 
 /// Parses the documents of a text one after the other.
@@ -75,7 +75,7 @@ pub(super) struct Parser<'t> {
     anchors: HashMap<String, NodeId>,
     /// Pairs of tag handle and prefix, from `%TAG` directives and the defaults.
     tag_prefixes: Vec<(String, String)>,
-    depth: usize,
+    nesting_depth: usize,
 }
 
 /// The syntactic context of a node.
@@ -105,7 +105,7 @@ impl<'t> Parser<'t> {
             nodes: Vec::new(),
             anchors: HashMap::new(),
             tag_prefixes: Vec::new(),
-            depth: 0,
+            nesting_depth: 0,
         }
     }
 
@@ -120,10 +120,10 @@ impl<'t> Parser<'t> {
     pub(super) fn parse_next_document(&mut self) -> Result<Option<RawTree>, YamlError> {
         self.anchors.clear();
         self.tag_prefixes.clear();
-        while self.peek_kind()? == &TokenKind::DocumentEnd {
+        while self.peek_token_kind()? == &TokenKind::DocumentEnd {
             self.scanner.skip_token();
         }
-        if self.peek_kind()? == &TokenKind::StreamEnd {
+        if self.peek_token_kind()? == &TokenKind::StreamEnd {
             return Ok(None);
         }
         self.parse_directives()?;
@@ -138,7 +138,7 @@ impl<'t> Parser<'t> {
     }
 
     fn parse_document(&mut self) -> Result<Option<NodeId>, YamlError> {
-        let is_explicit = match self.peek_kind()? {
+        let is_explicit = match self.peek_token_kind()? {
             TokenKind::StreamEnd => return Ok(None),
             TokenKind::VersionDirective { .. }
             | TokenKind::TagDirective { .. }
@@ -158,7 +158,7 @@ impl<'t> Parser<'t> {
     /// Consumes the `...` after a document, if there is one. A syntax error in the next token is reported
     /// even though the token does not belong to the document.
     fn skip_document_end(&mut self) -> Result<(), YamlError> {
-        if self.peek_kind()? == &TokenKind::DocumentEnd {
+        if self.peek_token_kind()? == &TokenKind::DocumentEnd {
             self.scanner.skip_token();
         }
         Ok(())
@@ -167,9 +167,9 @@ impl<'t> Parser<'t> {
     fn parse_explicit_document(&mut self) -> Result<NodeId, YamlError> {
         let token = self.scanner.take_token()?;
         if token.kind != TokenKind::DocumentStart {
-            return Err(error_at("did not find expected <document start>", token.start));
+            return Err(grammar_error_at("did not find expected <document start>", token.start));
         }
-        match self.peek_kind()? {
+        match self.peek_token_kind()? {
             TokenKind::VersionDirective { .. }
             | TokenKind::TagDirective { .. }
             | TokenKind::DocumentStart
@@ -196,21 +196,24 @@ impl<'t> Parser<'t> {
     fn parse_directives(&mut self) -> Result<(), YamlError> {
         let mut has_version = false;
         while let TokenKind::VersionDirective { .. } | TokenKind::TagDirective { .. } =
-            self.peek_kind()?
+            self.peek_token_kind()?
         {
             let token = self.scanner.take_token()?;
             match token.kind {
                 TokenKind::TagDirective { handle, prefix } => {
                     if self.tag_prefixes.iter().any(|(known, _)| *known == handle) {
-                        return Err(error_at("found duplicate %TAG directive", token.start));
+                        return Err(grammar_error_at(
+                            "found duplicate %TAG directive",
+                            token.start,
+                        ));
                     }
                     self.tag_prefixes.push((handle, prefix));
                 }
                 _ if has_version => {
-                    return Err(error_at("found duplicate %YAML directive", token.start));
+                    return Err(grammar_error_at("found duplicate %YAML directive", token.start));
                 }
                 TokenKind::VersionDirective { major: 1, minor: 1 } => has_version = true,
-                _ => return Err(error_at("found incompatible YAML document", token.start)),
+                _ => return Err(grammar_error_at("found incompatible YAML document", token.start)),
             }
         }
         for (handle, prefix) in [("!", "!"), ("!!", YAML_TAG_PREFIX)] {
@@ -222,13 +225,13 @@ impl<'t> Parser<'t> {
     }
 
     pub(super) fn parse_node(&mut self, context: NodeContext) -> Result<NodeId, YamlError> {
-        if self.depth >= NESTING_MAX {
+        if self.nesting_depth >= NESTING_MAX {
             let start = self.scanner.peek_token()?.start;
-            return Err(error_at(&too_deep_message(), start));
+            return Err(grammar_error_at(&too_deep_message(), start));
         }
-        self.depth += 1;
+        self.nesting_depth += 1;
         let node = self.parse_node_content(context);
-        self.depth -= 1;
+        self.nesting_depth -= 1;
         node
     }
 
@@ -244,7 +247,7 @@ impl<'t> Parser<'t> {
             return self.add_node(start, at, RawContent::Alias { name, target }, None);
         }
 
-        let properties = self.parse_properties()?;
+        let properties = self.parse_node_properties()?;
         let token = self.scanner.peek_token()?;
         let start = properties.start.unwrap_or(token.start);
         let at = span_between(token.start, token.end);
@@ -253,9 +256,9 @@ impl<'t> Parser<'t> {
             TokenKind::Scalar { .. } => {
                 let token = self.scanner.take_token()?;
                 let is_plain = matches!(token.kind, TokenKind::Scalar { is_plain: true, .. });
-                let is_implicit = properties.tag.as_ref().map_or(is_plain, |tag| tag == "!");
+                let is_type_implicit = properties.tag.as_ref().map_or(is_plain, |tag| tag == "!");
                 let text = token.into_text();
-                let scalar = RawScalar { text, tag: properties.tag, is_implicit };
+                let scalar = RawScalar { scalar_text: text, tag: properties.tag, is_type_implicit };
                 self.add_node(start, at, RawContent::Scalar(scalar), anchor)
             }
             TokenKind::BlockEntry if context == NodeContext::BlockValue => {
@@ -283,21 +286,24 @@ impl<'t> Parser<'t> {
                 self.parse_block_mapping(id)
             }
             _ if anchor.is_some() || properties.tag.is_some() => {
-                let is_implicit = properties.tag.is_none();
-                let scalar =
-                    RawScalar { tag: properties.tag, is_implicit, text: SpannedText::default() };
+                let is_type_implicit = properties.tag.is_none();
+                let scalar = RawScalar {
+                    tag: properties.tag,
+                    is_type_implicit,
+                    scalar_text: SpannedText::default(),
+                };
                 let at = span_between(start, properties.end.unwrap_or(start));
                 self.add_node(start, at, RawContent::Scalar(scalar), anchor)
             }
-            _ => Err(error_at("did not find expected node content", token.start)),
+            _ => Err(grammar_error_at("did not find expected node content", token.start)),
         }
     }
 
     /// Reads at most one anchor and one tag, in any order.
-    fn parse_properties(&mut self) -> Result<NodeProperties, YamlError> {
+    fn parse_node_properties(&mut self) -> Result<NodeProperties, YamlError> {
         let mut properties = NodeProperties::default();
         loop {
-            match self.peek_kind()? {
+            match self.peek_token_kind()? {
                 TokenKind::Anchor(_) if properties.anchor.is_none() => {}
                 TokenKind::Tag { .. } if properties.tag.is_none() => {}
                 _ => return Ok(properties),
@@ -309,8 +315,9 @@ impl<'t> Parser<'t> {
                 TokenKind::Anchor(name) => properties.anchor = Some(name),
                 TokenKind::Tag { handle, suffix } => {
                     let tag = self.expand_tag(&handle, suffix);
-                    let tag =
-                        tag.ok_or_else(|| error_at("found undefined tag handle", token.start))?;
+                    let tag = tag.ok_or_else(|| {
+                        grammar_error_at("found undefined tag handle", token.start)
+                    })?;
                     properties.tag = Some(tag);
                 }
                 _ => {}
@@ -326,7 +333,7 @@ impl<'t> Parser<'t> {
         Some(format!("{prefix}{suffix}"))
     }
 
-    pub(super) fn peek_kind(&mut self) -> Result<&TokenKind, YamlError> {
+    pub(super) fn peek_token_kind(&mut self) -> Result<&TokenKind, YamlError> {
         Ok(&self.scanner.peek_token()?.kind)
     }
 
@@ -353,7 +360,7 @@ impl<'t> Parser<'t> {
     }
 
     pub(super) fn add_empty_scalar(&mut self, at: CursorPosition) -> Result<NodeId, YamlError> {
-        let scalar = RawScalar { is_implicit: true, ..RawScalar::default() };
+        let scalar = RawScalar { is_type_implicit: true, ..RawScalar::default() };
         self.add_node(at, at.span(), RawContent::Scalar(scalar), None)
     }
 
@@ -365,7 +372,7 @@ impl<'t> Parser<'t> {
         anchor: Option<String>,
     ) -> Result<NodeId, YamlError> {
         if self.nodes.len() >= self.nodes_max {
-            return Err(error_at(&too_many_nodes_message(self.nodes_max), start));
+            return Err(grammar_error_at(&too_many_nodes_message(self.nodes_max), start));
         }
         let id = NodeId(self.nodes.len());
         self.nodes.push(RawNode { span, line: start.line + 1, content });
@@ -375,14 +382,14 @@ impl<'t> Parser<'t> {
         Ok(id)
     }
 
-    pub(super) fn push_item(&mut self, id: NodeId, item: NodeId) {
+    pub(super) fn push_sequence_item(&mut self, id: NodeId, item: NodeId) {
         if let Some(RawNode { content: RawContent::Sequence(items), .. }) = self.nodes.get_mut(id.0)
         {
             items.push(item);
         }
     }
 
-    pub(super) fn push_pair(&mut self, id: NodeId, key: NodeId, value: NodeId) {
+    pub(super) fn push_mapping_pair(&mut self, id: NodeId, key: NodeId, value: NodeId) {
         if let Some(RawNode { content: RawContent::Mapping(pairs), .. }) = self.nodes.get_mut(id.0)
         {
             pairs.push((key, value));
@@ -400,7 +407,7 @@ pub(super) fn span_between(start: CursorPosition, end: CursorPosition) -> Span {
 
 /// Builds a grammar error. Like Kubernetes, it names the line before the fault, and no line for a fault
 /// in the first one.
-pub(super) fn error_at(problem: &str, position: CursorPosition) -> YamlError {
+pub(super) fn grammar_error_at(problem: &str, position: CursorPosition) -> YamlError {
     match position.line {
         0 => YamlError::new(problem, position.span()),
         line => YamlError::new(format!("line {line}: {problem}"), position.span()),

@@ -77,7 +77,7 @@ pub(super) struct Scanner<'t> {
     /// The candidate for a key at each flow level. INVARIANT: never empty.
     simple_keys: Vec<Option<SimpleKey>>,
     pub(super) is_simple_key_allowed: bool,
-    has_ended: bool,
+    has_stream_ended: bool,
 }
 
 impl<'t> Scanner<'t> {
@@ -90,13 +90,13 @@ impl<'t> Scanner<'t> {
             outer_indents: Vec::new(),
             simple_keys: vec![None],
             is_simple_key_allowed: true,
-            has_ended: false,
+            has_stream_ended: false,
         }
     }
 
     /// Returns the next token without consuming it.
     pub(super) fn peek_token(&mut self) -> Result<&Token, YamlError> {
-        while !self.has_ended && self.needs_more_tokens()? {
+        while !self.has_stream_ended && self.needs_more_tokens()? {
             self.fetch_next_token()?;
         }
         let position = self.cursor.position;
@@ -168,10 +168,10 @@ impl<'t> Scanner<'t> {
 
     fn fetch_next_token(&mut self) -> Result<(), YamlError> {
         self.skip_to_next_token();
-        self.pop_indents(Some(self.cursor.position.column));
+        self.leave_block_collections(Some(self.cursor.position.column));
 
-        let c = self.cursor.peek();
-        let next_is_blank = is_whitespace_or_end(self.cursor.peek_at(1));
+        let c = self.cursor.peek_char();
+        let next_is_blank = is_whitespace_or_end(self.cursor.peek_char_at(1));
         let in_flow = self.is_in_flow();
         match c {
             END => self.fetch_stream_end(),
@@ -193,8 +193,8 @@ impl<'t> Scanner<'t> {
                 Ok(())
             }
             '-' if next_is_blank => self.fetch_block_entry(),
-            '?' if in_flow || next_is_blank => self.fetch_key(),
-            ':' if in_flow || next_is_blank => self.fetch_value(),
+            '?' if in_flow || next_is_blank => self.fetch_key_token(),
+            ':' if in_flow || next_is_blank => self.fetch_value_token(),
             '*' => self.fetch_alias_or_anchor(TokenKind::Alias),
             '&' => self.fetch_alias_or_anchor(TokenKind::Anchor),
             '!' => {
@@ -243,8 +243,8 @@ impl<'t> Scanner<'t> {
 
     fn is_plain_scalar_start(&self, c: char) -> bool {
         match c {
-            '-' => !is_blank(self.cursor.peek_at(1)),
-            '?' | ':' => !self.is_in_flow() && !is_whitespace_or_end(self.cursor.peek_at(1)),
+            '-' => !is_blank(self.cursor.peek_char_at(1)),
+            '?' | ':' => !self.is_in_flow() && !is_whitespace_or_end(self.cursor.peek_char_at(1)),
             ',' | '[' | ']' | '{' | '}' | '#' | '&' | '*' | '!' | '|' | '>' | '\'' | '"' | '%'
             | '@' | '`' => false,
             _ => !is_whitespace_or_end(c),
@@ -257,11 +257,11 @@ impl<'t> Scanner<'t> {
     fn skip_to_next_token(&mut self) {
         loop {
             let tabs_too = self.is_in_flow() || !self.is_simple_key_allowed;
-            while self.cursor.peek() == ' ' || (tabs_too && self.cursor.peek() == '\t') {
+            while self.cursor.peek_char() == ' ' || (tabs_too && self.cursor.peek_char() == '\t') {
                 self.cursor.skip_char();
             }
             self.cursor.skip_comment();
-            if !is_line_break(self.cursor.peek()) {
+            if !is_line_break(self.cursor.peek_char()) {
                 return;
             }
             self.cursor.read_line_break();
@@ -276,16 +276,16 @@ impl<'t> Scanner<'t> {
             self.cursor.position.column = 0;
             self.cursor.position.line += 1;
         }
-        self.pop_indents(None);
+        self.leave_block_collections(None);
         self.abandon_simple_key()?;
         self.is_simple_key_allowed = false;
         self.push(TokenKind::StreamEnd, self.cursor.position);
-        self.has_ended = true;
+        self.has_stream_ended = true;
         Ok(())
     }
 
     fn fetch_directive(&mut self) -> Result<(), YamlError> {
-        self.pop_indents(None);
+        self.leave_block_collections(None);
         self.abandon_simple_key()?;
         self.is_simple_key_allowed = false;
         let start = self.cursor.position;
@@ -295,7 +295,7 @@ impl<'t> Scanner<'t> {
     }
 
     fn fetch_document_indicator(&mut self, kind: TokenKind) -> Result<(), YamlError> {
-        self.pop_indents(None);
+        self.leave_block_collections(None);
         self.abandon_simple_key()?;
         self.is_simple_key_allowed = false;
         self.push_indicator(kind, 3);
@@ -329,7 +329,7 @@ impl<'t> Scanner<'t> {
             if !self.is_simple_key_allowed {
                 return Err(self.error("block sequence entries are not allowed in this context"));
             }
-            self.push_indent(TokenKind::BlockSequenceStart, None, self.cursor.position)?;
+            self.enter_block_collection(TokenKind::BlockSequenceStart, None, self.cursor.position)?;
         }
         self.abandon_simple_key()?;
         self.is_simple_key_allowed = true;
@@ -337,12 +337,12 @@ impl<'t> Scanner<'t> {
         Ok(())
     }
 
-    fn fetch_key(&mut self) -> Result<(), YamlError> {
+    fn fetch_key_token(&mut self) -> Result<(), YamlError> {
         if !self.is_in_flow() {
             if !self.is_simple_key_allowed {
                 return Err(self.error("mapping keys are not allowed in this context"));
             }
-            self.push_indent(TokenKind::BlockMappingStart, None, self.cursor.position)?;
+            self.enter_block_collection(TokenKind::BlockMappingStart, None, self.cursor.position)?;
         }
         self.abandon_simple_key()?;
         self.is_simple_key_allowed = !self.is_in_flow();
@@ -350,13 +350,13 @@ impl<'t> Scanner<'t> {
         Ok(())
     }
 
-    fn fetch_value(&mut self) -> Result<(), YamlError> {
+    fn fetch_value_token(&mut self) -> Result<(), YamlError> {
         let level = self.simple_keys.len() - 1;
         if let Some(key) = self.current_simple_key(level)? {
             let at = key.token_number.saturating_sub(self.n_tokens_taken);
             let token = Token { kind: TokenKind::Key, start: key.position, end: key.position };
             self.token_queue.insert(at.min(self.token_queue.len()), token);
-            self.push_indent(TokenKind::BlockMappingStart, Some(at), key.position)?;
+            self.enter_block_collection(TokenKind::BlockMappingStart, Some(at), key.position)?;
             self.clear_simple_key();
             self.is_simple_key_allowed = false;
         } else {
@@ -364,7 +364,11 @@ impl<'t> Scanner<'t> {
                 if !self.is_simple_key_allowed {
                     return Err(self.error("mapping values are not allowed in this context"));
                 }
-                self.push_indent(TokenKind::BlockMappingStart, None, self.cursor.position)?;
+                self.enter_block_collection(
+                    TokenKind::BlockMappingStart,
+                    None,
+                    self.cursor.position,
+                )?;
             }
             self.is_simple_key_allowed = !self.is_in_flow();
         }
@@ -395,7 +399,7 @@ impl<'t> Scanner<'t> {
 
     /// Enters a block collection if `position` is further right than the current one. Its start token
     /// goes to position `at` of the queue, or to its end.
-    fn push_indent(
+    fn enter_block_collection(
         &mut self,
         kind: TokenKind,
         at: Option<usize>,
@@ -416,7 +420,7 @@ impl<'t> Scanner<'t> {
     }
 
     /// Leaves the block collections that are further right than `column`; all of them for `None`.
-    fn pop_indents(&mut self, column: Option<usize>) {
+    fn leave_block_collections(&mut self, column: Option<usize>) {
         // `None` sorts before every column, as -1 does in libyaml.
         while !self.is_in_flow() && self.indent > column {
             self.push(TokenKind::BlockEnd, self.cursor.position);

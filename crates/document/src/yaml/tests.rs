@@ -100,7 +100,7 @@ fn duplicate_keys_are_reported_and_the_last_counts() {
     let composed = read("a: 1\nb: {c: x, c: v}\na: z\n").unwrap();
     assert_eq!(show(&composed.root), r#"{a:"z",b:{c:"v"}}"#);
     let found: Vec<_> =
-        composed.duplicates.iter().map(|d| (d.message.as_str(), d.path.as_str())).collect();
+        composed.duplicate_keys.iter().map(|d| (d.message.as_str(), d.path.as_str())).collect();
     assert_eq!(
         found,
         [
@@ -110,7 +110,7 @@ fn duplicate_keys_are_reported_and_the_last_counts() {
     );
     // A merged key counts, and so do different spellings of one number.
     let composed = read("x: &x {a: 1}\nv: {<<: *x, a: 2}\nz: [{1: a, 0x1: b}]\n").unwrap();
-    let paths: Vec<_> = composed.duplicates.iter().map(|d| d.path.as_str()).collect();
+    let paths: Vec<_> = composed.duplicate_keys.iter().map(|d| d.path.as_str()).collect();
     assert_eq!(paths, ["v.a", "z[0].1"]);
 }
 
@@ -220,7 +220,7 @@ fn repeated_texts_are_limited() {
     assert!(read(&repeated(14)).is_ok());
     fails(&repeated(16), "aliases make more than 4194304 bytes of text");
     let duplicates = "a: 1\n".repeat(500);
-    assert_eq!(read(&duplicates).unwrap().duplicates.len(), 100);
+    assert_eq!(read(&duplicates).unwrap().duplicate_keys.len(), 100);
 }
 
 #[test]

@@ -23,16 +23,16 @@ pub fn parse_query(raw: &str) -> Vec<(Cow<'_, str>, Cow<'_, str>)> {
     }
     raw.split('&')
         .filter(|pair| !pair.is_empty() && !pair.contains(';'))
-        .filter_map(decode_pair)
+        .filter_map(decode_query_pair)
         .collect()
 }
 
-fn decode_pair(pair: &str) -> Option<(Cow<'_, str>, Cow<'_, str>)> {
+fn decode_query_pair(pair: &str) -> Option<(Cow<'_, str>, Cow<'_, str>)> {
     let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-    Some((decode_component(key)?, decode_component(value)?))
+    Some((decode_query_component(key)?, decode_query_component(value)?))
 }
 
-fn decode_component(text: &str) -> Option<Cow<'_, str>> {
+fn decode_query_component(text: &str) -> Option<Cow<'_, str>> {
     match url_unescape(text, UrlPart::QueryComponent).ok()? {
         Cow::Borrowed(_) => Some(Cow::Borrowed(text)),
         Cow::Owned(bytes) => Some(Cow::Owned(match String::from_utf8(bytes) {

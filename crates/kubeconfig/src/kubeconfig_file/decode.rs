@@ -32,16 +32,16 @@ pub fn decode(source: &Source<'_>) -> Result<DecodedKubeconfig, DecodeError> {
     let (text, malformed) = source.decode_text();
     let lines = LineIndex::new(&text);
     let mut warnings = Vec::new();
-    match decode_text(source, &text, malformed, &lines, &mut warnings) {
+    match decode_kubeconfig_text(source, &text, malformed, &lines, &mut warnings) {
         Ok(kubeconfig) => {
             let warnings = warnings.into_iter().map(|it| it.into_warning(source.name, &lines));
             Ok(DecodedKubeconfig { kubeconfig, warnings: warnings.collect() })
         }
-        Err(error) => Err(error.into_error(source.name, &lines)),
+        Err(error) => Err(error.into_decode_error(source.name, &lines)),
     }
 }
 
-fn decode_text(
+fn decode_kubeconfig_text(
     source: &Source<'_>,
     text: &str,
     malformed: Option<usize>,
@@ -49,10 +49,10 @@ fn decode_text(
     warnings: &mut Vec<SpannedWarning>,
 ) -> Result<Kubeconfig, SpannedDecodeError> {
     if source.bytes.len() > DOCUMENT_BYTES_MAX {
-        return Err(SpannedDecodeError::too_large());
+        return Err(SpannedDecodeError::too_large_error());
     }
     if source.bytes.is_empty() {
-        return Ok(Kubeconfig::empty(lines.position(Span::default())));
+        return Ok(Kubeconfig::empty_kubeconfig(lines.position(Span::default())));
     }
     let root = parse_document(source, text, malformed, warnings)?.root;
     check_kind_and_version(&root)?;
@@ -89,11 +89,11 @@ fn check_types(text: &str, root: &Node) -> Result<(), SpannedDecodeError> {
     match problems.kubernetes_message() {
         None => Ok(()),
         Some(kubernetes_message) => {
-            let mut problems = problems.into_sorted();
+            let mut problems = problems.into_sorted_problems();
             for problem in problems.iter_mut().filter(|problem| problem.path.starts_with("users")) {
                 problem.hint = None;
             }
-            Err(SpannedDecodeError { kubernetes_message, problems })
+            Err(SpannedDecodeError { kubernetes_message, decode_problems: problems })
         }
     }
 }

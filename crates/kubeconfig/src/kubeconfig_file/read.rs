@@ -104,7 +104,7 @@ pub struct User {
 
 impl Kubeconfig {
     /// Creates a kubeconfig without content.
-    pub(super) fn empty(position: SourcePosition) -> Self {
+    pub(super) fn empty_kubeconfig(position: SourcePosition) -> Self {
         let current_context = WithPosition { value: String::new(), position };
         let (contexts, clusters, users) = Default::default();
         Self { position, current_context, contexts, clusters, users }
@@ -114,7 +114,7 @@ impl Kubeconfig {
 /// Reads a tree whose types were checked. It still finds invalid base64, values of `as-user-extra`
 /// that are not lists of texts, and duplicate names.
 pub(super) fn read(root: &Node, lines: &LineIndex<'_>) -> Result<Kubeconfig, DecodeProblem> {
-    let kubeconfig = KubeconfigReader { lines };
+    let kubeconfig = KubeconfigReader { line_index: lines };
     let reader = ObjectReader::new(root, root.span);
     let contexts = kubeconfig.read_named_items(
         &reader,
@@ -184,7 +184,7 @@ struct FieldOwner<'a> {
 }
 
 struct KubeconfigReader<'l> {
-    lines: &'l LineIndex<'l>,
+    line_index: &'l LineIndex<'l>,
 }
 
 impl KubeconfigReader<'_> {
@@ -201,7 +201,7 @@ impl KubeconfigReader<'_> {
             let item = ObjectReader::new(node, node.span);
             let name = item.read_text("name");
             let at = NodePath::ROOT;
-            let (at, empty) = (at.child(list), ObjectReader::empty(node.span));
+            let (at, empty) = (at.child(list), ObjectReader::without_members(node.span));
             let field = at.index(idx).indexed_path();
             let inner = item.read_object(key).unwrap_or(empty);
             let value = read(self, name.value.clone(), format!("{field}.{key}"), &inner)?;
@@ -234,7 +234,7 @@ impl KubeconfigReader<'_> {
         let data = self.read_base64(reader, "certificate-authority-data", &owner)?;
         Ok(Cluster {
             name,
-            position: self.lines.position(reader.span),
+            position: self.line_index.position(reader.span),
             server: self.read_text(reader, "server"),
             tls_server_name: self.read_text(reader, "tls-server-name"),
             insecure_skip_tls_verify: self.with_position(reader, self.read_skip_tls_verify(reader)),
@@ -255,14 +255,14 @@ impl KubeconfigReader<'_> {
         let owner = FieldOwner { type_name: "AuthInfo", field: &field };
         let field_position = |name: &str| {
             let entry = reader.entry(name).filter(|entry| entry.value.value != Value::Null);
-            entry.map(|entry| self.lines.position(entry.key_span))
+            entry.map(|entry| self.line_index.position(entry.key_span))
         };
         let certificate = self.read_base64(reader, "client-certificate-data", &owner)?;
         let key = self.read_base64(reader, "client-key-data", &owner)?;
         let extra = self.read_user_extra(reader, &owner)?;
         Ok(User {
             name,
-            position: self.lines.position(reader.span),
+            position: self.line_index.position(reader.span),
             client_certificate: self.read_text(reader, "client-certificate"),
             client_certificate_data: certificate,
             client_key: self.read_text(reader, "client-key"),
@@ -272,7 +272,7 @@ impl KubeconfigReader<'_> {
             impersonate_user: self.read_text(reader, "as"),
             impersonate_uid: self.read_text(reader, "as-uid"),
             impersonate_groups: self
-                .with_position(reader, reader.read_field("as-groups", read_texts)),
+                .with_position(reader, reader.read_field("as-groups", read_text_list)),
             impersonate_extra: extra,
             username: self.read_text(reader, "username"),
             password: self.read_text(reader, "password"),
@@ -287,7 +287,7 @@ impl KubeconfigReader<'_> {
         reader: &ObjectReader<'_>,
         scalar: FieldValue<T>,
     ) -> WithPosition<T> {
-        let position = self.lines.position(scalar.span.unwrap_or(reader.span));
+        let position = self.line_index.position(scalar.span.unwrap_or(reader.span));
         WithPosition { value: scalar.value, position }
     }
 
@@ -313,7 +313,7 @@ impl KubeconfigReader<'_> {
         let span = span.unwrap_or(reader.span);
         let compact: String = value.chars().filter(|c| !matches!(c, '\r' | '\n')).collect();
         match STANDARD.decode(&compact) {
-            Ok(value) => Ok(WithPosition { value, position: self.lines.position(span) }),
+            Ok(value) => Ok(WithPosition { value, position: self.line_index.position(span) }),
             Err(error) => {
                 let at = match error {
                     base64::DecodeError::InvalidByte(at, _)
@@ -339,7 +339,7 @@ impl KubeconfigReader<'_> {
         let Some(entry) = reader.entry(name) else {
             return Ok(WithPosition {
                 value: Vec::new(),
-                position: self.lines.position(reader.span),
+                position: self.line_index.position(reader.span),
             });
         };
         let wrong = |node: &Node, go_type: &str| DecodeProblem {
@@ -360,7 +360,7 @@ impl KubeconfigReader<'_> {
         };
         let mut extra: UserExtra = Vec::with_capacity(entries.len());
         for entry in entries {
-            let values = read_texts(&entry.value.value)
+            let values = read_text_list(&entry.value.value)
                 .or_else(|| (entry.value.value == Value::Null).then(Vec::new))
                 .ok_or_else(|| wrong(&entry.value, "[]string"))?;
             extra.push((entry.key.clone(), values));
@@ -373,12 +373,12 @@ impl KubeconfigReader<'_> {
             }
             is_same
         });
-        Ok(WithPosition { value: extra, position: self.lines.position(entry.value.span) })
+        Ok(WithPosition { value: extra, position: self.line_index.position(entry.value.span) })
     }
 }
 
 /// Reads a list of texts, in which null is an empty text. Returns `None` for any other value.
-fn read_texts(value: &Value) -> Option<Vec<String>> {
+fn read_text_list(value: &Value) -> Option<Vec<String>> {
     let Value::List(items) = value else { return None };
     let text = |node: &Node| match &node.value {
         Value::Text(text) => Some(text.as_str().to_owned()),

@@ -11,15 +11,15 @@ const fn field(name: &'static str, field_type: FieldType) -> FieldSchema {
     FieldSchema { name, description: "", is_required: false, field_type }
 }
 
-const fn text_field(name: &'static str) -> FieldSchema {
+const fn text_field_schema(name: &'static str) -> FieldSchema {
     field(name, FieldType::Text(TextRule::Any))
 }
 
-const fn bool_field(name: &'static str) -> FieldSchema {
+const fn bool_field_schema(name: &'static str) -> FieldSchema {
     field(name, FieldType::Bool { default: false })
 }
 
-const fn list_field(name: &'static str, item: &'static ObjectSchema) -> FieldSchema {
+const fn list_field_schema(name: &'static str, item: &'static ObjectSchema) -> FieldSchema {
     field(name, FieldType::List { item, items_min: 0, items_max: None })
 }
 
@@ -27,70 +27,74 @@ pub(super) static CONFIG: ObjectSchema = ObjectSchema {
     type_name: "Config",
     description: "",
     fields: &[
-        text_field("apiVersion"),
-        text_field("kind"),
-        text_field("current-context"),
-        list_field("clusters", &NAMED_CLUSTER),
-        list_field("contexts", &NAMED_CONTEXT),
-        list_field("users", &NAMED_USER),
+        text_field_schema("apiVersion"),
+        text_field_schema("kind"),
+        text_field_schema("current-context"),
+        list_field_schema("clusters", &NAMED_CLUSTER),
+        list_field_schema("contexts", &NAMED_CONTEXT),
+        list_field_schema("users", &NAMED_USER),
     ],
 };
 
 static NAMED_CLUSTER: ObjectSchema = ObjectSchema {
     type_name: "NamedCluster",
     description: "",
-    fields: &[text_field("name"), field("cluster", FieldType::Object(&CLUSTER))],
+    fields: &[text_field_schema("name"), field("cluster", FieldType::Object(&CLUSTER))],
 };
 
 static CLUSTER: ObjectSchema = ObjectSchema {
     type_name: "Cluster",
     description: "",
     fields: &[
-        text_field("server"),
-        text_field("tls-server-name"),
-        bool_field("insecure-skip-tls-verify"),
-        text_field("certificate-authority"),
-        text_field("certificate-authority-data"),
-        text_field("proxy-url"),
-        bool_field("disable-compression"),
+        text_field_schema("server"),
+        text_field_schema("tls-server-name"),
+        bool_field_schema("insecure-skip-tls-verify"),
+        text_field_schema("certificate-authority"),
+        text_field_schema("certificate-authority-data"),
+        text_field_schema("proxy-url"),
+        bool_field_schema("disable-compression"),
     ],
 };
 
 static NAMED_CONTEXT: ObjectSchema = ObjectSchema {
     type_name: "NamedContext",
     description: "",
-    fields: &[text_field("name"), field("context", FieldType::Object(&CONTEXT))],
+    fields: &[text_field_schema("name"), field("context", FieldType::Object(&CONTEXT))],
 };
 
 static CONTEXT: ObjectSchema = ObjectSchema {
     type_name: "Context",
     description: "",
-    fields: &[text_field("cluster"), text_field("user"), text_field("namespace")],
+    fields: &[
+        text_field_schema("cluster"),
+        text_field_schema("user"),
+        text_field_schema("namespace"),
+    ],
 };
 
 static NAMED_USER: ObjectSchema = ObjectSchema {
     type_name: "NamedAuthInfo",
     description: "",
-    fields: &[text_field("name"), field("user", FieldType::Object(&USER))],
+    fields: &[text_field_schema("name"), field("user", FieldType::Object(&USER))],
 };
 
 static USER: ObjectSchema = ObjectSchema {
     type_name: "AuthInfo",
     description: "",
     fields: &[
-        text_field("client-certificate"),
-        text_field("client-certificate-data"),
-        text_field("client-key"),
-        text_field("client-key-data"),
-        text_field("token"),
-        text_field("tokenFile"),
-        text_field("as"),
-        text_field("as-uid"),
+        text_field_schema("client-certificate"),
+        text_field_schema("client-certificate-data"),
+        text_field_schema("client-key"),
+        text_field_schema("client-key-data"),
+        text_field_schema("token"),
+        text_field_schema("tokenFile"),
+        text_field_schema("as"),
+        text_field_schema("as-uid"),
         field("as-groups", FieldType::TextList),
         // A map of lists, whose types the reader checks.
         field("as-user-extra", FieldType::Any),
-        text_field("username"),
-        text_field("password"),
+        text_field_schema("username"),
+        text_field_schema("password"),
         field("auth-provider", FieldType::Any),
         field("exec", FieldType::Any),
     ],

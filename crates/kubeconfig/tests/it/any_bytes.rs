@@ -21,7 +21,9 @@ fn check(bytes: &[u8]) {
                 assert!(text.get(found.position.start..found.position.end).is_some(), "{found:?}");
             }
         }
-        Ok(LoadedConnections::Kubeconfig(connection)) => assert!(!connection.files.is_empty()),
+        Ok(LoadedConnections::Kubeconfig(connection)) => {
+            assert!(!connection.source_files.is_empty())
+        }
         Ok(LoadedConnections::Hooks(hooks)) => assert!(!hooks.is_empty()),
     }
 }

@@ -12,27 +12,27 @@ fn user(rest: &str) -> String {
 fn bearer_tokens() {
     let test_folder = TestFolder::new();
     let connection = test_folder.connection(&user("token: hunter2"));
-    assert_eq!(connection.target.credentials, Credentials::Token(Secret::new("hunter2")));
+    assert_eq!(connection.client_target.credentials, Credentials::Token(Secret::new("hunter2")));
 
     let connection = test_folder.connection(&user("tokenFile: token"));
-    match &connection.target.credentials {
+    match &connection.client_target.credentials {
         Credentials::TokenFile { path, fallback: None } => {
             assert!(is_at(path, &test_folder, "token"))
         }
         other => panic!("{other:?}"),
     }
-    assert_eq!(test_folder.names(&connection.files), ["config", "token"]);
+    assert_eq!(test_folder.names(&connection.source_files), ["config", "token"]);
 
     // If the user also has a token, the token file need not exist yet.
     let connection = test_folder.connection(&user("token: hunter2, tokenFile: later"));
-    match &connection.target.credentials {
+    match &connection.client_target.credentials {
         Credentials::TokenFile { path, fallback } => {
             assert!(is_at(path, &test_folder, "later"));
             assert_eq!(fallback, &Some(Secret::new("hunter2")));
         }
         other => panic!("{other:?}"),
     }
-    assert_eq!(test_folder.names(&connection.files), ["config", "later"]);
+    assert_eq!(test_folder.names(&connection.source_files), ["config", "later"]);
 
     let missing = "4:21 open later: no such file or directory";
     assert_eq!(test_folder.refusal(&user("tokenFile: later")), missing);
@@ -48,13 +48,16 @@ fn basic_authentication() {
         username: username.to_owned(),
         password: Secret::new(password),
     };
-    let credentials = |rest: &str| test_folder.connection(&user(rest)).target.credentials;
+    let credentials = |rest: &str| test_folder.connection(&user(rest)).client_target.credentials;
     assert_eq!(credentials("username: u, password: p"), basic("u", "p"));
     assert_eq!(credentials("username: u"), basic("u", ""));
     let in_url = config("server: 'https://u%40:p@h'", "");
-    assert_eq!(test_folder.connection(&in_url).target.credentials, basic("u@", "p"));
+    assert_eq!(test_folder.connection(&in_url).client_target.credentials, basic("u@", "p"));
     let both = config("server: 'https://u:p@h'", "token: t");
-    assert!(matches!(test_folder.connection(&both).target.credentials, Credentials::Token(_)));
+    assert!(matches!(
+        test_folder.connection(&both).client_target.credentials,
+        Credentials::Token(_)
+    ));
 
     assert_eq!(
         test_folder.refusal(&user("token: hunter2, password: hunter2")),
@@ -77,7 +80,7 @@ fn impersonation_settings() {
         groups: vec!["a".to_owned(), "b".to_owned()],
         extra: vec![("k".to_owned(), vec!["x".to_owned()])],
     };
-    assert_eq!(test_folder.connection(&user(rest)).target.impersonation, want);
+    assert_eq!(test_folder.connection(&user(rest)).client_target.impersonation, want);
     for rest in ["as-uid: '7'", "as-groups: [a]", "as-user-extra: {k: [x]}"] {
         let message = test_folder.refusal(&user(rest));
         assert!(

@@ -54,8 +54,8 @@ fn whk_48_without_a_context_the_unnamed_cluster_and_user_are_used() {
     assert_eq!(test_folder.refusal(named), format!("1:1 {NOTHING}"));
     let unnamed = named.replace("name: a\n ", "name: ''\n ");
     let connection = test_folder.connection(&unnamed);
-    assert_eq!(host(&connection.target), "h");
-    assert!(matches!(connection.target.credentials, Credentials::Token(_)));
+    assert_eq!(host(&connection.client_target), "h");
+    assert!(matches!(connection.client_target.credentials, Credentials::Token(_)));
     assert!(connection.warnings.is_empty());
 }
 
@@ -72,8 +72,8 @@ fn an_empty_file_has_no_fallback() {
 fn whk_49_only_selected_entries_are_validated() {
     let test_folder = TestFolder::new();
     let connection = test_folder.connection(&format!("{TWO}current-context: both\n"));
-    assert_eq!(host(&connection.target), "good");
-    assert_eq!(test_folder.names(&connection.files), ["config", "ca.pem"]);
+    assert_eq!(host(&connection.client_target), "good");
+    assert_eq!(test_folder.names(&connection.source_files), ["config", "ca.pem"]);
     assert_eq!(
         test_folder.refusal(&format!("{TWO}current-context: bad-cluster\n")),
         "5:59 invalid configuration: unable to read certificate-authority missing.pem for bad due \
@@ -91,8 +91,8 @@ fn whk_50_a_user_may_be_missing_but_not_a_cluster() {
     let test_folder = TestFolder::new();
     for context in ["no-user", "unknown-user"] {
         let connection = test_folder.connection(&format!("{TWO}current-context: {context}\n"));
-        assert_eq!(host(&connection.target), "good");
-        assert_eq!(connection.target.credentials, Credentials::None);
+        assert_eq!(host(&connection.client_target), "good");
+        assert_eq!(connection.client_target.credentials, Credentials::None);
     }
     for (context, line) in [("unknown-cluster", "23:22"), ("no-cluster", "25:3")] {
         let message = test_folder.refusal(&format!("{TWO}current-context: {context}\n"));

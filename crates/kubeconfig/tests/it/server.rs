@@ -17,7 +17,8 @@ fn whk_06_the_path_is_kept() {
         ("https://h:8443", "/"),
         ("https://h:8443//a//b/#c", "/a/b"),
     ] {
-        let target = test_folder.connection(&config(&format!("server: '{server}'"), "")).target;
+        let target =
+            test_folder.connection(&config(&format!("server: '{server}'"), "")).client_target;
         assert_eq!(target.destination, url(Scheme::Https, "h", Some(8443)), "{server}");
         assert_eq!(target.path, path, "{server}");
     }
@@ -30,7 +31,7 @@ fn plain_http_is_accepted_with_a_warning_and_without_secrets() {
         [("http://h/p", "h", None), ("h:81", "h", Some(81)), ("localhost", "localhost", None)]
     {
         let connection = test_folder.connection(&config(&format!("server: '{server}'"), ""));
-        assert_eq!(connection.target.destination, url(Scheme::Http, host, port));
+        assert_eq!(connection.client_target.destination, url(Scheme::Http, host, port));
         let [warning] = connection.warnings.as_slice() else { panic!("{connection:?}") };
         assert_eq!(warning.code, WarningCode::PlainHttp);
         assert_eq!(warning.field, "clusters[0].cluster.server");
@@ -40,7 +41,7 @@ fn plain_http_is_accepted_with_a_warning_and_without_secrets() {
         "server: 'http://u:p@h', certificate-authority: junk, insecure-skip-tls-verify: true",
         "tokenFile: missing, as: jane, client-certificate: junk, client-key: junk",
     ));
-    let target = &connection.target;
+    let target = &connection.client_target;
     assert_eq!((&target.trust, &target.credentials), (&Trust::System, &Credentials::None));
     assert_eq!(target.client_certificate, None);
     assert_eq!(target.impersonation.user, "jane");
@@ -71,7 +72,7 @@ fn proxy_settings() {
     let proxy = |url: &str| {
         test_folder
             .connection(&config(&format!("server: 'https://h', proxy-url: '{url}'"), ""))
-            .target
+            .client_target
             .proxy
     };
     assert_eq!(proxy(""), Proxy::Environment);
@@ -88,11 +89,11 @@ fn proxy_settings() {
 #[test]
 fn compression_and_server_name() {
     let test_folder = TestFolder::new();
-    let target = test_folder.connection(&config("server: 'https://h'", "")).target;
+    let target = test_folder.connection(&config("server: 'https://h'", "")).client_target;
     assert!(target.accepts_gzip);
     assert_eq!(target.server_name, None);
     let cluster = "server: 'https://h', disable-compression: true, tls-server-name: other";
-    let target = test_folder.connection(&config(cluster, "")).target;
+    let target = test_folder.connection(&config(cluster, "")).client_target;
     assert!(!target.accepts_gzip);
     assert_eq!(target.server_name.as_deref(), Some("other"));
 }

@@ -25,7 +25,10 @@ pub fn warn_of_missing_discovery(source: &Source<'_>, snapshot: &Snapshot) -> Op
         let spec = policy.spec();
         let subject = (spec.user.as_str(), spec.group.as_str());
         let grants_resources = !spec.resource.is_empty() && subject != ("", "");
-        if !grants_resources || lacking.contains(&subject) || may_discover(snapshot, policy) {
+        if !grants_resources
+            || lacking.contains(&subject)
+            || may_read_discovery_paths(snapshot, policy)
+        {
             continue;
         }
         lacking.insert(subject);
@@ -61,7 +64,7 @@ pub fn warn_of_missing_discovery(source: &Source<'_>, snapshot: &Snapshot) -> Op
 }
 
 /// Reports whether the subject of a policy may read the paths of discovery.
-fn may_discover(snapshot: &Snapshot, policy: &Policy) -> bool {
+fn may_read_discovery_paths(snapshot: &Snapshot, policy: &Policy) -> bool {
     let spec = policy.spec();
     let groups = [AUTHENTICATED_GROUP, spec.group.as_str()].map(str::to_owned).to_vec();
     let user = User { name: spec.user.clone(), groups, ..User::default() };

@@ -3,7 +3,7 @@
 use authz_abac::{Policy, PolicySpec};
 use document::{Entry, Span, Value, hint, json};
 
-use super::load::{LoadOptions, UnsetAttributes};
+use super::load_policies::{PolicyLoadOptions, UnsetAttributeMatching};
 
 /// The API group of policies.
 pub const GROUP: &str = "abac.authorization.kubernetes.io";
@@ -77,7 +77,7 @@ impl PolicyLineError {
 pub(super) fn parse_policy_line(
     number: usize,
     text: &str,
-    options: LoadOptions,
+    options: PolicyLoadOptions,
 ) -> Result<PolicyLine, PolicyLineError> {
     let node =
         json::parse_json(text).map_err(|error| PolicyLineError::new(error.span, error.message))?;
@@ -97,9 +97,9 @@ pub(super) fn parse_policy_line(
         }
         PolicyLineVersion::V0 | PolicyLineVersion::Unversioned => {
             let spec = read_v0_spec(entries, version, legacy_kind, &mut unknown_fields)?;
-            match options.unset_attributes {
-                UnsetAttributes::Empty => vec![Policy::from_v0(number, spec)],
-                UnsetAttributes::Match => Policy::from_v0_matching_unset(number, spec),
+            match options.unset_attribute_matching {
+                UnsetAttributeMatching::Empty => vec![Policy::from_v0(number, spec)],
+                UnsetAttributeMatching::Match => Policy::from_v0_matching_unset(number, spec),
             }
         }
     };
@@ -113,7 +113,7 @@ pub(super) fn parse_policy_line(
 /// A text field with the span of its last value.
 #[derive(Default)]
 struct TextField<'n> {
-    text: &'n str,
+    field_text: &'n str,
     span: Span,
 }
 
@@ -121,7 +121,7 @@ impl<'n> TextField<'n> {
     fn set(&mut self, entry: &'n Entry) -> Result<(), PolicyLineError> {
         match &entry.value.value {
             Value::Null => {}
-            Value::Text(text) => *self = Self { text: text.as_str(), span: entry.value.span },
+            Value::Text(text) => *self = Self { field_text: text.as_str(), span: entry.value.span },
             other => return Err(wrong_type_error(entry, other, "a string")),
         }
         Ok(())
@@ -141,7 +141,7 @@ fn read_line_version(
             _ => {}
         }
     }
-    match (api_version.text, kind.text) {
+    match (api_version.field_text, kind.field_text) {
         (V1BETA1, KIND) => Ok((PolicyLineVersion::V1beta1, TextField::default())),
         (V0, KIND) => Ok((PolicyLineVersion::V0, TextField::default())),
         ("", "" | KIND) => Ok((PolicyLineVersion::Unversioned, TextField::default())),
@@ -154,9 +154,9 @@ fn read_line_version(
             format!("unknown kind `{other}`, it must be `{KIND}`"),
         )),
         (other, _) => {
-            let line_error =
+            let policy_line_error =
                 PolicyLineError::new(api_version.span, format!("unknown apiVersion `{other}`"));
-            Err(line_error.with_hint(&format!("use `{V1BETA1}`")))
+            Err(policy_line_error.with_hint(&format!("use `{V1BETA1}`")))
         }
     }
 }
@@ -193,7 +193,7 @@ fn read_v1beta1_spec(
 fn set_spec_field(spec: &mut PolicySpec, entry: &Entry) -> Result<bool, PolicyLineError> {
     let part = match entry.key.as_str() {
         "readonly" => {
-            set_bool(&mut spec.is_readonly, entry)?;
+            set_bool_field(&mut spec.is_readonly, entry)?;
             return Ok(true);
         }
         "user" => &mut spec.user,
@@ -204,9 +204,9 @@ fn set_spec_field(spec: &mut PolicySpec, entry: &Entry) -> Result<bool, PolicyLi
         "nonResourcePath" => &mut spec.non_resource_path,
         _ => return Ok(false),
     };
-    let mut field = TextField { text: part.as_str(), span: Span::default() };
+    let mut field = TextField { field_text: part.as_str(), span: Span::default() };
     field.set(entry)?;
-    *part = field.text.to_owned();
+    *part = field.field_text.to_owned();
     Ok(true)
 }
 
@@ -229,8 +229,10 @@ fn read_v0_spec(
                     "`spec` needs an apiVersion: without one it would be ignored, and the \
                                line would grant everything to everybody"
                         .to_owned();
-                let line_error = PolicyLineError::new(entry.key_span, message);
-                return Err(line_error.with_hint(&format!("add `\"apiVersion\":\"{V1BETA1}\"`")));
+                let policy_line_error = PolicyLineError::new(entry.key_span, message);
+                return Err(
+                    policy_line_error.with_hint(&format!("add `\"apiVersion\":\"{V1BETA1}\"`"))
+                );
             }
             name if V0_FIELDS.contains(&name) => {
                 set_spec_field(&mut spec, entry)?;
@@ -244,9 +246,9 @@ fn read_v0_spec(
             _ => unknown.push(UnknownField::new(entry, V0_FIELDS)),
         }
     }
-    let resource = legacy_kind.text.to_ascii_lowercase();
+    let resource = legacy_kind.field_text.to_ascii_lowercase();
     set_from_legacy_name(&mut spec.resource, &resource, legacy_kind.span, ["kind", "resource"])?;
-    set_from_legacy_name(&mut spec.namespace, ns.text, ns.span, ["ns", "namespace"])?;
+    set_from_legacy_name(&mut spec.namespace, ns.field_text, ns.span, ["ns", "namespace"])?;
     Ok(spec)
 }
 
@@ -269,7 +271,7 @@ fn set_from_legacy_name(
     Err(PolicyLineError::new(span, message))
 }
 
-fn set_bool(flag: &mut bool, entry: &Entry) -> Result<(), PolicyLineError> {
+fn set_bool_field(flag: &mut bool, entry: &Entry) -> Result<(), PolicyLineError> {
     match &entry.value.value {
         Value::Null => {}
         Value::Bool(value) => *flag = *value,
@@ -280,11 +282,11 @@ fn set_bool(flag: &mut bool, entry: &Entry) -> Result<(), PolicyLineError> {
 
 fn wrong_type_error(entry: &Entry, value: &Value, want: &str) -> PolicyLineError {
     let message = format!("`{}` must be {want}, this is {}", entry.key, value.kind_with_article());
-    let line_error = PolicyLineError::new(entry.value.span, message);
+    let policy_line_error = PolicyLineError::new(entry.value.span, message);
     match value {
         Value::Text(text) if want == "a bool" && matches!(text.as_str(), "true" | "false") => {
-            line_error.with_hint("write it without quotes")
+            policy_line_error.with_hint("write it without quotes")
         }
-        _ => line_error,
+        _ => policy_line_error,
     }
 }

@@ -6,8 +6,11 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn load_with(text: &[u8], is_strict: bool) -> Result<LoadedPolicies, LoadError> {
-    load(&Source { name: "F", bytes: text }, &LoadOptions { is_strict, ..LoadOptions::default() })
+fn load_with(text: &[u8], is_strict: bool) -> Result<LoadedPolicies, PolicyLoadError> {
+    load_policies(
+        &Source { name: "F", bytes: text },
+        &PolicyLoadOptions { is_strict, ..PolicyLoadOptions::default() },
+    )
 }
 
 fn load_text(text: &str) -> LoadedPolicies {
@@ -43,7 +46,7 @@ fn is_allowed(loaded: &LoadedPolicies, question: &str) -> bool {
         }
     };
     let attributes = Attributes { user: Some(&user), verb: Verb::new(verb), target };
-    let decision = loaded.snapshot.authorize(&attributes, Recorder::disabled());
+    let decision = loaded.policy_snapshot.authorize(&attributes, Recorder::disabled());
     assert!(decision.error.is_none());
     match decision.verdict {
         Verdict::Allow => {
@@ -216,10 +219,10 @@ fn empty_files_and_files_without_last_newline_load() {
         ("\u{feff}# comment", 0),
         ("{}\n\n{}\n", 2),
     ] {
-        assert_eq!(load_text(text).snapshot.policies().len(), n_policies, "{text:?}");
+        assert_eq!(load_text(text).policy_snapshot.policies().len(), n_policies, "{text:?}");
     }
     let loaded = load_with(b"# caf\xe9\n{\"user\":\"a\"}", false).unwrap();
-    assert_eq!(loaded.snapshot.policies()[0].line(), 2);
+    assert_eq!(loaded.policy_snapshot.policies()[0].line(), 2);
 }
 
 /// Lines that must be refused. Most of them would otherwise count as a grant.
@@ -359,7 +362,7 @@ fn a_line_may_be_as_long_as_the_limit_and_no_longer() {
         let rest = n_bytes - "{\"user\":\"\"}".len();
         format!("\n{{\"user\":\"{}\"}}\r\n", "y".repeat(rest))
     };
-    assert_eq!(load_text(&line(LINE_BYTES_MAX)).snapshot.policies().len(), 1);
+    assert_eq!(load_text(&line(LINE_BYTES_MAX)).policy_snapshot.policies().len(), 1);
     let error = load_with(line(LINE_BYTES_MAX + 1).as_bytes(), false).unwrap_err();
     assert_eq!(
         error.to_string(),
@@ -374,7 +377,7 @@ fn a_file_may_be_as_large_as_the_limit_and_no_larger() {
     line[LINE_BYTES_MAX - 1] = b'\n';
     let mut bytes = line.repeat(POLICY_FILE_BYTES_MAX / LINE_BYTES_MAX);
     assert_eq!(bytes.len(), POLICY_FILE_BYTES_MAX);
-    assert!(load_with(&bytes, false).unwrap().snapshot.policies().is_empty());
+    assert!(load_with(&bytes, false).unwrap().policy_snapshot.policies().is_empty());
     bytes.push(b'\n');
     let error = load_with(&bytes, false).unwrap_err();
     assert_eq!(
@@ -399,8 +402,8 @@ proptest! {
     ) {
         let bytes = lines.join(&b'\n');
         let source = Source { name: "F", bytes: &bytes };
-        match load(&source, &LoadOptions::default()) {
-            Ok(loaded) => prop_assert!(loaded.snapshot.policies().len() <= lines.len()),
+        match load_policies(&source, &PolicyLoadOptions::default()) {
+            Ok(loaded) => prop_assert!(loaded.policy_snapshot.policies().len() <= lines.len()),
             Err(error) => {
                 let position = error.diagnostic.position;
                 prop_assert!(position.line >= 1 && position.column >= 1 && position.start <= position.end);
@@ -426,8 +429,8 @@ fn subjects_without_the_paths_of_discovery_are_named() {
     let pods = r#"{"user":"ana","namespace":"*","resource":"pods"}"#;
     let warned = |text: &str| {
         let source = document::Source { name: "policies", bytes: text.as_bytes() };
-        let loaded = super::load(&source, &super::LoadOptions::default()).unwrap();
-        let warning = super::warn_of_missing_discovery(&source, &loaded.snapshot);
+        let loaded = super::load_policies(&source, &super::PolicyLoadOptions::default()).unwrap();
+        let warning = super::warn_of_missing_discovery(&source, &loaded.policy_snapshot);
         warning.map(|own| (own.position.line, own.message, own.hint.unwrap_or_default()))
     };
     let (at, message, hint) = warned(&format!("# c\n{}", line(pods))).unwrap();

@@ -1,4 +1,4 @@
-//! Which default objects the server brings up to date.
+//! Decides which default objects the server updates.
 //!
 //! The server keeps the spec of a suggested object up to date while its annotation says so. An administrator
 //! who wants another spec sets the annotation to `false`. Mandatory objects always get their spec back.
@@ -20,11 +20,11 @@ pub enum DefaultObjectClass {
     Suggested,
 }
 
-/// The stored object with the changes that it needs; `None` if it needs none.
+/// Returns the stored object with the changes that it needs; `None` if it needs none.
 ///
-/// 1. The spec is updated if the object is mandatory, if the annotation is true, or if the annotation says
-///    nothing and the spec was never changed.
-/// 2. The annotation then says whether the spec is updated.
+/// 1. The spec is updated if the object is mandatory, if the annotation is true, or if the annotation is
+///    absent and the spec was never changed.
+/// 2. The annotation is set to `true` if the server updates the spec, else to `false`.
 #[must_use]
 pub fn update_default_object(
     kind: Kind,
@@ -52,7 +52,7 @@ pub fn update_default_object(
     Some(updated)
 }
 
-/// Whether an object claims to be a default one whose spec the server keeps up to date.
+/// Reports whether the annotation of an object says that the server keeps its spec up to date.
 #[must_use]
 pub fn is_auto_updated(stored: &Map<String, Value>) -> bool {
     auto_update_annotation(stored) == Some(true)
@@ -60,7 +60,7 @@ pub fn is_auto_updated(stored: &Map<String, Value>) -> bool {
 
 /// Writes the annotation of a default object.
 pub fn set_auto_update_annotation(tree: &mut Map<String, Value>, updates_spec: bool) {
-    let annotations = object_entry(object_entry(tree, "metadata"), "annotations");
+    let annotations = ensure_object_member(ensure_object_member(tree, "metadata"), "annotations");
     annotations.insert(AUTO_UPDATE_ANNOTATION.to_owned(), updates_spec.to_string().into());
 }
 
@@ -79,7 +79,8 @@ fn generation(tree: &Map<String, Value>) -> i64 {
     generation.and_then(Value::as_i64).unwrap_or(0)
 }
 
-/// Whether the specs are equal. The part `exempt` of the level of that name is for administrators to choose.
+/// Reports whether the specs are equal. The field `exempt` of the level `exempt` is not compared,
+/// because administrators may change it.
 fn is_spec_current(kind: Kind, default: &Map<String, Value>, stored: &Map<String, Value>) -> bool {
     match kind {
         Kind::FlowSchema => {
@@ -87,8 +88,10 @@ fn is_spec_current(kind: Kind, default: &Map<String, Value>, stored: &Map<String
             want.is_some() && want == have
         }
         Kind::PriorityLevelConfiguration => {
-            let want: Option<wire::Object<wire::PriorityLevelSpec>> = object(kind, default);
-            let have: Option<wire::Object<wire::PriorityLevelSpec>> = object(kind, stored);
+            let want: Option<wire::FlowControlObject<wire::PriorityLevelSpec>> =
+                decode_object(kind, default);
+            let have: Option<wire::FlowControlObject<wire::PriorityLevelSpec>> =
+                decode_object(kind, stored);
             let (Some(mut want), Some(have)) = (want, have) else { return false };
             if want.metadata.name == EXEMPT && have.spec.exempt.is_some() {
                 want.spec.exempt.clone_from(&have.spec.exempt);
@@ -99,20 +102,23 @@ fn is_spec_current(kind: Kind, default: &Map<String, Value>, stored: &Map<String
 }
 
 fn spec<Spec: Default + DeserializeOwned>(kind: Kind, tree: &Map<String, Value>) -> Option<Spec> {
-    Some(object(kind, tree)?.spec)
+    Some(decode_object(kind, tree)?.spec)
 }
 
-fn object<Spec: Default + DeserializeOwned>(
+fn decode_object<Spec: Default + DeserializeOwned>(
     kind: Kind,
     tree: &Map<String, Value>,
-) -> Option<wire::Object<Spec>> {
+) -> Option<wire::FlowControlObject<Spec>> {
     let mut tree = tree.clone();
     set_defaults(kind, &mut tree);
-    wire::Object::deserialize(&tree).ok()
+    wire::FlowControlObject::deserialize(&tree).ok()
 }
 
 /// The object at a member; anything else there is replaced by an empty object.
-fn object_entry<'t>(tree: &'t mut Map<String, Value>, member: &str) -> &'t mut Map<String, Value> {
+fn ensure_object_member<'t>(
+    tree: &'t mut Map<String, Value>,
+    member: &str,
+) -> &'t mut Map<String, Value> {
     let value = tree.entry(member).or_insert(Value::Null);
     if !value.is_object() {
         *value = Value::Object(Map::new());

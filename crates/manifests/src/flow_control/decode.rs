@@ -36,14 +36,14 @@ pub enum DecodeError {
     Invalid(FieldErrors),
 }
 
-/// Decodes a flow schema, after its defaults are set. A mandatory schema may differ from its fixed spec: what
-/// is stored is in force until the server restores it.
+/// Decodes a flow schema, after its defaults are set. A mandatory schema may differ from its fixed
+/// spec: the stored spec takes effect until the server restores the fixed one.
 ///
 /// # Errors
 /// The object is of another kind, malformed or invalid.
 pub fn decode_flow_schema(tree: &Map<String, Value>) -> Result<Arc<FlowSchema>, DecodeError> {
-    let object: wire::Object<wire::FlowSchemaSpec> = decode(Kind::FlowSchema, tree)?;
-    let wire::Object { metadata, spec, .. } = object;
+    let object: wire::FlowControlObject<wire::FlowSchemaSpec> = decode(Kind::FlowSchema, tree)?;
+    let wire::FlowControlObject { metadata, spec, .. } = object;
     let faults = flow_schema_spec_faults(&metadata.name, &spec);
     if !faults.is_empty() {
         return Err(DecodeError::Invalid(faults));
@@ -70,9 +70,9 @@ pub fn decode_flow_schema(tree: &Map<String, Value>) -> Result<Arc<FlowSchema>, 
 /// # Errors
 /// The object is of another kind, malformed or invalid.
 pub fn decode_priority_level(tree: &Map<String, Value>) -> Result<PriorityLevel, DecodeError> {
-    let object: wire::Object<wire::PriorityLevelSpec> =
+    let object: wire::FlowControlObject<wire::PriorityLevelSpec> =
         decode(Kind::PriorityLevelConfiguration, tree)?;
-    let wire::Object { metadata, spec, .. } = object;
+    let wire::FlowControlObject { metadata, spec, .. } = object;
     let faults = priority_level_spec_faults(&metadata.name, &spec);
     if !faults.is_empty() {
         return Err(DecodeError::Invalid(faults));
@@ -81,14 +81,14 @@ pub fn decode_priority_level(tree: &Map<String, Value>) -> Result<PriorityLevel,
         // INVARIANT: validation requires `limited` exactly for the type Limited.
         None => PriorityLevelKind::Exempt,
         Some(limited) => PriorityLevelKind::Limited {
-            nominal_concurrency_shares: non_negative(limited.nominal_concurrency_shares),
+            nominal_concurrency_shares: to_non_negative(limited.nominal_concurrency_shares),
             limit_response: match limited.limit_response.queuing {
                 // INVARIANT: validation requires `queuing` exactly for the type Queue.
                 None => LimitResponse::Reject,
                 Some(queuing) => LimitResponse::Queue(QueuingOptions {
-                    queues: non_negative(queuing.queues),
-                    hand_size: non_negative(queuing.hand_size),
-                    queue_length_limit: non_negative(queuing.queue_length_limit),
+                    queues: to_non_negative(queuing.queues),
+                    hand_size: to_non_negative(queuing.hand_size),
+                    queue_length_limit: to_non_negative(queuing.queue_length_limit),
                 }),
             },
         },
@@ -99,7 +99,7 @@ pub fn decode_priority_level(tree: &Map<String, Value>) -> Result<PriorityLevel,
 fn decode<Spec: Default + DeserializeOwned>(
     expected: Kind,
     tree: &Map<String, Value>,
-) -> Result<wire::Object<Spec>, DecodeError> {
+) -> Result<wire::FlowControlObject<Spec>, DecodeError> {
     let text = |key: &str| tree.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
     let (api_version, kind) = (text("apiVersion"), text("kind"));
     if api_version != API_VERSION || kind != expected.name() {
@@ -107,7 +107,7 @@ fn decode<Spec: Default + DeserializeOwned>(
     }
     let mut tree = tree.clone();
     set_defaults(expected, &mut tree);
-    wire::Object::deserialize(&tree).map_err(DecodeError::Malformed)
+    wire::FlowControlObject::deserialize(&tree).map_err(DecodeError::Malformed)
 }
 
 fn into_policy_rules(rules: wire::PolicyRulesWithSubjects) -> PolicyRules {
@@ -143,6 +143,6 @@ fn into_subject(subject: wire::Subject) -> Option<Subject> {
 }
 
 /// A number that validation has found not to be negative.
-fn non_negative(number: i32) -> u32 {
+fn to_non_negative(number: i32) -> u32 {
     u32::try_from(number).unwrap_or(0)
 }

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::Kind;
 
-/// Sets the fields that the author left out. An object whose types are wrong stays as it is there.
+/// Sets the fields that the author left out. A value of a wrong type stays unchanged.
 pub fn set_defaults(kind: Kind, tree: &mut Map<String, Value>) {
     match kind {
         Kind::FlowSchema => {
@@ -14,11 +14,11 @@ pub fn set_defaults(kind: Kind, tree: &mut Map<String, Value>) {
             }
             set_if_absent_or_zero(spec.as_object_mut(), "matchingPrecedence", 1000);
         }
-        Kind::PriorityLevelConfiguration => set_level_defaults(tree),
+        Kind::PriorityLevelConfiguration => set_priority_level_defaults(tree),
     }
 }
 
-fn set_level_defaults(tree: &mut Map<String, Value>) {
+fn set_priority_level_defaults(tree: &mut Map<String, Value>) {
     let Some(spec) = object_member(Some(tree), "spec") else { return };
     let mut limited = object_member(Some(&mut *spec), "limited");
     set_if_absent(limited.as_deref_mut(), "nominalConcurrencyShares", 30);

@@ -14,7 +14,7 @@ use super::{API_VERSION, Kind, wire};
 /// Never in practice: JSON can express every field of the wire form.
 pub fn encode_flow_schema(schema: &FlowSchema) -> Result<Map<String, Value>, serde_json::Error> {
     let spec = serde_json::to_value(wire::FlowSchemaSpec::from(schema))?;
-    Ok(object(Kind::FlowSchema, &schema.name, spec))
+    Ok(encode_object(Kind::FlowSchema, &schema.name, spec))
 }
 
 /// Encodes a priority level as the API shows it, without the fields that only a store sets.
@@ -25,10 +25,10 @@ pub fn encode_priority_level(
     level: &BootstrapLevel,
 ) -> Result<Map<String, Value>, serde_json::Error> {
     let spec = serde_json::to_value(wire::PriorityLevelSpec::from(level))?;
-    Ok(object(Kind::PriorityLevelConfiguration, &level.level.name, spec))
+    Ok(encode_object(Kind::PriorityLevelConfiguration, &level.level.name, spec))
 }
 
-fn object(kind: Kind, name: &str, spec: Value) -> Map<String, Value> {
+fn encode_object(kind: Kind, name: &str, spec: Value) -> Map<String, Value> {
     let mut tree = Map::new();
     tree.insert("apiVersion".to_owned(), API_VERSION.into());
     tree.insert("kind".to_owned(), kind.name().into());
@@ -46,7 +46,9 @@ impl From<&FlowSchema> for wire::FlowSchemaSpec {
             },
         };
         Self {
-            priority_level_configuration: wire::Reference { name: schema.priority_level.clone() },
+            priority_level_configuration: wire::NameReference {
+                name: schema.priority_level.clone(),
+            },
             matching_precedence: schema.matching_precedence,
             distinguisher_method: schema.distinguisher.map(method),
             rules: schema.rules.iter().map(Into::into).collect(),
@@ -84,12 +86,12 @@ impl From<&Subject> for wire::Subject {
         match subject.clone() {
             Subject::User(name) => Self {
                 kind: "User".to_owned(),
-                user: Some(wire::Reference { name }),
+                user: Some(wire::NameReference { name }),
                 ..Self::default()
             },
             Subject::Group(name) => Self {
                 kind: "Group".to_owned(),
-                group: Some(wire::Reference { name }),
+                group: Some(wire::NameReference { name }),
                 ..Self::default()
             },
             Subject::ServiceAccount { namespace, name } => Self {
@@ -108,14 +110,14 @@ impl From<&BootstrapLevel> for wire::PriorityLevelSpec {
             PriorityLevelKind::Exempt => Self {
                 level_type: "Exempt".to_owned(),
                 limited: None,
-                exempt: Some(wire::Exempt {
+                exempt: Some(wire::ExemptPriorityLevel {
                     nominal_concurrency_shares: Some(0),
                     lendable_percent,
                 }),
             },
             PriorityLevelKind::Limited { nominal_concurrency_shares, limit_response } => Self {
                 level_type: "Limited".to_owned(),
-                limited: Some(wire::Limited {
+                limited: Some(wire::LimitedPriorityLevel {
                     nominal_concurrency_shares: to_i32(nominal_concurrency_shares),
                     limit_response: limit_response.into(),
                     lendable_percent,
@@ -133,7 +135,7 @@ impl From<LimitResponse> for wire::LimitResponse {
             LimitResponse::Reject => Self { response_type: "Reject".to_owned(), queuing: None },
             LimitResponse::Queue(options) => Self {
                 response_type: "Queue".to_owned(),
-                queuing: Some(wire::Queuing {
+                queuing: Some(wire::QueuingConfiguration {
                     queues: to_i32(options.queues),
                     hand_size: to_i32(options.hand_size),
                     queue_length_limit: to_i32(options.queue_length_limit),
@@ -143,7 +145,8 @@ impl From<LimitResponse> for wire::LimitResponse {
     }
 }
 
-/// The largest number of the wire form stands for every larger one; no valid level has one.
+/// Converts a number to the integer type of the wire form. A larger number becomes the largest one;
+/// no valid level has one.
 fn to_i32(number: u32) -> i32 {
     i32::try_from(number).unwrap_or(i32::MAX)
 }

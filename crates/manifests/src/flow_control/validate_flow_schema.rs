@@ -5,7 +5,7 @@ use flow_control::bootstrap::{EXEMPT, mandatory_schemas};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{bad_value, wire};
+use super::{bad_value_format, wire};
 
 const SPEC: FieldPath<'static> = FieldPath::root("spec");
 const STATUS: FieldPath<'static> = FieldPath::root("status");
@@ -17,14 +17,14 @@ const SUBJECT_KINDS: &[&str] = &["Group", "ServiceAccount", "User"];
 const VERBS: &[&str] =
     &["create", "delete", "deletecollection", "get", "list", "patch", "proxy", "update", "watch"];
 
-/// Stands in a list for every value.
+/// The list item that matches every value.
 const WILDCARD: &str = "*";
 
 /// Validates a flow schema with its defaults, except for its metadata. A mandatory schema must have its fixed
 /// spec.
 #[must_use]
 pub fn validate_flow_schema(tree: &Map<String, Value>) -> FieldErrors {
-    let object = match wire::Object::<wire::FlowSchemaSpec>::deserialize(tree) {
+    let object = match wire::FlowControlObject::<wire::FlowSchemaSpec>::deserialize(tree) {
         Ok(object) => object,
         Err(error) => return FieldPath::NOWHERE.internal(&error.to_string()).into(),
     };
@@ -33,7 +33,7 @@ pub fn validate_flow_schema(tree: &Map<String, Value>) -> FieldErrors {
     let mandatory = mandatory_schemas().into_iter().find(|schema| schema.name == *name);
     if mandatory.is_some_and(|schema| wire::FlowSchemaSpec::from(&schema) != *spec) {
         let detail = format!("spec of '{name}' must equal the fixed value");
-        errors.push(SPEC.invalid(bad_value::flow_schema_spec(spec), &detail));
+        errors.push(SPEC.invalid(bad_value_format::flow_schema_spec_bad_value(spec), &detail));
     }
     status_faults(&object.status, &mut errors);
     errors
@@ -43,7 +43,7 @@ pub fn validate_flow_schema(tree: &Map<String, Value>) -> FieldErrors {
 #[must_use]
 pub fn validate_flow_schema_status(tree: &Map<String, Value>) -> FieldErrors {
     let mut errors = FieldErrors::new();
-    match wire::Object::<wire::FlowSchemaSpec>::deserialize(tree) {
+    match wire::FlowControlObject::<wire::FlowSchemaSpec>::deserialize(tree) {
         Ok(object) => status_faults(&object.status, &mut errors),
         Err(error) => errors.push(FieldPath::NOWHERE.internal(&error.to_string())),
     }
@@ -75,7 +75,7 @@ pub(super) fn flow_schema_spec_faults(name: &str, spec: &wire::FlowSchemaSpec) -
         && !DISTINGUISHER_METHODS.contains(&method.method_type.as_str())
     {
         let at = SPEC.child("distinguisherMethod");
-        let value = bad_value::distinguisher_method(method);
+        let value = bad_value_format::distinguisher_method_bad_value(method);
         errors.push(at.child("type").not_supported(value, DISTINGUISHER_METHODS));
     }
     let at = SPEC.child("priorityLevelConfiguration");
@@ -83,7 +83,7 @@ pub(super) fn flow_schema_spec_faults(name: &str, spec: &wire::FlowSchemaSpec) -
     if level.is_empty() {
         errors.push(at.required("must reference a priority level"));
     } else {
-        push_invalid(&at, level, "", dns1123_subdomain_faults(level), &mut errors);
+        push_invalid_value(&at, level, "", dns1123_subdomain_faults(level), &mut errors);
     }
     let at = SPEC.child("rules");
     for (idx, rules) in spec.rules.iter().enumerate() {
@@ -94,7 +94,9 @@ pub(super) fn flow_schema_spec_faults(name: &str, spec: &wire::FlowSchemaSpec) -
 
 fn validate_precedence(name: &str, precedence: i32, errors: &mut FieldErrors) {
     let at = SPEC.child("matchingPrecedence");
-    let mut refuse = |detail: &str| errors.push(at.invalid(bad_value::number(precedence), detail));
+    let mut refuse = |detail: &str| {
+        errors.push(at.invalid(bad_value_format::number_bad_value(precedence), detail))
+    };
     if precedence <= 0 {
         refuse("must be a positive value");
     }
@@ -132,15 +134,15 @@ fn validate_rules(
     }
 }
 
-/// A subject has the member of its kind, and no other one.
+/// Checks that a subject has the member of its kind, and no other one.
 fn validate_subject(subject: &wire::Subject, at: &FieldPath<'_>, errors: &mut FieldErrors) {
     match subject.kind.as_str() {
         "ServiceAccount" => match &subject.service_account {
-            Some(account) => validate_account(account, &at.child("serviceAccount"), errors),
+            Some(account) => validate_service_account(account, &at.child("serviceAccount"), errors),
             None => require_member(at, "serviceAccount", "ServiceAccount", errors),
         },
-        "User" => validate_name(subject.user.as_ref(), at, "user", "User", errors),
-        "Group" => validate_name(subject.group.as_ref(), at, "group", "Group", errors),
+        "User" => validate_reference_name(subject.user.as_ref(), at, "user", "User", errors),
+        "Group" => validate_reference_name(subject.group.as_ref(), at, "group", "Group", errors),
         kind => return errors.push(at.child("kind").not_supported(kind, SUBJECT_KINDS)),
     }
     // The order is that of Kubernetes.
@@ -161,8 +163,8 @@ fn require_member(at: &FieldPath<'_>, member: &str, kind: &str, errors: &mut Fie
     errors.push(at.child(member).required(&detail));
 }
 
-fn validate_name(
-    reference: Option<&wire::Reference>,
+fn validate_reference_name(
+    reference: Option<&wire::NameReference>,
     at: &FieldPath<'_>,
     member: &str,
     kind: &str,
@@ -177,7 +179,7 @@ fn validate_name(
     }
 }
 
-fn validate_account(
+fn validate_service_account(
     account: &wire::ServiceAccountSubject,
     at: &FieldPath<'_>,
     errors: &mut FieldErrors,
@@ -186,13 +188,13 @@ fn validate_account(
     if name.is_empty() {
         errors.push(name_path.required(""));
     } else if name != WILDCARD {
-        push_invalid(&name_path, name, "", dns1123_subdomain_faults(name), errors);
+        push_invalid_value(&name_path, name, "", dns1123_subdomain_faults(name), errors);
     }
     let (at, namespace) = (at.child("namespace"), account.namespace.as_str());
     if namespace.is_empty() {
         errors.push(at.required("must specify namespace for service account"));
     } else {
-        push_invalid(&at, namespace, "", dns1123_label_faults(namespace), errors);
+        push_invalid_value(&at, namespace, "", dns1123_label_faults(namespace), errors);
     }
 }
 
@@ -225,7 +227,7 @@ fn validate_resource_rule(
         let intro = "each member of this list must be '*' or a DNS-1123 label; ";
         for (idx, namespace) in namespaces.iter().enumerate() {
             let faults = dns1123_label_faults(namespace);
-            push_invalid(&at.index(idx), namespace, intro, faults, errors);
+            push_invalid_value(&at.index(idx), namespace, intro, faults, errors);
         }
     }
 }
@@ -257,11 +259,11 @@ fn validate_verbs(verbs: &[String], at: &FieldPath<'_>, errors: &mut FieldErrors
     } else if has_wildcard(verbs) {
         refuse_wildcard_among_others(verbs, &at, "verbs", errors);
     } else if !verbs.iter().all(|verb| VERBS.contains(&verb.as_str())) {
-        errors.push(at.not_supported(bad_value::text_list(verbs), VERBS));
+        errors.push(at.not_supported(bad_value_format::text_list_bad_value(verbs), VERBS));
     }
 }
 
-/// The rule that a path of a schema breaks: it begins with a slash and may end with `/*`.
+/// Returns the rule that a path breaks. A path must begin with a slash and may end with `/*`.
 fn path_fault(path: &str) -> Option<&'static str> {
     let n_wildcards = path.matches(WILDCARD).count();
     if path.is_empty() {
@@ -293,11 +295,11 @@ fn refuse_wildcard_among_others(
 ) {
     if list.len() > 1 && has_wildcard(list) {
         let detail = format!("if '*' is present, must not specify other {what}");
-        errors.push(at.invalid(bad_value::text_list(list), &detail));
+        errors.push(at.invalid(bad_value_format::text_list_bad_value(list), &detail));
     }
 }
 
-fn push_invalid(
+fn push_invalid_value(
     at: &FieldPath<'_>,
     value: &str,
     intro: &str,

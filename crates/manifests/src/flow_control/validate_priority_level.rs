@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::validate_flow_schema::status_faults;
-use super::{bad_value, wire};
+use super::{bad_value_format, wire};
 
 const SPEC: FieldPath<'static> = FieldPath::root("spec");
 
@@ -24,7 +24,7 @@ const PRESERVE_ZERO_ANNOTATION: &str =
 /// spec.
 #[must_use]
 pub fn validate_priority_level(tree: &Map<String, Value>) -> FieldErrors {
-    let object = match wire::Object::<wire::PriorityLevelSpec>::deserialize(tree) {
+    let object = match wire::FlowControlObject::<wire::PriorityLevelSpec>::deserialize(tree) {
         Ok(object) => object,
         Err(error) => return FieldPath::NOWHERE.internal(&error.to_string()).into(),
     };
@@ -34,10 +34,10 @@ pub fn validate_priority_level(tree: &Map<String, Value>) -> FieldErrors {
         errors.push(FieldPath::root("metadata").child("annotations").forbidden(&detail));
     }
     let (name, spec) = (&object.metadata.name, &object.spec);
-    errors.append(value_faults(name, spec));
+    errors.append(spec_value_faults(name, spec));
     validate_mandatory_spec(name, spec, &mut errors);
     status_faults(&object.status, &mut errors);
-    errors.append(union_faults(spec));
+    errors.append(union_member_faults(spec));
     errors
 }
 
@@ -45,7 +45,7 @@ pub fn validate_priority_level(tree: &Map<String, Value>) -> FieldErrors {
 #[must_use]
 pub fn validate_priority_level_status(tree: &Map<String, Value>) -> FieldErrors {
     let mut errors = FieldErrors::new();
-    match wire::Object::<wire::PriorityLevelSpec>::deserialize(tree) {
+    match wire::FlowControlObject::<wire::PriorityLevelSpec>::deserialize(tree) {
         Ok(object) => status_faults(&object.status, &mut errors),
         Err(error) => errors.push(FieldPath::NOWHERE.internal(&error.to_string())),
     }
@@ -57,8 +57,8 @@ pub(super) fn priority_level_spec_faults(
     name: &str,
     spec: &wire::PriorityLevelSpec,
 ) -> FieldErrors {
-    let mut errors = value_faults(name, spec);
-    errors.append(union_faults(spec));
+    let mut errors = spec_value_faults(name, spec);
+    errors.append(union_member_faults(spec));
     errors
 }
 
@@ -67,7 +67,8 @@ fn has_preserve_zero_annotation(tree: &Map<String, Value>) -> bool {
     annotations.is_some_and(|annotations| annotations.get(PRESERVE_ZERO_ANNOTATION).is_some())
 }
 
-/// The level `exempt` may have other shares; nothing else of a mandatory level changes.
+/// Checks that a mandatory level has its fixed spec. Only `spec.exempt` of the level `exempt` may
+/// differ.
 fn validate_mandatory_spec(name: &str, spec: &wire::PriorityLevelSpec, errors: &mut FieldErrors) {
     let levels = mandatory_levels();
     let Some(level) = levels.iter().find(|own| own.level.name == name) else { return };
@@ -79,12 +80,12 @@ fn validate_mandatory_spec(name: &str, spec: &wire::PriorityLevelSpec, errors: &
     }
     if want != *spec {
         let detail = format!("spec of '{name}'{except} must equal the fixed value");
-        errors.push(SPEC.invalid(bad_value::priority_level_spec(spec), &detail));
+        errors.push(SPEC.invalid(bad_value_format::priority_level_spec_bad_value(spec), &detail));
     }
 }
 
 /// The faults of single values.
-fn value_faults(name: &str, spec: &wire::PriorityLevelSpec) -> FieldErrors {
+fn spec_value_faults(name: &str, spec: &wire::PriorityLevelSpec) -> FieldErrors {
     let mut errors = FieldErrors::new();
     let (at, level_type) = (SPEC.child("type"), spec.level_type.as_str());
     if (name == EXEMPT) != (level_type == "Exempt") {
@@ -95,29 +96,33 @@ fn value_faults(name: &str, spec: &wire::PriorityLevelSpec) -> FieldErrors {
         ("Exempt", _, Some(exempt)) => {
             let at = SPEC.child("exempt");
             if let Some(shares) = exempt.nominal_concurrency_shares {
-                validate_shares(shares, &at, &mut errors);
+                validate_concurrency_shares(shares, &at, &mut errors);
             }
             validate_lendable_percent(exempt.lendable_percent, &at, &mut errors);
         }
         ("Limited", Some(limited), _) => {
             validate_limited(limited, &SPEC.child("limited"), &mut errors);
         }
-        // `union_faults` reports what is missing.
+        // `union_member_faults` reports what is missing.
         ("Exempt" | "Limited" | "", _, _) => {}
         (level_type, _, _) => errors.push(at.not_supported(level_type, LEVEL_TYPES)),
     }
     errors
 }
 
-fn validate_limited(limited: &wire::Limited, at: &FieldPath<'_>, errors: &mut FieldErrors) {
-    validate_shares(limited.nominal_concurrency_shares, at, errors);
+fn validate_limited(
+    limited: &wire::LimitedPriorityLevel,
+    at: &FieldPath<'_>,
+    errors: &mut FieldErrors,
+) {
+    validate_concurrency_shares(limited.nominal_concurrency_shares, at, errors);
     let response = &limited.limit_response;
     let response_path = at.child("limitResponse");
     match (response.response_type.as_str(), &response.queuing) {
         ("Queue", Some(queuing)) => {
             validate_queuing(queuing, &response_path.child("queuing"), errors);
         }
-        // `union_faults` reports what is missing.
+        // `union_member_faults` reports what is missing.
         ("Queue" | "Reject" | "", _) => {}
         (response_type, _) => {
             let at = response_path.child("type");
@@ -127,28 +132,43 @@ fn validate_limited(limited: &wire::Limited, at: &FieldPath<'_>, errors: &mut Fi
     validate_lendable_percent(limited.lendable_percent, at, errors);
     if let Some(percent) = limited.borrowing_limit_percent.filter(|percent| *percent < 0) {
         let detail = "if specified, must be a non-negative integer";
-        errors.push(at.child("borrowingLimitPercent").invalid(bad_value::number(percent), detail));
+        errors.push(
+            at.child("borrowingLimitPercent")
+                .invalid(bad_value_format::number_bad_value(percent), detail),
+        );
     }
 }
 
-fn validate_shares(shares: i32, at: &FieldPath<'_>, errors: &mut FieldErrors) {
+fn validate_concurrency_shares(shares: i32, at: &FieldPath<'_>, errors: &mut FieldErrors) {
     if shares < 0 {
         let at = at.child("nominalConcurrencyShares");
-        errors.push(at.invalid(bad_value::number(shares), "must be a non-negative integer"));
+        errors.push(
+            at.invalid(
+                bad_value_format::number_bad_value(shares),
+                "must be a non-negative integer",
+            ),
+        );
     }
 }
 
 fn validate_lendable_percent(percent: Option<i32>, at: &FieldPath<'_>, errors: &mut FieldErrors) {
     if let Some(percent) = percent.filter(|percent| !(0..=100).contains(percent)) {
         let at = at.child("lendablePercent");
-        errors.push(at.invalid(bad_value::number(percent), "must be between 0 and 100, inclusive"));
+        errors.push(at.invalid(
+            bad_value_format::number_bad_value(percent),
+            "must be between 0 and 100, inclusive",
+        ));
     }
 }
 
-fn validate_queuing(queuing: &wire::Queuing, at: &FieldPath<'_>, errors: &mut FieldErrors) {
-    let wire::Queuing { queues, hand_size, queue_length_limit } = *queuing;
+fn validate_queuing(
+    queuing: &wire::QueuingConfiguration,
+    at: &FieldPath<'_>,
+    errors: &mut FieldErrors,
+) {
+    let wire::QueuingConfiguration { queues, hand_size, queue_length_limit } = *queuing;
     let mut refuse = |member: &str, value: i32, detail: &str| {
-        errors.push(at.child(member).invalid(bad_value::number(value), detail));
+        errors.push(at.child(member).invalid(bad_value_format::number_bad_value(value), detail));
     };
     if queue_length_limit <= 0 {
         refuse("queueLengthLimit", queue_length_limit, "must be positive");
@@ -173,9 +193,9 @@ fn validate_queuing(queuing: &wire::Queuing, at: &FieldPath<'_>, errors: &mut Fi
     }
 }
 
-/// The members that the types of the level and of its response require or forbid. Kubernetes generates these
-/// checks and reports them last, without a detail.
-fn union_faults(spec: &wire::PriorityLevelSpec) -> FieldErrors {
+/// Returns the faults of members that the type of the level, or of its limit response, requires or
+/// forbids. Kubernetes generates these checks and reports them last, without a detail.
+fn union_member_faults(spec: &wire::PriorityLevelSpec) -> FieldErrors {
     let mut errors = FieldErrors::new();
     if spec.level_type != "Exempt" && spec.exempt.is_some() {
         errors.push(SPEC.child("exempt").forbidden(""));
@@ -189,7 +209,7 @@ fn union_faults(spec: &wire::PriorityLevelSpec) -> FieldErrors {
     if spec.level_type.is_empty() {
         errors.push(SPEC.child("type").required(""));
     }
-    if let Some(wire::Limited { limit_response, .. }) = &spec.limited {
+    if let Some(wire::LimitedPriorityLevel { limit_response, .. }) = &spec.limited {
         let at = limited.child("limitResponse");
         match (limit_response.response_type.as_str(), &limit_response.queuing) {
             ("Queue", None) => errors.push(at.child("queuing").required("")),

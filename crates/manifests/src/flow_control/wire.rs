@@ -3,10 +3,10 @@
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// The parts that both kinds have, with the spec of one of them.
+/// The fields that both kinds have, with the spec of one of them.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Object<Spec: Default> {
+pub(super) struct FlowControlObject<Spec: Default> {
     #[serde(default, deserialize_with = "null_to_default")]
     pub(super) metadata: ObjectMeta,
     #[serde(
@@ -43,7 +43,7 @@ pub(super) struct Condition {
 #[serde(rename_all = "camelCase")]
 pub(super) struct FlowSchemaSpec {
     #[serde(default, deserialize_with = "null_to_default")]
-    pub(super) priority_level_configuration: Reference,
+    pub(super) priority_level_configuration: NameReference,
     #[serde(default, deserialize_with = "null_to_default")]
     pub(super) matching_precedence: i32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -57,7 +57,7 @@ pub(super) struct FlowSchemaSpec {
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize)]
-pub(super) struct Reference {
+pub(super) struct NameReference {
     #[serde(default, deserialize_with = "null_to_default")]
     pub(super) name: String,
 }
@@ -93,9 +93,9 @@ pub(super) struct Subject {
     #[serde(default, deserialize_with = "null_to_default")]
     pub(super) kind: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) user: Option<Reference>,
+    pub(super) user: Option<NameReference>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) group: Option<Reference>,
+    pub(super) group: Option<NameReference>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) service_account: Option<ServiceAccountSubject>,
 }
@@ -144,14 +144,14 @@ pub(super) struct PriorityLevelSpec {
     #[serde(default, rename = "type", deserialize_with = "null_to_default")]
     pub(super) level_type: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) limited: Option<Limited>,
+    pub(super) limited: Option<LimitedPriorityLevel>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) exempt: Option<Exempt>,
+    pub(super) exempt: Option<ExemptPriorityLevel>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Limited {
+pub(super) struct LimitedPriorityLevel {
     #[serde(default, deserialize_with = "null_to_default")]
     pub(super) nominal_concurrency_shares: i32,
     #[serde(default, deserialize_with = "null_to_default")]
@@ -164,7 +164,7 @@ pub(super) struct Limited {
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Exempt {
+pub(super) struct ExemptPriorityLevel {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) nominal_concurrency_shares: Option<i32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -176,12 +176,12 @@ pub(super) struct LimitResponse {
     #[serde(default, rename = "type", deserialize_with = "null_to_default")]
     pub(super) response_type: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) queuing: Option<Queuing>,
+    pub(super) queuing: Option<QueuingConfiguration>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Queuing {
+pub(super) struct QueuingConfiguration {
     #[serde(default, deserialize_with = "null_to_default")]
     pub(super) queues: i32,
     #[serde(default, deserialize_with = "null_to_default")]

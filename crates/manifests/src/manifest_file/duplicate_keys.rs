@@ -8,7 +8,7 @@ use document::yaml::DuplicateKey;
 /// INVARIANT: sorted by path, so that a binary search finds those of an object.
 #[derive(Debug, Default)]
 pub(super) struct DuplicateKeys {
-    sorted_by_path: Vec<DuplicateKey>,
+    keys_sorted_by_path: Vec<DuplicateKey>,
 }
 
 impl DuplicateKeys {
@@ -17,21 +17,22 @@ impl DuplicateKeys {
     pub(super) fn new(mut duplicates: Vec<DuplicateKey>) -> Self {
         duplicates.retain(|duplicate| !duplicate.is_merged);
         duplicates.sort_by(|a, b| a.path.cmp(&b.path));
-        Self { sorted_by_path: duplicates }
+        Self { keys_sorted_by_path: duplicates }
     }
 
     pub(super) fn len(&self) -> usize {
-        self.sorted_by_path.len()
+        self.keys_sorted_by_path.len()
     }
 
     /// The duplicate keys inside the object at this path.
-    pub(super) fn inside_object(&self, at: &str) -> Vec<DecodeProblem> {
+    pub(super) fn duplicates_inside_object(&self, at: &str) -> Vec<DecodeProblem> {
         let prefix = match at {
             "" => String::new(),
             at => format!("{at}."),
         };
-        let first = self.sorted_by_path.partition_point(|it| it.path.as_str() < prefix.as_str());
-        let rest = self.sorted_by_path.iter().skip(first);
+        let first =
+            self.keys_sorted_by_path.partition_point(|it| it.path.as_str() < prefix.as_str());
+        let rest = self.keys_sorted_by_path.iter().skip(first);
         rest.take_while(|it| it.path.starts_with(&prefix))
             .cloned()
             .map(DecodeProblem::from)
@@ -39,9 +40,9 @@ impl DuplicateKeys {
     }
 
     /// The duplicate keys at exactly this path.
-    pub(super) fn at_path(&self, path: &str) -> Vec<DecodeProblem> {
-        let first = self.sorted_by_path.partition_point(|it| it.path.as_str() < path);
-        let rest = self.sorted_by_path.iter().skip(first);
+    pub(super) fn duplicates_at_path(&self, path: &str) -> Vec<DecodeProblem> {
+        let first = self.keys_sorted_by_path.partition_point(|it| it.path.as_str() < path);
+        let rest = self.keys_sorted_by_path.iter().skip(first);
         rest.take_while(|it| it.path == path).cloned().map(DecodeProblem::from).collect()
     }
 }
@@ -65,10 +66,13 @@ mod tests {
         let shown = |problems: Vec<DecodeProblem>| {
             problems.into_iter().map(|problem| problem.path).collect::<Vec<_>>()
         };
-        assert_eq!(shown(keys.inside_object("items[1]")), ["items[1].a.b", "items[1].kind"]);
-        assert_eq!(shown(keys.inside_object("items[3]")), [""; 0]);
-        assert_eq!(keys.inside_object("").len(), 6);
-        assert_eq!(shown(keys.at_path("items")), ["items"]);
-        assert_eq!(shown(keys.at_path("item")), [""; 0]);
+        assert_eq!(
+            shown(keys.duplicates_inside_object("items[1]")),
+            ["items[1].a.b", "items[1].kind"]
+        );
+        assert_eq!(shown(keys.duplicates_inside_object("items[3]")), [""; 0]);
+        assert_eq!(keys.duplicates_inside_object("").len(), 6);
+        assert_eq!(shown(keys.duplicates_at_path("items")), ["items"]);
+        assert_eq!(shown(keys.duplicates_at_path("item")), [""; 0]);
     }
 }

@@ -24,7 +24,7 @@ struct ObjectOccurrence<'o, T> {
     name: &'o str,
     file: &'o str,
     position: SourcePosition,
-    content: &'o T,
+    object_content: &'o T,
 }
 
 /// Finds each object that occurs a second time.
@@ -36,7 +36,7 @@ pub fn find_duplicate_objects(objects: &[ManifestObject]) -> DuplicateObjects {
             name: object.name(),
             file,
             position: *position,
-            content: object,
+            object_content: object,
         }
     }))
 }
@@ -49,7 +49,7 @@ pub fn find_duplicate_unstructured(objects: &[&UnstructuredObject]) -> Duplicate
         name: kept_objects.name(),
         file: &kept_objects.file,
         position: kept_objects.position(),
-        content: &kept_objects.value,
+        object_content: &kept_objects.value,
     }))
 }
 
@@ -64,13 +64,13 @@ fn find_duplicates<'o, T: PartialEq + 'o>(
             None => {
                 first.insert(key, seen);
             }
-            Some(first) if first.content == seen.content => {
+            Some(first) if first.object_content == seen.object_content => {
                 if found.warnings.len() < WARNINGS_MAX {
-                    found.warnings.push(duplicate_warning(first, &seen));
+                    found.warnings.push(duplicate_object_warning(first, &seen));
                 }
             }
             Some(first) if found.errors.len() < ERRORS_MAX => {
-                found.errors.push(duplicate_fault(first, &seen));
+                found.errors.push(duplicate_object_fault(first, &seen));
             }
             Some(_) => {}
         }
@@ -78,27 +78,32 @@ fn find_duplicates<'o, T: PartialEq + 'o>(
     found
 }
 
-fn duplicate_fault<T>(
+fn duplicate_object_fault<T>(
     first: &ObjectOccurrence<'_, T>,
     second: &ObjectOccurrence<'_, T>,
 ) -> Diagnostic {
     let metadata = FieldPath::root("metadata");
     let mut error = metadata.child("name").duplicate(second.name);
-    error.detail = format!("this {} is first defined at {}", describe(second), position_of(first));
+    error.detail = format!(
+        "this {} is first defined at {}",
+        describe_kind_and_namespace(second),
+        format_position(first)
+    );
     Diagnostic {
         fault: Fault::Field(error),
         file: second.file.to_owned(),
         position: second.position,
         hint: Some("remove one of the two, or rename it".to_owned()),
-        notes: Vec::new(),
+        expression_issues: Vec::new(),
     }
 }
 
-fn duplicate_warning<T>(
+fn duplicate_object_warning<T>(
     first: &ObjectOccurrence<'_, T>,
     second: &ObjectOccurrence<'_, T>,
 ) -> Warning {
-    let (described, name, at) = (describe(second), second.name, position_of(first));
+    let (described, name, at) =
+        (describe_kind_and_namespace(second), second.name, format_position(first));
     Warning {
         code: WarningCode::DuplicateObject,
         field: "metadata.name".to_owned(),
@@ -112,14 +117,14 @@ fn duplicate_warning<T>(
 }
 
 /// The kind and the namespace of an object.
-fn describe<T>(occurrence: &ObjectOccurrence<'_, T>) -> String {
+fn describe_kind_and_namespace<T>(occurrence: &ObjectOccurrence<'_, T>) -> String {
     match (occurrence.kind, occurrence.namespace) {
         (kind, "") => kind.to_owned(),
         (kind, namespace) => format!("{kind} in namespace `{namespace}`"),
     }
 }
 
-fn position_of<T>(occurrence: &ObjectOccurrence<'_, T>) -> String {
+fn format_position<T>(occurrence: &ObjectOccurrence<'_, T>) -> String {
     let SourcePosition { line, column, .. } = occurrence.position;
     format!("{}:{line}:{column}", occurrence.file)
 }

@@ -10,22 +10,22 @@ mod subject;
 
 use document::{Node, NodePath, SpannedWarning, WarningCode};
 
-use super::locate::locate_field;
+use super::locate_field::locate_field;
 use crate::rbac;
 
 pub use role_ref::lint_role_references;
 
 /// Adds warnings for RBAC rules and subjects that match no request.
 pub(super) fn lint_object(
-    object: &rbac::Object,
+    object: &rbac::RbacObject,
     root: &Node,
     at: &NodePath<'_>,
     add_warning: &mut dyn FnMut(SpannedWarning),
 ) {
     let mut ctx = LintContext { root, at, add_warning };
     match object {
-        rbac::Object::Role(role) => rule::lint_rules(role, &mut ctx),
-        rbac::Object::Binding(binding) => subject::lint_subjects(binding, &mut ctx),
+        rbac::RbacObject::Role(role) => rule::lint_rules(role, &mut ctx),
+        rbac::RbacObject::Binding(binding) => subject::lint_subjects(binding, &mut ctx),
     }
 }
 
@@ -38,7 +38,13 @@ struct LintContext<'a> {
 
 impl LintContext<'_> {
     /// Adds a warning about the field at `path` of the object.
-    fn warn(&mut self, code: WarningCode, path: &str, message: String, hint: Option<String>) {
+    fn warn_at_field(
+        &mut self,
+        code: WarningCode,
+        path: &str,
+        message: String,
+        hint: Option<String>,
+    ) {
         let span = locate_field(self.root, path).span;
         let field = self.at.child(path).indexed_path();
         (self.add_warning)(SpannedWarning { code, field, message, span, hint });

@@ -1,7 +1,7 @@
 //! Classifies an object by its `apiVersion` and `kind`.
 
 use authz_rbac::GROUP;
-use document::hint::{did_you_mean, quoted_list};
+use document::hint::{did_you_mean, join_in_backticks};
 use document::{DecodeProblem, Fault, Node, NodePath, Span, SpannedFault, Value};
 use field_errors::{BadValue, FieldError};
 
@@ -72,7 +72,7 @@ pub(super) fn classify_object(
 /// Reports whether a document is something else than an object of Kubernetes, such as the values or the `Chart.yaml`
 /// of a Helm chart, a dashboard or a workflow. A document that only lacks or misspells one of its type fields is an
 /// object with a fault.
-pub(super) fn is_other_document(node: &Node) -> bool {
+pub(super) fn is_not_kubernetes_object(node: &Node) -> bool {
     let entries = match &node.value {
         Value::Object(entries) => entries,
         // A list of objects without `kind: List` is a mistake.
@@ -116,7 +116,12 @@ fn read_type_field(
                     |key| format!("write `{name}`, not `{key}`"),
                 );
                 let (fault, hint) = (Fault::Field(error), Some(hint));
-                Err(Box::new(SpannedFault { fault, span: node.span, hint, notes: Vec::new() }))
+                Err(Box::new(SpannedFault {
+                    fault,
+                    span: node.span,
+                    hint,
+                    expression_issues: Vec::new(),
+                }))
             }
         },
     }
@@ -173,7 +178,7 @@ fn classify_kind(
     match kind_handler(api_version, item_kind) {
         KindHandling::KeepUnstructured if item_kind == kind => return Ok(ObjectClass::Whole),
         KindHandling::KeepUnstructured if !item_kind.is_empty() => {
-            return Ok(list_class(api_version, item_kind));
+            return Ok(classify_list(api_version, item_kind));
         }
         KindHandling::Refuse { field, hint } => return unknown(field, hint),
         KindHandling::KeepUnstructured | KindHandling::Standard => {}
@@ -181,7 +186,7 @@ fn classify_kind(
     if group == GROUP {
         return match Kind::from_name(api_version, item_kind) {
             Some(known) if item_kind == kind => Ok(ObjectClass::Rbac(known)),
-            Some(_) => Ok(list_class(api_version, item_kind)),
+            Some(_) => Ok(classify_list(api_version, item_kind)),
             None if version != "v1" => unknown("apiVersion", format!("use `{API_VERSION}`")),
             None => unknown("kind", hint_for_rbac_kind(kind)),
         };
@@ -205,12 +210,12 @@ fn classify_kind(
         Some((_, _, is_namespaced)) if item_kind == kind => {
             ObjectClass::Node { is_namespaced: *is_namespaced }
         }
-        Some(_) => list_class(api_version, item_kind),
+        Some(_) => classify_list(api_version, item_kind),
         None => ObjectClass::Other,
     })
 }
 
-fn list_class(api_version: &str, kind: &str) -> ObjectClass {
+fn classify_list(api_version: &str, kind: &str) -> ObjectClass {
     let item = TypeMeta { api_version: api_version.to_owned(), kind: kind.to_owned() };
     ObjectClass::List { item: Some(item) }
 }
@@ -226,7 +231,7 @@ fn is_rbac_group_misspelled(group: &str, version: &str) -> bool {
 
 fn hint_for_rbac_kind(kind: &str) -> String {
     did_you_mean(kind, &RBAC_KINDS)
-        .unwrap_or_else(|| format!("use one of {}", quoted_list(&RBAC_KINDS)))
+        .unwrap_or_else(|| format!("use one of {}", join_in_backticks(&RBAC_KINDS)))
 }
 
 fn new_decode_fault(
@@ -244,7 +249,7 @@ mod tests {
 
     #[test]
     fn kinds_are_used_or_ignored() {
-        let list = |api_version: &str, kind: &str| list_class(api_version, kind);
+        let list = |api_version: &str, kind: &str| classify_list(api_version, kind);
         for (api_version, kind, want) in [
             (API_VERSION, "Role", ObjectClass::Rbac(Kind::Role)),
             (API_VERSION, "ClusterRoleBinding", ObjectClass::Rbac(Kind::ClusterRoleBinding)),
@@ -310,7 +315,7 @@ mod tests {
         };
         for (api_version, kind, want) in [
             ("v1", "Pod", Ok(ObjectClass::Whole)),
-            ("v1", "PodList", Ok(list_class("v1", "Pod"))),
+            ("v1", "PodList", Ok(classify_list("v1", "Pod"))),
             ("v1", "List", Ok(ObjectClass::List { item: None })),
             ("example.com/v1", "Widget", Ok(ObjectClass::Whole)),
             ("example.com/v1", "Gadget", Ok(ObjectClass::Other)),

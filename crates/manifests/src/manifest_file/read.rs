@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use authz_node as node;
-use document::json::{self, JsonOutline};
+use document::json::{self, JsonWithUnreadItems};
 use document::yaml::{self, YamlError};
 use document::{
     DecodeProblem, DecodeProblems, DocumentLimits, Fault, LineIndex, Node, NodePath, Source, Span,
@@ -12,16 +12,18 @@ use document::{
 use serde_json::{Map, Value as Json};
 
 use super::duplicate_keys::DuplicateKeys;
-use super::locate::{locate_error, locate_field};
-use super::object_class::{ObjectClass, TypeMeta, classify_object, is_other_document, last_member};
+use super::locate_field::{locate_faulty_value, locate_field};
+use super::object_class::{
+    ObjectClass, TypeMeta, classify_object, is_not_kubernetes_object, last_member,
+};
 use super::schema::LIST;
 use super::to_json::to_json;
 use super::unstructured_object::{
     KindHandler, KindHandling, UnstructuredObjectBuilder, find_duplicate_members,
 };
 use super::{
-    ERRORS_MAX, MANIFEST_BYTES_MAX, ManifestObject, Manifests, Object, RoleReference, WARNINGS_MAX,
-    YAML_NODES_MAX, hint, lint,
+    AuthorizerObject, ERRORS_MAX, MANIFEST_BYTES_MAX, ManifestObject, Manifests, RoleNameLocation,
+    WARNINGS_MAX, YAML_NODES_MAX, lint, rbac_hint,
 };
 use crate::rbac::Kind;
 use crate::{parse_node_object, rbac};
@@ -36,8 +38,8 @@ const LIMITS: DocumentLimits = DocumentLimits {
 /// Reads the objects of a file.
 ///
 /// 1. The text is cut into documents: JSON if its first character is `{`, else YAML. Empty
-///    documents are skipped, and a syntax error ends reading. A file in which no document is an object has no
-///    errors; a document that is none beside objects is one.
+///    documents are skipped, and a syntax error ends reading. A file without any object has no errors. In a
+///    file with objects, a document that is not an object is an error.
 /// 2. Each document, or each item of a list, is classified by kind and version. Objects that no
 ///    authorizer uses are only counted.
 /// 3. Roles and bindings are checked against the schema of their kind, get their defaults, and are
@@ -46,7 +48,7 @@ pub fn read(source: &Source<'_>) -> Manifests {
     read_with_options(source, ReadOptions::default())
 }
 
-/// Choices of a caller.
+/// Options of reading a manifest file.
 #[derive(Clone, Copy)]
 pub struct ReadOptions<'a> {
     /// Decides which objects the reader keeps whole.
@@ -76,20 +78,20 @@ pub fn read_with_options(source: &Source<'_>, options: ReadOptions<'_>) -> Manif
     } else {
         reader.read_yaml(malformed);
     }
-    reader.finish()
+    reader.into_manifests()
 }
 
 struct ManifestReader<'t> {
     file: Arc<str>,
     text: &'t str,
-    lines: LineIndex<'t>,
+    line_index: LineIndex<'t>,
     options: ReadOptions<'t>,
-    kept_objects: Vec<UnstructuredObjectBuilder>,
+    kept_unstructured_objects: Vec<UnstructuredObjectBuilder>,
     manifests: Manifests,
-    /// Documents that are no objects. They are faults only beside objects: a file without any object is something
-    /// else.
-    other_documents: Vec<SpannedFault>,
-    /// Whether a document is an object, or an object with a fault.
+    /// Documents that are not objects. They are faults only if the file also has objects; a file
+    /// without any object is not a manifest.
+    non_object_documents: Vec<SpannedFault>,
+    /// Whether the file has an object, valid or not.
     has_objects: bool,
 }
 
@@ -98,27 +100,35 @@ impl<'t> ManifestReader<'t> {
         Self {
             file: name.into(),
             text,
-            lines: LineIndex::new(text),
+            line_index: LineIndex::new(text),
             options,
-            kept_objects: Vec::new(),
+            kept_unstructured_objects: Vec::new(),
             manifests: Manifests::default(),
-            other_documents: Vec::new(),
+            non_object_documents: Vec::new(),
             has_objects: false,
         }
     }
 
     /// Builds the result. Kept objects share a copy of the text, which is made only if there are such objects.
-    fn finish(mut self) -> Manifests {
-        let other_documents = std::mem::take(&mut self.other_documents);
-        if self.has_objects && !other_documents.is_empty() {
-            other_documents.into_iter().for_each(|fault| self.push_fault(fault));
+    fn into_manifests(mut self) -> Manifests {
+        let non_object_documents = std::mem::take(&mut self.non_object_documents);
+        if self.has_objects && !non_object_documents.is_empty() {
+            non_object_documents.into_iter().for_each(|fault| self.push_fault(fault));
             self.manifests.errors.sort_by_key(|error| error.position);
         }
         self.manifests.is_without_objects = !self.has_objects && self.manifests.errors.is_empty();
-        let Self { file, lines, kept_objects, mut manifests, .. } = self;
+        let Self {
+            file,
+            line_index: lines,
+            kept_unstructured_objects: kept_objects,
+            mut manifests,
+            ..
+        } = self;
         if !kept_objects.is_empty() {
             let lines = Arc::new(lines.into_owned());
-            let kept_objects = kept_objects.into_iter().map(|object| object.finish(&file, &lines));
+            let kept_objects = kept_objects
+                .into_iter()
+                .map(|object| object.into_unstructured_object(&file, &lines));
             manifests.unstructured_objects = kept_objects.collect();
         }
         manifests
@@ -128,17 +138,17 @@ impl<'t> ManifestReader<'t> {
         if let Some(at) = malformed {
             return self.push_fault(file_fault("invalid UTF-8".to_owned(), Span::new(at, at)));
         }
-        for outline in json::read_json_outlines(self.text) {
+        for outline in json::read_json_with_unread_items(self.text) {
             match outline {
-                Ok(outline) if is_other_document(&outline.root) => {
-                    self.note_other_document(&outline.root);
+                Ok(outline) if is_not_kubernetes_object(&outline.root) => {
+                    self.note_non_object_document(&outline.root);
                 }
                 Ok(outline) => {
                     self.has_objects = true;
-                    self.read_outline(&outline);
+                    self.read_json_value(&outline);
                 }
                 Err(error) => {
-                    let hint = syntax_hint::hint_for_template(self.text);
+                    let hint = syntax_hint::hint_for_helm_template(self.text);
                     self.push_fault(SpannedFault { hint, ..file_fault(error.message, error.span) });
                 }
             }
@@ -152,12 +162,12 @@ impl<'t> ManifestReader<'t> {
         for composed in yaml::read_documents(self.text, malformed, LIMITS) {
             match composed {
                 Ok(composed) if composed.root.value == Value::Null => continue,
-                Ok(composed) if is_other_document(&composed.root) => {
-                    self.note_other_document(&composed.root);
+                Ok(composed) if is_not_kubernetes_object(&composed.root) => {
+                    self.note_non_object_document(&composed.root);
                 }
                 Ok(composed) => {
                     self.has_objects = true;
-                    let duplicates = DuplicateKeys::new(composed.duplicates);
+                    let duplicates = DuplicateKeys::new(composed.duplicate_keys);
                     self.read_object(&composed.root, None, &NodePath::ROOT, &duplicates);
                     // A duplicate key beyond the limit may be in a role or a binding.
                     if duplicates.len() >= LIMITS.duplicate_keys_max {
@@ -176,19 +186,20 @@ impl<'t> ManifestReader<'t> {
         }
     }
 
-    /// Notes a document that is no object, with the fault that it is beside objects.
-    fn note_other_document(&mut self, root: &Node) {
-        if self.other_documents.len() > ERRORS_MAX {
+    /// Records a document that is not an object, with the fault to report if the file also has
+    /// objects.
+    fn note_non_object_document(&mut self, root: &Node) {
+        if self.non_object_documents.len() > ERRORS_MAX {
             return;
         }
         let kind_handler = self.options.kind_handler;
         if let Err(fault) = classify_object(root, None, &NodePath::ROOT, kind_handler) {
-            self.other_documents.push(*fault);
+            self.non_object_documents.push(*fault);
         }
     }
 
     /// Sets the namespace of an object that declares none to that of the options.
-    fn supply_namespace(&self, object: &mut Json) {
+    fn set_default_namespace(&self, object: &mut Json) {
         let Some(namespace) = self.options.default_namespace else { return };
         let Some(members) = object.as_object_mut() else { return };
         let metadata = members.entry("metadata").or_insert_with(|| Json::Object(Map::new()));
@@ -213,17 +224,20 @@ impl<'t> ManifestReader<'t> {
     }
 
     /// Reads a JSON value. If it is a list, its items are read one by one.
-    fn read_outline(&mut self, JsonOutline { root, items_start }: &JsonOutline) {
+    fn read_json_value(
+        &mut self,
+        JsonWithUnreadItems { root, items_bracket_offset }: &JsonWithUnreadItems,
+    ) {
         let (identity, _) =
             match classify_object(root, None, &NodePath::ROOT, self.options.kind_handler) {
                 Ok(found) => found,
                 Err(finding) => return self.push_fault(*finding),
             };
-        let (ObjectClass::List { item }, Some(start)) = (identity, items_start) else {
+        let (ObjectClass::List { item }, Some(start)) = (identity, items_bracket_offset) else {
             return self.read_object(root, None, &NodePath::ROOT, &DuplicateKeys::default());
         };
         let none = DuplicateKeys::default();
-        self.check_list(root, &NodePath::ROOT, &none);
+        self.check_list_fields(root, &NodePath::ROOT, &none);
         let at = NodePath::ROOT.child("items");
         for (idx, node) in json::read_json_items(self.text, *start).enumerate() {
             match node {
@@ -260,7 +274,7 @@ impl<'t> ManifestReader<'t> {
             }
             ObjectClass::Whole => self.keep_unstructured_object(root, &type_meta, at, duplicates),
             ObjectClass::List { item } => {
-                self.check_list(root, at, duplicates);
+                self.check_list_fields(root, at, duplicates);
                 let at = at.child("items");
                 let Some(Value::List(items)) = last_member(root, "items").map(|node| &node.value)
                 else {
@@ -275,7 +289,7 @@ impl<'t> ManifestReader<'t> {
             }
             ObjectClass::Other => {
                 self.check_type_fields_unique(root, at, duplicates);
-                self.manifests.n_other_objects += 1;
+                self.manifests.n_unused_objects += 1;
             }
         }
     }
@@ -291,7 +305,8 @@ impl<'t> ManifestReader<'t> {
         let Value::Object(entries) = &root.value else { return };
         for name in ["apiVersion", "kind"] {
             let path = at.child(name).indexed_path();
-            let in_yaml = duplicates.at_path(&path).into_iter().map(|problem| problem.span);
+            let in_yaml =
+                duplicates.duplicates_at_path(&path).into_iter().map(|problem| problem.span);
             let in_json = entries.iter().filter(|entry| entry.key == name).skip(1);
             let spans = in_yaml.chain(in_json.map(|entry| entry.key_span));
             for span in spans {
@@ -302,13 +317,13 @@ impl<'t> ManifestReader<'t> {
     }
 
     /// Checks the fields of a list except its items.
-    fn check_list(&mut self, root: &Node, at: &NodePath<'_>, duplicates: &DuplicateKeys) {
+    fn check_list_fields(&mut self, root: &Node, at: &NodePath<'_>, duplicates: &DuplicateKeys) {
         let mut problems = check_against_schema(self.text, "v1", root, &LIST, at);
         let items = at.child("items").indexed_path();
         let is_item = |path: &str| path.strip_prefix(&items).is_some_and(|rest| !rest.is_empty());
-        problems.duplicate_keys = duplicates.inside_object(&at.indexed_path());
+        problems.duplicate_keys = duplicates.duplicates_inside_object(&at.indexed_path());
         problems.duplicate_keys.retain(|problem| !is_item(&problem.path));
-        self.push_problems(problems);
+        self.push_decode_problems(problems);
         match last_member(root, "items") {
             Some(Node { value: Value::List(_) | Value::Null, .. }) => {}
             Some(node) => {
@@ -343,13 +358,13 @@ impl<'t> ManifestReader<'t> {
         duplicates: &DuplicateKeys,
     ) {
         let mut problems = check_against_schema(self.text, "v1", root, kind.object_schema(), at);
-        problems.duplicate_keys = duplicates.inside_object(&at.indexed_path());
+        problems.duplicate_keys = duplicates.duplicates_inside_object(&at.indexed_path());
         if problems.kubernetes_message().is_some() {
-            return self.push_problems(problems);
+            return self.push_decode_problems(problems);
         }
         let mut value = to_json(root, type_meta);
         if kind.is_namespaced() {
-            self.supply_namespace(&mut value);
+            self.set_default_namespace(&mut value);
         }
         let manifest = match rbac::decode(&value) {
             Ok(manifest) => manifest,
@@ -362,37 +377,42 @@ impl<'t> ManifestReader<'t> {
         match manifest.into_valid() {
             Ok(object) => {
                 lint::lint_object(&object, root, at, &mut |warning| self.push_warning(warning));
-                let role_reference = self.locate_role_reference(&object, root, at);
-                self.push_object(Object::Rbac(object), root, role_reference);
+                let role_name_location = self.locate_role_name(&object, root, at);
+                self.push_object(AuthorizerObject::Rbac(object), root, role_name_location);
             }
             Err(faults) => {
                 for mut error in faults {
-                    let located = locate_error(root, &error);
+                    let located = locate_faulty_value(root, &error);
                     let is_tagged = located.value.is_some_and(|value| value.is_tagged);
                     let hint = match is_tagged {
                         true => Some(syntax_hint::LEADING_BANG_HINT.to_owned()),
-                        false => hint::hint_for_fault(kind, root, &error),
+                        false => rbac_hint::hint_for_rbac_fault(kind, root, &error),
                     };
                     error.path = at.child(&error.path).indexed_path();
                     let (fault, span) = (Fault::Field(error), located.span);
-                    self.push_fault(SpannedFault { fault, span, hint, notes: Vec::new() });
+                    self.push_fault(SpannedFault {
+                        fault,
+                        span,
+                        hint,
+                        expression_issues: Vec::new(),
+                    });
                 }
             }
         }
     }
 
     /// Finds the path and the position of the role's name in a binding.
-    fn locate_role_reference(
+    fn locate_role_name(
         &self,
-        object: &rbac::Object,
+        object: &rbac::RbacObject,
         root: &Node,
         at: &NodePath<'_>,
-    ) -> Option<RoleReference> {
+    ) -> Option<RoleNameLocation> {
         match object {
-            rbac::Object::Role(_) => None,
-            rbac::Object::Binding(_) => Some(RoleReference {
+            rbac::RbacObject::Role(_) => None,
+            rbac::RbacObject::Binding(_) => Some(RoleNameLocation {
                 field: at.child("roleRef").child("name").indexed_path(),
-                position: self.lines.position(locate_field(root, "roleRef.name").span),
+                position: self.line_index.position(locate_field(root, "roleRef.name").span),
             }),
         }
     }
@@ -406,10 +426,10 @@ impl<'t> ManifestReader<'t> {
     ) {
         let mut value = to_json(root, type_meta);
         if is_namespaced {
-            self.supply_namespace(&mut value);
+            self.set_default_namespace(&mut value);
         }
         let Some(object) = parse_node_object(&value) else { return };
-        let object = Object::Node(object);
+        let object = AuthorizerObject::Node(object);
         // An object that relates nothing to a node needs no name.
         for name in missing_name_fields(&object, is_namespaced) {
             let metadata = field_errors::FieldPath::root("metadata");
@@ -418,7 +438,12 @@ impl<'t> ManifestReader<'t> {
             let kind = object.kind_name();
             let hint = format!("a {kind} that belongs to a node needs `metadata.{name}`");
             let (fault, span) = (Fault::Field(error), locate_field(root, "metadata").span);
-            self.push_fault(SpannedFault { fault, span, hint: Some(hint), notes: Vec::new() });
+            self.push_fault(SpannedFault {
+                fault,
+                span,
+                hint: Some(hint),
+                expression_issues: Vec::new(),
+            });
         }
         self.push_object(object, root, None);
     }
@@ -431,11 +456,11 @@ impl<'t> ManifestReader<'t> {
         duplicates: &DuplicateKeys,
     ) {
         // The YAML reader has removed duplicate keys from the tree, so they come from its list.
-        let mut twice = duplicates.inside_object(&at.indexed_path());
+        let mut twice = duplicates.duplicates_inside_object(&at.indexed_path());
         find_duplicate_members(root, at, &mut twice);
         twice.into_iter().for_each(|problem| self.push_fault(problem.into()));
         if let Json::Object(value) = to_json(root, type_meta) {
-            self.kept_objects.push(UnstructuredObjectBuilder {
+            self.kept_unstructured_objects.push(UnstructuredObjectBuilder {
                 value,
                 root: root.clone(),
                 at: at.indexed_path(),
@@ -443,22 +468,32 @@ impl<'t> ManifestReader<'t> {
         }
     }
 
-    fn push_object(&mut self, object: Object, root: &Node, role_reference: Option<RoleReference>) {
-        let (file, position) = (Arc::clone(&self.file), self.lines.position(root.span));
-        self.manifests.objects.push(ManifestObject { object, file, position, role_reference });
+    fn push_object(
+        &mut self,
+        object: AuthorizerObject,
+        root: &Node,
+        role_name_location: Option<RoleNameLocation>,
+    ) {
+        let (file, position) = (Arc::clone(&self.file), self.line_index.position(root.span));
+        self.manifests.objects.push(ManifestObject { object, file, position, role_name_location });
     }
 
-    fn push_problems(&mut self, problems: DecodeProblems) {
-        problems.into_sorted().into_iter().for_each(|problem| self.push_fault(problem.into()));
+    fn push_decode_problems(&mut self, problems: DecodeProblems) {
+        problems
+            .into_sorted_problems()
+            .into_iter()
+            .for_each(|problem| self.push_fault(problem.into()));
     }
 
     fn push_fault(&mut self, finding: SpannedFault) {
         let errors = &mut self.manifests.errors;
         if errors.len() < ERRORS_MAX {
-            errors.push(finding.into_diagnostic(&self.file, &self.lines));
+            errors.push(finding.into_diagnostic(&self.file, &self.line_index));
         } else if errors.len() == ERRORS_MAX {
             let message = format!("more than {ERRORS_MAX} errors: the rest is not read");
-            errors.push(file_fault(message, finding.span).into_diagnostic(&self.file, &self.lines));
+            errors.push(
+                file_fault(message, finding.span).into_diagnostic(&self.file, &self.line_index),
+            );
         }
     }
 
@@ -469,7 +504,7 @@ impl<'t> ManifestReader<'t> {
 
     fn push_warning(&mut self, warning: SpannedWarning) {
         if self.manifests.warnings.len() < WARNINGS_MAX {
-            self.manifests.warnings.push(warning.into_warning(&self.file, &self.lines));
+            self.manifests.warnings.push(warning.into_warning(&self.file, &self.line_index));
         } else {
             self.manifests.n_warnings_dropped += 1;
         }
@@ -481,16 +516,18 @@ fn file_fault(message: String, span: Span) -> SpannedFault {
 }
 
 /// Returns the name fields that an object lacks although the node authorizer needs them.
-fn missing_name_fields(object: &Object, is_namespaced: bool) -> Vec<&'static str> {
+fn missing_name_fields(object: &AuthorizerObject, is_namespaced: bool) -> Vec<&'static str> {
     let matters = match object {
-        Object::Node(node::GraphObject::Pod(pod)) => !pod.node_name.is_empty(),
-        Object::Node(node::GraphObject::PersistentVolume(volume)) => volume.claim.is_some(),
-        Object::Node(
+        AuthorizerObject::Node(node::GraphObject::Pod(pod)) => !pod.node_name.is_empty(),
+        AuthorizerObject::Node(node::GraphObject::PersistentVolume(volume)) => {
+            volume.claim.is_some()
+        }
+        AuthorizerObject::Node(
             node::GraphObject::VolumeAttachment(object)
             | node::GraphObject::ResourceSlice(object)
             | node::GraphObject::PodCertificateRequest(object),
         ) => !object.node_name.is_empty(),
-        Object::Rbac(_) => false,
+        AuthorizerObject::Rbac(_) => false,
     };
     let mut missing = Vec::new();
     if matters && object.name().is_empty() {

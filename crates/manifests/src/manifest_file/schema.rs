@@ -7,14 +7,18 @@ pub(super) static LIST: ObjectSchema = ObjectSchema {
     type_name: "List",
     description: "A list of objects.",
     fields: &[
-        FieldSchema::optional("apiVersion", "Version of the list.", FieldType::Text(TextRule::Any)),
-        FieldSchema::optional("kind", "Kind of the list.", FieldType::Text(TextRule::Any)),
-        FieldSchema::optional(
+        FieldSchema::optional_field(
+            "apiVersion",
+            "Version of the list.",
+            FieldType::Text(TextRule::Any),
+        ),
+        FieldSchema::optional_field("kind", "Kind of the list.", FieldType::Text(TextRule::Any)),
+        FieldSchema::optional_field(
             "metadata",
             "Metadata that a server adds to the list.",
             FieldType::Object(&LIST_META),
         ),
-        FieldSchema::optional("items", "The objects.", FieldType::Any),
+        FieldSchema::optional_field("items", "The objects.", FieldType::Any),
     ],
 };
 
@@ -22,27 +26,27 @@ static LIST_META: ObjectSchema = ObjectSchema {
     type_name: "ListMeta",
     description: "Metadata that a server adds to a list.",
     fields: &[
-        FieldSchema::optional(
+        FieldSchema::optional_field(
             "selfLink",
             "The path of the list, in old dumps.",
             FieldType::Text(TextRule::Any),
         ),
-        FieldSchema::optional(
+        FieldSchema::optional_field(
             "resourceVersion",
             "Revision of the state that the list shows.",
             FieldType::Text(TextRule::Any),
         ),
-        FieldSchema::optional(
+        FieldSchema::optional_field(
             "continue",
             "Token of the next page of the list.",
             FieldType::Text(TextRule::Any),
         ),
-        FieldSchema::optional(
+        FieldSchema::optional_field(
             "remainingItemCount",
             "Number of items after this page.",
             FieldType::Integer,
         ),
-        FieldSchema::optional(
+        FieldSchema::optional_field(
             "shardInfo",
             "Shard of the objects that the list shows.",
             FieldType::Any,

@@ -124,7 +124,7 @@ fn other_kinds_are_ignored() {
                 apiVersion: storage.k8s.io/v1\nkind: VolumeAttachment\nmetadata: {name: va}\n\
                 spec: {nodeName: n}\n";
     accepted(text, &["VolumeAttachment /va"]);
-    assert_eq!(read_text(text).n_other_objects, 2);
+    assert_eq!(read_text(text).n_unused_objects, 2);
     let list = "apiVersion: apps/v1\nkind: DeploymentList\nitems: [1, 2]\n";
     accepted(list, &[]);
 }
@@ -378,7 +378,9 @@ fn node_objects_are_read_leniently() {
     let pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: p, namespace: team, namespace: team}\n\
                spec: {nodeName: node1, volumes: [{secret: {secretName: s}}], unknown: 1}\n";
     accepted(pod, &["Pod team/p"]);
-    let Object::Node(authz_node::GraphObject::Pod(pod)) = &read_text(pod).objects[0].object else {
+    let AuthorizerObject::Node(authz_node::GraphObject::Pod(pod)) =
+        &read_text(pod).objects[0].object
+    else {
         panic!("a pod");
     };
     assert_eq!((pod.node_name.as_str(), pod.secrets.as_slice()), ("node1", &["s".to_owned()][..]));
@@ -471,7 +473,7 @@ fn a_merged_key_may_be_set_again() {
     );
     let manifests = read_text(&text);
     assert_eq!(faults(&manifests), Vec::<String>::new());
-    let Object::Rbac(rbac::Object::Role(role)) = &manifests.objects[0].object else {
+    let AuthorizerObject::Rbac(rbac::RbacObject::Role(role)) = &manifests.objects[0].object else {
         panic!("a role");
     };
     assert_eq!(role.rules[1].verbs, ["list"]);

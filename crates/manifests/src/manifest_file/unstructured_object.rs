@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use document::hint::{self, did_you_mean};
 use document::{
-    DecodeProblem, Diagnostic, Fault, LineIndex, Node, NodePath, SourcePosition, SpannedFault,
-    SpannedNote, Value, check_against_schema, expression_span,
+    DecodeProblem, Diagnostic, Fault, LineIndex, Node, NodePath, SourcePosition,
+    SpannedExpressionIssue, SpannedFault, Value, check_against_schema, expression_span,
 };
 use field_errors::{BadValue, FieldError};
 use serde_json::{Map, Value as Json};
 
-use super::locate::{locate_error, locate_field, locate_key};
+use super::locate_field::{locate_faulty_value, locate_field, locate_key};
 use super::object_class::last_member;
 use crate::rbac::OBJECT_META;
 
@@ -44,12 +44,12 @@ pub struct UnstructuredObject {
     /// The object. An item of a list has `apiVersion` and `kind`, even if only the list declares
     /// them.
     pub value: Map<String, Json>,
-    /// The file, by the name that its source has.
+    /// The name of the file, as in [`Source::name`](document::Source::name).
     pub file: Arc<str>,
     root: Node,
     /// Path of the object in its document, such as `items[3]`; empty for the document itself.
     at: String,
-    lines: Arc<LineIndex<'static>>,
+    line_index: Arc<LineIndex<'static>>,
 }
 
 /// Shows the position only: the object may hold secrets.
@@ -68,13 +68,19 @@ pub(super) struct UnstructuredObjectBuilder {
 }
 
 impl UnstructuredObjectBuilder {
-    pub(super) fn finish(
+    pub(super) fn into_unstructured_object(
         self,
         file: &Arc<str>,
         lines: &Arc<LineIndex<'static>>,
     ) -> UnstructuredObject {
         let Self { value, root, at } = self;
-        UnstructuredObject { value, file: Arc::clone(file), root, at, lines: Arc::clone(lines) }
+        UnstructuredObject {
+            value,
+            file: Arc::clone(file),
+            root,
+            at,
+            line_index: Arc::clone(lines),
+        }
     }
 }
 
@@ -106,13 +112,13 @@ impl UnstructuredObject {
 
     /// Position of the object.
     pub fn position(&self) -> SourcePosition {
-        self.lines.position(self.root.span)
+        self.line_index.position(self.root.span)
     }
 
     /// Position of a field by its path in the object, such as `webhooks[0].name`, or of the object
     /// that lacks it.
     pub fn field_position(&self, path: &str) -> SourcePosition {
-        self.lines.position(locate_field(&self.root, path).span)
+        self.line_index.position(locate_field(&self.root, path).span)
     }
 
     /// The path of a field in the file, where the object may be an item of a list.
@@ -127,11 +133,11 @@ impl UnstructuredObject {
     /// Builds the diagnostic of a field error, with the position of the value. An expression that
     /// does not compile has the position of each issue.
     pub fn field_diagnostic(&self, mut error: FieldError) -> Diagnostic {
-        let located = locate_error(&self.root, &error);
+        let located = locate_faulty_value(&self.root, &error);
         let is_tagged = located.value.is_some_and(|value| value.is_tagged);
         let notes = located
             .value
-            .map(|value| parse_expression_notes(value, &error.detail))
+            .map(|value| parse_expression_issues(value, &error.detail))
             .unwrap_or_default();
         let hint = match is_tagged {
             true => Some(hint::LEADING_BANG_HINT.to_owned()),
@@ -139,7 +145,12 @@ impl UnstructuredObject {
         };
         error.path = self.path_in_file(&error.path);
         let span = notes.first().map_or(located.span, |note| note.span);
-        self.diagnostic(SpannedFault { fault: Fault::Field(error), span, hint, notes })
+        self.diagnostic(SpannedFault {
+            fault: Fault::Field(error),
+            span,
+            hint,
+            expression_issues: notes,
+        })
     }
 
     /// Builds the diagnostic of a field that the kind does not have. `known` lists the fields that its parent
@@ -168,8 +179,8 @@ impl UnstructuredObject {
         };
         let at = at.child("metadata");
         let mut problems =
-            check_against_schema(self.lines.text(), "v1", metadata, &OBJECT_META, &at)
-                .into_sorted();
+            check_against_schema(self.line_index.text(), "v1", metadata, &OBJECT_META, &at)
+                .into_sorted_problems();
         if !matches!(metadata.value, Value::Object(_) | Value::Null) {
             let message = format!("`metadata` must be an object, not {}", metadata.value.kind());
             problems.push(DecodeProblem::new(at.indexed_path(), message, metadata.span));
@@ -178,7 +189,7 @@ impl UnstructuredObject {
     }
 
     fn diagnostic(&self, fault: SpannedFault) -> Diagnostic {
-        fault.into_diagnostic(&self.file, &self.lines)
+        fault.into_diagnostic(&self.file, &self.line_index)
     }
 }
 
@@ -199,10 +210,10 @@ fn hint_for_unsupported_value(error: &FieldError) -> Option<String> {
 /// Parses the compiler's messages about an expression into notes. The compiler writes one line per
 /// issue, which begins with its line and column, and compiles the expression without surrounding
 /// white space.
-fn parse_expression_notes(value: &Node, detail: &str) -> Vec<SpannedNote> {
+fn parse_expression_issues(value: &Node, detail: &str) -> Vec<SpannedExpressionIssue> {
     let Value::Text(text) = &value.value else { return Vec::new() };
     let begins = text.as_str().len() - text.as_str().trim_start().len();
-    let note = |line: usize, column: usize, message: &str| SpannedNote {
+    let note = |line: usize, column: usize, message: &str| SpannedExpressionIssue {
         message: message.to_owned(),
         line,
         column,

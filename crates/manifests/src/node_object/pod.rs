@@ -42,9 +42,10 @@ pub(super) fn parse_pod(object: &Value) -> Pod {
         ..Pod::default()
     };
     for list in ["initContainers", "containers", "ephemeralContainers"] {
-        array_items(&spec[list]).for_each(|container| read_container(&mut pod, container));
+        array_items(&spec[list])
+            .for_each(|container| read_container_references(&mut pod, container));
     }
-    array_items(&spec["volumes"]).for_each(|volume| read_volume(&mut pod, volume));
+    array_items(&spec["volumes"]).for_each(|volume| read_volume_references(&mut pod, volume));
     pod
 }
 
@@ -60,7 +61,7 @@ fn find_resource_claim_name(entry: &Value, statuses: &Value) -> Option<String> {
     status["resourceClaimName"].as_str().map(str::to_owned)
 }
 
-fn read_container(pod: &mut Pod, container: &Value) {
+fn read_container_references(pod: &mut Pod, container: &Value) {
     let whole =
         array_items(&container["envFrom"]).map(|from| (&from["secretRef"], &from["configMapRef"]));
     let single = array_items(&container["env"]).map(|variable| {
@@ -73,7 +74,7 @@ fn read_container(pod: &mut Pod, container: &Value) {
     }
 }
 
-fn read_volume(pod: &mut Pod, volume: &Value) {
+fn read_volume_references(pod: &mut Pod, volume: &Value) {
     match first_object_member(volume, &SECRET_VOLUMES) {
         Some(("azureFile" | "secret", source)) => {
             push_non_empty_name(&mut pod.secrets, &source["secretName"]);

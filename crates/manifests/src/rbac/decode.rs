@@ -27,7 +27,7 @@ pub enum Kind {
 
 /// An object of any of the four kinds. A cluster-scoped object has no namespace.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Object {
+pub enum RbacObject {
     /// A Role or a ClusterRole.
     Role(domain::Role),
     /// A RoleBinding or a ClusterRoleBinding.
@@ -38,7 +38,7 @@ pub enum Object {
 #[derive(Debug, Clone)]
 pub struct UnvalidatedObject {
     kind: Kind,
-    object: Object,
+    object: RbacObject,
     /// Owner references and finalizers, which validation checks. No decision depends on them.
     ownership: OwnershipMetadata,
 }
@@ -85,7 +85,7 @@ impl Kind {
     }
 }
 
-impl Object {
+impl RbacObject {
     /// The kind of the object.
     pub fn kind(&self) -> Kind {
         let is_namespaced = !self.metadata().namespace.is_empty();
@@ -120,13 +120,13 @@ pub fn decode(value: &Value) -> Result<UnvalidatedObject, DecodeError> {
     let (object, ownership) = match kind {
         Kind::ClusterRole | Kind::Role => {
             let mut role = wire::Role::deserialize(value)?;
-            let ownership = OwnershipMetadata::take_from(&mut role.metadata);
-            (Object::Role(role.into()), ownership)
+            let ownership = OwnershipMetadata::take_from_metadata(&mut role.metadata);
+            (RbacObject::Role(role.into()), ownership)
         }
         Kind::ClusterRoleBinding | Kind::RoleBinding => {
             let mut binding = wire::Binding::deserialize(value)?;
-            let ownership = OwnershipMetadata::take_from(&mut binding.metadata);
-            (Object::Binding(binding.into()), ownership)
+            let ownership = OwnershipMetadata::take_from_metadata(&mut binding.metadata);
+            (RbacObject::Binding(binding.into()), ownership)
         }
     };
     Ok(UnvalidatedObject { kind, object, ownership })
@@ -148,7 +148,7 @@ impl UnvalidatedObject {
     }
 
     /// The object without defaults.
-    pub const fn object(&self) -> &Object {
+    pub const fn object(&self) -> &RbacObject {
         &self.object
     }
 
@@ -156,12 +156,15 @@ impl UnvalidatedObject {
     ///
     /// # Errors
     /// Returns every fault.
-    pub fn into_valid(self) -> Result<Object, FieldErrors> {
+    pub fn into_valid(self) -> Result<RbacObject, FieldErrors> {
         self.into_valid_update(None)
     }
 
     /// Does the same as [`Self::into_valid`] for an object that replaces `old`.
-    pub(super) fn into_valid_update(mut self, old: Option<&Object>) -> Result<Object, FieldErrors> {
+    pub(super) fn into_valid_update(
+        mut self,
+        old: Option<&RbacObject>,
+    ) -> Result<RbacObject, FieldErrors> {
         self.fill_in_defaults();
         validate(self.kind, &self.object, &self.ownership, old).into_result(self.object)
     }
@@ -171,10 +174,10 @@ impl UnvalidatedObject {
     /// # Errors
     /// An object of a namespaced kind lacks its namespace; it must not take effect in the whole
     /// cluster.
-    pub fn into_unchecked(mut self) -> Result<Object, FieldErrors> {
+    pub fn into_object_unvalidated(mut self) -> Result<RbacObject, FieldErrors> {
         let metadata = match &mut self.object {
-            Object::Role(role) => &mut role.metadata,
-            Object::Binding(binding) => &mut binding.metadata,
+            RbacObject::Role(role) => &mut role.metadata,
+            RbacObject::Binding(binding) => &mut binding.metadata,
         };
         if !self.kind.is_namespaced() {
             metadata.namespace.clear();
@@ -185,7 +188,7 @@ impl UnvalidatedObject {
     }
 
     fn fill_in_defaults(&mut self) {
-        let Object::Binding(binding) = &mut self.object else { return };
+        let RbacObject::Binding(binding) = &mut self.object else { return };
         let default = |api_group: &mut String| {
             if api_group.is_empty() {
                 domain::GROUP.clone_into(api_group);

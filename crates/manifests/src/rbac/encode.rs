@@ -3,17 +3,17 @@
 use authz_rbac as domain;
 use serde_json::Value;
 
-use super::decode::{API_VERSION, Object};
+use super::decode::{API_VERSION, RbacObject};
 use super::wire;
 
 /// Encodes an object as the API shows it, without the fields that only a store sets.
 ///
 /// # Errors
 /// Never in practice: JSON can express every field of the wire form.
-pub fn encode(object: &Object) -> Result<Value, serde_json::Error> {
+pub fn encode(object: &RbacObject) -> Result<Value, serde_json::Error> {
     let body = match object {
-        Object::Role(role) => serde_json::to_value(wire::Role::from(role))?,
-        Object::Binding(binding) => serde_json::to_value(wire::Binding::from(binding))?,
+        RbacObject::Role(role) => serde_json::to_value(wire::Role::from(role))?,
+        RbacObject::Binding(binding) => serde_json::to_value(wire::Binding::from(binding))?,
     };
     let mut value = serde_json::json!({ "apiVersion": API_VERSION, "kind": object.kind().name() });
     if let (Value::Object(members), Value::Object(body)) = (&mut value, body) {

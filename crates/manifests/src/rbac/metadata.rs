@@ -27,7 +27,7 @@ pub(super) struct OwnershipMetadata {
 }
 
 impl OwnershipMetadata {
-    pub(super) fn take_from(metadata: &mut wire::ObjectMeta) -> Self {
+    pub(super) fn take_from_metadata(metadata: &mut wire::ObjectMeta) -> Self {
         Self {
             owner_references: std::mem::take(&mut metadata.owner_references),
             finalizers: std::mem::take(&mut metadata.finalizers),

@@ -23,7 +23,7 @@ pub fn check_role_limits(role: &Role, old: Option<&Role>) -> FieldErrors {
                  verbs and names, or of URLs and verbs; split the rule into several, or use fewer \
                  entries"
             );
-            faults.push(rules.index(idx).invalid(bad_number(n_own), &detail));
+            faults.push(rules.index(idx).invalid(number_bad_value(n_own), &detail));
         }
     }
     let n_all = n_combinations(&role.rules);
@@ -32,11 +32,11 @@ pub fn check_role_limits(role: &Role, old: Option<&Role>) -> FieldErrors {
             "must have at most {ROLE_COMBINATIONS_MAX} combinations of API groups, resources, verbs \
              and names in all rules together; split the role into several"
         );
-        faults.push(rules.invalid(bad_number(n_all), &detail));
+        faults.push(rules.invalid(number_bad_value(n_all), &detail));
     }
     faults
 }
 
-fn bad_number(value: u64) -> BadValue {
+fn number_bad_value(value: u64) -> BadValue {
     BadValue::Json(value.to_string())
 }

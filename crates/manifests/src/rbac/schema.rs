@@ -16,34 +16,40 @@ impl Kind {
     }
 }
 
-const fn text_field(name: &'static str, description: &'static str) -> FieldSchema {
-    FieldSchema::optional(name, description, FieldType::Text(TextRule::Any))
+const fn text_field_schema(name: &'static str, description: &'static str) -> FieldSchema {
+    FieldSchema::optional_field(name, description, FieldType::Text(TextRule::Any))
 }
 
-const fn list_field(
+const fn list_field_schema(
     name: &'static str,
     description: &'static str,
     item: &'static ObjectSchema,
 ) -> FieldSchema {
-    FieldSchema::optional(
+    FieldSchema::optional_field(
         name,
         description,
         FieldType::List { item, items_min: 0, items_max: None },
     )
 }
 
-const API_VERSION: FieldSchema = text_field("apiVersion", "Version of the object.");
-const KIND: FieldSchema = text_field("kind", "Kind of the object.");
-const METADATA: FieldSchema = FieldSchema::optional(
+const API_VERSION: FieldSchema = text_field_schema("apiVersion", "Version of the object.");
+const KIND: FieldSchema = text_field_schema("kind", "Kind of the object.");
+const METADATA: FieldSchema = FieldSchema::optional_field(
     "metadata",
     "Name, namespace and labels of the object.",
     FieldType::Object(&OBJECT_META),
 );
-const RULES: FieldSchema = list_field("rules", "Rules that the role grants.", &POLICY_RULE);
-const SUBJECTS: FieldSchema =
-    list_field("subjects", "Users, groups and service accounts that get the role.", &SUBJECT);
-const ROLE_REF_FIELD: FieldSchema =
-    FieldSchema::optional("roleRef", "The role that is granted.", FieldType::Object(&ROLE_REF));
+const RULES: FieldSchema = list_field_schema("rules", "Rules that the role grants.", &POLICY_RULE);
+const SUBJECTS: FieldSchema = list_field_schema(
+    "subjects",
+    "Users, groups and service accounts that get the role.",
+    &SUBJECT,
+);
+const ROLE_REF_FIELD: FieldSchema = FieldSchema::optional_field(
+    "roleRef",
+    "The role that is granted.",
+    FieldType::Object(&ROLE_REF),
+);
 
 static CLUSTER_ROLE: ObjectSchema = ObjectSchema {
     type_name: "ClusterRole",
@@ -53,7 +59,7 @@ static CLUSTER_ROLE: ObjectSchema = ObjectSchema {
         KIND,
         METADATA,
         RULES,
-        FieldSchema::optional(
+        FieldSchema::optional_field(
             "aggregationRule",
             "Selects the roles whose rules this role gets.",
             FieldType::Object(&AGGREGATION_RULE),
@@ -83,15 +89,19 @@ static POLICY_RULE: ObjectSchema = ObjectSchema {
     type_name: "PolicyRule",
     description: "Verbs on resources, or verbs on paths.",
     fields: &[
-        FieldSchema::optional("verbs", "The verbs.", FieldType::TextList),
-        FieldSchema::optional("apiGroups", "The API groups of the resources.", FieldType::TextList),
-        FieldSchema::optional("resources", "The resources.", FieldType::TextList),
-        FieldSchema::optional(
+        FieldSchema::optional_field("verbs", "The verbs.", FieldType::TextList),
+        FieldSchema::optional_field(
+            "apiGroups",
+            "The API groups of the resources.",
+            FieldType::TextList,
+        ),
+        FieldSchema::optional_field("resources", "The resources.", FieldType::TextList),
+        FieldSchema::optional_field(
             "resourceNames",
             "Names of objects; all of them if there are none.",
             FieldType::TextList,
         ),
-        FieldSchema::optional(
+        FieldSchema::optional_field(
             "nonResourceURLs",
             "Paths that are no resources.",
             FieldType::TextList,
@@ -103,10 +113,10 @@ static SUBJECT: ObjectSchema = ObjectSchema {
     type_name: "Subject",
     description: "A user, group or service account that gets the role.",
     fields: &[
-        text_field("kind", "User, Group or ServiceAccount."),
-        text_field("apiGroup", "The API group of the kind."),
-        text_field("name", "The name."),
-        text_field("namespace", "The namespace of a service account."),
+        text_field_schema("kind", "User, Group or ServiceAccount."),
+        text_field_schema("apiGroup", "The API group of the kind."),
+        text_field_schema("name", "The name."),
+        text_field_schema("namespace", "The namespace of a service account."),
     ],
 };
 
@@ -114,16 +124,16 @@ static ROLE_REF: ObjectSchema = ObjectSchema {
     type_name: "RoleRef",
     description: "The role that is granted.",
     fields: &[
-        text_field("apiGroup", "The API group of the kind."),
-        text_field("kind", "Role or ClusterRole."),
-        text_field("name", "The name."),
+        text_field_schema("apiGroup", "The API group of the kind."),
+        text_field_schema("kind", "Role or ClusterRole."),
+        text_field_schema("name", "The name."),
     ],
 };
 
 static AGGREGATION_RULE: ObjectSchema = ObjectSchema {
     type_name: "AggregationRule",
     description: "Selects the roles whose rules another role gets.",
-    fields: &[list_field(
+    fields: &[list_field_schema(
         "clusterRoleSelectors",
         "A role is selected if any of these selectors matches it.",
         &LABEL_SELECTOR,
@@ -134,12 +144,12 @@ static LABEL_SELECTOR: ObjectSchema = ObjectSchema {
     type_name: "LabelSelector",
     description: "A selector of objects by their labels.",
     fields: &[
-        FieldSchema::optional(
+        FieldSchema::optional_field(
             "matchLabels",
             "Labels that must have these values.",
             FieldType::TextMap,
         ),
-        list_field("matchExpressions", "Further requirements.", &LABEL_EXPRESSION),
+        list_field_schema("matchExpressions", "Further requirements.", &LABEL_EXPRESSION),
     ],
 };
 
@@ -147,9 +157,9 @@ static LABEL_EXPRESSION: ObjectSchema = ObjectSchema {
     type_name: "LabelSelectorRequirement",
     description: "One requirement on a label.",
     fields: &[
-        text_field("key", "The key of the label."),
-        text_field("operator", "In, NotIn, Exists or DoesNotExist."),
-        FieldSchema::optional(
+        text_field_schema("key", "The key of the label."),
+        text_field_schema("operator", "In, NotIn, Exists or DoesNotExist."),
+        FieldSchema::optional_field(
             "values",
             "The values of the first two operators.",
             FieldType::TextList,
@@ -162,38 +172,41 @@ pub(crate) static OBJECT_META: ObjectSchema = ObjectSchema {
     type_name: "ObjectMeta",
     description: "Identity and description of an object.",
     fields: &[
-        text_field("name", "The name."),
-        text_field("generateName", "The beginning of a name that the server completes."),
-        text_field("namespace", "The namespace."),
-        text_field("selfLink", "The path of the object, in dumps of old servers."),
-        text_field("uid", "Distinguishes objects that had the same name at different times."),
-        text_field("resourceVersion", "Changes with every change of the object."),
-        FieldSchema::optional("generation", "Counts the changes.", FieldType::Integer),
-        text_field("creationTimestamp", "Time of creation."),
-        text_field("deletionTimestamp", "Time at which the object is deleted."),
-        FieldSchema::optional(
+        text_field_schema("name", "The name."),
+        text_field_schema("generateName", "The beginning of a name that the server completes."),
+        text_field_schema("namespace", "The namespace."),
+        text_field_schema("selfLink", "The path of the object, in dumps of old servers."),
+        text_field_schema(
+            "uid",
+            "Distinguishes objects that had the same name at different times.",
+        ),
+        text_field_schema("resourceVersion", "Changes with every change of the object."),
+        FieldSchema::optional_field("generation", "Counts the changes.", FieldType::Integer),
+        text_field_schema("creationTimestamp", "Time of creation."),
+        text_field_schema("deletionTimestamp", "Time at which the object is deleted."),
+        FieldSchema::optional_field(
             "deletionGracePeriodSeconds",
             "Time that the deletion may take.",
             FieldType::Integer,
         ),
-        FieldSchema::optional(
+        FieldSchema::optional_field(
             "labels",
             "Labels by which selectors find the object.",
             FieldType::TextMap,
         ),
-        FieldSchema::optional("annotations", "Notes of tools.", FieldType::TextMap),
-        list_field(
+        FieldSchema::optional_field("annotations", "Notes of tools.", FieldType::TextMap),
+        list_field_schema(
             "ownerReferences",
             "The objects that this one is deleted with.",
             &OWNER_REFERENCE,
         ),
-        FieldSchema::optional(
+        FieldSchema::optional_field(
             "finalizers",
             "Names that must be removed before the object is deleted.",
             FieldType::TextList,
         ),
-        FieldSchema::optional("managedFields", "The manager of each field.", FieldType::Any),
-        FieldSchema::optional(
+        FieldSchema::optional_field("managedFields", "The manager of each field.", FieldType::Any),
+        FieldSchema::optional_field(
             "initializers",
             "Initializers that must act before others see the object.",
             FieldType::Any,
@@ -205,16 +218,16 @@ static OWNER_REFERENCE: ObjectSchema = ObjectSchema {
     type_name: "OwnerReference",
     description: "An object that another one is deleted with.",
     fields: &[
-        text_field("apiVersion", "Version of the owner."),
-        text_field("kind", "Kind of the owner."),
-        text_field("name", "Name of the owner."),
-        text_field("uid", "Uid of the owner."),
-        FieldSchema::optional(
+        text_field_schema("apiVersion", "Version of the owner."),
+        text_field_schema("kind", "Kind of the owner."),
+        text_field_schema("name", "Name of the owner."),
+        text_field_schema("uid", "Uid of the owner."),
+        FieldSchema::optional_field(
             "controller",
             "The owner manages the object.",
             FieldType::Bool { default: false },
         ),
-        FieldSchema::optional(
+        FieldSchema::optional_field(
             "blockOwnerDeletion",
             "The owner is deleted only after the object.",
             FieldType::Bool { default: false },

@@ -241,7 +241,7 @@ fn stored_invalid_values_may_stay() {
     let good = decode(&with_value("good")).unwrap().into_valid().unwrap();
     assert!(bad().into_valid().is_err());
     assert!(validate_update(bad(), &good).is_err());
-    assert!(validate_update(bad(), &bad().into_unchecked().unwrap()).is_ok());
+    assert!(validate_update(bad(), &bad().into_object_unvalidated().unwrap()).is_ok());
 }
 
 /// As in Go, a null item of a list is an empty item.
@@ -284,9 +284,14 @@ fn other_kinds_are_refused() {
 
 #[test]
 fn an_unchecked_role_without_a_namespace_is_not_a_cluster_role() {
-    assert!(decode(&role(json!({"metadata": {"name": "r"}}))).unwrap().into_unchecked().is_err());
+    assert!(
+        decode(&role(json!({"metadata": {"name": "r"}})))
+            .unwrap()
+            .into_object_unvalidated()
+            .is_err()
+    );
     let stray = cluster_role(json!({"metadata": {"name": "r", "namespace": "n"}}));
-    let Ok(Object::Role(stray)) = decode(&stray).unwrap().into_unchecked() else {
+    let Ok(RbacObject::Role(stray)) = decode(&stray).unwrap().into_object_unvalidated() else {
         panic!("refused");
     };
     assert_eq!(stray.metadata.namespace, "");
@@ -305,7 +310,7 @@ fn the_default_objects_are_valid_and_survive_a_round_trip() {
         for value in data[list].as_array().unwrap() {
             let object = decode(value).unwrap().into_valid().unwrap();
             let mut want = value.clone();
-            if want["rules"].is_null() && matches!(object, Object::Role(_)) {
+            if want["rules"].is_null() && matches!(object, RbacObject::Role(_)) {
                 want["rules"] = json!([]);
             }
             assert_eq!(encode(&object).unwrap(), want);
@@ -315,7 +320,7 @@ fn the_default_objects_are_valid_and_survive_a_round_trip() {
     assert_eq!(n_objects, 73 + 54 + 7 + 7);
     let policy = bootstrap_policy().unwrap();
     assert_eq!(policy.roles.len() + policy.bindings.len(), n_objects + 1);
-    let added = encode(&Object::Role(resource_access_reviewer_role())).unwrap();
+    let added = encode(&RbacObject::Role(resource_access_reviewer_role())).unwrap();
     assert!(decode(&added).unwrap().into_valid().is_ok());
 }
 
@@ -329,7 +334,7 @@ fn aggregated_default_roles_match_kubernetes() {
     for value in data()["aggregatedClusterRoles"].as_array().unwrap() {
         let name = value["metadata"]["name"].as_str().unwrap();
         let role = snapshot.role(Namespace::CLUSTER_SCOPE, name).unwrap();
-        assert_eq!(encode(&Object::Role(role.as_ref().clone())).unwrap(), *value, "{name}");
+        assert_eq!(encode(&RbacObject::Role(role.as_ref().clone())).unwrap(), *value, "{name}");
     }
     assert!(reconcile_bootstrap_policy(&mut snapshot, &policy, ExtrasPolicy::Keep).is_empty());
     assert!(

@@ -6,7 +6,7 @@ use field_errors::{
     label_value_faults, path_segment_faults,
 };
 
-use super::decode::{Kind, Object, UnvalidatedObject};
+use super::decode::{Kind, RbacObject, UnvalidatedObject};
 use super::metadata::{
     METADATA, OwnershipMetadata, invalid_value_errors, validate_labels, validate_metadata,
 };
@@ -15,7 +15,10 @@ use super::metadata::{
 ///
 /// # Errors
 /// Every fault.
-pub fn validate_update(manifest: UnvalidatedObject, old: &Object) -> Result<Object, FieldErrors> {
+pub fn validate_update(
+    manifest: UnvalidatedObject,
+    old: &RbacObject,
+) -> Result<RbacObject, FieldErrors> {
     manifest.into_valid_update(Some(old))
 }
 
@@ -25,23 +28,23 @@ pub(super) fn missing_namespace_error() -> FieldError {
 
 pub(super) fn validate(
     kind: Kind,
-    object: &Object,
+    object: &RbacObject,
     ownership: &OwnershipMetadata,
-    old: Option<&Object>,
+    old: Option<&RbacObject>,
 ) -> FieldErrors {
     let mut faults = FieldErrors::new();
     validate_metadata(kind, object.metadata(), ownership, &mut faults);
     match (object, old) {
-        (Object::Role(role), old) => {
+        (RbacObject::Role(role), old) => {
             let old = match old {
-                Some(Object::Role(old)) => Some(old),
-                Some(Object::Binding(_)) | None => None,
+                Some(RbacObject::Role(old)) => Some(old),
+                Some(RbacObject::Binding(_)) | None => None,
             };
             validate_role(kind, role, old, &mut faults);
         }
-        (Object::Binding(binding), old) => {
+        (RbacObject::Binding(binding), old) => {
             validate_binding(kind, binding, &mut faults);
-            if let Some(Object::Binding(old)) = old
+            if let Some(RbacObject::Binding(old)) = old
                 && old.role_ref != binding.role_ref
             {
                 faults.push(changed_role_ref_error(binding));
@@ -71,7 +74,7 @@ fn validate_rule(kind: Kind, at: &FieldPath<'_>, rule: &PolicyRule, faults: &mut
     if !rule.non_resource_urls.is_empty() {
         let at = at.child("nonResourceURLs");
         let mut invalid =
-            |detail| faults.push(at.invalid(bad_texts(&rule.non_resource_urls), detail));
+            |detail| faults.push(at.invalid(text_list_bad_value(&rule.non_resource_urls), detail));
         if kind.is_namespaced() {
             invalid("namespaced rules cannot apply to non-resource URLs");
         }
@@ -91,7 +94,7 @@ fn validate_rule(kind: Kind, at: &FieldPath<'_>, rule: &PolicyRule, faults: &mut
     }
 }
 
-fn bad_texts(texts: &[String]) -> BadValue {
+fn text_list_bad_value(texts: &[String]) -> BadValue {
     BadValue::Json(serde_json::Value::from(texts).to_string())
 }
 

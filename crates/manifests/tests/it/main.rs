@@ -89,7 +89,7 @@ fn result_without_positions(manifests: &Manifests) -> impl PartialEq + std::fmt:
         manifests.warnings.iter().map(|it| (it.code.name(), it.field.clone())).collect();
     errors.sort();
     warnings.sort();
-    (objects, errors, warnings, manifests.n_other_objects)
+    (objects, errors, warnings, manifests.n_unused_objects)
 }
 
 proptest! {

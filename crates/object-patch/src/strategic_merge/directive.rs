@@ -12,9 +12,9 @@ pub(super) const RETAIN_KEYS: &str = "$retainKeys";
 const SET_ELEMENT_ORDER: &str = "$setElementOrder";
 const DELETE_FROM_PRIMITIVE_LIST: &str = "$deleteFromPrimitiveList";
 
-/// A directive about the list that its name ends with.
+/// The kind of a directive whose member name ends with the name of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Directive {
+pub(super) enum ListDirectiveKind {
     SetElementOrder,
     DeleteFromPrimitiveList,
 }
@@ -26,7 +26,7 @@ pub(super) fn unknown_directive_error(directive: &Value) -> PatchError {
 }
 
 /// A directive, the name of its list, and its value.
-pub(super) type ListDirective = (Directive, String, Value);
+pub(super) type ListDirective = (ListDirectiveKind, String, Value);
 
 /// Separates the directives about lists, those about order first, from the rest of a patch.
 pub(super) fn take_list_directives(patch: Tree) -> Result<(Vec<ListDirective>, Tree), PatchError> {
@@ -38,8 +38,10 @@ pub(super) fn take_list_directives(patch: Tree) -> Result<(Vec<ListDirective>, T
     let mut taken = Vec::with_capacity(directives.len());
     for (name, value) in directives {
         let (directive, list) = match name.split_once('/') {
-            Some((SET_ELEMENT_ORDER, list)) => (Directive::SetElementOrder, list),
-            Some((DELETE_FROM_PRIMITIVE_LIST, list)) => (Directive::DeleteFromPrimitiveList, list),
+            Some((SET_ELEMENT_ORDER, list)) => (ListDirectiveKind::SetElementOrder, list),
+            Some((DELETE_FROM_PRIMITIVE_LIST, list)) => {
+                (ListDirectiveKind::DeleteFromPrimitiveList, list)
+            }
             _ if name.starts_with(SET_ELEMENT_ORDER) => {
                 return Err(PatchError::Directive("setElementOrder list"));
             }
@@ -62,37 +64,39 @@ fn is_directive(name: &str) -> bool {
 
 /// A patch value for a member that did not exist: without nulls, directives and objects with
 /// `$patch`. `None` if the value itself is such an object.
-pub(super) fn strip_new_value(value: Value) -> Option<Value> {
+pub(super) fn strip_new_member_value(value: Value) -> Option<Value> {
     match value {
         Value::Object(members) if members.contains_key(PATCH) => None,
         Value::Object(members) => Some(Value::Object(
             members
                 .into_iter()
                 .filter(|(name, value)| !value.is_null() && !is_directive(name))
-                .filter_map(|(name, value)| Some((name, strip_new_value(value)?)))
+                .filter_map(|(name, value)| Some((name, strip_new_member_value(value)?)))
                 .collect(),
         )),
         Value::Array(items) => {
-            Some(Value::Array(items.into_iter().filter_map(strip_new_value).collect()))
+            Some(Value::Array(items.into_iter().filter_map(strip_new_member_value).collect()))
         }
         scalar => Some(scalar),
     }
 }
 
 /// An object of a patch without nulls and directives.
-pub(super) fn strip_object(members: Tree) -> Tree {
+pub(super) fn strip_object_nulls_and_directives(members: Tree) -> Tree {
     members
         .into_iter()
         .filter(|(name, value)| !value.is_null() && !is_directive(name))
-        .map(|(name, value)| (name, strip_value(value)))
+        .map(|(name, value)| (name, strip_nulls_and_directives(value)))
         .collect()
 }
 
 /// A value of a patch without nulls and directives.
-pub(crate) fn strip_value(value: Value) -> Value {
+pub(crate) fn strip_nulls_and_directives(value: Value) -> Value {
     match value {
-        Value::Object(members) => Value::Object(strip_object(members)),
-        Value::Array(items) => Value::Array(items.into_iter().map(strip_value).collect()),
+        Value::Object(members) => Value::Object(strip_object_nulls_and_directives(members)),
+        Value::Array(items) => {
+            Value::Array(items.into_iter().map(strip_nulls_and_directives).collect())
+        }
         scalar => scalar,
     }
 }

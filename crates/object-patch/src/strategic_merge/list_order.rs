@@ -43,7 +43,7 @@ pub(super) fn item_identities(
 }
 
 /// The position of the first occurrence of each item in a list.
-pub(super) fn first_positions(items: &[ItemIdentity]) -> HashMap<&ItemIdentity, usize> {
+pub(super) fn first_position_by_identity(items: &[ItemIdentity]) -> HashMap<&ItemIdentity, usize> {
     let mut positions = HashMap::with_capacity(items.len());
     for (idx, item) in items.iter().enumerate() {
         positions.entry(item).or_insert(idx);
@@ -56,14 +56,14 @@ pub(super) fn first_positions(items: &[ItemIdentity]) -> HashMap<&ItemIdentity, 
 /// 1. The items in `order` are sorted by it; the others by the order of the server.
 /// 2. Both sequences are interleaved: an item of the server stands before the next ordered item if
 ///    it did so on the server, else after it.
-pub(super) fn order_items(
+pub(super) fn order_merged_items(
     merged: Vec<Value>,
     order: &[ItemIdentity],
     server_order: &[ItemIdentity],
     key: Option<&'static str>,
 ) -> Result<Vec<Value>, PatchError> {
-    let in_order = first_positions(order);
-    let on_server = first_positions(server_order);
+    let in_order = first_position_by_identity(order);
+    let on_server = first_position_by_identity(server_order);
     let mut named = Vec::new();
     let mut others = Vec::new();
     for item in merged {
@@ -95,7 +95,7 @@ pub(super) fn order_items(
 /// Checks the items of a patch against its `$setElementOrder`: each must occur there, in the same order. Items to
 /// delete need not occur. Items with another directive are skipped. As in Kubernetes, they are not skipped after
 /// the last name of the order.
-pub(super) fn check_order(
+pub(super) fn check_set_element_order(
     patch: &[Value],
     order: &[Value],
     key: Option<&'static str>,

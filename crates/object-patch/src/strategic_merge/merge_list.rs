@@ -5,9 +5,9 @@ use std::collections::HashSet;
 use serde_json::Value;
 
 use super::StrategicMerger;
-use super::directive::{PATCH, strip_value, unknown_directive_error};
+use super::directive::{PATCH, strip_nulls_and_directives, unknown_directive_error};
 use super::list_order::{
-    ItemIdentity, first_positions, item_identities, item_identity, order_items,
+    ItemIdentity, first_position_by_identity, item_identities, item_identity, order_merged_items,
 };
 use crate::merge_keys::MergeStrategy;
 use crate::patch_error::PatchError;
@@ -27,22 +27,22 @@ pub(super) fn merge_list(
     original: Vec<Value>,
     patch: Vec<Value>,
 ) -> Result<Vec<Value>, PatchError> {
-    let key = match merger.schema.strategy(&merger.path) {
+    let key = match merger.schema.merge_strategy_at(&merger.path) {
         Some(MergeStrategy::MergeBy(key)) => Some(key),
         Some(MergeStrategy::MergeSet) => None,
         Some(MergeStrategy::Replace) | None => {
-            return Ok(patch.into_iter().map(strip_value).collect());
+            return Ok(patch.into_iter().map(strip_nulls_and_directives).collect());
         }
     };
     match (item_type(original.iter().chain(&patch))?, key) {
         (None, _) => Ok(original),
-        (Some(ItemType::Object), Some(key)) => merge_objects(merger, original, patch, key),
+        (Some(ItemType::Object), Some(key)) => merge_object_list(merger, original, patch, key),
         (Some(ItemType::Object), None) => Err(PatchError::MixedList),
         (Some(_), Some(key)) => {
             let item = original.first().or(patch.first());
             Err(missing_merge_key_error(item.unwrap_or(&Value::Null), key))
         }
-        (Some(_), None) => merge_scalars(original, patch),
+        (Some(_), None) => merge_scalar_list(original, patch),
     }
 }
 
@@ -77,12 +77,17 @@ fn item_type<'v>(items: impl Iterator<Item = &'v Value>) -> Result<Option<ItemTy
     Ok(common)
 }
 
-fn merge_scalars(original: Vec<Value>, patch: Vec<Value>) -> Result<Vec<Value>, PatchError> {
+fn merge_scalar_list(original: Vec<Value>, patch: Vec<Value>) -> Result<Vec<Value>, PatchError> {
     let mut seen = HashSet::new();
     let both = original.iter().chain(&patch);
     let merged =
         both.filter(|item| seen.insert(ItemIdentity::from_scalar(item))).cloned().collect();
-    order_items(merged, &item_identities(&patch, None)?, &item_identities(&original, None)?, None)
+    order_merged_items(
+        merged,
+        &item_identities(&patch, None)?,
+        &item_identities(&original, None)?,
+        None,
+    )
 }
 
 /// Merges a list of objects.
@@ -92,17 +97,17 @@ fn merge_scalars(original: Vec<Value>, patch: Vec<Value>) -> Result<Vec<Value>, 
 /// 2. Other items are merged into the first item with the same key, or appended.
 /// 3. The items of the patch are sorted by the order of the patch; the other items keep their place
 ///    around them.
-fn merge_objects(
+fn merge_object_list(
     merger: &mut StrategicMerger<'_>,
     original: Vec<Value>,
     patch: Vec<Value>,
     key: &'static str,
 ) -> Result<Vec<Value>, PatchError> {
-    let ItemsByDirective { unmarked, deleted_keys, is_replacement } =
+    let ItemsByDirective { items_without_directive: unmarked, deleted_keys, replaces_list } =
         split_by_directive(patch, key)?;
     let patch_order = item_identities(&unmarked, Some(key))?;
-    if is_replacement {
-        return Ok(unmarked.into_iter().map(strip_value).collect());
+    if replaces_list {
+        return Ok(unmarked.into_iter().map(strip_nulls_and_directives).collect());
     }
     let mut merged = original;
     let mut server_order = item_identities(&merged, Some(key))?;
@@ -111,25 +116,25 @@ fn merge_objects(
         merged.retain(|_| own.next().is_some_and(|own| !deleted_keys.contains(own)));
         server_order.retain(|own| !deleted_keys.contains(own));
     }
-    let mut positions = first_positions(&server_order);
+    let mut positions = first_position_by_identity(&server_order);
     for (item, own) in unmarked.into_iter().zip(&patch_order) {
         let position = *positions.entry(own).or_insert(merged.len());
         match (merged.get_mut(position), item) {
             (Some(Value::Object(found)), Value::Object(item)) => {
                 merger.merge_object(found, item)?
             }
-            (_, item) => merged.push(strip_value(item)),
+            (_, item) => merged.push(strip_nulls_and_directives(item)),
         }
     }
-    order_items(merged, &patch_order, &server_order, Some(key))
+    order_merged_items(merged, &patch_order, &server_order, Some(key))
 }
 
 /// The items of a patch, split by their directives.
 struct ItemsByDirective {
-    unmarked: Vec<Value>,
+    items_without_directive: Vec<Value>,
     /// The keys of items to delete.
     deleted_keys: HashSet<ItemIdentity>,
-    is_replacement: bool,
+    replaces_list: bool,
 }
 
 fn split_by_directive(
@@ -137,18 +142,18 @@ fn split_by_directive(
     key: &'static str,
 ) -> Result<ItemsByDirective, PatchError> {
     let mut marked = ItemsByDirective {
-        unmarked: Vec::new(),
+        items_without_directive: Vec::new(),
         deleted_keys: HashSet::new(),
-        is_replacement: false,
+        replaces_list: false,
     };
     for item in patch {
         match item.get(PATCH) {
-            None => marked.unmarked.push(item),
+            None => marked.items_without_directive.push(item),
             Some(directive) => match directive.as_str() {
                 Some("delete") => {
                     marked.deleted_keys.insert(item_identity(&item, Some(key))?);
                 }
-                Some("replace") => marked.is_replacement = true,
+                Some("replace") => marked.replaces_list = true,
                 _ => return Err(unknown_directive_error(directive)),
             },
         }

@@ -215,7 +215,7 @@ impl AdmittedDeletion {
         let mut admitted = self.0;
         let before = admitted.tree.clone();
         let metadata = api_object::metadata_mut(&mut admitted.tree);
-        metadata.insert("deletionTimestamp".to_owned(), api_object::rfc3339(ends).into());
+        metadata.insert("deletionTimestamp".to_owned(), api_object::format_rfc3339(ends).into());
         metadata.insert("deletionGracePeriodSeconds".to_owned(), seconds.into());
         (admitted, before)
     }
@@ -237,7 +237,7 @@ impl AdmittedDeletion {
         if finalizers.is_empty() && !api_resources::blocks_removal(resource, &next) {
             return DeletionStep::Removable(self.0);
         }
-        let now = api_object::rfc3339(now);
+        let now = api_object::format_rfc3339(now);
         let is_marked = api_object::mark_for_deletion(&mut next, &finalizers, &now);
         let is_changed = is_marked | (next != self.0.tree);
         let mut marked = self.0;

@@ -102,7 +102,7 @@ fn check_unenforced_features(
     if Arc::ptr_eq(ctx.authorized.user(), &ctx.server.loopback_user) {
         return Ok(None);
     }
-    let Some(unenforced) = api_resources::find_unenforced(ctx.resource, new, old) else {
+    let Some(unenforced) = api_resources::find_unenforced_rule(ctx.resource, new, old) else {
         return Ok(None);
     };
     if ctx.server.api_settings.refuses_unenforced && !unenforced.errors.is_empty() {

@@ -37,8 +37,7 @@ pub(super) async fn check_configuration(
     let policy = ctx.server.hook_addresses;
     let refusal = |address| policy.check(address).err().map(|refused| refused.to_string());
     found.extend(admission::refused_address_warnings(kind, new, &refusal));
-    let is_changed =
-        old.is_none_or(|old| api_resources::is_content_changed(ctx.resource, new, old));
+    let is_changed = old.is_none_or(|old| api_resources::is_spec_changed(ctx.resource, new, old));
     let mut checked_config_revision = None;
     if kind == ConfigurationKind::Initializer && is_changed {
         let (config_revision, stored) = read_stored_configurations(ctx).await?;

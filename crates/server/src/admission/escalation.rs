@@ -10,7 +10,7 @@ use authz_rbac::{
     escalate_check_target,
 };
 use field_errors::{FieldErrors, FieldPath, path_segment_faults};
-use manifests::rbac::Object;
+use manifests::rbac::RbacObject;
 
 use crate::authorize::authorize_target;
 use crate::rest::RequestContext;
@@ -41,11 +41,11 @@ pub(super) async fn check_escalation(
     }
     let object = decode_rbac_object(ctx, new)?;
     let authorized = match &object {
-        Object::Role(role) => {
+        RbacObject::Role(role) => {
             authorize_target(ctx, Verb::new("escalate"), &escalate_check_target(role, ctx.name))
                 .await?
         }
-        Object::Binding(binding) => {
+        RbacObject::Binding(binding) => {
             authorize_target(ctx, Verb::new("bind"), &bind_check_target(binding)).await?
         }
     };
@@ -84,11 +84,11 @@ pub(crate) async fn check_grants_of_invalid_object(
     }
 }
 
-fn decode_rbac_object(ctx: &RequestContext<'_>, tree: &Tree) -> Result<Object, Status> {
+fn decode_rbac_object(ctx: &RequestContext<'_>, tree: &Tree) -> Result<RbacObject, Status> {
     let value = serde_json::Value::Object(tree.clone());
     let manifest =
         manifests::rbac::decode(&value).map_err(|e| Status::bad_request(e.to_string()))?;
-    manifest.into_unchecked().map_err(|errors| {
+    manifest.into_object_unvalidated().map_err(|errors| {
         Status::invalid(&ctx.resource.group_kind(), api_object::name(tree), &errors)
     })
 }
@@ -113,7 +113,9 @@ fn escalation_refusal_status(
         EscalationRefusal::RoleNotFound { name, .. } => {
             Status::not_found(&ctx.resource.group_resource(), &name)
         }
-        EscalationRefusal::UnsupportedKind(error) => Status::unexpected(error.to_string()),
+        EscalationRefusal::UnsupportedKind(error) => {
+            Status::error_without_reason(error.to_string())
+        }
         EscalationRefusal::TooManyCombinations(_) | EscalationRefusal::TooManySteps => {
             let is_binding = ctx.resource.kind.ends_with("Binding");
             let at = FieldPath::root(if is_binding { "roleRef" } else { "rules" });
@@ -134,18 +136,20 @@ fn escalation_refusal_status(
 fn check_user_holds_grants(
     rbac: &Snapshot,
     user: &authz::User,
-    new: &Object,
-    old: Option<&Object>,
+    new: &RbacObject,
+    old: Option<&RbacObject>,
     steps_max: u64,
 ) -> Result<(), EscalationRefusal> {
     match (new, old) {
-        (Object::Role(role), Some(Object::Role(old))) => {
+        (RbacObject::Role(role), Some(RbacObject::Role(old))) => {
             rbac.check_role_write(user, role, Some(old), steps_max)
         }
-        (Object::Role(role), _) => rbac.check_role_write(user, role, None, steps_max),
-        (Object::Binding(binding), Some(Object::Binding(old))) => {
+        (RbacObject::Role(role), _) => rbac.check_role_write(user, role, None, steps_max),
+        (RbacObject::Binding(binding), Some(RbacObject::Binding(old))) => {
             rbac.check_binding_write(user, binding, Some(old), steps_max)
         }
-        (Object::Binding(binding), _) => rbac.check_binding_write(user, binding, None, steps_max),
+        (RbacObject::Binding(binding), _) => {
+            rbac.check_binding_write(user, binding, None, steps_max)
+        }
     }
 }

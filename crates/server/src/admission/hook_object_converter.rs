@@ -85,7 +85,7 @@ impl HookObjectConverter<'_> {
         match (self.operation, self.old) {
             // A Binding is not stored; the uid in it is the one that the pod must have.
             (Operation::Create, _) if self.subresource.is_empty() && resource.is_stored() => {
-                api_resources::before_create(resource, tree, &requester_metadata(self.user))
+                api_resources::complete_new_object(resource, tree, &requester_metadata(self.user))
                     .map_err(malformed)
             }
             (Operation::Update, Some(old)) => {
@@ -93,7 +93,8 @@ impl HookObjectConverter<'_> {
                     ObjectKindError(format!("Internal error occurred: {error}"))
                 })?;
                 let subresource = Some(self.subresource).filter(|own| !own.is_empty());
-                api_resources::before_update(resource, tree, &old, subresource).map_err(malformed)
+                api_resources::complete_updated_object(resource, tree, &old, subresource)
+                    .map_err(malformed)
             }
             (_, _) => Ok(()),
         }

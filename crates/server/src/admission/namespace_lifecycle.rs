@@ -2,7 +2,7 @@
 
 use admission::Operation;
 use api_object::{Cause, GroupResource, Status, Tree};
-use api_resources::{Origin, Resource};
+use api_resources::{Resource, ResourceOrigin};
 
 use crate::cluster_snapshot::{Namespace, NamespacePhase};
 use crate::rest::RequestContext;
@@ -16,19 +16,20 @@ pub(super) fn check_definition_not_terminating(
     ctx: &RequestContext<'_>,
     name: &str,
 ) -> Result<(), Status> {
-    let Resource { group, version, plural, origin: Origin::Custom(routed), .. } = ctx.resource
+    let Resource { group, version, plural, origin: ResourceOrigin::Custom(routed), .. } =
+        ctx.resource
     else {
         return Ok(());
     };
     let cluster = ctx.server.snapshot_cache.snapshot();
     let origin = cluster.registry.resource(group, version, plural).map(|own| &own.origin);
     match origin {
-        Some(Origin::Custom(served))
+        Some(ResourceOrigin::Custom(served))
             if !served.is_terminating && served.definition_uid == routed.definition_uid =>
         {
             Ok(())
         }
-        Some(Origin::Custom(_) | Origin::BuiltIn(_)) | None => {
+        Some(ResourceOrigin::Custom(_) | ResourceOrigin::BuiltIn(_)) | None => {
             Err(definition_terminating_status(ctx, name))
         }
     }

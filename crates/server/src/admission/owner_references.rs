@@ -77,7 +77,7 @@ async fn check_may_block_owner_deletion(
 ) -> Result<(), Status> {
     let OwnerKey { api_version, kind, name: owner_name } = *owner;
     let cluster = ctx.server.snapshot_cache.snapshot();
-    let version = GroupVersion::parse(api_version);
+    let version = GroupVersion::parse_api_version(api_version);
     let resources = cluster.registry.resources().filter(|resource| {
         resource.kind == kind && version.as_ref() == Some(&resource.group_version())
     });

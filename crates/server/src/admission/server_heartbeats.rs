@@ -268,7 +268,7 @@ impl ServerState {
             "mode": mode,
             "state": state,
             "revision": self.observed_config_revision().number(),
-            "confirmedAt": confirmed_at.map(api_object::rfc3339_micro),
+            "confirmedAt": confirmed_at.map(api_object::format_rfc3339_micro),
             "ageSeconds": confirmation.age.map(|age| age.as_secs_f64()),
             "lastError": confirmation.last_error.as_deref(),
             "invalidObjects": invalid,

@@ -1,7 +1,7 @@
 //! The description of a write for admission.
 
 use admission::{Attributes, EquivalentResource, Operation};
-use api_object::{DeleteOptions, Propagation, Tree};
+use api_object::{DeleteOptions, DeletionPropagation, Tree};
 use api_resources::{group_version_resource, kind_of_written_object};
 use serde_json::{Value, json};
 use store::Revision;
@@ -105,10 +105,10 @@ impl WriteRequest {
                 preconditions.insert(member.to_owned(), value.as_str().into());
             }
         }
-        let propagation = own.propagation.map(|own| match own {
-            Propagation::Orphan => "Orphan",
-            Propagation::Background => "Background",
-            Propagation::Foreground => "Foreground",
+        let propagation = own.propagation_policy.map(|own| match own {
+            DeletionPropagation::Orphan => "Orphan",
+            DeletionPropagation::Background => "Background",
+            DeletionPropagation::Foreground => "Foreground",
         });
         let members = json!({
             "gracePeriodSeconds": own.grace_period_seconds,

@@ -117,7 +117,7 @@ impl ServerState {
     fn services_prefix(&self) -> Option<Prefix> {
         let cluster = self.snapshot_cache.snapshot();
         let services = cluster.registry.resource("", "v1", "services")?;
-        Prefix::new(&api_resources::key_prefix(&self.prefix, services, None)?).ok()
+        Prefix::new(&api_resources::list_key_prefix(&self.prefix, services, None)?).ok()
     }
 }
 

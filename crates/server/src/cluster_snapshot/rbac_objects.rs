@@ -28,8 +28,8 @@ pub(super) fn apply_rbac_object(
         Err(error) => (None, Err(error)),
     };
     match object {
-        Some(manifests::rbac::Object::Role(role)) => rbac.put_role(role),
-        Some(manifests::rbac::Object::Binding(binding)) => rbac.put_binding(binding),
+        Some(manifests::rbac::RbacObject::Role(role)) => rbac.put_role(role),
+        Some(manifests::rbac::RbacObject::Binding(binding)) => rbac.put_binding(binding),
         None if is_role => drop(rbac.remove_role(Namespace::new(namespace), name)),
         None => drop(rbac.remove_binding(Namespace::new(namespace), name)),
     }
@@ -42,12 +42,12 @@ fn decode_rbac_object(
     is_role: bool,
     namespace: &str,
     name: &str,
-) -> Result<manifests::rbac::Object, StoredObjectError> {
+) -> Result<manifests::rbac::RbacObject, StoredObjectError> {
     let manifest = manifests::rbac::decode(&Value::Object(codec::decode_stored_object(value)?))?;
-    let object = manifest.into_unchecked().map_err(StoredObjectError::Invalid)?;
+    let object = manifest.into_object_unvalidated().map_err(StoredObjectError::Invalid)?;
     let (metadata, is_of_kind) = match &object {
-        manifests::rbac::Object::Role(role) => (&role.metadata, is_role),
-        manifests::rbac::Object::Binding(binding) => (&binding.metadata, !is_role),
+        manifests::rbac::RbacObject::Role(role) => (&role.metadata, is_role),
+        manifests::rbac::RbacObject::Binding(binding) => (&binding.metadata, !is_role),
     };
     match is_of_kind && (metadata.namespace.as_str(), metadata.name.as_str()) == (namespace, name) {
         true => Ok(object),

@@ -139,7 +139,9 @@ impl ClusterSnapshot {
                     definitions.insert(Arc::from(name), Arc::new(stored));
                     defined
                 });
-                parts.definition_changes.push(DefinitionChange { old, new });
+                parts
+                    .definition_changes
+                    .push(DefinitionChange { old_resources: old, new_resources: new });
                 applied
             }
             TrackedKeyKind::FlowControl => {
@@ -213,7 +215,8 @@ impl ClusterSnapshot {
             next.hooks = work_beside_workers(|| next.hooks.with_configuration_changes(parts.hooks));
         }
         if let Some(definitions) = parts.definitions {
-            let (registry, faults) = next.registry.with_changes(parts.definition_changes);
+            let (registry, faults) =
+                next.registry.with_definition_changes(parts.definition_changes);
             report.undecodable_objects.extend(faults);
             next.registry = Arc::new(registry);
             next.definitions = Arc::new(definitions);

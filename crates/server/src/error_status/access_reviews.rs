@@ -31,7 +31,7 @@ impl IntoStatus for AnswerError {
 
 impl IntoStatus for UnavailableCause {
     fn into_status(self) -> Status {
-        Status::undecided(self)
+        Status::authorization_undecided(self)
     }
 }
 

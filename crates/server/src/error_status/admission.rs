@@ -1,7 +1,7 @@
 //! The `Status` of requests that hooks or initializers hold up before a hook is called.
 
 use admission::{HookSelectionError, InitializeDenied, Initializers};
-use api_object::{Cause, Details, ForeignStatus, GroupResource, Status, Tree};
+use api_object::{Cause, Details, GroupResource, Status, Tree, WebhookStatus};
 use serde_json::Value;
 
 use super::IntoStatus;
@@ -94,7 +94,7 @@ pub(crate) fn being_initialized_status(awaited: &UninitializedObject<'_>) -> Sta
         message: format!("{} {name} is being initialized", awaited.resource),
         details: Some(Box::new(awaited.details())),
         continue_token: String::new(),
-        foreign: Some(Box::new(ForeignStatus { status: "Success".to_owned(), code: 202 })),
+        webhook_status: Some(Box::new(WebhookStatus { status: "Success".to_owned(), code: 202 })),
     }
 }
 
@@ -124,7 +124,7 @@ pub(crate) fn initialization_failure_status(tree: &Tree) -> Option<Status> {
             .and_then(Value::as_object)
             .map(|own| Box::new(read_details(own))),
         continue_token: String::new(),
-        foreign: (!is_own).then(|| Box::new(ForeignStatus { status, code: shown })),
+        webhook_status: (!is_own).then(|| Box::new(WebhookStatus { status, code: shown })),
     })
 }
 

@@ -1,7 +1,7 @@
 //! The `Status` of requests that are refused at their hooks.
 
 use admission_hooks::HookRefusal;
-use api_object::{Details, ForeignStatus, Status};
+use api_object::{Details, Status, WebhookStatus};
 
 use super::IntoStatus;
 
@@ -20,14 +20,14 @@ impl IntoStatus for HookRefusal {
             Self::Denied(denial) => {
                 let known_code = Some(denial.code).filter(|code| FAILURE_CODES.contains(code));
                 let code = known_code.and_then(|code| u16::try_from(code).ok()).unwrap_or(500);
-                let foreign = ForeignStatus { status: denial.status, code: denial.code };
+                let foreign = WebhookStatus { status: denial.status, code: denial.code };
                 return Status {
                     code,
                     reason: denial.reason.into(),
                     message: denial.message,
                     details: denial.details,
                     continue_token: String::new(),
-                    foreign: Some(Box::new(foreign)),
+                    webhook_status: Some(Box::new(foreign)),
                 };
             }
             Self::FailedClosed { webhook, failure } => {
@@ -49,11 +49,11 @@ impl IntoStatus for HookRefusal {
             }
             Self::ShuttingDown => Status::unavailable(message),
             Self::Internal(why) => Status::internal(&why),
-            Self::Undecided(why) => Status::undecided(why),
+            Self::Undecided(why) => Status::authorization_undecided(why),
             Self::Selection(error) => error.into_status(),
         };
-        let foreign = ForeignStatus { status: "Failure".to_owned(), code: i32::from(status.code) };
-        Status { foreign: Some(Box::new(foreign)), ..status }
+        let foreign = WebhookStatus { status: "Failure".to_owned(), code: i32::from(status.code) };
+        Status { webhook_status: Some(Box::new(foreign)), ..status }
     }
 }
 
@@ -84,7 +84,7 @@ mod tests {
         assert_eq!(serde_json::to_value(&status).unwrap(), want);
         // A status code that HTTP does not have stays in the body.
         let status = HookRefusal::Denied(denial(70_000)).into_status();
-        assert_eq!((status.code, status.foreign.unwrap().code), (500, 70_000));
+        assert_eq!((status.code, status.webhook_status.unwrap().code), (500, 70_000));
     }
 
     #[test]

@@ -19,6 +19,6 @@ impl IntoStatus for FieldSelectorError {
 
 impl IntoStatus for ScaleError {
     fn into_status(self) -> Status {
-        Status::unexpected(self.to_string())
+        Status::error_without_reason(self.to_string())
     }
 }

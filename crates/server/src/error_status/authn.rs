@@ -17,8 +17,8 @@ impl IntoStatus for ImpersonationError {
             Self::Forbidden(missing) => {
                 ForbiddenRequest::new(&missing.attributes(), &missing.reason).into_status()
             }
-            Self::Undecided(why) => Status::undecided(why),
-            Self::NoModeApplies => Status::unexpected(self.to_string()),
+            Self::Undecided(why) => Status::authorization_undecided(why),
+            Self::NoModeApplies => Status::error_without_reason(self.to_string()),
         }
     }
 }

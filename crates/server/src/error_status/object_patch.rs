@@ -12,7 +12,7 @@ impl IntoStatus for PatchError {
                 Status::bad_request(self.to_string())
             }
             Self::TooManyOperations(_) | Self::TooMuchWork | Self::TooDeep => {
-                Status::too_large_because(&self.to_string())
+                Status::too_large_with_reason(&self.to_string())
             }
             // Kubernetes does not report which operation of a JSON Patch failed.
             Self::CopiesTooLarge

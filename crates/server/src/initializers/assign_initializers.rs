@@ -130,7 +130,7 @@ async fn check_may_initialize(
     let decision = ctx.wait_for_check(deciding).await?.decision;
     match (decision.verdict, decision.error) {
         (Verdict::Allow, _) => Ok(()),
-        (Verdict::Unavailable(why), _) => Err(Status::undecided(why)),
+        (Verdict::Unavailable(why), _) => Err(Status::authorization_undecided(why)),
         (Verdict::Deny | Verdict::NoOpinion, Some(error)) => {
             Err(Status::internal(&error.to_string()))
         }

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use api_object::{DeleteOptions, Propagation, Status, Tree};
+use api_object::{DeleteOptions, DeletionPropagation, Status, Tree};
 use api_resources::{CLEANUP_FINALIZER, Definition, Resource};
 use jiff::Timestamp;
 use store::ListRequest;
@@ -234,13 +234,15 @@ async fn delete_definition_objects(server: &ServerState, tree: &Tree) -> Result<
     let served = cluster.registry.group(&definition.group).and_then(|group| {
         let versions = group.versions.iter();
         versions
-            .filter_map(|version| version.resource(&definition.names.plural))
+            .filter_map(|version| version.resource(&definition.requested_names.plural))
             .find(|resource| resource.is_custom())
     });
     let page = server.store.list(&prefix, ListRequest::default()).await;
     let page = page.map_err(|error| Status::internal(&error.to_string()))?;
-    let options =
-        DeleteOptions { propagation: Some(Propagation::Background), ..DeleteOptions::default() };
+    let options = DeleteOptions {
+        propagation_policy: Some(DeletionPropagation::Background),
+        ..DeleteOptions::default()
+    };
     let mut first_refusal = None;
     for item in &page.items {
         let object_ref = served.and_then(|resource| {

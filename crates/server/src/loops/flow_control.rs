@@ -133,7 +133,7 @@ fn with_dangling_condition(tree: &Tree, objects: &FlowControlObjects) -> Option<
     let condition = json!({
         "type": DANGLING,
         "status": status,
-        "lastTransitionTime": api_object::rfc3339(Timestamp::now()),
+        "lastTransitionTime": api_object::format_rfc3339(Timestamp::now()),
         "reason": reason,
         "message": message,
     });

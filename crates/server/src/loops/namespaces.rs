@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use api_object::{DeleteOptions, Propagation, Status, Tree};
+use api_object::{DeleteOptions, DeletionPropagation, Status, Tree};
 use api_resources::Resource;
 use jiff::Timestamp;
 use serde_json::Value;
@@ -89,7 +89,7 @@ async fn update_conditions(
     left: &RemainingContents,
 ) {
     let name = api_object::name(&tree).to_owned();
-    if !left.write_conditions(&mut tree, &api_object::rfc3339(Timestamp::now())) {
+    if !left.write_conditions(&mut tree, &api_object::format_rfc3339(Timestamp::now())) {
         return;
     }
     match server.loopback_update(namespace_ref.with_subresource("status"), tree).await {
@@ -137,12 +137,14 @@ async fn delete_all_of_resource(
     left: &mut RemainingContents,
     first_refusal: &mut Option<Status>,
 ) -> Result<usize, Status> {
-    let prefix = api_resources::key_prefix(&server.prefix, resource, Some(namespace));
+    let prefix = api_resources::list_key_prefix(&server.prefix, resource, Some(namespace));
     let Some(prefix) = prefix.and_then(|text| Prefix::new(&text).ok()) else { return Ok(0) };
     let page = server.store.list(&prefix, ListRequest::default()).await;
     let page = page.map_err(|error| Status::internal(&error.to_string()))?;
-    let options =
-        DeleteOptions { propagation: Some(Propagation::Background), ..DeleteOptions::default() };
+    let options = DeleteOptions {
+        propagation_policy: Some(DeletionPropagation::Background),
+        ..DeleteOptions::default()
+    };
     let n_found = page.items.len();
     for item in page.items {
         if let Some(tree) = terminating_stored_object(&item.entry.value) {

@@ -67,7 +67,7 @@ async fn admit_and_bind(
     let errors = validate_binding(&binding);
     if !errors.is_empty() {
         // Kubernetes does not wrap these errors either.
-        return Err(Status::unexpected(errors.to_string()));
+        return Err(Status::error_without_reason(errors.to_string()));
     }
     let action = admit_action(ctx, attempt, write, &binding).await?;
     let registry = &ctx.authorized.snapshot().registry;

@@ -44,7 +44,7 @@ pub(super) async fn check_budget(
         if !budgets.is_empty() {
             let why = "This pod has more than one PodDisruptionBudget, which the eviction \
                        subresource does not support.";
-            return Err(Status::unexpected(why));
+            return Err(Status::error_without_reason(why));
         }
         if !is_ready(pod) && allows_unhealthy_pods(&budget.tree) {
             return Ok(BudgetCheck::NotCounted);
@@ -73,7 +73,7 @@ async fn read_budgets(
     let Some(resource) = cluster.registry.resource(group, version, plural) else {
         return Ok(Vec::new());
     };
-    let prefix = api_resources::key_prefix(&ctx.server.prefix, resource, ctx.namespace);
+    let prefix = api_resources::list_key_prefix(&ctx.server.prefix, resource, ctx.namespace);
     let prefix = prefix.and_then(|text| Prefix::new(&text).ok());
     let prefix = prefix.ok_or_else(Status::unknown_resource)?;
     let list = ctx.server.store.list(&prefix, ListRequest::default());
@@ -204,7 +204,7 @@ async fn count_eviction(
     pod: &Tree,
     mut budget: VersionedObject,
 ) -> Result<(), Status> {
-    let now = api_object::rfc3339(ctx.now);
+    let now = api_object::format_rfc3339(ctx.now);
     let status = api_object::object_member_mut(&mut budget.tree, "status");
     let allowed = api_object::integer_member(status, "disruptionsAllowed").saturating_sub(1);
     status.insert("disruptionsAllowed".to_owned(), allowed.into());

@@ -85,7 +85,7 @@ fn read_delete_options(ctx: &RequestContext<'_>, eviction: &Tree) -> Result<Dele
         let kind = api_object::GroupKind::new("policy", "Eviction");
         return Err(Status::invalid(&kind, ctx.name, &errors));
     }
-    DeleteOptions::from_tree(options)
+    DeleteOptions::parse_delete_options(options)
 }
 
 async fn delete_pod(

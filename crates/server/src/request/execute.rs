@@ -174,7 +174,7 @@ impl AuthorizedRequest<'_> {
                         let is_accepted = options.orphan_dependents == Some(false);
                         Ok(object(if is_accepted { 202 } else { 200 }, shown))
                     }
-                    DeleteResult::Removed(shown) if resource.is_returned_on_delete => {
+                    DeleteResult::Removed(shown) if resource.returns_object_on_delete => {
                         Ok(object(200, shown))
                     }
                     DeleteResult::Removed(shown) => {
@@ -186,7 +186,7 @@ impl AuthorizedRequest<'_> {
                 ObjectFilter::check_syntax_first(self.query, self.query.list_options())?;
                 let filter = ObjectFilter::parse(resource, self.query, ctx.name)?;
                 let options = self.decode_delete_options(&body, record)?;
-                options.check_for_collection()?;
+                options.check_delete_collection_options()?;
                 let warning = api_resources::deletion_warning(resource, &options);
                 report.warnings.extend(warning.map(str::to_owned));
                 let page = delete_collection(ctx, &filter, &options, report).await?;

@@ -146,7 +146,7 @@ impl AuthorizedRequest<'_> {
         let budget = &self.server.decoded_bytes;
         let n_bytes = codec::estimate_decoded_bytes(body, self.header(&CONTENT_TYPE));
         if n_bytes > budget.bytes_per_user_max() && !self.classification.is_exempt() {
-            return Err(Status::too_large_because("it has too many values"));
+            return Err(Status::too_large_with_reason("it has too many values"));
         }
         let permit = self.reserve(budget, n_bytes).map_err(|busy| {
             self.refuse_memory(match busy {
@@ -225,7 +225,7 @@ impl AuthorizedRequest<'_> {
             .map_err(IntoStatus::into_status)?;
         let tree = codec::decode_delete_options(body, format).map_err(IntoStatus::into_status)?;
         record.record_request_object(&tree);
-        DeleteOptions::from_tree(&tree)
+        DeleteOptions::parse_delete_options(&tree)
     }
 }
 

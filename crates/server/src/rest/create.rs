@@ -146,10 +146,10 @@ async fn create_named(
     mut tree: Tree,
     options: WriteOptions,
 ) -> Result<CreatedObject, WriteFailure> {
-    let now = api_object::rfc3339(ctx.now);
+    let now = api_object::format_rfc3339(ctx.now);
     let uid = api_object::uuid4(ctx.server.random_bytes());
     let requester_metadata = requester_metadata(ctx.authorized.user());
-    api_resources::before_create(ctx.resource, &mut tree, &requester_metadata)
+    api_resources::complete_new_object(ctx.resource, &mut tree, &requester_metadata)
         .map_err(IntoStatus::into_status)?;
     api_object::set_creation_metadata(&mut tree, uid, &now, ctx.resource.has_generation);
     let sent_version = api_object::metadata_mut(&mut tree).shift_remove("resourceVersion");
@@ -207,9 +207,9 @@ async fn store_new_object(
             }
         };
     }
-    if sent_version.and_then(Value::as_str).is_some_and(api_object::names_a_revision) {
+    if sent_version.and_then(Value::as_str).is_some_and(api_object::is_resource_version_set) {
         let message = "resourceVersion should not be set on objects to be created";
-        return Err(Status::unexpected(message).into());
+        return Err(Status::error_without_reason(message).into());
     }
     let stored = match has_pending_initializers(admitted.tree()) {
         true => {

@@ -6,7 +6,7 @@
 //! Therefore a controller that empties a namespace finds every object that was ever created in it.
 
 use api_object::{Status, Tree};
-use api_resources::Origin;
+use api_resources::ResourceOrigin;
 use store::{At, Entry, Expect, Key, Revision, Transaction, WriteError};
 
 use crate::admission::{Admitted, check_namespace_is_usable, definition_terminating_status};
@@ -52,7 +52,7 @@ impl CreatePreconditions {
             parents
                 .push(check_parent(ctx, CreateParentKind::Namespace, key, known, admitted).await?);
         }
-        if let Origin::Custom(routed) = &ctx.resource.origin {
+        if let ResourceOrigin::Custom(routed) = &ctx.resource.origin {
             let known = cluster
                 .definitions
                 .get(routed.definition_name.as_str())
@@ -143,7 +143,7 @@ fn check_parent_version(
             check_namespace_is_usable(ctx, uid, namespace.as_ref(), name)?;
         }
         CreateParentKind::Definition => {
-            let Origin::Custom(routed) = &ctx.resource.origin else {
+            let ResourceOrigin::Custom(routed) = &ctx.resource.origin else {
                 return Err(definition_terminating_status(ctx, name));
             };
             let read = |entry: &Entry| codec::decode_stored_object(&entry.value);

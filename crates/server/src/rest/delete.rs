@@ -107,7 +107,7 @@ pub(crate) async fn delete_admitted(
 ) -> Result<DeleteResult, WriteFailure> {
     let key = ctx.key(ctx.name)?;
     let finalizers = match ctx.server.api_settings.has_garbage_collector {
-        true => options.finalizers(admitted.tree(), ctx.resource.orphans_dependents),
+        true => options.finalizers(admitted.tree(), ctx.resource.orphans_dependents_by_default),
         false => api_object::finalizers(admitted.tree()).into_iter().map(str::to_owned).collect(),
     };
     if is_placeholder && !options.is_dry_run {

@@ -95,7 +95,7 @@ impl ObjectFilter {
     pub(crate) fn matches(&self, resource: &Resource, tree: &Tree) -> bool {
         api_object::matches_labels(&self.label_requirements, tree)
             && api_object::matches_fields(&self.field_requirements, |field| {
-                api_resources::field_value(resource, tree, field)
+                api_resources::selector_field_value(resource, tree, field)
             })
     }
 }

@@ -77,7 +77,7 @@ pub(super) fn dedup_owner_references(tree: &mut Tree, warnings: &mut Vec<String>
 pub(crate) fn validate_metadata(ctx: &RequestContext<'_>, tree: &Tree) -> FieldErrors {
     let rule = ctx.resource.name_rule;
     let name_faults = |name: &str, is_prefix: bool| match is_prefix {
-        true => rule.prefix_faults(name),
+        true => rule.name_prefix_faults(name),
         false => rule.name_faults(name),
     };
     let mut errors = api_object::validate_metadata(tree, ctx.resource.is_namespaced(), name_faults);

@@ -191,7 +191,8 @@ impl RequestContext<'_> {
 
     /// The common prefix of the keys of a list.
     pub(crate) fn key_prefix(&self) -> Result<Prefix, Status> {
-        let text = api_resources::key_prefix(&self.server.prefix, self.resource, self.namespace);
+        let text =
+            api_resources::list_key_prefix(&self.server.prefix, self.resource, self.namespace);
         text.and_then(|text| Prefix::new(&text).ok()).ok_or_else(Status::unknown_resource)
     }
 

@@ -82,7 +82,7 @@ pub(super) async fn attempt_scale(
     take_and_check_resource_version(ctx, &mut scale, entry.mod_rev, true)?;
     let mut new = old.clone();
     set_replicas(ctx.resource, &mut new, replicas);
-    api_resources::before_update(ctx.resource, &mut new, &old, None)
+    api_resources::complete_updated_object(ctx.resource, &mut new, &old, None)
         .map_err(IntoStatus::into_status)?;
     let object_ctx = RequestContext { subresource: None, ..*ctx };
     let mut errors = validate_metadata(&object_ctx, &new);

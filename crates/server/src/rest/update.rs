@@ -112,7 +112,7 @@ async fn create_on_update(
     report: &mut RequestReport,
 ) -> Result<WriteResult, Status> {
     let ReplaceOrPatch::Replace(tree) = change else { return Err(ctx.not_found(ctx.name)) };
-    if !ctx.resource.is_created_on_update || ctx.subresource.is_some() {
+    if !ctx.resource.allows_create_on_update || ctx.subresource.is_some() {
         return Err(ctx.not_found(ctx.name));
     }
     // An object with the uid that the client expects does not exist.
@@ -161,7 +161,7 @@ async fn attempt_update(
         check_uid_precondition(ctx, &new, &old)?;
     }
     check_sent_object(ctx, &new, &old).await?;
-    api_resources::before_update(ctx.resource, &mut new, &old, subresource)
+    api_resources::complete_updated_object(ctx.resource, &mut new, &old, subresource)
         .map_err(IntoStatus::into_status)?;
     let write =
         WriteRequest::update(subresource, options, ctx.query).with_stored_revision(entry.mod_rev);

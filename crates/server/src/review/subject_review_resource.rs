@@ -25,7 +25,7 @@ pub(super) fn resolve_resource(
     let is_unserved = |group: &str| group != "*" && registry.group(group).is_none();
     let resolved = match name.group.as_deref() {
         Some(group) if is_unserved(group) => {
-            match ResourceNameTable::of_kubernetes().resolve(&name) {
+            match ResourceNameTable::kubernetes_resource_names().resolve_resource_name(&name) {
                 Err(
                     ResourceNameError::UnknownResource { .. }
                     | ResourceNameError::AmbiguousName { .. },
@@ -33,13 +33,13 @@ pub(super) fn resolve_resource(
                 resolved => resolved,
             }
         }
-        Some("") => match registry.resource_names().resolve(&name) {
-            Err(ResourceNameError::UnknownResource { .. }) => {
-                registry.resource_names().resolve(&ResourceName { group: None, ..name })
-            }
+        Some("") => match registry.resource_names().resolve_resource_name(&name) {
+            Err(ResourceNameError::UnknownResource { .. }) => registry
+                .resource_names()
+                .resolve_resource_name(&ResourceName { group: None, ..name }),
             resolved => resolved,
         },
-        Some(_) | None => registry.resource_names().resolve(&name),
+        Some(_) | None => registry.resource_names().resolve_resource_name(&name),
     };
     let found = resolved.map_err(|error| UnresolvedResource { detail: error.to_string() })?;
     Ok(Some(ResolvedResource {

@@ -109,7 +109,7 @@ impl Hooks {
     ) -> AuthorizerBuilder {
         AuthorizerBuilder {
             plugins: authz_reload::PluginAuthorizers::default(),
-            abac_options: manifests::abac::LoadOptions::default(),
+            abac_options: manifests::abac::PolicyLoadOptions::default(),
             webhook_limits: self.guards,
             connection_limits: https_client::Limits::default(),
             resolver: Some(directory),

@@ -10,13 +10,13 @@ const N_EXPRESSIONS: u64 = 6_000;
 
 #[test]
 fn random_expressions_have_the_same_outcome() {
-    let environment = Environment::kubernetes(vec![
+    let environment = Environment::for_stored_expressions(vec![
         ("b", Type::Bool),
         ("n", Type::Int),
         ("m", Type::Int),
         ("s", Type::String),
         ("t", Type::String),
-        ("l", Type::list(Type::String)),
+        ("l", Type::list_of(Type::String)),
     ]);
     let list = ["dev".to_owned(), "a".to_owned(), "kube-system".to_owned()];
     let mut theirs = peer::Context::default();
@@ -31,8 +31,8 @@ fn random_expressions_have_the_same_outcome() {
         Value::Bool(true),
         Value::Int(3),
         Value::Int(-9_223_372_036_854_775_807),
-        Value::string("ab"),
-        Value::string("kube-system"),
+        Value::borrowed_string("ab"),
+        Value::borrowed_string("kube-system"),
         Value::List(cel::List::Strings(&list)),
     ];
 

@@ -9,7 +9,7 @@ use anyhow::anyhow;
 use authz_abac::{Policy, Snapshot};
 use authz_reference::ReferenceAbac;
 use document::Source;
-use manifests::abac::{LoadOptions, load};
+use manifests::abac::{PolicyLoadOptions, load_policies};
 use serde_json::Value;
 
 use crate::authz::agreement::{Agreement, Depth, N_SMALL_REQUESTS, compare};
@@ -97,8 +97,9 @@ pub(crate) fn compare_small(number: usize) -> anyhow::Result<Agreement> {
 fn read(lines: &[Value]) -> anyhow::Result<Vec<Policy>> {
     let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
     let source = Source { name: "policy.jsonl", bytes: text.as_bytes() };
-    let loaded = load(&source, &LoadOptions::default()).map_err(|error| anyhow!("{error}"))?;
-    Ok(loaded.snapshot.policies().to_vec())
+    let loaded = load_policies(&source, &PolicyLoadOptions::default())
+        .map_err(|error| anyhow!("{error}"))?;
+    Ok(loaded.policy_snapshot.policies().to_vec())
 }
 
 fn index(policies: Vec<Policy>) -> anyhow::Result<Snapshot> {

@@ -147,13 +147,14 @@ fn index_row(
 /// The roles in the form of the API.
 fn roles_json(cluster: &Cluster) -> anyhow::Result<Vec<Value>> {
     let roles = cluster.roles.iter().cloned();
-    let encoded = roles.map(|role| manifests::rbac::encode(&manifests::rbac::Object::Role(role)));
+    let encoded =
+        roles.map(|role| manifests::rbac::encode(&manifests::rbac::RbacObject::Role(role)));
     Ok(encoded.collect::<Result<_, _>>()?)
 }
 
 fn bindings_json(cluster: &Cluster) -> anyhow::Result<Vec<Value>> {
     let bindings = cluster.bindings.iter().cloned();
-    let encoded =
-        bindings.map(|binding| manifests::rbac::encode(&manifests::rbac::Object::Binding(binding)));
+    let encoded = bindings
+        .map(|binding| manifests::rbac::encode(&manifests::rbac::RbacObject::Binding(binding)));
     Ok(encoded.collect::<Result<_, _>>()?)
 }

@@ -131,7 +131,7 @@ fn session_to_json(
             };
             let status = refusal.into_status();
             // A hook may choose a code that HTTP does not have.
-            let code = status.foreign.map_or(i32::from(status.code), |foreign| foreign.code);
+            let code = status.webhook_status.map_or(i32::from(status.code), |foreign| foreign.code);
             json!({
                 "allowed": false, "phase": phase, "code": code, "reason": status.reason,
                 "message": fake_webhooks::with_host(&status.message),

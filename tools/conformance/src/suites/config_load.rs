@@ -53,7 +53,7 @@ pub(super) fn answer_vector(vector: &Vector) -> Result<AnswerPair, UnusableVecto
 pub(super) fn load(text: &str) -> LoadedConfiguration {
     let source = Source { name: "config", bytes: text.as_bytes() };
     let options = LoadOptions { role: ServerRole::Delegated, ..LoadOptions::default() };
-    authorization_config::load(&source, &options)
+    authorization_config::load_configuration(&source, &options)
 }
 
 fn result_to_json(loaded: &LoadedConfiguration) -> Value {

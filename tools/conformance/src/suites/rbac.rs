@@ -6,7 +6,7 @@
 
 use authz::{Namespace, Recorder, Rules};
 use authz_rbac::{ExtrasPolicy, Snapshot, reconcile_bootstrap_policy};
-use manifests::rbac::{Object, bootstrap_policy, decode, encode_subject};
+use manifests::rbac::{RbacObject, bootstrap_policy, decode, encode_subject};
 use serde_json::{Value, json};
 
 use super::AnswerPair;
@@ -69,9 +69,9 @@ pub(super) fn put_objects(
 ) -> Result<(), UnusableVector> {
     for object in objects {
         let manifest = decode(object).map_err(UnusableVector::new)?;
-        match manifest.into_unchecked().map_err(UnusableVector::new)? {
-            Object::Role(role) => snapshot.put_role(role),
-            Object::Binding(binding) => snapshot.put_binding(binding),
+        match manifest.into_object_unvalidated().map_err(UnusableVector::new)? {
+            RbacObject::Role(role) => snapshot.put_role(role),
+            RbacObject::Binding(binding) => snapshot.put_binding(binding),
         }
     }
     Ok(())

@@ -11,9 +11,9 @@ const DASHES: &str = "-----";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct PemBlock {
     /// The type of its contents, such as `CERTIFICATE`.
-    pub(super) label: String,
+    pub(super) pem_label: String,
     pub(super) has_headers: bool,
-    pub(super) contents: Vec<u8>,
+    pub(super) decoded_contents: Vec<u8>,
 }
 
 /// Reports whether every PEM reader finds the same block in a text, or none. Readers differ in which
@@ -50,9 +50,9 @@ pub(super) fn read_pem_blocks(text: &[u8]) -> impl Iterator<Item = PemBlock> {
             let Ok(contents) = STANDARD.decode(encoded) else { continue };
             at += n_lines + 1;
             return Some(PemBlock {
-                label: label.to_owned(),
+                pem_label: label.to_owned(),
                 has_headers: n_headers > 0,
-                contents,
+                decoded_contents: contents,
             });
         }
         None
@@ -104,8 +104,8 @@ mod tests {
             let found: Vec<(&str, bool, &str)> = found
                 .iter()
                 .map(|own| {
-                    let contents = std::str::from_utf8(&own.contents).unwrap();
-                    (own.label.as_str(), own.has_headers, contents)
+                    let contents = std::str::from_utf8(&own.decoded_contents).unwrap();
+                    (own.pem_label.as_str(), own.has_headers, contents)
                 })
                 .collect();
             assert_eq!(found, want, "{text}");

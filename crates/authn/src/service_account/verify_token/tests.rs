@@ -163,7 +163,7 @@ fn deletion_counts_after_the_leeway() {
                 ReferencedKind::Secret | ReferencedKind::Node => "secret",
             };
             let mut dying = object("ns", name);
-            dying["metadata"]["deletionTimestamp"] = api_object::rfc3339(at(deleted)).into();
+            dying["metadata"]["deletionTimestamp"] = api_object::format_rfc3339(at(deleted)).into();
             world.objects.put(kind, dying);
             assert_eq!(world.check(&claims(bound_object)).is_ok(), want, "{deleted} {kind:?}");
         }
@@ -275,7 +275,7 @@ fn a_legacy_token_counts_as_long_as_its_secret_holds_it() {
     world.objects.put(ReferencedKind::Secret, marked);
     assert!(matches!(world.check_at(&token, NOW), Err(TokenError::MarkedInvalid { .. })));
     let mut dying = legacy_secret(&token);
-    dying["metadata"]["deletionTimestamp"] = api_object::rfc3339(at(NOW)).into();
+    dying["metadata"]["deletionTimestamp"] = api_object::format_rfc3339(at(NOW)).into();
     world.objects.put(ReferencedKind::Secret, dying);
     assert_eq!(world.check_at(&token, NOW), Err(TokenError::Invalidated));
 }

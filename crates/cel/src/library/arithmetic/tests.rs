@@ -59,10 +59,18 @@ fn doubles_follow_ieee_754() {
 
 #[test]
 fn text_octets_and_lists_are_concatenated() {
-    let list = |items: &[i64]| Value::list(items.iter().copied().map(Value::Int).collect());
+    let list = |items: &[i64]| Value::list_value(items.iter().copied().map(Value::Int).collect());
     check(vec![
-        ("_+_", vec![Value::string("a"), Value::string("é")], Ok(Value::string("aé"))),
-        ("_+_", vec![Value::string(""), Value::string("b")], Ok(Value::string("b"))),
+        (
+            "_+_",
+            vec![Value::borrowed_string("a"), Value::borrowed_string("é")],
+            Ok(Value::borrowed_string("aé")),
+        ),
+        (
+            "_+_",
+            vec![Value::borrowed_string(""), Value::borrowed_string("b")],
+            Ok(Value::borrowed_string("b")),
+        ),
         ("_+_", vec![octets(&[0xff]), octets(&[0])], Ok(octets(&[0xff, 0]))),
         ("_+_", vec![octets(&[]), octets(&[1])], Ok(octets(&[1]))),
         ("_+_", vec![list(&[1]), list(&[2, 3])], Ok(list(&[1, 2, 3]))),
@@ -75,7 +83,7 @@ fn text_octets_and_lists_are_concatenated() {
 #[test]
 fn adding_an_empty_operand_does_not_copy() {
     let text = "lent".to_owned();
-    let sum = add(&[Value::string(&text), Value::string("")]).unwrap();
+    let sum = add(&[Value::borrowed_string(&text), Value::borrowed_string("")]).unwrap();
     assert!(matches!(sum, Value::String(Str::Borrowed(same)) if std::ptr::eq(same, &*text)));
 }
 
@@ -136,19 +144,23 @@ fn timestamps_outside_the_calendar_do_not_panic() {
 
 #[test]
 fn the_left_operand_determines_the_error_message() {
-    let map = || Value::Map(crate::value::Map::from_owned(crate::value::OwnedMap::new()));
+    let map = || Value::Map(crate::value::Map::from_owned_map(crate::value::OwnedMap::new()));
     check(vec![
-        ("_+_", vec![Value::Int(1), Value::string("a")], Err("no such overload")),
+        ("_+_", vec![Value::Int(1), Value::borrowed_string("a")], Err("no such overload")),
         ("_+_", vec![Value::Int(1), Value::Uint(1)], Err("no such overload")),
         ("_+_", vec![Value::Bool(true), Value::Int(1)], Err("no such overload: _+_")),
         ("_+_", vec![map(), map()], Err("no such overload: _+_")),
-        ("_-_", vec![Value::string("a"), Value::string("a")], Err("no such overload")),
-        ("_-_", vec![Value::list(vec![]), Value::Int(1)], Err("no such overload: _-_")),
+        (
+            "_-_",
+            vec![Value::borrowed_string("a"), Value::borrowed_string("a")],
+            Err("no such overload"),
+        ),
+        ("_-_", vec![Value::list_value(vec![]), Value::Int(1)], Err("no such overload: _-_")),
         ("_*_", vec![Value::Duration(1), Value::Int(2)], Err("no such overload")),
         ("_/_", vec![Value::Null, Value::Int(2)], Err("no such overload: _/_")),
         ("_%_", vec![Value::Int(1), Value::Double(2.0)], Err("no such overload")),
         ("-_", vec![Value::Bool(true)], Err("no such overload")),
-        ("-_", vec![Value::string("a")], Err("no such overload")),
+        ("-_", vec![Value::borrowed_string("a")], Err("no such overload")),
         ("-_", vec![Value::Uint(1)], Err("no such overload: -_")),
     ]);
 }

@@ -5,7 +5,7 @@ use crate::authorizer_check::KnownDecisions;
 
 fn functions() -> FunctionRegistry {
     let mut functions = FunctionRegistry::default();
-    declare(&mut functions);
+    declare_functions(&mut functions);
     functions
 }
 
@@ -31,10 +31,10 @@ fn call_costs_match_kubernetes() {
         ("fieldSelector", "abcde", 161),
         ("labelSelector", "abcdefghijklmnopq", 462),
     ] {
-        let arguments = [Value::string("no authorizer"), Value::string(text)];
+        let arguments = [Value::borrowed_string("no authorizer"), Value::borrowed_string(text)];
         for overload in &functions.get(name).unwrap().overloads {
-            assert!(overload.is_member);
-            assert_eq!(overload.cost.cost_of_call(&arguments, None), want, "{name} {text}");
+            assert!(overload.is_receiver_style);
+            assert_eq!(overload.cost_formula.cost_of_call(&arguments, None), want, "{name} {text}");
         }
     }
 }
@@ -52,7 +52,7 @@ fn functions_refuse_receivers_of_other_types() {
                 AUTHORIZER => AuthorizationValue::Decision(AuthorizerDecision::default()).into(),
                 _ => authorizer(),
             };
-            let mut arguments = vec![Value::string("x"); overload.params.len()];
+            let mut arguments = vec![Value::borrowed_string("x"); overload.params.len()];
             arguments[0] = other;
             let outcome = (overload.implementation)(&arguments);
             assert_eq!(outcome.unwrap_err(), refusal, "{name} of another");
@@ -63,15 +63,15 @@ fn functions_refuse_receivers_of_other_types() {
 #[test]
 fn blank_paths_and_resources_are_refused() {
     let functions = functions();
-    let group = call(&functions, "group", &[authorizer(), Value::string("")]).unwrap();
+    let group = call(&functions, "group", &[authorizer(), Value::borrowed_string("")]).unwrap();
     for blank in ["", " ", "\t\n", "\u{a0}\u{2003}"] {
-        let blank = Value::string(blank);
+        let blank = Value::borrowed_string(blank);
         let path = call(&functions, "path", &[authorizer(), blank.clone()]);
         assert_eq!(path.unwrap_err().to_string(), "path must not be empty");
         let resource = call(&functions, "resource", &[group.clone(), blank]);
         assert_eq!(resource.unwrap_err().to_string(), "resource must not be empty");
     }
-    assert!(call(&functions, "path", &[authorizer(), Value::string(" x")]).is_ok());
+    assert!(call(&functions, "path", &[authorizer(), Value::borrowed_string(" x")]).is_ok());
 }
 
 #[test]
@@ -89,7 +89,8 @@ fn service_account_name_is_validated_before_namespace() {
         ("default", "X", Some("Invalid service account name")),
         ("A", "X", Some("Invalid service account name")),
     ] {
-        let arguments = [authorizer(), Value::string(namespace), Value::string(name)];
+        let arguments =
+            [authorizer(), Value::borrowed_string(namespace), Value::borrowed_string(name)];
         let outcome = call(&functions, "serviceAccount", &arguments);
         let found = outcome.err().map(|error| error.to_string());
         assert_eq!(found.as_deref(), want, "{namespace} {name}");
@@ -104,8 +105,8 @@ fn an_unknown_check_needs_a_decision() {
             resource: "pods".into(),
             ..ResourceTarget::default()
         });
-        let check = call(&functions, "name", &[check, Value::string("web")])?;
-        call(&functions, "check", &[check, Value::string("get")])
+        let check = call(&functions, "name", &[check, Value::borrowed_string("web")])?;
+        call(&functions, "check", &[check, Value::borrowed_string("get")])
     };
     let mut decisions = KnownDecisions::default();
     let Err(EvalError::NeedsDecision(question)) = ask(&decisions) else {
@@ -114,7 +115,10 @@ fn an_unknown_check_needs_a_decision() {
     let target =
         ResourceTarget { resource: "pods".into(), name: "web".into(), ..ResourceTarget::default() };
     let target = AuthorizerCheckTarget::Resource(Box::new(target));
-    assert_eq!(*question, AuthorizerCheck { service_account: None, verb: "get".into(), target });
+    assert_eq!(
+        *question,
+        AuthorizerCheck { service_account: None, verb: "get".into(), check_target: target }
+    );
 
     let error = Some("down".into());
     decisions.insert(
@@ -124,9 +128,9 @@ fn an_unknown_check_needs_a_decision() {
     let decision = ask(&decisions).unwrap();
     for (name, want) in [
         ("allowed", Value::Bool(false)),
-        ("reason", Value::string("because")),
+        ("reason", Value::borrowed_string("because")),
         ("errored", Value::Bool(true)),
-        ("error", Value::string("down")),
+        ("error", Value::borrowed_string("down")),
     ] {
         let found = call(&functions, name, std::slice::from_ref(&decision)).unwrap();
         assert!(found.equals(&want), "{name}: {found:?}");
@@ -138,6 +142,6 @@ fn a_decision_without_an_error_has_an_empty_one() {
     let functions = functions();
     let decision = Value::from(AuthorizationValue::Decision(AuthorizerDecision::default()));
     let found = call(&functions, "error", std::slice::from_ref(&decision)).unwrap();
-    assert!(found.equals(&Value::string("")));
+    assert!(found.equals(&Value::borrowed_string("")));
     assert!(call(&functions, "errored", &[decision]).unwrap().equals(&Value::Bool(false)));
 }

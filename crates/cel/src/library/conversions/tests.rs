@@ -12,7 +12,7 @@ fn check(function: &str, cases: Vec<(Value<'_>, Result<Value<'_>, &str>)>) {
 }
 
 fn text(text: &str) -> Value<'_> {
-    Value::string(text)
+    Value::borrowed_string(text)
 }
 
 fn octets(bytes: &[u8]) -> Value<'_> {
@@ -249,7 +249,7 @@ proptest! {
     #[test]
     fn no_text_panics(text in "[-+0-9a-fx_.pePEXiny ]{0,24}|\\PC{0,8}") {
         for function in ["bool", "bytes", "double", "duration", "int", "string", "timestamp", "uint"] {
-            let _ = implementation(function, "")(&[Value::string(&text)]);
+            let _ = implementation(function, "")(&[Value::borrowed_string(&text)]);
         }
     }
 }

@@ -11,7 +11,7 @@ fn check(cases: Vec<Case>) {
 }
 
 fn list(items: Vec<Value<'static>>) -> Value<'static> {
-    Value::list(items)
+    Value::list_value(items)
 }
 
 fn ints(items: &[i64]) -> Value<'static> {
@@ -34,7 +34,7 @@ fn is_sorted_compares_neighbours() {
         ("isSorted", vec![ints(&[1, 3, 2])], bool(false)),
         ("isSorted", vec![ints(&[])], bool(true)),
         ("isSorted", vec![doubles(&[f64::NAN, 1.0])], bool(true)),
-        ("isSorted", vec![mixed(Value::string("a"))], bool(true)),
+        ("isSorted", vec![mixed(Value::borrowed_string("a"))], bool(true)),
         ("isSorted", vec![mixed(Value::Null)], Err("no such overload")),
     ]);
 }
@@ -47,7 +47,7 @@ fn min_and_max_compare_across_numeric_types() {
         ("max", vec![ints(&[2, 1, 3])], Ok(Value::Int(3))),
         ("min", vec![mixed(Value::Double(0.5))], Ok(Value::Double(0.5))),
         ("max", vec![mixed(Value::Uint(1))], Ok(Value::Int(1))),
-        ("min", vec![mixed(Value::string("a"))], Ok(Value::Int(1))),
+        ("min", vec![mixed(Value::borrowed_string("a"))], Ok(Value::Int(1))),
         ("min", vec![doubles(&[1.0, f64::NAN, 0.5])], Ok(Value::Double(0.5))),
         ("max", vec![mixed(list(Vec::new()))], Err("no such overload")),
         ("min", vec![ints(&[])], Err("min called on empty list")),
@@ -90,7 +90,7 @@ fn elements_are_found_from_both_ends() {
         ("lastIndexOf", find(Value::Int(1)), Ok(Value::Int(2))),
         ("indexOf", find(Value::Double(2.0)), Ok(Value::Int(1))),
         ("indexOf", find(Value::Int(3)), Ok(Value::Int(-1))),
-        ("lastIndexOf", find(Value::string("1")), Ok(Value::Int(-1))),
+        ("lastIndexOf", find(Value::borrowed_string("1")), Ok(Value::Int(-1))),
         ("indexOf", vec![ints(&[]), Value::Int(1)], Ok(Value::Int(-1))),
         ("includes", find(Value::Uint(2)), bool(true)),
         ("includes", find(Value::Int(3)), bool(false)),
@@ -101,8 +101,8 @@ fn elements_are_found_from_both_ends() {
 #[test]
 fn includes_treats_a_scalar_as_a_list_of_one() {
     check(vec![
-        ("includes", vec![Value::string("a"), Value::string("a")], bool(true)),
-        ("includes", vec![Value::string("a"), Value::string("b")], bool(false)),
+        ("includes", vec![Value::borrowed_string("a"), Value::borrowed_string("a")], bool(true)),
+        ("includes", vec![Value::borrowed_string("a"), Value::borrowed_string("b")], bool(false)),
         ("includes", vec![Value::Int(1), Value::Uint(1)], bool(true)),
         ("includes", vec![Value::Null, Value::Null], bool(true)),
     ]);

@@ -4,14 +4,14 @@
 //! depends on the steps of the algorithm. Another algorithm would return the same order for short
 //! lists only.
 
-/// Parts up to this length are sorted by insertion sort.
+/// Ranges up to this length are sorted by insertion sort.
 const INSERTION_SORT_LENGTH_MAX: usize = 12;
-/// Parts of at least this length use a median of medians as pivot, and are repaired if nearly
-/// sorted.
+/// Ranges of at least this length use a median of medians as pivot, and a partial insertion sort if
+/// they are nearly sorted.
 const NINTHER_LENGTH_MIN: usize = 50;
-/// If choosing the pivot takes this many swaps, the part is taken to be descending.
+/// If choosing the pivot takes this many swaps, the range is assumed to be descending.
 const DESCENDING_SWAPS_MIN: usize = 12;
-/// The most out-of-order pairs that are swapped before a part counts as unsorted.
+/// The most out-of-order pairs that are swapped before a range counts as unsorted.
 const REPAIRED_PAIRS_MAX: usize = 5;
 
 /// Sorts the positions `0..length` by `less`.
@@ -19,13 +19,13 @@ pub(super) fn sorted_positions(
     length: usize,
     is_less: &dyn Fn(usize, usize) -> bool,
 ) -> Vec<usize> {
-    let mut sorter = PdqSorter { positions: (0..length).collect(), is_less };
+    let mut sorter = PdqSorter { element_positions: (0..length).collect(), is_less };
     let bad_choices = usize::BITS - length.leading_zeros();
     sorter.sort_range(0, length, bad_choices);
-    sorter.positions
+    sorter.element_positions
 }
 
-/// The order of a part, as observed while choosing its pivot.
+/// The order of a range, as observed while choosing its pivot.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum PivotHint {
     Unknown,
@@ -33,26 +33,25 @@ enum PivotHint {
     Descending,
 }
 
-/// Sorts positions. INVARIANT: all methods are called with indices within `positions`.
+/// Sorts positions. INVARIANT: all methods are called with indices within `element_positions`.
 struct PdqSorter<'l> {
-    positions: Vec<usize>,
+    element_positions: Vec<usize>,
     is_less: &'l dyn Fn(usize, usize) -> bool,
 }
 
 impl PdqSorter<'_> {
     fn is_less_at(&self, a: usize, b: usize) -> bool {
-        match (self.positions.get(a), self.positions.get(b)) {
+        match (self.element_positions.get(a), self.element_positions.get(b)) {
             (Some(&a), Some(&b)) => (self.is_less)(a, b),
             (None, _) | (_, None) => false,
         }
     }
 
     fn swap(&mut self, a: usize, b: usize) {
-        self.positions.swap(a, b);
+        self.element_positions.swap(a, b);
     }
 
-    /// Sorts the part from `start` to before `end`. After too many bad pivots, heap sort takes
-    /// over.
+    /// Sorts the range from `start` to before `end`. After too many bad pivots, it uses heap sort.
     fn sort_range(&mut self, mut start: usize, mut end: usize, mut bad_choices: u32) {
         let mut was_balanced = true;
         let mut was_partitioned = true;
@@ -65,12 +64,12 @@ impl PdqSorter<'_> {
                 return self.heap_sort(start, end);
             }
             if !was_balanced {
-                self.break_patterns(start, end);
+                self.shuffle_middle_elements(start, end);
                 bad_choices -= 1;
             }
             let (mut pivot, mut hint) = self.choose_pivot(start, end);
             if hint == PivotHint::Descending {
-                if let Some(part) = self.positions.get_mut(start..end) {
+                if let Some(part) = self.element_positions.get_mut(start..end) {
                     part.reverse();
                 }
                 pivot = (end - 1) - (pivot - start);
@@ -79,11 +78,11 @@ impl PdqSorter<'_> {
             if was_balanced
                 && was_partitioned
                 && hint == PivotHint::Ascending
-                && self.repair_nearly_sorted(start, end)
+                && self.partial_insertion_sort(start, end)
             {
                 return;
             }
-            // No element of this part is less than the element before the part. If that element
+            // No element of this range is less than the element before the range. If that element
             // equals the pivot, the elements that equal the pivot come first.
             if start > 0 && !self.is_less_at(start - 1, pivot) {
                 start = self.partition_equal(start, end, pivot);
@@ -142,7 +141,7 @@ impl PdqSorter<'_> {
     }
 
     /// Moves the elements that are less than the pivot to its left. Returns the new index of the
-    /// pivot, and whether the part was already partitioned.
+    /// pivot, and whether the range was already partitioned.
     fn partition(&mut self, start: usize, end: usize, pivot: usize) -> (usize, bool) {
         self.swap(start, pivot);
         let (mut i, mut j) = (start + 1, end - 1);
@@ -187,9 +186,9 @@ impl PdqSorter<'_> {
         }
     }
 
-    /// Sorts a part with few misplaced elements. Returns false if the part is not sorted
+    /// Sorts a range with few misplaced elements. Returns false if the range is not sorted
     /// afterwards.
-    fn repair_nearly_sorted(&mut self, start: usize, end: usize) -> bool {
+    fn partial_insertion_sort(&mut self, start: usize, end: usize) -> bool {
         let mut i = start + 1;
         for _ in 0..REPAIRED_PAIRS_MAX {
             while i < end && !self.is_less_at(i, i - 1) {
@@ -222,7 +221,7 @@ impl PdqSorter<'_> {
 
     /// Swaps three elements around the middle with pseudo-random elements. The numbers depend on
     /// the length only.
-    fn break_patterns(&mut self, start: usize, end: usize) {
+    fn shuffle_middle_elements(&mut self, start: usize, end: usize) {
         let length = end - start;
         if length < 8 {
             return;

@@ -15,7 +15,7 @@ fn ints(items: &[i64]) -> Value<'static> {
 }
 
 fn list(items: Vec<Value<'static>>) -> Value<'static> {
-    Value::list(items)
+    Value::list_value(items)
 }
 
 fn int(number: i64) -> Value<'static> {
@@ -55,11 +55,15 @@ fn lists_in_lists_are_flattened_to_a_depth() {
         ("flatten", vec![nested(), int(2)], Ok(ints(&[1, 2, 3, 4]))),
         ("flatten", vec![nested(), int(i64::MAX)], Ok(ints(&[1, 2, 3, 4]))),
         ("flatten", vec![ints(&[]), int(-1)], Err("level must be non-negative")),
-        ("flatten", vec![Value::string("a")], Err("no such overload: string.flatten()")),
-        ("flatten", vec![Value::string("a"), int(1)], Err("no such overload: string.flatten(int)")),
+        ("flatten", vec![Value::borrowed_string("a")], Err("no such overload: string.flatten()")),
         (
             "flatten",
-            vec![ints(&[]), Value::string("a")],
+            vec![Value::borrowed_string("a"), int(1)],
+            Err("no such overload: string.flatten(int)"),
+        ),
+        (
+            "flatten",
+            vec![ints(&[]), Value::borrowed_string("a")],
             Err("no such overload: list(dyn).flatten(string)"),
         ),
     ]);
@@ -98,11 +102,11 @@ fn ranges_and_reversal() {
 
 #[test]
 fn distinct_keeps_the_first_of_equal_elements() {
-    let mixed = vec![int(1), Value::string("a"), Value::Uint(1), Value::Double(1.0)];
+    let mixed = vec![int(1), Value::borrowed_string("a"), Value::Uint(1), Value::Double(1.0)];
     let nan = || Value::Double(f64::NAN);
     check(vec![
         ("distinct", vec![ints(&[3, 1, 3, 2, 1])], Ok(ints(&[3, 1, 2]))),
-        ("distinct", vec![list(mixed)], Ok(list(vec![int(1), Value::string("a")]))),
+        ("distinct", vec![list(mixed)], Ok(list(vec![int(1), Value::borrowed_string("a")]))),
     ]);
     let kept = implementation("distinct", "")(&[list(vec![nan(), nan()])]).unwrap();
     assert_eq!(kept.size(), Some(2));
@@ -116,18 +120,19 @@ fn sort_requires_comparable_elements_of_one_type() {
         ("sort", vec![list(vec![Value::Null])], Err("list elements must be comparable")),
         (
             "sort",
-            vec![list(vec![int(1), Value::string("a")])],
+            vec![list(vec![int(1), Value::borrowed_string("a")])],
             Err("list elements must have the same type"),
         ),
         ("sort", vec![int(1)], Err("no such overload: sort")),
-        ("sort", vec![Value::string("a")], Err("no such overload")),
+        ("sort", vec![Value::borrowed_string("a")], Err("no such overload")),
     ]);
 }
 
 #[test]
 fn sorting_by_keys_moves_elements_with_their_keys() {
-    let texts =
-        |items: &[&'static str]| list(items.iter().map(|item| Value::string(item)).collect());
+    let texts = |items: &[&'static str]| {
+        list(items.iter().map(|item| Value::borrowed_string(item)).collect())
+    };
     check(vec![
         (
             "@sortByAssociatedKeys",
@@ -156,7 +161,11 @@ const GO_ORDER: [i64; 20] = [10, 18, 2, 16, 4, 0, 6, 14, 8, 12, 5, 11, 9, 13, 7,
 
 #[test]
 fn cost_grows_with_the_result_or_with_the_pairs() {
-    let texts = list(vec![Value::string("a"), Value::string("b"), Value::string("c")]);
+    let texts = list(vec![
+        Value::borrowed_string("a"),
+        Value::borrowed_string("b"),
+        Value::borrowed_string("c"),
+    ]);
     assert_eq!(CostFormula::NewList.cost_of_call(&[], Some(&ints(&[1, 2]))), 13);
     assert_eq!(CostFormula::NewList.cost_of_call(&[], None), 12);
     assert_eq!(cost_of_flatten(&[ints(&[1, 2])]), 13);

@@ -35,13 +35,13 @@ fn days_in_month(year: u32, month: u32) -> u32 {
 pub(super) fn is_datetime(text: &str) -> bool {
     let mut parts = text.split(['T', 't']);
     match (parts.next(), parts.next()) {
-        (Some(date), Some(time)) => is_date(date) && is_time(time),
+        (Some(date), Some(time)) => is_date(date) && is_time_with_zone(time),
         _ => false,
     }
 }
 
 /// Reports whether the text is `hh:mm:ss`, an optional fraction (any character and digits), and `Z` or an offset.
-fn is_time(text: &str) -> bool {
+fn is_time_with_zone(text: &str) -> bool {
     let Some((clock, rest)) = text.split_at_checked(8) else {
         return false;
     };

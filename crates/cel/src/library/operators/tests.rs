@@ -46,19 +46,24 @@ fn comparison_crosses_the_numeric_types() {
         ("_>=_", Value::Double(9_007_199_254_740_992.0), Value::Int((1 << 53) + 1), Ok(true)),
         ("_<_", Value::Int(i64::MAX), Value::Double(1e19), Ok(true)),
         ("_<_", Value::Bool(false), Value::Bool(true), Ok(true)),
-        ("_<_", Value::string("Z"), Value::string("a"), Ok(true)),
-        ("_<_", Value::string("a"), Value::string("aa"), Ok(true)),
-        ("_>_", Value::string("é"), Value::string("z"), Ok(true)),
+        ("_<_", Value::borrowed_string("Z"), Value::borrowed_string("a"), Ok(true)),
+        ("_<_", Value::borrowed_string("a"), Value::borrowed_string("aa"), Ok(true)),
+        ("_>_", Value::borrowed_string("é"), Value::borrowed_string("z"), Ok(true)),
         ("_<_", Value::Duration(-1), Value::Duration(0), Ok(true)),
         ("_<=_", time("2020-01-01T00:00:00+02:00"), time("2019-12-31T22:00:00Z"), Ok(true)),
         ("_<_", nan(), Value::Double(1.0), Err("NaN values cannot be ordered")),
         ("_<_", Value::Int(1), nan(), Err("NaN values cannot be ordered")),
-        ("_<_", nan(), Value::string("a"), Err("NaN values cannot be ordered")),
-        ("_<_", Value::string("a"), nan(), Err("no such overload")),
-        ("_<_", Value::Int(1), Value::string("a"), Err("no such overload")),
+        ("_<_", nan(), Value::borrowed_string("a"), Err("NaN values cannot be ordered")),
+        ("_<_", Value::borrowed_string("a"), nan(), Err("no such overload")),
+        ("_<_", Value::Int(1), Value::borrowed_string("a"), Err("no such overload")),
         ("_<_", Value::Bool(true), Value::Int(1), Err("no such overload")),
         ("_<_", Value::Null, Value::Int(1), Err("no such overload: _<_")),
-        ("_>=_", Value::list(vec![]), Value::list(vec![]), Err("no such overload: _>=_")),
+        (
+            "_>=_",
+            Value::list_value(vec![]),
+            Value::list_value(vec![]),
+            Err("no such overload: _>=_"),
+        ),
     ];
     for (operator, left, right, expected) in cases {
         let arguments = [left, right];
@@ -74,11 +79,11 @@ fn equality_crosses_the_numeric_types_and_no_others() {
         (Value::Int(1), Value::Double(1.0), true),
         (Value::Uint(1), Value::Double(1.5), false),
         (Value::Double(f64::NAN), Value::Double(f64::NAN), false),
-        (Value::Int(1), Value::string("1"), false),
+        (Value::Int(1), Value::borrowed_string("1"), false),
         (Value::Null, Value::Null, true),
         (time("2020-01-01T00:00:00+02:00"), time("2019-12-31T22:00:00Z"), true),
-        (Value::list(vec![Value::Int(1)]), Value::list(vec![Value::Double(1.0)]), true),
-        (Value::some(Value::Int(1)), Value::none(), false),
+        (Value::list_value(vec![Value::Int(1)]), Value::list_value(vec![Value::Double(1.0)]), true),
+        (Value::optional_some(Value::Int(1)), Value::optional_none(), false),
     ];
     for (left, right, equal) in cases {
         let arguments = [left, right];

@@ -12,7 +12,7 @@ fn check(cases: Vec<Case>) {
 }
 
 fn some(number: i64) -> Value<'static> {
-    Value::some(Value::Int(number))
+    Value::optional_some(Value::Int(number))
 }
 
 #[test]
@@ -23,36 +23,40 @@ fn of_non_zero_value_of_a_zero_value_is_none() {
         Value::Int(0),
         Value::Uint(0),
         Value::Double(-0.0),
-        Value::string(""),
+        Value::borrowed_string(""),
         Value::Bytes(Bytes::Borrowed(b"")),
-        Value::list(Vec::new()),
-        Value::Map(Map::from_owned(OwnedMap::new())),
+        Value::list_value(Vec::new()),
+        Value::Map(Map::from_owned_map(OwnedMap::new())),
         Value::Duration(0),
         Value::Timestamp("0001-01-01T00:00:00Z".parse().unwrap()),
     ];
     for zero in zeros {
         check(vec![
-            ("optional.ofNonZeroValue", vec![zero.clone()], Ok(Value::none())),
-            ("optional.of", vec![zero.clone()], Ok(Value::some(zero))),
+            ("optional.ofNonZeroValue", vec![zero.clone()], Ok(Value::optional_none())),
+            ("optional.of", vec![zero.clone()], Ok(Value::optional_some(zero))),
         ]);
     }
     let others = [
         Value::Bool(true),
         Value::Int(-1),
-        Value::string(" "),
-        Value::list(vec![Value::Null]),
+        Value::borrowed_string(" "),
+        Value::list_value(vec![Value::Null]),
         Value::Timestamp("1970-01-01T00:00:00Z".parse().unwrap()),
         Value::Type(TypeName("int")),
-        Value::none(),
+        Value::optional_none(),
     ];
     for other in others {
-        check(vec![("optional.ofNonZeroValue", vec![other.clone()], Ok(Value::some(other)))]);
+        check(vec![(
+            "optional.ofNonZeroValue",
+            vec![other.clone()],
+            Ok(Value::optional_some(other)),
+        )]);
     }
 }
 
 #[test]
 fn or_and_or_value_return_the_value_or_the_alternative() {
-    let none = Value::none;
+    let none = Value::optional_none;
     check(vec![
         ("value", vec![some(1)], Ok(Value::Int(1))),
         ("value", vec![none()], Err("optional.none() dereference")),
@@ -70,21 +74,21 @@ fn or_and_or_value_return_the_value_or_the_alternative() {
 
 #[test]
 fn first_last_and_unwrap_opt() {
-    let list = |items| Value::list(items);
+    let list = |items| Value::list_value(items);
     check(vec![
         ("first", vec![list(vec![Value::Int(1), Value::Int(2)])], Ok(some(1))),
         ("last", vec![list(vec![Value::Int(1), Value::Int(2)])], Ok(some(2))),
-        ("first", vec![list(vec![])], Ok(Value::none())),
-        ("last", vec![list(vec![])], Ok(Value::none())),
+        ("first", vec![list(vec![])], Ok(Value::optional_none())),
+        ("last", vec![list(vec![])], Ok(Value::optional_none())),
         (
             "optional.unwrap",
-            vec![list(vec![some(1), Value::none(), some(2)])],
+            vec![list(vec![some(1), Value::optional_none(), some(2)])],
             Ok(list(vec![Value::Int(1), Value::Int(2)])),
         ),
         ("unwrapOpt", vec![list(vec![])], Ok(list(vec![]))),
         (
             "unwrapOpt",
-            vec![list(vec![some(1), Value::string("a")])],
+            vec![list(vec![some(1), Value::borrowed_string("a")])],
             Err("value a is not optional"),
         ),
     ]);
@@ -92,21 +96,25 @@ fn first_last_and_unwrap_opt() {
 
 #[test]
 fn optional_access_returns_a_value_or_none() {
-    let list = || Value::list(vec![Value::Int(1)]);
+    let list = || Value::list_value(vec![Value::Int(1)]);
     let map = || {
         let mut map = OwnedMap::new();
-        assert!(map.insert(Value::string("a"), Value::Int(1)));
-        Value::Map(Map::from_owned(map))
+        assert!(map.insert(Value::borrowed_string("a"), Value::Int(1)));
+        Value::Map(Map::from_owned_map(map))
     };
     check(vec![
         ("_[?_]", vec![list(), Value::Int(0)], Ok(some(1))),
-        ("_[?_]", vec![list(), Value::Int(1)], Ok(Value::none())),
-        ("_[?_]", vec![list(), Value::Int(-1)], Ok(Value::none())),
-        ("_[?_]", vec![map(), Value::string("a")], Ok(some(1))),
-        ("_[?_]", vec![map(), Value::string("b")], Ok(Value::none())),
-        ("_[?_]", vec![Value::some(map()), Value::string("a")], Ok(some(1))),
-        ("_[?_]", vec![Value::none(), Value::string("a")], Ok(Value::none())),
-        ("_?._", vec![map(), Value::string("a")], Ok(some(1))),
-        ("_?._", vec![Value::Int(1), Value::string("a")], Err("no such overload")),
+        ("_[?_]", vec![list(), Value::Int(1)], Ok(Value::optional_none())),
+        ("_[?_]", vec![list(), Value::Int(-1)], Ok(Value::optional_none())),
+        ("_[?_]", vec![map(), Value::borrowed_string("a")], Ok(some(1))),
+        ("_[?_]", vec![map(), Value::borrowed_string("b")], Ok(Value::optional_none())),
+        ("_[?_]", vec![Value::optional_some(map()), Value::borrowed_string("a")], Ok(some(1))),
+        (
+            "_[?_]",
+            vec![Value::optional_none(), Value::borrowed_string("a")],
+            Ok(Value::optional_none()),
+        ),
+        ("_?._", vec![map(), Value::borrowed_string("a")], Ok(some(1))),
+        ("_?._", vec![Value::Int(1), Value::borrowed_string("a")], Err("no such overload")),
     ]);
 }

@@ -7,7 +7,7 @@ use super::unicode_class;
 /// A class in the notation of the `regex` crate.
 #[derive(Debug, Default)]
 pub(super) struct CharacterClass {
-    pub(super) text: String,
+    pub(super) regex_text: String,
     pub(super) parse_steps: ClassParseSteps,
 }
 
@@ -30,7 +30,7 @@ const FOLDED_CHARS_PER_STEP: usize = 8;
 impl CharacterClass {
     /// Appends class items and adds their steps.
     fn push(&mut self, items: &CharacterClass) {
-        self.text.push_str(&items.text);
+        self.regex_text.push_str(&items.regex_text);
         self.parse_steps.case_sensitive_steps = self
             .parse_steps
             .case_sensitive_steps
@@ -74,8 +74,8 @@ pub(super) fn read_bracketed_class(rest: &str) -> Result<(CharacterClass, &str),
     let mut first = true;
     loop {
         if let Some(after) = left.strip_prefix(']').filter(|_| !first) {
-            let text = bracket_items(&items.text, negated);
-            return Ok((CharacterClass { text, ..items }, after));
+            let text = bracket_class_items(&items.regex_text, negated);
+            return Ok((CharacterClass { regex_text: text, ..items }, after));
         }
         first = false;
         let found = match read_posix_class(left)? {
@@ -138,7 +138,7 @@ fn read_unicode_class<'p>(
     let items = unicode_class::find_unicode_class(name).ok_or_else(|| class_range_error(left))?;
     Ok((
         CharacterClass {
-            text: bracket_if_negated(&items, negated),
+            regex_text: bracket_class_items_if_negated(&items, negated),
             parse_steps: UNICODE_CLASS_STEPS,
         },
         left,
@@ -188,7 +188,7 @@ fn read_class_range<'p>(
         if low <= high {
             let text = format!(r"\x{{{low:X}}}-\x{{{high:X}}}");
             items.push(&CharacterClass {
-                text,
+                regex_text: text,
                 parse_steps: ClassParseSteps {
                     case_sensitive_steps: 0,
                     case_folded_steps: case_folding_steps(low, high),
@@ -215,7 +215,7 @@ fn read_class_character<'p>(
 fn ascii_class(items: &str, negated: bool) -> CharacterClass {
     let folded = if negated { case_folding_steps(0, u32::from(char::MAX)) } else { 0 };
     CharacterClass {
-        text: bracket_if_negated(items, negated),
+        regex_text: bracket_class_items_if_negated(items, negated),
         parse_steps: ClassParseSteps { case_sensitive_steps: 0, case_folded_steps: folded },
     }
 }
@@ -226,11 +226,11 @@ fn case_folding_steps(low: u32, high: u32) -> usize {
 }
 
 /// Returns class items for use between brackets, or the bracketed complement of them.
-fn bracket_if_negated(items: &str, negated: bool) -> String {
-    if negated { bracket_items(items, true) } else { items.to_owned() }
+fn bracket_class_items_if_negated(items: &str, negated: bool) -> String {
+    if negated { bracket_class_items(items, true) } else { items.to_owned() }
 }
 
-fn bracket_items(items: &str, negated: bool) -> String {
+fn bracket_class_items(items: &str, negated: bool) -> String {
     match (items.is_empty(), negated) {
         (false, false) => format!("[{items}]"),
         (false, true) => format!("[^{items}]"),

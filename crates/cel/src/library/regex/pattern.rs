@@ -18,36 +18,36 @@ use crate::value::{Str, Value};
 /// patterns exceed Go's own limits first.
 const SIZE_CLASSES: [PatternSizeClass; 4] = [
     PatternSizeClass {
-        program_bytes_max: 8 << 10,
-        compile_steps: 1_000,
-        cache_bytes_max: 64 << 10,
+        regex_program_bytes_max: 8 << 10,
+        regex_compile_steps: 1_000,
+        lazy_dfa_cache_bytes_max: 64 << 10,
     },
     PatternSizeClass {
-        program_bytes_max: 64 << 10,
-        compile_steps: 5_000,
-        cache_bytes_max: 256 << 10,
+        regex_program_bytes_max: 64 << 10,
+        regex_compile_steps: 5_000,
+        lazy_dfa_cache_bytes_max: 256 << 10,
     },
     PatternSizeClass {
-        program_bytes_max: 1 << 20,
-        compile_steps: 80_000,
-        cache_bytes_max: 1 << 20,
+        regex_program_bytes_max: 1 << 20,
+        regex_compile_steps: 80_000,
+        lazy_dfa_cache_bytes_max: 1 << 20,
     },
     PatternSizeClass {
-        program_bytes_max: 10 << 20,
-        compile_steps: 800_000,
-        cache_bytes_max: 2 << 20,
+        regex_program_bytes_max: 10 << 20,
+        regex_compile_steps: 800_000,
+        lazy_dfa_cache_bytes_max: 2 << 20,
     },
 ];
 
 /// The limits of compiled patterns of one size.
 struct PatternSizeClass {
     /// The most memory of the program for one search direction.
-    program_bytes_max: usize,
+    regex_program_bytes_max: usize,
     /// The steps that are charged for compiling a pattern of this size.
-    compile_steps: usize,
+    regex_compile_steps: usize,
     /// The most memory of each of the two lazy automata that a thread builds while it searches. A
     /// full automaton is cleared. If this happens often, the search continues without it.
-    cache_bytes_max: usize,
+    lazy_dfa_cache_bytes_max: usize,
 }
 
 /// The steps that are charged for each byte of a pattern.
@@ -78,44 +78,44 @@ impl Pattern {
         Self::compile_within_memory(source, step_budget, usize::MAX)
     }
 
-    /// As [`compile`](Self::compile), but stops if the pattern takes more than `bytes_left` of
+    /// As [`compile`](Self::compile), but stops if the pattern takes more than `pattern_bytes_left` of
     /// memory.
     pub(super) fn compile_within_memory(
         source: &str,
         step_budget: &mut StepBudget,
-        bytes_left: usize,
+        pattern_bytes_left: usize,
     ) -> Result<Result<Self, RegexSyntaxError>, EvalError> {
         step_budget.spend_steps(source.len().saturating_mul(STEPS_PER_BYTE))?;
         let translated = match regex_translator::translate_regex(source) {
             Ok(translated) => translated,
             Err(error) => return Ok(Err(error)),
         };
-        let byte_steps = translated.text.len().saturating_mul(STEPS_PER_BYTE);
-        let n_parse_steps = translated.class_steps.saturating_add(byte_steps);
+        let byte_steps = translated.regex_text.len().saturating_mul(STEPS_PER_BYTE);
+        let n_parse_steps = translated.class_parse_steps.saturating_add(byte_steps);
         if n_parse_steps > PARSE_STEPS_MAX {
-            return Ok(Err(RegexSyntaxError::expression_too_large(source)));
+            return Ok(Err(RegexSyntaxError::regex_too_large_error(source)));
         }
         step_budget.spend_steps(n_parse_steps)?;
         let config = engine_syntax::Config::new().nest_limit(regex_translator::NESTING_MAX);
-        let Ok(tree) = engine_syntax::parse_with(&translated.text, &config) else {
-            return Ok(Err(RegexSyntaxError::expression_too_deep(source)));
+        let Ok(tree) = engine_syntax::parse_with(&translated.regex_text, &config) else {
+            return Ok(Err(RegexSyntaxError::regex_too_deep_error(source)));
         };
         for size in SIZE_CLASSES {
-            step_budget.spend_steps(size.compile_steps)?;
+            step_budget.spend_steps(size.regex_compile_steps)?;
             let config = meta::Config::new()
-                .nfa_size_limit(Some(size.program_bytes_max))
-                .hybrid_cache_capacity(size.cache_bytes_max);
+                .nfa_size_limit(Some(size.regex_program_bytes_max))
+                .hybrid_cache_capacity(size.lazy_dfa_cache_bytes_max);
             if let Ok(regex) = meta::Builder::new().configure(config).build_from_hir(&tree) {
                 return Ok(Ok(Self {
                     compiled_regex: regex,
                     has_unbounded_lookahead: translated.has_unbounded_lookahead(),
                 }));
             }
-            if size.program_bytes_max > bytes_left {
+            if size.regex_program_bytes_max > pattern_bytes_left {
                 return Err(EvalError::CostLimit);
             }
         }
-        Ok(Err(RegexSyntaxError::expression_too_large(source)))
+        Ok(Err(RegexSyntaxError::regex_too_large_error(source)))
     }
 
     /// The memory of the pattern without the caches for searches.
@@ -129,7 +129,7 @@ impl Pattern {
     }
 
     /// The first match, or the empty text.
-    pub(crate) fn find<'a>(&self, text: &Str<'a>) -> Value<'a> {
+    pub(crate) fn find_first_match<'a>(&self, text: &Str<'a>) -> Value<'a> {
         let found = self.compiled_regex.find(text.as_str());
         slice_text(text, found.map_or(0..0, |found| found.range()))
     }
@@ -137,7 +137,7 @@ impl Pattern {
     /// The matches from left to right, at most `limit` of them unless it is negative.
     ///
     /// Each match may scan all of the text that follows it, so the time is not linear.
-    pub(crate) fn find_all<'a>(
+    pub(crate) fn find_all_matches<'a>(
         &self,
         text: &Str<'a>,
         limit: i64,
@@ -154,6 +154,6 @@ impl Pattern {
             }
             found.push(range);
         }
-        Ok(Value::list(found.into_iter().map(|range| slice_text(text, range)).collect()))
+        Ok(Value::list_value(found.into_iter().map(|range| slice_text(text, range)).collect()))
     }
 }

@@ -20,7 +20,7 @@ const STEPS_MAX: u64 = 8_000_000;
 pub(crate) struct PatternCache {
     compiled_patterns: HashMap<Box<str>, Result<Pattern, RegexSyntaxError>>,
     step_budget: StepBudget,
-    bytes_left: usize,
+    pattern_bytes_left: usize,
 }
 
 /// The reason why a pattern can not be used.
@@ -37,15 +37,15 @@ impl Default for PatternCache {
         Self {
             compiled_patterns: HashMap::new(),
             step_budget: StepBudget::new(STEPS_MAX),
-            bytes_left: BYTES_MAX,
+            pattern_bytes_left: BYTES_MAX,
         }
     }
 }
 
 impl PatternCache {
     /// The memory of all patterns in the cache.
-    pub(crate) fn n_bytes(&self) -> usize {
-        BYTES_MAX.saturating_sub(self.bytes_left)
+    pub(crate) fn cached_pattern_bytes(&self) -> usize {
+        BYTES_MAX.saturating_sub(self.pattern_bytes_left)
     }
 
     /// Compiles a pattern, or returns the cached one. If a pattern does not fit into the remaining
@@ -55,11 +55,11 @@ impl PatternCache {
             return outcome.clone().map_err(PatternError::Invalid);
         }
         let outcome =
-            Pattern::compile_within_memory(source, &mut self.step_budget, self.bytes_left)
+            Pattern::compile_within_memory(source, &mut self.step_budget, self.pattern_bytes_left)
                 .map_err(|_| PatternError::Exhausted)?;
         if let Ok(pattern) = &outcome {
-            let left = self.bytes_left.checked_sub(pattern.memory_bytes());
-            self.bytes_left = left.ok_or(PatternError::Exhausted)?;
+            let left = self.pattern_bytes_left.checked_sub(pattern.memory_bytes());
+            self.pattern_bytes_left = left.ok_or(PatternError::Exhausted)?;
         }
         self.compiled_patterns.insert(source.into(), outcome.clone());
         outcome.map_err(PatternError::Invalid)

@@ -3,12 +3,12 @@
 /// A translated piece of a regular expression.
 #[derive(Debug)]
 pub(super) struct RegexPiece {
-    pub(super) text: String,
+    pub(super) regex_text: String,
     pub(super) kind: RegexPieceKind,
     /// The height of its syntax tree, as Go counts it.
     pub(super) tree_height: usize,
     /// The product of nested counted repetitions.
-    pub(super) n_copies: u64,
+    pub(super) n_atom_copies: u64,
     /// The number of instructions that Go would compile it to.
     pub(super) size: u64,
 }
@@ -24,25 +24,31 @@ pub(super) enum RegexPieceKind {
 }
 
 impl RegexPiece {
-    pub(super) fn new_atom(text: impl Into<String>) -> Self {
-        Self { text: text.into(), kind: RegexPieceKind::Atom, tree_height: 1, n_copies: 1, size: 1 }
+    pub(super) fn new_regex_atom(text: impl Into<String>) -> Self {
+        Self {
+            regex_text: text.into(),
+            kind: RegexPieceKind::Atom,
+            tree_height: 1,
+            n_atom_copies: 1,
+            size: 1,
+        }
     }
 
     /// The text in a form to which a repetition operator can be appended.
     pub(super) fn into_grouped_text(self) -> String {
         match self.kind {
-            RegexPieceKind::Atom => self.text,
+            RegexPieceKind::Atom => self.regex_text,
             RegexPieceKind::Repetition
             | RegexPieceKind::Empty
             | RegexPieceKind::Concatenation
             | RegexPieceKind::Alternation => {
-                format!("(?:{})", self.text)
+                format!("(?:{})", self.regex_text)
             }
         }
     }
 
     /// Joins pieces. As in Go, pieces of the same kind are merged and do not add to the height.
-    pub(super) fn join_pieces(
+    pub(super) fn join_regex_pieces(
         mut pieces: Vec<RegexPiece>,
         kind: RegexPieceKind,
         separator: &str,
@@ -52,7 +58,8 @@ impl RegexPiece {
         {
             return only;
         }
-        let mut joined = Self { text: String::new(), kind, tree_height: 1, n_copies: 1, size: 0 };
+        let mut joined =
+            Self { regex_text: String::new(), kind, tree_height: 1, n_atom_copies: 1, size: 0 };
         if pieces.is_empty() {
             joined.kind = RegexPieceKind::Empty;
             joined.size = 1;
@@ -60,17 +67,17 @@ impl RegexPiece {
         for (index, piece) in pieces.into_iter().enumerate() {
             let height = piece.tree_height + usize::from(piece.kind != kind);
             joined.tree_height = joined.tree_height.max(height);
-            joined.n_copies = joined.n_copies.max(piece.n_copies);
+            joined.n_atom_copies = joined.n_atom_copies.max(piece.n_atom_copies);
             joined.size = joined.size.saturating_add(piece.size);
             if index > 0 {
-                joined.text.push_str(separator);
+                joined.regex_text.push_str(separator);
                 joined.size =
                     joined.size.saturating_add(u64::from(kind == RegexPieceKind::Alternation));
             }
             if kind == RegexPieceKind::Concatenation && piece.kind == RegexPieceKind::Alternation {
-                joined.text.push_str(&piece.into_grouped_text());
+                joined.regex_text.push_str(&piece.into_grouped_text());
             } else {
-                joined.text.push_str(&piece.text);
+                joined.regex_text.push_str(&piece.regex_text);
             }
         }
         joined

@@ -16,7 +16,7 @@ pub(super) enum RepeatOperator {
 
 impl RepeatOperator {
     /// Returns a counted repetition if Go allows it. A bound that is `None` is too large.
-    pub(super) fn from_bounds(min: Option<u32>, max: Option<Option<u32>>) -> Option<Self> {
+    pub(super) fn from_repeat_bounds(min: Option<u32>, max: Option<Option<u32>>) -> Option<Self> {
         let limit = COPIES_MAX as u32;
         let min = min.filter(|min| *min <= limit)?;
         let max = match max {
@@ -40,7 +40,7 @@ impl RepeatOperator {
     }
 
     /// The number of copies of the innermost atom.
-    pub(super) fn multiply_copies(self, inner: u64) -> u64 {
+    pub(super) fn multiply_atom_copies(self, inner: u64) -> u64 {
         match self {
             Self::Symbol(_) => inner,
             Self::Count { max: Some(0), .. } => 1,

@@ -51,44 +51,44 @@ pub(super) const EMPTY_CLASS: &str = r"[^\x{0}-\x{10FFFF}]";
 /// A syntax error in a regular expression, with Go's message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RegexSyntaxError {
-    problem: &'static str,
-    faulty_part: String,
+    go_error_text: &'static str,
+    faulty_fragment: String,
 }
 
 impl RegexSyntaxError {
-    pub(super) fn new(problem: &'static str, faulty_part: &str) -> Self {
-        Self { problem, faulty_part: faulty_part.to_owned() }
+    pub(super) fn new(problem: &'static str, faulty_fragment: &str) -> Self {
+        Self { go_error_text: problem, faulty_fragment: faulty_fragment.to_owned() }
     }
 
     /// The error for a pattern that is too large when compiled.
-    pub(super) fn expression_too_large(pattern: &str) -> Self {
+    pub(super) fn regex_too_large_error(pattern: &str) -> Self {
         Self::new("expression too large", pattern)
     }
 
     /// The error for a pattern that nests too deeply.
-    pub(super) fn expression_too_deep(pattern: &str) -> Self {
+    pub(super) fn regex_too_deep_error(pattern: &str) -> Self {
         Self::new("expression nests too deeply", pattern)
     }
 }
 
 impl fmt::Display for RegexSyntaxError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "error parsing regexp: {}: `{}`", self.problem, self.faulty_part)
+        write!(f, "error parsing regexp: {}: `{}`", self.go_error_text, self.faulty_fragment)
     }
 }
 
 /// An expression in the notation of the `regex` crate.
 #[derive(Debug)]
 pub(super) struct TranslatedRegex {
-    pub(super) text: String,
+    pub(super) regex_text: String,
     /// The steps for parsing its character classes, beside those for its length.
-    pub(super) class_steps: usize,
+    pub(super) class_parse_steps: usize,
 }
 
 impl TranslatedRegex {
     /// Reports whether a search may read an unbounded amount of text after the match.
     pub(super) fn has_unbounded_lookahead(&self) -> bool {
-        self.text.contains(['*', '+']) || self.text.contains(",}")
+        self.regex_text.contains(['*', '+']) || self.regex_text.contains(",}")
     }
 }
 
@@ -96,23 +96,23 @@ impl TranslatedRegex {
 pub(super) fn translate_regex(pattern: &str) -> Result<TranslatedRegex, RegexSyntaxError> {
     let mut parser = RegexTranslator {
         pattern,
-        flags: RegexFlags::default(),
+        regex_flags: RegexFlags::default(),
         outer_groups: Vec::new(),
-        class_steps: 0,
+        class_parse_steps: 0,
     };
     let mut top = OpenRegexGroup::new(RegexFlags::default(), false);
     parser.translate_pattern(&mut top)?;
     if !parser.outer_groups.is_empty() {
         return Err(RegexSyntaxError::new("missing closing )", pattern));
     }
-    let text = parser.check_regex_piece_limits(top.into_piece())?.text;
-    Ok(TranslatedRegex { text, class_steps: parser.class_steps })
+    let text = parser.check_regex_piece_limits(top.into_regex_piece())?.regex_text;
+    Ok(TranslatedRegex { regex_text: text, class_parse_steps: parser.class_parse_steps })
 }
 
 /// The flags that `(?i)` and the like set.
 #[derive(Debug, Clone, Copy, Default)]
 struct RegexFlags {
-    fold_case: bool,
+    is_case_insensitive: bool,
     multi_line: bool,
     dot_matches_newline: bool,
     swap_greediness: bool,
@@ -121,48 +121,56 @@ struct RegexFlags {
 /// An open group, or the whole expression.
 #[derive(Debug)]
 struct OpenRegexGroup {
-    alternatives: Vec<RegexPiece>,
+    regex_alternatives: Vec<RegexPiece>,
     items: Vec<RegexPiece>,
     /// The flags that apply after the group.
-    outer_flags: RegexFlags,
+    flags_after_group: RegexFlags,
     is_capturing: bool,
 }
 
 #[derive(Debug)]
 struct RegexTranslator<'p> {
     pattern: &'p str,
-    flags: RegexFlags,
+    regex_flags: RegexFlags,
     /// The groups around the current one.
     outer_groups: Vec<OpenRegexGroup>,
     /// The steps for parsing all classes.
-    class_steps: usize,
+    class_parse_steps: usize,
 }
 
 impl OpenRegexGroup {
-    fn new(outer_flags: RegexFlags, is_capturing: bool) -> Self {
-        Self { alternatives: Vec::new(), items: Vec::new(), outer_flags, is_capturing }
+    fn new(flags_after_group: RegexFlags, is_capturing: bool) -> Self {
+        Self { regex_alternatives: Vec::new(), items: Vec::new(), flags_after_group, is_capturing }
     }
 
     /// Ends the current alternative.
     fn end_alternative(&mut self) {
         let items = std::mem::take(&mut self.items);
-        self.alternatives.push(RegexPiece::join_pieces(items, RegexPieceKind::Concatenation, ""));
+        self.regex_alternatives.push(RegexPiece::join_regex_pieces(
+            items,
+            RegexPieceKind::Concatenation,
+            "",
+        ));
     }
 
     /// The alternatives as one piece.
-    fn into_piece(mut self) -> RegexPiece {
+    fn into_regex_piece(mut self) -> RegexPiece {
         self.end_alternative();
-        let piece = RegexPiece::join_pieces(self.alternatives, RegexPieceKind::Alternation, "|");
+        let piece = RegexPiece::join_regex_pieces(
+            self.regex_alternatives,
+            RegexPieceKind::Alternation,
+            "|",
+        );
         if !self.is_capturing {
             return piece;
         }
-        let (height, n_copies) = (piece.tree_height + 1, piece.n_copies);
+        let (height, n_atom_copies) = (piece.tree_height + 1, piece.n_atom_copies);
         let size = piece.size.saturating_add(2);
         RegexPiece {
-            text: piece.into_grouped_text(),
+            regex_text: piece.into_grouped_text(),
             kind: RegexPieceKind::Atom,
             tree_height: height,
-            n_copies,
+            n_atom_copies,
             size,
         }
     }
@@ -178,9 +186,9 @@ impl<'p> RegexTranslator<'p> {
             let after = rest.get(c.len_utf8()..).unwrap_or_default();
             let mut operator = None;
             match c {
-                '(' => rest = self.open_group(current, rest)?,
+                '(' => rest = self.open_regex_group(current, rest)?,
                 ')' => {
-                    self.close_group(current)?;
+                    self.close_regex_group(current)?;
                     rest = after;
                 }
                 '|' => {
@@ -200,12 +208,13 @@ impl<'p> RegexTranslator<'p> {
                 '{' => match read_counted_repetition(rest) {
                     Some((min, max, left)) => {
                         operator = Some(rest);
-                        let count = RepeatOperator::from_bounds(min, max).ok_or_else(|| {
-                            RegexSyntaxError::new(
-                                "invalid repeat count",
-                                text_before_suffix(rest, left),
-                            )
-                        })?;
+                        let count =
+                            RepeatOperator::from_repeat_bounds(min, max).ok_or_else(|| {
+                                RegexSyntaxError::new(
+                                    "invalid repeat count",
+                                    text_before_suffix(rest, left),
+                                )
+                            })?;
                         rest = self.apply_repetition(current, count, rest, left, previous)?;
                     }
                     None => {
@@ -229,7 +238,7 @@ impl<'p> RegexTranslator<'p> {
     }
 
     fn translate_anchor_or_dot(&self, c: char) -> RegexPiece {
-        RegexPiece::new_atom(match (c, self.flags) {
+        RegexPiece::new_regex_atom(match (c, self.regex_flags) {
             ('^', RegexFlags { multi_line: true, .. }) => "(?m:^)",
             ('^', _) => r"\A",
             ('$', RegexFlags { multi_line: true, .. }) => "(?m:$)",
@@ -240,14 +249,14 @@ impl<'p> RegexTranslator<'p> {
     }
 
     fn translate_literal(&self, code: u32) -> RegexPiece {
-        let Some(c) = char::from_u32(code) else { return RegexPiece::new_atom(EMPTY_CLASS) };
+        let Some(c) = char::from_u32(code) else { return RegexPiece::new_regex_atom(EMPTY_CLASS) };
         let text = if c.is_ascii_alphanumeric() || !c.is_ascii() {
             c.to_string()
         } else {
             format!(r"\x{code:02X}")
         };
         let has_case = c.is_ascii_alphabetic() || !c.is_ascii();
-        RegexPiece::new_atom(if self.flags.fold_case && has_case {
+        RegexPiece::new_regex_atom(if self.regex_flags.is_case_insensitive && has_case {
             format!("(?i:{text})")
         } else {
             text
@@ -255,24 +264,26 @@ impl<'p> RegexTranslator<'p> {
     }
 
     fn translate_class(&mut self, class: CharacterClass) -> RegexPiece {
-        let CharacterClass { text, parse_steps: weight } = class;
-        if self.flags.fold_case {
-            self.class_steps = self.class_steps.saturating_add(weight.case_folded_steps);
-            RegexPiece::new_atom(format!("(?i:{text})"))
+        let CharacterClass { regex_text: text, parse_steps: weight } = class;
+        if self.regex_flags.is_case_insensitive {
+            self.class_parse_steps =
+                self.class_parse_steps.saturating_add(weight.case_folded_steps);
+            RegexPiece::new_regex_atom(format!("(?i:{text})"))
         } else {
-            self.class_steps = self.class_steps.saturating_add(weight.case_sensitive_steps);
-            RegexPiece::new_atom(text)
+            self.class_parse_steps =
+                self.class_parse_steps.saturating_add(weight.case_sensitive_steps);
+            RegexPiece::new_regex_atom(text)
         }
     }
 
     /// Reads `(` and the name or flags of the group. Returns the remaining pattern.
-    fn open_group(
+    fn open_regex_group(
         &mut self,
         current: &mut OpenRegexGroup,
         rest: &'p str,
     ) -> Result<&'p str, RegexSyntaxError> {
         let Some(perl) = rest.strip_prefix("(?") else {
-            self.push_group(current, true)?;
+            self.push_regex_group(current, true)?;
             return Ok(rest.get(1..).unwrap_or_default());
         };
         // `(?<` is a name only if at least one character follows.
@@ -288,7 +299,7 @@ impl<'p> RegexTranslator<'p> {
                     text_before_suffix(rest, left),
                 ));
             }
-            self.push_group(current, true)?;
+            self.push_regex_group(current, true)?;
             return Ok(left);
         }
         self.read_perl_flags(current, rest, perl)
@@ -301,13 +312,13 @@ impl<'p> RegexTranslator<'p> {
         rest: &'p str,
         perl: &'p str,
     ) -> Result<&'p str, RegexSyntaxError> {
-        let mut flags = self.flags;
+        let mut flags = self.regex_flags;
         let mut value = true;
         let mut saw_flag = false;
         let mut chars = perl.chars();
         while let Some(c) = chars.next() {
             match c {
-                'i' => flags.fold_case = value,
+                'i' => flags.is_case_insensitive = value,
                 'm' => flags.multi_line = value,
                 's' => flags.dot_matches_newline = value,
                 'U' => flags.swap_greediness = value,
@@ -318,9 +329,9 @@ impl<'p> RegexTranslator<'p> {
                 }
                 ':' | ')' if value || saw_flag => {
                     if c == ':' {
-                        self.push_group(current, false)?;
+                        self.push_regex_group(current, false)?;
                     }
-                    self.flags = flags;
+                    self.regex_flags = flags;
                     return Ok(chars.as_str());
                 }
                 _ => break,
@@ -333,26 +344,26 @@ impl<'p> RegexTranslator<'p> {
         ))
     }
 
-    fn push_group(
+    fn push_regex_group(
         &mut self,
         current: &mut OpenRegexGroup,
         is_capturing: bool,
     ) -> Result<(), RegexSyntaxError> {
         if self.outer_groups.len() >= OPEN_GROUPS_MAX {
-            return Err(RegexSyntaxError::expression_too_deep(self.pattern));
+            return Err(RegexSyntaxError::regex_too_deep_error(self.pattern));
         }
-        let inner = OpenRegexGroup::new(self.flags, is_capturing);
+        let inner = OpenRegexGroup::new(self.regex_flags, is_capturing);
         self.outer_groups.push(std::mem::replace(current, inner));
         Ok(())
     }
 
-    fn close_group(&mut self, current: &mut OpenRegexGroup) -> Result<(), RegexSyntaxError> {
+    fn close_regex_group(&mut self, current: &mut OpenRegexGroup) -> Result<(), RegexSyntaxError> {
         let Some(parent) = self.outer_groups.pop() else {
             return Err(RegexSyntaxError::new("unexpected )", self.pattern));
         };
         let group = std::mem::replace(current, parent);
-        self.flags = group.outer_flags;
-        current.items.push(self.check_regex_piece_limits(group.into_piece())?);
+        self.regex_flags = group.flags_after_group;
+        current.items.push(self.check_regex_piece_limits(group.into_regex_piece())?);
         Ok(())
     }
 
@@ -379,18 +390,18 @@ impl<'p> RegexTranslator<'p> {
             return Err(RegexSyntaxError::new("missing argument to repetition operator", operator));
         };
         let (height, size) = (item.tree_height + 1, repeat.size(item.size));
-        let n_copies = repeat.multiply_copies(item.n_copies);
-        let lazy = if other_greed != self.flags.swap_greediness { "?" } else { "" };
+        let n_atom_copies = repeat.multiply_atom_copies(item.n_atom_copies);
+        let lazy = if other_greed != self.regex_flags.swap_greediness { "?" } else { "" };
         let text = format!("{}{repeat}{lazy}", item.into_grouped_text());
         let piece = RegexPiece {
-            text,
+            regex_text: text,
             kind: RegexPieceKind::Repetition,
             tree_height: height,
-            n_copies,
+            n_atom_copies,
             size,
         };
         current.items.push(self.check_regex_piece_limits(piece)?);
-        if n_copies > COPIES_MAX {
+        if n_atom_copies > COPIES_MAX {
             return Err(RegexSyntaxError::new("invalid repeat count", operator));
         }
         Ok(after)
@@ -421,12 +432,12 @@ impl<'p> RegexTranslator<'p> {
             _ => None,
         };
         if let Some(text) = assertion {
-            current.items.push(RegexPiece::new_atom(text));
+            current.items.push(RegexPiece::new_regex_atom(text));
             return Ok(chars.as_str());
         }
         if let Some((items, left)) = character_class::read_escaped_class(rest)? {
-            let text = format!("[{}]", items.text);
-            current.items.push(self.translate_class(CharacterClass { text, ..items }));
+            let text = format!("[{}]", items.regex_text);
+            current.items.push(self.translate_class(CharacterClass { regex_text: text, ..items }));
             return Ok(left);
         }
         let (code, left) = read_escape(rest)?;
@@ -436,10 +447,10 @@ impl<'p> RegexTranslator<'p> {
 
     fn check_regex_piece_limits(&self, piece: RegexPiece) -> Result<RegexPiece, RegexSyntaxError> {
         if piece.size > INSTRUCTIONS_MAX {
-            return Err(RegexSyntaxError::expression_too_large(self.pattern));
+            return Err(RegexSyntaxError::regex_too_large_error(self.pattern));
         }
         if piece.tree_height > HEIGHT_MAX {
-            return Err(RegexSyntaxError::expression_too_deep(self.pattern));
+            return Err(RegexSyntaxError::regex_too_deep_error(self.pattern));
         }
         Ok(piece)
     }

@@ -11,7 +11,7 @@ fn compile_alone(source: &str) -> Result<Pattern, PatternError> {
 #[track_caller]
 fn matches_of(pattern: &str, text: &'static str) -> Vec<String> {
     let pattern = compile_alone(pattern).unwrap();
-    match pattern.find_all(&Str::Borrowed(text), -1, &mut StepBudget::default()).unwrap() {
+    match pattern.find_all_matches(&Str::Borrowed(text), -1, &mut StepBudget::default()).unwrap() {
         Value::List(list) => list
             .iter()
             .map(|item| match item {
@@ -141,9 +141,9 @@ fn expression_height_and_size_are_limited() {
 
 #[test]
 fn finding_is_limited_and_reports_bad_patterns() {
-    let text = |text| Value::string(text);
+    let text = |text| Value::borrowed_string(text);
     let texts = |items: &[&'static str]| {
-        Value::list(items.iter().map(|item| Value::string(item)).collect())
+        Value::list_value(items.iter().map(|item| Value::borrowed_string(item)).collect())
     };
     let illegal = "Illegal regex: error parsing regexp: missing closing ]: `[`";
     for (function, arguments, expected) in [

@@ -10,7 +10,7 @@ fn check(cases: Vec<(&str, Vec<Value<'_>>, Result<Value<'_>, &str>)>) {
 }
 
 fn numbers(items: &[i64]) -> Value<'static> {
-    Value::list(items.iter().copied().map(Value::Int).collect())
+    Value::list_value(items.iter().copied().map(Value::Int).collect())
 }
 
 fn map(entries: Vec<(Value<'static>, Value<'static>)>) -> Value<'static> {
@@ -18,13 +18,13 @@ fn map(entries: Vec<(Value<'static>, Value<'static>)>) -> Value<'static> {
     for (key, value) in entries {
         assert!(map.insert(key, value));
     }
-    Value::Map(Map::from_owned(map))
+    Value::Map(Map::from_owned_map(map))
 }
 
 #[test]
 fn size_counts_code_points_bytes_elements_and_entries() {
     check(vec![
-        ("size", vec![Value::string("añ𝄞")], Ok(Value::Int(3))),
+        ("size", vec![Value::borrowed_string("añ𝄞")], Ok(Value::Int(3))),
         ("size", vec![Value::Bytes(Bytes::Borrowed("ñ".as_bytes()))], Ok(Value::Int(2))),
         ("size", vec![numbers(&[1, 2])], Ok(Value::Int(2))),
         ("size", vec![map(vec![(Value::Int(1), Value::Null)])], Ok(Value::Int(1))),
@@ -35,7 +35,7 @@ fn size_counts_code_points_bytes_elements_and_entries() {
 
 #[test]
 fn text_is_searched_from_both_ends() {
-    let text = |a, b| vec![Value::string(a), Value::string(b)];
+    let text = |a, b| vec![Value::borrowed_string(a), Value::borrowed_string(b)];
     check(vec![
         ("contains", text("hello", "ell"), Ok(Value::Bool(true))),
         ("contains", text("hello", ""), Ok(Value::Bool(true))),
@@ -44,8 +44,8 @@ fn text_is_searched_from_both_ends() {
         ("startsWith", text("hello", "lo"), Ok(Value::Bool(false))),
         ("endsWith", text("hello", "lo"), Ok(Value::Bool(true))),
         ("endsWith", text("hello", "he"), Ok(Value::Bool(false))),
-        ("contains", vec![Value::Int(1), Value::string("a")], Err("no such overload")),
-        ("endsWith", vec![Value::string("a"), Value::Null], Err("no such overload")),
+        ("contains", vec![Value::Int(1), Value::borrowed_string("a")], Err("no such overload")),
+        ("endsWith", vec![Value::borrowed_string("a"), Value::Null], Err("no such overload")),
     ]);
 }
 
@@ -53,25 +53,26 @@ fn text_is_searched_from_both_ends() {
 fn membership_uses_equality() {
     let host = ["dev".to_owned(), "ops".to_owned()];
     let strings = || Value::List(List::Strings(&host));
-    let keys = || map(vec![(Value::Int(1), Value::Null), (Value::string("a"), Value::Null)]);
+    let keys =
+        || map(vec![(Value::Int(1), Value::Null), (Value::borrowed_string("a"), Value::Null)]);
     check(vec![
         ("@in", vec![Value::Double(2.0), numbers(&[1, 2])], Ok(Value::Bool(true))),
-        ("@in", vec![Value::string("2"), numbers(&[1, 2])], Ok(Value::Bool(false))),
-        ("@in", vec![Value::string("ops"), strings()], Ok(Value::Bool(true))),
-        ("@in", vec![Value::string("op"), strings()], Ok(Value::Bool(false))),
+        ("@in", vec![Value::borrowed_string("2"), numbers(&[1, 2])], Ok(Value::Bool(false))),
+        ("@in", vec![Value::borrowed_string("ops"), strings()], Ok(Value::Bool(true))),
+        ("@in", vec![Value::borrowed_string("op"), strings()], Ok(Value::Bool(false))),
         ("@in", vec![Value::Int(1), strings()], Ok(Value::Bool(false))),
         ("@in", vec![Value::Uint(1), keys()], Ok(Value::Bool(true))),
-        ("@in", vec![Value::string("a"), keys()], Ok(Value::Bool(true))),
+        ("@in", vec![Value::borrowed_string("a"), keys()], Ok(Value::Bool(true))),
         ("@in", vec![Value::Null, keys()], Ok(Value::Bool(false))),
         ("@in", vec![Value::Int(1), Value::Int(1)], Err("no such overload")),
-        ("@in", vec![Value::Int(1), Value::string("1")], Err("no such overload")),
+        ("@in", vec![Value::Int(1), Value::borrowed_string("1")], Err("no such overload")),
     ]);
 }
 
 #[test]
 fn an_index_is_a_whole_number_or_a_key() {
     let list = || numbers(&[10, 20]);
-    let keys = || map(vec![(Value::string("a"), Value::Int(1))]);
+    let keys = || map(vec![(Value::borrowed_string("a"), Value::Int(1))]);
     check(vec![
         ("_[_]", vec![list(), Value::Int(1)], Ok(Value::Int(20))),
         ("_[_]", vec![list(), Value::Double(1.0)], Ok(Value::Int(20))),
@@ -79,9 +80,13 @@ fn an_index_is_a_whole_number_or_a_key() {
         ("_[_]", vec![list(), Value::Int(2)], Err("index out of bounds: 2")),
         ("_[_]", vec![list(), Value::Int(-1)], Err("index out of bounds: -1")),
         ("_[_]", vec![list(), Value::Double(0.5)], Err("unsupported index value 0.5 in list")),
-        ("_[_]", vec![list(), Value::string("a")], Err("unsupported index type 'string' in list")),
-        ("_[_]", vec![keys(), Value::string("a")], Ok(Value::Int(1))),
-        ("_[_]", vec![keys(), Value::string("b")], Err("no such key: b")),
+        (
+            "_[_]",
+            vec![list(), Value::borrowed_string("a")],
+            Err("unsupported index type 'string' in list"),
+        ),
+        ("_[_]", vec![keys(), Value::borrowed_string("a")], Ok(Value::Int(1))),
+        ("_[_]", vec![keys(), Value::borrowed_string("b")], Err("no such key: b")),
         ("_[_]", vec![Value::Int(1), Value::Int(1)], Err("no such key: 1")),
     ]);
 }

@@ -98,7 +98,7 @@ impl<'f> FormatScanner<'f> {
 
     /// Reads the next part; `None` at the end. After a [`FormatPart::Clause`], the caller must read
     /// the clause before the next part.
-    pub(super) fn next_part(&mut self) -> Option<FormatPart<'f>> {
+    pub(super) fn next_format_part(&mut self) -> Option<FormatPart<'f>> {
         let Some(clause) = self.unread_format.strip_prefix('%') else {
             let end = self.unread_format.find('%').unwrap_or(self.unread_format.len());
             let (text, rest) = self.unread_format.split_at_checked(end)?;
@@ -116,13 +116,13 @@ impl<'f> FormatScanner<'f> {
     }
 
     /// Reports whether the format has no further characters.
-    pub(super) fn is_at_end(&self) -> bool {
+    pub(super) fn is_at_format_end(&self) -> bool {
         self.unread_format.is_empty()
     }
 
     /// Reads the clause that follows a percent sign.
     pub(super) fn read_clause(&mut self) -> Result<FormatClause, FormatClauseError> {
-        if self.is_at_end() {
+        if self.is_at_format_end() {
             return Err(FormatClauseError::EndOfFormat);
         }
         let precision = self.read_precision()?.unwrap_or(DEFAULT_PRECISION);

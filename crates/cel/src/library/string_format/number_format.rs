@@ -9,7 +9,7 @@ use crate::library::conversions::format_double_without_exponent;
 /// The output of `x/text` for a clause whose precision is too large.
 const PRECISION_TOO_LARGE_OUTPUT: &str = "%!(NOVERB)";
 
-/// The largest precision that `x/text` reads on from: if another digit follows a larger number, it stops.
+/// `x/text` stops parsing a precision if another digit follows a number larger than this.
 const PRECISION_PARSED_MAX: u64 = 1_000_000;
 
 /// Writes `%.{precision}f` with digits grouped by thousands.

@@ -1,10 +1,10 @@
-use super::literal_validation::FormatFault;
+use super::format_call_check::FormatFault;
 use super::*;
 use crate::library::strings::TEXT_BYTES_MAX;
 use crate::value::{Bytes, OwnedMap, TypeName};
 
 fn run(text: &'static str, values: Vec<Value<'static>>) -> Result<String, EvalError> {
-    match string_format(&[Value::string(text), Value::list(values)]) {
+    match string_format(&[Value::borrowed_string(text), Value::list_value(values)]) {
         Ok(Value::String(text)) => Ok(text.as_str().to_owned()),
         Ok(other) => panic!("{other:?}"),
         Err(error) => Err(error),
@@ -28,7 +28,7 @@ fn double(number: f64) -> Value<'static> {
 #[test]
 fn text_between_clauses_is_copied() {
     assert_eq!(run("100%% of é", vec![]).as_deref(), Ok("100% of é"));
-    let values = vec![Value::string("a"), Value::Int(-1)];
+    let values = vec![Value::borrowed_string("a"), Value::Int(-1)];
     assert_eq!(run("<%s|%d>", values).as_deref(), Ok("<a|-1>"));
 }
 
@@ -41,7 +41,7 @@ fn integers_have_four_bases() {
     check("%x", Value::Int(-255), "-ff");
     check("%X", Value::Uint(255), "FF");
     check("%x", Value::Int(i64::MIN), "-8000000000000000");
-    check("%x", Value::string("hé"), "68c3a9");
+    check("%x", Value::borrowed_string("hé"), "68c3a9");
     check("%X", Value::Bytes(Bytes::Borrowed(b"\x00\xff")), "00FF");
 }
 
@@ -58,7 +58,7 @@ fn fixed_point_numbers_are_grouped_and_rounded_to_even() {
     check("%.30f", double(0.1), "0.100000000000000005551115123126");
     check("%f", double(1e21), "1,000,000,000,000,000,000,000.000000");
     check("%f", double(f64::NAN), "NaN");
-    check("%f", Value::string("-Infinity"), "-∞");
+    check("%f", Value::borrowed_string("-Infinity"), "-∞");
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn scientific_numbers_have_seven_digits_and_take_the_precision_for_a_width() {
     check("%.0e", double(12345.0), "1.234500×10⁰⁴");
     check("%.15e", double(1.5), "  1.500000×10⁰⁰");
     check("%e", double(f64::NAN), "   NaN");
-    check("%e", Value::string("Infinity"), "     ∞");
+    check("%e", Value::borrowed_string("Infinity"), "     ∞");
     check("%.65536e", double(1.5), "1.500000×10⁰⁰");
     check("%.10000010e", double(1.5), "%!(NOVERB)");
 }
@@ -103,28 +103,28 @@ fn text_clause_accepts_nearly_all_types() {
         "2020-01-01T00:00:00.5Z",
     );
     check("%s", Value::Type(TypeName("int")), "int");
-    check("%.3s", Value::string("plain"), "plain");
+    check("%.3s", Value::borrowed_string("plain"), "plain");
 }
 
 #[test]
 fn lists_and_maps_are_written_as_literals() {
     let mut map = OwnedMap::new();
     for (key, value) in [
-        (Value::string("b"), double(f64::INFINITY)),
-        (Value::string("a"), Value::Bytes(Bytes::Borrowed(b"xy"))),
-        (Value::Int(2), Value::list(Vec::new())),
+        (Value::borrowed_string("b"), double(f64::INFINITY)),
+        (Value::borrowed_string("a"), Value::Bytes(Bytes::Borrowed(b"xy"))),
+        (Value::Int(2), Value::list_value(Vec::new())),
         (Value::Bool(true), Value::Type(TypeName("int"))),
     ] {
         assert!(map.insert(key, value));
     }
-    let list = Value::list(vec![
-        Value::string("a\"b\n"),
+    let list = Value::list_value(vec![
+        Value::borrowed_string("a\"b\n"),
         double(2.5e10),
         double(f64::NAN),
         Value::Null,
         Value::Duration(1_000_000_000),
         Value::Timestamp("2020-01-01T00:00:00Z".parse().unwrap()),
-        Value::Map(Map::from_owned(map)),
+        Value::Map(Map::from_owned_map(map)),
     ]);
     let expected = "[\"a\\\"b\\n\", 25000000000.000000, \"NaN\", null, duration(\"1s\"), \
                     timestamp(\"2020-01-01T00:00:00Z\"), \
@@ -134,18 +134,18 @@ fn lists_and_maps_are_written_as_literals() {
 
 #[test]
 fn values_of_other_types_are_refused() {
-    let optional = || Value::some(Value::Int(1));
+    let optional = || Value::optional_some(Value::Int(1));
     let one = |value| vec![value];
     let e = "error during formatting: ";
     let only_integers = "decimal clause can only be used on integers, was given double";
     check_error("%d", one(double(1.0)), &format!("{e}{only_integers}"));
     let only_doubles = "fixed-point clause can only be used on doubles, was given string";
-    check_error("%f", one(Value::string("1.0")), &format!("{e}{only_doubles}"));
+    check_error("%f", one(Value::borrowed_string("1.0")), &format!("{e}{only_doubles}"));
     let only_printable = "string clause can only be used on strings, bools, bytes, ints, doubles, \
                           maps, lists, types, durations, and timestamps, was given optional_type";
     check_error("%s", one(optional()), &format!("{e}{only_printable}"));
     let inner = "no formatting function for optional_type";
-    check_error("%s", one(Value::list(vec![optional()])), &format!("{e}{inner}"));
+    check_error("%s", one(Value::list_value(vec![optional()])), &format!("{e}{inner}"));
     let bytes = Value::Bytes(Bytes::Borrowed(b"\xff"));
     let not_text = "could not convert argument \
                     \"invalid UTF-8 in bytes, cannot convert to string\" to string";
@@ -178,21 +178,22 @@ fn the_result_has_a_limit() {
     // Each level contains the level below twice.
     let mut level = Value::Int(i64::MIN);
     for _ in 0..40 {
-        level = Value::list(vec![level.clone(), level]);
+        level = Value::list_value(vec![level.clone(), level]);
     }
-    let outcome = string_format(&[Value::string("%s"), Value::list(vec![level])]);
+    let outcome = string_format(&[Value::borrowed_string("%s"), Value::list_value(vec![level])]);
     assert_eq!(outcome.unwrap_err(), EvalError::CostLimit);
     let long = Value::owned_string("x".repeat(TEXT_BYTES_MAX));
-    let fits = string_format(&[Value::string("%s"), Value::list(vec![long.clone()])]);
+    let fits =
+        string_format(&[Value::borrowed_string("%s"), Value::list_value(vec![long.clone()])]);
     assert!(fits.is_ok());
-    let outcome = string_format(&[Value::string("%s!"), Value::list(vec![long])]);
+    let outcome = string_format(&[Value::borrowed_string("%s!"), Value::list_value(vec![long])]);
     assert_eq!(outcome.unwrap_err(), EvalError::CostLimit);
 }
 
 #[test]
 fn literal_calls_are_checked_before_they_run() {
-    let optional = Type::optional(Type::Int);
-    let list = Type::list(Type::Int);
+    let optional = Type::optional_of(Type::Int);
+    let list = Type::list_of(Type::Int);
     type Expected = Option<(Option<usize>, &'static str)>;
     let cases: [(&str, &[&Type], Expected); 12] = [
         ("%s %d %f", &[&Type::Null, &Type::Uint, &Type::Dyn], None),
@@ -257,7 +258,10 @@ fn literal_calls_are_checked_before_they_run() {
             validate_format_literal(
                 format,
                 &list,
-                LiteralInspector { type_of_node: &|n| types[n], nested_nodes: &|_| Vec::new() }
+                LiteralNodeAccess {
+                    type_of_node: &|n| types[n],
+                    nested_literal_nodes: &|_| Vec::new()
+                }
             ),
             expected,
             "{format}"
@@ -267,9 +271,10 @@ fn literal_calls_are_checked_before_they_run() {
 
 #[test]
 fn only_text_clauses_report_nested_literals() {
-    let types = [Type::list(Type::Dyn), Type::Int, Type::optional(Type::Int)];
+    let types = [Type::list_of(Type::Dyn), Type::Int, Type::optional_of(Type::Int)];
     let parts = |n| if n == 0 { vec![1, 2] } else { Vec::new() };
-    let look = LiteralInspector { type_of_node: &|n: usize| &types[n], nested_nodes: &parts };
+    let look =
+        LiteralNodeAccess { type_of_node: &|n: usize| &types[n], nested_literal_nodes: &parts };
     assert_eq!(
         validate_format_literal("%s", &[0], look).map(|fault| fault.faulty_node),
         Some(Some(2))

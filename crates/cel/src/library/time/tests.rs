@@ -39,7 +39,7 @@ fn getters_of_a_timestamp_count_as_documented() {
 }
 
 fn check_zone(getter: &str, text: &str, zone: &str, expected: Result<i64, &str>) {
-    let arguments = [time(text), Value::string(zone)];
+    let arguments = [time(text), Value::borrowed_string(zone)];
     let actual = implementation(getter, "timestamp")(&arguments);
     assert_outcome(&arguments, &actual, &expected.map(Value::Int));
 }

@@ -18,8 +18,8 @@ impl Parser<'_> {
         &mut self,
         follow_set: TokenSet,
     ) -> Result<SyntaxId, ParseAborted> {
-        self.tokens.enter_rule(follow_set);
-        self.tokens.enter_rule(AFTER_OPERAND);
+        self.tokens.enter_grammar_rule(follow_set);
+        self.tokens.enter_grammar_rule(AFTER_OPERAND);
         let mut factor: Option<PendingOperator> = None;
         let mut term: Option<PendingOperator> = None;
         let mut relation: Option<PendingOperator> = None;
@@ -32,35 +32,37 @@ impl Parser<'_> {
             let operand = self.parse_operand(n_relations, n_arithmetics)?;
 
             let next = self.tokens.current_token()?;
-            let operand =
-                self.combine_operands(factor.take(), ParsedOperand { start, node: operand });
+            let operand = self.complete_pending_operator(
+                factor.take(),
+                ParsedOperand { start, syntax_id: operand },
+            );
             if let Some(function) = factor_operator_function(next.kind) {
                 factor = Some(self.take_operator(function, operand)?);
                 continue;
             }
-            let operand = self.combine_operands(term.take(), operand);
+            let operand = self.complete_pending_operator(term.take(), operand);
             if let Some(function) = term_operator_function(next.kind) {
                 term = Some(self.take_operator(function, operand)?);
                 continue;
             }
-            let operand = self.combine_operands(relation.take(), operand);
+            let operand = self.complete_pending_operator(relation.take(), operand);
             if let Some(function) = relation_operator_function(next.kind) {
                 relation = Some(self.take_operator(function, operand)?);
                 continue;
             }
             if next.kind == T::LogicalAnd {
-                and.push(operand, self.tokens.take_token()?.offset);
+                and.push(operand, self.tokens.take_token()?.source_offset);
                 continue;
             }
             let operand = self.finish_logical_run(&mut and, operand);
             if next.kind == T::LogicalOr {
-                or.push(operand, self.tokens.take_token()?.offset);
+                or.push(operand, self.tokens.take_token()?.source_offset);
                 continue;
             }
-            break self.finish_logical_run(&mut or, operand).node;
+            break self.finish_logical_run(&mut or, operand).syntax_id;
         };
-        self.tokens.leave_rule();
-        self.tokens.leave_rule();
+        self.tokens.leave_grammar_rule();
+        self.tokens.leave_grammar_rule();
         Ok(result)
     }
 
@@ -71,12 +73,12 @@ impl Parser<'_> {
         n_arithmetics: u32,
     ) -> Result<SyntaxId, ParseAborted> {
         self.tokens.current_token()?;
-        self.rule_depths.relation_depth += n_relations;
-        self.rule_depths.arithmetic_depth += n_arithmetics;
-        self.check_rule_depth()?;
+        self.grammar_rule_depths.relation_depth += n_relations;
+        self.grammar_rule_depths.arithmetic_depth += n_arithmetics;
+        self.check_grammar_rule_depth()?;
         let operand = self.parse_unary()?;
-        self.rule_depths.relation_depth -= n_relations;
-        self.rule_depths.arithmetic_depth -= n_arithmetics;
+        self.grammar_rule_depths.relation_depth -= n_relations;
+        self.grammar_rule_depths.arithmetic_depth -= n_arithmetics;
         Ok(operand)
     }
 
@@ -85,11 +87,11 @@ impl Parser<'_> {
         function: &'static str,
         left_operand: ParsedOperand,
     ) -> Result<PendingOperator, ParseAborted> {
-        let operator_offset = self.tokens.take_token()?.offset;
+        let operator_offset = self.tokens.take_token()?.source_offset;
         Ok(PendingOperator { function, operator_offset, left_operand })
     }
 
-    fn combine_operands(
+    fn complete_pending_operator(
         &mut self,
         waiting: Option<PendingOperator>,
         right: ParsedOperand,
@@ -97,14 +99,14 @@ impl Parser<'_> {
         let Some(PendingOperator {
             function,
             operator_offset: operator,
-            left_operand: ParsedOperand { start, node: left },
+            left_operand: ParsedOperand { start, syntax_id: left },
         }) = waiting
         else {
             return right;
         };
-        let right = right.node;
+        let right = right.syntax_id;
         let node = self.push(start, SyntaxNode::Binary { function, operator, left, right });
-        ParsedOperand { start, node }
+        ParsedOperand { start, syntax_id: node }
     }
 
     /// Adds a node for a run with its last operand, and begins a new run.
@@ -112,20 +114,20 @@ impl Parser<'_> {
         let Some(start) = run.start.take() else {
             return last;
         };
-        run.operands.push(last.node);
+        run.operands.push(last.syntax_id);
         let operands = std::mem::take(&mut run.operands);
         let operators = std::mem::take(&mut run.operator_offsets);
         let function = run.function;
         let node = self.push(start, SyntaxNode::Logical { function, operands, operators });
-        ParsedOperand { start, node }
+        ParsedOperand { start, syntax_id: node }
     }
 
     /// Parses the rule `member | '!'+ member | '-'+ member`.
     fn parse_unary(&mut self) -> Result<SyntaxId, ParseAborted> {
-        let Token { offset, start, .. } = self.tokens.current_token()?;
+        let Token { source_offset: offset, start, .. } = self.tokens.current_token()?;
         let mut result = None;
         let outcome = self.parse_unary_alternatives(&mut result);
-        self.tokens.finish_rule(outcome)?;
+        self.tokens.finish_grammar_rule(outcome)?;
         Ok(result.unwrap_or_else(|| self.push(start, SyntaxNode::MissingOperand(offset))))
     }
 
@@ -133,44 +135,44 @@ impl Parser<'_> {
         &mut self,
         result: &mut Option<SyntaxId>,
     ) -> Result<(), ParseFault> {
-        self.tokens.sync_to_expected(GrammarPosition::UnaryStart, EXPRESSION)?;
+        self.tokens.sync_to_expected_token(GrammarPosition::UnaryStart, EXPRESSION)?;
         let first = self.tokens.current_token()?;
         let mut last = first;
         if first.kind == T::Minus {
-            last = self.tokens.peek(1)?;
+            last = self.tokens.peek_token(1)?;
         }
         match (first.kind, last.kind) {
             (T::Exclamation, _) => *result = Some(self.parse_logical_not()?),
             // The minus sign is part of the number.
-            (T::Minus, T::Int | T::Float) => *result = Some(self.parse_member()?),
+            (T::Minus, T::Int | T::Float) => *result = Some(self.parse_member_expression()?),
             (T::Minus, kind) if PRIMARY.contains(kind) => return self.parse_negation(result),
             (T::Minus, _) => {
                 return Err(no_viable_alternative_fault(GrammarPosition::UnaryStart, first, last));
             }
-            (kind, _) if PRIMARY.contains(kind) => *result = Some(self.parse_member()?),
+            (kind, _) if PRIMARY.contains(kind) => *result = Some(self.parse_member_expression()?),
             _ => return Err(no_viable_alternative_fault(GrammarPosition::UnaryStart, first, last)),
         }
         Ok(())
     }
 
     fn parse_logical_not(&mut self) -> Result<SyntaxId, ParseAborted> {
-        let Token { offset: first, start, .. } = self.tokens.current_token()?;
+        let Token { source_offset: first, start, .. } = self.tokens.current_token()?;
         let mut n_operators = 0;
         while n_operators == 0 || self.tokens.current_token_kind()? == T::Exclamation {
             self.tokens.take_token()?;
             n_operators += 1;
-            self.tokens.sync_loop(EXPRESSION)?;
+            self.tokens.sync_after_loop_iteration(EXPRESSION)?;
         }
-        let operand = self.parse_member()?;
+        let operand = self.parse_member_expression()?;
         Ok(self.push(start, SyntaxNode::Prefix { function: "!_", n_operators, first, operand }))
     }
 
     fn parse_negation(&mut self, result: &mut Option<SyntaxId>) -> Result<(), ParseFault> {
-        let Token { offset: first, start, .. } = self.tokens.current_token()?;
+        let Token { source_offset: first, start, .. } = self.tokens.current_token()?;
         let mut n_operators = 0;
         let outcome = self.parse_minuses(&mut n_operators);
         let operand = match outcome {
-            Ok(()) => self.parse_member()?,
+            Ok(()) => self.parse_member_expression()?,
             Err(_) => SyntaxId::MISSING,
         };
         let negation = SyntaxNode::Prefix { function: "-_", n_operators, first, operand };
@@ -184,10 +186,10 @@ impl Parser<'_> {
         loop {
             self.tokens.take_token()?;
             *n_operators += 1;
-            self.tokens.sync_loop(PRIMARY)?;
+            self.tokens.sync_after_loop_iteration(PRIMARY)?;
             let first = self.tokens.current_token()?;
             if first.kind == T::Minus {
-                let second = self.tokens.peek(1)?;
+                let second = self.tokens.peek_token(1)?;
                 if !PRIMARY.contains(second.kind) {
                     return Err(no_viable_alternative_fault(
                         GrammarPosition::NegationLoop,
@@ -212,7 +214,7 @@ impl Parser<'_> {
 #[derive(Clone, Copy)]
 struct ParsedOperand {
     start: u32,
-    node: SyntaxId,
+    syntax_id: SyntaxId,
 }
 
 /// An operator that waits for its right operand.
@@ -238,7 +240,7 @@ impl LogicalRun {
 
     fn push(&mut self, operand: ParsedOperand, operator: u32) {
         self.start.get_or_insert(operand.start);
-        self.operands.push(operand.node);
+        self.operands.push(operand.syntax_id);
         self.operator_offsets.push(operator);
     }
 }

@@ -16,20 +16,22 @@ impl Parser<'_> {
         let open = self.tokens.take_token()?;
         let mut elements = Vec::new();
         let outcome = self.parse_list_elements(&mut elements);
-        *result = self.push(open.start, SyntaxNode::List { open: open.offset, elements });
+        *result = self.push(open.start, SyntaxNode::List { open: open.source_offset, elements });
         outcome
     }
 
     fn parse_list_elements(&mut self, elements: &mut Vec<ElementSyntax>) -> Result<(), ParseFault> {
-        self.tokens
-            .sync_to_expected(GrammarPosition::ListElements, OPTIONAL_EXPRESSION.union(LIST_END))?;
+        self.tokens.sync_to_expected_token(
+            GrammarPosition::ListElements,
+            OPTIONAL_EXPRESSION.union_with(LIST_END),
+        )?;
         if OPTIONAL_EXPRESSION.contains(self.tokens.current_token_kind()?) {
-            self.tokens.enter_rule(LIST_END);
+            self.tokens.enter_grammar_rule(LIST_END);
             elements.push(self.parse_optional_expression(AFTER_ITEM)?);
             while self.take_separating_comma(OPTIONAL_EXPRESSION)? {
                 elements.push(self.parse_optional_expression(AFTER_ITEM)?);
             }
-            self.tokens.leave_rule();
+            self.tokens.leave_grammar_rule();
         }
         self.parse_closing_token(
             GrammarPosition::ListComma,
@@ -42,7 +44,7 @@ impl Parser<'_> {
         let open = self.tokens.take_token()?;
         let mut entries = Vec::new();
         let outcome = self.parse_map_body(&mut entries);
-        *result = self.push(open.start, SyntaxNode::Map { open: open.offset, entries });
+        *result = self.push(open.start, SyntaxNode::Map { open: open.source_offset, entries });
         outcome
     }
 
@@ -50,13 +52,15 @@ impl Parser<'_> {
         &mut self,
         entries: &mut Vec<KeyValueSyntax<ElementSyntax>>,
     ) -> Result<(), ParseFault> {
-        self.tokens
-            .sync_to_expected(GrammarPosition::MapEntries, OPTIONAL_EXPRESSION.union(BRACE_END))?;
+        self.tokens.sync_to_expected_token(
+            GrammarPosition::MapEntries,
+            OPTIONAL_EXPRESSION.union_with(BRACE_END),
+        )?;
         if OPTIONAL_EXPRESSION.contains(self.tokens.current_token_kind()?) {
-            self.tokens.enter_rule(BRACE_END);
+            self.tokens.enter_grammar_rule(BRACE_END);
             let outcome = self.parse_map_entries(entries);
-            self.tokens.finish_rule(outcome)?;
-            self.tokens.leave_rule();
+            self.tokens.finish_grammar_rule(outcome)?;
+            self.tokens.leave_grammar_rule();
         }
         self.parse_closing_token(
             GrammarPosition::MapComma,
@@ -72,7 +76,7 @@ impl Parser<'_> {
         let mut position = GrammarPosition::FirstEntryColon;
         loop {
             let key = self.parse_optional_expression(COLON)?;
-            let colon = self.tokens.expect_token(position, T::Colon, EXPRESSION)?.offset;
+            let colon = self.tokens.expect_token(position, T::Colon, EXPRESSION)?.source_offset;
             let value = self.parse_expression(AFTER_ITEM)?;
             entries.push(KeyValueSyntax { key, colon_offset: colon, value });
             if !self.take_separating_comma(OPTIONAL_EXPRESSION)? {
@@ -89,7 +93,7 @@ impl Parser<'_> {
         while self.tokens.take_token_if(T::Dot)?.is_some() {
             names.push(self.tokens.take_token()?);
         }
-        let open = self.tokens.take_token()?.offset;
+        let open = self.tokens.take_token()?.source_offset;
         let mut fields = Vec::new();
         let outcome = self.parse_message_body(&mut fields);
         *result = self.push(start, SyntaxNode::Message { leading_dot, names, open, fields });
@@ -100,13 +104,15 @@ impl Parser<'_> {
         &mut self,
         fields: &mut Vec<KeyValueSyntax<MessageFieldKey>>,
     ) -> Result<(), ParseFault> {
-        self.tokens
-            .sync_to_expected(GrammarPosition::MessageFields, OPTIONAL_FIELD.union(BRACE_END))?;
+        self.tokens.sync_to_expected_token(
+            GrammarPosition::MessageFields,
+            OPTIONAL_FIELD.union_with(BRACE_END),
+        )?;
         if OPTIONAL_FIELD.contains(self.tokens.current_token_kind()?) {
-            self.tokens.enter_rule(BRACE_END);
+            self.tokens.enter_grammar_rule(BRACE_END);
             let outcome = self.parse_message_fields(fields);
-            self.tokens.finish_rule(outcome)?;
-            self.tokens.leave_rule();
+            self.tokens.finish_grammar_rule(outcome)?;
+            self.tokens.leave_grammar_rule();
         }
         self.parse_closing_token(
             GrammarPosition::MessageComma,
@@ -119,11 +125,11 @@ impl Parser<'_> {
         &mut self,
         fields: &mut Vec<KeyValueSyntax<MessageFieldKey>>,
     ) -> Result<(), ParseFault> {
-        let first_field_offset = self.tokens.current_token()?.offset;
+        let first_field_offset = self.tokens.current_token()?.source_offset;
         let mut position = GrammarPosition::FirstFieldColon;
         loop {
             let key = self.parse_message_field(first_field_offset)?;
-            let colon = self.tokens.expect_token(position, T::Colon, EXPRESSION)?.offset;
+            let colon = self.tokens.expect_token(position, T::Colon, EXPRESSION)?.source_offset;
             let value = self.parse_expression(AFTER_ITEM)?;
             fields.push(KeyValueSyntax { key, colon_offset: colon, value });
             if !self.take_separating_comma(OPTIONAL_FIELD)? {
@@ -138,15 +144,16 @@ impl Parser<'_> {
         &mut self,
         first_field_offset: u32,
     ) -> Result<MessageFieldKey, ParseAborted> {
-        self.tokens.enter_rule(COLON);
+        self.tokens.enter_grammar_rule(COLON);
         let mut field = MessageFieldKey { is_optional: false, name: None, first_field_offset };
-        let outcome = self.tokens.sync_to_expected(GrammarPosition::OptionalField, OPTIONAL_FIELD);
+        let outcome =
+            self.tokens.sync_to_expected_token(GrammarPosition::OptionalField, OPTIONAL_FIELD);
         if outcome.is_ok() {
             field.is_optional = self.tokens.take_token_if(T::Question)?.is_some();
             field.name = Some(self.parse_field_name(TokenSet::RULE_END)?);
         }
-        self.tokens.finish_rule(outcome)?;
-        self.tokens.leave_rule();
+        self.tokens.finish_grammar_rule(outcome)?;
+        self.tokens.leave_grammar_rule();
         Ok(field)
     }
 
@@ -155,23 +162,24 @@ impl Parser<'_> {
         &mut self,
         follow_set: TokenSet,
     ) -> Result<ElementSyntax, ParseAborted> {
-        self.tokens.enter_rule(follow_set);
+        self.tokens.enter_grammar_rule(follow_set);
         let mut element = ElementSyntax { is_optional: false, value: SyntaxId::MISSING };
-        let outcome =
-            self.tokens.sync_to_expected(GrammarPosition::OptionalExpression, OPTIONAL_EXPRESSION);
+        let outcome = self
+            .tokens
+            .sync_to_expected_token(GrammarPosition::OptionalExpression, OPTIONAL_EXPRESSION);
         if outcome.is_ok() {
             element.is_optional = self.tokens.take_token_if(T::Question)?.is_some();
             element.value = self.parse_expression(TokenSet::RULE_END)?;
         }
-        self.tokens.finish_rule(outcome)?;
-        self.tokens.leave_rule();
+        self.tokens.finish_grammar_rule(outcome)?;
+        self.tokens.leave_grammar_rule();
         Ok(element)
     }
 
     /// Takes a comma between two items. Does not take a trailing comma after the last item.
     fn take_separating_comma(&mut self, items: TokenSet) -> Result<bool, ParseAborted> {
         let separates = self.tokens.current_token_kind()? == T::Comma
-            && items.contains(self.tokens.peek(1)?.kind);
+            && items.contains(self.tokens.peek_token(1)?.kind);
         if separates {
             self.tokens.take_token()?;
         }
@@ -185,7 +193,7 @@ impl Parser<'_> {
         close: GrammarPosition,
         kind: T,
     ) -> Result<(), ParseFault> {
-        self.tokens.sync_to_expected(comma, TokenSet::from_kinds(&[T::Comma, kind]))?;
+        self.tokens.sync_to_expected_token(comma, TokenSet::from_token_kinds(&[T::Comma, kind]))?;
         self.tokens.take_token_if(T::Comma)?;
         self.tokens.expect_token(close, kind, TokenSet::RULE_END)?;
         Ok(())

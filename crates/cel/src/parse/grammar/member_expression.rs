@@ -9,7 +9,7 @@ use crate::parse::token::{TokenKind as T, TokenSet};
 
 impl Parser<'_> {
     /// Parses the rule `primary`, followed by any number of selections, calls and indices.
-    pub(super) fn parse_member(&mut self) -> Result<SyntaxId, ParseAborted> {
+    pub(super) fn parse_member_expression(&mut self) -> Result<SyntaxId, ParseAborted> {
         let start = self.tokens.current_token()?.start;
         let mut result = self.parse_primary()?;
         loop {
@@ -19,7 +19,7 @@ impl Parser<'_> {
                 _ => return Ok(result),
             };
             let failed = outcome.is_err();
-            self.tokens.finish_rule(outcome)?;
+            self.tokens.finish_grammar_rule(outcome)?;
             if failed {
                 return Ok(result);
             }
@@ -28,9 +28,9 @@ impl Parser<'_> {
 
     fn parse_dot_suffix(&mut self, start: u32, result: &mut SyntaxId) -> Result<(), ParseFault> {
         let dot = self.tokens.current_token()?;
-        let after = self.tokens.peek(1)?;
+        let after = self.tokens.peek_token(1)?;
         match after.kind {
-            T::Identifier if self.tokens.peek(2)?.kind == T::LeftParen => {
+            T::Identifier if self.tokens.peek_token(2)?.kind == T::LeftParen => {
                 self.parse_member_call(start, result)
             }
             T::Identifier | T::EscapedIdentifier | T::Question => {
@@ -42,7 +42,7 @@ impl Parser<'_> {
 
     fn parse_select(&mut self, start: u32, result: &mut SyntaxId) -> Result<(), ParseAborted> {
         let operand = *result;
-        let dot = self.tokens.take_token()?.offset;
+        let dot = self.tokens.take_token()?.source_offset;
         let is_optional = self.tokens.take_token_if(T::Question)?.is_some();
         let field = self.parse_field_name(AFTER_PRIMARY)?;
         *result = self.push(start, SyntaxNode::Select { operand, dot, is_optional, field });
@@ -53,7 +53,7 @@ impl Parser<'_> {
         let operand = *result;
         self.tokens.take_token()?;
         let name = self.tokens.take_token()?;
-        let open = self.tokens.take_token()?.offset;
+        let open = self.tokens.take_token()?.source_offset;
         let mut arguments = Vec::new();
         let outcome =
             self.parse_arguments(GrammarPosition::MemberArguments, &mut arguments).and_then(|()| {
@@ -69,7 +69,7 @@ impl Parser<'_> {
 
     fn parse_index(&mut self, start: u32, result: &mut SyntaxId) -> Result<(), ParseFault> {
         let operand = *result;
-        let open = self.tokens.take_token()?.offset;
+        let open = self.tokens.take_token()?.source_offset;
         let mut element = ElementSyntax { is_optional: false, value: SyntaxId::MISSING };
         let outcome = self.parse_index_expression(&mut element);
         let ElementSyntax { is_optional, value: index } = element;
@@ -78,9 +78,9 @@ impl Parser<'_> {
     }
 
     fn parse_index_expression(&mut self, element: &mut ElementSyntax) -> Result<(), ParseFault> {
-        self.tokens.sync_to_expected(GrammarPosition::Index, OPTIONAL_EXPRESSION)?;
+        self.tokens.sync_to_expected_token(GrammarPosition::Index, OPTIONAL_EXPRESSION)?;
         element.is_optional = self.tokens.take_token_if(T::Question)?.is_some();
-        element.value = self.parse_expression(TokenSet::from_kinds(&[T::RightBracket]))?;
+        element.value = self.parse_expression(TokenSet::from_token_kinds(&[T::RightBracket]))?;
         self.tokens.expect_token(GrammarPosition::IndexClose, T::RightBracket, AFTER_PRIMARY)?;
         Ok(())
     }
@@ -91,17 +91,17 @@ impl Parser<'_> {
         position: GrammarPosition,
         arguments: &mut Vec<SyntaxId>,
     ) -> Result<(), ParseFault> {
-        let close = TokenSet::from_kinds(&[T::RightParen]);
-        self.tokens.sync_to_expected(position, EXPRESSION.union(close))?;
+        let close = TokenSet::from_token_kinds(&[T::RightParen]);
+        self.tokens.sync_to_expected_token(position, EXPRESSION.union_with(close))?;
         if !EXPRESSION.contains(self.tokens.current_token_kind()?) {
             return Ok(());
         }
-        self.tokens.enter_rule(close);
+        self.tokens.enter_grammar_rule(close);
         arguments.push(self.parse_expression(AFTER_ITEM)?);
         while self.tokens.take_token_if(T::Comma)?.is_some() {
             arguments.push(self.parse_expression(AFTER_ITEM)?);
         }
-        self.tokens.leave_rule();
+        self.tokens.leave_grammar_rule();
         Ok(())
     }
 
@@ -110,9 +110,11 @@ impl Parser<'_> {
         &mut self,
         follow_set: TokenSet,
     ) -> Result<FieldName, ParseAborted> {
-        self.tokens.enter_rule(follow_set);
-        let mut field = FieldName { offset: self.tokens.current_token()?.offset, name: None };
-        let mut outcome = self.tokens.sync_to_expected(GrammarPosition::FieldName, FIELD_NAME);
+        self.tokens.enter_grammar_rule(follow_set);
+        let mut field =
+            FieldName { source_offset: self.tokens.current_token()?.source_offset, name: None };
+        let mut outcome =
+            self.tokens.sync_to_expected_token(GrammarPosition::FieldName, FIELD_NAME);
         if outcome.is_ok() {
             let token = self.tokens.current_token()?;
             if FIELD_NAME.contains(token.kind) {
@@ -122,8 +124,8 @@ impl Parser<'_> {
                     Err(no_viable_alternative_fault(GrammarPosition::FieldName, token, token));
             }
         }
-        self.tokens.finish_rule(outcome)?;
-        self.tokens.leave_rule();
+        self.tokens.finish_grammar_rule(outcome)?;
+        self.tokens.leave_grammar_rule();
         Ok(field)
     }
 }

@@ -10,25 +10,25 @@ use crate::parse::token::{Token, TokenKind as T, TokenSet};
 impl Parser<'_> {
     /// Parses a name, a global call, an expression in parentheses, or a literal.
     pub(super) fn parse_primary(&mut self) -> Result<SyntaxId, ParseAborted> {
-        self.tokens.enter_rule(AFTER_PRIMARY);
+        self.tokens.enter_grammar_rule(AFTER_PRIMARY);
         let mut result = SyntaxId::MISSING;
         let outcome = self.parse_primary_alternatives(&mut result);
-        self.tokens.finish_rule(outcome)?;
-        self.tokens.leave_rule();
+        self.tokens.finish_grammar_rule(outcome)?;
+        self.tokens.leave_grammar_rule();
         Ok(result)
     }
 
     fn parse_primary_alternatives(&mut self, result: &mut SyntaxId) -> Result<(), ParseFault> {
-        self.tokens.sync_to_expected(GrammarPosition::Primary, PRIMARY)?;
+        self.tokens.sync_to_expected_token(GrammarPosition::Primary, PRIMARY)?;
         let first = self.tokens.current_token()?;
         match first.kind {
             T::LeftParen => self.parse_parenthesized(result),
             T::LeftBracket => self.parse_list(result),
             T::LeftBrace => self.parse_map(result),
-            T::Identifier | T::Dot => match self.predict_named_construct(first)? {
-                NamedConstruct::Ident => Ok(self.parse_ident(result)?),
-                NamedConstruct::Call => self.parse_global_call(result),
-                NamedConstruct::Message => self.parse_message(result),
+            T::Identifier | T::Dot => match self.predict_ident_call_or_message(first)? {
+                IdentCallOrMessage::Ident => Ok(self.parse_ident(result)?),
+                IdentCallOrMessage::Call => self.parse_global_call(result),
+                IdentCallOrMessage::Message => self.parse_message(result),
             },
             kind if PRIMARY.contains(kind) => Ok(self.parse_literal_token(result)?),
             _ => Err(no_viable_alternative_fault(GrammarPosition::Primary, first, first)),
@@ -36,29 +36,32 @@ impl Parser<'_> {
     }
 
     /// Looks ahead past a name to find out which construct it begins.
-    fn predict_named_construct(&mut self, first: Token) -> Result<NamedConstruct, ParseFault> {
+    fn predict_ident_call_or_message(
+        &mut self,
+        first: Token,
+    ) -> Result<IdentCallOrMessage, ParseFault> {
         let mut ahead = usize::from(first.kind == T::Dot);
-        let name = self.tokens.peek(ahead)?;
+        let name = self.tokens.peek_token(ahead)?;
         if name.kind != T::Identifier {
             return Err(no_viable_alternative_fault(GrammarPosition::Primary, first, name));
         }
-        if self.tokens.peek(ahead + 1)?.kind == T::LeftParen {
-            return Ok(NamedConstruct::Call);
+        if self.tokens.peek_token(ahead + 1)?.kind == T::LeftParen {
+            return Ok(IdentCallOrMessage::Call);
         }
-        while self.tokens.peek(ahead + 1)?.kind == T::Dot
-            && self.tokens.peek(ahead + 2)?.kind == T::Identifier
+        while self.tokens.peek_token(ahead + 1)?.kind == T::Dot
+            && self.tokens.peek_token(ahead + 2)?.kind == T::Identifier
         {
             ahead += 2;
         }
-        match self.tokens.peek(ahead + 1)?.kind {
-            T::LeftBrace => Ok(NamedConstruct::Message),
-            _ => Ok(NamedConstruct::Ident),
+        match self.tokens.peek_token(ahead + 1)?.kind {
+            T::LeftBrace => Ok(IdentCallOrMessage::Message),
+            _ => Ok(IdentCallOrMessage::Ident),
         }
     }
 
     fn parse_ident(&mut self, result: &mut SyntaxId) -> Result<(), ParseAborted> {
         let start = self.tokens.current_token()?.start;
-        let leading_dot = self.tokens.take_token_if(T::Dot)?.map(|dot| dot.offset);
+        let leading_dot = self.tokens.take_token_if(T::Dot)?.map(|dot| dot.source_offset);
         let name = self.tokens.take_token()?;
         *result = self.push(start, SyntaxNode::Ident { leading_dot, name });
         Ok(())
@@ -66,9 +69,9 @@ impl Parser<'_> {
 
     fn parse_global_call(&mut self, result: &mut SyntaxId) -> Result<(), ParseFault> {
         let start = self.tokens.current_token()?.start;
-        let leading_dot = self.tokens.take_token_if(T::Dot)?.map(|dot| dot.offset);
+        let leading_dot = self.tokens.take_token_if(T::Dot)?.map(|dot| dot.source_offset);
         let name = self.tokens.take_token()?;
-        let open = self.tokens.take_token()?.offset;
+        let open = self.tokens.take_token()?.source_offset;
         let mut arguments = Vec::new();
         let outcome =
             self.parse_arguments(GrammarPosition::CallArguments, &mut arguments).and_then(|()| {
@@ -84,7 +87,7 @@ impl Parser<'_> {
 
     fn parse_parenthesized(&mut self, result: &mut SyntaxId) -> Result<(), ParseFault> {
         self.tokens.take_token()?;
-        *result = self.parse_expression(TokenSet::from_kinds(&[T::RightParen]))?;
+        *result = self.parse_expression(TokenSet::from_token_kinds(&[T::RightParen]))?;
         self.tokens.expect_token(
             GrammarPosition::NestedClose,
             T::RightParen,
@@ -97,10 +100,10 @@ impl Parser<'_> {
         let first = self.tokens.current_token()?;
         let mut sign = None;
         if first.kind == T::Minus {
-            let second = self.tokens.peek(1)?;
+            let second = self.tokens.peek_token(1)?;
             if !matches!(second.kind, T::Int | T::Float) {
                 let fault = no_viable_alternative_fault(GrammarPosition::Literal, first, second);
-                return self.tokens.finish_rule(Err(fault));
+                return self.tokens.finish_grammar_rule(Err(fault));
             }
             sign = Some(self.tokens.take_token()?);
         }
@@ -111,7 +114,7 @@ impl Parser<'_> {
 }
 
 /// A construct that begins with a name.
-enum NamedConstruct {
+enum IdentCallOrMessage {
     Ident,
     Call,
     Message,

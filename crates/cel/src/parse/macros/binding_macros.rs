@@ -15,10 +15,11 @@ impl MacroExpander<'_, '_> {
     pub(super) fn expand_opt_map(
         &mut self,
         target: NodeId,
-        first_variable: NodeId,
+        first_loop_variable: NodeId,
         value: NodeId,
     ) -> Result<NodeId, ExpansionError> {
-        let bound = self.push_optional_value_binding(target, first_variable, value, "optMap")?;
+        let bound =
+            self.push_optional_value_binding(target, first_loop_variable, value, "optMap")?;
         let present = self.push_global_call("optional.of", vec![bound])?;
         Ok(self.push_has_value_conditional(target, present)?)
     }
@@ -27,26 +28,26 @@ impl MacroExpander<'_, '_> {
     pub(super) fn expand_opt_flat_map(
         &mut self,
         target: NodeId,
-        first_variable: NodeId,
+        first_loop_variable: NodeId,
         value: NodeId,
     ) -> Result<NodeId, ExpansionError> {
         let present =
-            self.push_optional_value_binding(target, first_variable, value, "optFlatMap")?;
+            self.push_optional_value_binding(target, first_loop_variable, value, "optFlatMap")?;
         Ok(self.push_has_value_conditional(target, present)?)
     }
 
     fn push_optional_value_binding(
         &mut self,
         target: NodeId,
-        first_variable: NodeId,
+        first_loop_variable: NodeId,
         body: NodeId,
         function: &str,
     ) -> Result<NodeId, ExpansionError> {
-        let Some(name) = self.ident_name(first_variable) else {
+        let Some(name) = self.ident_name(first_loop_variable) else {
             let message = format!("{function}() variable name must be a simple identifier");
-            return Err(macro_misuse_error(first_variable, &message));
+            return Err(macro_misuse_error(first_loop_variable, &message));
         };
-        let copy = self.copy_tree(target)?;
+        let copy = self.copy_subtree(target)?;
         let value = self.push_member_call(copy, "value", Vec::new())?;
         Ok(self.push_variable_binding(name, value, body)?)
     }
@@ -66,7 +67,7 @@ impl MacroExpander<'_, '_> {
     pub(super) fn expand_sort_by(
         &mut self,
         target: NodeId,
-        first_variable: NodeId,
+        first_loop_variable: NodeId,
         key: NodeId,
     ) -> Result<NodeId, ExpansionError> {
         match self.node_kind(target) {
@@ -86,7 +87,7 @@ impl MacroExpander<'_, '_> {
             }
         }
         let range = self.push_ident(SORT_BY_LIST_VARIABLE)?;
-        let keys = self.expand_map(range, first_variable, None, key)?;
+        let keys = self.expand_map(range, first_loop_variable, None, key)?;
         let list = self.push_ident(SORT_BY_LIST_VARIABLE)?;
         let sorted = self.push_member_call(list, "@sortByAssociatedKeys", vec![keys])?;
         Ok(self.push_variable_binding(Arc::from(SORT_BY_LIST_VARIABLE), target, sorted)?)
@@ -111,7 +112,7 @@ impl MacroExpander<'_, '_> {
             accu_init: value,
             loop_condition,
             loop_step,
-            result: body,
+            result_expr: body,
         })))
     }
 }

@@ -15,11 +15,11 @@ const ACCUMULATOR: &str = "@result";
 const LEGACY_ACCUMULATOR: &str = "__result__";
 
 /// The range of a comprehension and the names of its variables.
-pub(super) struct ComprehensionRange {
-    range: NodeId,
-    first_variable: Arc<str>,
+pub(super) struct RangeAndVariables {
+    range_node: NodeId,
+    first_loop_variable: Arc<str>,
     /// The second of two variables: the element or value. The first one is then the index or key.
-    second_variable: Option<Arc<str>>,
+    second_loop_variable: Option<Arc<str>>,
 }
 
 impl MacroExpander<'_, '_> {
@@ -34,15 +34,15 @@ impl MacroExpander<'_, '_> {
         let range =
             self.parse_loop_variables(range, variables, "argument must be a simple name")?;
         Ok(match function {
-            "all" => self.expand_all_macro(range, test)?,
+            "all" => self.expand_all_quantifier(range, test)?,
             "exists" => self.expand_exists(range, test)?,
             _ => self.expand_exists_one(range, test)?,
         })
     }
 
-    fn expand_all_macro(
+    fn expand_all_quantifier(
         &mut self,
-        range: ComprehensionRange,
+        range: RangeAndVariables,
         test: NodeId,
     ) -> Result<NodeId, ParseAborted> {
         let init = self.push_literal(Literal::Bool(true))?;
@@ -56,7 +56,7 @@ impl MacroExpander<'_, '_> {
 
     fn expand_exists(
         &mut self,
-        range: ComprehensionRange,
+        range: RangeAndVariables,
         test: NodeId,
     ) -> Result<NodeId, ParseAborted> {
         let init = self.push_literal(Literal::Bool(false))?;
@@ -71,7 +71,7 @@ impl MacroExpander<'_, '_> {
 
     fn expand_exists_one(
         &mut self,
-        range: ComprehensionRange,
+        range: RangeAndVariables,
         test: NodeId,
     ) -> Result<NodeId, ParseAborted> {
         let init = self.push_literal(Literal::Int(0))?;
@@ -88,23 +88,26 @@ impl MacroExpander<'_, '_> {
     pub(super) fn expand_map(
         &mut self,
         range: NodeId,
-        first_variable: NodeId,
+        first_loop_variable: NodeId,
         filter: Option<NodeId>,
         transform: NodeId,
     ) -> Result<NodeId, ExpansionError> {
-        let range =
-            self.parse_loop_variables(range, &[first_variable], "argument is not an identifier")?;
-        Ok(self.expand_to_list(range, filter, transform)?)
+        let range = self.parse_loop_variables(
+            range,
+            &[first_loop_variable],
+            "argument is not an identifier",
+        )?;
+        Ok(self.expand_list_comprehension(range, filter, transform)?)
     }
 
     /// Expands the macro `range.filter(x, test)`.
     pub(super) fn expand_filter(
         &mut self,
         range: NodeId,
-        first_variable: NodeId,
+        first_loop_variable: NodeId,
         test: NodeId,
     ) -> Result<NodeId, ExpansionError> {
-        self.expand_map(range, first_variable, Some(test), first_variable)
+        self.expand_map(range, first_loop_variable, Some(test), first_loop_variable)
     }
 
     /// Expands `range.transformList(x, y, transform)`, `transformMap` and `transformMapEntry`. A
@@ -120,11 +123,11 @@ impl MacroExpander<'_, '_> {
         let range =
             self.parse_loop_variables(range, variables, "argument must be a simple name")?;
         if function == "transformList" {
-            return Ok(self.expand_to_list(range, filter, transform)?);
+            return Ok(self.expand_list_comprehension(range, filter, transform)?);
         }
         let mut args = vec![self.push_accumulator_ident()?];
         if function == "transformMap" {
-            args.push(self.push_ident(&range.first_variable)?);
+            args.push(self.push_ident(&range.first_loop_variable)?);
         }
         args.push(transform);
         let more = self.push_global_call("cel.@mapInsert", args)?;
@@ -133,9 +136,9 @@ impl MacroExpander<'_, '_> {
     }
 
     /// Adds a comprehension that collects transformed elements in a list.
-    fn expand_to_list(
+    fn expand_list_comprehension(
         &mut self,
-        range: ComprehensionRange,
+        range: RangeAndVariables,
         filter: Option<NodeId>,
         transform: NodeId,
     ) -> Result<NodeId, ParseAborted> {
@@ -149,7 +152,7 @@ impl MacroExpander<'_, '_> {
     /// Adds a comprehension that visits all elements and returns its accumulator.
     fn push_exhaustive_comprehension(
         &mut self,
-        range: ComprehensionRange,
+        range: RangeAndVariables,
         init: NodeId,
         filter: Option<NodeId>,
         more: NodeId,
@@ -179,21 +182,21 @@ impl MacroExpander<'_, '_> {
 
     fn push_comprehension(
         &mut self,
-        range: ComprehensionRange,
+        range: RangeAndVariables,
         accu_init: NodeId,
         loop_condition: NodeId,
         loop_step: NodeId,
         result: NodeId,
     ) -> Result<NodeId, ParseAborted> {
         self.push(ExprKind::Comprehension(Box::new(Comprehension {
-            iter_range: range.range,
-            iter_var: range.first_variable,
-            iter_var2: range.second_variable,
+            iter_range: range.range_node,
+            iter_var: range.first_loop_variable,
+            iter_var2: range.second_loop_variable,
             accu_var: Arc::from(ACCUMULATOR),
             accu_init,
             loop_condition,
             loop_step,
-            result,
+            result_expr: result,
         })))
     }
 
@@ -204,7 +207,7 @@ impl MacroExpander<'_, '_> {
         range: NodeId,
         variables: &[NodeId],
         not_a_name: &str,
-    ) -> Result<ComprehensionRange, ExpansionError> {
+    ) -> Result<RangeAndVariables, ExpansionError> {
         let mut names: Vec<Arc<str>> = Vec::with_capacity(variables.len());
         for &variable in variables {
             names.push(
@@ -227,6 +230,10 @@ impl MacroExpander<'_, '_> {
         }
         let mut names = names.into_iter();
         let variable = names.next().unwrap_or_default();
-        Ok(ComprehensionRange { range, first_variable: variable, second_variable: names.next() })
+        Ok(RangeAndVariables {
+            range_node: range,
+            first_loop_variable: variable,
+            second_loop_variable: names.next(),
+        })
     }
 }

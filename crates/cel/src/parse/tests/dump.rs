@@ -7,7 +7,7 @@ use crate::ast::{Ast, ExprKind, Literal, NodeId};
 /// Renders an AST. The offset of each node follows an `@`.
 pub(super) fn dump(ast: &Ast) -> String {
     let mut text = String::new();
-    dump_node(ast, ast.root, &mut text);
+    dump_node(ast, ast.root_node, &mut text);
     text
 }
 
@@ -42,7 +42,7 @@ fn dump_node(ast: &Ast, id: NodeId, out: &mut String) {
             out.push_str("(map");
             for entry in entries {
                 let mark = if entry.is_optional { "?" } else { "" };
-                write!(out, " ({mark}entry@{}", entry.offset).unwrap();
+                write!(out, " ({mark}entry@{}", entry.source_offset).unwrap();
                 dump_all(ast, &[entry.key, entry.value], out);
             }
             out.push(')');
@@ -51,7 +51,7 @@ fn dump_node(ast: &Ast, id: NodeId, out: &mut String) {
             write!(out, "(struct {name}").unwrap();
             for field in fields {
                 let mark = if field.is_optional { "?" } else { "" };
-                write!(out, " ({mark}field@{} {}", field.offset, field.name).unwrap();
+                write!(out, " ({mark}field@{} {}", field.source_offset, field.name).unwrap();
                 dump_all(ast, &[field.value], out);
             }
             out.push(')');
@@ -64,11 +64,11 @@ fn dump_node(ast: &Ast, id: NodeId, out: &mut String) {
             out.push(' ');
             dump_node(ast, fold.iter_range, out);
             write!(out, " {}", fold.accu_var).unwrap();
-            let parts = [fold.accu_init, fold.loop_condition, fold.loop_step, fold.result];
+            let parts = [fold.accu_init, fold.loop_condition, fold.loop_step, fold.result_expr];
             dump_all(ast, &parts, out);
         }
     }
-    write!(out, "@{}", ast.offset(id)).unwrap();
+    write!(out, "@{}", ast.source_offset(id)).unwrap();
 }
 
 /// Appends the nodes of a list, each after a blank, and the closing parenthesis.

@@ -90,9 +90,9 @@ fn check(source: &str) -> Result<(), TestCaseError> {
         Ok(ast) => {
             let n_code_points = source.chars().count();
             for node in ast.nodes.iter() {
-                prop_assert!((node.offset as usize) < n_code_points);
+                prop_assert!((node.source_offset as usize) < n_code_points);
             }
-            prop_assert!(height(&ast, ast.root) <= DEPTH_MAX);
+            prop_assert!(height(&ast, ast.root_node) <= DEPTH_MAX);
         }
         Err(issues) => {
             prop_assert!(issues.iter().count() > 0);
@@ -114,7 +114,13 @@ fn height(ast: &Ast, id: NodeId) -> u32 {
         }
         ExprKind::Struct { fields, .. } => fields.iter().map(|field| field.value).collect(),
         ExprKind::Comprehension(fold) => {
-            vec![fold.iter_range, fold.accu_init, fold.loop_condition, fold.loop_step, fold.result]
+            vec![
+                fold.iter_range,
+                fold.accu_init,
+                fold.loop_condition,
+                fold.loop_step,
+                fold.result_expr,
+            ]
         }
     };
     assert!(children.iter().all(|child| *child < id), "children come first");

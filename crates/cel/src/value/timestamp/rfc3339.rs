@@ -61,7 +61,7 @@ impl TimestampCursor<'_> {
         let minute = self.read_two_digits().filter(|minute| *minute < 60)?;
         self.expect_byte(b':')?;
         let second = self.read_two_digits().filter(|second| *second < 60)?;
-        let nanos = self.read_fraction();
+        let nanos = self.read_second_fraction();
         let offset = self.read_utc_offset()?;
         if !self.0.is_empty() {
             return None;
@@ -100,7 +100,7 @@ impl TimestampCursor<'_> {
     }
 
     /// Reads the fraction of a second in nanoseconds; 0 if there is no fraction.
-    fn read_fraction(&mut self) -> u32 {
+    fn read_second_fraction(&mut self) -> u32 {
         let [b'.' | b',', digits @ ..] = self.0 else { return 0 };
         if !digits.first().is_some_and(u8::is_ascii_digit) {
             return 0;

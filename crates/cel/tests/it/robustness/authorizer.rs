@@ -23,7 +23,11 @@ fn questions() -> [AuthorizerCheck; 4] {
         }))
     };
     let account = ServiceAccount { namespace: "c".into(), name: "d".into() };
-    let get = |target| AuthorizerCheck { service_account: None, verb: "get".into(), target };
+    let get = |target| AuthorizerCheck {
+        service_account: None,
+        verb: "get".into(),
+        check_target: target,
+    };
     [
         get(path()),
         AuthorizerCheck { verb: "list".into(), ..get(pods("")) },

@@ -45,15 +45,15 @@ proptest! {
             return Ok(());
         };
         prop_assert!(is_of(&explanation.subexpressions[0].result, &whole), "{source}: {explanation:?}");
-        prop_assert_eq!(explanation.subexpressions[0].depth, 0);
+        prop_assert_eq!(explanation.subexpressions[0].nesting_depth, 0);
         for part in &explanation.subexpressions[1..] {
-            prop_assert!(part.depth > 0);
-            if part.result == SubexpressionResult::Skipped || part.text.len() > SHOWN_BYTES_MAX {
+            prop_assert!(part.nesting_depth > 0);
+            if part.result == SubexpressionResult::Skipped || part.source_excerpt.len() > SHOWN_BYTES_MAX {
                 continue;
             }
             // A subexpression is a part of the source, and has the same value if it compiles alone.
-            prop_assert!(source.contains(&part.text), "{source}: {}", part.text);
-            let (alone, _) = answer(&part.text);
+            prop_assert!(source.contains(&part.source_excerpt), "{source}: {}", part.source_excerpt);
+            let (alone, _) = answer(&part.source_excerpt);
             let allowed = !matches!(alone, Answer::Refused(_));
             prop_assert!(!allowed || is_of(&part.result, &alone), "{source}: {part:?} {alone:?}");
         }
@@ -70,7 +70,7 @@ proptest! {
         let source = format!("({a}) {operator} ({b})");
         let Some(explanation) = explain(&source) else { return Ok(()) };
         let outcome = |n: usize| {
-            let part = explanation.subexpressions.iter().filter(|part| part.depth == 1).nth(n);
+            let part = explanation.subexpressions.iter().filter(|part| part.nesting_depth == 1).nth(n);
             part.map(|part| part.result.clone())
         };
         // Constants are not shown. The operands of a run in parentheses belong to the enclosing

@@ -30,8 +30,8 @@ impl ListSource for Numbers {
 }
 
 static ENVIRONMENT: LazyLock<Environment> = LazyLock::new(|| {
-    let numbers = || Type::list(Type::Int);
-    Environment::kubernetes(vec![
+    let numbers = || Type::list_of(Type::Int);
+    Environment::for_stored_expressions(vec![
         ("a", Type::String),
         ("b", Type::String),
         ("c", Type::String),
@@ -60,9 +60,9 @@ impl Inputs {
         let [n, m] = self.numbers;
         let [l, k] = &self.lists;
         let variables = [
-            Value::string(a),
-            Value::string(b),
-            Value::string(c),
+            Value::borrowed_string(a),
+            Value::borrowed_string(b),
+            Value::borrowed_string(c),
             Value::Int(n),
             Value::Int(m),
             Value::List(List::Source(l)),
@@ -87,15 +87,15 @@ impl Inputs {
 }
 
 fn text(text: &str) -> Value<'_> {
-    Value::string(text)
+    Value::borrowed_string(text)
 }
 
 fn texts(items: Vec<&str>) -> Value<'_> {
-    Value::list(items.into_iter().map(Value::string).collect())
+    Value::list_value(items.into_iter().map(Value::borrowed_string).collect())
 }
 
 fn numbers(items: impl IntoIterator<Item = i64>) -> Value<'static> {
-    Value::list(items.into_iter().map(Value::Int).collect())
+    Value::list_value(items.into_iter().map(Value::Int).collect())
 }
 
 /// Texts of few different characters, which often contain each other.
@@ -227,7 +227,7 @@ proptest! {
         inputs.expect("sets.contains(l, k)", Value::Bool(contains))?;
         let intersects = k.iter().any(|item| l.contains(item));
         inputs.expect("sets.intersects(l, k)", Value::Bool(intersects))?;
-        inputs.expect("l.map(x, x < n)", Value::list(l.iter().map(|x| Value::Bool(*x < n)).collect()))?;
+        inputs.expect("l.map(x, x < n)", Value::list_value(l.iter().map(|x| Value::Bool(*x < n)).collect()))?;
         inputs.expect("l.filter(x, x < n)", numbers(l.iter().copied().filter(|x| *x < n)))?;
     }
 }

@@ -109,7 +109,7 @@ fn a17_loops_without_variables_are_evaluated_once() {
         let sum: Vec<String> = (0..n_loops).map(|n| format!("x{n}")).collect();
         format!("{loops}{} >= 0{}", sum.join(" + "), ")".repeat(n_loops))
     };
-    let environment = cel::Environment::kubernetes(Vec::new());
+    let environment = cel::Environment::for_stored_expressions(Vec::new());
     let program = environment.compile(&nested(2)).expect("the source compiles");
     let (first, cost) = program.evaluate_bool(&[], cel::COST_LIMIT);
     assert_eq!(first, Ok(true));

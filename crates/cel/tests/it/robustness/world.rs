@@ -32,7 +32,7 @@ pub(crate) struct Attributes {
 
 /// An environment with the variables `request`, `authorizer` and `authorizer.requestResource`.
 pub(crate) fn environment() -> Environment {
-    let texts = || Type::list(Type::String);
+    let texts = || Type::list_of(Type::String);
     let attributes = ObjectType::new(
         "kubernetes.ResourceAttributes",
         vec![("verb", Type::String), ("name", Type::String)],
@@ -42,11 +42,11 @@ pub(crate) fn environment() -> Environment {
         vec![
             ("user", Type::String),
             ("groups", texts()),
-            ("extra", Type::map(Type::String, texts())),
+            ("extra", Type::map_of(Type::String, texts())),
             ("resourceAttributes", Type::Object(attributes)),
         ],
     );
-    Environment::kubernetes(vec![
+    Environment::for_stored_expressions(vec![
         ("request", Type::Object(request)),
         ("authorizer", Type::Opaque(AuthorizationValue::AUTHORIZER)),
         ("authorizer.requestResource", Type::Opaque(AuthorizationValue::RESOURCE_CHECK)),
@@ -113,7 +113,7 @@ impl RecordSource for Request {
 
     fn field(&self, index: usize) -> Option<Value<'_>> {
         match index {
-            0 => Some(Value::string(&self.user)),
+            0 => Some(Value::borrowed_string(&self.user)),
             1 => Some(Value::List(List::Strings(&self.groups))),
             2 => Some(Value::Map(Map::Source(&self.extra))),
             3 => self.attributes.as_ref().map(|attributes| Value::Map(Map::Record(attributes))),
@@ -129,8 +129,8 @@ impl RecordSource for Attributes {
 
     fn field(&self, index: usize) -> Option<Value<'_>> {
         match index {
-            0 => Some(Value::string(&self.verb)),
-            1 => Some(Value::string(&self.name)),
+            0 => Some(Value::borrowed_string(&self.verb)),
+            1 => Some(Value::borrowed_string(&self.name)),
             _ => None,
         }
     }

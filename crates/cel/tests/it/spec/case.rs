@@ -77,7 +77,7 @@ impl Case {
     /// not available, and the expression is always type-checked.
     pub(crate) fn answer(&self) -> Answer {
         let declared = self.variables.iter().map(|v| (v.name.as_str(), v.ty.clone())).collect();
-        let environment = Environment::kubernetes(declared);
+        let environment = Environment::for_stored_expressions(declared);
         let checked = match environment.check(&self.expr) {
             Ok(checked) => checked,
             Err(issues) => {
@@ -173,10 +173,10 @@ fn decode_texts(texts: &Json) -> Option<Vec<String>> {
 /// Reads a type as cel-go writes it. Keys of maps are scalars, so the first comma follows the key.
 fn decode_type(text: &str) -> Option<Type> {
     match text.strip_suffix(')').and_then(|text| text.split_once('(')) {
-        Some(("list", element)) => Some(Type::list(decode_type(element)?)),
+        Some(("list", element)) => Some(Type::list_of(decode_type(element)?)),
         Some(("map", entry)) => {
             let (key, value) = entry.split_once(", ")?;
-            Some(Type::map(decode_type(key)?, decode_type(value)?))
+            Some(Type::map_of(decode_type(key)?, decode_type(value)?))
         }
         Some(("wrapper", inner)) => Some(Type::Wrapper(decode_type(inner)?.into())),
         Some(_) => None,
@@ -208,14 +208,14 @@ fn decode_value(tagged: &Json) -> Option<Value<'static>> {
         ("bytes", Json::String(text)) => Value::Bytes(Bytes::Owned(decode_hex(text)?.into())),
         ("duration", Json::String(nanos)) => Value::Duration(nanos.parse().ok()?),
         ("list", Json::Array(elements)) => {
-            Value::list(elements.iter().map(decode_value).collect::<Option<_>>()?)
+            Value::list_value(elements.iter().map(decode_value).collect::<Option<_>>()?)
         }
         ("map", Json::Array(entries)) => {
             let mut map = OwnedMap::new();
             for entry in entries {
                 map.set(decode_value(entry.get(0)?)?, decode_value(entry.get(1)?)?);
             }
-            Value::Map(Map::from_owned(map))
+            Value::Map(Map::from_owned_map(map))
         }
         _ => return None,
     })

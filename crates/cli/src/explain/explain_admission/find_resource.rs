@@ -59,7 +59,8 @@ fn find_resource_by_name<'r>(
     // The subresource is another flag.
     let named = ResourceName { subresource: String::new(), ..named.clone() };
     // Only what is served calls hooks.
-    let resolved = ResourceNameTable::of_registry(registry).resolve(&named);
+    let resolved =
+        ResourceNameTable::registry_resource_names(registry).resolve_resource_name(&named);
     let resolved = resolved.map_err(FindResourceError::UnknownResource)?;
     let same = (kind.group == resolved.group).then_some(kind.version);
     let same = same.and_then(|it| registry.resource(&resolved.group, it, &resolved.plural));

@@ -315,7 +315,8 @@ const AUTHORIZER_VALUE_PREFIX: &str = "kubernetes.authorization.";
 fn build_part_branches(mut parts: &[ExplainedSubexpression]) -> Vec<TreeBranch> {
     let mut branches = Vec::new();
     while let Some((part, rest)) = parts.split_first() {
-        let n_inside = rest.iter().take_while(|inner| inner.depth > part.depth).count();
+        let n_inside =
+            rest.iter().take_while(|inner| inner.nesting_depth > part.nesting_depth).count();
         let (inside, after) = rest.split_at(n_inside);
         match &part.result {
             // Intermediate values of an authorizer check have no readable form.
@@ -325,7 +326,7 @@ fn build_part_branches(mut parts: &[ExplainedSubexpression]) -> Vec<TreeBranch> 
             SubexpressionResult::Value(_)
             | SubexpressionResult::Error(_)
             | SubexpressionResult::Skipped => {
-                let text = format!("{} {}", part.text, describe_result(part));
+                let text = format!("{} {}", part.source_excerpt, describe_result(part));
                 branches.push(
                     TreeBranch::new(LineMark::None, text)
                         .with_children(build_part_branches(inside)),

@@ -207,8 +207,8 @@ fn condition_json(condition: &ExplainedCondition<'_>) -> Value {
 
 fn part_json(part: &ExplainedSubexpression) -> Value {
     let mut map = Map::new();
-    map.insert("depth".to_owned(), part.depth.into());
-    map.insert("text".to_owned(), part.text.as_str().into());
+    map.insert("depth".to_owned(), part.nesting_depth.into());
+    map.insert("text".to_owned(), part.source_excerpt.as_str().into());
     insert_part_result(part, &mut map);
     Value::Object(map)
 }

@@ -36,7 +36,7 @@ pub(super) fn prepare_object(
         }
         (Operation::Update, Some(stored)) => {
             let subresource = Some(subresource).filter(|own| !own.is_empty());
-            api_resources::before_update(resource, &mut tree, stored, subresource)
+            api_resources::complete_updated_object(resource, &mut tree, stored, subresource)
                 .map_err(IntoStatus::into_status)?;
         }
         (_, _) => {}

@@ -75,11 +75,11 @@ impl Draw {
             ValueType::Double => (low as f64 + self.below(9) as f64 / 4.0).into(),
             ValueType::Time => {
                 let second = self.below(4_000_000_000) as i64;
-                api_object::rfc3339(Timestamp::from_second(second).unwrap()).into()
+                api_object::format_rfc3339(Timestamp::from_second(second).unwrap()).into()
             }
             ValueType::MicroTime => {
                 let micro = self.below(4_000_000_000_000_000) as i64;
-                api_object::rfc3339_micro(Timestamp::from_microsecond(micro).unwrap()).into()
+                api_object::format_rfc3339_micro(Timestamp::from_microsecond(micro).unwrap()).into()
             }
             ValueType::Quantity => ["0", "1", "100m", "2Gi"][self.below(4) as usize].into(),
             ValueType::Json => match self.below(2) {

@@ -49,7 +49,7 @@ fn decode_recorded(body: &[u8]) -> Option<Tree> {
     if kind == "DeleteOptions" {
         return Some(decode(body, field_tables::delete_options()).unwrap());
     }
-    let GroupVersion { group, version } = GroupVersion::parse(api_version).unwrap();
+    let GroupVersion { group, version } = GroupVersion::parse_api_version(api_version).unwrap();
     let message = field_tables::fields_of_kind(&group, &version, kind);
     Some(decode(body, message.unwrap_or_else(|| panic!("{api_version} {kind}"))).unwrap())
 }

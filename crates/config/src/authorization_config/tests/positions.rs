@@ -122,9 +122,12 @@ fn issues_of_expressions_have_positions_in_the_file() {
             position,
             "{text}"
         );
-        assert_eq!(found[0].notes.len(), 1);
-        assert_eq!(found[0].notes[0].position, found[0].position);
-        assert!(found[0].notes[0].message.contains("undefined field 'usr'"), "{found:?}");
+        assert_eq!(found[0].expression_issues.len(), 1);
+        assert_eq!(found[0].expression_issues[0].position, found[0].position);
+        assert!(
+            found[0].expression_issues[0].message.contains("undefined field 'usr'"),
+            "{found:?}"
+        );
     }
 }
 
@@ -134,8 +137,8 @@ fn issues_of_expressions_have_hints() {
     let found = diagnostics(&file(&webhook(&[("matchConditions", conditions)])));
     let hint = found[0].hint.as_deref().unwrap_or_default();
     assert!(hint.contains("did you mean `request.groups`"), "{found:?}");
-    assert_eq!(found[0].notes[0].hint.as_deref(), Some(hint));
-    assert_eq!((found[0].notes[0].line, found[0].notes[0].column), (1, 25));
+    assert_eq!(found[0].expression_issues[0].hint.as_deref(), Some(hint));
+    assert_eq!((found[0].expression_issues[0].line, found[0].expression_issues[0].column), (1, 25));
 }
 
 #[test]

@@ -9,8 +9,8 @@ use crate::authorization_config::validate::{ValidationRules, convert_authorizers
 use crate::authorization_config::{LoadError, LoadOptions, unvalidated_config};
 
 /// Loads with types that the chain does not implement.
-fn knowing<'a>(known_types: &'a [&'a str]) -> LoadOptions<'a> {
-    LoadOptions { known_types, ..generic() }
+fn knowing<'a>(known_authorizer_types: &'a [&'a str]) -> LoadOptions<'a> {
+    LoadOptions { known_authorizer_types, ..generic() }
 }
 
 /// Asserts the faults of a webhook with some fields changed.
@@ -122,22 +122,22 @@ fn durations_have_ranges() {
 
 #[test]
 fn zero_ttls_without_defaults_are_missing() {
-    let mut hook = unvalidated_config::Webhook::default();
+    let mut hook = unvalidated_config::UnvalidatedWebhook::default();
     hook.timeout.value = 1;
-    let entry = unvalidated_config::Authorizer {
+    let entry = unvalidated_config::UnvalidatedAuthorizer {
         kind: FieldValue { value: "Webhook".to_owned(), ..FieldValue::default() },
         name: FieldValue { value: "w".to_owned(), ..FieldValue::default() },
         webhook: Some(hook),
-        ..unvalidated_config::Authorizer::default()
+        ..unvalidated_config::UnvalidatedAuthorizer::default()
     };
-    let configuration = unvalidated_config::Configuration {
+    let configuration = unvalidated_config::UnvalidatedConfiguration {
         authorizers: vec![entry],
-        ..unvalidated_config::Configuration::default()
+        ..unvalidated_config::UnvalidatedConfiguration::default()
     };
     let rules = ValidationRules {
-        known_types: ["Webhook"].into(),
-        plugin_types: &[],
-        repeatable_types: ["Webhook"].into(),
+        known_authorizer_types: ["Webhook"].into(),
+        plugin_authorizer_types: &[],
+        repeatable_authorizer_types: ["Webhook"].into(),
         stat_file: &super::probe,
         allows_match_conditions: true,
     };
@@ -352,7 +352,7 @@ fn an_expression_that_does_not_compile_is_refused() {
 #[test]
 fn s2_a_reload_keeps_the_types_of_the_start() {
     let required = [AuthorizerType::Rbac, AuthorizerType::Abac, AuthorizerType::Node];
-    let options = LoadOptions { required_types: &required, ..server() };
+    let options = LoadOptions { required_authorizer_types: &required, ..server() };
     let text = file("- {type: RBAC, name: x}\n");
     let error = load_text(&text, &options).configuration.unwrap_err();
     assert!(matches!(error, LoadError::Server(_)));
@@ -441,8 +441,8 @@ fn the_type_abac_needs_a_policy_file() {
 /// A program may add types. They have a name of their own, and occur once.
 #[test]
 fn plugin_types_are_known_to_the_programs_that_have_them() {
-    let plugin_types = [PluginType::new("Freeze").unwrap()];
-    let options = LoadOptions { plugin_types: &plugin_types, ..server() };
+    let plugin_authorizer_types = [PluginType::new("Freeze").unwrap()];
+    let options = LoadOptions { plugin_authorizer_types: &plugin_authorizer_types, ..server() };
     let text = file("- {type: Freeze, name: change-freeze}\n- {type: RBAC, name: rbac}\n");
     let configuration = load_text(&text, &options).configuration.unwrap();
     let [plugin, _] = configuration.authorizers() else { panic!("{configuration:?}") };

@@ -6,7 +6,7 @@ use authz::Namespace;
 use authz_rbac::Binding;
 use document::{Warning, WarningCode};
 
-use super::super::{ManifestObject, Object, WARNINGS_MAX};
+use super::super::{AuthorizerObject, ManifestObject, WARNINGS_MAX};
 use crate::rbac::{self, bootstrap_policy};
 
 /// The most names that are compared with all others to suggest the intended one.
@@ -17,7 +17,7 @@ const HINTS_MAX: usize = 50;
 ///
 /// The caller must pass all objects. Otherwise a role that could not be read would count as missing.
 pub fn lint_role_references(objects: &[ManifestObject], bootstrap: bool) -> Vec<Warning> {
-    if objects.iter().all(|found| found.role_reference.is_none()) {
+    if objects.iter().all(|found| found.role_name_location.is_none()) {
         return Vec::new();
     }
     let defaults = match bootstrap {
@@ -26,8 +26,8 @@ pub fn lint_role_references(objects: &[ManifestObject], bootstrap: bool) -> Vec<
     };
     let mut roles = KnownRoles::default();
     let found = objects.iter().filter_map(|found| match &found.object {
-        Object::Rbac(rbac::Object::Role(role)) => Some(role),
-        Object::Rbac(rbac::Object::Binding(_)) | Object::Node(_) => None,
+        AuthorizerObject::Rbac(rbac::RbacObject::Role(role)) => Some(role),
+        AuthorizerObject::Rbac(rbac::RbacObject::Binding(_)) | AuthorizerObject::Node(_) => None,
     });
     for role in found.chain(&defaults) {
         let names = roles.names_by_namespace.entry(role.namespace()).or_default();
@@ -36,8 +36,8 @@ pub fn lint_role_references(objects: &[ManifestObject], bootstrap: bool) -> Vec<
     let mut hints = BTreeMap::new();
     let mut warnings = Vec::new();
     for found in objects {
-        let (Object::Rbac(rbac::Object::Binding(binding)), Some(reference)) =
-            (&found.object, &found.role_reference)
+        let (AuthorizerObject::Rbac(rbac::RbacObject::Binding(binding)), Some(reference)) =
+            (&found.object, &found.role_name_location)
         else {
             continue;
         };

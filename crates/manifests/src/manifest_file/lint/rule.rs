@@ -22,7 +22,12 @@ pub(super) fn lint_rules(role: &Role, ctx: &mut LintContext<'_>) {
         return;
     }
     for fault in check_role_limits(role, None) {
-        ctx.warn(WarningCode::OversizedRole, &fault.path, fault.message_without_path(), None);
+        ctx.warn_at_field(
+            WarningCode::OversizedRole,
+            &fault.path,
+            fault.message_without_path(),
+            None,
+        );
     }
     for (idx, rule) in role.rules.iter().enumerate() {
         let is_for_paths = !rule.non_resource_urls.is_empty();
@@ -30,7 +35,12 @@ pub(super) fn lint_rules(role: &Role, ctx: &mut LintContext<'_>) {
             |code, field: &str, values: &[String], lint: &dyn Fn(&str) -> Option<LintFault>| {
                 for (item, value) in values.iter().enumerate() {
                     if let Some((message, hint)) = lint(value) {
-                        ctx.warn(code, &format!("rules[{idx}].{field}[{item}]"), message, hint);
+                        ctx.warn_at_field(
+                            code,
+                            &format!("rules[{idx}].{field}[{item}]"),
+                            message,
+                            hint,
+                        );
                     }
                 }
             };

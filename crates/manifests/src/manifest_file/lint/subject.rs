@@ -39,7 +39,7 @@ pub(super) fn lint_subjects(binding: &Binding, ctx: &mut LintContext<'_>) {
         };
         for warning in warning.into_iter().chain(lint_ignored_namespace(subject)) {
             let path = format!("subjects[{idx}].{}", warning.field);
-            ctx.warn(warning.code, &path, warning.message, warning.hint);
+            ctx.warn_at_field(warning.code, &path, warning.message, warning.hint);
         }
     }
 }

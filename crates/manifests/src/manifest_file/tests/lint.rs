@@ -161,8 +161,8 @@ fn rules_that_match_nothing_are_warned_about() {
 #[test]
 fn the_default_policy_has_no_warnings() {
     let policy = rbac::bootstrap_policy().unwrap();
-    let roles = policy.roles.into_iter().map(rbac::Object::Role);
-    let objects = roles.chain(policy.bindings.into_iter().map(rbac::Object::Binding));
+    let roles = policy.roles.into_iter().map(rbac::RbacObject::Role);
+    let objects = roles.chain(policy.bindings.into_iter().map(rbac::RbacObject::Binding));
     let text: String =
         objects.map(|object| format!("{}\n", rbac::encode(&object).unwrap())).collect();
     let manifests = read_text(&text);

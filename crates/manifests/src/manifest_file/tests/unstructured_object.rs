@@ -49,7 +49,7 @@ spec:
 fn kept_objects_do_not_change_the_other_objects() {
     let text = format!("{WIDGET}---\napiVersion: v1\nkind: ConfigMap\n---\nkind: Role\n");
     let manifests = read_all(&text);
-    assert_eq!((manifests.unstructured_objects.len(), manifests.n_other_objects), (1, 1));
+    assert_eq!((manifests.unstructured_objects.len(), manifests.n_unused_objects), (1, 1));
     assert_eq!(manifests.errors.len(), 1, "a role is what it was");
     let kept = &manifests.unstructured_objects[0];
     assert_eq!((kept.kind_name(), kept.api_version()), ("Widget", "example.com/v1"));
@@ -102,7 +102,7 @@ fn expression_issues_have_positions() {
                   ^\nERROR: <input>:1:15: no gone\n | object.size > gone\n | ..............^";
     let fault = kept.field_diagnostic(at.child("when").invalid("object.size > gone", detail));
     let notes: Vec<_> = fault
-        .notes
+        .expression_issues
         .iter()
         .map(|note| (note.position.line, note.position.column, note.column, note.message.as_str()))
         .collect();
@@ -110,8 +110,8 @@ fn expression_issues_have_positions() {
     assert_eq!((fault.position.line, fault.position.column), (11, 12));
     let fault =
         kept.field_diagnostic(at.child("when").invalid("x", "must evaluate to bool but got int"));
-    assert_eq!(fault.notes.len(), 1);
-    assert_eq!(fault.notes[0].position.column, 12);
+    assert_eq!(fault.expression_issues.len(), 1);
+    assert_eq!(fault.expression_issues[0].position.column, 12);
 }
 
 #[test]

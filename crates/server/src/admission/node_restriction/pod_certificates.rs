@@ -139,5 +139,5 @@ fn uid_of(object: &Tree) -> String {
 }
 
 fn fail<T>(why: String) -> Result<T, NodeRefusal> {
-    Err(NodeRefusal::Status(Status::unexpected(why)))
+    Err(NodeRefusal::Status(Status::error_without_reason(why)))
 }

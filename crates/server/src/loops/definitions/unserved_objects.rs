@@ -82,7 +82,7 @@ pub(super) async fn delete_or_mark_terminating(
     if !api_object::mark_for_deletion(
         &mut tree,
         &finalizers,
-        &api_object::rfc3339(Timestamp::now()),
+        &api_object::format_rfc3339(Timestamp::now()),
     ) {
         return Ok(());
     }
@@ -112,7 +112,7 @@ async fn delete_and_audit(
     let names = item.key.strip_prefix(prefix.as_str()).unwrap_or_default();
     let (namespace, name) = names.split_once('/').unwrap_or(("", names));
     let version = definition.storage_version().map_or("", |version| version.name.as_str());
-    let resource = (definition.group.as_str(), version, definition.names.plural.as_str());
+    let resource = (definition.group.as_str(), version, definition.requested_names.plural.as_str());
     let request = ObjectRef::new(resource, namespace, name).to_request(Verb::Delete);
     server.audit_loopback_write(&request, REASON_ANNOTATION.to_owned(), why);
     Ok(())

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use api_object::{
-    DeleteOptions, FOREGROUND_FINALIZER, ORPHAN_FINALIZER, Propagation, Status, Tree,
+    DeleteOptions, DeletionPropagation, FOREGROUND_FINALIZER, ORPHAN_FINALIZER, Status, Tree,
     owner_references,
 };
 use api_resources::Resource;
@@ -123,7 +123,7 @@ async fn find_owner_state(
     namespace: &str,
 ) -> Result<OwnerState, Status> {
     let text = |member: &str| reference[member].as_str().unwrap_or_default();
-    let Some(version) = api_object::GroupVersion::parse(text("apiVersion")) else {
+    let Some(version) = api_object::GroupVersion::parse_api_version(text("apiVersion")) else {
         return Ok(OwnerState::Present);
     };
     let cluster = server.snapshot_cache.snapshot();
@@ -177,7 +177,7 @@ impl LiveObject {
 
     async fn delete(&self, server: &ServerState) -> Result<(), Status> {
         let options = DeleteOptions {
-            propagation: Some(Propagation::Background),
+            propagation_policy: Some(DeletionPropagation::Background),
             uid: Some(api_object::uid(&self.tree).to_owned()),
             ..DeleteOptions::default()
         };
@@ -190,7 +190,7 @@ impl LiveObject {
         let is_in_scope = owner.namespace.is_none() || owner.namespace == self.namespace;
         owner_references(&self.tree).iter().find(|reference| {
             let version = reference["apiVersion"].as_str().unwrap_or_default();
-            let version = api_object::GroupVersion::parse(version);
+            let version = api_object::GroupVersion::parse_api_version(version);
             is_in_scope
                 && reference["uid"] == api_object::uid(&owner.tree)
                 && reference["name"] == owner.name.as_str()
