@@ -189,11 +189,11 @@ impl Query {
         let continue_token = self.text_or_empty("continue").to_owned();
         let version = self.text_or_empty("resourceVersion");
         let mut errors = FieldErrors::new();
+        let is_exact = self.check_resource_version_match(version, &continue_token, &mut errors);
         if self.get("sendInitialEvents").is_some() {
             let detail = "sendInitialEvents is forbidden for list";
             errors.push(FieldPath::root("sendInitialEvents").forbidden(detail));
         }
-        let is_exact = self.check_resource_version_match(version, &continue_token, &mut errors);
         if !errors.is_empty() {
             return Err(invalid_list_options_status(&errors));
         }
@@ -258,20 +258,25 @@ impl Query {
         let wanted = self.text_or_empty("resourceVersionMatch");
         let initial = self.parse_optional_flag("sendInitialEvents");
         let path = FieldPath::root("resourceVersionMatch");
-        match (initial, wanted) {
-            (None, "") | (Some(_), "NotOlderThan") => {}
-            (None, other) => {
+        if initial.is_some() && wanted != "NotOlderThan" {
+            errors.push(path.forbidden(
+                "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
+            ));
+        }
+        if !wanted.is_empty() {
+            if initial.is_none() {
                 errors.push(path.forbidden(
                     "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
                 ));
-                if other != "NotOlderThan" {
-                    errors.push(path.not_supported(other, &["NotOlderThan"]));
-                }
             }
-            (Some(_), "") => errors.push(path.forbidden(
-                "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
-            )),
-            (Some(_), other) => errors.push(path.not_supported(other, &["NotOlderThan"])),
+            if wanted != "NotOlderThan" {
+                errors.push(path.not_supported(wanted, &["NotOlderThan"]));
+            }
+            if !self.text_or_empty("continue").is_empty() {
+                errors.push(
+                    path.forbidden("resourceVersionMatch is forbidden when continue is provided"),
+                );
+            }
         }
         if !errors.is_empty() {
             return Err(invalid_list_options_status(&errors));
