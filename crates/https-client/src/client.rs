@@ -30,8 +30,10 @@ use crate::endpoint::Endpoint;
 use crate::fault::{Fault, FaultKind};
 use crate::go_error_text::error_to_fault;
 use crate::limits::{HEAD_BYTES_MIN, Limits};
+use crate::path_request::PathRequest;
 use crate::proxy::{Proxy, ProxyEnvironment, ProxyKind, ProxyUrl, ProxyUrlError};
 use crate::reply::{self, CountReplyBytes, Reply, Uncounted};
+use crate::reply_stream::ReplyStream;
 use crate::service_resolver::ServiceResolver;
 use crate::target::{Destination, Scheme, Target};
 use crate::tls_client::TlsClient;
@@ -187,33 +189,86 @@ impl Client {
             .ok_or_else(|| Fault::new(FaultKind::Other, "the query can not be part of a URL"))?;
         let body_bytes_max =
             self.body_bytes_max.max(body.len().saturating_mul(RESPONSE_SIZE_FACTOR));
-        let mut request = self.build_post_request(uri.clone(), body);
+        let head = self.send(self.build_request(Method::POST, uri, body), deadline).await?;
+        self.read_reply(head, deadline, body_bytes_max, counter).await
+    }
+
+    /// Sends a request and waits for the head of the response.
+    async fn send(
+        &self,
+        mut request: Request<Full<Bytes>>,
+        deadline: Instant,
+    ) -> Result<http::Response<Incoming>, Fault> {
+        let error_prefix = request_error_prefix(request.method(), request.uri());
         let connection = capture_connection(&mut request);
         let n_successful_dials = self.connector.n_successful_dials();
-        let head = match timeout_at(deadline, self.http_client.request(request)).await {
-            Ok(Ok(head)) => head,
-            Ok(Err(error)) => {
-                return Err(request_error_to_fault(&error).with_prefix(post_error_prefix(&uri)));
-            }
+        let fault = match timeout_at(deadline, self.http_client.request(request)).await {
+            Ok(Ok(head)) => return Ok(head),
+            Ok(Err(error)) => request_error_to_fault(&error),
             // Other requests got connections while this request waited, so the target is not at fault.
             Err(_)
                 if connection.connection_metadata().is_none()
                     && self.connector.n_successful_dials() != n_successful_dials =>
             {
                 let message = "out of time while waiting for a connection behind other requests";
-                return Err(
-                    Fault::new(FaultKind::Local, message).with_prefix(post_error_prefix(&uri))
-                );
+                Fault::new(FaultKind::Local, message)
             }
             Err(_) => {
                 let message = "context deadline exceeded (Client.Timeout exceeded while awaiting \
                                headers)";
-                return Err(
-                    Fault::new(FaultKind::Timeout, message).with_prefix(post_error_prefix(&uri))
-                );
+                Fault::new(FaultKind::Timeout, message)
             }
         };
-        self.read_reply(head, deadline, body_bytes_max, counter).await
+        Err(fault.with_prefix(error_prefix))
+    }
+
+    /// Sends a request to another path of the server and reads the response; `limit` bounds all of it, with connecting.
+    ///
+    /// # Errors
+    /// [`Fault`] if there is no response. A response of any status is a success.
+    pub fn exchange<'a>(
+        &'a self,
+        request: PathRequest<'a>,
+        limit: Duration,
+    ) -> ClientFuture<'a, Result<Reply, Fault>> {
+        Box::pin(async move {
+            let deadline = Instant::now() + limit.min(TIMEOUT_MAX);
+            let head = self.send(self.build_path_request(request)?, deadline).await?;
+            self.read_reply(head, deadline, self.body_bytes_max, &mut Uncounted).await
+        })
+    }
+
+    /// Sends a request to another path of the server and returns the response when its head has arrived. The caller reads
+    /// the body while it arrives, such as the events of a watch. `head_limit` bounds the time until then.
+    ///
+    /// # Errors
+    /// [`Fault`] if there is no response. A response of any status is a success.
+    pub fn open_stream<'a>(
+        &'a self,
+        request: PathRequest<'a>,
+        head_limit: Duration,
+    ) -> ClientFuture<'a, Result<ReplyStream, Fault>> {
+        Box::pin(async move {
+            let deadline = Instant::now() + head_limit.min(TIMEOUT_MAX);
+            let mut request = self.build_path_request(request)?;
+            // Events of a compressed stream arrive only when the compressor has enough of them.
+            request.headers_mut().remove(ACCEPT_ENCODING);
+            let (head, body) = self.send(request, deadline).await?.into_parts();
+            Ok(ReplyStream::new(head.status.as_u16(), body))
+        })
+    }
+
+    fn build_path_request(&self, request: PathRequest<'_>) -> Result<Request<Full<Bytes>>, Fault> {
+        let PathRequest { method, path_and_query, accept, body } = request;
+        let uri = self.connector.route().endpoint.path_uri(path_and_query);
+        let uri =
+            uri.ok_or_else(|| Fault::new(FaultKind::Other, "the path can not be part of a URL"))?;
+        let mut request = self.build_request(method.into(), uri, body);
+        if !accept.is_empty() {
+            let accept = HeaderValue::from_static(accept);
+            request.headers_mut().insert(ACCEPT, accept);
+        }
+        Ok(request)
     }
 
     /// Opens a connection with its TLS handshake and closes it again, without a request.
@@ -233,9 +288,9 @@ impl Client {
         })
     }
 
-    fn build_post_request(&self, uri: Uri, body: Bytes) -> Request<Full<Bytes>> {
+    fn build_request(&self, method: Method, uri: Uri, body: Bytes) -> Request<Full<Bytes>> {
         let mut request = Request::new(Full::new(body));
-        *request.method_mut() = Method::POST;
+        *request.method_mut() = method;
         *request.uri_mut() = uri;
         let mut headers = self.headers.clone();
         if let Some(value) = self.authorization.authorization_header(Instant::now()) {
@@ -306,8 +361,10 @@ const CLOSE_TIMEOUT: Duration = Duration::from_millis(100);
 const BODY_ERROR_PREFIX: &str =
     "unexpected error when reading response body. Please retry. Original error";
 
-fn post_error_prefix(uri: &Uri) -> String {
-    format!("Post \"{uri}\"")
+/// The prefix that Go's HTTP client gives to errors of a request.
+fn request_error_prefix(method: &Method, uri: &Uri) -> String {
+    let word = if *method == Method::GET { "Get" } else { "Post" };
+    format!("{word} \"{uri}\"")
 }
 
 /// Converts an error of the HTTP library, preferring the first fault of the connection.

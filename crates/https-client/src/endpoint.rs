@@ -67,6 +67,16 @@ impl Endpoint {
             "" => self.path.clone(),
             query => format!("{}?{query}", self.path),
         };
+        self.uri(path_and_query)
+    }
+
+    /// The URL of another path of the server, below the path of the target: a server behind a gateway has its API below a
+    /// path of the gateway. `None` if the path is not valid in a URL.
+    pub(crate) fn path_uri(&self, path_and_query: &str) -> Option<Uri> {
+        self.uri(format!("{}{path_and_query}", self.path.trim_end_matches('/')))
+    }
+
+    fn uri(&self, path_and_query: String) -> Option<Uri> {
         let builder = Uri::builder().scheme(self.scheme.as_str());
         builder.authority(self.authority.clone()).path_and_query(path_and_query).build().ok()
     }
@@ -103,6 +113,18 @@ mod tests {
         assert_eq!(url("::1", Some(8443), "/a/b").unwrap(), "https://[::1]:8443/a/b?timeout=3s");
         for (host, path) in [("", "/"), ("a b", "/"), ("a/b", "/"), ("u@h", "/"), ("h", "/a?b")] {
             assert!(url(host, None, path).is_err(), "{host} {path}");
+        }
+    }
+
+    #[test]
+    fn paths_below_a_gateway() {
+        for (base, want) in
+            [("", "https://h/api/v1?limit=1"), ("/k8s/c1/", "https://h/k8s/c1/api/v1?limit=1")]
+        {
+            let scheme = Scheme::Https;
+            let host = Destination::Url { scheme, host: "h".to_owned(), port: None };
+            let endpoint = Endpoint::new(&Target::new(host, base)).unwrap();
+            assert_eq!(endpoint.path_uri("/api/v1?limit=1").unwrap().to_string(), want);
         }
     }
 

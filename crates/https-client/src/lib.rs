@@ -1,4 +1,4 @@
-//! An HTTPS client for one server, such as a webhook.
+//! An HTTPS client for one server, such as a webhook or the API server of a cluster.
 //!
 //! A [`Target`] has the address of the server, the certificates to accept and the credentials. A [`Client`] pools connections
 //! to it and makes one exchange per call, with a timeout, a size limit and no redirects.
@@ -46,9 +46,11 @@ mod go_error_text;
 mod http_proxy_tunnel;
 mod impersonation;
 mod limits;
+mod path_request;
 mod pem_file;
 mod proxy;
 mod reply;
+mod reply_stream;
 mod secret;
 mod service_resolver;
 mod shared_dials;
@@ -66,8 +68,10 @@ pub use credentials::Credentials;
 pub use fault::{Fault, FaultKind};
 pub use impersonation::Impersonation;
 pub use limits::Limits;
+pub use path_request::{PathRequest, RequestMethod};
 pub use proxy::{Proxy, ProxyUrl, ProxyUrlError};
 pub use reply::{CountReplyBytes, Reply};
+pub use reply_stream::ReplyStream;
 pub use secret::Secret;
 pub use service_resolver::{HostPort, ResolveError, ServiceResolver};
 pub use target::{Destination, Scheme, ServiceName, Target};
