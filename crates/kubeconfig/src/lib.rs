@@ -8,13 +8,16 @@
 #![deny(clippy::indexing_slicing)]
 
 mod cluster_check;
+mod cluster_connection;
 mod cluster_target;
 mod connection;
 mod credentials;
 mod hook_connections;
+mod in_cluster;
 mod kubeconfig_file;
 mod load_connections;
 mod load_error;
+mod merged_kubeconfig;
 mod referenced_files;
 mod select_context;
 mod server_url;
@@ -22,8 +25,12 @@ mod service_users;
 mod url_path;
 mod user_check;
 
+pub use cluster_connection::{
+    ClusterConnection, ContextChoice, ExecClusterInfo, load_cluster_connection,
+};
 pub use connection::{HookConnection, LoadedConnections, ServiceConnection};
-pub use kubeconfig_file::{DecodedKubeconfig, decode};
+pub use in_cluster::{InClusterError, in_cluster_connection};
+pub use kubeconfig_file::{DecodedKubeconfig, ExecSettings, decode};
 pub use load_connections::{load_connections, parse_connections};
 pub use load_error::LoadError;
 pub use referenced_files::{FILE_BYTES_MAX, ReadFileFn, read_file};

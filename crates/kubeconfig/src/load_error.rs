@@ -23,6 +23,11 @@ pub enum LoadError {
         /// Every fault with its position. INVARIANT: at least one.
         diagnostics: Vec<Diagnostic>,
     },
+    /// A name that was given stands for no entry of the kubeconfig.
+    NoEntry {
+        /// The message, with the names that exist.
+        message: String,
+    },
     /// A hook file with several hooks is used where exactly one is expected.
     NotExactlyOneHook {
         /// The number of hooks in the file.
@@ -35,7 +40,7 @@ impl LoadError {
     pub fn diagnostics(&self) -> &[Diagnostic] {
         match self {
             Self::Unusable { diagnostics, .. } => diagnostics,
-            Self::Read { .. } | Self::NotExactlyOneHook { .. } => &[],
+            Self::Read { .. } | Self::NoEntry { .. } | Self::NotExactlyOneHook { .. } => &[],
         }
     }
 }
@@ -43,7 +48,9 @@ impl LoadError {
 impl fmt::Display for LoadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Read { message } | Self::Unusable { message, .. } => f.write_str(message),
+            Self::Read { message } | Self::NoEntry { message } | Self::Unusable { message, .. } => {
+                f.write_str(message)
+            }
             Self::NotExactlyOneHook { n_hooks } => {
                 write!(f, "expected exactly one external authorization hook, got {n_hooks}")
             }

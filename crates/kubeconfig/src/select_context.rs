@@ -4,6 +4,7 @@ use crate::kubeconfig_file::{Cluster, Kubeconfig, User};
 
 use crate::load_error::ConfigProblem;
 use crate::referenced_files::ReferencedFiles;
+use crate::user_check::ExecPolicy;
 use crate::{cluster_check, user_check};
 
 /// Kubernetes' message about a file without a usable cluster.
@@ -47,7 +48,7 @@ pub(crate) fn select_context<'k>(
     let user = kubeconfig.users.iter().find(|user| user.name == user_name);
     let cluster = kubeconfig.clusters.iter().find(|cluster| cluster.name == cluster_name);
     if let Some(user) = user {
-        problems.extend(user_check::find_user_problems(user, files));
+        problems.extend(user_check::find_user_problems(user, files, ExecPolicy::Refuse));
     }
     match cluster {
         Some(cluster) => problems.extend(cluster_check::find_cluster_problems(cluster, files)),

@@ -11,7 +11,7 @@ use crate::credentials::{load_client_certificate, load_user_credentials};
 use crate::load_connections::decode_load_error;
 use crate::load_error::{ConfigProblem, LoadError, invalid_configuration_error};
 use crate::referenced_files::{ReadFileFn, ReferencedFiles};
-use crate::user_check;
+use crate::user_check::{self, ExecPolicy};
 
 /// The credentials that a client presents to a service.
 #[derive(Debug, Clone, PartialEq)]
@@ -97,7 +97,7 @@ fn load_user(
     user: &User,
     files: &mut ReferencedFiles<'_>,
 ) -> Result<UserCredentials, Vec<ConfigProblem>> {
-    let mut problems = user_check::find_user_problems(user, files);
+    let mut problems = user_check::find_user_problems(user, files, ExecPolicy::Refuse);
     if !user.impersonate_user.value.is_empty() {
         let message = format!("impersonation is not supported here, found it for {}", user.name);
         problems.push(ConfigProblem::new(

@@ -1,26 +1,50 @@
 //! Validates the user of a kubeconfig.
 
-use crate::kubeconfig_file::User;
+use document::SourcePosition;
+
+use crate::kubeconfig_file::{ExecSettings, User};
 
 use crate::load_error::ConfigProblem;
 use crate::referenced_files::ReferencedFiles;
+
+/// The current version of answers of credential programs.
+pub(crate) const EXEC_VERSION_V1: &str = "client.authentication.k8s.io/v1";
+/// The older version, which some programs still print.
+pub(crate) const EXEC_VERSION_V1BETA1: &str = "client.authentication.k8s.io/v1beta1";
+
+/// Whether a connection may run the program that `exec` names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ExecPolicy {
+    /// A connection of a server may not: the program would run with the privileges of the server.
+    Refuse,
+    /// A connection of a person may, as kubectl does.
+    Allow,
+}
 
 /// Returns the problems of a user, in Kubernetes' order and words. The problems of `exec` and
 /// `auth-provider` are Portcullis' own.
 pub(crate) fn find_user_problems(
     user: &User,
     files: &mut ReferencedFiles<'_>,
+    exec_policy: ExecPolicy,
 ) -> Vec<ConfigProblem> {
     let mut problems = find_certificate_problems(user, files);
     let mut problem = |field: &str, position, message| {
         problems.push(ConfigProblem::new(&user.field, field, position, message))
     };
     let name = &user.name;
-    // Both settings run or load other programs with the privileges of the server.
-    if let Some(position) = user.exec_position {
-        let message =
-            format!("exec authentication plugins are not supported, found one for {name}");
-        problem("exec", position, message);
+    match (&user.exec, exec_policy) {
+        (None, _) => {}
+        (Some(exec), ExecPolicy::Refuse) => {
+            let message =
+                format!("exec authentication plugins are not supported, found one for {name}");
+            problem("exec", exec.position, message);
+        }
+        (Some(exec), ExecPolicy::Allow) => {
+            for (field, position, message) in exec_problems(name, exec) {
+                problem(field, position, message);
+            }
+        }
     }
     if let Some(position) = user.auth_provider_position {
         let message = format!("authentication providers are not supported, found one for {name}");
@@ -40,6 +64,46 @@ pub(crate) fn find_user_problems(
         let message =
             format!("requesting uid, groups or user-extra for {name} without impersonating a user");
         problem("as", user.impersonate_user.position, message);
+    }
+    problems
+}
+
+/// Returns the problems of `exec`, in Kubernetes' words.
+fn exec_problems(name: &str, exec: &ExecSettings) -> Vec<(&'static str, SourcePosition, String)> {
+    let mut problems = Vec::new();
+    if exec.command.value.is_empty() {
+        let message =
+            format!("command must be specified for {name} to use exec authentication plugin");
+        problems.push(("exec.command", exec.command.position, message));
+    }
+    let version = exec.api_version.value.as_str();
+    if version.is_empty() {
+        let message =
+            format!("apiVersion must be specified for {name} to use exec authentication plugin");
+        problems.push(("exec.apiVersion", exec.api_version.position, message));
+    } else if !matches!(version, EXEC_VERSION_V1 | EXEC_VERSION_V1BETA1) {
+        let message = format!(
+            "exec plugin: invalid apiVersion {} for {name}: write {EXEC_VERSION_V1} or {EXEC_VERSION_V1BETA1}",
+            go_compat::quote(version)
+        );
+        problems.push(("exec.apiVersion", exec.api_version.position, message));
+    }
+    match exec.interactive_mode.value.as_str() {
+        "Never" | "IfAvailable" | "Always" => {}
+        "" if version != EXEC_VERSION_V1 => {}
+        "" => {
+            let message = format!(
+                "interactiveMode must be specified for {name} to use exec authentication plugin"
+            );
+            problems.push(("exec.interactiveMode", exec.interactive_mode.position, message));
+        }
+        other => {
+            let message = format!(
+                "invalid interactiveMode for {name}: {} is none of Never, IfAvailable and Always",
+                go_compat::quote(other)
+            );
+            problems.push(("exec.interactiveMode", exec.interactive_mode.position, message));
+        }
     }
     problems
 }

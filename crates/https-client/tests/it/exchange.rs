@@ -9,7 +9,7 @@ use fake_http::{Answer, Body, Peer};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use https_client::{
-    Client, Credentials, FaultKind, Impersonation, Limits, NoCertificateObserver,
+    Client, Credentials, FaultKind, Impersonation, Limits, NoCertificateObserver, PathRequest,
     RESPONSE_SIZE_FACTOR, Secret, Target,
 };
 
@@ -211,4 +211,30 @@ async fn custom_user_agent() {
     let unspeakable = Target { user_agent: "a\nb", ..http(peer.address()) };
     let error = Client::new(unspeakable, None, Limits::default(), Arc::new(NoCertificateObserver));
     assert_eq!(error.unwrap_err().to_string(), "the user agent can not be written in a header");
+}
+
+#[tokio::test]
+async fn requests_to_other_paths_of_the_server() {
+    let peer = Peer::start(Answer::json(r#"{"items":[]}"#)).unwrap();
+    let client = client(http(peer.address()));
+    let request = PathRequest::get("/api/v1/pods?limit=500");
+    let reply = client.exchange(request, LONG).await.unwrap();
+    assert_eq!((reply.status, &*reply.body), (200, &br#"{"items":[]}"#[..]));
+    let body = Bytes::from_static(b"{}");
+    client.exchange(PathRequest::post("/apis/a/v1/b", body), LONG).await.unwrap();
+    let mut stream =
+        client.open_stream(PathRequest::get("/api/v1/pods?watch=1"), LONG).await.unwrap();
+    assert_eq!(stream.status, 200);
+    assert_eq!(stream.next_bytes().await.unwrap().unwrap(), &br#"{"items":[]}"#[..]);
+    assert_eq!(stream.next_bytes().await.unwrap(), None);
+    let lines: Vec<(String, String)> =
+        peer.requests().into_iter().map(|it| (it.method, it.target)).collect();
+    let want = [
+        ("GET", "/authorize/api/v1/pods?limit=500"),
+        ("POST", "/authorize/apis/a/v1/b"),
+        ("GET", "/authorize/api/v1/pods?watch=1"),
+    ];
+    assert_eq!(lines, want.map(|(method, target)| (method.to_owned(), target.to_owned())));
+    let fault = client.exchange(PathRequest::get("/a b"), LONG).await.unwrap_err();
+    assert_eq!(fault.to_string(), "the path can not be part of a URL");
 }

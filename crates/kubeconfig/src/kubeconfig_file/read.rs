@@ -9,6 +9,8 @@ use document::{
     Value, WithPosition,
 };
 
+use super::exec_settings::ExecSettings;
+
 /// Extra attributes of a user: lists of texts, sorted by key.
 pub(crate) type UserExtra = Vec<(String, Vec<String>)>;
 
@@ -36,6 +38,8 @@ pub struct Context {
     pub cluster: WithPosition<String>,
     /// The name of the user.
     pub user: WithPosition<String>,
+    /// The namespace of questions that name none; empty for `default`.
+    pub namespace: WithPosition<String>,
 }
 
 /// A named cluster: the server and how to verify it.
@@ -96,8 +100,8 @@ pub struct User {
     pub username: WithPosition<String>,
     /// The password of basic authentication.
     pub password: WithPosition<String>,
-    /// The position of `exec`, a program that provides credentials.
-    pub exec_position: Option<SourcePosition>,
+    /// The value of `exec`: a program that provides credentials.
+    pub exec: Option<ExecSettings>,
     /// The position of `auth-provider`, a plugin that provides credentials.
     pub auth_provider_position: Option<SourcePosition>,
 }
@@ -178,13 +182,13 @@ fn check_no_duplicates<T>(
 }
 
 /// The Go type and the path of the object that owns a field, for messages.
-struct FieldOwner<'a> {
-    type_name: &'a str,
-    field: &'a str,
+pub(super) struct FieldOwner<'a> {
+    pub(super) type_name: &'a str,
+    pub(super) field: &'a str,
 }
 
-struct KubeconfigReader<'l> {
-    line_index: &'l LineIndex<'l>,
+pub(super) struct KubeconfigReader<'l> {
+    pub(super) line_index: &'l LineIndex<'l>,
 }
 
 impl KubeconfigReader<'_> {
@@ -221,6 +225,7 @@ impl KubeconfigReader<'_> {
             name,
             cluster: self.read_text(reader, "cluster"),
             user: self.read_text(reader, "user"),
+            namespace: self.read_text(reader, "namespace"),
         })
     }
 
@@ -276,13 +281,13 @@ impl KubeconfigReader<'_> {
             impersonate_extra: extra,
             username: self.read_text(reader, "username"),
             password: self.read_text(reader, "password"),
-            exec_position: field_position("exec"),
+            exec: self.read_exec(reader, &owner)?,
             auth_provider_position: field_position("auth-provider"),
             field,
         })
     }
 
-    fn with_position<T>(
+    pub(super) fn with_position<T>(
         &self,
         reader: &ObjectReader<'_>,
         scalar: FieldValue<T>,
@@ -291,7 +296,7 @@ impl KubeconfigReader<'_> {
         WithPosition { value: scalar.value, position }
     }
 
-    fn read_text(&self, reader: &ObjectReader<'_>, name: &str) -> WithPosition<String> {
+    pub(super) fn read_text(&self, reader: &ObjectReader<'_>, name: &str) -> WithPosition<String> {
         self.with_position(reader, reader.read_text(name))
     }
 
@@ -378,7 +383,7 @@ impl KubeconfigReader<'_> {
 }
 
 /// Reads a list of texts, in which null is an empty text. Returns `None` for any other value.
-fn read_text_list(value: &Value) -> Option<Vec<String>> {
+pub(super) fn read_text_list(value: &Value) -> Option<Vec<String>> {
     let Value::List(items) = value else { return None };
     let text = |node: &Node| match &node.value {
         Value::Text(text) => Some(text.as_str().to_owned()),

@@ -87,7 +87,7 @@ users:
     let extra = [("a", vec![]), ("k", vec!["x".to_owned(), "z".to_owned()])];
     assert_eq!(user.impersonate_extra.value, extra.map(|(key, values)| (key.to_owned(), values)));
     assert_eq!((&*user.username.value, &*user.password.value), ("u", "p"));
-    assert_eq!(user.exec_position.unwrap().line, 35);
+    assert_eq!(user.exec.as_ref().unwrap().position.line, 35);
     assert_eq!(user.auth_provider_position.unwrap().line, 36);
 }
 
