@@ -65,8 +65,8 @@ pub use published_document::PublishedDocument;
 pub use registry::{DefinitionChange, Group, GroupVersionResources, Registry};
 pub use resource::{NameRule, Resource, ResourceOrigin, Scope, Subresource, SubresourceKind};
 pub use resource_name::{
-    ParseResourceNameError, ResolvedResource, ResourceName, ResourceNameError, ResourceNameTable,
-    UnknownVerb, VerbTarget, check_verb, qualified_name,
+    DiscoveredNames, ParseResourceNameError, ResolvedResource, ResourceName, ResourceNameError,
+    ResourceNameTable, UnknownVerb, VerbTarget, check_verb, qualified_name,
 };
 pub use scale::{ObjectScale, ReplicaPaths, ScaleError, scale_kind, scale_of, set_replicas};
 pub use storage_key::{

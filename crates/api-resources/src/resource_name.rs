@@ -15,7 +15,7 @@ use std::sync::LazyLock;
 
 use api_object::{GroupResource, Tree};
 
-use self::named_resource::{NameOrigin, NamedResource};
+use self::named_resource::{NameOrigin, NamedResource, Subresources};
 use crate::registry::Registry;
 use crate::resource::Scope;
 
@@ -114,6 +114,25 @@ pub enum ResourceNameError {
         /// The nearest subresource that exists.
         nearest: Option<String>,
     },
+}
+
+/// The names of a resource as a cluster describes them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DiscoveredNames {
+    /// The API group; empty for the core group.
+    pub group: String,
+    /// The name in paths and policies.
+    pub plural: String,
+    /// The name of one object; empty for the kind in lower case.
+    pub singular: String,
+    /// The kind of the objects.
+    pub kind: String,
+    /// The short names, such as `deploy`.
+    pub short_names: Vec<String>,
+    /// Whether the objects are in namespaces.
+    pub is_namespaced: bool,
+    /// The subresources, such as `scale`.
+    pub subresources: Vec<String>,
 }
 
 impl std::error::Error for ResourceNameError {}
@@ -260,6 +279,42 @@ impl ResourceNameTable {
         if let Some(row) = NamedResource::from_definition(definition) {
             self.add_named_resource(row);
         }
+    }
+
+    /// Adds a resource that a cluster describes. Of several resources with one name, the first that is added is meant,
+    /// as for kubectl; the others are found with their group.
+    pub fn add_discovered(&mut self, names: DiscoveredNames) {
+        let is_first = !self
+            .named_resources
+            .iter()
+            .any(|own| own.plural == names.plural && own.group != names.group);
+        self.add_named_resource(NamedResource {
+            origin: match is_first {
+                true => NameOrigin::BuiltIn,
+                false => NameOrigin::OnlyWithGroup,
+            },
+            singular: match names.singular.as_str() {
+                "" => names.kind.to_ascii_lowercase(),
+                _ => names.singular,
+            },
+            group: names.group,
+            plural: names.plural,
+            kind: names.kind,
+            short_names: names.short_names,
+            scope: if names.is_namespaced { Scope::Namespaced } else { Scope::Cluster },
+            subresources: Subresources::Known(names.subresources),
+        });
+    }
+
+    /// Adds the resources that no server serves and that policies name, such as `users` for impersonation.
+    pub fn add_policy_only_resources(&mut self) {
+        kubernetes_resources::add_policy_only_rows(self);
+    }
+
+    /// Returns group, plural, scope and subresources of all resources, in the order of preference.
+    pub fn resources(&self) -> impl Iterator<Item = (&str, &str, Scope)> {
+        let served = self.named_resources.iter().filter(|row| !row.kind.is_empty());
+        served.map(|row| (row.group.as_str(), row.plural.as_str(), row.scope))
     }
 
     /// Adds an API group whose resources another server defines. Every name with that group then resolves to

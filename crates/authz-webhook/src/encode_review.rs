@@ -8,8 +8,8 @@ use bytes::Bytes;
 
 use crate::settings::ReviewVersion;
 
-/// Encodes the review of a request.
-pub(crate) fn encode_review(attributes: &Attributes<'_>, version: ReviewVersion) -> Bytes {
+/// Encodes the `SubjectAccessReview` that asks for a decision about a request.
+pub fn encode_review(attributes: &Attributes<'_>, version: ReviewVersion) -> Bytes {
     let mut json = JsonWriter(String::with_capacity(512));
     json.open("{");
     json.write_member("kind", "SubjectAccessReview");

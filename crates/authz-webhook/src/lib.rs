@@ -34,6 +34,7 @@ mod transport;
 mod webhook;
 
 pub use compile_condition::{ConditionCompiler, ConditionError, ConditionIssue};
+pub use encode_review::encode_review;
 pub use error::{CallError, RetryAdvice};
 pub use health::{LastFailure, WebhookHealth};
 pub use limits::{RetryOptions, WebhookLimits};

@@ -7,7 +7,8 @@ use clap::{Parser, Subcommand};
 
 use crate::exit::Exit;
 use crate::{
-    check, colour, completion, convert, eval, explain, output, pki, rules, schema, serve, who_can,
+    check, colour, completion, convert, eval, explain, matrix, output, pki, rules, schema, serve,
+    who_can,
 };
 
 /// Size of the buffer between a subcommand and standard output.
@@ -46,6 +47,7 @@ pub(crate) enum Command {
     #[command(name = "who-can")]
     WhoCan(Box<who_can::Args>),
     Rules(Box<rules::Args>),
+    Matrix(Box<matrix::Args>),
     Convert(Box<convert::Args>),
     Serve(Box<serve::Args>),
     Pki(pki::Args),
@@ -79,6 +81,9 @@ pub(crate) fn run(command: &Command) -> anyhow::Result<Exit> {
         }
         Command::Rules(args) => {
             rules::run(args, &mut io::stdin().lock(), &mut out, &mut io::stderr(), err_colour)
+        }
+        Command::Matrix(args) => {
+            matrix::run(args, &mut io::stdin().lock(), &mut out, &mut io::stderr(), err_colour)
         }
         Command::Convert(args) => convert::run(args, &mut out, &mut io::stderr(), err_colour),
         Command::Serve(args) => serve::run(args, &mut out, &mut io::stderr(), err_colour),

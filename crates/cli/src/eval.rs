@@ -9,7 +9,7 @@ use clap::ValueEnum;
 use crate::exit::Exit;
 use crate::offline::{
     AccessAnswer, LoadedQuestions, PolicyFlags, QuestionFlags, QuestionSource, WebhookCallFlags,
-    printable, write_remarks,
+    printable, write_disagreements, write_remarks,
 };
 
 /// Answer access questions from files, without a server
@@ -102,7 +102,8 @@ pub(crate) fn run(
     write_remarks(err, &remarks)?;
     // All answers share one buffer, because there may be a million of them.
     let mut line = Vec::new();
-    questions.answer_each(stdin, out, err, &mut |question, out| {
+    let mut disagreements = Vec::new();
+    let exit = questions.answer_each(stdin, out, err, &mut |question, out| {
         let outcome = authorizer.authorize(&question.attributes(), Recorder::disabled());
         let answer = AccessAnswer::new(question, outcome);
         match args.output {
@@ -113,6 +114,8 @@ pub(crate) fn run(
                 out.write_all(&line)?;
             }
         }
-        Ok(answer.exit_code())
-    })
+        disagreements.extend(authorizer.verify(&question.attributes(), answer.is_allowed()));
+        Ok(authorizer.exit_of_answer(answer.exit_code()))
+    })?;
+    write_disagreements(err, &disagreements, exit)
 }

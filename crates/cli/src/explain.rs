@@ -22,7 +22,7 @@ use self::human_output::Detail;
 use crate::exit::Exit;
 use crate::offline::{
     AccessAnswer, LoadedQuestions, OfflineAuthorizer, PolicyFlags, QuestionFlags, QuestionSource,
-    WebhookCallFlags, missing_group_hint, write_remarks,
+    WebhookCallFlags, missing_group_hint, write_disagreements, write_remarks,
 };
 
 /// Explain an access decision or, with --admission, the admission of a write
@@ -127,7 +127,8 @@ pub(crate) fn run(
     write_remarks(err, &remarks)?;
     let detail = if args.verbose { Detail::All } else { Detail::WithoutIdleDefaults };
     let mut is_first = true;
-    questions.answer_each(stdin, out, err, &mut |question, out| {
+    let mut disagreements = Vec::new();
+    let exit = questions.answer_each(stdin, out, err, &mut |question, out| {
         let explanation = explain_decision(&authorizer, question);
         match args.output {
             Output::Human => {
@@ -138,8 +139,11 @@ pub(crate) fn run(
             }
             Output::Json => json_output::write_json(out, &explanation)?,
         }
-        Ok(explanation.answer.exit_code())
-    })
+        let is_allowed = explanation.answer.is_allowed();
+        disagreements.extend(authorizer.verify(&question.attributes(), is_allowed));
+        Ok(authorizer.exit_of_answer(explanation.answer.exit_code()))
+    })?;
+    write_disagreements(err, &disagreements, exit)
 }
 
 /// An answer and its explanation.

@@ -21,6 +21,7 @@ mod explain;
 mod file_arguments;
 mod file_kinds;
 mod flag_spelling;
+mod matrix;
 mod offline;
 mod output;
 mod pki;

@@ -7,20 +7,27 @@ mod access_answer;
 mod authorizer_list;
 mod bounded_lines;
 mod callable_webhooks;
+mod cluster_flags;
+mod cluster_state;
 mod implicit_groups;
 mod load_failure;
 mod offline_authorizer;
 mod offline_flags;
+mod policy_objects;
 mod question_source;
 mod read_manifests;
+mod request_text;
 mod resolve_names;
 mod text_table;
 mod webhook_stand_in;
 mod write_yaml;
 
 pub(crate) use access_answer::AccessAnswer;
+pub(crate) use cluster_state::NodeObjects;
 pub(crate) use implicit_groups::missing_group_hint;
-pub(crate) use load_failure::{FileProblem, LoadFailure, printable, write_remarks};
+pub(crate) use load_failure::{
+    FileProblem, LoadFailure, printable, write_disagreements, write_remarks,
+};
 pub(crate) use offline_authorizer::{OfflineAuthorizer, WebhookMode};
 pub(crate) use offline_flags::{
     NameFlags, PolicyFlags, QuestionFlags, SubjectFlags, TargetArgument, WebhookCallFlags,

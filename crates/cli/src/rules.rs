@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 
 use crate::exit::Exit;
 use crate::offline::{
-    LoadFailure, NameFlags, NameResolver, OfflineAuthorizer, PolicyFlags, SubjectFlags, Table,
-    WebhookMode, printable, write_remarks, write_yaml,
+    LoadFailure, NameFlags, NameResolver, NodeObjects, OfflineAuthorizer, PolicyFlags,
+    SubjectFlags, Table, WebhookMode, printable, write_remarks, write_yaml,
 };
 use crate::output::{ignore_closed_pipe, write_json};
 use rule_rows::{build_non_resource_rows, build_resource_rows, keep_rules_for};
@@ -96,7 +96,8 @@ pub(crate) fn run(
     };
     write_remarks(err, authorizer.remarks())?;
     write_remarks(err, &remarks)?;
-    let namespace = args.namespace.as_deref().unwrap_or(DEFAULT_NAMESPACE);
+    let namespace = args.namespace.as_deref().or(authorizer.context_namespace());
+    let namespace = namespace.unwrap_or(DEFAULT_NAMESPACE);
     let mut rules = authorizer.chain().rules_for(&user, Namespace::new(namespace));
     if let Some(resource) = &resource {
         keep_rules_for(&mut rules, resource);
@@ -118,7 +119,7 @@ pub(crate) fn run(
         Output::Yaml => write_yaml(out, &review_status(&rules)),
     };
     ignore_closed_pipe(written)?;
-    Ok(Exit::Clean)
+    Ok(if authorizer.is_partial() { Exit::Undecided } else { Exit::Clean })
 }
 
 /// The user whose rules are listed, with the policy that has them.
@@ -137,7 +138,9 @@ fn load(args: &Args, stdin: &mut dyn Read) -> Result<LoadedRequest, LoadFailure>
         return Err(LoadFailure::Usage(vec![message]));
     }
     let namespace = args.namespace.as_deref();
-    let authorizer = OfflineAuthorizer::load(&args.policy, WebhookMode::Skip, namespace, stdin)?;
+    let node_objects = NodeObjects::for_user(args.subject.user.as_deref());
+    let authorizer =
+        OfflineAuthorizer::load(&args.policy, WebhookMode::Skip, namespace, stdin, node_objects)?;
     let mut resolver = NameResolver::new(&authorizer, args.names);
     let user = resolver.resolve_user(&args.subject);
     // Rules of the whole cluster match in every namespace, so the scope of the resource does not matter.

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use crate::exit::Exit;
 use crate::offline::{
-    LoadFailure, NameFlags, NameResolver, OfflineAuthorizer, PolicyFlags, Table, TargetArgument,
-    WebhookMode, printable, write_remarks, write_yaml,
+    LoadFailure, NameFlags, NameResolver, NodeObjects, OfflineAuthorizer, PolicyFlags, Table,
+    TargetArgument, WebhookMode, printable, write_remarks, write_yaml,
 };
 use crate::output::{ignore_closed_pipe, write_json};
 
@@ -108,12 +108,14 @@ pub(crate) fn run(
         Output::Yaml => write_yaml(out, &review_status(&subjects)),
     };
     ignore_closed_pipe(written)?;
-    Ok(if subjects.is_incomplete { Exit::Undecided } else { Exit::Clean })
+    let n_disagreements = verify_subjects(err, &subjects, &authorizer, &attributes)?;
+    let is_complete = !subjects.is_incomplete && !authorizer.is_partial() && n_disagreements == 0;
+    Ok(if is_complete { Exit::Clean } else { Exit::Undecided })
 }
 
 /// The target of the request, with resolved names.
 enum ResolvedTarget {
-    Resource { api_group: String, resource: String, subresource: String },
+    Resource { api_group: String, resource: String, subresource: String, namespace: String },
     Path(String),
 }
 
@@ -121,15 +123,17 @@ impl ResolvedTarget {
     fn attributes<'a>(&'a self, args: &'a Args) -> Attributes<'a> {
         let target = match self {
             Self::Path(path) => Target::Path(path),
-            Self::Resource { api_group, resource, subresource } => Target::Resource(Resource {
-                api_group,
-                api_version: "*",
-                namespace: Namespace::new(args.namespace.as_deref().unwrap_or_default()),
-                resource,
-                subresource,
-                name: args.name.as_deref().unwrap_or_default(),
-                ..Resource::default()
-            }),
+            Self::Resource { api_group, resource, subresource, namespace } => {
+                Target::Resource(Resource {
+                    api_group,
+                    api_version: "*",
+                    namespace: Namespace::new(namespace),
+                    resource,
+                    subresource,
+                    name: args.name.as_deref().unwrap_or_default(),
+                    ..Resource::default()
+                })
+            }
         };
         Attributes { user: None, verb: Verb::new(&args.verb), target }
     }
@@ -146,7 +150,12 @@ fn load(
         let message = "a path has neither a name nor a namespace".to_owned();
         return Err(LoadFailure::Usage(vec![message]));
     }
-    let authorizer = OfflineAuthorizer::load(&args.policy, WebhookMode::Skip, namespace, stdin)?;
+    let node_objects = match &args.target {
+        TargetArgument::Path(_) => NodeObjects::Skip,
+        TargetArgument::Resource(resource) => NodeObjects::for_resource(&resource.name),
+    };
+    let authorizer =
+        OfflineAuthorizer::load(&args.policy, WebhookMode::Skip, namespace, stdin, node_objects)?;
     let mut resolver = NameResolver::new(&authorizer, args.names);
     let target = match &args.target {
         TargetArgument::Path(path) => {
@@ -156,7 +165,9 @@ fn load(
         TargetArgument::Resource(name) => {
             resolver.check_verb(&args.verb, VerbTarget::Resource);
             let resolved = resolver.resolve_resource(name, namespace.unwrap_or_default())?;
+            let namespace = resolver.request_namespace(&resolved, namespace);
             ResolvedTarget::Resource {
+                namespace,
                 api_group: resolved.group,
                 resource: resolved.plural,
                 subresource: resolved.subresource,
@@ -167,12 +178,41 @@ fn load(
     Ok((target, authorizer, remarks))
 }
 
+/// Asks the cluster about each listed subject, if --verify is given. Returns the number of disagreements.
+fn verify_subjects(
+    err: &mut dyn Write,
+    subjects: &Subjects,
+    authorizer: &OfflineAuthorizer,
+    attributes: &Attributes<'_>,
+) -> io::Result<usize> {
+    let mut n_disagreements = 0;
+    for subject in list_subjects(subjects) {
+        let user = subject.to_user();
+        let attributes = Attributes { user: Some(&user), ..*attributes };
+        if let Some(line) = authorizer.verify(&attributes, true) {
+            n_disagreements += 1;
+            writeln!(err, "{}", printable(&line))?;
+        }
+    }
+    Ok(n_disagreements)
+}
+
 /// A listed user, service account or group.
 struct ListedSubject<'s> {
     kind: &'static str,
     /// The name to show; that of a service account has its namespace.
     shown_name: String,
     user_name: &'s str,
+}
+
+impl ListedSubject<'_> {
+    /// A user with this name, or a nameless member of this group.
+    fn to_user(&self) -> User {
+        match self.kind {
+            "Group" => User { groups: vec![self.user_name.to_owned()], ..User::default() },
+            _ => User { name: self.user_name.to_owned(), ..User::default() },
+        }
+    }
 }
 
 /// Lists users, then service accounts, then groups.
@@ -211,10 +251,7 @@ fn write_wide_table(
 ) -> io::Result<()> {
     let mut table = Table::new(["KIND", "NAME", "AUTHORIZER", "REASON"]);
     for subject in list_subjects(subjects) {
-        let user = match subject.kind {
-            "Group" => User { groups: vec![subject.user_name.to_owned()], ..User::default() },
-            _ => User { name: subject.user_name.to_owned(), ..User::default() },
-        };
+        let user = subject.to_user();
         let attributes = Attributes { user: Some(&user), ..*attributes };
         let decision = authorizer.authorize(&attributes, Recorder::disabled());
         let reason = decision.decision.reason.to_string();

@@ -19,7 +19,7 @@ pub struct PathRequest<'a> {
 /// The methods of [`PathRequest`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequestMethod {
-    /// Reads something.
+    /// Reads an object, a list or a description.
     Get,
     /// Creates something, or asks a review.
     Post,

@@ -109,7 +109,7 @@ pub fn load_cluster_connection(
     let exec_cluster = exec_cluster_info(&cluster.entry, &mut files);
     used_paths.extend(files.into_used_paths().into_iter().skip(1));
     Ok(ClusterConnection {
-        connection: ServiceConnection { target, files: used_paths, warnings },
+        connection: ServiceConnection { client_target: target, source_files: used_paths, warnings },
         namespace: selected.namespace,
         exec: user.and_then(|user| user.entry.exec.clone()),
         exec_cluster,
@@ -179,7 +179,7 @@ fn exec_cluster_info(cluster: &Cluster, files: &mut ReferencedFiles<'_>) -> Exec
         [] if cluster.certificate_authority.value.is_empty() => Vec::new(),
         // The file was read before, when the target was built.
         [] => {
-            let path = files.resolve(&cluster.certificate_authority.value);
+            let path = files.resolve_path(&cluster.certificate_authority.value);
             files.read(&path).unwrap_or_default()
         }
         data => data.to_vec(),
@@ -244,7 +244,7 @@ users:
     fn the_first_file_that_has_an_entry_counts() {
         let both = ["/one/config", "/missing", "/two/config"];
         let loaded = load(&both, &ContextChoice::default()).unwrap();
-        let target = loaded.connection.target;
+        let target = loaded.connection.client_target;
         let host = Destination::Url {
             scheme: Scheme::Https,
             host: "dev.example".to_owned(),

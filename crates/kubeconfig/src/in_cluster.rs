@@ -75,7 +75,11 @@ pub fn in_cluster_connection(
         ..ExecClusterInfo::default()
     };
     Ok(ClusterConnection {
-        connection: ServiceConnection { target, files: files.into_used_paths(), warnings: Vec::new() },
+        connection: ServiceConnection {
+            client_target: target,
+            source_files: files.into_used_paths(),
+            warnings: Vec::new(),
+        },
         namespace,
         exec: None,
         exec_cluster,

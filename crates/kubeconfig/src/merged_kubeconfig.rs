@@ -89,7 +89,7 @@ fn add_new<T>(
 /// Resolves a path that is not empty against the folder of its file.
 fn make_absolute(path: &mut String, files: &ReferencedFiles<'_>) {
     if !path.is_empty()
-        && let Some(absolute) = files.resolve(&*path).to_str()
+        && let Some(absolute) = files.resolve_path(&*path).to_str()
     {
         *path = absolute.to_owned();
     }

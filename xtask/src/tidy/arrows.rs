@@ -119,6 +119,7 @@ pub(super) const TABLE: &[Row] = &[
         to: &["config", "document", "field-errors", "go-compat", "https-client"],
         dev: &["fake-http"],
     },
+    Row { from: "cluster-client", to: &["https-client", "kubeconfig"], dev: &["fake-http"] },
     Row {
         from: "authz-reload",
         to: &[
@@ -213,6 +214,7 @@ pub(super) const TABLE: &[Row] = &[
             "authz-rbac",
             "authz-webhook",
             "cel",
+            "cluster-client",
             "field-errors",
             "go-compat",
             "kubeconfig",

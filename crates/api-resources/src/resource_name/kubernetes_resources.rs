@@ -122,6 +122,14 @@ const SUBRESOURCES: &[(&str, &str, &[&str])] = &[
 /// Resources whose subresources are an open set.
 const OPEN_SUBRESOURCES: [(&str, &str); 1] = [("authentication.k8s.io", "userextras")];
 
+/// Adds the resources that only policies name, and the subresources that a kubelet authorizes.
+pub(super) fn add_policy_only_rows(table: &mut ResourceNameTable) {
+    for resource in UNSERVED.iter().filter(|resource| resource.kind.is_empty()) {
+        table.add_named_resource(to_named_resource(resource, NameOrigin::BuiltIn));
+    }
+    add_subresources(table);
+}
+
 /// Adds the rows to the table of the served resources.
 pub(super) fn add_unserved_resources(table: &mut ResourceNameTable) {
     for resource in UNSERVED {
@@ -130,15 +138,19 @@ pub(super) fn add_unserved_resources(table: &mut ResourceNameTable) {
     for resource in METRICS {
         table.add_named_resource(to_named_resource(resource, NameOrigin::OnlyWithGroup));
     }
+    add_subresources(table);
+    for group in OPEN_GROUPS {
+        table.add_external_group(group);
+    }
+}
+
+fn add_subresources(table: &mut ResourceNameTable) {
     for (group, plural, names) in SUBRESOURCES {
         let is_row = |row: &&mut NamedResource| row.group == *group && row.plural == *plural;
         if let Some(row) = table.named_resources.iter_mut().find(is_row) {
             let names = names.iter().map(|&name| name.to_owned()).collect();
             row.subresources.extend(Subresources::Known(names));
         }
-    }
-    for group in OPEN_GROUPS {
-        table.add_external_group(group);
     }
 }
 

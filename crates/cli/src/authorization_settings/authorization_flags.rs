@@ -76,6 +76,14 @@ impl AuthorizationFlags {
         }
     }
 
+    /// Reports whether a flag names authorizers.
+    pub(crate) fn is_any_given(&self) -> bool {
+        self.authorization_config.is_some()
+            || self.authorization_mode.is_some()
+            || self.authorization_policy_file.is_some()
+            || self.authorization_webhook_config_file.is_some()
+    }
+
     /// Returns the options of reading the ABAC policy file.
     pub(crate) fn abac_options(&self) -> abac::PolicyLoadOptions {
         let unset_attribute_matching = self.authorization_abac_unset_attributes.into();

@@ -81,6 +81,19 @@ pub(crate) fn write_remarks(err: &mut dyn Write, remarks: &[String]) -> io::Resu
     remarks.iter().try_for_each(|remark| writeln!(err, "{}", printable(remark)))
 }
 
+/// Writes the disagreements between answers and a cluster, and returns the exit of the command.
+///
+/// # Errors
+/// Fails if they can not be written.
+pub(crate) fn write_disagreements(
+    err: &mut dyn Write,
+    disagreements: &[String],
+    exit: Exit,
+) -> io::Result<Exit> {
+    write_remarks(err, disagreements)?;
+    Ok(if disagreements.is_empty() { exit } else { exit.max(Exit::Undecided) })
+}
+
 /// Maximum size of an invalid file that is read again to show source lines. Configuration files are
 /// smaller.
 const EXCERPT_FILE_BYTES_MAX: usize = 64 << 20;

@@ -13,19 +13,26 @@ use authz_chain::{
 };
 use authz_rbac::{ExtrasPolicy, Snapshot};
 use authz_reload::{AuthorizationPlan, BuildCause};
+use authz_webhook::{ReviewVersion, encode_review};
+use cluster_client::{ClusterClient, ask_subject_access_review};
 use manifests::abac;
 use manifests::rbac;
-use manifests::{AuthorizerObject, ManifestObject, UnstructuredObject};
+use manifests::{AuthorizerObject, UnstructuredObject};
 use tokio::runtime::{self, Runtime};
 
 use super::authorizer_list::{AuthorizerList, ConnectionFileRequirement};
 use super::callable_webhooks;
+use super::cluster_flags::{self, Environment, process_variable};
+use super::cluster_state::{ClusterState, NodeObjects};
 use super::implicit_groups::SERVICE_ACCOUNT_PREFIX;
 use super::load_failure::LoadFailure;
 use super::offline_flags::PolicyFlags;
+use super::policy_objects::{PolicyObjects, PolicyOrigin, apply_to_cluster};
 use super::read_manifests::{ObjectSelection, SelectedObjects, read_manifests};
+use super::request_text::describe_request;
 use super::webhook_stand_in::{AssumedAnswer, AssumedWebhookAnswer, WebhookStandIn};
 use crate::authorization_settings::node_rules;
+use crate::exit::Exit;
 use crate::program::plugins;
 
 /// The authorizer chain that answers questions.
@@ -38,6 +45,19 @@ pub(crate) struct OfflineAuthorizer {
     subject_names: SubjectNames,
     /// Notes and warnings about the files, for standard error.
     remarks: Vec<String>,
+    /// The cluster that was read; `None` for files alone.
+    cluster: Option<ReadCluster>,
+}
+
+/// The cluster that objects come from.
+#[derive(Debug)]
+struct ReadCluster {
+    client: Arc<ClusterClient>,
+    /// The namespace of questions that name none; `None` for all namespaces.
+    namespace: Option<String>,
+    is_partial: bool,
+    /// Whether each answer is compared with the decision of the cluster.
+    is_verified: bool,
 }
 
 /// The users and service accounts that bindings name.
@@ -67,9 +87,11 @@ impl OfflineAuthorizer {
         webhooks: WebhookMode,
         namespace: Option<&str>,
         stdin: &mut dyn Read,
+        node_objects: NodeObjects,
     ) -> Result<Self, LoadFailure> {
         let selection = ObjectSelection::NONE;
-        let (policy, _) = Self::load_with_objects(flags, webhooks, namespace, stdin, selection)?;
+        let (policy, _) =
+            Self::load_with_objects(flags, webhooks, namespace, stdin, selection, node_objects)?;
         Ok(policy)
     }
 
@@ -83,6 +105,7 @@ impl OfflineAuthorizer {
         namespace: Option<&str>,
         stdin: &mut dyn Read,
         selection: ObjectSelection<'_>,
+        node_objects: NodeObjects,
     ) -> Result<(Self, Vec<UnstructuredObject>), LoadFailure> {
         let paths = flags.object_paths();
         if paths.iter().filter(|path| path.is_stdin()).count() > 1 {
@@ -113,14 +136,92 @@ impl OfflineAuthorizer {
             return Err(LoadFailure::Files(problems));
         }
         let runtime = shared_runtime().map_err(LoadFailure::from_message)?;
+        let SelectedObjects { authorization_objects, kept_objects, definitions, mut remarks } =
+            objects;
+        let has_files = !authorization_objects.is_empty() || !paths.is_empty();
+        let environment = Environment {
+            variable: &process_variable,
+            is_kubectl_plugin: cluster_flags::is_kubectl_plugin(),
+        };
+        let has_policy = has_files || flags.authorization.is_any_given();
+        let connection = flags.cluster.find_connection(has_policy, &environment)?;
+        let state = connection.map(|connection| {
+            runtime.block_on(ClusterState::read(connection, namespace, node_objects))
+        });
+        let mut decisive: Vec<AuthorizerObject> =
+            authorization_objects.into_iter().map(|own| own.object).collect();
+        let (mut resource_names, cluster, origin) = match state.transpose()? {
+            None => (ResourceNameTable::kubernetes_resource_names(), None, PolicyOrigin::Files),
+            Some(state) => {
+                let origin = match decisive.is_empty() {
+                    true => PolicyOrigin::Cluster,
+                    false => PolicyOrigin::ClusterAndFiles,
+                };
+                remarks.extend(state.remarks);
+                if !flags.authorization.is_any_given() {
+                    remarks.push(ASSUMED_AUTHORIZERS.to_owned());
+                }
+                decisive = apply_to_cluster(state.objects, decisive);
+                let cluster = ReadCluster {
+                    client: state.client,
+                    namespace: (!flags.cluster.all_namespaces).then_some(state.namespace),
+                    is_partial: state.is_partial,
+                    is_verified: flags.cluster.verify,
+                };
+                (state.resource_names, Some(cluster), origin)
+            }
+        };
+        add_definitions(&mut resource_names, &definitions);
         let guard = runtime.enter();
-        let SelectedObjects { authorization_objects, kept_objects, definitions, remarks } = objects;
-        let resource_names = build_resource_names(&definitions);
-        let subject_names = SubjectNames::of_bindings(&authorization_objects);
-        let chain = build_chain(flags, webhooks, order, authorization_objects, &plan, &directory)?;
+        let subject_names = SubjectNames::of_bindings(&decisive);
+        let policy = PolicyObjects { objects: decisive, origin };
+        let chain = build_chain(flags, webhooks, order, policy, &plan, &directory)?;
         drop(guard);
-        let loaded = Self { chain, runtime, resource_names, subject_names, remarks };
+        let loaded = Self { chain, runtime, resource_names, subject_names, remarks, cluster };
         Ok((loaded, kept_objects))
+    }
+
+    /// Returns the namespace of a question that names none: that of the context of a cluster, or none for files.
+    pub(crate) fn context_namespace(&self) -> Option<&str> {
+        self.cluster.as_ref()?.namespace.as_deref()
+    }
+
+    /// Reports whether a part of the policy is missing, so that more may be allowed than the answer says.
+    pub(crate) fn is_partial(&self) -> bool {
+        self.cluster.as_ref().is_some_and(|cluster| cluster.is_partial)
+    }
+
+    /// Returns the exit of one answer: a refusal is not certain while a part of the policy is missing.
+    pub(crate) fn exit_of_answer(&self, exit: Exit) -> Exit {
+        match exit {
+            Exit::Findings if self.is_partial() => Exit::Undecided,
+            exit => exit,
+        }
+    }
+
+    /// Compares an answer with the decision of the cluster, if --verify asks for it. Returns a line for standard error if
+    /// they differ or if the cluster does not decide.
+    pub(crate) fn verify(&self, attributes: &Attributes<'_>, is_allowed: bool) -> Option<String> {
+        let cluster = self.cluster.as_ref().filter(|cluster| cluster.is_verified)?;
+        let review = encode_review(attributes, ReviewVersion::V1);
+        let asked = ask_subject_access_review(&cluster.client, review);
+        let request = describe_request(attributes);
+        match self.runtime.block_on(asked) {
+            Ok(answer) if answer.is_allowed == is_allowed => None,
+            Ok(answer) => {
+                let words = |is_allowed| if is_allowed { "allowed" } else { "not allowed" };
+                let reason = [answer.reason, answer.evaluation_error].join(" ");
+                Some(format!(
+                    "disagreement: {request} is {} here and {} in the cluster: {}",
+                    words(is_allowed),
+                    words(answer.is_allowed),
+                    reason.trim()
+                ))
+            }
+            Err(error) => {
+                Some(format!("error: the cluster does not decide about {request}: {error}"))
+            }
+        }
     }
 
     /// Returns the names of the resources of Kubernetes and of the definitions among the objects.
@@ -171,14 +272,15 @@ impl OfflineAuthorizer {
             resource_names: ResourceNameTable::kubernetes_resource_names(),
             subject_names: SubjectNames::default(),
             remarks: Vec::new(),
+            cluster: None,
         }
     }
 }
 
 impl SubjectNames {
-    fn of_bindings(objects: &[ManifestObject]) -> Self {
+    fn of_bindings(objects: &[AuthorizerObject]) -> Self {
         let mut names = Self::default();
-        for ManifestObject { object, .. } in objects {
+        for object in objects {
             let AuthorizerObject::Rbac(rbac::RbacObject::Binding(binding)) = object else {
                 continue;
             };
@@ -204,8 +306,7 @@ impl SubjectNames {
 }
 
 /// Adds the custom resources of definitions and the groups of aggregated servers to the names of Kubernetes.
-fn build_resource_names(definitions: &[UnstructuredObject]) -> ResourceNameTable {
-    let mut names = ResourceNameTable::kubernetes_resource_names();
+fn add_definitions(names: &mut ResourceNameTable, definitions: &[UnstructuredObject]) {
     for object in definitions {
         match object.kind_name() {
             "APIService" => {
@@ -221,8 +322,11 @@ fn build_resource_names(definitions: &[UnstructuredObject]) -> ResourceNameTable
             _ => names.add_definition(&object.value),
         }
     }
-    names
 }
+
+/// The remark about an answer for a cluster whose authorizers are not given.
+const ASSUMED_AUTHORIZERS: &str = "note: the API of a cluster does not tell its authorizers; Node,RBAC is assumed, and \
+                                   --authorization-config names others";
 
 /// Returns the async runtime of the process. Questions run one after the other, so one thread is enough. The
 /// runtime is never dropped, because dropping it would wait for pending name lookups.
@@ -239,7 +343,7 @@ fn build_chain(
     flags: &PolicyFlags,
     webhooks: WebhookMode,
     order: AuthorizerList,
-    objects: Vec<ManifestObject>,
+    policy: PolicyObjects,
     plan: &AuthorizationPlan,
     directory: &Path,
 ) -> Result<Chain, LoadFailure> {
@@ -252,7 +356,7 @@ fn build_chain(
     };
     let called = authorizers.iter().filter(is_called).cloned().collect();
     let called = callable_webhooks::build_callable_webhooks(plan, called, directory)?;
-    let built_in = build_built_in_members(flags, abac_policies, objects)?;
+    let built_in = build_built_in_members(flags, abac_policies, policy)?;
     let to_member = |authorizer: &AuthorizerConfiguration| match authorizer {
         AuthorizerConfiguration::Abac => Ok(built_in.abac.clone()),
         AuthorizerConfiguration::AlwaysAllow => Ok(Member::AlwaysAllow),
@@ -282,7 +386,7 @@ struct BuiltInMembers {
 fn build_built_in_members(
     flags: &PolicyFlags,
     loaded: abac::LoadedPolicies,
-    objects: Vec<ManifestObject>,
+    policy: PolicyObjects,
 ) -> Result<BuiltInMembers, LoadFailure> {
     let defaults = rbac::bootstrap_policy().map_err(LoadFailure::from_message)?;
     let mut node = authz_node::Snapshot {
@@ -290,7 +394,7 @@ fn build_built_in_members(
         ..authz_node::Snapshot::default()
     };
     let mut snapshot = Snapshot::default();
-    for ManifestObject { object, .. } in objects {
+    for object in policy.objects {
         match object {
             AuthorizerObject::Rbac(rbac::RbacObject::Role(role)) => snapshot.put_role(role),
             AuthorizerObject::Rbac(rbac::RbacObject::Binding(binding)) => {
@@ -300,10 +404,14 @@ fn build_built_in_members(
         }
     }
     // A server adds missing default roles and bindings when it starts.
-    if flags.bootstrap_policy {
-        authz_rbac::reconcile_bootstrap_policy(&mut snapshot, &defaults, ExtrasPolicy::Keep);
-    } else {
-        snapshot.aggregate_roles();
+    match policy.origin {
+        PolicyOrigin::Files if flags.bootstrap_policy => {
+            authz_rbac::reconcile_bootstrap_policy(&mut snapshot, &defaults, ExtrasPolicy::Keep);
+        }
+        PolicyOrigin::Files | PolicyOrigin::ClusterAndFiles => {
+            snapshot.aggregate_roles();
+        }
+        PolicyOrigin::Cluster => {}
     }
     Ok(BuiltInMembers {
         abac: Member::Abac(Arc::new(loaded.policy_snapshot)),

@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use api_resources::{ParseResourceNameError, ResourceName};
 
+use super::cluster_flags::ClusterFlags;
 use super::webhook_stand_in::AssumedWebhookAnswer;
 use crate::authorization_settings::AuthorizationFlags;
 use crate::file_arguments::{FilenameFlags, InputPath};
@@ -45,6 +46,9 @@ pub(crate) struct PolicyFlags {
     /// applies its failure policy. May be repeated.
     #[arg(long, value_name = "NAME=ANSWER")]
     pub(crate) webhook: Vec<AssumedWebhookAnswer>,
+
+    #[command(flatten)]
+    pub(crate) cluster: ClusterFlags,
 }
 
 impl PolicyFlags {

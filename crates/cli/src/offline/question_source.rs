@@ -9,6 +9,7 @@ use api_resources::{ParseResourceNameError, ResourceName, VerbTarget, check_verb
 use document::{Diagnostic, ReadError, SourcePosition};
 
 use super::bounded_lines::{BoundedLine, BoundedLines};
+use super::cluster_state::NodeObjects;
 use super::load_failure::{LoadFailure, printable};
 use super::offline_authorizer::{OfflineAuthorizer, WebhookMode};
 use super::offline_flags::{
@@ -108,7 +109,12 @@ impl<'f> QuestionSource<'f> {
             false => WebhookMode::Call,
         };
         let namespace = flags.namespace.as_deref();
-        let authorizer = OfflineAuthorizer::load(policy, webhooks, namespace, stdin)?;
+        let node_objects = match &written {
+            Some(_) => NodeObjects::for_user(flags.subject.user.as_deref()),
+            // Any of the questions may be that of a node.
+            None => NodeObjects::Read,
+        };
+        let authorizer = OfflineAuthorizer::load(policy, webhooks, namespace, stdin, node_objects)?;
         let Some(written) = written else {
             return Ok(LoadedQuestions {
                 questions: Self::Lines(files),
@@ -261,6 +267,8 @@ fn resolve_question(
         WrittenTarget::Resource { resource, name, namespace } => {
             resolver.check_verb(&written.verb, VerbTarget::Resource);
             let resolved = resolver.resolve_resource(&resource, &namespace)?;
+            let given = Some(namespace.as_str()).filter(|namespace| !namespace.is_empty());
+            let namespace = resolver.request_namespace(&resolved, given);
             AccessTarget::Resource(ResourceTarget {
                 api_group: resolved.group.into(),
                 api_version: "*".into(),

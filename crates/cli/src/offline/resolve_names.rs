@@ -68,6 +68,20 @@ impl<'a> NameResolver<'a> {
         Ok(resolved)
     }
 
+    /// Returns the namespace of a request: the given one, else that of the context of a cluster if the resource is in
+    /// namespaces.
+    pub(crate) fn request_namespace(
+        &self,
+        resolved: &ResolvedResource,
+        given: Option<&str>,
+    ) -> String {
+        let of_context = match resolved.scope {
+            Some(Scope::Namespaced) => self.authorizer.context_namespace(),
+            Some(Scope::Cluster) | None => None,
+        };
+        given.or(of_context).unwrap_or_default().to_owned()
+    }
+
     /// Adds a warning if no request has the verb.
     pub(crate) fn check_verb(&mut self, verb: &str, target: VerbTarget) {
         if let Some(unknown) = check_verb(verb, target) {

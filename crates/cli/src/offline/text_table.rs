@@ -10,20 +10,30 @@ const CELL_CHARS_MAX: usize = 60;
 /// Number of spaces between two columns.
 const GAP: usize = 2;
 
-/// A table with a heading.
+/// A table with a heading. INVARIANT: each row has as many cells as the heading.
 #[derive(Debug)]
-pub(crate) struct Table<const N: usize> {
-    heading: [&'static str; N],
-    rows: Vec<[String; N]>,
+pub(crate) struct Table {
+    heading: Vec<String>,
+    rows: Vec<Vec<String>>,
 }
 
-impl<const N: usize> Table<N> {
-    pub(crate) fn new(heading: [&'static str; N]) -> Self {
+impl Table {
+    pub(crate) fn new<const N: usize>(heading: [&'static str; N]) -> Self {
+        Self::with_heading(heading.map(str::to_owned).into())
+    }
+
+    /// Makes a table whose columns are known only at run time.
+    pub(crate) fn with_heading(heading: Vec<String>) -> Self {
         Self { heading, rows: Vec::new() }
     }
 
-    pub(crate) fn push(&mut self, row: [&str; N]) {
-        self.rows.push(row.map(printable));
+    pub(crate) fn push<const N: usize>(&mut self, row: [&str; N]) {
+        self.push_cells(&row);
+    }
+
+    /// Adds a row with a cell for each column.
+    pub(crate) fn push_cells(&mut self, cells: &[&str]) {
+        self.rows.push(cells.iter().map(|cell| printable(cell)).collect());
     }
 
     /// Writes heading and rows, with each column as wide as its cells need.
@@ -31,14 +41,13 @@ impl<const N: usize> Table<N> {
     /// # Errors
     /// Fails if the table can not be written.
     pub(crate) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
-        let heading = self.heading.map(str::to_owned);
-        let mut widths = heading.each_ref().map(|cell| cell.chars().count());
+        let mut widths: Vec<usize> = self.heading.iter().map(|cell| cell.chars().count()).collect();
         for row in &self.rows {
             for (width, cell) in widths.iter_mut().zip(row) {
                 *width = (*width).max(cell.chars().count().min(CELL_CHARS_MAX));
             }
         }
-        for row in std::iter::once(&heading).chain(&self.rows) {
+        for row in std::iter::once(&self.heading).chain(&self.rows) {
             let mut line = String::new();
             for (width, cell) in widths.iter().zip(row) {
                 let n_missing = width.saturating_sub(cell.chars().count());

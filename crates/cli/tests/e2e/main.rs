@@ -19,6 +19,8 @@ mod killed_creators;
 #[cfg(test)]
 mod kubectl;
 #[cfg(test)]
+mod live_questions;
+#[cfg(test)]
 mod python;
 #[cfg(test)]
 mod reload;

@@ -15,7 +15,8 @@ use crate::admission_validation::{
     ValidationMode, admission_kind_handling, validate_configuration,
 };
 use crate::offline::{
-    LoadFailure, ObjectSelection, OfflineAuthorizer, PolicyFlags, WebhookCallFlags, WebhookMode,
+    LoadFailure, NodeObjects, ObjectSelection, OfflineAuthorizer, PolicyFlags, WebhookCallFlags,
+    WebhookMode,
 };
 
 /// The admission configurations, resources, namespaces and authorizers of a cluster.
@@ -48,8 +49,14 @@ impl ManifestCluster {
             kind_handler: &cluster_kind_handling,
             validate: &configuration_diagnostics,
         };
-        let (authorizer, objects) =
-            OfflineAuthorizer::load_with_objects(flags, webhooks, namespace, stdin, selection)?;
+        let (authorizer, objects) = OfflineAuthorizer::load_with_objects(
+            flags,
+            webhooks,
+            namespace,
+            stdin,
+            selection,
+            NodeObjects::Skip,
+        )?;
         let mut configurations = Vec::new();
         let mut namespaces = Vec::new();
         let mut definitions = Vec::new();

@@ -1,0 +1,307 @@
+//! `portcullis matrix`: shows verbs against resources for one user, or against the users and groups of one resource.
+
+use std::collections::BTreeMap;
+use std::io::{self, Read, Write};
+
+use api_resources::{ResolvedResource, ResourceName, Scope};
+use authz::{Attributes, Namespace, Recorder, Resource, Target, User, Verb, Verdict};
+use clap::ValueEnum;
+use serde_json::{Map, Value, json};
+
+use crate::exit::Exit;
+use crate::offline::{
+    LoadFailure, NameFlags, NameResolver, NodeObjects, OfflineAuthorizer, PolicyFlags,
+    SubjectFlags, Table, WebhookMode, is_webhook_not_called, write_disagreements, write_remarks,
+};
+use crate::output::{ignore_closed_pipe, write_json};
+
+/// The columns of the table without --verbs.
+const DEFAULT_VERBS: [&str; 7] = ["get", "list", "watch", "create", "update", "patch", "delete"];
+
+/// Show as a table which verbs are allowed on which resources, or to whom
+///
+/// With --as the rows are resources: all that the cluster or Kubernetes has, or those that are named.
+/// A row whose verbs are all refused is left out unless the resource is named. Without --as one
+/// resource is named, and the rows are the users and groups that may do at least one of the verbs; a
+/// group stands for all its members.
+///
+/// Marks: ✓ allowed, ✗ not allowed, ? depends on a webhook.
+///
+/// Exit codes: 0 the table is complete, 2 wrong usage or an unknown resource, 3 something can not be
+/// read or is invalid, 4 the table may be incomplete, or --verify found a disagreement.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  portcullis matrix --as ana -n prod
+  portcullis matrix secrets configmaps deploy --as ci/builder -n prod --kubeconfig prod.yaml
+  portcullis matrix secrets -n prod
+  portcullis matrix pods/exec --verbs create,get -A --verify
+  portcullis matrix --as ana -f manifests/ -R -o json
+
+The first two examples are about one user, the next two about one resource. The last one reads
+manifests instead of a cluster.")]
+pub(crate) struct Args {
+    /// Resources: `RESOURCE[.GROUP][/SUBRESOURCE]`; one of them without --as
+    #[arg(value_name = "RESOURCE", value_parser = ResourceName::parse)]
+    resources: Vec<ResourceName>,
+
+    /// Verbs, which are the columns [default: get,list,watch,create,update,patch,delete]
+    #[arg(long, value_name = "VERB,...", value_delimiter = ',')]
+    verbs: Vec<String>,
+
+    /// Namespace of the requests; without it that of the context, or the whole cluster for files
+    #[arg(short, long, value_name = "NAMESPACE")]
+    namespace: Option<String>,
+
+    /// Format of the table
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = Output::Human)]
+    output: Output,
+
+    #[command(flatten)]
+    subject: SubjectFlags,
+
+    #[command(flatten)]
+    names: NameFlags,
+
+    #[command(flatten)]
+    policy: PolicyFlags,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Output {
+    /// Text in aligned columns
+    Human,
+    /// One JSON object: the verbs that are allowed, by row
+    Json,
+}
+
+/// One cell of the table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Cell {
+    Allowed,
+    Refused,
+    /// The decision needs a webhook, which is not called.
+    Undecided,
+}
+
+impl Cell {
+    fn mark(self) -> &'static str {
+        match self {
+            Self::Allowed => "✓",
+            Self::Refused => "✗",
+            Self::Undecided => "?",
+        }
+    }
+}
+
+/// A row: its name, and a cell for each verb.
+type Row = (String, Vec<Cell>);
+
+/// The rows of the table, and whether they are certain.
+#[derive(Default)]
+struct Matrix {
+    heading: &'static str,
+    rows: Vec<Row>,
+    is_incomplete: bool,
+    disagreements: Vec<String>,
+}
+
+/// Writes the table.
+///
+/// # Errors
+/// Fails if it can not be written.
+pub(crate) fn run(
+    args: &Args,
+    stdin: &mut dyn Read,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+    colour_of_errors: bool,
+) -> io::Result<Exit> {
+    let verbs: Vec<&str> = match args.verbs.as_slice() {
+        [] => DEFAULT_VERBS.to_vec(),
+        verbs => verbs.iter().map(String::as_str).collect(),
+    };
+    let (authorizer, matrix, remarks) = match load(args, &verbs, stdin) {
+        Ok(loaded) => loaded,
+        Err(failure) => return failure.write_to(err, colour_of_errors),
+    };
+    write_remarks(err, authorizer.remarks())?;
+    write_remarks(err, &remarks)?;
+    let written = match args.output {
+        Output::Human => write_table(out, &matrix, &verbs),
+        Output::Json => write_json(out, &to_json(&matrix, &verbs)),
+    };
+    ignore_closed_pipe(written)?;
+    let has_unknown = matrix.rows.iter().any(|(_, cells)| cells.contains(&Cell::Undecided));
+    let is_complete = !matrix.is_incomplete && !authorizer.is_partial() && !has_unknown;
+    let exit = if is_complete { Exit::Clean } else { Exit::Undecided };
+    write_disagreements(err, &matrix.disagreements, exit)
+}
+
+fn load(
+    args: &Args,
+    verbs: &[&str],
+    stdin: &mut dyn Read,
+) -> Result<(OfflineAuthorizer, Matrix, Vec<String>), LoadFailure> {
+    let has_user = args.subject.user.is_some() || !args.subject.groups.is_empty();
+    if !has_user && args.resources.len() != 1 {
+        let message = "`portcullis matrix` needs --as for a table of resources, or exactly one RESOURCE for a table of \
+                       users and groups";
+        return Err(LoadFailure::Usage(vec![message.to_owned()]));
+    }
+    let node_objects = match args.resources.first() {
+        Some(resource) if !has_user => NodeObjects::for_resource(&resource.name),
+        _ => NodeObjects::for_user(args.subject.user.as_deref()),
+    };
+    let namespace = args.namespace.as_deref();
+    let authorizer =
+        OfflineAuthorizer::load(&args.policy, WebhookMode::Skip, namespace, stdin, node_objects)?;
+    let mut resolver = NameResolver::new(&authorizer, args.names);
+    let mut resources = Vec::new();
+    for name in &args.resources {
+        resources.push(resolver.resolve_resource(name, namespace.unwrap_or_default())?);
+    }
+    let is_listing_all = resources.is_empty();
+    if is_listing_all {
+        let known = authorizer.resource_names().resources();
+        resources.extend(known.map(|(group, plural, scope)| ResolvedResource {
+            group: group.to_owned(),
+            plural: plural.to_owned(),
+            subresource: String::new(),
+            scope: Some(scope),
+            other_matches: Vec::new(),
+        }));
+    }
+    let requests: Vec<(String, Request)> = resources
+        .into_iter()
+        .map(|resource| {
+            let namespace = match resource.scope {
+                Some(Scope::Cluster) => String::new(),
+                Some(Scope::Namespaced) | None => resolver.request_namespace(&resource, namespace),
+            };
+            let name = match resource.subresource.as_str() {
+                "" => resource.qualified_name(),
+                subresource => format!("{}/{subresource}", resource.qualified_name()),
+            };
+            (name, Request { resource, namespace })
+        })
+        .collect();
+    let user = has_user.then(|| resolver.resolve_user(&args.subject));
+    let remarks = std::mem::take(&mut resolver.remarks);
+    let matrix = match user {
+        Some(user) => matrix_of_user(&authorizer, &user, &requests, verbs, is_listing_all),
+        None => matrix_of_resource(&authorizer, &requests, verbs),
+    };
+    Ok((authorizer, matrix, remarks))
+}
+
+/// The resource and the namespace of the requests of a row or a table.
+struct Request {
+    resource: ResolvedResource,
+    namespace: String,
+}
+
+impl Request {
+    fn attributes<'a>(&'a self, verb: &'a str, user: Option<&'a User>) -> Attributes<'a> {
+        let target = Target::Resource(Resource {
+            api_group: &self.resource.group,
+            api_version: "*",
+            namespace: Namespace::new(&self.namespace),
+            resource: &self.resource.plural,
+            subresource: &self.resource.subresource,
+            ..Resource::default()
+        });
+        Attributes { user, verb: Verb::new(verb), target }
+    }
+}
+
+/// Computes verbs against resources for one user.
+fn matrix_of_user(
+    authorizer: &OfflineAuthorizer,
+    user: &User,
+    requests: &[(String, Request)],
+    verbs: &[&str],
+    hides_refused: bool,
+) -> Matrix {
+    let mut matrix = Matrix { heading: "RESOURCE", ..Matrix::default() };
+    for (name, request) in requests {
+        let mut cells = Vec::with_capacity(verbs.len());
+        for verb in verbs {
+            let attributes = request.attributes(verb, Some(user));
+            let decision = authorizer.authorize(&attributes, Recorder::disabled()).decision;
+            let cell = match decision.verdict {
+                Verdict::Allow => Cell::Allowed,
+                Verdict::Unavailable(_) => Cell::Undecided,
+                _ if is_webhook_not_called(decision.error.as_ref()) => Cell::Undecided,
+                Verdict::Deny | Verdict::NoOpinion => Cell::Refused,
+            };
+            matrix.disagreements.extend(authorizer.verify(&attributes, cell == Cell::Allowed));
+            cells.push(cell);
+        }
+        if !hides_refused || cells.iter().any(|cell| *cell != Cell::Refused) {
+            matrix.rows.push((name.clone(), cells));
+        }
+    }
+    matrix
+}
+
+/// Computes verbs against users and groups for one resource.
+fn matrix_of_resource(
+    authorizer: &OfflineAuthorizer,
+    requests: &[(String, Request)],
+    verbs: &[&str],
+) -> Matrix {
+    let mut matrix = Matrix { heading: "SUBJECT", ..Matrix::default() };
+    let mut rows: BTreeMap<String, Vec<Cell>> = BTreeMap::new();
+    let Some((_, request)) = requests.first() else { return matrix };
+    for (idx, verb) in verbs.iter().enumerate() {
+        let attributes = request.attributes(verb, None);
+        let subjects = authorizer.chain().who_can(&attributes);
+        matrix.is_incomplete |= subjects.is_incomplete;
+        let users = subjects
+            .users
+            .iter()
+            .map(|name| (format!("User {name}"), User { name: name.clone(), ..User::default() }));
+        let groups = subjects.groups.iter().map(|name| {
+            (format!("Group {name}"), User { groups: vec![name.clone()], ..User::default() })
+        });
+        for (name, user) in users.chain(groups) {
+            let attributes = Attributes { user: Some(&user), ..attributes };
+            matrix.disagreements.extend(authorizer.verify(&attributes, true));
+            let cells = rows.entry(name).or_insert_with(|| vec![Cell::Refused; verbs.len()]);
+            if let Some(cell) = cells.get_mut(idx) {
+                *cell = Cell::Allowed;
+            }
+        }
+    }
+    matrix.rows = rows.into_iter().collect();
+    matrix
+}
+
+fn write_table(out: &mut dyn Write, matrix: &Matrix, verbs: &[&str]) -> io::Result<()> {
+    let headings: Vec<String> = std::iter::once(matrix.heading.to_owned())
+        .chain(verbs.iter().map(|verb| verb.to_uppercase()))
+        .collect();
+    let mut table = Table::with_heading(headings);
+    for (name, cells) in &matrix.rows {
+        let marks = cells.iter().map(|cell| cell.mark());
+        table.push_cells(&std::iter::once(name.as_str()).chain(marks).collect::<Vec<_>>());
+    }
+    table.write(out)
+}
+
+/// The allowed and the undecided verbs, by resource or subject.
+fn to_json(matrix: &Matrix, verbs: &[&str]) -> Value {
+    let of_row = |cells: &[Cell], wanted: Cell| -> Vec<&str> {
+        let pairs = verbs.iter().zip(cells);
+        pairs.filter(|(_, cell)| **cell == wanted).map(|(verb, _)| *verb).collect()
+    };
+    let rows = matrix.rows.iter().map(|(name, cells)| {
+        let mut row = json!({ "allowed": of_row(cells, Cell::Allowed) });
+        let undecided = of_row(cells, Cell::Undecided);
+        if !undecided.is_empty() {
+            row["undecided"] = undecided.into();
+        }
+        (name.clone(), row)
+    });
+    json!({ "verbs": verbs, "rows": rows.collect::<Map<String, Value>>() })
+}

@@ -1,0 +1,398 @@
+//! Reads the objects of a cluster that decide about requests.
+
+use std::io::{IsTerminal as _, Write as _};
+use std::sync::Arc;
+
+use api_resources::{DiscoveredNames, ResourceNameTable};
+use cluster_client::{
+    ClusterClient, ClusterError, DiscoveredResource, Discovery, ListRevision, ListedObjects,
+    ObjectList, list_objects,
+};
+use kubeconfig::ClusterConnection;
+use manifests::{AuthorizerObject, parse_node_object, rbac};
+use serde_json::Value;
+
+use super::load_failure::LoadFailure;
+
+/// How often all lists begin again when the server drops their revision.
+const READS_MAX: usize = 3;
+
+/// The namespace of a context that names none, as in kubectl.
+const DEFAULT_NAMESPACE: &str = "default";
+
+const RBAC: &str = "rbac.authorization.k8s.io";
+
+/// The lists of roles and bindings: the plural, and whether they are in namespaces.
+const RBAC_LISTS: [(&str, bool); 4] = [
+    ("clusterroles", false),
+    ("clusterrolebindings", false),
+    ("roles", true),
+    ("rolebindings", true),
+];
+
+/// The lists that the node authorizer decides from: path, group and plural.
+const NODE_LISTS: [(&str, &str, &str); 5] = [
+    ("/api/v1/pods", "", "pods"),
+    ("/api/v1/persistentvolumes", "", "persistentvolumes"),
+    ("/apis/storage.k8s.io/v1/volumeattachments", "storage.k8s.io", "volumeattachments"),
+    ("/apis/resource.k8s.io/v1/resourceslices", "resource.k8s.io", "resourceslices"),
+    (
+        "/apis/certificates.k8s.io/v1beta1/podcertificaterequests",
+        "certificates.k8s.io",
+        "podcertificaterequests",
+    ),
+];
+
+/// The resources whose access by a node depends on its pods and volumes.
+const NODE_GRAPH_RESOURCES: [&str; 10] = [
+    "secrets",
+    "configmaps",
+    "persistentvolumeclaims",
+    "persistentvolumes",
+    "volumeattachments",
+    "serviceaccounts",
+    "pods",
+    "resourceclaims",
+    "resourceslices",
+    "podcertificaterequests",
+];
+
+/// The part of a cluster that a question needs besides roles and bindings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NodeObjects {
+    /// The question is about a node, or about something that a node may read for its pods.
+    Read,
+    /// No node can be part of the answer.
+    Skip,
+}
+
+impl NodeObjects {
+    /// Needs pods and volumes if a node asks.
+    pub(crate) fn for_user(name: Option<&str>) -> Self {
+        match name.is_some_and(|name| name.starts_with("system:node:")) {
+            true => Self::Read,
+            false => Self::Skip,
+        }
+    }
+
+    /// Needs pods and volumes if nodes read the resource for their pods.
+    pub(crate) fn for_resource(plural_or_kind: &str) -> Self {
+        let lower = plural_or_kind.to_ascii_lowercase();
+        // Singular and short names are not resolved yet, so a common beginning counts.
+        let is_graph =
+            |resource: &&str| resource.starts_with(&*lower) || lower.starts_with(*resource);
+        let is_short = matches!(lower.as_str(), "cm" | "pvc" | "pv" | "sa" | "po" | "*");
+        match is_short || NODE_GRAPH_RESOURCES.iter().any(|own| is_graph(own)) {
+            true => Self::Read,
+            false => Self::Skip,
+        }
+    }
+}
+
+/// The state of a cluster, at one revision if the cluster allows it.
+#[derive(Debug)]
+pub(crate) struct ClusterState {
+    pub(crate) client: Arc<ClusterClient>,
+    pub(crate) objects: Vec<AuthorizerObject>,
+    pub(crate) resource_names: ResourceNameTable,
+    /// The namespace of questions that name none.
+    pub(crate) namespace: String,
+    /// Notes and warnings, for standard error.
+    pub(crate) remarks: Vec<String>,
+    /// Whether a part of the policy could not be read, so that more may be allowed than the answer says.
+    pub(crate) is_partial: bool,
+}
+
+impl ClusterState {
+    /// Reads discovery, roles, bindings and, if needed, the objects of the node authorizer.
+    ///
+    /// 1. The first list gives the revision; the others are read at exactly this revision.
+    /// 2. If the server has dropped the revision, all lists begin again.
+    /// 3. If the server can not read at a revision, the lists are read at the newest one, and a remark says so.
+    /// 4. If the user may not list a resource, a remark names the rule that would complete the answer. Roles and bindings
+    ///    are then read in the namespace of the question alone.
+    ///
+    /// # Errors
+    /// The cluster can not be reached, or refuses the credentials.
+    pub(crate) async fn read(
+        connection: ClusterConnection,
+        namespace: Option<&str>,
+        node_objects: NodeObjects,
+    ) -> Result<Self, LoadFailure> {
+        let context_namespace = match connection.namespace.as_str() {
+            "" => DEFAULT_NAMESPACE.to_owned(),
+            own => own.to_owned(),
+        };
+        let mut remarks: Vec<String> = connection
+            .connection
+            .warnings
+            .iter()
+            .map(|own| format!("warning: {}", own.message))
+            .collect();
+        let client = Arc::new(ClusterClient::new(connection));
+        let discovery = Discovery::read(&client).await.map_err(cluster_failure)?;
+        for group in &discovery.unavailable_groups {
+            remarks.push(format!(
+                "note: the server of the group {group} does not describe its resources"
+            ));
+        }
+        let question_namespace = namespace.unwrap_or(&context_namespace).to_owned();
+        let mut reader = ObjectReader {
+            client: &client,
+            discovery: &discovery,
+            namespace: &question_namespace,
+            remarks: Vec::new(),
+            is_partial: false,
+        };
+        let objects = reader.read_all(node_objects).await.map_err(cluster_failure)?;
+        let is_partial = reader.is_partial;
+        remarks.append(&mut reader.remarks);
+        let resource_names = resource_names(discovery);
+        Ok(Self {
+            client,
+            objects,
+            resource_names,
+            namespace: context_namespace,
+            remarks,
+            is_partial,
+        })
+    }
+}
+
+fn resource_names(discovery: Discovery) -> ResourceNameTable {
+    let mut names = ResourceNameTable::default();
+    for resource in discovery.resources {
+        let DiscoveredResource {
+            group,
+            plural,
+            singular,
+            kind,
+            short_names,
+            is_namespaced,
+            subresources,
+            ..
+        } = resource;
+        names.add_discovered(DiscoveredNames {
+            group,
+            plural,
+            singular,
+            kind,
+            short_names,
+            is_namespaced,
+            subresources,
+        });
+    }
+    for group in &discovery.unavailable_groups {
+        names.add_external_group(group);
+    }
+    names.add_policy_only_resources();
+    names
+}
+
+fn cluster_failure(error: ClusterError) -> LoadFailure {
+    match error {
+        ClusterError::Connection(cause) => LoadFailure::from_message(format_args!(
+            "the kubeconfig describes no usable connection: {cause}"
+        )),
+        error => LoadFailure::from_message(format_args!("the cluster can not be read: {error}")),
+    }
+}
+
+/// Reads lists at one revision.
+struct ObjectReader<'r> {
+    client: &'r ClusterClient,
+    discovery: &'r Discovery,
+    /// The namespace to read if the user may not read all of them.
+    namespace: &'r str,
+    remarks: Vec<String>,
+    is_partial: bool,
+}
+
+/// The result of one list.
+enum ListResult {
+    Objects(ObjectList<AuthorizerObject>),
+    RevisionGone,
+    /// The user may not list the resource.
+    Forbidden,
+    /// The server can not list at a given revision.
+    NoExactRevision,
+}
+
+impl ObjectReader<'_> {
+    async fn read_all(
+        &mut self,
+        node_objects: NodeObjects,
+    ) -> Result<Vec<AuthorizerObject>, ClusterError> {
+        for _ in 0..READS_MAX {
+            let n_remarks = self.remarks.len();
+            if let Some(objects) = self.read_at_one_revision(node_objects).await? {
+                return Ok(objects);
+            }
+            self.remarks.truncate(n_remarks);
+            self.is_partial = false;
+        }
+        let mut objects = Vec::new();
+        for (path, group, plural, is_namespaced) in self.lists(node_objects) {
+            match self.list(&path, &ListRevision::Newest).await? {
+                ListResult::Objects(list) => objects.extend(list.items),
+                _ => objects.extend(
+                    self.list_forbidden(&group, &plural, is_namespaced, &ListRevision::Newest)
+                        .await?,
+                ),
+            }
+        }
+        self.note_revisions();
+        Ok(objects)
+    }
+
+    /// Returns `None` if the server drops the revision before all lists are read.
+    async fn read_at_one_revision(
+        &mut self,
+        node_objects: NodeObjects,
+    ) -> Result<Option<Vec<AuthorizerObject>>, ClusterError> {
+        let mut objects = Vec::new();
+        let mut revision = ListRevision::Newest;
+        let mut has_several_revisions = false;
+        for (path, group, plural, is_namespaced) in self.lists(node_objects) {
+            let list = match self.list(&path, &revision).await? {
+                ListResult::NoExactRevision => {
+                    has_several_revisions = true;
+                    self.list(&path, &ListRevision::Newest).await?
+                }
+                list => list,
+            };
+            match list {
+                ListResult::Objects(list) => {
+                    if revision == ListRevision::Newest && !list.revision.is_empty() {
+                        revision = ListRevision::Exact(list.revision);
+                    }
+                    objects.extend(list.items);
+                }
+                ListResult::RevisionGone => return Ok(None),
+                ListResult::Forbidden | ListResult::NoExactRevision => {
+                    objects.extend(
+                        self.list_forbidden(&group, &plural, is_namespaced, &revision).await?,
+                    );
+                }
+            }
+        }
+        if has_several_revisions {
+            self.note_revisions();
+        }
+        Ok(Some(objects))
+    }
+
+    fn note_revisions(&mut self) {
+        let note = "note: the cluster can not be read at one revision, so objects that changed meanwhile may be missing";
+        self.remarks.push(note.to_owned());
+    }
+
+    /// The lists that the cluster serves: path, group, plural, and whether they are in namespaces.
+    fn lists(&self, node_objects: NodeObjects) -> Vec<(String, String, String, bool)> {
+        let mut lists: Vec<_> = RBAC_LISTS
+            .iter()
+            .map(|(plural, is_namespaced)| {
+                let path = format!("/apis/{RBAC}/v1/{plural}");
+                (path, RBAC.to_owned(), (*plural).to_owned(), *is_namespaced)
+            })
+            .collect();
+        if node_objects == NodeObjects::Read {
+            for (path, group, plural) in NODE_LISTS {
+                let is_served = |own: &DiscoveredResource| {
+                    let prefix = match own.group.as_str() {
+                        "" => format!("/api/{}/", own.version),
+                        group => format!("/apis/{group}/{}/", own.version),
+                    };
+                    own.plural == plural && own.group == group && path.starts_with(&prefix)
+                };
+                if self.discovery.resources.iter().any(is_served) {
+                    lists.push((path.to_owned(), group.to_owned(), plural.to_owned(), false));
+                }
+            }
+        }
+        lists
+    }
+
+    async fn list(&self, path: &str, revision: &ListRevision) -> Result<ListResult, ClusterError> {
+        let shows_progress = std::io::stderr().is_terminal();
+        let mut progress = |n_objects: usize| {
+            if shows_progress {
+                // A failed write to the terminal must not prevent the answer.
+                let _ = write!(std::io::stderr(), "\r\x1b[Kreading {path}: {n_objects}");
+            }
+        };
+        let listed = list_objects(self.client, path, revision, &to_object, &mut progress).await;
+        if shows_progress {
+            let _ = write!(std::io::stderr(), "\r\x1b[K");
+        }
+        match listed {
+            Ok(ListedObjects::Complete(list)) => Ok(ListResult::Objects(list)),
+            Ok(ListedObjects::RevisionGone) => Ok(ListResult::RevisionGone),
+            Err(ClusterError::Forbidden { .. }) => Ok(ListResult::Forbidden),
+            // Servers before 1.19 do not know the match, and some do not allow it with a limit.
+            Err(ClusterError::Status { status: 400 | 422, .. })
+                if *revision != ListRevision::Newest =>
+            {
+                Ok(ListResult::NoExactRevision)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Reads what the user may list of a resource, and remarks what is missing.
+    async fn list_forbidden(
+        &mut self,
+        group: &str,
+        plural: &str,
+        is_namespaced: bool,
+        revision: &ListRevision,
+    ) -> Result<Vec<AuthorizerObject>, ClusterError> {
+        let rule =
+            format!("{{apiGroups: [\"{group}\"], resources: [\"{plural}\"], verbs: [\"list\"]}}");
+        if is_namespaced {
+            let path = format!("/apis/{group}/v1/namespaces/{}/{plural}", self.namespace);
+            if let ListResult::Objects(list) = self.list(&path, revision).await? {
+                self.remarks.push(format!(
+                    "note: only {plural} of the namespace {} can be read; the others need the rule {rule} in a ClusterRole",
+                    self.namespace
+                ));
+                return Ok(list.items);
+            }
+        }
+        self.is_partial = true;
+        self.remarks.push(format!(
+            "warning: the answer is incomplete: the user of the kubeconfig may not list {plural}; this rule in a ClusterRole \
+             would complete it: {rule}"
+        ));
+        Ok(Vec::new())
+    }
+}
+
+/// Decodes an object that an authorizer uses. The cluster has validated it.
+fn to_object(object: &Value) -> Option<AuthorizerObject> {
+    match rbac::decode(object) {
+        Ok(decoded) => decoded.into_object_unvalidated().ok().map(AuthorizerObject::Rbac),
+        Err(_) => parse_node_object(object).map(AuthorizerObject::Node),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pods_and_volumes_are_read_for_questions_about_nodes() {
+        for (name, want) in [
+            ("secrets", NodeObjects::Read),
+            ("secret", NodeObjects::Read),
+            ("cm", NodeObjects::Read),
+            ("Pod", NodeObjects::Read),
+            ("deployments", NodeObjects::Skip),
+            ("leases", NodeObjects::Skip),
+        ] {
+            assert_eq!(NodeObjects::for_resource(name), want, "{name}");
+        }
+        assert_eq!(NodeObjects::for_user(Some("system:node:a")), NodeObjects::Read);
+        assert_eq!(NodeObjects::for_user(Some("ana")), NodeObjects::Skip);
+    }
+}

@@ -1,0 +1,147 @@
+//! Lists all objects of a resource in pages, at one revision of the cluster.
+
+use serde_json::Value;
+
+use crate::api_error::ClusterError;
+use crate::client::ClusterClient;
+
+/// The number of objects of a page, as kubectl has it.
+const PAGE_OBJECTS: usize = 500;
+
+/// The number of times that a list begins again after the server dropped its revision.
+const RESTARTS_MAX: usize = 3;
+
+/// The revision at which a list is read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ListRevision {
+    /// The newest revision of the server.
+    Newest,
+    /// Exactly this one, so that several lists show one state of the cluster.
+    Exact(String),
+}
+
+/// The objects of one list.
+#[derive(Debug, Clone)]
+pub struct ObjectList<T> {
+    /// The converted objects, in the server's order.
+    pub items: Vec<T>,
+    /// The revision of the list.
+    pub revision: String,
+}
+
+/// The objects of a resource, or the reason why there are none.
+#[derive(Debug)]
+pub enum ListedObjects<T> {
+    /// The objects of all pages.
+    Complete(ObjectList<T>),
+    /// The server no longer has the exact revision; the caller begins all lists again.
+    RevisionGone,
+}
+
+/// Converts a listed object, which has its kind and version; `None` leaves it out.
+pub type ConvertObject<'a, T> = &'a (dyn Fn(&Value) -> Option<T> + Sync);
+
+/// Lists the objects at a path, such as `/apis/rbac.authorization.k8s.io/v1/roles`. Each page is converted when it arrives, so
+/// that a long list does not stay in memory as JSON. `progress` gets the number of objects so far.
+///
+/// A server that drops the revision of an unfinished list answers 410; the list then begins again, if it need not be at an
+/// exact revision.
+///
+/// # Errors
+///
+/// The server does not answer, or refuses the list.
+pub async fn list_objects<T: Send>(
+    client: &ClusterClient,
+    path: &str,
+    revision: &ListRevision,
+    convert: ConvertObject<'_, T>,
+    progress: &mut (dyn FnMut(usize) + Send),
+) -> Result<ListedObjects<T>, ClusterError> {
+    for _ in 0..=RESTARTS_MAX {
+        match list_once(client, path, revision, convert, progress).await {
+            Ok(list) => return Ok(ListedObjects::Complete(list)),
+            Err(ClusterError::Expired { .. }) => match revision {
+                ListRevision::Newest => {}
+                ListRevision::Exact(_) => return Ok(ListedObjects::RevisionGone),
+            },
+            Err(error) => return Err(error),
+        }
+    }
+    let message =
+        format!("the server dropped the list of {path} before it ended, {RESTARTS_MAX} times");
+    Err(ClusterError::Expired { message })
+}
+
+async fn list_once<T: Send>(
+    client: &ClusterClient,
+    path: &str,
+    revision: &ListRevision,
+    convert: ConvertObject<'_, T>,
+    progress: &mut (dyn FnMut(usize) + Send),
+) -> Result<ObjectList<T>, ClusterError> {
+    let mut items = Vec::new();
+    let mut next = match revision {
+        ListRevision::Newest => format!("{path}?limit={PAGE_OBJECTS}"),
+        ListRevision::Exact(revision) => format!(
+            "{path}?limit={PAGE_OBJECTS}&resourceVersion={revision}&resourceVersionMatch=Exact"
+        ),
+    };
+    loop {
+        let mut page = client.get_json(&next, "").await?;
+        let not_a_list =
+            || ClusterError::NotKubernetes { path: path.to_owned(), expected: "a list" };
+        let text =
+            |value: Option<&Value>| value.and_then(Value::as_str).unwrap_or_default().to_owned();
+        let kind = text(page.get("kind"));
+        let kind = kind.strip_suffix("List").ok_or_else(not_a_list)?;
+        let api_version = text(page.get("apiVersion"));
+        let metadata = page.get_mut("metadata").map(Value::take).unwrap_or_default();
+        match page.get_mut("items").map(Value::take) {
+            Some(Value::Array(page_items)) => {
+                for mut item in page_items {
+                    // The items of a list do not repeat its kind and version.
+                    let object = item.as_object_mut().ok_or_else(not_a_list)?;
+                    object.insert("kind".to_owned(), kind.into());
+                    object.insert("apiVersion".to_owned(), api_version.as_str().into());
+                    items.extend(convert(&item));
+                }
+            }
+            Some(Value::Null) | None => {}
+            Some(_) => return Err(not_a_list()),
+        }
+        progress(items.len());
+        match text(metadata.get("continue")) {
+            token if token.is_empty() => {
+                let revision = text(metadata.get("resourceVersion"));
+                return Ok(ObjectList { items, revision });
+            }
+            token => {
+                next = format!("{path}?limit={PAGE_OBJECTS}&continue={}", query_escape(&token))
+            }
+        }
+    }
+}
+
+/// Escapes a text for a query.
+fn query_escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
+                escaped.push(char::from(byte));
+            }
+            _ => escaped.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn continue_tokens_are_escaped() {
+        assert_eq!(query_escape("a+b/c=="), "a%2Bb%2Fc%3D%3D");
+    }
+}

@@ -1,0 +1,90 @@
+//! Lists in pages, at one revision.
+
+use cluster_client::{ClusterError, ListRevision, ListedObjects, ObjectList, list_objects};
+use fake_http::{Answer, Script};
+use serde_json::Value;
+
+use crate::fixture::Cluster;
+
+const PATH: &str = "/apis/g/v1/roles";
+
+fn page(names: &[&str], next: &str) -> Answer {
+    let items: Vec<String> =
+        names.iter().map(|name| format!(r#"{{"metadata":{{"name":"{name}"}}}}"#)).collect();
+    Answer::json(format!(
+        r#"{{"kind":"RoleList","apiVersion":"g/v1","metadata":{{"resourceVersion":"7","continue":"{next}"}},"items":[{}]}}"#,
+        items.join(",")
+    ))
+}
+
+fn gone() -> Answer {
+    Answer::json(r#"{"kind":"Status","message":"too old","reason":"Expired","code":410}"#)
+        .status(410)
+}
+
+/// Lists `kind/name` of all objects.
+async fn list(
+    cluster: &Cluster,
+    revision: ListRevision,
+) -> Result<Option<ObjectList<String>>, ClusterError> {
+    let name = |object: &Value| {
+        Some(format!("{}/{}", object["kind"].as_str()?, object["metadata"]["name"].as_str()?))
+    };
+    let client = cluster.client("{token: t}");
+    Ok(match list_objects(&client, PATH, &revision, &name, &mut |_| {}).await? {
+        ListedObjects::Complete(list) => Some(list),
+        ListedObjects::RevisionGone => None,
+    })
+}
+
+fn targets(cluster: &Cluster) -> Vec<String> {
+    cluster.peer.requests().into_iter().map(|request| request.target).collect()
+}
+
+#[tokio::test]
+async fn pages_are_joined_and_objects_get_their_kind() {
+    let cluster = Cluster::start(vec![page(&["a", "b"], "x+y"), page(&["c"], "")]);
+    let found = list(&cluster, ListRevision::Newest).await.unwrap().unwrap();
+    assert_eq!(found.items, ["Role/a", "Role/b", "Role/c"]);
+    assert_eq!(found.revision, "7");
+    let want = ["/apis/g/v1/roles?limit=500", "/apis/g/v1/roles?limit=500&continue=x%2By"];
+    assert_eq!(targets(&cluster), want);
+}
+
+#[tokio::test]
+async fn a_list_that_expires_begins_again() {
+    let cluster =
+        Cluster::start(vec![page(&["a"], "x"), gone(), page(&["a", "b"], "x"), page(&["c"], "")]);
+    let found = list(&cluster, ListRevision::Newest).await.unwrap().unwrap();
+    assert_eq!(found.items, ["Role/a", "Role/b", "Role/c"]);
+    let always = Cluster::start(Script::rule(|_| gone()));
+    let error = list(&always, ListRevision::Newest).await.unwrap_err();
+    assert!(matches!(error, ClusterError::Expired { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn an_exact_revision_that_is_gone_is_for_the_caller() {
+    let cluster = Cluster::start(vec![gone()]);
+    assert!(list(&cluster, ListRevision::Exact("7".to_owned())).await.unwrap().is_none());
+    assert_eq!(
+        targets(&cluster),
+        ["/apis/g/v1/roles?limit=500&resourceVersion=7&resourceVersionMatch=Exact"]
+    );
+}
+
+#[tokio::test]
+async fn answers_that_are_no_lists_are_errors() {
+    for (answer, want) in [
+        (Answer::json("<html>"), "is not JSON"),
+        (Answer::json("[]"), "is not a list"),
+        (Answer::json(r#"{"kind":"RoleList","items":{}}"#), "is not a list"),
+        (Answer::json(r#"{"kind":"RoleList","items":[1]}"#), "is not a list"),
+        (Answer::json(r#"{"message":"no"}"#).status(403), "no"),
+        (Answer::json("").status(500), "the server answers 500"),
+        (Answer::redirect("https://elsewhere/"), "a redirect, which is not followed"),
+    ] {
+        let cluster = Cluster::start(answer);
+        let error = list(&cluster, ListRevision::Newest).await.unwrap_err().to_string();
+        assert!(error.contains(want), "{error}");
+    }
+}
