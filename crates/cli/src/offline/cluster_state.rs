@@ -82,7 +82,7 @@ impl NodeObjects {
         let is_graph =
             |resource: &&str| resource.starts_with(&*lower) || lower.starts_with(*resource);
         let is_short = matches!(lower.as_str(), "cm" | "pvc" | "pv" | "sa" | "po" | "*");
-        match is_short || NODE_GRAPH_RESOURCES.iter().any(|own| is_graph(own)) {
+        match is_short || NODE_GRAPH_RESOURCES.iter().any(is_graph) {
             true => Self::Read,
             false => Self::Skip,
         }
