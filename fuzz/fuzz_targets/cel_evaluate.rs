@@ -112,7 +112,7 @@ fn check_condition(condition: &MatchCondition, request: &Request) {
     });
     let spec = ReviewSpec {
         resource,
-        non_resource: None,
+        non_resource_attributes: None,
         user: &request.user,
         groups: &request.groups,
         extra: Extra(Some(extra)),

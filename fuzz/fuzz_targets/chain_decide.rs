@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use authz::{Attributes, Namespace, Recorder, Resource, Target, Trace, User, Verb, Verdict};
-use authz_chain::{Chain, ChainDecision, Member};
+use authz_chain::{Chain, ChainDecision, ChainMember};
 use authz_rbac::{Binding, Metadata, PolicyRule, Role, RoleRef, Snapshot, Subject};
 use libfuzzer_sys::fuzz_target;
 
@@ -67,13 +67,13 @@ fn chain(choices: &mut Choices<'_>) -> Chain {
     let members = match choices.number(4) {
         0 => vec![abac, rbac, node],
         1 => vec![node, rbac],
-        2 => vec![Member::AlwaysDeny, rbac, abac],
+        2 => vec![ChainMember::AlwaysDeny, rbac, abac],
         _ => vec![rbac],
     };
     Chain::new(members).expect("names differ")
 }
 
-fn abac(choices: &mut Choices<'_>) -> Member {
+fn abac(choices: &mut Choices<'_>) -> ChainMember {
     let mut line = |at| {
         let subject = match choices.number(3) {
             0 => (choices.pick(&USERS), ""),
@@ -95,10 +95,10 @@ fn abac(choices: &mut Choices<'_>) -> Member {
         }
     };
     let lines = (1..4).map(&mut line).collect();
-    Member::Abac(Arc::new(authz_abac::Snapshot::new(lines).expect("few lines")))
+    ChainMember::Abac(Arc::new(authz_abac::Snapshot::new(lines).expect("few lines")))
 }
 
-fn rbac(choices: &mut Choices<'_>) -> Member {
+fn rbac(choices: &mut Choices<'_>) -> ChainMember {
     let mut snapshot = Snapshot::default();
     for _ in 0..choices.number(12) {
         let metadata = Metadata {
@@ -126,7 +126,7 @@ fn rbac(choices: &mut Choices<'_>) -> Member {
             }),
         }
     }
-    Member::Rbac(Arc::new(snapshot))
+    ChainMember::Rbac(Arc::new(snapshot))
 }
 
 fn rule(choices: &mut Choices<'_>) -> PolicyRule {
@@ -155,7 +155,7 @@ fn subject(choices: &mut Choices<'_>) -> Subject {
     }
 }
 
-fn node(choices: &mut Choices<'_>) -> Member {
+fn node(choices: &mut Choices<'_>) -> ChainMember {
     let mut policy = authz_node::Snapshot::default();
     let mut old: Option<authz_node::GraphObject> = None;
     for _ in 0..choices.number(6) {
@@ -167,13 +167,13 @@ fn node(choices: &mut Choices<'_>) -> Member {
             ..authz_node::Pod::default()
         }));
         match (choices.number(3), old.take()) {
-            (0, Some(old)) => policy.graph.update(&old, &pod),
-            (1, Some(old)) => policy.graph.delete(&old),
-            _ => policy.graph.add(&pod),
+            (0, Some(old)) => policy.graph.update_object(&old, &pod),
+            (1, Some(old)) => policy.graph.delete_object(&old),
+            _ => policy.graph.add_object(&pod),
         }
         old = Some(pod);
     }
-    Member::Node(Arc::new(policy))
+    ChainMember::Node(Arc::new(policy))
 }
 
 fn question(choices: &mut Choices<'_>) -> Attributes<'static> {

@@ -6,9 +6,11 @@ use authz::{Attributes, Decision, User};
 use field_errors::{FieldErrors, FieldPath};
 use serde_json::Value;
 
-use crate::invalid_review::{into_valid_question, local_path_error, namespace_mismatch_error};
+use crate::invalid_review::{
+    into_valid_question, namespace_mismatch_error, path_in_local_review_error,
+};
 use crate::prepare_review::ReviewRequest;
-use crate::read_body::{MalformedBody, ObjectFields, read_subject_spec, read_target_spec};
+use crate::read_body::{MalformedBody, ObjectFields, read_spec_with_user, read_spec_without_user};
 use crate::review_error::ReviewError;
 use crate::review_kind::ReviewKind;
 use crate::review_metadata::Metadata;
@@ -29,7 +31,7 @@ impl AccessReview {
 
     /// The body of the response. It contains the errors of authorizers, which do not make the review fail.
     pub fn into_response(self, decision: &Decision) -> Value {
-        let status = AccessStatus::new(&self.question, decision).into_map();
+        let status = AccessStatus::new(&self.question, decision).into_json_map();
         self.response.with_status(status)
     }
 }
@@ -38,7 +40,7 @@ impl AccessReview {
 /// 1. The types in the body, and its namespace.
 /// 2. The rules of the spec, of the metadata, and of the kind.
 /// 3. The user that it is about.
-pub(crate) fn prepare(
+pub(crate) fn prepare_access_review(
     kind: ReviewKind,
     body: &Value,
     request: &ReviewRequest<'_>,
@@ -65,7 +67,7 @@ pub(crate) fn prepare(
         return Err(ReviewError::NoUser);
     }
     let response =
-        ReviewResponse::new(kind, request, metadata.into_value(), Some(to_json_tree(&spec)));
+        ReviewResponse::new(kind, request, metadata.into_json_value(), Some(to_json_tree(&spec)));
     Ok(AccessReview { response, question })
 }
 
@@ -79,9 +81,9 @@ fn read<'t>(
         let metadata = Metadata::read(fields)?;
         let spec = match kind {
             ReviewKind::SelfSubjectAccessReview => {
-                read_target_spec(fields, version, "SelfSubjectAccessReviewSpec")?
+                read_spec_without_user(fields, version, "SelfSubjectAccessReviewSpec")?
             }
-            _ => read_subject_spec(fields, version, "SubjectAccessReviewSpec")?,
+            _ => read_spec_with_user(fields, version, "SubjectAccessReviewSpec")?,
         };
         Ok((spec, metadata))
     };
@@ -99,6 +101,6 @@ fn check_local_namespace(spec: &Spec<'_>, namespace: &str) -> FieldErrors {
         let at = at.child("resourceAttributes");
         errors.push(namespace_mismatch_error(&at, resource.namespace));
     }
-    errors.extend(local_path_error(spec));
+    errors.extend(path_in_local_review_error(spec));
     errors
 }

@@ -24,15 +24,17 @@ pub async fn answer_review(
         PreparedReview::Answered(body) => Ok(body),
         PreparedReview::Access(review) => {
             let attributes = review.attributes();
-            let outcome = chain.authorize_for(caller_name, &attributes, Recorder::disabled()).await;
-            check_decided(&outcome.decision).map_err(AnswerError::Unavailable)?;
+            let outcome =
+                chain.authorize_for_caller(caller_name, &attributes, Recorder::disabled()).await;
+            check_authorizers_consulted(&outcome.decision).map_err(AnswerError::Unavailable)?;
             Ok(review.into_response(&outcome.decision))
         }
         PreparedReview::Explanation(review) => {
             let mut trace = Trace::default();
             let recorder = Recorder::new(&mut trace);
-            let outcome = chain.authorize_for(caller_name, &review.attributes(), recorder).await;
-            check_decided(&outcome.decision).map_err(AnswerError::Unavailable)?;
+            let outcome =
+                chain.authorize_for_caller(caller_name, &review.attributes(), recorder).await;
+            check_authorizers_consulted(&outcome.decision).map_err(AnswerError::Unavailable)?;
             Ok(review.into_response(chain, &outcome, &trace))
         }
         PreparedReview::Rules(review) => {
@@ -64,7 +66,7 @@ pub async fn answer_review(
 ///
 /// # Errors
 /// This server could not consult them.
-pub fn check_decided(decision: &Decision) -> Result<(), UnavailableCause> {
+pub fn check_authorizers_consulted(decision: &Decision) -> Result<(), UnavailableCause> {
     match decision.verdict {
         Verdict::Allow | Verdict::Deny | Verdict::NoOpinion => Ok(()),
         Verdict::Unavailable(why) => Err(why),

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::invalid_review::into_valid_question;
 use crate::prepare_review::ReviewRequest;
-use crate::read_body::{MalformedBody, ObjectFields, read_subject_spec};
+use crate::read_body::{MalformedBody, ObjectFields, read_spec_with_user};
 use crate::review_error::ReviewError;
 use crate::review_kind::ReviewKind;
 use crate::review_metadata::Metadata;
@@ -38,13 +38,13 @@ impl ExplanationReview {
     /// The body of the response: that of a SubjectAccessReview, the authorizer that decided, the recorded events, and the
     /// authorizers that were not consulted.
     pub fn into_response(self, chain: &Chain, outcome: &ChainDecision<'_>, trace: &Trace) -> Value {
-        let mut status = AccessStatus::new(&self.question, &outcome.decision).into_map();
+        let mut status = AccessStatus::new(&self.question, &outcome.decision).into_json_map();
         if let Some(name) = outcome.decided_by {
             status.insert("decidedBy".to_owned(), name.into());
         }
         status.insert("trace".to_owned(), trace_json(trace));
-        if trace.n_dropped() > 0 {
-            status.insert("droppedEvents".to_owned(), trace.n_dropped().into());
+        if trace.n_dropped_entries() > 0 {
+            status.insert("droppedEvents".to_owned(), trace.n_dropped_entries().into());
         }
         let authorizers_not_consulted = authorizers_not_consulted(chain, trace);
         if !authorizers_not_consulted.is_empty() {
@@ -54,13 +54,13 @@ impl ExplanationReview {
     }
 }
 
-pub(crate) fn prepare(
+pub(crate) fn prepare_explanation_review(
     body: &Value,
     request: &ReviewRequest<'_>,
 ) -> Result<ExplanationReview, ReviewError> {
     let fields = ObjectFields::from_body(body, KIND);
     let read = || {
-        let spec = read_subject_spec(&fields, request.version, "SubjectAccessExplanationSpec")?;
+        let spec = read_spec_with_user(&fields, request.version, "SubjectAccessExplanationSpec")?;
         Ok((spec, Metadata::read(&fields)?))
     };
     let (spec, mut metadata) =
@@ -71,6 +71,6 @@ pub(crate) fn prepare(
         into_valid_question(spec.to_question(), metadata.validation_error(KIND), kind_in_messages)?
             .into_owned();
     let response =
-        ReviewResponse::new(KIND, request, metadata.into_value(), Some(to_json_tree(&spec)));
+        ReviewResponse::new(KIND, request, metadata.into_json_value(), Some(to_json_tree(&spec)));
     Ok(ExplanationReview { response, question })
 }

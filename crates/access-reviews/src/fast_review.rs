@@ -115,95 +115,95 @@ fn is_plain_text(text: &str) -> bool {
 
 /// Writes a spec as its `Serialize` does, member by member, because the general serializer takes several times as long.
 fn write_spec(spec: &Spec<'_>, out: &mut Vec<u8>) {
-    let mut object = ObjectWriter::begin(out);
+    let mut object = ObjectWriter::open_object(out);
     if let Some(attributes) = &spec.resource_attributes {
-        let mut inner = object.begin_object("resourceAttributes");
-        inner.write_text("namespace", attributes.namespace);
-        inner.write_text("verb", attributes.verb);
-        inner.write_text("group", attributes.group);
-        inner.write_text("version", attributes.version);
-        inner.write_text("resource", attributes.resource);
-        inner.write_text("subresource", attributes.subresource);
-        inner.write_text("name", attributes.name);
+        let mut inner = object.open_nested_object("resourceAttributes");
+        inner.write_string_member("namespace", attributes.namespace);
+        inner.write_string_member("verb", attributes.verb);
+        inner.write_string_member("group", attributes.group);
+        inner.write_string_member("version", attributes.version);
+        inner.write_string_member("resource", attributes.resource);
+        inner.write_string_member("subresource", attributes.subresource);
+        inner.write_string_member("name", attributes.name);
         if let Some(selector) = &attributes.field_selector {
-            inner.write_value("fieldSelector", selector);
+            inner.write_value_member("fieldSelector", selector);
         }
         if let Some(selector) = &attributes.label_selector {
-            inner.write_value("labelSelector", selector);
+            inner.write_value_member("labelSelector", selector);
         }
-        inner.end();
+        inner.close_object();
     }
     if let Some(attributes) = &spec.non_resource_attributes {
-        let mut inner = object.begin_object("nonResourceAttributes");
-        inner.write_text("path", attributes.path);
-        inner.write_text("verb", attributes.verb);
-        inner.end();
+        let mut inner = object.open_nested_object("nonResourceAttributes");
+        inner.write_string_member("path", attributes.path);
+        inner.write_string_member("verb", attributes.verb);
+        inner.close_object();
     }
-    object.write_text("user", spec.user);
-    object.write_list("groups", spec.groups.as_deref().unwrap_or_default());
-    object.write_list("group", spec.group.as_deref().unwrap_or_default());
+    object.write_string_member("user", spec.user);
+    object.write_list_member("groups", spec.groups.as_deref().unwrap_or_default());
+    object.write_list_member("group", spec.group.as_deref().unwrap_or_default());
     if !spec.extra.is_empty() {
-        object.write_value("extra", &spec.extra);
+        object.write_value_member("extra", &spec.extra);
     }
-    object.write_text("uid", spec.uid);
-    object.end();
+    object.write_string_member("uid", spec.uid);
+    object.close_object();
 }
 
 /// Writes the members of a JSON object.
 struct ObjectWriter<'o> {
-    out: &'o mut Vec<u8>,
+    output: &'o mut Vec<u8>,
     is_empty: bool,
 }
 
 impl<'o> ObjectWriter<'o> {
-    fn begin(out: &'o mut Vec<u8>) -> Self {
+    fn open_object(out: &'o mut Vec<u8>) -> Self {
         out.push(b'{');
-        Self { out, is_empty: true }
+        Self { output: out, is_empty: true }
     }
 
-    fn begin_object(&mut self, name: &str) -> ObjectWriter<'_> {
-        self.write_name(name);
-        ObjectWriter::begin(self.out)
+    fn open_nested_object(&mut self, name: &str) -> ObjectWriter<'_> {
+        self.write_member_name(name);
+        ObjectWriter::open_object(self.output)
     }
 
-    fn end(self) {
-        self.out.push(b'}');
+    fn close_object(self) {
+        self.output.push(b'}');
     }
 
     /// Writes the name of a member, which needs no escapes.
-    fn write_name(&mut self, name: &str) {
+    fn write_member_name(&mut self, name: &str) {
         if !std::mem::take(&mut self.is_empty) {
-            self.out.push(b',');
+            self.output.push(b',');
         }
-        self.out.push(b'"');
-        self.out.extend_from_slice(name.as_bytes());
-        self.out.extend_from_slice(b"\":");
+        self.output.push(b'"');
+        self.output.extend_from_slice(name.as_bytes());
+        self.output.extend_from_slice(b"\":");
     }
 
     /// Writes a member, unless it is empty.
-    fn write_text(&mut self, name: &str, text: &str) {
+    fn write_string_member(&mut self, name: &str, text: &str) {
         if !text.is_empty() {
-            self.write_name(name);
-            write_json_text(self.out, text);
+            self.write_member_name(name);
+            write_json_text(self.output, text);
         }
     }
 
     /// Writes a list, unless it is empty.
-    fn write_list(&mut self, name: &str, texts: &[&str]) {
+    fn write_list_member(&mut self, name: &str, texts: &[&str]) {
         if texts.is_empty() {
             return;
         }
-        self.write_name(name);
+        self.write_member_name(name);
         for (idx, text) in texts.iter().enumerate() {
-            self.out.push(if idx == 0 { b'[' } else { b',' });
-            write_json_text(self.out, text);
+            self.output.push(if idx == 0 { b'[' } else { b',' });
+            write_json_text(self.output, text);
         }
-        self.out.push(b']');
+        self.output.push(b']');
     }
 
-    fn write_value(&mut self, name: &str, value: &impl Serialize) {
-        self.write_name(name);
-        write_json(self.out, value);
+    fn write_value_member(&mut self, name: &str, value: &impl Serialize) {
+        self.write_member_name(name);
+        write_json(self.output, value);
     }
 }
 

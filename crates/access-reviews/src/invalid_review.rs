@@ -32,7 +32,7 @@ pub(crate) fn namespace_mismatch_error(
 }
 
 /// The error of a local review about a path, which has no namespace.
-pub(crate) fn local_path_error(spec: &Spec<'_>) -> Option<FieldError> {
+pub(crate) fn path_in_local_review_error(spec: &Spec<'_>) -> Option<FieldError> {
     let path = spec.non_resource_attributes.as_ref()?;
     let at = FieldPath::root("spec");
     let detail = "disallowed on this kind of request";

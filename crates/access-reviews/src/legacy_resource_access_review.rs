@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use crate::prepare_review::ReviewRequest;
 use crate::read_body::{MalformedBody, ObjectFields, read_spec_fields};
-use crate::resolve_resource::{ResourceField, WrittenResource};
+use crate::resolve_resource::{ResourceNameField, ResourceNameInBody};
 use crate::review_error::ReviewError;
 use crate::review_kind::ReviewKind;
 use crate::review_response::ReviewResponse;
@@ -31,7 +31,7 @@ struct LegacyReviewFields<'t> {
 /// 1. The kind and version, which the decoder does not check because they are not registered.
 /// 2. The metadata, of which only the namespace is used; all of it is echoed.
 /// 3. The spec, which is echoed unchanged. Fields that could not change the answer are refused.
-pub(crate) fn prepare(
+pub(crate) fn prepare_legacy_review(
     body: &Value,
     request: &ReviewRequest<'_>,
 ) -> Result<SubjectsReview, ReviewError> {
@@ -62,13 +62,13 @@ pub(crate) fn prepare(
     })?;
     let spec = fields.get("spec").cloned();
     let response = ReviewResponse::new(KIND, request, Value::Object(metadata), spec);
-    let written_resource = WrittenResource {
-        field: ResourceField::ResourceKind,
-        text: legacy_fields.resource_kind.to_owned(),
+    let resource_name_in_body = ResourceNameInBody {
+        field: ResourceNameField::ResourceKind,
+        name_in_body: legacy_fields.resource_kind.to_owned(),
         review_kind: GroupKind::new("", KIND.name()),
         review_name: name,
     };
-    Ok(SubjectsReview { response, question, namespace_to_authorize: None, written_resource })
+    Ok(SubjectsReview { response, question, namespace_to_authorize: None, resource_name_in_body })
 }
 
 fn check_kind_and_version(

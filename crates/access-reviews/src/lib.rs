@@ -31,12 +31,12 @@ mod subjects_review;
 mod trace_json;
 
 pub use access_review::AccessReview;
-pub use answer_review::{answer_review, check_decided};
+pub use answer_review::{answer_review, check_authorizers_consulted};
 pub use check_allowed::{AccessError, ForbiddenRequest, ForbiddenTarget, check_allowed};
 pub use explanation_review::ExplanationReview;
 pub use fast_review::SubjectAccessReview;
 pub use prepare_review::{PreparedReview, ReviewRequest, prepare_review};
-pub use resolve_resource::{NamedResource, ResolvedResource, UnresolvedResource};
+pub use resolve_resource::{ResolvedResource, ResourceResolutionError, ResourceToResolve};
 pub use review_error::{AnswerError, ReviewError};
 pub use review_kind::{PORTCULLIS_GROUP, ReviewKind};
 pub use rules_review::RulesReview;

@@ -57,22 +57,25 @@ pub fn prepare_review(
         ReviewKind::SubjectAccessReview
         | ReviewKind::LocalSubjectAccessReview
         | ReviewKind::SelfSubjectAccessReview => {
-            access_review::prepare(kind, body, request).map(PreparedReview::Access)
+            access_review::prepare_access_review(kind, body, request).map(PreparedReview::Access)
         }
         ReviewKind::SubjectAccessExplanation => {
-            explanation_review::prepare(body, request).map(PreparedReview::Explanation)
+            explanation_review::prepare_explanation_review(body, request)
+                .map(PreparedReview::Explanation)
         }
         ReviewKind::SelfSubjectRulesReview => {
-            rules_review::prepare(body, request).map(PreparedReview::Rules)
+            rules_review::prepare_rules_review(body, request).map(PreparedReview::Rules)
         }
         ReviewKind::SelfSubjectReview => {
             self_subject_review::answer_self_review(body, request).map(PreparedReview::Answered)
         }
         ReviewKind::ResourceAccessReview | ReviewKind::LocalResourceAccessReview => {
-            subjects_review::prepare(kind, body, request).map(PreparedReview::Subjects)
+            subjects_review::prepare_subjects_review(kind, body, request)
+                .map(PreparedReview::Subjects)
         }
         ReviewKind::LegacyResourceAccessReview => {
-            legacy_resource_access_review::prepare(body, request).map(PreparedReview::Subjects)
+            legacy_resource_access_review::prepare_legacy_review(body, request)
+                .map(PreparedReview::Subjects)
         }
     }
 }

@@ -121,7 +121,7 @@ fn json_kind(value: &Value) -> &'static str {
 }
 
 /// Reads the spec of a review that names a user. The list of groups has another name in v1beta1.
-pub(crate) fn read_subject_spec<'t>(
+pub(crate) fn read_spec_with_user<'t>(
     body: &ObjectFields<'t>,
     version: &str,
     type_name: &'static str,
@@ -129,7 +129,7 @@ pub(crate) fn read_subject_spec<'t>(
     let Some(fields) = read_spec_fields(body, version, type_name)? else {
         return Ok(Spec::default());
     };
-    let mut spec = read_attribute_spec(&fields)?;
+    let mut spec = read_spec_attributes(&fields)?;
     spec.user = fields.read_string("user")?;
     spec.uid = fields.read_string("uid")?;
     match version {
@@ -160,13 +160,13 @@ pub(crate) fn read_subject_spec<'t>(
 }
 
 /// Reads the spec of a review that names no user.
-pub(crate) fn read_target_spec<'t>(
+pub(crate) fn read_spec_without_user<'t>(
     body: &ObjectFields<'t>,
     version: &str,
     type_name: &'static str,
 ) -> Result<Spec<'t>, MalformedBody> {
     match read_spec_fields(body, version, type_name)? {
-        Some(fields) => read_attribute_spec(&fields),
+        Some(fields) => read_spec_attributes(&fields),
         None => Ok(Spec::default()),
     }
 }
@@ -180,7 +180,7 @@ pub(crate) fn read_spec_fields<'t>(
     body.read_object("spec", type_name, &format!("{version}.{type_name}"), "spec")
 }
 
-fn read_attribute_spec<'t>(spec: &ObjectFields<'t>) -> Result<Spec<'t>, MalformedBody> {
+fn read_spec_attributes<'t>(spec: &ObjectFields<'t>) -> Result<Spec<'t>, MalformedBody> {
     let resource = spec.read_object(
         "resourceAttributes",
         "ResourceAttributes",

@@ -9,7 +9,7 @@ use crate::subjects_review::SubjectsReview;
 
 /// The resource as a review names it: by plural, singular, kind or short name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NamedResource<'n> {
+pub struct ResourceToResolve<'n> {
     /// The API group; `None` if the review does not say one.
     pub api_group: Option<&'n str>,
     /// The name of the resource as the client wrote it.
@@ -32,37 +32,39 @@ pub struct ResolvedResource {
 /// The server has no such resource, or several. Displays as the detail of a field error.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{detail}")]
-pub struct UnresolvedResource {
+pub struct ResourceResolutionError {
     /// The reason, with the likely intention of the client.
     pub detail: String,
 }
 
 /// The name of the resource as the body has it, and its place, for messages.
 #[derive(Debug, Clone)]
-pub(crate) struct WrittenResource {
-    pub(crate) field: ResourceField,
-    pub(crate) text: String,
+pub(crate) struct ResourceNameInBody {
+    pub(crate) field: ResourceNameField,
+    pub(crate) name_in_body: String,
     pub(crate) review_kind: GroupKind,
     pub(crate) review_name: String,
 }
 
 /// The field that names the resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ResourceField {
+pub(crate) enum ResourceNameField {
     /// `spec.resourceKind` of the first proposal.
     ResourceKind,
     /// `spec.resourceAttributes.resource` of the reviews of today.
     ResourceAttributes,
 }
 
-impl WrittenResource {
-    fn into_error(self, detail: &str) -> ReviewError {
+impl ResourceNameInBody {
+    fn into_invalid_error(self, detail: &str) -> ReviewError {
         let at = FieldPath::root("spec");
         let mut errors = FieldErrors::new();
         errors.push(match self.field {
-            ResourceField::ResourceKind => at.child("resourceKind").invalid(self.text, detail),
-            ResourceField::ResourceAttributes => {
-                at.child("resourceAttributes").child("resource").invalid(self.text, detail)
+            ResourceNameField::ResourceKind => {
+                at.child("resourceKind").invalid(self.name_in_body, detail)
+            }
+            ResourceNameField::ResourceAttributes => {
+                at.child("resourceAttributes").child("resource").invalid(self.name_in_body, detail)
             }
         });
         ReviewError::Invalid { kind: self.review_kind, name: self.review_name, errors }
@@ -80,12 +82,14 @@ impl SubjectsReview {
     /// The name does not resolve; the error is one of the field that holds it.
     pub fn resolve_resource(
         &mut self,
-        resolve: impl FnOnce(&NamedResource<'_>) -> Result<Option<ResolvedResource>, UnresolvedResource>,
+        resolve: impl FnOnce(
+            &ResourceToResolve<'_>,
+        ) -> Result<Option<ResolvedResource>, ResourceResolutionError>,
     ) -> Result<(), ReviewError> {
         let AccessTarget::Resource(target) = &mut self.question.target else { return Ok(()) };
-        let is_legacy = self.written_resource.field == ResourceField::ResourceKind;
+        let is_legacy = self.resource_name_in_body.field == ResourceNameField::ResourceKind;
         let has_group = !is_legacy || !target.api_group.is_empty();
-        let named = NamedResource {
+        let named = ResourceToResolve {
             api_group: has_group.then_some(&*target.api_group),
             resource: &target.resource,
             subresource: &target.subresource,
@@ -93,8 +97,8 @@ impl SubjectsReview {
         let resolved = match resolve(&named) {
             Ok(Some(resolved)) => resolved,
             Ok(None) => return Ok(()),
-            Err(UnresolvedResource { detail }) => {
-                return Err(self.written_resource.clone().into_error(&detail));
+            Err(ResourceResolutionError { detail }) => {
+                return Err(self.resource_name_in_body.clone().into_invalid_error(&detail));
             }
         };
         if is_legacy && !resolved.is_namespaced {

@@ -9,7 +9,7 @@ use crate::review_kind::ReviewKind;
 
 /// The type of a metadata field.
 #[derive(Clone, Copy)]
-enum FieldType {
+enum MetadataFieldType {
     Text,
     Time,
     Integer,
@@ -23,27 +23,27 @@ enum FieldType {
 
 /// The known fields, in the order of Kubernetes' messages. Managed fields are ignored, because servers add them to every
 /// object.
-const FIELDS: &[(&str, FieldType)] = &[
-    ("name", FieldType::Text),
-    ("generateName", FieldType::Text),
-    ("namespace", FieldType::Text),
-    ("selfLink", FieldType::Text),
-    ("uid", FieldType::Text),
-    ("resourceVersion", FieldType::Text),
-    ("generation", FieldType::Integer),
-    ("creationTimestamp", FieldType::Time),
-    ("deletionTimestamp", FieldType::Time),
-    ("deletionGracePeriodSeconds", FieldType::OptionalInteger),
-    ("labels", FieldType::Map),
-    ("annotations", FieldType::Map),
-    ("ownerReferences", FieldType::Items("[]v1.OwnerReference")),
-    ("finalizers", FieldType::Texts),
+const FIELDS: &[(&str, MetadataFieldType)] = &[
+    ("name", MetadataFieldType::Text),
+    ("generateName", MetadataFieldType::Text),
+    ("namespace", MetadataFieldType::Text),
+    ("selfLink", MetadataFieldType::Text),
+    ("uid", MetadataFieldType::Text),
+    ("resourceVersion", MetadataFieldType::Text),
+    ("generation", MetadataFieldType::Integer),
+    ("creationTimestamp", MetadataFieldType::Time),
+    ("deletionTimestamp", MetadataFieldType::Time),
+    ("deletionGracePeriodSeconds", MetadataFieldType::OptionalInteger),
+    ("labels", MetadataFieldType::Map),
+    ("annotations", MetadataFieldType::Map),
+    ("ownerReferences", MetadataFieldType::Items("[]v1.OwnerReference")),
+    ("finalizers", MetadataFieldType::Texts),
 ];
 
 /// The metadata of a body without its empty fields.
 #[derive(Debug, Default)]
 pub(crate) struct Metadata {
-    fields: Map<String, Value>,
+    metadata_fields: Map<String, Value>,
 }
 
 impl Metadata {
@@ -52,7 +52,7 @@ impl Metadata {
         let Some(fields) =
             body.read_object("metadata", "ObjectMeta", "v1.ObjectMeta", "metadata")?
         else {
-            return Ok(Self { fields: set_fields });
+            return Ok(Self { metadata_fields: set_fields });
         };
         for (name, field_type) in FIELDS {
             if let Some(value) = fields.get(name)
@@ -61,11 +61,11 @@ impl Metadata {
                 set_fields.insert((*name).to_owned(), value.clone());
             }
         }
-        Ok(Self { fields: set_fields })
+        Ok(Self { metadata_fields: set_fields })
     }
 
     pub(crate) fn namespace(&self) -> &str {
-        self.fields.get("namespace").and_then(Value::as_str).unwrap_or_default()
+        self.metadata_fields.get("namespace").and_then(Value::as_str).unwrap_or_default()
     }
 
     /// Sets the namespace of the request. It is removed from a kind without namespaces; a different namespace is an error.
@@ -75,7 +75,7 @@ impl Metadata {
         namespace: &str,
     ) -> Result<(), ReviewError> {
         if !kind.is_namespaced() {
-            self.fields.shift_remove("namespace");
+            self.metadata_fields.shift_remove("namespace");
             return Ok(());
         }
         if namespace.is_empty() {
@@ -83,7 +83,7 @@ impl Metadata {
         }
         match self.namespace() {
             "" => {
-                self.fields.insert("namespace".to_owned(), namespace.into());
+                self.metadata_fields.insert("namespace".to_owned(), namespace.into());
                 Ok(())
             }
             own if own == namespace => Ok(()),
@@ -94,7 +94,7 @@ impl Metadata {
     /// The error, if a field is set that must be empty.
     pub(crate) fn validation_error(&self, kind: ReviewKind) -> Option<FieldError> {
         let is_meant = |name: &String| kind.is_namespaced() && name == "namespace";
-        if self.fields.keys().all(is_meant) {
+        if self.metadata_fields.keys().all(is_meant) {
             return None;
         }
         let except = if kind.is_namespaced() { " except for namespace" } else { "" };
@@ -105,12 +105,13 @@ impl Metadata {
     }
 
     /// The metadata in the response.
-    pub(crate) fn into_value(self) -> Value {
-        Value::Object(self.fields)
+    pub(crate) fn into_json_value(self) -> Value {
+        Value::Object(self.metadata_fields)
     }
 
     fn to_ordered_json(&self) -> String {
-        let ordered = FIELDS.iter().filter_map(|(name, _)| self.fields.get_key_value(*name));
+        let ordered =
+            FIELDS.iter().filter_map(|(name, _)| self.metadata_fields.get_key_value(*name));
         let ordered = ordered.map(|(name, value)| (name.clone(), value.clone()));
         Value::Object(ordered.collect()).to_string()
     }
@@ -121,36 +122,38 @@ fn is_empty(
     fields: &ObjectFields<'_>,
     name: &str,
     value: &Value,
-    field_type: FieldType,
+    field_type: MetadataFieldType,
 ) -> Result<bool, MalformedBody> {
     let wrong = |value: &Value, go_type: &str| Err(fields.wrong_type_error(name, value, go_type));
     match (field_type, value) {
-        (FieldType::Text, _) => fields.read_string(name).map(str::is_empty),
-        (FieldType::Texts, _) => {
+        (MetadataFieldType::Text, _) => fields.read_string(name).map(str::is_empty),
+        (MetadataFieldType::Texts, _) => {
             fields.read_strings(name).map(|texts| texts.is_none_or(|all| all.is_empty()))
         }
-        (FieldType::Integer, Value::Number(number)) if number.is_i64() => {
+        (MetadataFieldType::Integer, Value::Number(number)) if number.is_i64() => {
             Ok(number.as_i64() == Some(0))
         }
-        (FieldType::OptionalInteger, Value::Number(number)) if number.is_i64() => Ok(false),
-        (FieldType::Integer | FieldType::OptionalInteger, _) => wrong(value, "int64"),
-        (FieldType::Time, Value::String(text)) => match text.parse::<jiff::Timestamp>() {
+        (MetadataFieldType::OptionalInteger, Value::Number(number)) if number.is_i64() => Ok(false),
+        (MetadataFieldType::Integer | MetadataFieldType::OptionalInteger, _) => {
+            wrong(value, "int64")
+        }
+        (MetadataFieldType::Time, Value::String(text)) => match text.parse::<jiff::Timestamp>() {
             Ok(_) => Ok(false),
             Err(_) => {
                 let text = go_compat::quote(text);
                 Err(MalformedBody::new(format!("parsing time {text}: not a time of RFC 3339")))
             }
         },
-        (FieldType::Time, _) => wrong(value, "v1.Time"),
-        (FieldType::Map, Value::Object(members)) => {
+        (MetadataFieldType::Time, _) => wrong(value, "v1.Time"),
+        (MetadataFieldType::Map, Value::Object(members)) => {
             let is_text = |value: &Value| value.is_string() || value.is_null();
             match members.values().find(|value| !is_text(value)) {
                 Some(other) => wrong(other, "string"),
                 None => Ok(members.is_empty()),
             }
         }
-        (FieldType::Map, _) => wrong(value, "map[string]string"),
-        (FieldType::Items(_), Value::Array(items)) => Ok(items.is_empty()),
-        (FieldType::Items(go_type), _) => wrong(value, go_type),
+        (MetadataFieldType::Map, _) => wrong(value, "map[string]string"),
+        (MetadataFieldType::Items(_), Value::Array(items)) => Ok(items.is_empty()),
+        (MetadataFieldType::Items(go_type), _) => wrong(value, go_type),
     }
 }

@@ -70,7 +70,7 @@ impl<'d> AccessStatus<'d> {
         }
     }
 
-    pub(crate) fn into_map(self) -> Map<String, Value> {
+    pub(crate) fn into_json_map(self) -> Map<String, Value> {
         match to_json_tree(&self) {
             Value::Object(members) => members,
             _ => Map::new(),

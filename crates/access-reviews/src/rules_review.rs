@@ -66,7 +66,7 @@ fn add_non_empty_list(rule: &mut Map<String, Value>, name: &str, list: &[String]
 }
 
 /// Reads the body. Kubernetes validates only the namespace, and does not echo the spec.
-pub(crate) fn prepare(
+pub(crate) fn prepare_rules_review(
     body: &Value,
     request: &ReviewRequest<'_>,
 ) -> Result<RulesReview, ReviewError> {

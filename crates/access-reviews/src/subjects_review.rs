@@ -8,10 +8,12 @@ use authz::{Attributes, Namespace, Resource, Subjects, Target, User, Verb};
 use field_errors::{FieldErrors, FieldPath};
 use serde_json::{Map, Value};
 
-use crate::invalid_review::{into_valid_question, local_path_error, namespace_mismatch_error};
+use crate::invalid_review::{
+    into_valid_question, namespace_mismatch_error, path_in_local_review_error,
+};
 use crate::prepare_review::ReviewRequest;
-use crate::read_body::{MalformedBody, ObjectFields, read_target_spec};
-use crate::resolve_resource::{ResourceField, WrittenResource};
+use crate::read_body::{MalformedBody, ObjectFields, read_spec_without_user};
+use crate::resolve_resource::{ResourceNameField, ResourceNameInBody};
 use crate::review_error::ReviewError;
 use crate::review_kind::ReviewKind;
 use crate::review_metadata::Metadata;
@@ -24,7 +26,7 @@ pub struct SubjectsReview {
     pub(crate) question: AccessQuestion<'static>,
     /// The namespace that a cluster-scoped review asks about, for which the caller needs a permission.
     pub(crate) namespace_to_authorize: Option<String>,
-    pub(crate) written_resource: WrittenResource,
+    pub(crate) resource_name_in_body: ResourceNameInBody,
 }
 
 impl SubjectsReview {
@@ -62,7 +64,7 @@ impl SubjectsReview {
     }
 }
 
-pub(crate) fn prepare(
+pub(crate) fn prepare_subjects_review(
     kind: ReviewKind,
     body: &Value,
     request: &ReviewRequest<'_>,
@@ -71,8 +73,9 @@ pub(crate) fn prepare(
     let is_local = kind == ReviewKind::LocalResourceAccessReview;
     let type_name =
         if is_local { "LocalResourceAccessReviewSpec" } else { "ResourceAccessReviewSpec" };
-    let read =
-        || Ok((read_target_spec(&fields, request.version, type_name)?, Metadata::read(&fields)?));
+    let read = || {
+        Ok((read_spec_without_user(&fields, request.version, type_name)?, Metadata::read(&fields)?))
+    };
     let (spec, mut metadata) =
         read().map_err(|error: MalformedBody| error.into_review_error(kind, request.version))?;
     metadata.set_namespace(kind, request.namespace)?;
@@ -94,15 +97,15 @@ pub(crate) fn prepare(
         }
     }
     let response =
-        ReviewResponse::new(kind, request, metadata.into_value(), Some(to_json_tree(&spec)));
+        ReviewResponse::new(kind, request, metadata.into_json_value(), Some(to_json_tree(&spec)));
     let attributes = spec.resource_attributes.as_ref();
-    let written_resource = WrittenResource {
-        field: ResourceField::ResourceAttributes,
-        text: attributes.map(|it| it.resource.to_owned()).unwrap_or_default(),
+    let resource_name_in_body = ResourceNameInBody {
+        field: ResourceNameField::ResourceAttributes,
+        name_in_body: attributes.map(|it| it.resource.to_owned()).unwrap_or_default(),
         review_kind,
         review_name: String::new(),
     };
-    Ok(SubjectsReview { response, question, namespace_to_authorize, written_resource })
+    Ok(SubjectsReview { response, question, namespace_to_authorize, resource_name_in_body })
 }
 
 /// The errors of missing fields. A review without verb or target would list only the subjects that may do
@@ -138,6 +141,6 @@ fn check_local_namespace(spec: &Spec<'_>, namespace: &str) -> FieldErrors {
     {
         errors.push(namespace_mismatch_error(&at.child("resourceAttributes"), resource.namespace));
     }
-    errors.extend(local_path_error(spec));
+    errors.extend(path_in_local_review_error(spec));
     errors
 }

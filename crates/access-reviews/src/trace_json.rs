@@ -21,7 +21,7 @@ pub struct TraceNode<'t> {
 
 /// The events of a trace, outermost first.
 pub fn trace_tree(trace: &Trace) -> Vec<TraceNode<'_>> {
-    collect_trace_level(&mut trace.entries().iter().peekable(), 0)
+    collect_trace_level(&mut trace.trace_entries().iter().peekable(), 0)
 }
 
 /// The trace as JSON. An event has a `kind`, its values as `fields`, and the events below it as `children`.
@@ -31,7 +31,7 @@ pub fn trace_json(trace: &Trace) -> Json {
 
 /// The authorizers that were not consulted, because an earlier one decided.
 pub fn authorizers_not_consulted<'c>(chain: &'c Chain, trace: &Trace) -> Vec<&'c str> {
-    let outermost = trace.entries().iter().filter(|entry| entry.depth == 0);
+    let outermost = trace.trace_entries().iter().filter(|entry| entry.depth == 0);
     let asked: Vec<&str> = outermost.filter_map(|entry| authorizer_name(&entry.event)).collect();
     let names = chain.members().map(|member| member.name());
     names.filter(|name| !asked.contains(name)).collect()
@@ -99,12 +99,12 @@ mod tests {
     fn entries_lie_below_the_nearest_of_lesser_depth() {
         let mut trace = Trace::default();
         let mut recorder = Recorder::new(&mut trace);
-        recorder.record(|| TraceEvent::new("a"));
-        let mut inner = recorder.enter(|| TraceEvent::new("b"));
-        inner.record(|| TraceEvent::new("c"));
-        inner.enter(|| TraceEvent::new("d")).record(|| TraceEvent::new("e"));
-        inner.record(|| TraceEvent::new("f"));
-        recorder.record(|| TraceEvent::new("g"));
+        recorder.record_event(|| TraceEvent::new("a"));
+        let mut inner = recorder.record_parent_event(|| TraceEvent::new("b"));
+        inner.record_event(|| TraceEvent::new("c"));
+        inner.record_parent_event(|| TraceEvent::new("d")).record_event(|| TraceEvent::new("e"));
+        inner.record_event(|| TraceEvent::new("f"));
+        recorder.record_event(|| TraceEvent::new("g"));
         assert_eq!(shape(&trace_tree(&trace)), "a b(c d(e) f) g");
     }
 
@@ -112,7 +112,7 @@ mod tests {
     fn depth_is_limited() {
         fn nest(mut recorder: Recorder<'_>, n: usize) {
             if n > 0 {
-                nest(recorder.enter(|| TraceEvent::new("x")), n - 1);
+                nest(recorder.record_parent_event(|| TraceEvent::new("x")), n - 1);
             }
         }
         let mut trace = Trace::default();
@@ -131,7 +131,9 @@ mod tests {
         let event =
             TraceEvent::new("x").with_field("t", "a").with_field("b", true).with_field("n", 7usize);
         let event = event.with_field("l", vec!["q".to_owned()]);
-        Recorder::new(&mut trace).enter(|| event).record(|| TraceEvent::new("y"));
+        Recorder::new(&mut trace)
+            .record_parent_event(|| event)
+            .record_event(|| TraceEvent::new("y"));
         let want = json!([{
             "kind": "x", "fields": {"t": "a", "b": true, "n": 7, "l": ["q"]},
             "children": [{"kind": "y", "fields": {}}],

@@ -7,11 +7,11 @@ use serde_json::Value;
 use crate::call_failure::HookFailureCause;
 use crate::observer::Phase;
 
-/// The limit on the annotations of one response that are looked at. Hooks add a few.
+/// The limit on the annotations of one response that are read. Hooks add a few.
 pub(crate) const RESPONSE_ANNOTATIONS_MAX: usize = 64;
 
-/// The limit on the annotations that all hooks of a request choose together. An audit event has room for twice
-/// as many, so that hooks do not displace what the server says about the request.
+/// The limit on the annotations that all hooks of a request choose together. An audit event has room for twice as
+/// many, so that hooks do not displace the annotations of the server.
 const HOOK_ANNOTATIONS_MAX: usize = 128;
 
 /// An annotation of an audit event.
@@ -39,7 +39,7 @@ pub enum AnnotationLevel {
 pub(crate) struct AuditAnnotations {
     pub(crate) items: Vec<AuditAnnotation>,
     /// The number of items that hooks chose.
-    n_of_hooks: usize,
+    n_chosen_by_hooks: usize,
 }
 
 /// The round and the index of a hook, as annotation keys name it.
@@ -67,7 +67,7 @@ impl AuditAnnotations {
         let value = MutationAnnotation { configuration, webhook, mutated };
         let value = serde_json::to_string(&value).unwrap_or_default();
         let key = format!("mutation.webhook.admission.k8s.io/{at}");
-        self.add(key, value, AnnotationLevel::Metadata);
+        self.add_annotation(key, value, AnnotationLevel::Metadata);
     }
 
     /// Adds the applied patch of a mutating hook.
@@ -86,7 +86,7 @@ impl AuditAnnotations {
         };
         let value = serde_json::to_string(&value).unwrap_or_default();
         let key = format!("patch.webhook.admission.k8s.io/{at}");
-        self.add(key, value, AnnotationLevel::Request);
+        self.add_annotation(key, value, AnnotationLevel::Request);
     }
 
     /// Adds that the failure of a hook was ignored. The annotation of Kubernetes exists only for hooks that
@@ -118,31 +118,31 @@ impl AuditAnnotations {
             | HookFailureCause::BadAnswer
             | HookFailureCause::Configuration => {
                 let key = format!("failed-open.{phase}.webhook.admission.k8s.io/{at}");
-                self.add(key, webhook.to_owned(), AnnotationLevel::Metadata);
+                self.add_annotation(key, webhook.to_owned(), AnnotationLevel::Metadata);
                 format!("{by}/{at}")
             }
         };
-        self.add(key, value, AnnotationLevel::Metadata);
+        self.add_annotation(key, value, AnnotationLevel::Metadata);
     }
 
     /// Adds an annotation of a response. Keys that are not valid names, and annotations beyond the limit, are
     /// dropped.
     pub(crate) fn add_hook_annotation(&mut self, webhook: &str, key: &str, value: String) {
-        if self.n_of_hooks >= HOOK_ANNOTATIONS_MAX {
+        if self.n_chosen_by_hooks >= HOOK_ANNOTATIONS_MAX {
             return;
         }
         let key = format!("{webhook}/{key}");
         if key.matches('/').count() == 1
             && label_key_faults(&key).is_empty()
-            && self.add(key, value, AnnotationLevel::Metadata)
+            && self.add_annotation(key, value, AnnotationLevel::Metadata)
         {
-            self.n_of_hooks += 1;
+            self.n_chosen_by_hooks += 1;
         }
     }
 
     /// Adds an annotation, and reports whether it did. INVARIANT: hooks choose few of the items, so a scan is
     /// short.
-    fn add(&mut self, key: String, value: String, level: AnnotationLevel) -> bool {
+    fn add_annotation(&mut self, key: String, value: String, level: AnnotationLevel) -> bool {
         let is_new = !self.items.iter().any(|known| known.key == key);
         if is_new {
             self.items.push(AuditAnnotation { key, value, level });

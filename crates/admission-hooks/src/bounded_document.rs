@@ -41,7 +41,10 @@ pub(crate) enum BoundedDocument {
 impl<'de> Deserialize<'de> for BoundedDocument {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let n_left = Cell::new(VALUES_MAX);
-        let root = BoundedValue { n_left: &n_left, place: Place::Document };
+        let root = BoundedValueDecoder {
+            n_values_left: &n_left,
+            document_position: DocumentPosition::Document,
+        };
         Ok(match root.deserialize(deserializer)? {
             Value::Object(tree) => Self::Object(tree),
             other => Self::Other(other),
@@ -49,9 +52,9 @@ impl<'de> Deserialize<'de> for BoundedDocument {
     }
 }
 
-/// The place of a value in the document.
+/// The position of a value in the document.
 #[derive(Clone, Copy)]
-enum Place {
+enum DocumentPosition {
     Document,
     /// The response, or the status of a v1alpha1 review, which is its response.
     Response,
@@ -60,8 +63,8 @@ enum Place {
     Other,
 }
 
-impl Place {
-    /// The members that are kept here, whatever else the document has; `None` if as many are kept as there is room for.
+impl DocumentPosition {
+    /// The members that are always kept at this position; `None` if members are kept up to the limits.
     fn kept_members(self) -> Option<&'static [&'static str]> {
         match self {
             Self::Document => Some(&DOCUMENT_MEMBERS),
@@ -71,7 +74,7 @@ impl Place {
         }
     }
 
-    fn of_member(self, name: &str) -> Self {
+    fn position_of_member(self, name: &str) -> Self {
         match (self, name) {
             (Self::Document, "response" | "status") => Self::Response,
             (Self::Response, "status") => Self::Status,
@@ -80,23 +83,23 @@ impl Place {
     }
 }
 
-/// Decodes one value, as long as there is room for more.
+/// Decodes one value, and drops its parts beyond the limit on values.
 #[derive(Clone, Copy)]
-struct BoundedValue<'a> {
-    n_left: &'a Cell<usize>,
-    place: Place,
+struct BoundedValueDecoder<'a> {
+    n_values_left: &'a Cell<usize>,
+    document_position: DocumentPosition,
 }
 
-impl BoundedValue<'_> {
-    /// Whether there is room for one more value.
-    fn take_room(&self) -> bool {
-        let n_left = self.n_left.get();
-        self.n_left.set(n_left.saturating_sub(1));
+impl BoundedValueDecoder<'_> {
+    /// Counts one value against the limit. Returns `false` if the limit is reached.
+    fn try_count_value(&self) -> bool {
+        let n_left = self.n_values_left.get();
+        self.n_values_left.set(n_left.saturating_sub(1));
         n_left > 0
     }
 
-    /// Decodes the members of an object that the reader knows. They are few, so they need no room: no other value can take
-    /// the place of a uid or a patch that follows it.
+    /// Decodes the members of an object that have these names. They are few, so they do not count against the
+    /// limit: other values can not displace a uid or a patch that follows them.
     fn visit_known_members<'de, A: MapAccess<'de>>(
         self,
         known: &[&str],
@@ -105,7 +108,10 @@ impl BoundedValue<'_> {
         let mut kept = Tree::new();
         while let Some(key) = members.next_key::<String>()? {
             if known.contains(&key.as_str()) {
-                let member = Self { place: self.place.of_member(&key), ..self };
+                let member = Self {
+                    document_position: self.document_position.position_of_member(&key),
+                    ..self
+                };
                 let value = members.next_value_seed(member)?;
                 kept.insert(key, value);
             } else {
@@ -116,7 +122,7 @@ impl BoundedValue<'_> {
     }
 }
 
-impl<'de> DeserializeSeed<'de> for BoundedValue<'_> {
+impl<'de> DeserializeSeed<'de> for BoundedValueDecoder<'_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
@@ -124,7 +130,7 @@ impl<'de> DeserializeSeed<'de> for BoundedValue<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for BoundedValue<'_> {
+impl<'de> Visitor<'de> for BoundedValueDecoder<'_> {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -161,9 +167,9 @@ impl<'de> Visitor<'de> for BoundedValue<'_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
         let mut kept = Vec::new();
-        let item = Self { place: Place::Other, ..self };
-        let is_document = matches!(self.place, Place::Document);
-        while !is_document && kept.len() < ENTRIES_MAX && self.take_room() {
+        let item = Self { document_position: DocumentPosition::Other, ..self };
+        let is_document = matches!(self.document_position, DocumentPosition::Document);
+        while !is_document && kept.len() < ENTRIES_MAX && self.try_count_value() {
             match items.next_element_seed(item)? {
                 Some(item) => kept.push(item),
                 None => return Ok(kept.into()),
@@ -174,11 +180,11 @@ impl<'de> Visitor<'de> for BoundedValue<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
-        if let Some(known) = self.place.kept_members() {
+        if let Some(known) = self.document_position.kept_members() {
             return self.visit_known_members(known, members);
         }
         let mut kept = Tree::new();
-        while kept.len() < ENTRIES_MAX && self.take_room() {
+        while kept.len() < ENTRIES_MAX && self.try_count_value() {
             let Some(key) = members.next_key::<String>()? else { return Ok(kept.into()) };
             let value = members.next_value_seed(self)?;
             kept.insert(key, value);

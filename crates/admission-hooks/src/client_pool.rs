@@ -9,20 +9,20 @@ pub(crate) const SERVICES_MAX: usize = 200;
 /// Values by key, with eviction of the least recently used value.
 #[derive(Debug)]
 pub(crate) struct ClientPool<T> {
-    state: Mutex<PoolState<T>>,
+    pool_state: Mutex<PoolState<T>>,
 }
 
 #[derive(Debug)]
 struct PoolState<T> {
     entries: HashMap<PoolKey, PoolEntry<T>>,
-    n_keys: u64,
+    n_keys_created: u64,
     n_uses: u64,
 }
 
 #[derive(Debug)]
 struct PoolEntry<T> {
     value: Arc<T>,
-    last_use: u64,
+    last_use_number: u64,
 }
 
 /// The key of a value that may be in the pool.
@@ -31,24 +31,30 @@ pub(crate) struct PoolKey(u64);
 
 impl<T> Default for ClientPool<T> {
     fn default() -> Self {
-        Self { state: Mutex::new(PoolState { entries: HashMap::new(), n_keys: 0, n_uses: 0 }) }
+        Self {
+            pool_state: Mutex::new(PoolState {
+                entries: HashMap::new(),
+                n_keys_created: 0,
+                n_uses: 0,
+            }),
+        }
     }
 }
 
 impl<T> ClientPool<T> {
     /// Returns a new key.
-    pub(crate) fn new_key(&self) -> PoolKey {
+    pub(crate) fn new_pool_key(&self) -> PoolKey {
         let mut state = self.lock();
-        state.n_keys += 1;
-        PoolKey(state.n_keys)
+        state.n_keys_created += 1;
+        PoolKey(state.n_keys_created)
     }
 
     /// Returns the value of a key, if the pool has it, and marks it as used.
     pub(crate) fn get(&self, key: PoolKey) -> Option<Arc<T>> {
         let mut state = self.lock();
-        let last_use = state.next_use();
+        let last_use_number = state.next_use_number();
         let entry = state.entries.get_mut(&key)?;
-        entry.last_use = last_use;
+        entry.last_use_number = last_use_number;
         Some(Arc::clone(&entry.value))
     }
 
@@ -56,12 +62,14 @@ impl<T> ClientPool<T> {
     /// may have inserted one in the meantime; then that one wins.
     pub(crate) fn insert(&self, key: PoolKey, value: T) -> Arc<T> {
         let mut state = self.lock();
-        let last_use = state.next_use();
-        let entry =
-            state.entries.entry(key).or_insert(PoolEntry { value: Arc::new(value), last_use });
-        entry.last_use = last_use;
+        let last_use_number = state.next_use_number();
+        let entry = state
+            .entries
+            .entry(key)
+            .or_insert(PoolEntry { value: Arc::new(value), last_use_number });
+        entry.last_use_number = last_use_number;
         let value = Arc::clone(&entry.value);
-        let evicted = state.evict();
+        let evicted = state.evict_least_recently_used();
         // The evicted value is dropped after the lock is released.
         drop(state);
         drop(evicted);
@@ -75,23 +83,26 @@ impl<T> ClientPool<T> {
     }
 
     fn lock(&self) -> MutexGuard<'_, PoolState<T>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.pool_state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl<T> PoolState<T> {
-    fn next_use(&mut self) -> u64 {
+    fn next_use_number(&mut self) -> u64 {
         self.n_uses += 1;
         self.n_uses
     }
 
     /// Removes the least recently used value if there are too many. It searches all values, which are few.
-    fn evict(&mut self) -> Option<PoolEntry<T>> {
+    fn evict_least_recently_used(&mut self) -> Option<PoolEntry<T>> {
         if self.entries.len() <= SERVICES_MAX {
             return None;
         }
-        let oldest =
-            self.entries.iter().min_by_key(|(_, entry)| entry.last_use).map(|(key, _)| *key)?;
+        let oldest = self
+            .entries
+            .iter()
+            .min_by_key(|(_, entry)| entry.last_use_number)
+            .map(|(key, _)| *key)?;
         self.entries.remove(&oldest)
     }
 }
@@ -103,7 +114,7 @@ mod tests {
     #[test]
     fn the_one_that_was_not_used_for_longest_gives_way() {
         let pool = ClientPool::default();
-        let keys: Vec<PoolKey> = (0..=SERVICES_MAX).map(|_| pool.new_key()).collect();
+        let keys: Vec<PoolKey> = (0..=SERVICES_MAX).map(|_| pool.new_pool_key()).collect();
         let (last, others) = keys.split_last().unwrap();
         for (n, key) in others.iter().enumerate() {
             pool.insert(*key, n);
@@ -119,7 +130,7 @@ mod tests {
     #[test]
     fn whoever_is_quicker_wins() {
         let pool = ClientPool::default();
-        let key = pool.new_key();
+        let key = pool.new_pool_key();
         assert_eq!((*pool.insert(key, 1), *pool.insert(key, 2)), (1, 1));
         pool.remove(key);
         assert_eq!(pool.get(key), None);

@@ -15,8 +15,8 @@ use crate::catch_panic::catch_panic;
 use crate::hook_connection::ExchangeError;
 use crate::hook_connections::LimitedConnection;
 use crate::hook_refusal::HookRefusal;
+use crate::hook_response::{HookResponse, HttpReply, parse_response};
 use crate::observer::Phase;
-use crate::response::{HookResponse, HttpReply, parse_response};
 use crate::review::encode_review;
 use crate::select_hook::ConvertedRequest;
 

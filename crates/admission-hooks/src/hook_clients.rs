@@ -31,7 +31,7 @@ pub(crate) enum HookClients {
 }
 
 pub(crate) struct ServiceClients {
-    services: Arc<dyn ClusterServices>,
+    cluster_services: Arc<dyn ClusterServices>,
     namespace: String,
     name: String,
     port: Option<u16>,
@@ -52,12 +52,12 @@ impl HookClients {
         environment: &HookEnvironment,
     ) -> Result<Self, ExchangeError> {
         let resolver: Option<Arc<dyn ServiceResolver>> =
-            match (&config.endpoint, &environment.services) {
+            match (&config.endpoint, &environment.cluster_services) {
                 (HookEndpoint::Service { namespace, name, port }, Some(services)) => {
                     // Reports an unusable CA bundle now, although clients are built for each endpoint later.
                     hook_target(config, HTTPS_PORT).map_err(no_client_error)?;
                     return Ok(Self::Service(ServiceClients {
-                        services: Arc::clone(services),
+                        cluster_services: Arc::clone(services),
                         namespace: namespace.clone(),
                         name: name.clone(),
                         port: *port,
@@ -98,8 +98,9 @@ impl ServiceClients {
         let (namespace, name) = (self.namespace.clone(), self.name.clone());
         let name = ServiceName { namespace, name, port: Some(port) };
         // The connections to an endpoint that is no longer ready end with their running calls.
-        self.lock().retain(|it| it.port == port && self.services.is_endpoint(&name, &it.at));
-        let at = self.services.resolve_service(&name);
+        self.lock()
+            .retain(|it| it.port == port && self.cluster_services.is_endpoint(&name, &it.at));
+        let at = self.cluster_services.resolve_service(&name);
         let at = at.map_err(|error| self.unresolved_service_error(&error, port, config, query))?;
         let mut clients = self.lock();
         let known = clients.iter().position(|it| it.port == port && it.at == at);
@@ -125,7 +126,7 @@ impl ServiceClients {
         if let Some(port) = self.port {
             return Ok(port);
         }
-        match self.services.tcp_ports(&self.namespace, &self.name)?.as_slice() {
+        match self.cluster_services.tcp_ports(&self.namespace, &self.name)?.as_slice() {
             [only] => Ok(*only),
             several if several.contains(&HTTPS_PORT) => Ok(HTTPS_PORT),
             _ => {
@@ -190,7 +191,7 @@ fn build_client(
     let target = with_credentials(target, &environment.credentials);
     let target = Target { user_agent: USER_AGENT, ..target };
     let observer = Arc::clone(&environment.certificate_observer);
-    Client::new(target, resolver, environment.limits.clone(), observer).map_err(|error| {
+    Client::new(target, resolver, environment.client_limits.clone(), observer).map_err(|error| {
         let message = format!("could not get REST client: {error}");
         match error {
             // The client certificate belongs to this server; its file may be unreadable for now.

@@ -8,9 +8,9 @@ use bytes::Bytes;
 use concurrency_limit::ConcurrencyLimit;
 use https_client::{Client, Fault, FaultKind, Limits, Reply, ResolveError, ServiceResolver};
 
-use crate::answer_bytes::{AnswerBytes, answer_bytes_limit};
 use crate::client_pool::{ClientPool, PoolKey};
 use crate::hook_clients::HookClients;
+use crate::response_limits::{ResponseBytesPermit, new_response_bytes_limit};
 use crate::service_credentials::ServiceCredentialsTable;
 
 /// The default limit on the bytes of a response. The response to a long review may be longer, see
@@ -37,15 +37,15 @@ pub trait ClusterServices: ServiceResolver {
 /// The settings that all connections share.
 pub struct HookEnvironment {
     /// Resolves services. Without it, services are resolved by their DNS names.
-    pub services: Option<Arc<dyn ClusterServices>>,
+    pub cluster_services: Option<Arc<dyn ClusterServices>>,
     /// The credentials of this server for each service.
     pub credentials: ServiceCredentialsTable,
     /// The limits of each client.
-    pub limits: Limits,
+    pub client_limits: Limits,
     /// The limit on the calls in flight of each hook.
     pub calls_in_flight_max: usize,
-    /// Limits the bytes of the responses of all hooks that are being read; see [`answer_bytes_limit`].
-    pub answer_bytes: Arc<ConcurrencyLimit>,
+    /// Limits the bytes of the responses of all hooks that are being read; see [`new_response_bytes_limit`].
+    pub response_bytes_limit: Arc<ConcurrencyLimit>,
     /// Receives reports about certificates.
     pub certificate_observer: Arc<dyn https_client::CertificateObserver>,
 }
@@ -53,11 +53,11 @@ pub struct HookEnvironment {
 impl Default for HookEnvironment {
     fn default() -> Self {
         Self {
-            services: None,
+            cluster_services: None,
             credentials: ServiceCredentialsTable::default(),
-            limits: Limits { body_bytes_max: RESPONSE_BYTES_MAX, ..Limits::default() },
+            client_limits: Limits { body_bytes_max: RESPONSE_BYTES_MAX, ..Limits::default() },
             calls_in_flight_max: CALLS_IN_FLIGHT_MAX,
-            answer_bytes: answer_bytes_limit(RESPONSE_BYTES_MAX),
+            response_bytes_limit: new_response_bytes_limit(RESPONSE_BYTES_MAX),
             certificate_observer: Arc::new(https_client::NoCertificateObserver),
         }
     }
@@ -67,7 +67,7 @@ impl Default for HookEnvironment {
 pub(crate) struct HookConnection {
     pub(crate) client_config: ClientConfig,
     environment: Arc<HookEnvironment>,
-    /// Has the clients, if they were used recently.
+    /// Holds the clients that were used recently.
     pool: Arc<ClientPool<HookClients>>,
     key: PoolKey,
 }
@@ -93,7 +93,7 @@ impl HookConnection {
         environment: Arc<HookEnvironment>,
         pool: Arc<ClientPool<HookClients>>,
     ) -> Self {
-        let key = pool.new_key();
+        let key = pool.new_pool_key();
         Self { client_config, environment, pool, key }
     }
 
@@ -109,13 +109,15 @@ impl HookConnection {
         body: Bytes,
         timeout: Duration,
         user: &str,
-    ) -> Result<(Reply, AnswerBytes), ExchangeError> {
+    ) -> Result<(Reply, ResponseBytesPermit), ExchangeError> {
         let client = self.client(query)?;
-        let mut answer_bytes = AnswerBytes::new(&self.environment.answer_bytes, user);
-        let is_long = body.len() > self.environment.limits.body_bytes_max / REPETITION_FACTOR;
+        let mut answer_bytes =
+            ResponseBytesPermit::new(&self.environment.response_bytes_limit, user);
+        let was_last_evaluation_long =
+            body.len() > self.environment.client_limits.body_bytes_max / REPETITION_FACTOR;
         let reply = client.post_counted(query, body, timeout, &mut answer_bytes).await;
         let reply = reply.map_err(|fault| match fault.kind {
-            FaultKind::TooLarge if is_long => ExchangeError::TooLarge(fault),
+            FaultKind::TooLarge if was_last_evaluation_long => ExchangeError::TooLarge(fault),
             _ => ExchangeError::Fault(fault),
         })?;
         Ok((reply, answer_bytes))

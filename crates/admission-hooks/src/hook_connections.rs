@@ -7,9 +7,9 @@ use admission::{ClientConfig, Snapshot};
 use concurrency_limit::ConcurrencyLimit;
 
 use crate::client_pool::ClientPool;
-use crate::condition_load::ConditionLoad;
 use crate::hook_clients::HookClients;
 use crate::hook_connection::{HookConnection, HookEnvironment};
+use crate::long_conditions::LongConditionsTracker;
 use crate::observer::Phase;
 
 /// The connections to all hooks of a snapshot, in the order of their lists.
@@ -18,9 +18,9 @@ use crate::observer::Phase;
 /// The limit on the calls in flight of a hook also spans snapshots.
 #[derive(Default)]
 pub struct HookConnections {
-    mutating: Vec<LimitedConnection>,
-    validating: Vec<LimitedConnection>,
-    limits: HashMap<HookId, HookLimits>,
+    mutating_connections: Vec<LimitedConnection>,
+    validating_connections: Vec<LimitedConnection>,
+    limits_by_hook: HashMap<HookId, HookLimits>,
     pool: Arc<ClientPool<HookClients>>,
 }
 
@@ -31,21 +31,21 @@ pub(crate) struct LimitedConnection {
     /// Limits the calls in flight of this hook.
     pub(crate) call_limit: Arc<ConcurrencyLimit>,
     /// Whether the match conditions of this hook take long.
-    pub(crate) condition_load: Arc<ConditionLoad>,
+    pub(crate) long_conditions: Arc<LongConditionsTracker>,
 }
 
 /// The limits of one hook, which outlive changes of its configuration.
 #[derive(Debug, Clone)]
 struct HookLimits {
     call_limit: Arc<ConcurrencyLimit>,
-    condition_load: Arc<ConditionLoad>,
+    long_conditions: Arc<LongConditionsTracker>,
 }
 
 /// The identity of a hook across changes of its configuration.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct HookId {
     phase: Phase,
-    configuration: String,
+    configuration_name: String,
     webhook: String,
 }
 
@@ -54,7 +54,8 @@ impl HookConnections {
     #[must_use]
     pub fn new(snapshot: &Snapshot, environment: &Arc<HookEnvironment>, previous: &Self) -> Self {
         let pool = &previous.pool;
-        let previous_targets = previous.mutating.iter().chain(&previous.validating);
+        let previous_targets =
+            previous.mutating_connections.iter().chain(&previous.validating_connections);
         let mut known: HashMap<&ClientConfig, Arc<HookConnection>> = previous_targets
             .map(|it| &it.connection)
             .filter(|it| it.uses_environment(environment))
@@ -73,31 +74,40 @@ impl HookConnections {
                     Arc::new(HookConnection::new(hook.client_config.clone(), environment, pool))
                 });
                 let (configuration, webhook) = (hook.configuration_name.clone(), hook.name.clone());
-                let id = HookId { phase, configuration, webhook };
-                let previous_limits = previous.limits.get(&id).cloned();
-                let HookLimits { call_limit, condition_load } = limits
+                let id = HookId { phase, configuration_name: configuration, webhook };
+                let previous_limits = previous.limits_by_hook.get(&id).cloned();
+                let HookLimits { call_limit, long_conditions: condition_load } = limits
                     .entry(id)
                     .or_insert_with(|| {
                         previous_limits.unwrap_or_else(|| HookLimits {
                             call_limit: Arc::new(ConcurrencyLimit::new(
                                 environment.calls_in_flight_max,
                             )),
-                            condition_load: Arc::default(),
+                            long_conditions: Arc::default(),
                         })
                     })
                     .clone();
                 let connection = Arc::clone(connection);
-                targets.push(LimitedConnection { connection, call_limit, condition_load });
+                targets.push(LimitedConnection {
+                    connection,
+                    call_limit,
+                    long_conditions: condition_load,
+                });
             }
         }
-        Self { mutating, validating, limits, pool: Arc::clone(pool) }
+        Self {
+            mutating_connections: mutating,
+            validating_connections: validating,
+            limits_by_hook: limits,
+            pool: Arc::clone(pool),
+        }
     }
 
     /// The connection to a hook by its position in the list of its phase.
     pub(crate) fn get(&self, phase: Phase, index: usize) -> Option<&LimitedConnection> {
         match phase {
-            Phase::Mutating => self.mutating.get(index),
-            Phase::Validating => self.validating.get(index),
+            Phase::Mutating => self.mutating_connections.get(index),
+            Phase::Validating => self.validating_connections.get(index),
         }
     }
 }

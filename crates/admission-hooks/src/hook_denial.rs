@@ -3,7 +3,7 @@
 use api_object::{Cause, Details};
 use serde::Deserialize;
 
-use crate::lenient_json;
+use crate::deserialize_objects;
 
 /// The lowest status code of a denial. A hook that names a lower one, such as that of a redirect, gets this one.
 const CODE_MIN: i32 = 400;
@@ -54,7 +54,7 @@ pub(crate) struct HookStatus {
     pub(crate) message: Option<String>,
     pub(crate) reason: Option<String>,
     pub(crate) code: Option<i32>,
-    #[serde(default, deserialize_with = "lenient_json::deserialize_object_or_null")]
+    #[serde(default, deserialize_with = "deserialize_objects::deserialize_object_or_null")]
     details: Option<HookStatusDetails>,
 }
 
@@ -68,7 +68,7 @@ struct HookStatusDetails {
     group: Option<String>,
     kind: Option<String>,
     uid: Option<String>,
-    #[serde(default, deserialize_with = "lenient_json::deserialize_objects_or_null")]
+    #[serde(default, deserialize_with = "deserialize_objects::deserialize_objects_or_null")]
     causes: Vec<HookStatusCause>,
     retry_after_seconds: Option<i32>,
 }

@@ -7,10 +7,10 @@ use serde_json::Value;
 
 use crate::call_failure::CallFailure;
 use crate::hook_call::CallError;
-use crate::response::go_type_name;
+use crate::hook_response::go_type_name;
 
-/// The values in a patch: operations, their members, and what they add. The largest objects that can be stored hardly have
-/// more.
+/// The most values in a patch: operations, their members, and the values that they add. The largest objects that
+/// can be stored hardly have more.
 const PATCH_VALUES_MAX: usize = 200_000;
 
 /// Decodes a patch; `None` if it has no operations.
@@ -42,7 +42,7 @@ pub(crate) fn parse_patch(bytes: &[u8]) -> Result<Option<Value>, CallError> {
             false => CallFailure::invalid_patch(go_syntax_error(bytes).unwrap_or(why)).into(),
         }
     })?;
-    Ok(check_operations(patch)?)
+    Ok(check_patch_operations(patch)?)
 }
 
 /// The number of operations of a patch, which is counted without memory for them.
@@ -79,13 +79,14 @@ fn go_syntax_error(bytes: &[u8]) -> Option<String> {
     document::json::parse_json(&text).err().map(|error| error.message)
 }
 
-fn check_operations(patch: Value) -> Result<Option<Value>, CallFailure> {
+fn check_patch_operations(patch: Value) -> Result<Option<Value>, CallFailure> {
     match &patch {
         Value::Null => Ok(None),
         Value::Array(operations) if operations.is_empty() => Ok(None),
-        Value::Array(operations) if operations.iter().all(is_operation) => Ok(Some(patch)),
+        Value::Array(operations) if operations.iter().all(is_patch_operation) => Ok(Some(patch)),
         Value::Array(operations) => {
-            let found = operations.iter().find(|it| !is_operation(it)).map_or("null", go_type_name);
+            let found =
+                operations.iter().find(|it| !is_patch_operation(it)).map_or("null", go_type_name);
             Err(CallFailure::invalid_patch(format!(
                 "json: cannot unmarshal {found} into Go value of type jsonpatch.Operation"
             )))
@@ -97,7 +98,7 @@ fn check_operations(patch: Value) -> Result<Option<Value>, CallFailure> {
     }
 }
 
-fn is_operation(value: &Value) -> bool {
+fn is_patch_operation(value: &Value) -> bool {
     value.is_object() || value.is_null()
 }
 

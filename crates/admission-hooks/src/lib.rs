@@ -27,32 +27,31 @@ mod bounded_document;
 mod call_failure;
 mod call_timeout;
 mod catch_panic;
+mod deserialize_objects;
 mod failure_policy;
 mod hook_call;
+mod hook_response;
 mod immutable_metadata;
 mod json_patch;
-mod lenient_json;
-mod response;
 mod review;
 
 mod client_pool;
-mod condition_load;
 mod hook_clients;
 mod hook_connection;
 mod hook_connections;
 mod hook_target;
+mod long_conditions;
 mod service_credentials;
 
 mod annotations;
-mod answer_bytes;
 mod hook_denial;
 mod hook_refusal;
 mod observer;
+mod response_limits;
 mod session_report;
 mod warnings;
 
 pub use annotations::{AnnotationLevel, AuditAnnotation};
-pub use answer_bytes::answer_bytes_limit;
 pub use call_failure::HookFailureCause;
 pub use call_timeout::CALL_TIME_MAX;
 pub use catch_panic::{PanicMessage, catch_panic};
@@ -63,10 +62,11 @@ pub use hook_connections::HookConnections;
 pub use hook_denial::HookDenial;
 pub use hook_refusal::{HookRefusal, call_failure_message};
 pub use hook_target::{HookTargetError, hook_target};
-pub use object_kinds::{ObjectKindError, ObjectKinds, UntypedKinds};
+pub use object_kinds::{ObjectConversionError, ObjectConverter, UntypedConverter};
 pub use observer::{
-    CallReport, ConditionOutcome, ConditionReport, NoObserver, Observer, Phase, RejectionCause,
+    CallReport, ConditionOutcome, ConditionReport, HookObserver, NoObserver, Phase, RejectionCause,
 };
+pub use response_limits::new_response_bytes_limit;
 pub use service_credentials::{ServiceCredentials, ServiceCredentialsTable};
 pub use session::{HookRequest, HookSession};
 pub use session_report::{CallVerdict, HookEvent, HookOutcome, SessionReport, SkipReason};

@@ -17,13 +17,13 @@ use crate::hook_call::{CallError, HookCall};
 use crate::hook_connections::LimitedConnection;
 use crate::hook_denial::HookDenial;
 use crate::hook_refusal::HookRefusal;
+use crate::hook_response::HookResponse;
 use crate::immutable_metadata;
 use crate::json_patch;
-use crate::object_kinds::convert_kind;
+use crate::object_kinds::convert_unless_same_kind;
 use crate::observer::{CallReport, Phase, RejectionCause};
 use crate::reinvocation::ReinvocationState;
-use crate::response::HookResponse;
-use crate::select_hook::{ConvertedRequest, Selection, select_hook};
+use crate::select_hook::{ConvertedRequest, HookSelection, select_hook};
 use crate::session::HookRequest;
 use crate::session_report::{CallVerdict, HookOutcome, SessionReportBuilder, SkipReason};
 
@@ -46,7 +46,7 @@ enum MutatingVerdict {
 /// 2. In the second round, skip it unless another hook changed the object after its first call.
 /// 3. Call it and apply its patch.
 /// 4. The first hook that refuses ends the round.
-pub(crate) async fn run_round(
+pub(crate) async fn run_mutating_round(
     request: &HookRequest<'_>,
     mut object: Option<Tree>,
     deadline: SessionDeadline,
@@ -55,12 +55,12 @@ pub(crate) async fn run_round(
     decisions: &mut AuthorizerDecisions,
 ) -> Result<Option<Tree>, HookRefusal> {
     for matched in request.matched_hooks.mutating_hooks(&request.attributes) {
-        let (index, hook) = (matched.position, matched.hook);
+        let (index, hook) = (matched.list_position, matched.hook);
         let at = HookPosition { round: reinvocation.round_number(), index };
         let attributes = Attributes { object: object.as_ref(), ..request.attributes };
         let selection = select_hook(request, PHASE, &matched, &attributes, deadline.at, decisions);
         let converted_request = match selection.await? {
-            Selection::Skip(skip) => {
+            HookSelection::Skip(skip) => {
                 if let SkipReason::ConditionError(_) = &skip {
                     let cause = HookFailureCause::MatchCondition;
                     report.record_fail_open(request.observer, PHASE, at, hook, cause);
@@ -68,11 +68,11 @@ pub(crate) async fn run_round(
                 report.record_event(PHASE, at, hook, HookOutcome::Skipped(skip));
                 continue;
             }
-            Selection::Call(_) if !reinvocation.should_call(index) => {
+            HookSelection::Call(_) if !reinvocation.should_call_hook(index) => {
                 report.record_event(PHASE, at, hook, HookOutcome::Skipped(SkipReason::NotAgain));
                 continue;
             }
-            Selection::Call(converted_request) => converted_request,
+            HookSelection::Call(converted_request) => converted_request,
         };
         if deadline.has_passed(Instant::now()) {
             return Err(HookRefusal::DeadlineExceeded);
@@ -89,7 +89,7 @@ pub(crate) async fn run_round(
             report.annotations.add_patch(at, &hook.configuration_name, &hook.name, patch);
         }
         report.annotations.add_mutating_call(at, &hook.configuration_name, &hook.name, has_changed);
-        let (verdict, patched) = conclude_call(hook, outcome);
+        let (verdict, patched) = evaluate_call_result(hook, outcome);
         if let CallVerdict::FailOpen { cause, .. } = &verdict {
             report.record_fail_open(request.observer, PHASE, at, hook, *cause);
         }
@@ -113,7 +113,7 @@ async fn call_hook(
 ) -> Result<MutatingVerdict, CallError> {
     let hook = matched.hook;
     let call = HookCall::new(PHASE, hook, attributes, converted_request, deadline)?;
-    let target = request.connections.get(PHASE, matched.position).cloned();
+    let target = request.connections.get(PHASE, matched.list_position).cloned();
     let response = send_in_task(call, target, deadline).await?;
     report.add_response(&hook.name, &response);
     if !response.is_allowed {
@@ -138,19 +138,23 @@ async fn call_hook(
     immutable_metadata::check_identity_unchanged(object, &patched)
         .map_err(|change| CallError::internal_error(change.client_message(&hook.name)))?;
     let patched = request
-        .object_kinds
-        .normalize(patched, &converted_request.kind)
+        .object_converter
+        .decode_and_default(patched, &converted_request.kind)
         .map_err(|why| CallError::internal_error(why.to_string()))?;
     let has_changed = patched != **object;
     let patched = Cow::Owned(patched);
-    let patched =
-        convert_kind(request.object_kinds, patched, &converted_request.kind, &attributes.kind)
-            .map_err(|why| CallError::internal_error(why.to_string()))?;
+    let patched = convert_unless_same_kind(
+        request.object_converter,
+        patched,
+        &converted_request.kind,
+        &attributes.kind,
+    )
+    .map_err(|why| CallError::internal_error(why.to_string()))?;
     Ok(MutatingVerdict::Patch { patch, object: patched.into_owned(), has_changed })
 }
 
-/// Sends a call in a task of its own, because a request that waits for its turn is not polled, while the timeout of the call
-/// runs. Dropping this future aborts the call.
+/// Sends a call in a task of its own: a request that waits for a CPU slot is not polled, but the timeout of its
+/// call runs. Dropping this future aborts the call.
 async fn send_in_task(
     call: HookCall,
     target: Option<LimitedConnection>,
@@ -166,7 +170,7 @@ async fn send_in_task(
 }
 
 /// The verdict for the report, and the patched object or the refusal for the request.
-fn conclude_call(
+fn evaluate_call_result(
     hook: &Hook,
     outcome: Result<MutatingVerdict, CallError>,
 ) -> (CallVerdict, Result<Option<Tree>, HookRefusal>) {

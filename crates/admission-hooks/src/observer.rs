@@ -87,7 +87,7 @@ pub struct ConditionReport<'a> {
 }
 
 /// Receives reports of calls. Its methods must not block.
-pub trait Observer: Send + Sync {
+pub trait HookObserver: Send + Sync {
     /// Receives the report of a call that ended.
     fn on_call(&self, report: &CallReport<'_>) {
         let _ = report;
@@ -108,7 +108,7 @@ pub trait Observer: Send + Sync {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoObserver;
 
-impl Observer for NoObserver {}
+impl HookObserver for NoObserver {}
 
 impl Phase {
     /// The name of Kubernetes' admission plugin for this phase.

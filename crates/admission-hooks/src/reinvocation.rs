@@ -42,7 +42,7 @@ impl ReinvocationState {
     }
 
     /// Whether a selected hook is called in this round.
-    pub(crate) fn should_call(&self, index: usize) -> bool {
+    pub(crate) fn should_call_hook(&self, index: usize) -> bool {
         !self.is_second_round || self.hooks_to_reinvoke.contains(&index)
     }
 

@@ -11,7 +11,7 @@ use authz::{Recorder, Verdict};
 use tokio::time::{Instant, timeout_at};
 
 use crate::hook_refusal::HookRefusal;
-use crate::object_kinds::convert_kind;
+use crate::object_kinds::convert_unless_same_kind;
 use crate::observer::{ConditionOutcome, ConditionReport, Phase};
 use crate::session::HookRequest;
 use crate::session_report::SkipReason;
@@ -27,7 +27,7 @@ pub(crate) struct ConvertedRequest<'a> {
 }
 
 /// Whether a hook is called.
-pub(crate) enum Selection<'a> {
+pub(crate) enum HookSelection<'a> {
     Call(Box<ConvertedRequest<'a>>),
     Skip(SkipReason),
 }
@@ -44,18 +44,23 @@ pub(crate) async fn select_hook<'a>(
     attributes: &Attributes<'a>,
     deadline: Instant,
     decisions: &mut AuthorizerDecisions,
-) -> Result<Selection<'a>, HookRefusal> {
+) -> Result<HookSelection<'a>, HookRefusal> {
     let HookMatch { hook, matched_resource: identity, .. } = matched;
     match hook.evaluate_selectors(attributes, identity, request.namespace) {
         CallDecision::Call => {}
-        CallDecision::Skip(skip) => return Ok(Selection::Skip(skip.into())),
+        CallDecision::Skip(skip) => return Ok(HookSelection::Skip(skip.into())),
         CallDecision::Refuse(error) => return Err(HookRefusal::Selection(error)),
     }
     // `select` refuses an identity without a kind, so the default is never used.
     let kind = identity.kind.unwrap_or(attributes.kind);
     let converted = |tree: Option<&'a Tree>| {
         let tree = tree.map(|it| {
-            convert_kind(request.object_kinds, Cow::Borrowed(it), &attributes.kind, &kind)
+            convert_unless_same_kind(
+                request.object_converter,
+                Cow::Borrowed(it),
+                &attributes.kind,
+                &kind,
+            )
         });
         tree.transpose().map_err(|why| HookRefusal::Internal(why.to_string()))
     };
@@ -66,11 +71,12 @@ pub(crate) async fn select_hook<'a>(
         old_object: converted(attributes.old_object)?,
     });
     if hook.match_conditions.is_empty() {
-        return Ok(Selection::Call(converted_request));
+        return Ok(HookSelection::Call(converted_request));
     }
-    let load = request.connections.get(phase, matched.position).map(|own| &own.condition_load);
+    let load =
+        request.connections.get(phase, matched.list_position).map(|own| &own.long_conditions);
     let work = match load {
-        Some(load) => load.begin(request.long_work).await,
+        Some(load) => load.begin_evaluation(request.long_computation).await,
         None => None,
     };
     let began = Instant::now();
@@ -100,11 +106,11 @@ pub(crate) async fn select_hook<'a>(
         outcome,
     });
     if let Some(load) = load {
-        load.end(began.elapsed(), work, deadline).await?;
+        load.end_evaluation(began.elapsed(), work, deadline).await?;
     }
     match considered {
-        CallDecision::Call => Ok(Selection::Call(converted_request)),
-        CallDecision::Skip(skip) => Ok(Selection::Skip(skip.into())),
+        CallDecision::Call => Ok(HookSelection::Call(converted_request)),
+        CallDecision::Skip(skip) => Ok(HookSelection::Skip(skip.into())),
         CallDecision::Refuse(error) => Err(HookRefusal::Selection(error)),
     }
 }

@@ -5,14 +5,14 @@ use std::time::Duration;
 use admission::{Attributes, AuthorizerDecisions, HookMatch, MatchedHooks};
 use api_object::Tree;
 use authz::Authorizer;
-use concurrency_limit::LongWork;
+use concurrency_limit::LongComputationFlag;
 use tokio::time::Instant;
 
 use crate::call_timeout::{CALL_TIME_MAX, SessionDeadline};
 use crate::hook_connections::HookConnections;
 use crate::hook_refusal::HookRefusal;
-use crate::object_kinds::ObjectKinds;
-use crate::observer::{Observer, Phase};
+use crate::object_kinds::ObjectConverter;
+use crate::observer::{HookObserver, Phase};
 use crate::reinvocation::ReinvocationState;
 use crate::session_report::{SessionReport, SessionReportBuilder};
 use crate::{mutate, validate};
@@ -35,11 +35,12 @@ pub struct HookRequest<'a> {
     /// Decides `authorizer` checks of match conditions. Without one, a condition with such a check fails.
     pub authorizer: Option<&'a dyn Authorizer>,
     /// Converts objects between versions and applies their defaults.
-    pub object_kinds: &'a dyn ObjectKinds,
+    pub object_converter: &'a dyn ObjectConverter,
     /// Receives a report of each call.
-    pub observer: &'a dyn Observer,
-    /// Tells the caller that the write evaluates match conditions that take long, so that it waits for a turn.
-    pub long_work: Option<&'a LongWork>,
+    pub observer: &'a dyn HookObserver,
+    /// A flag that tells the caller to wait for a CPU slot, because the write evaluates match conditions that take
+    /// long.
+    pub long_computation: Option<&'a LongComputationFlag>,
 }
 
 impl HookRequest<'_> {
@@ -61,9 +62,9 @@ impl HookRequest<'_> {
 pub struct HookSession {
     deadline: SessionDeadline,
     reinvocation: ReinvocationState,
-    report: SessionReportBuilder,
+    report_builder: SessionReportBuilder,
     /// Each distinct `authorizer` check is decided once, so that all hooks and rounds get the same answer.
-    decisions: AuthorizerDecisions,
+    authorizer_decisions: AuthorizerDecisions,
 }
 
 impl HookSession {
@@ -73,8 +74,8 @@ impl HookSession {
         Self {
             deadline: SessionDeadline { at: deadline, call_time_max: CALL_TIME_MAX },
             reinvocation: ReinvocationState::default(),
-            report: SessionReportBuilder::default(),
-            decisions: AuthorizerDecisions::default(),
+            report_builder: SessionReportBuilder::default(),
+            authorizer_decisions: AuthorizerDecisions::default(),
         }
     }
 
@@ -100,8 +101,14 @@ impl HookSession {
         if self.reinvocation.needs_another_round() {
             self.reinvocation.begin_second_round(object.as_ref());
         }
-        let Self { deadline, reinvocation, report, decisions } = self;
-        mutate::run_round(request, object, *deadline, reinvocation, report, decisions).await
+        let Self {
+            deadline,
+            reinvocation,
+            report_builder: report,
+            authorizer_decisions: decisions,
+        } = self;
+        mutate::run_mutating_round(request, object, *deadline, reinvocation, report, decisions)
+            .await
     }
 
     /// Whether the mutating phase, built-in mutators included, must run once more.
@@ -116,12 +123,18 @@ impl HookSession {
     /// [`HookRefusal`] by the first hook in the list that denies the request, or that must not be skipped and
     /// could not be called.
     pub async fn validate(&mut self, request: &HookRequest<'_>) -> Result<(), HookRefusal> {
-        validate::call_hooks(request, self.deadline, &mut self.report, &mut self.decisions).await
+        validate::call_validating_hooks(
+            request,
+            self.deadline,
+            &mut self.report_builder,
+            &mut self.authorizer_decisions,
+        )
+        .await
     }
 
     /// Ends the session and returns its warnings, audit annotations and hook events.
     #[must_use]
     pub fn into_report(self) -> SessionReport {
-        self.report.build()
+        self.report_builder.build()
     }
 }

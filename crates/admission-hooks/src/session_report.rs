@@ -9,8 +9,8 @@ use crate::annotations::{
     AuditAnnotation, AuditAnnotations, HookPosition, RESPONSE_ANNOTATIONS_MAX,
 };
 use crate::call_failure::HookFailureCause;
-use crate::observer::{Observer, Phase};
-use crate::response::HookResponse;
+use crate::hook_response::HookResponse;
+use crate::observer::{HookObserver, Phase};
 use crate::warnings::{ClientWarnings, ITEMS_MAX};
 
 /// The event of one hook in one round.
@@ -23,7 +23,7 @@ pub struct HookEvent {
     /// The position of the hook in the list of all hooks of the phase.
     pub index: usize,
     /// The name of the configuration that contains the hook.
-    pub configuration: String,
+    pub configuration_name: String,
     /// The name of the hook.
     pub webhook: String,
     /// Whether the hook was called, and the result.
@@ -94,7 +94,7 @@ pub struct SessionReport {
     /// The annotations for the audit event of the request.
     pub annotations: Vec<AuditAnnotation>,
     /// One event for each hook whose selectors were evaluated, in order.
-    pub events: Vec<HookEvent>,
+    pub hook_events: Vec<HookEvent>,
 }
 
 /// Collects the parts of a [`SessionReport`].
@@ -102,7 +102,7 @@ pub struct SessionReport {
 pub(crate) struct SessionReportBuilder {
     pub(crate) warnings: ClientWarnings,
     pub(crate) annotations: AuditAnnotations,
-    events: Vec<HookEvent>,
+    hook_events: Vec<HookEvent>,
 }
 
 impl SessionReportBuilder {
@@ -113,11 +113,11 @@ impl SessionReportBuilder {
         hook: &Hook,
         outcome: HookOutcome,
     ) {
-        self.events.push(HookEvent {
+        self.hook_events.push(HookEvent {
             phase,
             round: at.round,
             index: at.index,
-            configuration: hook.configuration_name.clone(),
+            configuration_name: hook.configuration_name.clone(),
             webhook: hook.name.clone(),
             outcome,
         });
@@ -126,7 +126,7 @@ impl SessionReportBuilder {
     /// Reports a hook whose failure was ignored to the metrics and to the audit log.
     pub(crate) fn record_fail_open(
         &mut self,
-        observer: &dyn Observer,
+        observer: &dyn HookObserver,
         phase: Phase,
         at: HookPosition,
         hook: &Hook,
@@ -142,7 +142,7 @@ impl SessionReportBuilder {
             self.annotations.add_hook_annotation(webhook, key, value.clone());
         }
         for warning in response.warnings.iter().take(ITEMS_MAX) {
-            self.warnings.add(warning.clone());
+            self.warnings.add_warning(warning.clone());
         }
     }
 
@@ -150,7 +150,7 @@ impl SessionReportBuilder {
         SessionReport {
             warnings: self.warnings.into_texts(),
             annotations: self.annotations.items,
-            events: self.events,
+            hook_events: self.hook_events,
         }
     }
 }

@@ -14,9 +14,9 @@ use crate::failure_policy::{apply_failure_policy, metric_code_and_cause};
 use crate::hook_call::{CallError, HookCall};
 use crate::hook_denial::HookDenial;
 use crate::hook_refusal::HookRefusal;
+use crate::hook_response::HookResponse;
 use crate::observer::{CallReport, Phase, RejectionCause};
-use crate::response::HookResponse;
-use crate::select_hook::{ConvertedRequest, Selection, select_hook};
+use crate::select_hook::{ConvertedRequest, HookSelection, select_hook};
 use crate::session::HookRequest;
 use crate::session_report::{CallVerdict, HookOutcome, SessionReportBuilder, SkipReason};
 
@@ -37,7 +37,7 @@ type TimedResponse = (Result<HookResponse, CallError>, Duration);
 /// 1. Select the hooks to call, before any call. An error in a selection refuses the request.
 /// 2. Call all of them at once, and wait until every call has ended.
 /// 3. Refuse with the refusal of the first hook in the list that refuses. The report has the others.
-pub(crate) async fn call_hooks(
+pub(crate) async fn call_validating_hooks(
     request: &HookRequest<'_>,
     deadline: SessionDeadline,
     report: &mut SessionReportBuilder,
@@ -45,13 +45,13 @@ pub(crate) async fn call_hooks(
 ) -> Result<(), HookRefusal> {
     let mut selected = Vec::new();
     for matched in request.matched_hooks.validating_hooks(&request.attributes) {
-        let (index, hook) = (matched.position, &**matched.hook);
+        let (index, hook) = (matched.list_position, &**matched.hook);
         let attributes = &request.attributes;
         match select_hook(request, PHASE, &matched, attributes, deadline.at, decisions).await? {
-            Selection::Call(converted_request) => {
+            HookSelection::Call(converted_request) => {
                 selected.push(SelectedHook { index, hook, converted_request })
             }
-            Selection::Skip(skip) => {
+            HookSelection::Skip(skip) => {
                 let at = HookPosition { round: 0, index };
                 if let SkipReason::ConditionError(_) = &skip {
                     let cause = HookFailureCause::MatchCondition;
@@ -68,9 +68,10 @@ pub(crate) async fn call_hooks(
         return Err(HookRefusal::DeadlineExceeded);
     }
     let mut first_refusal = Ok(());
-    let outcomes = call_all(request, &selected, deadline).await;
+    let outcomes = call_in_parallel(request, &selected, deadline).await;
     for (call_index, (called, (outcome, duration))) in selected.iter().zip(outcomes).enumerate() {
-        let (verdict, end) = conclude_call(request, called, call_index, outcome, duration, report);
+        let (verdict, end) =
+            evaluate_call_result(request, called, call_index, outcome, duration, report);
         let at = HookPosition { round: 0, index: called.index };
         report.record_event(PHASE, at, called.hook, HookOutcome::Called { duration, verdict });
         first_refusal = first_refusal.and(end);
@@ -80,7 +81,7 @@ pub(crate) async fn call_hooks(
 
 /// Calls all hooks, each in a task of its own, and waits for all of them. Dropping this future aborts
 /// all calls.
-async fn call_all(
+async fn call_in_parallel(
     request: &HookRequest<'_>,
     selected: &[SelectedHook<'_>],
     deadline: SessionDeadline,
@@ -124,7 +125,7 @@ async fn call_all(
 }
 
 /// Records the response of a hook, and returns the verdict for the report and the refusal, if any.
-fn conclude_call(
+fn evaluate_call_result(
     request: &HookRequest<'_>,
     called: &SelectedHook<'_>,
     call_index: usize,

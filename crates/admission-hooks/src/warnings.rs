@@ -11,15 +11,15 @@ pub(crate) const ITEMS_MAX: usize = 1024;
 /// The distinct warnings of one request.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct ClientWarnings {
-    texts: Vec<String>,
+    warning_texts: Vec<String>,
 }
 
 impl ClientWarnings {
     /// Adds a warning, unless it is empty, a duplicate, or not valid in a header.
-    pub(crate) fn add(&mut self, text: String) {
+    pub(crate) fn add_warning(&mut self, text: String) {
         let is_fit = !text.is_empty() && !text.chars().any(char::is_control);
-        if is_fit && self.texts.len() < ITEMS_MAX && !self.texts.contains(&text) {
-            self.texts.push(text);
+        if is_fit && self.warning_texts.len() < ITEMS_MAX && !self.warning_texts.contains(&text) {
+            self.warning_texts.push(text);
         }
     }
 
@@ -27,12 +27,12 @@ impl ClientWarnings {
     /// each shortened, up to the limit.
     pub(crate) fn into_texts(self) -> Vec<String> {
         let n_chars = |text: &String| text.chars().count();
-        if self.texts.iter().map(n_chars).sum::<usize>() <= TOTAL_CHARS_MAX {
-            return self.texts;
+        if self.warning_texts.iter().map(n_chars).sum::<usize>() <= TOTAL_CHARS_MAX {
+            return self.warning_texts;
         }
         let mut n_written = 0;
         let mut shortened = Vec::new();
-        for text in self.texts {
+        for text in self.warning_texts {
             if n_written >= TOTAL_CHARS_MAX {
                 break;
             }
@@ -50,7 +50,7 @@ mod tests {
 
     fn texts(added: impl IntoIterator<Item = String>) -> Vec<String> {
         let mut warnings = ClientWarnings::default();
-        added.into_iter().for_each(|text| warnings.add(text));
+        added.into_iter().for_each(|text| warnings.add_warning(text));
         warnings.into_texts()
     }
 

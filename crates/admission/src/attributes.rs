@@ -101,5 +101,5 @@ pub struct Attributes<'a> {
     /// The user that makes the request.
     pub user: Option<&'a User>,
     /// The equivalent resources, in the order of their registration. The requested resource may be among them.
-    pub equivalents: &'a [EquivalentResource<'a>],
+    pub equivalent_resources: &'a [EquivalentResource<'a>],
 }

@@ -48,7 +48,9 @@ pub enum HookEndpoint {
 impl ClientConfig {
     /// Reads the `clientConfig` of a webhook of `v1`.
     pub(crate) fn read(hook: &Tree) -> Self {
-        let Some(config) = read_object(hook, "clientConfig") else { return Self::invalid() };
+        let Some(config) = read_object(hook, "clientConfig") else {
+            return Self::with_invalid_endpoint();
+        };
         let ca_bundle = decode_ca_bundle(config);
         if let Some(service) = read_object(config, "service") {
             let port = service.get("port").map_or(Some(DEFAULT_PORT), parse_port);
@@ -60,7 +62,7 @@ impl ClientConfig {
             };
         }
         let Some(Ok(url)) = read_string(config, "url").map(Url::parse) else {
-            return Self::invalid();
+            return Self::with_invalid_endpoint();
         };
         let host = String::from_utf8_lossy(url.hostname()).into_owned();
         let endpoint = HookEndpoint::Url { host, port: url.port().parse().ok() };
@@ -69,15 +71,19 @@ impl ClientConfig {
 
     /// Reads the `clientConfig` of a hook of `v1alpha1`.
     pub(crate) fn read_v1alpha1(hook: &Tree) -> Self {
-        let Some(config) = read_object(hook, "clientConfig") else { return Self::invalid() };
-        let Some(service) = read_object(config, "service") else { return Self::invalid() };
+        let Some(config) = read_object(hook, "clientConfig") else {
+            return Self::with_invalid_endpoint();
+        };
+        let Some(service) = read_object(config, "service") else {
+            return Self::with_invalid_endpoint();
+        };
         let path = read_string(config, "urlPath").unwrap_or_default().to_owned();
         // The bundle is required in v1alpha1, so the CAs of the system never replace it.
         let ca_bundle = Some(decode_ca_bundle(config).unwrap_or_default());
         Self { endpoint: service_endpoint(service, None), path, ca_bundle }
     }
 
-    fn invalid() -> Self {
+    fn with_invalid_endpoint() -> Self {
         Self { endpoint: HookEndpoint::Invalid, path: String::new(), ca_bundle: None }
     }
 }

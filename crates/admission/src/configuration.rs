@@ -41,7 +41,7 @@ pub fn prepare_configuration(
     kind: ConfigurationKind,
     tree: &mut Tree,
 ) -> Result<(), MetadataTypeError> {
-    field_types::check_types(kind, tree)?;
+    field_types::check_field_types(kind, tree)?;
     defaults::set_defaults(kind, tree);
     Ok(())
 }
@@ -63,7 +63,7 @@ pub fn known_configuration_fields(kind: ConfigurationKind, at: &str) -> Vec<&'st
 #[must_use]
 pub fn validate_configuration_create(kind: ConfigurationKind, new: &Tree) -> FieldErrors {
     let mut errors = FieldErrors::new();
-    validate(kind, new, None, &mut errors);
+    validate_entries(kind, new, None, &mut errors);
     if name(new).ends_with(STATIC_MANIFEST_SUFFIX) {
         let at = FieldPath::root("metadata");
         errors.push(at.child("name").invalid(name(new), &reserved_suffix_detail()));
@@ -81,14 +81,19 @@ pub fn validate_configuration_update(
     old: &Tree,
 ) -> FieldErrors {
     let mut errors = FieldErrors::new();
-    validate(kind, new, Some(old), &mut errors);
+    validate_entries(kind, new, Some(old), &mut errors);
     errors
 }
 
-fn validate(kind: ConfigurationKind, new: &Tree, old: Option<&Tree>, errors: &mut FieldErrors) {
-    let at = FieldPath::root(kind.list_member());
-    let entries = read_objects(new, kind.list_member());
-    let stored = old.map(|old| read_objects(old, kind.list_member()));
+fn validate_entries(
+    kind: ConfigurationKind,
+    new: &Tree,
+    old: Option<&Tree>,
+    errors: &mut FieldErrors,
+) {
+    let at = FieldPath::root(kind.list_member_name());
+    let entries = read_objects(new, kind.list_member_name());
+    let stored = old.map(|old| read_objects(old, kind.list_member_name()));
     match kind {
         ConfigurationKind::Initializer => {
             check_v1alpha1::check_initializers(&entries, stored.as_deref(), &at, errors);

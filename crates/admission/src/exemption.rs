@@ -58,7 +58,7 @@ pub(crate) fn is_review_resource(resource: &str) -> bool {
 }
 
 impl Attributes<'_> {
-    /// Returns why hooks and initializers do not apply to the request, if they do not.
+    /// Returns the reason why hooks and initializers do not apply to the request; `None` if they apply.
     #[must_use]
     pub fn exemption(&self) -> Option<Exemption> {
         if is_admission_configuration(&self.kind) {

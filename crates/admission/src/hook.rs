@@ -7,7 +7,7 @@ use api_object::Tree;
 use crate::client_config::ClientConfig;
 use crate::json_members::{read_objects, read_string, read_strings};
 use crate::match_conditions::{ConditionCompiler, MatchConditions};
-use crate::matching::{LabelSelector, Rule, RuleDialect};
+use crate::request_matching::{LabelSelector, Rule, RuleDialect};
 
 /// The timeout of a call if the hook sets none.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);

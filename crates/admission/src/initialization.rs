@@ -1,7 +1,7 @@
 //! Objects with pending initializers, without I/O.
 //!
 //! 1. [`decide_initializers_on_create`] and [`decide_initializers_on_update`] decide what a write does to the field `metadata.initializers`.
-//! 2. [`Initializers::create_errors`] and [`Initializers::update_errors`] validate the result.
+//! 2. [`Initializers::validate_on_create`] and [`Initializers::validate_on_update`] validate the result.
 //! 3. The server that creates an object runs [`InitializerTimers`] for it, so that an initializer that does not act does not block
 //!    the object for ever.
 //! 4. [`repair_on_read()`] repairs an object whose server died.

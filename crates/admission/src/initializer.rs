@@ -7,7 +7,7 @@ use api_object::Tree;
 use crate::configuration::ConfigurationKind;
 use crate::hook::FailurePolicy;
 use crate::json_members::{read_objects, read_owned_strings, read_string};
-use crate::matching::Rule;
+use crate::request_matching::Rule;
 
 /// An entry of an InitializerConfiguration.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,8 +40,9 @@ pub enum InitializerOrdering {
 
 impl Initializer {
     /// Reads the initializers of a configuration in their order.
-    pub(crate) fn read_all(configuration: &Tree) -> Vec<Self> {
-        let entries = read_objects(configuration, ConfigurationKind::Initializer.list_member());
+    pub(crate) fn read_initializers(configuration: &Tree) -> Vec<Self> {
+        let entries =
+            read_objects(configuration, ConfigurationKind::Initializer.list_member_name());
         let read = |entry: &Tree| Self::read(api_object::name(configuration), entry);
         entries.into_iter().map(read).collect()
     }

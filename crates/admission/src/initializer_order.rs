@@ -19,17 +19,17 @@ pub struct PendingInitializer {
     pub name: String,
     /// The entries of the list that must act before this one. `None` if no initializer of the list is ordered by a graph;
     /// then all entries before this one must act first.
-    pub after: Option<Vec<String>>,
+    pub after_initializers: Option<Vec<String>>,
 }
 
 /// The sorted pending list of an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PendingInitializers {
     /// The entries in topological order.
-    pub entries: Vec<PendingInitializer>,
+    pub ordered_entries: Vec<PendingInitializer>,
     /// The names of initializers with cyclic dependencies. Validation refuses cycles, so the caller logs them; these
     /// initializers act in global order.
-    pub cycles: Vec<Vec<String>>,
+    pub dependency_cycles: Vec<Vec<String>>,
 }
 
 /// Makes the pending list of an object from the initializers that match it, which are in global order.
@@ -53,11 +53,16 @@ pub fn order_pending_initializers(matched: &[&Initializer]) -> PendingInitialize
         before.sort_unstable_by_key(|idx| position_of.get(*idx).copied());
         before.into_iter().map(name).collect()
     };
-    let entry =
-        |idx: usize| PendingInitializer { name: name(idx), after: is_graph.then(|| after(idx)) };
+    let entry = |idx: usize| PendingInitializer {
+        name: name(idx),
+        after_initializers: is_graph.then(|| after(idx)),
+    };
     PendingInitializers {
-        entries: order.iter().map(|idx| entry(*idx)).collect(),
-        cycles: cycles.into_iter().map(|cycle| cycle.into_iter().map(name).collect()).collect(),
+        ordered_entries: order.iter().map(|idx| entry(*idx)).collect(),
+        dependency_cycles: cycles
+            .into_iter()
+            .map(|cycle| cycle.into_iter().map(name).collect())
+            .collect(),
     }
 }
 
@@ -65,7 +70,7 @@ pub fn order_pending_initializers(matched: &[&Initializer]) -> PendingInitialize
 #[must_use]
 pub fn runnable_initializers(pending: &[PendingInitializer]) -> Vec<usize> {
     let names: HashSet<&str> = pending.iter().map(|entry| entry.name.as_str()).collect();
-    let may_act = |idx: usize, entry: &PendingInitializer| match &entry.after {
+    let may_act = |idx: usize, entry: &PendingInitializer| match &entry.after_initializers {
         _ if idx == 0 => true,
         None => false,
         Some(after) => !after.iter().any(|name| names.contains(name.as_str())),

@@ -22,7 +22,7 @@ mod hook;
 mod initializer;
 
 mod match_conditions;
-mod matching;
+mod request_matching;
 
 mod initializer_order;
 mod snapshot;
@@ -58,7 +58,7 @@ pub use match_conditions::{
     ExplainedCondition, MATCH_CONDITIONS_MAX, MatchConditions, MatchConditionsResult,
     PendingAuthorizerCheck,
 };
-pub use matching::{
+pub use request_matching::{
     CallDecision, HookMatch, HookSelectionError, LabelSelector, LabelSelectorError, MatchedHooks,
     MatchedResource, Rule, RuleDialect, RuleTarget, SkipCause,
 };

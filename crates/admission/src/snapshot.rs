@@ -10,7 +10,7 @@ use crate::hook::Hook;
 use crate::initializer::{Initializer, sort_and_deduplicate_initializers};
 use crate::json_members::read_objects;
 use crate::match_conditions::ConditionCompiler;
-use crate::matching::{HookMatch, MatchedHooks, MatchedResourceName, RuleIndex};
+use crate::request_matching::{HookMatch, MatchedHooks, MatchedResourceName, RuleIndex};
 
 /// A compiled configuration object. It is immutable and shared, so a change of one object compiles that object only.
 #[derive(Debug)]
@@ -32,11 +32,11 @@ impl Configuration {
     #[must_use]
     pub fn compile(kind: ConfigurationKind, tree: &Tree) -> Self {
         let name = api_object::name(tree);
-        let entries = read_objects(tree, kind.list_member());
+        let entries = read_objects(tree, kind.list_member_name());
         let mut pattern_bytes = 0;
         let content = match kind {
             ConfigurationKind::Initializer => {
-                ConfigurationEntries::Initializers(Initializer::read_all(tree))
+                ConfigurationEntries::Initializers(Initializer::read_initializers(tree))
             }
             ConfigurationKind::ExternalHook => {
                 let read = |entry: &Tree| Arc::new(Hook::read_v1alpha1(name, entry));
@@ -182,9 +182,9 @@ impl HookList {
             return Vec::new();
         }
         let found = self.match_rules(attributes).map(|(position, hook, name)| HookMatch {
-            position,
+            list_position: position,
             hook,
-            matched_resource: name.to_resource(attributes),
+            matched_resource: name.to_matched_resource(attributes),
         });
         found.collect()
     }

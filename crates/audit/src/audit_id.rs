@@ -5,18 +5,18 @@ use ring::rand::{SecureRandom, SystemRandom};
 /// The system has no random bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the system has no random bytes")]
-pub struct NoRandomness;
+pub struct RandomnessError;
 
 /// Returns the audit id of a request: its header `Audit-ID`, or else a random UUID.
 ///
 /// # Errors
-/// [`NoRandomness`] if the system has no random bytes for a UUID.
-pub fn audit_id(header: Option<&str>) -> Result<String, NoRandomness> {
+/// [`RandomnessError`] if the system has no random bytes for a UUID.
+pub fn audit_id(header: Option<&str>) -> Result<String, RandomnessError> {
     match header.filter(|value| !value.is_empty()) {
         Some(value) => Ok(value.to_owned()),
         None => {
             let mut bytes = [0; 16];
-            SystemRandom::new().fill(&mut bytes).map_err(|_| NoRandomness)?;
+            SystemRandom::new().fill(&mut bytes).map_err(|_| RandomnessError)?;
             Ok(format_uuid4(u128::from_be_bytes(bytes)))
         }
     }

@@ -10,11 +10,11 @@ use bytes::Bytes;
 use jiff::Timestamp;
 use tokio::time::{Instant, timeout_at};
 
+use crate::audit_log::AuditLog;
 use crate::backend::{
-    Backend, BackendOptions, BackendStatus, Enqueued, LossCause, StartBackendError,
+    Backend, BackendOptions, BackendStatus, EnqueueResult, LossCause, StartBackendError,
 };
 use crate::event::{Event, ReceivedRequest};
-use crate::log::Log;
 use crate::policy::Policy;
 use crate::receipt::Receipt;
 use crate::stage::{Level, Stage};
@@ -49,7 +49,7 @@ impl Auditor {
     ///
     /// # Errors
     /// The system has no room for the thread that writes.
-    pub fn to_log(policy: Policy, log: Log) -> Result<Self, StartBackendError> {
+    pub fn with_log_backend(policy: Policy, log: AuditLog) -> Result<Self, StartBackendError> {
         let backend = Backend::start(LOG_BACKEND, Arc::new(log), BackendOptions::default())?;
         Ok(Self::new(policy, vec![backend]))
     }
@@ -74,18 +74,18 @@ impl Auditor {
         self.n_events.fetch_add(1, Ordering::Relaxed);
         let line = Bytes::from(event.encode_line(stage, now));
         for backend in &self.backends {
-            let enqueued = match fit_line(backend, event, &line, stage, now) {
+            let enqueued = match line_within_limit(backend, event, &line, stage, now) {
                 Some(line) => backend.enqueue(line, event.user_limit_key()),
                 None => {
-                    backend.drop_event(LossCause::TooLarge);
-                    Enqueued::NotRecorded
+                    backend.count_dropped_event(LossCause::TooLarge);
+                    EnqueueResult::NotRecorded
                 }
             };
             match enqueued {
-                Enqueued::Accepted => {}
-                Enqueued::Pending(pending) => receipt.add(pending),
-                Enqueued::NotRecorded if backend.is_strict() => receipt.refuse(),
-                Enqueued::NotRecorded => {}
+                EnqueueResult::Accepted => {}
+                EnqueueResult::Pending(pending) => receipt.add_pending_write(pending),
+                EnqueueResult::NotRecorded if backend.is_strict() => receipt.mark_refused(),
+                EnqueueResult::NotRecorded => {}
             }
         }
         receipt
@@ -116,13 +116,13 @@ impl Auditor {
     }
 
     /// The counts of each backend.
-    pub fn statuses(&self) -> impl Iterator<Item = BackendStatus> {
+    pub fn backend_statuses(&self) -> impl Iterator<Item = BackendStatus> {
         self.backends.iter().map(Backend::status)
     }
 }
 
 /// The line for a backend: without bodies if it is too long with them, and `None` if it is still too long then.
-fn fit_line(
+fn line_within_limit(
     backend: &Backend,
     event: &Event,
     line: &Bytes,

@@ -3,10 +3,10 @@
 //! INVARIANT: no worker of the server waits in here. [`Backend::enqueue`] takes the event or drops it, and a
 //! [`Receipt`](crate::Receipt) is awaited for a limited time. A sink that hangs costs events, which are counted.
 
+mod batch_writer;
 mod queue_space;
 mod status;
 mod throttle;
-mod writer;
 
 use std::future::Future;
 use std::io;
@@ -20,7 +20,7 @@ use bytes::Bytes;
 use tokio::sync::{mpsc, oneshot};
 
 use self::queue_space::{QueueSpace, Reservation};
-use self::status::Counts;
+use self::status::EventCounts;
 use crate::receipt::PendingWrite;
 
 pub use self::status::{BackendStatus, LossCause};
@@ -57,7 +57,7 @@ pub struct SinkError {
 
 /// Whether requests wait for their events, and whether they fail with them. The names are those of kube-apiserver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mode {
+pub enum BackendMode {
     /// Requests do not wait.
     Batch,
     /// A request waits until its event is written. If that fails or takes too long, the request continues.
@@ -70,7 +70,7 @@ pub enum Mode {
 #[derive(Debug, Clone, PartialEq)]
 pub struct BackendOptions {
     /// Whether requests wait for their events.
-    pub mode: Mode,
+    pub mode: BackendMode,
     /// The most events in the queue, including those that are being written. One user has at most half.
     pub buffer_size: usize,
     /// The most events of a batch.
@@ -83,8 +83,8 @@ pub struct BackendOptions {
     pub event_bytes_max: usize,
     /// The most bytes of the events of one batch.
     pub batch_bytes_max: usize,
-    /// How long a request waits for its event in the modes that wait. After a request waited in vain, no request
-    /// waits until the sink has written something again.
+    /// How long a request waits for its event in the modes that wait. After one wait has timed out, no request
+    /// waits until the sink writes again.
     pub blocking_wait_max: Duration,
 }
 
@@ -101,7 +101,7 @@ impl Default for BackendOptions {
     /// The options of kube-apiserver for a log.
     fn default() -> Self {
         Self {
-            mode: Mode::Blocking,
+            mode: BackendMode::Blocking,
             buffer_size: 10_000,
             batch_size_max: 400,
             batch_wait_max: Duration::ZERO,
@@ -118,16 +118,16 @@ impl Default for BackendOptions {
 pub struct Backend {
     name: &'static str,
     options: BackendOptions,
-    space: Arc<QueueSpace>,
-    queue: mpsc::UnboundedSender<Message>,
-    state: Arc<BackendState>,
+    queue_space: Arc<QueueSpace>,
+    queue_sender: mpsc::UnboundedSender<Message>,
+    backend_state: Arc<BackendState>,
 }
 
 /// The part of a backend that its thread shares.
 #[derive(Debug, Default)]
 pub(crate) struct BackendState {
-    counts: Counts,
-    /// Whether a request waited in vain, and nothing was written since.
+    event_counts: EventCounts,
+    /// Whether the wait of a request timed out, and nothing was written since.
     is_stalled: AtomicBool,
 }
 
@@ -142,24 +142,24 @@ pub struct StartBackendError {
 /// A message to the thread of a backend. The queue is bounded because each event holds a [`Reservation`].
 enum Message {
     Event(QueuedEvent),
-    /// Asks for a sign when all events before this message are written or lost.
+    /// Requests a signal when all events before this message are written or lost.
     Flush(oneshot::Sender<()>),
 }
 
 struct QueuedEvent {
     line: Bytes,
     /// Tells the request that waits whether the event was written.
-    is_written: Option<oneshot::Sender<bool>>,
+    result_sender: Option<oneshot::Sender<bool>>,
     _reservation: Reservation,
 }
 
 /// The result of giving an event to a backend.
-pub(crate) enum Enqueued {
+pub(crate) enum EnqueueResult {
     /// The event is in the queue.
     Accepted,
     /// The event is in the queue, and the request should wait for it.
     Pending(PendingWrite),
-    /// The event is lost, or nobody knows whether it will be written.
+    /// The event is lost, or it is unknown whether it will be written.
     NotRecorded,
 }
 
@@ -179,10 +179,11 @@ impl Backend {
         let state = Arc::new(BackendState::default());
         let runtime =
             tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(at)?;
-        let writing = writer::write_until_closed(messages, sink, options.clone(), state.clone());
+        let writing =
+            batch_writer::write_until_closed(messages, sink, options.clone(), state.clone());
         let thread = thread::Builder::new().name(format!("audit-{name}"));
         thread.spawn(move || runtime.block_on(writing)).map_err(at)?;
-        Ok(Self { name, options, space, queue, state })
+        Ok(Self { name, options, queue_space: space, queue_sender: queue, backend_state: state })
     }
 
     /// The label of the backend in metrics.
@@ -195,56 +196,58 @@ impl Backend {
     }
 
     /// Puts an event into the queue, or drops and counts it if the queue is full. Never waits.
-    pub(crate) fn enqueue(&self, line: Bytes, user: &str) -> Enqueued {
-        let reservation = match self.space.reserve(user, line.len()) {
+    pub(crate) fn enqueue(&self, line: Bytes, user: &str) -> EnqueueResult {
+        let reservation = match self.queue_space.reserve(user, line.len()) {
             Ok(reservation) => reservation,
             Err(full) => {
-                self.drop_event(full.into());
-                return Enqueued::NotRecorded;
+                self.count_dropped_event(full.into());
+                return EnqueueResult::NotRecorded;
             }
         };
         let (written_sender, written) = oneshot::channel();
-        let waits = self.options.mode != Mode::Batch;
+        let waits = self.options.mode != BackendMode::Batch;
         let event = QueuedEvent {
             line,
-            is_written: waits.then_some(written_sender),
+            result_sender: waits.then_some(written_sender),
             _reservation: reservation,
         };
-        if self.queue.send(Message::Event(event)).is_err() {
+        if self.queue_sender.send(Message::Event(event)).is_err() {
             // The thread has panicked, which is a bug of a sink.
-            self.drop_event(LossCause::Failed);
-            return Enqueued::NotRecorded;
+            self.count_dropped_event(LossCause::Failed);
+            return EnqueueResult::NotRecorded;
         }
         match waits {
-            false => Enqueued::Accepted,
-            true if self.state.is_stalled.load(Ordering::Acquire) => Enqueued::NotRecorded,
-            true => Enqueued::Pending(PendingWrite::new(
+            false => EnqueueResult::Accepted,
+            true if self.backend_state.is_stalled.load(Ordering::Acquire) => {
+                EnqueueResult::NotRecorded
+            }
+            true => EnqueueResult::Pending(PendingWrite::new(
                 written,
                 self.options.blocking_wait_max,
                 self.is_strict(),
-                Arc::clone(&self.state),
+                Arc::clone(&self.backend_state),
             )),
         }
     }
 
     pub(crate) fn is_strict(&self) -> bool {
-        self.options.mode == Mode::BlockingStrict
+        self.options.mode == BackendMode::BlockingStrict
     }
 
     /// Counts an event that never reaches the queue.
-    pub(crate) fn drop_event(&self, cause: LossCause) {
-        self.state.counts.count_lost(cause, 1);
+    pub(crate) fn count_dropped_event(&self, cause: LossCause) {
+        self.backend_state.event_counts.count_lost(cause, 1);
     }
 
     /// The counts of the backend.
     pub fn status(&self) -> BackendStatus {
-        self.state.counts.to_status(self.name, self.space.n_events())
+        self.backend_state.event_counts.to_status(self.name, self.queue_space.n_events())
     }
 
     /// Waits until the events that are in the queue now are written or lost. The caller limits the time.
     pub(crate) async fn flush(&self) {
         let (done_sender, done) = oneshot::channel();
-        if self.queue.send(Message::Flush(done_sender)).is_ok() {
+        if self.queue_sender.send(Message::Flush(done_sender)).is_ok() {
             // The thread drops the sender only if it panics, and then nothing is left to wait for.
             let _ = done.await;
         }
@@ -252,7 +255,7 @@ impl Backend {
 }
 
 impl BackendState {
-    /// Remembers that a request waited in vain, so that others do not wait as well.
+    /// Records that the wait of a request timed out, so that other requests do not wait as well.
     pub(crate) fn report_stall(&self) {
         self.is_stalled.store(true, Ordering::Release);
     }

@@ -56,8 +56,8 @@ pub struct ReceivedRequest<'a> {
 /// secrets: they are masked when they are added.
 #[derive(Debug, Clone)]
 pub struct Event {
-    config: RequestAuditConfig,
-    sensitivity: BodySensitivity,
+    audit_config: RequestAuditConfig,
+    body_sensitivity: BodySensitivity,
     audit_id: String,
     uri: String,
     verb: String,
@@ -77,7 +77,7 @@ pub struct Event {
 struct Impersonation {
     user: User,
     /// The mode of constrained impersonation that allowed it; empty without constraints.
-    constraint: String,
+    impersonation_mode: String,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -112,8 +112,8 @@ impl Event {
             )
         });
         Self {
-            config,
-            sensitivity,
+            audit_config: config,
+            body_sensitivity: sensitivity,
             audit_id: received.audit_id.to_owned(),
             uri: redact_uri(received.uri).into_owned(),
             verb: attributes.verb.as_str().to_owned(),
@@ -132,23 +132,24 @@ impl Event {
 
     /// Reports whether the policy records a stage.
     pub fn records_stage(&self, stage: Stage) -> bool {
-        self.config.level > Level::None && !self.config.omit_stages.contains(stage)
+        self.audit_config.level > Level::None && !self.audit_config.omit_stages.contains(stage)
     }
 
     /// Reports whether the body of the request is recorded.
     pub fn wants_request_object(&self) -> bool {
-        self.config.level >= Level::Request && self.object_ref.is_some()
+        self.audit_config.level >= Level::Request && self.object_ref.is_some()
     }
 
     /// Reports whether the body of the response is recorded.
     pub fn wants_response_object(&self) -> bool {
-        self.config.level >= Level::RequestResponse && self.object_ref.is_some()
+        self.audit_config.level >= Level::RequestResponse && self.object_ref.is_some()
     }
 
     /// Sets the impersonated user. `constraint` is the mode that allowed it, or empty.
     pub fn set_impersonated_user(&mut self, user: &User, constraint: &str) {
         let constraint = constraint.to_owned();
-        self.impersonation = Some(Impersonation { user: user.clone(), constraint });
+        self.impersonation =
+            Some(Impersonation { user: user.clone(), impersonation_mode: constraint });
     }
 
     /// Adds an annotation, and reports whether it did: the first value of a key stays, and the number of annotations is
@@ -166,13 +167,13 @@ impl Event {
     /// Adds an annotation whose value is JSON with a JSON patch of the object in the member `patch`.
     /// Values of secrets are masked in it, as they are in the object.
     pub fn annotate_patch(&mut self, key: impl Into<Cow<'static, str>>, value: &str) -> bool {
-        if self.sensitivity == BodySensitivity::Plain {
+        if self.body_sensitivity == BodySensitivity::Plain {
             return self.annotate(key, value);
         }
         match serde_json::from_str::<Map<String, Value>>(value) {
             Ok(mut members) => {
                 if let Some(patch) = members.get_mut("patch") {
-                    *patch = self.body_copier().copy_body(patch, self.sensitivity);
+                    *patch = self.body_copier().copy_body(patch, self.body_sensitivity);
                 }
                 self.annotate(key, &Value::Object(members).to_string())
             }
@@ -213,20 +214,20 @@ impl Event {
             reference.complete_from_object(object);
         }
         if self.wants_request_object() {
-            self.request_object = Some(self.body_copier().copy_body(object, self.sensitivity));
+            self.request_object = Some(self.body_copier().copy_body(object, self.body_sensitivity));
         }
     }
 
     /// Sets the patch in the body of the request: an object, or the operations of a JSON patch.
     pub fn set_request_patch(&mut self, patch: &Value) {
         if self.wants_request_object() {
-            self.request_object = Some(self.body_copier().copy_body(patch, self.sensitivity));
+            self.request_object = Some(self.body_copier().copy_body(patch, self.body_sensitivity));
         }
     }
 
     /// Sets the HTTP status code of the response, and the Status in its body, if it has one.
     pub fn set_response_status(&mut self, code: u16, status: Option<&Value>) {
-        let status = status.map(|status| redact_quoted_body(status, self.sensitivity));
+        let status = status.map(|status| redact_quoted_body(status, self.body_sensitivity));
         let mut members = match status {
             Some(Value::Object(status)) => status,
             Some(_) | None => Map::from_iter([("metadata".to_owned(), Value::Object(Map::new()))]),
@@ -244,16 +245,19 @@ impl Event {
     /// Sets the object in the body of the response.
     pub fn set_response_object(&mut self, object: &Value) {
         if self.wants_response_object() {
-            let copy = self.body_copier().copy_body(object, self.sensitivity);
+            let copy = self.body_copier().copy_body(object, self.body_sensitivity);
             let is_status = copy.get("kind").and_then(Value::as_str) == Some("Status");
-            self.response_object =
-                Some(if is_status { redact_quoted_body(&copy, self.sensitivity) } else { copy });
+            self.response_object = Some(if is_status {
+                redact_quoted_body(&copy, self.body_sensitivity)
+            } else {
+                copy
+            });
         }
     }
 
     /// The log line for a stage, with a line feed at the end.
     pub fn encode_line(&self, stage: Stage, now: Timestamp) -> Vec<u8> {
-        let line = event_json::encode(self, stage, now);
+        let line = event_json::encode_event_line(self, stage, now);
         if line.len() <= EVENT_BYTES_MAX {
             line
         } else {
@@ -265,17 +269,17 @@ impl Event {
     pub(crate) fn encode_line_without_bodies(&self, stage: Stage, now: Timestamp) -> Vec<u8> {
         let mut short = Self { request_object: None, response_object: None, ..self.clone() };
         short.annotations.insert(TRUNCATED.into(), "true".to_owned());
-        event_json::encode(&short, stage, now)
+        event_json::encode_event_line(&short, stage, now)
     }
 
     /// The user to whom the space of the event in a queue is attributed: the one who authenticated. Requests
-    /// that nobody authenticated share one name.
+    /// without an authenticated user share one name.
     pub(crate) fn user_limit_key(&self) -> &str {
         self.user.as_ref().map_or("", |user| authz::user_limit_key(&user.name))
     }
 
     fn body_copier(&self) -> BodyCopier {
-        BodyCopier { omit_managed_fields: self.config.omit_managed_fields }
+        BodyCopier { omit_managed_fields: self.audit_config.omit_managed_fields }
     }
 }
 

@@ -7,26 +7,26 @@
 #![deny(clippy::indexing_slicing)]
 
 mod audit_id;
+mod audit_log;
 mod auditor;
 mod backend;
 mod event;
 mod event_list;
-mod log;
 mod policy;
 mod receipt;
 mod redact;
 mod source_ips;
 mod stage;
 
-pub use audit_id::{NoRandomness, audit_id};
+pub use audit_id::{RandomnessError, audit_id};
+pub use audit_log::{AuditLog, LogError, Rotation};
 pub use auditor::{Auditor, FlushFuture, LOG_BACKEND};
 pub use backend::{
-    Backend, BackendOptions, BackendStatus, EventSink, LossCause, Mode, SinkError, SinkFuture,
-    StartBackendError, Throttle,
+    Backend, BackendMode, BackendOptions, BackendStatus, EventSink, LossCause, SinkError,
+    SinkFuture, StartBackendError, Throttle,
 };
 pub use event::{EVENT_BYTES_MAX, Event, ReceivedRequest};
 pub use event_list::encode_event_list;
-pub use log::{Log, LogError, Rotation};
 pub use policy::{Policy, PolicyError, RequestAuditConfig};
 pub use receipt::{NotRecorded, Receipt, ReceiptFuture};
 pub use redact::{REDACTED, redact_uri};

@@ -1,12 +1,12 @@
 //! The audit policy: which requests are recorded, and at which level.
 
-mod parse;
+mod parse_policy;
 
 use authz::{Attributes, Resource, Target, User};
 
 use crate::stage::{Level, StageSet};
 
-pub use self::parse::PolicyError;
+pub use self::parse_policy::PolicyError;
 
 /// The rules of a valid audit policy file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,7 +34,7 @@ pub struct RequestAuditConfig {
 /// rule with paths does not match resources.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Rule {
-    config: RequestAuditConfig,
+    audit_config: RequestAuditConfig,
     users: Vec<String>,
     user_groups: Vec<String>,
     verbs: Vec<String>,
@@ -60,7 +60,7 @@ impl Policy {
                 omit_stages: self.omit_stages,
                 omit_managed_fields: self.omit_managed_fields,
             },
-            |rule| rule.config,
+            |rule| rule.audit_config,
         )
     }
 }

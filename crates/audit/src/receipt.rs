@@ -15,7 +15,7 @@ use crate::backend::BackendState;
 #[must_use = "a request waits for its receipt in the blocking modes"]
 pub struct Receipt {
     is_refused: bool,
-    pending: Vec<PendingWrite>,
+    pending_writes: Vec<PendingWrite>,
 }
 
 /// A backend in a strict mode did not write an event.
@@ -26,40 +26,40 @@ pub struct NotRecorded;
 /// The write of an event at one backend.
 #[derive(Debug)]
 pub(crate) struct PendingWrite {
-    is_written: oneshot::Receiver<bool>,
+    result_receiver: oneshot::Receiver<bool>,
     wait_max: Duration,
     is_strict: bool,
-    state: Arc<BackendState>,
+    backend_state: Arc<BackendState>,
 }
 
 /// The future of a receipt, which is boxed as every future between crates.
 pub type ReceiptFuture = Pin<Box<dyn Future<Output = Result<(), NotRecorded>> + Send>>;
 
 impl Receipt {
-    /// The receipt of an event that a strict backend dropped at once.
-    pub(crate) fn refuse(&mut self) {
+    /// Marks the event as dropped by a strict backend.
+    pub(crate) fn mark_refused(&mut self) {
         self.is_refused = true;
     }
 
-    pub(crate) fn add(&mut self, pending: PendingWrite) {
-        self.pending.push(pending);
+    pub(crate) fn add_pending_write(&mut self, pending: PendingWrite) {
+        self.pending_writes.push(pending);
     }
 
-    /// Reports whether [`Self::wait`] returns at once.
-    pub fn is_settled(&self) -> bool {
-        self.pending.is_empty()
+    /// Reports whether [`Self::wait_until_written`] returns at once.
+    pub fn needs_no_wait(&self) -> bool {
+        self.pending_writes.is_empty()
     }
 
     /// Waits until the backends that requests wait for have written the event, for a limited time.
     ///
     /// The future fails with [`NotRecorded`] if a backend in the mode `blocking-strict` did not write the event. A
     /// request at the stage RequestReceived must then be refused.
-    pub fn wait(self) -> ReceiptFuture {
+    pub fn wait_until_written(self) -> ReceiptFuture {
         Box::pin(async move {
             let mut is_refused = self.is_refused;
-            for pending in self.pending {
+            for pending in self.pending_writes {
                 let is_strict = pending.is_strict;
-                is_refused |= !pending.wait().await && is_strict;
+                is_refused |= !pending.wait_until_written().await && is_strict;
             }
             if is_refused { Err(NotRecorded) } else { Ok(()) }
         })
@@ -73,14 +73,14 @@ impl PendingWrite {
         is_strict: bool,
         state: Arc<BackendState>,
     ) -> Self {
-        Self { is_written, wait_max, is_strict, state }
+        Self { result_receiver: is_written, wait_max, is_strict, backend_state: state }
     }
 
-    async fn wait(self) -> bool {
-        match timeout(self.wait_max, self.is_written).await {
+    async fn wait_until_written(self) -> bool {
+        match timeout(self.wait_max, self.result_receiver).await {
             Ok(is_written) => is_written.unwrap_or(false),
             Err(_) => {
-                self.state.report_stall();
+                self.backend_state.report_stall();
                 false
             }
         }

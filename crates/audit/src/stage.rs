@@ -71,7 +71,7 @@ impl StageSet {
 
     /// The set with a stage in it.
     #[must_use]
-    pub const fn with(self, stage: Stage) -> Self {
+    pub const fn with_stage(self, stage: Stage) -> Self {
         Self(self.0 | stage_bit(stage))
     }
 
@@ -84,7 +84,7 @@ impl StageSet {
 
 impl FromIterator<Stage> for StageSet {
     fn from_iter<I: IntoIterator<Item = Stage>>(stages: I) -> Self {
-        stages.into_iter().fold(Self::default(), Self::with)
+        stages.into_iter().fold(Self::default(), Self::with_stage)
     }
 }
 

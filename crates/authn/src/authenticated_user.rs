@@ -8,7 +8,7 @@ use crate::bearer_token::SubprotocolError;
 use crate::client_certificate::CertificateError;
 use crate::front_proxy::HeaderValueError;
 use crate::service_account::TokenError;
-use crate::well_known::{ANONYMOUS_USER, UNAUTHENTICATED_GROUP};
+use crate::well_known_identities::{ANONYMOUS_USER, UNAUTHENTICATED_GROUP};
 
 /// A user, and the kind of credential that proved it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,7 +45,7 @@ pub enum Method {
 pub struct Unauthenticated {
     /// Why each credential was refused; empty if there was none. For logs, not for the client. It
     /// contains no credential.
-    pub errors: Vec<CredentialError>,
+    pub credential_errors: Vec<CredentialError>,
     /// Texts for `Warning` headers of the response.
     pub warnings: Vec<&'static str>,
 }
@@ -80,7 +80,7 @@ impl AuthenticatedUser {
     }
 
     /// The user of a request without credentials.
-    pub(crate) fn anonymous() -> Self {
+    pub(crate) fn anonymous_user() -> Self {
         let user = User {
             name: ANONYMOUS_USER.to_owned(),
             groups: vec![UNAUTHENTICATED_GROUP.to_owned()],
@@ -105,7 +105,7 @@ impl Unauthenticated {
         match found_user {
             Ok(authenticated) => authenticated,
             Err(errors) => {
-                self.errors.extend(errors);
+                self.credential_errors.extend(errors);
                 None
             }
         }
@@ -115,7 +115,8 @@ impl Unauthenticated {
 /// The aggregate of the errors; empty if there was no credential.
 impl std::fmt::Display for Unauthenticated {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let messages: Vec<String> = self.errors.iter().map(ToString::to_string).collect();
+        let messages: Vec<String> =
+            self.credential_errors.iter().map(ToString::to_string).collect();
         f.write_str(&field_errors::aggregate(&messages))
     }
 }

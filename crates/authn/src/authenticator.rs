@@ -12,10 +12,10 @@ use crate::authenticated_user::{
 };
 use crate::bearer_token::{self, AuthorizationHeader};
 use crate::certificate_identity::{
-    CertificateCheck, CertificateIdentity, check_client, check_front_proxy,
+    CertificateCheck, CertificateIdentity, check_client_certificate, check_front_proxy_certificate,
 };
 use crate::front_proxy::{DEFAULT_PREFIX, FrontProxyHeaders};
-use crate::known_token_memory::{KnownToken, KnownTokenMemory};
+use crate::last_token_cache::{CachedToken, LastTokenCache};
 use crate::options::{AnonymousAccess, Options, OptionsError};
 use crate::service_account::{
     AudienceCheck, ObjectLookup, ServiceAccountTokenVerifier, VerifiedTokenUser,
@@ -23,7 +23,7 @@ use crate::service_account::{
 use crate::token_file::TokenFile;
 use crate::token_table::TokenTable;
 use crate::trusted_authorities::{AuthorityKind, TrustedAuthorities};
-use crate::well_known::add_authenticated_group;
+use crate::well_known_identities::add_authenticated_group;
 
 /// Authenticates requests.
 ///
@@ -38,7 +38,7 @@ pub struct Authenticator {
     token_file: Option<TokenFile>,
     pub(crate) service_accounts: Option<ServiceAccountTokenVerifier>,
     api_audiences: Vec<String>,
-    anonymous: AnonymousAccess,
+    anonymous_access: AnonymousAccess,
 }
 
 #[derive(Debug)]
@@ -56,19 +56,19 @@ pub struct Request<'r> {
     pub path: &'r str,
 }
 
-/// A bearer token, and what its connection knows of it.
+/// A bearer token, and the token cache of its connection.
 struct PresentedToken<'t> {
-    text: &'t str,
+    token_text: &'t str,
     /// The result of an earlier request of the connection with the same token.
-    known: Option<KnownToken>,
-    /// Where the connection remembers the token; `None` for a token that others present in a `TokenReview`.
-    memory: Option<&'t KnownTokenMemory>,
+    cached_token: Option<CachedToken>,
+    /// The token cache of the connection; `None` for the token of a `TokenReview`.
+    token_cache: Option<&'t LastTokenCache>,
 }
 
 impl<'t> PresentedToken<'t> {
-    /// A token of which nothing is known.
+    /// A token without a cached result.
     fn new(text: &'t str) -> Self {
-        Self { text, known: None, memory: None }
+        Self { token_text: text, cached_token: None, token_cache: None }
     }
 }
 
@@ -79,7 +79,7 @@ impl Authenticator {
     /// A certificate of an authority can not be used.
     pub fn new(options: Options) -> Result<Self, OptionsError> {
         let mut loopback_tokens = TokenTable::new()?;
-        if let Some(credential) = &options.loopback {
+        if let Some(credential) = &options.loopback_credential {
             loopback_tokens.insert(credential.token(), credential.user());
         }
         let proxies = options.front_proxy.as_ref().map(|proxy| proxy.authorities.as_slice());
@@ -100,7 +100,7 @@ impl Authenticator {
             token_file: options.token_file,
             service_accounts: options.service_accounts.map(ServiceAccountTokenVerifier::new),
             api_audiences,
-            anonymous: options.anonymous,
+            anonymous_access: options.anonymous_access,
         })
     }
 
@@ -119,7 +119,7 @@ impl Authenticator {
         kind: AuthorityKind,
         certificates: &[CertificateDer<'_>],
     ) -> Result<(), OptionsError> {
-        self.authorities.replace(kind, certificates)
+        self.authorities.replace_authorities(kind, certificates)
     }
 
     /// Reports whether the identity was computed with the current authorities. If not, the
@@ -137,19 +137,19 @@ impl Authenticator {
         let authorities = self.authorities.current_authorities();
         let proxy = match (&self.front_proxy, &authorities.proxy_authorities) {
             (Some(proxy), Some(authorities)) => {
-                check_front_proxy(authorities, &proxy.allowed_names, presented, now)
+                check_front_proxy_certificate(authorities, &proxy.allowed_names, presented, now)
             }
             _ => CertificateCheck::NotPresented,
         };
         let client = match &authorities.client_authorities {
-            Some(authorities) => check_client(authorities, presented, now),
+            Some(authorities) => check_client_certificate(authorities, presented, now),
             None => CertificateCheck::NotPresented,
         };
         CertificateIdentity {
             generation: authorities.generation,
-            proxy,
-            client,
-            known_token: KnownTokenMemory::default(),
+            front_proxy_check: proxy,
+            client_check: client,
+            last_token_cache: LastTokenCache::default(),
         }
     }
 
@@ -187,14 +187,14 @@ impl Authenticator {
             }
         };
         let presented = bearer.map(|text| PresentedToken {
-            text,
+            token_text: text,
             // The tables of tokens never change, so a token that was in none of them still is in none.
-            known: certificates.known_token.recall(text),
-            memory: Some(&certificates.known_token),
+            cached_token: certificates.last_token_cache.find_cached_token(text),
+            token_cache: Some(&certificates.last_token_cache),
         });
         if let Some(token) = &presented
-            && token.known.is_none()
-            && let Some(user) = self.loopback_tokens.user(token.text)
+            && token.cached_token.is_none()
+            && let Some(user) = self.loopback_tokens.user(token.token_text)
         {
             return Ok(AuthenticatedUser::new(Arc::clone(user), Method::Loopback));
         }
@@ -214,7 +214,7 @@ impl Authenticator {
                 )
             }
             (None, None) if is_undecodable => {
-                refused.errors.push(CredentialError::UnknownToken);
+                refused.credential_errors.push(CredentialError::UnknownToken);
                 None
             }
             (found_user, _) => found_user,
@@ -230,9 +230,9 @@ impl Authenticator {
             authenticated.warnings = refused.warnings;
             return Ok(authenticated);
         }
-        if refused.errors.is_empty() && self.anonymous.allows_path(request.path) {
+        if refused.credential_errors.is_empty() && self.anonymous_access.allows_path(request.path) {
             let warnings = refused.warnings;
-            return Ok(AuthenticatedUser { warnings, ..AuthenticatedUser::anonymous() });
+            return Ok(AuthenticatedUser { warnings, ..AuthenticatedUser::anonymous_user() });
         }
         Err(refused)
     }
@@ -275,8 +275,8 @@ impl Authenticator {
                 Ok(authenticated)
             }
             None => {
-                if refused.errors.is_empty() {
-                    refused.errors.push(CredentialError::UnknownToken);
+                if refused.credential_errors.is_empty() {
+                    refused.credential_errors.push(CredentialError::UnknownToken);
                 }
                 Err(refused)
             }
@@ -289,7 +289,7 @@ impl Authenticator {
         bearer_token::strip_tokens(headers);
         static DEFAULT_HEADERS: LazyLock<FrontProxyHeaders> =
             LazyLock::new(FrontProxyHeaders::default);
-        // One look at each name is cheaper than to remove each header that may be there.
+        // A check of the prefix of each name is cheaper than the removal of every possible header.
         if headers.keys().any(|name| name.as_str().starts_with(DEFAULT_PREFIX)) {
             DEFAULT_HEADERS.strip_headers(headers);
         }
@@ -305,7 +305,7 @@ impl Authenticator {
         now: Timestamp,
     ) -> AuthenticationResult {
         let Some(proxy) = &self.front_proxy else { return Ok(None) };
-        if certificates.proxy.valid_at(now).map_err(to_error_list)?.is_none() {
+        if certificates.front_proxy_check.value_if_valid_at(now).map_err(to_error_list)?.is_none() {
             return Ok(None);
         }
         let user = proxy.headers.user(headers).map_err(to_error_list)?;
@@ -328,7 +328,7 @@ impl Authenticator {
         }
     }
 
-    /// Tries the token file, then the service accounts. A token that neither knows is wrong.
+    /// Tries the token file, then the service accounts. A token that neither accepts is an error.
     async fn authenticate_bearer_token<L: ObjectLookup>(
         &self,
         token: PresentedToken<'_>,
@@ -336,18 +336,19 @@ impl Authenticator {
         lookup: &L,
         now: Timestamp,
     ) -> AuthenticationResult {
-        if let Some(KnownToken::FileUser(authenticated)) = token.known {
+        if let Some(CachedToken::FileUser(authenticated)) = token.cached_token {
             return Ok(Some(authenticated));
         }
-        if token.known.is_none()
-            && let Some(user) = self.token_file.as_ref().and_then(|file| file.user(token.text))
+        if token.cached_token.is_none()
+            && let Some(user) =
+                self.token_file.as_ref().and_then(|file| file.user(token.token_text))
             && let Some(mut authenticated) =
                 self.restrict_to_api_audiences(user, Method::TokenFile, requested_audiences)
         {
-            // INVARIANT: a token with a memory is that of a request, whose audiences are always those of the API.
-            if let Some(memory) = token.memory {
+            // INVARIANT: only the token of a request has a cache, and its audiences are always those of the API.
+            if let Some(memory) = token.token_cache {
                 add_authenticated_group(&mut authenticated.user);
-                memory.remember(token.text, KnownToken::FileUser(authenticated.clone()));
+                memory.cache_token(token.token_text, CachedToken::FileUser(authenticated.clone()));
             }
             return Ok(Some(authenticated));
         }
@@ -359,21 +360,26 @@ impl Authenticator {
             default_audiences,
             accepted_audiences: requested_audiences.unwrap_or(default_audiences),
         };
-        let claims = match token.known {
-            Some(KnownToken::Claims(claims)) => claims,
-            Some(KnownToken::FileUser(_)) | None => match accounts.verify_signature(token.text) {
-                Ok(None) => return Err(vec![CredentialError::UnknownToken]),
-                Ok(Some(claims)) => {
-                    let claims = Arc::new(claims);
-                    if let Some(memory) = token.memory {
-                        memory.remember(token.text, KnownToken::Claims(Arc::clone(&claims)));
+        let claims = match token.cached_token {
+            Some(CachedToken::Claims(claims)) => claims,
+            Some(CachedToken::FileUser(_)) | None => {
+                match accounts.verify_signature(token.token_text) {
+                    Ok(None) => return Err(vec![CredentialError::UnknownToken]),
+                    Ok(Some(claims)) => {
+                        let claims = Arc::new(claims);
+                        if let Some(memory) = token.token_cache {
+                            memory.cache_token(
+                                token.token_text,
+                                CachedToken::Claims(Arc::clone(&claims)),
+                            );
+                        }
+                        claims
                     }
-                    claims
+                    Err(error) => return Err(to_error_list(error)),
                 }
-                Err(error) => return Err(to_error_list(error)),
-            },
+            }
         };
-        match accounts.authenticate(token.text, &claims, audiences, lookup, now).await {
+        match accounts.authenticate(token.token_text, &claims, audiences, lookup, now).await {
             Ok(VerifiedTokenUser { user, audiences }) => {
                 let method = Method::ServiceAccount;
                 let audiences = audiences.into();
@@ -414,7 +420,7 @@ fn authenticate_by_certificate(
     certificates: &CertificateIdentity,
     now: Timestamp,
 ) -> AuthenticationResult {
-    let user = certificates.client.valid_at(now).map_err(to_error_list)?;
+    let user = certificates.client_check.value_if_valid_at(now).map_err(to_error_list)?;
     Ok(user.map(|user| AuthenticatedUser::new(Arc::clone(user), Method::ClientCertificate)))
 }
 

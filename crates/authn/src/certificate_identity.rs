@@ -7,8 +7,8 @@ use jiff::Timestamp;
 use rustls_pki_types::CertificateDer;
 
 use crate::client_certificate::{self, CertificateAuthorities, CertificateError, ValidityPeriod};
-use crate::known_token_memory::KnownTokenMemory;
-use crate::well_known::add_authenticated_group;
+use crate::last_token_cache::LastTokenCache;
+use crate::well_known_identities::add_authenticated_group;
 
 /// The identity that the certificates of one connection prove. It is computed when the connection
 /// begins and used for each request until the authorities change.
@@ -17,11 +17,11 @@ pub struct CertificateIdentity {
     /// The generation of the authorities that verified the certificates.
     pub(crate) generation: u64,
     /// Whether the peer is a front proxy that may name users.
-    pub(crate) proxy: CertificateCheck<()>,
+    pub(crate) front_proxy_check: CertificateCheck<()>,
     /// The user that the certificate names, with the group `system:authenticated`.
-    pub(crate) client: CertificateCheck<Arc<User>>,
-    /// The known token that the connection presented last.
-    pub(crate) known_token: KnownTokenMemory,
+    pub(crate) client_check: CertificateCheck<Arc<User>>,
+    /// The cache of the last valid token that the connection presented.
+    pub(crate) last_token_cache: LastTokenCache,
 }
 
 /// The result of checking the certificate of a connection for one purpose.
@@ -46,7 +46,7 @@ impl<T> CertificateCheck<T> {
     }
 
     /// The proved value, if the certificate is valid at `now`.
-    pub(crate) fn valid_at(&self, now: Timestamp) -> Result<Option<&T>, CertificateError> {
+    pub(crate) fn value_if_valid_at(&self, now: Timestamp) -> Result<Option<&T>, CertificateError> {
         match self {
             Self::NotPresented => Ok(None),
             Self::Rejected(error) => Err(error.clone()),
@@ -59,7 +59,7 @@ impl<T> CertificateCheck<T> {
 }
 
 /// Checks whether a peer is a front proxy with one of the allowed names; an empty list allows every name.
-pub(crate) fn check_front_proxy(
+pub(crate) fn check_front_proxy_certificate(
     authorities: &CertificateAuthorities,
     allowed_names: &[String],
     presented: &[CertificateDer<'_>],
@@ -79,7 +79,7 @@ pub(crate) fn check_front_proxy(
 }
 
 /// Checks which user the certificate of a peer names.
-pub(crate) fn check_client(
+pub(crate) fn check_client_certificate(
     authorities: &CertificateAuthorities,
     presented: &[CertificateDer<'_>],
     now: Timestamp,

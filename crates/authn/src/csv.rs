@@ -48,7 +48,7 @@ pub(crate) struct CsvRecords<'t> {
 
 /// The unread part of a line.
 struct LineRemainder<'t> {
-    text: &'t str,
+    remaining_text: &'t str,
     /// The byte offset of this part in its line, from 1.
     column: usize,
     /// Whether a line feed ends the line, rather than the end of the file.
@@ -71,7 +71,7 @@ impl<'t> CsvRecords<'t> {
         let start_line = self.line;
         let mut record = Vec::new();
         loop {
-            let (field, after) = if remainder.text.starts_with('"') {
+            let (field, after) = if remainder.remaining_text.starts_with('"') {
                 self.parse_quoted_field(&mut remainder, start_line)?
             } else {
                 remainder.parse_plain_field(start_line)?
@@ -93,10 +93,10 @@ impl<'t> CsvRecords<'t> {
         let mut field = String::new();
         remainder.skip_bytes(1);
         loop {
-            if let Some((before, _)) = remainder.text.split_once('"') {
+            if let Some((before, _)) = remainder.remaining_text.split_once('"') {
                 field.push_str(before);
                 remainder.skip_bytes(before.len() + 1);
-                match remainder.text.as_bytes() {
+                match remainder.remaining_text.as_bytes() {
                     [] => return Ok((field, FieldDelimiter::LineEnd)),
                     [b'"', ..] => {
                         field.push('"');
@@ -113,7 +113,7 @@ impl<'t> CsvRecords<'t> {
                     }
                 }
             } else {
-                field.push_str(remainder.text);
+                field.push_str(remainder.remaining_text);
                 if remainder.ends_with_newline {
                     field.push('\n');
                 }
@@ -139,7 +139,7 @@ impl<'t> CsvRecords<'t> {
             None => (std::mem::take(&mut self.unread_text), false),
         };
         Some(LineRemainder {
-            text: text.strip_suffix('\r').unwrap_or(text),
+            remaining_text: text.strip_suffix('\r').unwrap_or(text),
             column: 1,
             ends_with_newline,
         })
@@ -152,7 +152,7 @@ impl Iterator for CsvRecords<'_> {
     fn next(&mut self) -> Option<Self::Item> {
         loop {
             let remainder = self.next_line()?;
-            if !remainder.text.is_empty() {
+            if !remainder.remaining_text.is_empty() {
                 return Some(self.parse_record(remainder));
             }
         }
@@ -161,9 +161,9 @@ impl Iterator for CsvRecords<'_> {
 
 impl LineRemainder<'_> {
     fn parse_plain_field(&mut self, line: usize) -> Result<(String, FieldDelimiter), CsvError> {
-        let (field, after) = match self.text.split_once(',') {
+        let (field, after) = match self.remaining_text.split_once(',') {
             Some((field, _)) => (field, FieldDelimiter::Comma),
-            None => (self.text, FieldDelimiter::LineEnd),
+            None => (self.remaining_text, FieldDelimiter::LineEnd),
         };
         if let Some(at) = field.find('"') {
             let (column, fault) = (self.column + at, CsvFault::BareQuote);
@@ -175,13 +175,13 @@ impl LineRemainder<'_> {
     }
 
     fn skip_bytes(&mut self, n_bytes: usize) {
-        self.text = self.text.get(n_bytes..).unwrap_or_default();
+        self.remaining_text = self.remaining_text.get(n_bytes..).unwrap_or_default();
         self.column += n_bytes;
     }
 
     /// The column after the end of the line.
     fn end_column(&self) -> usize {
-        self.column + self.text.len() + usize::from(self.ends_with_newline)
+        self.column + self.remaining_text.len() + usize::from(self.ends_with_newline)
     }
 }
 

@@ -138,10 +138,10 @@ impl FrontProxyHeaders {
     }
 }
 
-/// The header names of the Kubernetes documentation: `X-Remote-User` and so on.
-/// The beginning of the names of the default headers.
+/// The prefix of the names of all default headers.
 pub(crate) const DEFAULT_PREFIX: &str = "x-remote-";
 
+/// The header names in the documentation of Kubernetes.
 impl Default for FrontProxyHeaders {
     fn default() -> Self {
         Self {

@@ -15,7 +15,7 @@ use authz::{Attributes, Authorizer, User};
 use http::HeaderMap;
 
 use last_mode_cache::LastModeCache;
-use permission_checks::{CheckError, PermissionChecks};
+use permission_checks::{PermissionCheckError, PermissionChecks};
 
 pub use headers::{has_impersonation_headers, strip_impersonation_headers};
 pub use impersonation_error::{ImpersonationError, MissingPermission};
@@ -74,11 +74,13 @@ impl Impersonator {
                     self.last_mode_cache.record_success(&requestor.name, mode);
                     return Ok(Some(ImpersonatedUser { user, mode }));
                 }
-                Err(CheckError::Missing(missing)) => {
+                Err(PermissionCheckError::Missing(missing)) => {
                     first_missing.get_or_insert(missing);
                 }
                 // If the authorizer failed for one mode, no other mode may succeed instead.
-                Err(CheckError::Undecided(why)) => return Err(ImpersonationError::Undecided(why)),
+                Err(PermissionCheckError::Undecided(why)) => {
+                    return Err(ImpersonationError::Undecided(why));
+                }
             }
         }
         // INVARIANT: the last mode always applies, so a permission is missing.

@@ -14,7 +14,7 @@ pub const TOKEN_BYTES_MAX: usize = 64 * 1024;
 pub(crate) struct UnverifiedToken<'t> {
     signed_text: &'t str,
     signature: Vec<u8>,
-    header: Tree,
+    token_header: Tree,
     claims: Tree,
 }
 
@@ -42,7 +42,7 @@ pub(crate) fn parse_token(token: &str) -> Option<UnverifiedToken<'_>> {
     Some(UnverifiedToken {
         signed_text,
         signature: URL_SAFE_NO_PAD.decode(signature).ok()?,
-        header: decode_json_object(header)?,
+        token_header: decode_json_object(header)?,
         claims: decode_json_object(claims)?,
     })
 }
@@ -54,7 +54,7 @@ pub(crate) fn sign_token(key: &SigningKey, claims: &Tree) -> Result<String, KeyE
     let encode = |text: String| URL_SAFE_NO_PAD.encode(text);
     let claims = Value::Object(claims.clone());
     let signed_text = format!("{}.{}", encode(header.to_string()), encode(claims.to_string()));
-    let signature = URL_SAFE_NO_PAD.encode(key.sign(signed_text.as_bytes())?);
+    let signature = URL_SAFE_NO_PAD.encode(key.sign_message(signed_text.as_bytes())?);
     Ok(format!("{signed_text}.{signature}"))
 }
 
@@ -70,12 +70,12 @@ impl UnverifiedToken<'_> {
     /// INVARIANT: the algorithm is that of the key. The algorithm in the token must agree and
     /// selects nothing.
     pub(crate) fn verify(self, keys: &[VerifyingKey]) -> Result<Tree, SignatureError> {
-        if self.header.contains_key("crit") {
+        if self.token_header.contains_key("crit") {
             return Err(SignatureError::Critical);
         }
         let (key_id, algorithm) = (
-            api_object::string_member(&self.header, "kid"),
-            api_object::string_member(&self.header, "alg"),
+            api_object::string_member(&self.token_header, "kid"),
+            api_object::string_member(&self.token_header, "alg"),
         );
         let mut candidates =
             keys.iter().filter(|key| key_id.is_empty() || key.id() == key_id).peekable();
@@ -113,7 +113,7 @@ mod tests {
         let encode = |text: String| URL_SAFE_NO_PAD.encode(text);
         let payload = Value::Object(claims()).to_string();
         let signed_text = format!("{}.{}", encode(header.to_string()), encode(payload));
-        let signature = URL_SAFE_NO_PAD.encode(key.sign(signed_text.as_bytes()).unwrap());
+        let signature = URL_SAFE_NO_PAD.encode(key.sign_message(signed_text.as_bytes()).unwrap());
         format!("{signed_text}.{signature}")
     }
 

@@ -1,6 +1,6 @@
 //! The keys that sign and verify service-account tokens.
 
-mod pem;
+mod pem_keys;
 
 use std::fmt;
 
@@ -89,7 +89,7 @@ impl VerifyingKey {
     /// # Errors
     /// There is no key, or one of them can not be used.
     pub fn all_from_pem(pem: &str) -> Result<Vec<Self>, KeyError> {
-        pem::parse_verifying_keys(pem)
+        pem_keys::parse_verifying_keys(pem)
     }
 
     /// The key id in tokens: a hash of the public key.
@@ -150,7 +150,7 @@ impl SigningKey {
     /// # Errors
     /// There is no private key, or it can not be used.
     pub fn from_pem(pem: &str) -> Result<Self, KeyError> {
-        pem::parse_signing_key(pem)
+        pem_keys::parse_signing_key(pem)
     }
 
     /// Generates a private key on P-256, as PEM.
@@ -179,7 +179,7 @@ impl SigningKey {
     }
 
     /// Signs a message with this key.
-    pub(crate) fn sign(&self, message: &[u8]) -> Result<Vec<u8>, KeyError> {
+    pub(crate) fn sign_message(&self, message: &[u8]) -> Result<Vec<u8>, KeyError> {
         let random = SystemRandom::new();
         match &self.key_pair {
             PrivateKeyPair::Ecdsa(pair) => {
@@ -235,9 +235,9 @@ fn encode_public_key_info(algorithm: Algorithm, public_key_bytes: &[u8]) -> Vec<
     let null = encode_der_value(DerTag::NULL, &[]);
     let curve = |oid: &[u8]| encode_der_value(DerTag::OID, &[oid]);
     let (kind, parameters) = match algorithm {
-        Algorithm::Rs256 => (pem::RSA, null),
-        Algorithm::Es256 => (pem::EC, curve(pem::P256)),
-        Algorithm::Es384 => (pem::EC, curve(pem::P384)),
+        Algorithm::Rs256 => (pem_keys::RSA, null),
+        Algorithm::Es256 => (pem_keys::EC, curve(pem_keys::P256)),
+        Algorithm::Es384 => (pem_keys::EC, curve(pem_keys::P384)),
     };
     let kind = encode_der_value(DerTag::OID, &[kind]);
     let identifier = encode_der_value(DerTag::SEQUENCE, &[&kind, &parameters]);

@@ -22,7 +22,7 @@ mod front_proxy;
 mod impersonation;
 mod jwt;
 mod key;
-mod known_token_memory;
+mod last_token_cache;
 mod options;
 mod random_secrets;
 mod service_account;
@@ -34,7 +34,7 @@ mod token_review;
 mod token_table;
 mod trust_fingerprints;
 mod trusted_authorities;
-mod well_known;
+mod well_known_identities;
 
 pub use authenticated_user::{AuthenticatedUser, CredentialError, Method, Unauthenticated};
 pub use authenticator::{Authenticator, Request};
@@ -55,8 +55,8 @@ pub use options::{
 };
 pub use random_secrets::{RandomnessError, random_token_id};
 pub use service_account::{
-    BoundObject, Claims, IssuerDiscovery, IssuerDiscoveryError, JWKS_PATH, LookupError,
-    OPENID_CONFIGURATION_PATH, ObjectLookup, ObjectReference, ReferencedKind,
+    BoundObject, Claims, IssuerDiscovery, IssuerDiscoveryError, JWKS_PATH,
+    OPENID_CONFIGURATION_PATH, ObjectLookup, ObjectLookupError, ObjectReference, ReferencedKind,
     ServiceAccountOptions, TokenError, TokenIssuer,
 };
 pub use token_file::{TOKEN_FILE_BYTES_MAX, TokenFile, TokenFileError, TokenFileWarning};
@@ -67,7 +67,7 @@ pub use token_request::{
 pub use token_review::{TokenReviewError, user_info_json};
 pub use trust_fingerprints::TrustFingerprints;
 pub use trusted_authorities::AuthorityKind;
-pub use well_known::{
+pub use well_known_identities::{
     ANONYMOUS_USER, AUTHENTICATED_GROUP, CREDENTIAL_ID_KEY, LOOPBACK_USER, MASTERS_GROUP,
     NODE_NAME_KEY, NODE_UID_KEY, NODES_GROUP, POD_NAME_KEY, POD_UID_KEY, SERVICE_ACCOUNTS_GROUP,
     UNAUTHENTICATED_GROUP, service_account_groups, service_account_user_name,

@@ -10,13 +10,13 @@ use crate::front_proxy::FrontProxyHeaders;
 use crate::random_secrets::{self, RandomnessError};
 use crate::service_account::ServiceAccountOptions;
 use crate::token_file::TokenFile;
-use crate::well_known::{AUTHENTICATED_GROUP, LOOPBACK_USER, MASTERS_GROUP};
+use crate::well_known_identities::{AUTHENTICATED_GROUP, LOOPBACK_USER, MASTERS_GROUP};
 
 /// The credential sources that a server accepts. The default accepts none.
 #[derive(Debug, Default)]
 pub struct Options {
     /// The token with which the server calls itself.
-    pub loopback: Option<LoopbackCredential>,
+    pub loopback_credential: Option<LoopbackCredential>,
     /// The proxies that may name users in headers.
     pub front_proxy: Option<FrontProxyOptions>,
     /// The authorities that sign client certificates; without any, certificates are ignored.
@@ -28,7 +28,7 @@ pub struct Options {
     /// The audiences that identify this server. Empty means the issuers of service accounts.
     pub api_audiences: Vec<String>,
     /// How requests without credentials are handled.
-    pub anonymous: AnonymousAccess,
+    pub anonymous_access: AnonymousAccess,
 }
 
 /// The configuration of front proxies.
@@ -97,7 +97,7 @@ impl LoopbackCredential {
     ///
     /// # Errors
     /// The system has no randomness.
-    pub fn generate() -> Result<Self, RandomnessError> {
+    pub fn generate_credential() -> Result<Self, RandomnessError> {
         Ok(Self {
             token: random_secrets::random_bearer_token()?,
             uid: random_secrets::random_token_id()?,
@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     fn the_loopback_token_is_not_shown() {
-        let credential = LoopbackCredential::generate().unwrap();
+        let credential = LoopbackCredential::generate_credential().unwrap();
         assert!(!format!("{credential:?}").contains(credential.token()));
     }
 }

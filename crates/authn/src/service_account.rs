@@ -11,7 +11,7 @@ pub use claims::{BoundObject, Claims, ObjectReference};
 pub use issuer_discovery::{
     IssuerDiscovery, IssuerDiscoveryError, JWKS_PATH, OPENID_CONFIGURATION_PATH,
 };
-pub use object_lookup::{LookupError, ObjectLookup, ReferencedKind};
+pub use object_lookup::{ObjectLookup, ObjectLookupError, ReferencedKind};
 pub use token_issuer::TokenIssuer;
 pub use verify_token::{ServiceAccountOptions, TokenError};
 

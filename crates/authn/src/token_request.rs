@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 
 use crate::random_secrets::random_token_id;
 use crate::service_account::{
-    BoundObject, Claims, LookupError, ObjectLookup, ObjectReference, ReferencedKind, TokenIssuer,
-    credential_id,
+    BoundObject, Claims, ObjectLookup, ObjectLookupError, ObjectReference, ReferencedKind,
+    TokenIssuer, credential_id,
 };
 
 pub use token_request_error::TokenRequestError;
@@ -34,10 +34,10 @@ pub struct TokenRequestSettings<'s> {
 }
 
 /// A complete and valid request for a token. Admission sees it before the token is
-/// [issued](Self::issue).
+/// [issued](Self::issue_token).
 #[derive(Debug, Clone)]
 pub struct TokenRequest {
-    object: Tree,
+    request_object: Tree,
     namespace: String,
     account: ObjectReference,
     audiences: Vec<String>,
@@ -50,7 +50,7 @@ pub struct TokenRequest {
 #[derive(Debug, Clone)]
 pub struct IssuedToken {
     /// The request with its status, which holds the token.
-    pub object: Tree,
+    pub response_object: Tree,
     /// The id of the token in the audit log.
     pub credential_id: String,
     /// Texts for `Warning` headers of the response.
@@ -109,7 +109,7 @@ impl TokenRequest {
         if spec.audiences.is_empty() {
             spec.audiences = settings.api_audiences.to_vec();
         }
-        spec.validate()?;
+        spec.validate_spec()?;
         let metadata = api_object::metadata_mut(&mut posted);
         for (member, value) in [
             ("name", name),
@@ -125,7 +125,7 @@ impl TokenRequest {
         tree.entry("boundObjectRef").or_insert(Value::Null);
         posted.insert("status".to_owned(), empty_token_status());
         Ok(Self {
-            object: posted,
+            request_object: posted,
             namespace: namespace.to_owned(),
             account: ObjectReference { name: name.to_owned(), uid },
             audiences: spec.audiences,
@@ -136,8 +136,8 @@ impl TokenRequest {
     }
 
     /// The request as admission sees it.
-    pub fn object(&self) -> &Tree {
-        &self.object
+    pub fn request_object(&self) -> &Tree {
+        &self.request_object
     }
 
     /// Signs the token.
@@ -145,7 +145,7 @@ impl TokenRequest {
     /// # Errors
     /// [`TokenRequestError`] if the token can not be bound to the object that the request names, or if
     /// signing fails.
-    pub async fn issue<L: ObjectLookup>(
+    pub async fn issue_token<L: ObjectLookup>(
         mut self,
         settings: TokenRequestSettings<'_>,
         issuer: &TokenIssuer,
@@ -162,7 +162,7 @@ impl TokenRequest {
                 "requested expiration of {asked} seconds shortened to {max} seconds"
             ));
             self.lifetime_seconds = max;
-            api_object::object_member_mut(&mut self.object, "spec")
+            api_object::object_member_mut(&mut self.request_object, "spec")
                 .insert("expirationSeconds".to_owned(), max.into());
         }
         let failed = |why: &dyn std::fmt::Display| TokenRequestError::Generation(why.to_string());
@@ -180,13 +180,17 @@ impl TokenRequest {
             id,
             bound_object,
         };
-        let token = issuer.issue(&claims).map_err(|error| failed(&error))?;
+        let token = issuer.issue_token(&claims).map_err(|error| failed(&error))?;
         let status = json!({
             "token": token,
             "expirationTimestamp": api_object::format_rfc3339(expires_at),
         });
-        self.object.insert("status".to_owned(), status);
-        Ok(IssuedToken { object: self.object, credential_id: credential_id(&claims.id), warnings })
+        self.request_object.insert("status".to_owned(), status);
+        Ok(IssuedToken {
+            response_object: self.request_object,
+            credential_id: credential_id(&claims.id),
+            warnings,
+        })
     }
 
     /// Looks up the object that the token is to be bound to.
@@ -247,11 +251,11 @@ impl TokenRequest {
 async fn find_node<L: ObjectLookup>(
     lookup: &L,
     name: &str,
-) -> Result<Option<ObjectReference>, LookupError> {
+) -> Result<Option<ObjectReference>, ObjectLookupError> {
     if name.is_empty() {
         return Ok(None);
     }
-    let node = lookup.find(ReferencedKind::Node, "", name).await?;
+    let node = lookup.lookup_object(ReferencedKind::Node, "", name).await?;
     let uid = node.as_deref().map(api_object::uid).unwrap_or_default().to_owned();
     Ok(Some(ObjectReference { name: name.to_owned(), uid }))
 }
@@ -262,7 +266,7 @@ async fn find_object<L: ObjectLookup>(
     namespace: &str,
     name: &str,
 ) -> Result<Arc<Tree>, TokenRequestError> {
-    let found = lookup.find(kind, namespace, name).await?;
+    let found = lookup.lookup_object(kind, namespace, name).await?;
     found.ok_or_else(|| TokenRequestError::NotFound { kind, name: name.to_owned() })
 }
 
@@ -342,7 +346,7 @@ impl TokenRequestSpec {
         })
     }
 
-    fn validate(&self) -> Result<(), TokenRequestError> {
+    fn validate_spec(&self) -> Result<(), TokenRequestError> {
         let at = FieldPath::root("spec");
         let mut errors = FieldErrors::new();
         let lifetime = at.child("expirationSeconds");

@@ -63,7 +63,7 @@ impl TrustedAuthorities {
     }
 
     /// Replaces all authorities of one kind, or changes nothing on error.
-    pub(crate) fn replace(
+    pub(crate) fn replace_authorities(
         &self,
         kind: AuthorityKind,
         certificates: &[CertificateDer<'_>],

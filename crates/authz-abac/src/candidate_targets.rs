@@ -68,14 +68,18 @@ impl CandidateTargets {
 
     /// Calls `visit` with the hash of each target that covers the request.
     #[inline]
-    pub(crate) fn for_each_candidate(&self, target: &Target<'_>, visit: impl FnMut(TargetHash)) {
+    pub(crate) fn for_each_candidate_target(
+        &self,
+        target: &Target<'_>,
+        visit: impl FnMut(TargetHash),
+    ) {
         match target {
-            Target::Resource(resource) => self.resource_candidates(resource).for_each(visit),
-            Target::Path(path) => self.path_candidates(path.as_bytes()).for_each(visit),
+            Target::Resource(resource) => self.resource_target_hashes(resource).for_each(visit),
+            Target::Path(path) => self.path_target_hashes(path.as_bytes()).for_each(visit),
         }
     }
 
-    fn resource_candidates(&self, request: &Resource<'_>) -> impl Iterator<Item = TargetHash> {
+    fn resource_target_hashes(&self, request: &Resource<'_>) -> impl Iterator<Item = TargetHash> {
         let exists = |combination: &u8| self.wildcard_combinations & (1 << combination) != 0;
         (0..8).filter(exists).map(|combination| {
             let part = |bit: u8, value| if combination & bit == 0 { value } else { WILDCARD };
@@ -87,7 +91,7 @@ impl CandidateTargets {
         })
     }
 
-    fn path_candidates(&self, path: &[u8]) -> impl Iterator<Item = TargetHash> {
+    fn path_target_hashes(&self, path: &[u8]) -> impl Iterator<Item = TargetHash> {
         let prefixes = self.prefix_lengths.iter().map_while(|len| path.get(..*len));
         let prefixes = prefixes.map(|prefix| self.hash(&PolicyTarget::PathPrefix(prefix)));
         let existing_prefixes = prefixes.filter(|hash| self.prefix_hashes.contains(hash));
@@ -108,7 +112,7 @@ mod tests {
 
     fn candidates(targets: &CandidateTargets, target: &Target<'_>) -> Vec<TargetHash> {
         let mut hashes = Vec::new();
-        targets.for_each_candidate(target, |hash| hashes.push(hash));
+        targets.for_each_candidate_target(target, |hash| hashes.push(hash));
         hashes
     }
 

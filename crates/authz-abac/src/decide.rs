@@ -24,13 +24,13 @@ impl Snapshot {
     /// The first policy in file order that grants the request decides. Allowing allocates nothing unless
     /// the recorder is on.
     pub fn authorize(&self, attributes: &Attributes<'_>, mut recorder: Recorder<'_>) -> Decision {
-        if let Some(policy) = self.first_match(attributes) {
-            recorder.record(|| explain::policy_event(policy).with_field("matches", true));
-            return Decision::allow(Reason::AbacPolicy { line: policy.line() });
+        if let Some(policy) = self.first_matching_policy(attributes) {
+            recorder.record_event(|| explain::policy_event(policy).with_field("matches", true));
+            return Decision::allow(Reason::AbacPolicy { line: policy.line_number() });
         }
         if recorder.is_enabled() {
             for near_miss in explain::near_misses(self, attributes) {
-                recorder.record(|| near_miss.to_event());
+                recorder.record_event(|| near_miss.to_trace_event());
             }
         }
         Decision::no_opinion(NO_POLICY_MATCHED)
@@ -40,7 +40,7 @@ impl Snapshot {
     ///
     /// The index compares hashes. If two different names have the same hash, the policy that it finds
     /// may not match, and then all policies are tried.
-    fn first_match(&self, attributes: &Attributes<'_>) -> Option<&Policy> {
+    fn first_matching_policy(&self, attributes: &Attributes<'_>) -> Option<&Policy> {
         let user = attributes.user?;
         let matches = |policy: &&Policy| policy.matches(user, attributes);
         let candidate_idx = self.index.first_candidate(user, attributes)?;

@@ -54,7 +54,7 @@ impl Mismatch {
 
 impl NearMiss<'_> {
     /// Makes the trace event of the near miss: the policy, and the part in which it differs from the request.
-    pub(crate) fn to_event(&self) -> TraceEvent {
+    pub(crate) fn to_trace_event(&self) -> TraceEvent {
         policy_event(self.policy)
             .with_field("matches", false)
             .with_field("lacks", self.mismatch.field_name())
@@ -64,7 +64,7 @@ impl NearMiss<'_> {
 /// Makes a trace event with the line of a policy and its parts. Empty parts are left out.
 pub(crate) fn policy_event(policy: &Policy) -> TraceEvent {
     let spec = policy.spec();
-    let mut event = TraceEvent::new("rule").with_field("line", policy.line());
+    let mut event = TraceEvent::new("rule").with_field("line", policy.line_number());
     for (field_name, value) in [
         ("user", &spec.user),
         ("group", &spec.group),
@@ -103,7 +103,7 @@ pub(crate) fn near_misses<'p>(
     });
     let mut near_misses: Vec<NearMiss<'p>> = policies_of_user.take(NEAR_MISSES_MAX).collect();
     near_misses.extend(policies_of_others.take(NEAR_MISSES_MAX));
-    near_misses.sort_by_key(|near_miss| near_miss.policy.line());
+    near_misses.sort_by_key(|near_miss| near_miss.policy.line_number());
     near_misses.truncate(NEAR_MISSES_MAX);
     near_misses
 }

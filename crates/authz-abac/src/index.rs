@@ -30,9 +30,9 @@ type SubjectHash = u64;
 /// At most 8 targets cover a resource request, so a decision looks up 8 targets, and for each of them the
 /// user and the groups of the user.
 ///
-/// The index compares hashes instead of names, because names lie in many places of memory. A policy that
-/// it finds is compared with the request before it counts. The hashes are seeded at random, so nobody can
-/// choose names that collide.
+/// The index compares hashes instead of names, because names lie in many places of memory. A policy that it finds
+/// is compared with the request before it counts. The hashes are seeded at random, so an attacker can not choose
+/// names that collide.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Index {
     hash_builder: RandomState,
@@ -89,7 +89,7 @@ impl Index {
         entries.dedup_by(|(next_target, next_subject, next), (target, subject, first)| {
             let is_same = (*next_target, *next_subject) == (*target, *subject);
             if is_same {
-                *first = first.earliest(*next);
+                *first = first.earlier_of_each(*next);
             }
             is_same
         });
@@ -102,11 +102,11 @@ impl Index {
             };
             index.subjects_by_target.extend(chunk.first().map(|(target, ..)| (*target, subjects)));
         }
-        index.add_policies_of_subjects(policies_by_subject);
+        index.index_policies_by_subject(policies_by_subject);
         index
     }
 
-    fn add_policies_of_subjects(&mut self, mut policies: Vec<(SubjectHash, PolicyIdx)>) {
+    fn index_policies_by_subject(&mut self, mut policies: Vec<(SubjectHash, PolicyIdx)>) {
         policies.sort_unstable();
         let mut start = 0;
         for chunk in policies.chunk_by(|(a, _), (b, _)| a == b) {
@@ -133,21 +133,21 @@ impl Index {
         let mut first = FirstPolicies::NONE;
         let mut subjects = [user_hash; SUBJECTS_BATCH];
         subjects[1] = any_member_hash(user_hash);
-        let (mut groups, mut rest) = split_batch(&user.groups);
+        let (mut groups, mut rest) = split_group_batch(&user.groups);
         loop {
             for (subject, group) in subjects.iter_mut().skip(2).zip(groups) {
                 *subject = self.group_hash(group);
             }
             let subjects = subjects.get(..2 + groups.len()).unwrap_or_default();
-            self.candidate_targets.for_each_candidate(&attributes.target, |target| {
+            self.candidate_targets.for_each_candidate_target(&attributes.target, |target| {
                 if let Some(target) = self.subjects_by_target.get(&target) {
-                    first = first.earliest(target.first_policies_of(subjects));
+                    first = first.earlier_of_each(target.first_policies_of(subjects));
                 }
             });
             if rest.is_empty() {
                 break;
             }
-            (groups, rest) = split_batch(rest);
+            (groups, rest) = split_group_batch(rest);
         }
         let first_idx = if attributes.is_read_only() { first.read } else { first.write };
         (first_idx != NO_POLICY).then_some(first_idx)
@@ -188,12 +188,12 @@ impl TargetSubjects {
         match self {
             Self::Few(entries) => {
                 for (_, policies) in entries.iter().filter(|(hash, _)| subjects.contains(hash)) {
-                    first = first.earliest(*policies);
+                    first = first.earlier_of_each(*policies);
                 }
             }
             Self::Many(entries) => {
                 for policies in subjects.iter().filter_map(|subject| entries.get(subject)) {
-                    first = first.earliest(*policies);
+                    first = first.earlier_of_each(*policies);
                 }
             }
         }
@@ -201,7 +201,7 @@ impl TargetSubjects {
             && self.get(*any_member).is_some()
         {
             for policies in groups.iter().filter_map(|group| self.get(member_hash(*user, *group))) {
-                first = first.earliest(policies);
+                first = first.earlier_of_each(policies);
             }
         }
         first
@@ -229,14 +229,14 @@ fn any_member_hash(user: SubjectHash) -> SubjectHash {
 }
 
 /// The groups of the next batch, and those after them.
-fn split_batch(groups: &[String]) -> (&[String], &[String]) {
+fn split_group_batch(groups: &[String]) -> (&[String], &[String]) {
     groups.split_at(groups.len().min(GROUPS_BATCH))
 }
 
 impl FirstPolicies {
     const NONE: Self = Self { read: NO_POLICY, write: NO_POLICY };
 
-    fn earliest(self, other: Self) -> Self {
+    fn earlier_of_each(self, other: Self) -> Self {
         Self { read: self.read.min(other.read), write: self.write.min(other.write) }
     }
 }

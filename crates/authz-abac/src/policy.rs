@@ -33,7 +33,7 @@ pub struct PolicySpec {
 /// `system:authenticated`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Policy {
-    line: usize,
+    line_number: usize,
     spec: PolicySpec,
 }
 
@@ -54,7 +54,7 @@ pub(crate) enum Subject<'a> {
 impl Policy {
     /// Converts a line of version `v1beta1`. A part that is not set covers only the empty value.
     pub fn from_v1beta1(line: usize, spec: PolicySpec) -> Self {
-        Self { line, spec: replace_wildcard_subject(spec) }
+        Self { line_number: line, spec: replace_wildcard_subject(spec) }
     }
 
     /// Converts a line of version `v0`, or of no version. A part that is not set covers every value.
@@ -74,25 +74,28 @@ impl Policy {
             namespace: or_wildcard(spec.namespace),
             non_resource_path: if has_resource { String::new() } else { WILDCARD.to_owned() },
         };
-        Self { line, spec: replace_wildcard_subject(spec) }
+        Self { line_number: line, spec: replace_wildcard_subject(spec) }
     }
 
-    /// Converts a line of version `v0`, or of no version, as the first proposal reads it: also an attribute that a request
-    /// does not have matches every property. A line for one namespace then grants requests without a namespace, and every
-    /// line grants all paths, because a request for a path has neither a namespace nor a resource.
+    /// Converts a line of version `v0`, or of no version, by the rules of the first design proposal: an attribute
+    /// that a request lacks matches every value in a line. So a line for one namespace also grants requests without
+    /// a namespace, and every line grants all paths, because a request for a path has neither a namespace nor a
+    /// resource.
     ///
     /// The line becomes two policies if it has a namespace: one for the namespace, and one for none.
     pub fn from_v0_matching_unset(line: usize, spec: PolicySpec) -> Vec<Self> {
-        let Self { line, spec } = Self::from_v0(line, spec);
+        let Self { line_number: line, spec } = Self::from_v0(line, spec);
         let spec = PolicySpec { non_resource_path: WILDCARD.to_owned(), ..spec };
-        let without_namespace = (spec.namespace != WILDCARD)
-            .then(|| Self { line, spec: PolicySpec { namespace: String::new(), ..spec.clone() } });
-        [Self { line, spec }].into_iter().chain(without_namespace).collect()
+        let without_namespace = (spec.namespace != WILDCARD).then(|| Self {
+            line_number: line,
+            spec: PolicySpec { namespace: String::new(), ..spec.clone() },
+        });
+        [Self { line_number: line, spec }].into_iter().chain(without_namespace).collect()
     }
 
     /// The number of the line in the file, from 1.
-    pub fn line(&self) -> usize {
-        self.line
+    pub fn line_number(&self) -> usize {
+        self.line_number
     }
 
     /// The converted parts. An empty part covers only the empty value, and `*` covers every value.

@@ -29,7 +29,7 @@ impl Snapshot {
                     subjects.users.insert(user.to_owned());
                     subjects.notes.push(format!(
                         "abac: line {} grants user {} only as a member of group {}",
-                        policy.line(),
+                        policy.line_number(),
                         go_compat::quote(user),
                         go_compat::quote(group),
                     ));

@@ -10,7 +10,7 @@ pub struct AuthorizerName(Arc<str>);
 /// A text is not a valid name for an authorizer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("authorizer name is invalid: {}", reasons.join(", "))]
-pub struct NameError {
+pub struct AuthorizerNameError {
     reasons: Vec<String>,
 }
 
@@ -19,9 +19,13 @@ impl AuthorizerName {
     ///
     /// # Errors
     /// Fails if the text is not a DNS-1123 subdomain.
-    pub fn new(name: &str) -> Result<Self, NameError> {
+    pub fn new(name: &str) -> Result<Self, AuthorizerNameError> {
         let reasons = field_errors::dns1123_subdomain_faults(name);
-        if reasons.is_empty() { Ok(Self(name.into())) } else { Err(NameError { reasons }) }
+        if reasons.is_empty() {
+            Ok(Self(name.into()))
+        } else {
+            Err(AuthorizerNameError { reasons })
+        }
     }
 
     /// Borrows the name as text.

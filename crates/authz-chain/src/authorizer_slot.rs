@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::authorizer_type::AuthorizerType;
 use crate::chain::DecisionObserver;
-use crate::member::Member;
+use crate::chain_member::ChainMember;
 
 /// One position in the order of authorizers.
 ///
@@ -23,7 +23,7 @@ pub struct AuthorizerSlot {
 #[derive(Debug, Clone)]
 pub enum SlotAuthorizer {
     /// An authorizer that does not depend on objects.
-    Fixed(Member),
+    Fixed(ChainMember),
     /// The Node authorizer, which decides by stored objects.
     Node,
     /// The RBAC authorizer, which decides by stored objects.
@@ -41,11 +41,11 @@ impl AuthorizerSlot {
         &self,
         rbac: &Arc<authz_rbac::Snapshot>,
         node: &Arc<authz_node::Snapshot>,
-    ) -> Member {
+    ) -> ChainMember {
         match &self.authorizer {
             SlotAuthorizer::Fixed(member) => member.clone(),
-            SlotAuthorizer::Node => Member::Node(Arc::clone(node)),
-            SlotAuthorizer::Rbac => Member::Rbac(Arc::clone(rbac)),
+            SlotAuthorizer::Node => ChainMember::Node(Arc::clone(node)),
+            SlotAuthorizer::Rbac => ChainMember::Rbac(Arc::clone(rbac)),
         }
     }
 

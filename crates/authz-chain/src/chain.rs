@@ -11,8 +11,8 @@ use authz::{
 };
 use authz_webhook::{FailOpenCause, WebhookDecision};
 
+use crate::chain_member::ChainMember;
 use crate::configuration::ConfigurationError;
-use crate::member::Member;
 use crate::system_masters;
 
 /// A function that receives the verdict of one authorizer of a chain and its duration, for metrics.
@@ -34,7 +34,7 @@ pub struct Chain {
 /// One authorizer of a chain and the observer of its decisions.
 #[derive(Clone)]
 struct ObservedMember {
-    member: Member,
+    member: ChainMember,
     observer: Option<DecisionObserver>,
 }
 
@@ -48,15 +48,20 @@ pub struct ChainDecision<'c> {
     pub decided_by: Option<&'c str>,
     /// The names of the webhooks that were not called, in order: a match condition is false, or can not be evaluated and
     /// the webhook fails open.
-    pub skipped: Vec<&'c str>,
+    pub skipped_webhooks: Vec<&'c str>,
     /// The webhooks that failed open, each with the cause, in order.
-    pub failed_open: Vec<(&'c str, FailOpenCause)>,
+    pub failed_open_webhooks: Vec<(&'c str, FailOpenCause)>,
 }
 
 impl<'c> ChainDecision<'c> {
     /// Makes a decision in which no webhook was skipped or failed open.
     pub fn new(decision: Decision, decided_by: Option<&'c str>) -> Self {
-        Self { decision, decided_by, skipped: Vec::new(), failed_open: Vec::new() }
+        Self {
+            decision,
+            decided_by,
+            skipped_webhooks: Vec::new(),
+            failed_open_webhooks: Vec::new(),
+        }
     }
 }
 
@@ -65,7 +70,7 @@ impl Chain {
     ///
     /// # Errors
     /// Fails if two have one name.
-    pub fn new(members: Vec<Member>) -> Result<Self, ConfigurationError> {
+    pub fn new(members: Vec<ChainMember>) -> Result<Self, ConfigurationError> {
         Self::with_observers(members.into_iter().map(|member| (member, None)))
     }
 
@@ -74,7 +79,7 @@ impl Chain {
     /// # Errors
     /// Fails if two have one name.
     pub fn with_observers(
-        members: impl IntoIterator<Item = (Member, Option<DecisionObserver>)>,
+        members: impl IntoIterator<Item = (ChainMember, Option<DecisionObserver>)>,
     ) -> Result<Self, ConfigurationError> {
         let members: Vec<ObservedMember> = members
             .into_iter()
@@ -90,7 +95,7 @@ impl Chain {
     }
 
     /// The authorizers that were configured.
-    pub fn members(&self) -> impl Iterator<Item = &Member> {
+    pub fn members(&self) -> impl Iterator<Item = &ChainMember> {
         self.members.iter().map(|observed| &observed.member)
     }
 
@@ -104,7 +109,7 @@ impl Chain {
     ///    are merged.
     ///
     /// `caller` is the name of the user who sent the request; the attributes may be about another user.
-    pub async fn authorize_for(
+    pub async fn authorize_for_caller(
         &self,
         caller: &str,
         attributes: &Attributes<'_>,
@@ -114,8 +119,8 @@ impl Chain {
         let mut skipped = Vec::new();
         let mut failed_open = Vec::new();
         let decision = system_masters::authorize(attributes);
-        enter_authorizer_event(system_masters::NAME, &mut recorder)
-            .record(|| TraceEvent::from_decision(&decision));
+        begin_authorizer_trace(system_masters::NAME, &mut recorder)
+            .record_event(|| TraceEvent::from_decision(&decision));
         if let Some(decision) =
             abstentions.collect_unless_final(decision, || system_masters::NAME.into())
         {
@@ -123,35 +128,40 @@ impl Chain {
         }
         for observed in &self.members {
             let name = observed.member.name();
-            let mut inner = enter_authorizer_event(name, &mut recorder);
+            let mut inner = begin_authorizer_trace(name, &mut recorder);
             let answered = observed.authorize(caller, attributes, inner.reborrow()).await;
-            inner.record(|| TraceEvent::from_decision(&answered.decision));
+            inner.record_event(|| TraceEvent::from_decision(&answered.decision));
             if answered.is_skipped {
                 skipped.push(name);
             }
-            failed_open.extend(answered.failed_open.map(|cause| (name, cause)));
+            failed_open.extend(answered.fail_open_cause.map(|cause| (name, cause)));
             let ended = abstentions
-                .collect_unless_final(answered.decision, || observed.member.shared_name());
+                .collect_unless_final(answered.decision, || observed.member.name_as_shared_text());
             if let Some(decision) = ended {
-                return ChainDecision { decision, decided_by: Some(name), skipped, failed_open };
+                return ChainDecision {
+                    decision,
+                    decided_by: Some(name),
+                    skipped_webhooks: skipped,
+                    failed_open_webhooks: failed_open,
+                };
             }
         }
         ChainDecision {
             decision: abstentions.into_decision(),
             decided_by: None,
-            skipped,
-            failed_open,
+            skipped_webhooks: skipped,
+            failed_open_webhooks: failed_open,
         }
     }
 
-    /// Decides a request that the user in the attributes sent; see [`authorize_for`](Self::authorize_for).
+    /// Decides a request that the user in the attributes sent; see [`authorize_for_caller`](Self::authorize_for_caller).
     pub async fn authorize(
         &self,
         attributes: &Attributes<'_>,
         recorder: Recorder<'_>,
     ) -> ChainDecision<'_> {
         let caller = attributes.user.map_or("", |user| &user.name);
-        self.authorize_for(caller, attributes, recorder).await
+        self.authorize_for_caller(caller, attributes, recorder).await
     }
 
     /// Lists the rules of a user in a namespace: those of all authorizers in order. The list is incomplete if one of them
@@ -192,8 +202,8 @@ impl fmt::Debug for ObservedMember {
     }
 }
 
-fn enter_authorizer_event<'r>(name: &str, recorder: &'r mut Recorder<'_>) -> Recorder<'r> {
-    recorder.enter(|| TraceEvent::new("authorizer").with_field("name", name))
+fn begin_authorizer_trace<'r>(name: &str, recorder: &'r mut Recorder<'_>) -> Recorder<'r> {
+    recorder.record_parent_event(|| TraceEvent::new("authorizer").with_field("name", name))
 }
 
 /// The reasons and errors of the authorizers that abstained.
@@ -234,7 +244,7 @@ impl Abstentions {
 
 fn merge_errors(into: &mut Option<EvaluationErrors>, more: Option<EvaluationErrors>) {
     match (into.as_mut(), more) {
-        (Some(into), Some(more)) => into.merge(more),
+        (Some(into), Some(more)) => into.append_errors(more),
         (None, more @ Some(_)) => *into = more,
         (_, None) => {}
     }

@@ -50,7 +50,7 @@ pub struct WebhookConfiguration {
     /// The name in metrics and reasons.
     pub name: AuthorizerName,
     /// The settings of the webhook authorizer.
-    pub settings: WebhookSettings,
+    pub webhook_settings: WebhookSettings,
 }
 
 /// The reason why a list of authorizers is not a valid chain.
@@ -146,7 +146,7 @@ mod tests {
     use std::time::Duration;
 
     use authz_webhook::{
-        CacheSettings, Connection, FailurePolicy, MatchConditions, ReviewVersion, Timeout,
+        CacheSettings, ConnectionInfo, FailurePolicy, MatchConditions, ReviewVersion, Timeout,
     };
 
     use super::*;
@@ -155,13 +155,13 @@ mod tests {
         let minute = Duration::from_secs(60);
         AuthorizerConfiguration::Webhook(Box::new(WebhookConfiguration {
             name: AuthorizerName::new(name).unwrap(),
-            settings: WebhookSettings {
+            webhook_settings: WebhookSettings {
                 timeout: Timeout::new(Duration::from_secs(3)).unwrap(),
                 authorized_caching: CacheSettings::new(minute, true),
                 unauthorized_caching: CacheSettings::new(minute, false),
                 subject_access_review_version: ReviewVersion::V1,
                 failure_policy: FailurePolicy::Deny,
-                connection: Connection::InClusterConfig,
+                connection_info: ConnectionInfo::InClusterConfig,
                 match_conditions: MatchConditions::Unversioned,
             },
         }))

@@ -3,7 +3,7 @@
 use authz::{Decision, NonResourceRule, Reason, ResourceRule, Rules, Subjects};
 
 /// The decision of `AlwaysAllow`: every request is allowed.
-pub(crate) fn always_allow() -> Decision {
+pub(crate) fn always_allow_decision() -> Decision {
     Decision::allow(Reason::AlwaysAllow)
 }
 
@@ -29,6 +29,6 @@ pub(crate) fn always_allow_subjects() -> Subjects {
 }
 
 /// The decision of `AlwaysDeny`: it abstains. As in Kubernetes, it does not deny, so a later authorizer may allow.
-pub(crate) fn always_deny() -> Decision {
+pub(crate) fn always_deny_decision() -> Decision {
     Decision::no_opinion(Reason::AlwaysDeny)
 }

@@ -10,20 +10,20 @@ mod authorizer_name;
 mod authorizer_slot;
 mod authorizer_type;
 mod chain;
+mod chain_member;
 mod configuration;
 mod constant_authorizers;
-mod member;
 mod plugin_type;
 mod system_masters;
 mod who_can;
 
-pub use authorizer_name::{AuthorizerName, NameError};
+pub use authorizer_name::{AuthorizerName, AuthorizerNameError};
 pub use authorizer_slot::{AuthorizerSlot, SlotAuthorizer};
 pub use authorizer_type::AuthorizerType;
 pub use chain::{Chain, ChainDecision, DecisionObserver};
+pub use chain_member::ChainMember;
 pub use configuration::{
     AuthorizerConfiguration, Configuration, ConfigurationError, PluginConfiguration,
     WebhookConfiguration,
 };
-pub use member::Member;
 pub use plugin_type::{PluginType, PluginTypeError};

@@ -19,7 +19,7 @@ impl Chain {
     /// A user who is in [`groups`](Subjects::groups) by one of its groups, or in
     /// [`users`](Subjects::users) by name, is allowed, and no other user is, apart from the facts in the notes.
     pub fn who_can(&self, attributes: &Attributes<'_>) -> Subjects {
-        let mut listed = SubjectList::default();
+        let mut listed = SubjectCollector::default();
         listed.add_subjects(system_masters::NAME, system_masters::subjects());
         for member in self.members() {
             if listed.denies_everybody() {
@@ -33,26 +33,26 @@ impl Chain {
 
 /// The subjects that are allowed and denied so far.
 #[derive(Default)]
-struct SubjectList {
-    allowed: Subjects,
+struct SubjectCollector {
+    allowed_subjects: Subjects,
     denied_users: BTreeSet<String>,
     denied_groups: BTreeSet<String>,
 }
 
-impl SubjectList {
+impl SubjectCollector {
     fn denies_everybody(&self) -> bool {
-        self.allowed.denied == DeniedSubjects::Everybody
+        self.allowed_subjects.denied_subjects == DeniedSubjects::Everybody
     }
 
     fn add_subjects(&mut self, name: &str, more: Subjects) {
-        let Self { allowed, denied_users, denied_groups } = self;
+        let Self { allowed_subjects: allowed, denied_users, denied_groups } = self;
         add_names_except(&mut allowed.users, more.users, denied_users);
         add_names_except(&mut allowed.groups, more.groups, denied_groups);
         allowed.notes.extend(more.notes);
         allowed.is_incomplete |= more.is_incomplete;
-        match more.denied {
+        match more.denied_subjects {
             DeniedSubjects::Nobody => {}
-            DeniedSubjects::Everybody => allowed.denied = DeniedSubjects::Everybody,
+            DeniedSubjects::Everybody => allowed.denied_subjects = DeniedSubjects::Everybody,
             DeniedSubjects::Listed { users, groups } => {
                 if !users.is_empty() || !groups.is_empty() {
                     allowed.notes.push(denial_note(name, &users, &groups));
@@ -66,10 +66,10 @@ impl SubjectList {
     fn into_subjects(mut self) -> Subjects {
         let (users, groups) = (self.denied_users, self.denied_groups);
         let is_listed = !users.is_empty() || !groups.is_empty();
-        if is_listed && self.allowed.denied == DeniedSubjects::Nobody {
-            self.allowed.denied = DeniedSubjects::Listed { users, groups };
+        if is_listed && self.allowed_subjects.denied_subjects == DeniedSubjects::Nobody {
+            self.allowed_subjects.denied_subjects = DeniedSubjects::Listed { users, groups };
         }
-        self.allowed
+        self.allowed_subjects
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use authz::{Attributes, Decision, Namespace, Recorder, Resource, Target, User, Verb, Verdict};
-use authz_chain::{Chain, Member};
+use authz_chain::{Chain, ChainMember};
 use authz_rbac::{Binding, Metadata, PolicyRule, Role, RoleRef, Snapshot, Subject};
 
 /// The number of roles that read pods.
@@ -94,7 +94,9 @@ fn rbac_allows_without_an_allocation() {
 
 #[test]
 fn a_chain_allows_without_an_allocation() {
-    let Ok(chain) = Chain::new(vec![Member::Rbac(Arc::new(snapshot()))]) else { panic!("names") };
+    let Ok(chain) = Chain::new(vec![ChainMember::Rbac(Arc::new(snapshot()))]) else {
+        panic!("names")
+    };
     check(&|attributes| finish(chain.authorize(attributes, Recorder::disabled())).decision);
 }
 

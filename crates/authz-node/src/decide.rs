@@ -12,7 +12,7 @@ impl Snapshot {
     /// Decides a request. Never denies: a request that is not allowed is left to the next authorizer.
     ///
     /// 1. A user who is not a node gets no opinion.
-    /// 2. The verb and the resource determine what is required of the node.
+    /// 2. The verb and the resource determine the requirement on the node.
     /// 3. The request is allowed if the node meets the requirement.
     ///
     /// Allowing allocates nothing unless the recorder is on.
@@ -24,7 +24,7 @@ impl Snapshot {
                 return no_opinion_on_user(identity, attributes.user);
             }
         };
-        recorder.record(|| TraceEvent::new("node").with_field("name", node));
+        recorder.record_event(|| TraceEvent::new("node").with_field("name", node));
         let no_resource = Resource::default();
         let resource = attributes.resource().unwrap_or(&no_resource);
         match requirement_for_request(attributes, self.feature_gates) {
@@ -41,15 +41,18 @@ impl Snapshot {
             NodeRequirement::OwnNode => {
                 Decision::no_opinion(not_own_node_reason(node, resource.name))
             }
-            NodeRequirement::Related(kind) => self.decide_related(kind, resource, node, recorder),
+            NodeRequirement::Related(kind) => {
+                self.decide_by_relation(kind, resource, node, recorder)
+            }
             NodeRequirement::Selector(_) | NodeRequirement::SelectorOrRelated(..)
                 if selected_nodes(resource).any(|selected_node| selected_node == node) =>
             {
-                recorder.record(|| TraceEvent::new("selector").with_field("spec.nodeName", node));
+                recorder
+                    .record_event(|| TraceEvent::new("selector").with_field("spec.nodeName", node));
                 Decision::allow(NodeRule::NodeNameSelector)
             }
             NodeRequirement::SelectorOrRelated(_, kind) if !resource.name.is_empty() => {
-                self.decide_related(kind, resource, node, recorder)
+                self.decide_by_relation(kind, resource, node, recorder)
             }
             NodeRequirement::Selector(reason) | NodeRequirement::SelectorOrRelated(reason, _) => {
                 Decision::no_opinion(reason)
@@ -58,7 +61,7 @@ impl Snapshot {
     }
 
     /// Allows the request if the object is related to the node.
-    fn decide_related(
+    fn decide_by_relation(
         &self,
         kind: ObjectKind,
         resource: &Resource<'_>,

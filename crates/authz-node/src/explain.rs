@@ -11,7 +11,7 @@ pub const NEAR_MISSES_MAX: usize = 5;
 
 /// Explains why a user is not a node.
 pub(crate) fn explain_not_a_node(user: Option<&User>, recorder: &mut Recorder<'_>) {
-    recorder.record(|| {
+    recorder.record_event(|| {
         let event = TraceEvent::new("node").with_field("isNode", false);
         let Some(user) = user else { return event.with_field("missing", "user") };
         let has_prefix = user.name.starts_with(NODE_USER_PREFIX);
@@ -33,7 +33,7 @@ pub(crate) fn explain_path(
     node: &str,
     recorder: &mut Recorder<'_>,
 ) {
-    recorder.record(|| {
+    recorder.record_event(|| {
         let path = graph.path_to_node(object, node).into_iter().map(describe_object);
         let vertices: Vec<String> = path.chain([format!("node {node}")]).collect();
         TraceEvent::new("path").with_field("vertices", vertices)
@@ -48,7 +48,7 @@ pub(crate) fn explain_no_path(
     node: &str,
     recorder: &mut Recorder<'_>,
 ) {
-    recorder.record(|| {
+    recorder.record_event(|| {
         let related_nodes = graph.nodes_of_object(object);
         let is_object_known =
             !related_nodes.is_empty() || graph.is_volume_or_used_by_volume(object);

@@ -19,13 +19,13 @@ use crate::object_name::{AsObjectName, ObjectKind, ObjectName, OwnedObjectName};
 #[derive(Debug, Clone, Default)]
 pub struct Graph {
     /// The objects of each node, by its name.
-    pub(crate) nodes: Map<Arc<str>, NodeObjects>,
+    pub(crate) objects_by_node: Map<Arc<str>, NodeObjects>,
     /// The pods and other objects that name a node.
     pub(crate) bound_objects: Map<OwnedObjectName, BoundObject>,
     /// The persistent volumes that are bound to a claim.
     pub(crate) bound_volumes: Map<OwnedObjectName, BoundVolume>,
     /// The persistent volume claims to which a volume is bound or a pod refers.
-    pub(crate) claims: Map<OwnedObjectName, ClaimRelations>,
+    pub(crate) claim_relations: Map<OwnedObjectName, ClaimRelations>,
 }
 
 /// The objects of one node, each with the number of objects through which it is related to the node: the
@@ -62,17 +62,17 @@ impl Graph {
     /// Reports whether an object is related to a node.
     #[inline]
     pub(crate) fn is_related(&self, object: ObjectName<'_>, node: &str) -> bool {
-        self.nodes.get(node).is_some_and(|objects| has_object(objects, object))
+        self.objects_by_node.get(node).is_some_and(|objects| has_object(objects, object))
     }
 
     /// Reports whether some object is related to the node.
     pub(crate) fn has_node(&self, node: &str) -> bool {
-        self.nodes.contains_key(node)
+        self.objects_by_node.contains_key(node)
     }
 
     /// Lists the nodes to which an object is related, in order. This reads all nodes.
     pub(crate) fn nodes_of_object(&self, object: ObjectName<'_>) -> Vec<&str> {
-        let nodes = self.nodes.iter().filter(|(_, objects)| has_object(objects, object));
+        let nodes = self.objects_by_node.iter().filter(|(_, objects)| has_object(objects, object));
         let mut nodes: Vec<&str> = nodes.map(|(node, _)| node.as_ref()).collect();
         nodes.sort_unstable();
         nodes
@@ -84,7 +84,7 @@ impl Graph {
         let key: &dyn AsObjectName = &object;
         let mut volumes = self.bound_volumes.values();
         self.bound_volumes.contains_key(key)
-            || self.claims.contains_key(key)
+            || self.claim_relations.contains_key(key)
             || (object.kind == ObjectKind::Secret
                 && volumes.any(|volume| volume.has_secret(object)))
     }
@@ -109,7 +109,8 @@ impl Graph {
         if let Some(volume) = self.bound_volumes.get(key) {
             return Some(volume.claim.as_object_name());
         }
-        let objects = || self.nodes.get(node).into_iter().flat_map(|objects| objects.iter());
+        let objects =
+            || self.objects_by_node.get(node).into_iter().flat_map(|objects| objects.iter());
         let pods = objects().filter(|(candidate, _)| {
             let bound_object = self.bound_objects.get(*candidate);
             bound_object
@@ -122,10 +123,10 @@ impl Graph {
         first_pod.or_else(|| volumes.map(|(volume, _)| volume.as_object_name()).min())
     }
 
-    /// The number of relations: those of nodes to objects, of objects to what they refer to, and of
-    /// volumes to claims. It is zero if and only if the graph has no object.
+    /// The number of relations: between nodes and objects, between objects and the objects that they refer to, and
+    /// between volumes and claims. It is zero if and only if the graph has no object.
     pub fn n_relations(&self) -> usize {
-        let n_objects: usize = self.nodes.values().map(Map::len).sum();
+        let n_objects: usize = self.objects_by_node.values().map(Map::len).sum();
         let n_references: usize = self
             .bound_objects
             .values()
@@ -133,9 +134,12 @@ impl Graph {
             .sum();
         let n_secrets: usize =
             self.bound_volumes.values().map(|volume| 1 + volume.secrets.len()).sum();
-        let n_of_claims: usize =
-            self.claims.values().map(|claim| 1 + claim.volumes.len() + claim.nodes.len()).sum();
-        self.nodes.len() + n_objects + n_references + n_secrets + n_of_claims
+        let n_of_claims: usize = self
+            .claim_relations
+            .values()
+            .map(|claim| 1 + claim.volumes.len() + claim.nodes.len())
+            .sum();
+        self.objects_by_node.len() + n_objects + n_references + n_secrets + n_of_claims
     }
 }
 

@@ -6,22 +6,22 @@ use std::sync::Arc;
 use authz::Namespace;
 
 use crate::graph::{BoundObject, BoundVolume, ClaimRelations, Graph};
-use crate::object::{GraphObject, NodeAssignment, PersistentVolume, Pod};
+use crate::graph_object::{GraphObject, NodeAssignment, PersistentVolume, Pod};
 use crate::object_name::{AsObjectName, ObjectKind, ObjectName, OwnedObjectName};
 
 /// Changes that an added, updated or deleted object makes.
 impl Graph {
     /// Adds an object. An object of the same kind and name is deleted first, with its references, so
     /// only the newest object counts.
-    pub fn add(&mut self, object: &GraphObject) {
-        self.delete(object);
+    pub fn add_object(&mut self, object: &GraphObject) {
+        self.delete_object(object);
         match object {
             GraphObject::Pod(pod) => self.add_pod(pod),
             GraphObject::PersistentVolume(volume) => self.add_volume(volume),
             GraphObject::VolumeAttachment(assignment)
             | GraphObject::ResourceSlice(assignment)
             | GraphObject::PodCertificateRequest(assignment) => {
-                self.add_assignment(object_name_of(object), assignment);
+                self.add_assignment(name_of_graph_object(object), assignment);
             }
         }
     }
@@ -29,16 +29,16 @@ impl Graph {
     /// Updates an object. Most updates of a pod change only its status. The reduced objects are then equal, and
     /// the graph does not change. Any other update removes the references that the new object lacks, even if
     /// Kubernetes treats the field as immutable.
-    pub fn update(&mut self, old: &GraphObject, new: &GraphObject) {
+    pub fn update_object(&mut self, old: &GraphObject, new: &GraphObject) {
         if old != new {
-            self.delete(old);
-            self.add(new);
+            self.delete_object(old);
+            self.add_object(new);
         }
     }
 
     /// Deletes the object of this kind and name. The other fields are ignored.
-    pub fn delete(&mut self, object: &GraphObject) {
-        let name = OwnedObjectName::from(object_name_of(object));
+    pub fn delete_object(&mut self, object: &GraphObject) {
+        let name = OwnedObjectName::from(name_of_graph_object(object));
         match object {
             GraphObject::PersistentVolume(_) => self.delete_volume(&name),
             GraphObject::Pod(_)
@@ -94,7 +94,7 @@ impl Graph {
             name: &volume.name,
         });
         let volume = BoundVolume { claim: claim.clone(), secrets };
-        let entry = self.claims.get_or_insert_with(claim, ClaimRelations::default);
+        let entry = self.claim_relations.get_or_insert_with(claim, ClaimRelations::default);
         entry.volumes.insert(name.clone(), ());
         let nodes: Vec<Arc<str>> = entry.nodes.iter().map(|(node, ())| Arc::clone(node)).collect();
         for node in nodes {
@@ -105,7 +105,7 @@ impl Graph {
 
     fn delete_volume(&mut self, name: &OwnedObjectName) {
         let Some(volume) = self.bound_volumes.remove(name) else { return };
-        let Some(claim) = self.claims.get_mut(&volume.claim) else { return };
+        let Some(claim) = self.claim_relations.get_mut(&volume.claim) else { return };
         claim.volumes.remove(name);
         let nodes: Vec<Arc<str>> = claim.nodes.iter().map(|(node, ())| Arc::clone(node)).collect();
         self.remove_claim_if_unused(&volume.claim);
@@ -153,7 +153,7 @@ impl Graph {
 
     /// Relates the volumes of a claim to a node whose first pod refers to the claim.
     fn add_claim_relations(&mut self, name: &OwnedObjectName, node: &Arc<str>) {
-        let claim = self.claims.get_or_insert_with(name.clone(), ClaimRelations::default);
+        let claim = self.claim_relations.get_or_insert_with(name.clone(), ClaimRelations::default);
         claim.nodes.insert(Arc::clone(node), ());
         for (volume_name, volume) in self.volumes_of_claim(name) {
             self.add_volume_relations(&volume_name, &volume, node);
@@ -165,14 +165,15 @@ impl Graph {
         for (volume_name, volume) in self.volumes_of_claim(name) {
             self.remove_volume_relations(&volume_name, &volume, node);
         }
-        if let Some(claim) = self.claims.get_mut(name) {
+        if let Some(claim) = self.claim_relations.get_mut(name) {
             claim.nodes.remove(node.as_ref());
         }
         self.remove_claim_if_unused(name);
     }
 
     fn volumes_of_claim(&self, claim: &OwnedObjectName) -> Vec<(OwnedObjectName, BoundVolume)> {
-        let names = self.claims.get(claim).into_iter().flat_map(|claim| claim.volumes.iter());
+        let names =
+            self.claim_relations.get(claim).into_iter().flat_map(|claim| claim.volumes.iter());
         names
             .filter_map(|(name, ())| Some((name.clone(), self.bound_volumes.get(name)?.clone())))
             .collect()
@@ -204,7 +205,7 @@ impl Graph {
 
     /// Counts one more relation of an object to a node, and reports whether it is the first.
     fn add_relation(&mut self, object: &OwnedObjectName, node: &Arc<str>) -> bool {
-        let objects = self.nodes.get_or_insert_with(Arc::clone(node), Default::default);
+        let objects = self.objects_by_node.get_or_insert_with(Arc::clone(node), Default::default);
         let n_relations = objects.get_or_insert_with(object.clone(), || 0);
         *n_relations += 1;
         *n_relations == 1
@@ -212,7 +213,7 @@ impl Graph {
 
     /// Counts one less relation of an object to a node, and reports whether it was the last.
     fn remove_relation(&mut self, object: &OwnedObjectName, node: &Arc<str>) -> bool {
-        let Some(objects) = self.nodes.get_mut(node.as_ref()) else { return false };
+        let Some(objects) = self.objects_by_node.get_mut(node.as_ref()) else { return false };
         let Some(n_relations) = objects.get_mut(object) else { return false };
         *n_relations -= 1;
         if *n_relations > 0 {
@@ -220,15 +221,15 @@ impl Graph {
         }
         objects.remove(object);
         if objects.is_empty() {
-            self.nodes.remove(node.as_ref());
+            self.objects_by_node.remove(node.as_ref());
         }
         true
     }
 
     fn remove_claim_if_unused(&mut self, name: &OwnedObjectName) {
-        let claim = self.claims.get(name);
+        let claim = self.claim_relations.get(name);
         if claim.is_some_and(|claim| claim.volumes.is_empty() && claim.nodes.is_empty()) {
-            self.claims.remove(name);
+            self.claim_relations.remove(name);
         }
     }
 }
@@ -240,7 +241,7 @@ fn distinct_names<'a>(names: impl Iterator<Item = ObjectName<'a>>) -> Arc<[Owned
     named.filter(|object| seen_names.insert(*object)).map(OwnedObjectName::from).collect()
 }
 
-fn object_name_of(object: &GraphObject) -> ObjectName<'_> {
+fn name_of_graph_object(object: &GraphObject) -> ObjectName<'_> {
     let (kind, namespace, name) = match object {
         GraphObject::Pod(pod) => (ObjectKind::Pod, Namespace::new(&pod.namespace), &pod.name),
         GraphObject::PersistentVolume(volume) => {

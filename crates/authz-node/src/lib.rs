@@ -9,7 +9,7 @@
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
-mod object;
+mod graph_object;
 mod policy;
 
 mod graph;
@@ -27,9 +27,9 @@ mod who_can;
 
 pub use explain::NEAR_MISSES_MAX;
 pub use graph::Graph;
-pub use node_identity::{NODE_USER_PREFIX, NODES_GROUP, NodeIdentity};
-pub use object::{
+pub use graph_object::{
     ClaimReference, GraphObject, NodeAssignment, PersistentVolume, Pod, SecretReference,
 };
+pub use node_identity::{NODE_USER_PREFIX, NODES_GROUP, NodeIdentity};
 pub use policy::{FeatureGates, NodeRules};
 pub use snapshot::Snapshot;

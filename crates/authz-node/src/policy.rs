@@ -60,10 +60,10 @@ impl NodeRules {
             let has_name = rule.resource_names.is_empty()
                 || rule.resource_names.iter().any(|name| name == resource.name);
             if has_verb && has_name {
-                recorder.record(|| describe_rule(rule, idx).with_field("matches", true));
+                recorder.record_event(|| describe_rule(rule, idx).with_field("matches", true));
                 return true;
             }
-            recorder.record(|| {
+            recorder.record_event(|| {
                 let missing = match (has_verb, has_name) {
                     (false, true) => "verb",
                     (true, _) => "name",
@@ -81,7 +81,7 @@ impl NodeRules {
                 continue;
             }
             let matches = contains_or_wildcard(&rule.verbs, verb.as_str());
-            recorder.record(|| {
+            recorder.record_event(|| {
                 TraceEvent::new("rule")
                     .with_field("index", idx)
                     .with_field("verbs", rule.verbs.clone())

@@ -15,11 +15,11 @@ impl Snapshot {
         let no_resource = Resource::default();
         let resource = attributes.resource().unwrap_or(&no_resource);
         match requirement_for_request(attributes, self.feature_gates) {
-            NodeRequirement::AlwaysMet => add_all_nodes(&mut subjects),
+            NodeRequirement::AlwaysMet => add_nodes_group(&mut subjects),
             NodeRequirement::NeverMet(_) => {}
             NodeRequirement::NodeRule => {
                 if self.node_rules.allows(attributes, &mut Recorder::disabled()) {
-                    add_all_nodes(&mut subjects);
+                    add_nodes_group(&mut subjects);
                 }
             }
             NodeRequirement::SameName(_) | NodeRequirement::OwnNode => {
@@ -60,6 +60,6 @@ fn add_node_user(subjects: &mut Subjects, name: &str) {
     }
 }
 
-fn add_all_nodes(subjects: &mut Subjects) {
+fn add_nodes_group(subjects: &mut Subjects) {
     subjects.groups.insert(NODES_GROUP.to_owned());
 }

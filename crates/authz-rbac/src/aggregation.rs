@@ -17,7 +17,7 @@ impl Snapshot {
     pub fn aggregate_roles(&mut self) -> Vec<Arc<Role>> {
         let mut changed: BTreeMap<String, Arc<Role>> = BTreeMap::new();
         for _ in 0..AGGREGATION_PASSES_MAX {
-            let pass = self.aggregate_once();
+            let pass = self.run_aggregation_pass();
             if pass.is_empty() {
                 break;
             }
@@ -26,7 +26,7 @@ impl Snapshot {
         changed.into_values().collect()
     }
 
-    fn aggregate_once(&mut self) -> Vec<Arc<Role>> {
+    fn run_aggregation_pass(&mut self) -> Vec<Arc<Role>> {
         let is_aggregated = |role: &&Arc<Role>| role.aggregation_rule.is_some();
         let aggregated_roles: Vec<Arc<Role>> =
             self.cluster_roles().into_iter().filter(is_aggregated).cloned().collect();

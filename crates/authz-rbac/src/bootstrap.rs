@@ -8,9 +8,9 @@ use crate::reconcile::{
 };
 use crate::snapshot::Snapshot;
 
-/// The default roles and bindings of Kubernetes as JSON: `clusterRoles`, `clusterRoleBindings`,
-/// `roles` and `roleBindings` are lists of objects; `aggregatedClusterRoles` lists some
-/// roles with the rules that aggregation gives them. This crate holds the text only; the crate that knows manifests decodes it.
+/// The default roles and bindings of Kubernetes as JSON: `clusterRoles`, `clusterRoleBindings`, `roles` and
+/// `roleBindings` are lists of objects; `aggregatedClusterRoles` lists some roles with the rules that aggregation
+/// gives them. This crate holds the text only; the crate `manifests` decodes it.
 pub const BOOTSTRAP_POLICY_JSON: &str = include_str!("../data/bootstrap-policy.json");
 
 /// Roles that became aggregated in a later version of Kubernetes, and the role that takes over the rules

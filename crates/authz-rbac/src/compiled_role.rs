@@ -26,7 +26,7 @@ const ROLE_ENTRIES_MAX: usize = 65_536;
 /// The most earlier entries that are searched for one that makes a new entry needless.
 const COMPARED_ENTRIES_MAX: usize = 32;
 
-/// The most rules that are compared one by one without [`CompiledRole::is_slow`].
+/// The most rules that are compared one by one without [`CompiledRole::is_slow_to_check`].
 const QUICK_UNINDEXED_RULES_MAX: usize = 8;
 
 /// A role and the index of its rules.
@@ -34,7 +34,7 @@ const QUICK_UNINDEXED_RULES_MAX: usize = 8;
 pub(crate) struct CompiledRole {
     pub(crate) role: Arc<Role>,
     /// The entries in the order of their hashes.
-    entries: Box<[RuleEntry]>,
+    rule_entries: Box<[RuleEntry]>,
     /// The patterns of the targets of all entries, a bit for each pattern.
     target_patterns: TargetPatternSet,
     pub(crate) target_filter: TargetFilter,
@@ -52,7 +52,7 @@ pub(crate) struct CompiledRequest<'a> {
     /// The patterns of the targets that can match the request.
     target_patterns: TargetPatternSet,
     /// The hash of the target for each pattern.
-    hashes: [u64; N_TARGET_PATTERNS],
+    target_hashes: [u64; N_TARGET_PATTERNS],
     pub(crate) target_filter: TargetFilter,
 }
 
@@ -176,7 +176,7 @@ impl CompiledRole {
         let unindexed_path_rules = unindexed_path_rules.into();
         Self {
             role,
-            entries,
+            rule_entries: entries,
             target_patterns,
             target_filter,
             unindexed_resource_rules,
@@ -189,9 +189,9 @@ impl CompiledRole {
         let mut target_patterns = self.target_patterns & request.target_patterns;
         while target_patterns != 0 {
             let pattern = target_patterns.trailing_zeros() as usize;
-            let Some(hash) = request.hashes.get(pattern).copied() else { break };
-            let start = self.entries.partition_point(|entry| entry.target_hash < hash);
-            let entries = self.entries.get(start..).unwrap_or_default().iter();
+            let Some(hash) = request.target_hashes.get(pattern).copied() else { break };
+            let start = self.rule_entries.partition_point(|entry| entry.target_hash < hash);
+            let entries = self.rule_entries.get(start..).unwrap_or_default().iter();
             let mut entries = entries.take_while(|entry| entry.target_hash == hash);
             if entries.any(|entry| self.entry_allows(entry, request)) {
                 return true;
@@ -211,7 +211,7 @@ impl CompiledRole {
     }
 
     /// Reports whether [`allows`](Self::allows) may take much longer for this role than for others.
-    pub(crate) fn is_slow(&self) -> bool {
+    pub(crate) fn is_slow_to_check(&self) -> bool {
         let n_unindexed_rules =
             self.unindexed_resource_rules.len().max(self.unindexed_path_rules.len());
         n_unindexed_rules > QUICK_UNINDEXED_RULES_MAX
@@ -230,26 +230,26 @@ impl CompiledRole {
         has_verb
             && match &request.attributes.target {
                 Target::Resource(resource) => {
-                    entry.target.resource_of(rule).is_some_and(|(api_group, entry, name)| {
+                    entry.target.resource_in_rule(rule).is_some_and(|(api_group, entry, name)| {
                         (api_group == "*" || api_group == resource.api_group)
                             && matches_resource(entry, resource)
                             && name.is_none_or(|name| name == resource.name)
                     })
                 }
-                Target::Path(path) => entry.target.path_of(rule) == Some(*path),
+                Target::Path(path) => entry.target.path_in_rule(rule) == Some(*path),
             }
     }
 }
 
 impl RuleTarget {
     /// The API group, the resource and, if the rule has names, the name.
-    fn resource_of(self, rule: &PolicyRule) -> Option<(&str, &str, Option<&str>)> {
+    fn resource_in_rule(self, rule: &PolicyRule) -> Option<(&str, &str, Option<&str>)> {
         let api_group = list_element(&rule.api_groups, self.group_idx)?;
         let resource = list_element(&rule.resources, self.resource_idx)?;
         Some((api_group, resource, list_element(&rule.resource_names, self.name_idx)))
     }
 
-    fn path_of(self, rule: &PolicyRule) -> Option<&str> {
+    fn path_in_rule(self, rule: &PolicyRule) -> Option<&str> {
         list_element(&rule.non_resource_urls, self.resource_idx)
     }
 }
@@ -273,7 +273,8 @@ impl RuleEntriesBuilder<'_> {
         let n_names = resource_names.len().max(1);
         let n_entries = api_groups.len().saturating_mul(resources.len()).saturating_mul(n_names);
         let n_elements = api_groups.len() + resources.len() + resource_names.len();
-        if n_entries > n_elements * ENTRIES_PER_ELEMENT_MAX || !self.has_room_for(n_entries) {
+        if n_entries > n_elements * ENTRIES_PER_ELEMENT_MAX || !self.has_room_for_entries(n_entries)
+        {
             return false;
         }
         for (group_idx, api_group) in (0..).zip(api_groups) {
@@ -317,7 +318,7 @@ impl RuleEntriesBuilder<'_> {
     /// Adds the entries of a rule for paths. Returns `false` if they are too many or if one ends in a wildcard.
     fn add_path_rule(&mut self, rule: &PolicyRule, rule_idx: u32, verbs: VerbSet) -> bool {
         let paths = &rule.non_resource_urls;
-        if paths.iter().any(|path| path.ends_with('*')) || !self.has_room_for(paths.len()) {
+        if paths.iter().any(|path| path.ends_with('*')) || !self.has_room_for_entries(paths.len()) {
             return false;
         }
         for (resource_idx, path) in (0..).zip(paths) {
@@ -339,7 +340,7 @@ impl RuleEntriesBuilder<'_> {
         true
     }
 
-    fn has_room_for(&self, n_entries: usize) -> bool {
+    fn has_room_for_entries(&self, n_entries: usize) -> bool {
         self.entries.len() + n_entries <= ROLE_ENTRIES_MAX
     }
 }
@@ -353,8 +354,10 @@ fn remove_redundant_entries(entries: Vec<RuleEntry>, role: &Role) -> Vec<RuleEnt
             (Some(rule_a), Some(rule_b)) => {
                 a.target.is_path == b.target.is_path
                     && match a.target.is_path {
-                        true => a.target.path_of(rule_a) == b.target.path_of(rule_b),
-                        false => a.target.resource_of(rule_a) == b.target.resource_of(rule_b),
+                        true => a.target.path_in_rule(rule_a) == b.target.path_in_rule(rule_b),
+                        false => {
+                            a.target.resource_in_rule(rule_a) == b.target.resource_in_rule(rule_b)
+                        }
                     }
             }
             (None, _) | (_, None) => false,
@@ -425,7 +428,7 @@ impl<'a> CompiledRequest<'a> {
             Target::Resource(_) => resource_target_pattern(false, false, ResourcePattern::Literal),
         };
         let target_filter = target_filter_bit(hashes[literal_pattern]);
-        Self { attributes, verb, target_patterns, hashes, target_filter }
+        Self { attributes, verb, target_patterns, target_hashes: hashes, target_filter }
     }
 }
 

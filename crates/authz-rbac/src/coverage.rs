@@ -43,7 +43,7 @@ impl<'w> RuleCoverage<'w> {
         if n_requested > ROLE_COMBINATIONS_MAX {
             return Err(LimitExceeded::Combinations(n_requested));
         }
-        let n_entries: u64 = requested.iter().map(PolicyRule::n_entries).sum();
+        let n_entries: u64 = requested.iter().map(PolicyRule::n_list_elements).sum();
         let steps_left = steps_max.checked_sub(n_entries).ok_or(LimitExceeded::Steps)?;
         let requested_grids: Vec<PermissionGrid<'w>> =
             requested.iter().flat_map(PermissionGrid::grids_of_rule).collect();
@@ -62,11 +62,11 @@ impl<'w> RuleCoverage<'w> {
     }
 
     /// Marks the permissions that a held rule grants.
-    pub(crate) fn add(&mut self, rule: &PolicyRule) -> Result<(), LimitExceeded> {
+    pub(crate) fn add_held_rule(&mut self, rule: &PolicyRule) -> Result<(), LimitExceeded> {
         if self.n_missing == 0 {
             return Ok(());
         }
-        spend_steps(&mut self.steps_left, rule.n_entries())?;
+        spend_steps(&mut self.steps_left, rule.n_list_elements())?;
         self.n_held_rules += 1;
         let held_rule = HeldRule::new(rule);
         let index = self.index.take();
@@ -95,7 +95,7 @@ impl<'w> RuleCoverage<'w> {
         {
             return Ok(());
         }
-        let part = grid.part_granted_by(held_rule);
+        let part = grid.grid_part_granted_by(held_rule);
         spend_steps(&mut self.steps_left, part.n_steps)?;
         self.n_missing -= grid.mark_granted(&part);
         Ok(())
@@ -135,7 +135,7 @@ fn spend_steps(steps_left: &mut u64, n_steps: u64) -> Result<(), LimitExceeded> 
 pub fn uncovered_rules(held_rules: &[PolicyRule], requested: &[PolicyRule]) -> Vec<PolicyRule> {
     let covered = || -> Result<Vec<PolicyRule>, LimitExceeded> {
         let mut coverage = RuleCoverage::new(requested, crate::escalation::CHECK_STEPS_MAX)?;
-        held_rules.iter().try_for_each(|rule| coverage.add(rule))?;
+        held_rules.iter().try_for_each(|rule| coverage.add_held_rule(rule))?;
         Ok(coverage.missing_permissions().map(|permission_at| permission_at.rule()).collect())
     };
     covered().unwrap_or_else(|_| {
@@ -145,23 +145,23 @@ pub fn uncovered_rules(held_rules: &[PolicyRule], requested: &[PolicyRule]) -> V
 }
 
 /// An element of a list, and the position of a grid that has it.
-type Posting<'w> = (&'w str, usize);
+type GridPosting<'w> = (&'w str, usize);
 
 /// Grids by the elements of their lists.
 #[derive(Debug)]
 struct GridIndex<'w> {
     n_grids: usize,
-    verbs: Vec<Posting<'w>>,
-    api_groups: Vec<Posting<'w>>,
-    resources: Vec<Posting<'w>>,
+    verbs: Vec<GridPosting<'w>>,
+    api_groups: Vec<GridPosting<'w>>,
+    resources: Vec<GridPosting<'w>>,
     /// The text after the first slash of a resource, for rules with `*/scale`.
-    subresources: Vec<Posting<'w>>,
-    resource_names: Vec<Posting<'w>>,
+    subresources: Vec<GridPosting<'w>>,
+    resource_names: Vec<GridPosting<'w>>,
 }
 
 impl<'w> GridIndex<'w> {
     fn new(requested_grids: &[PermissionGrid<'w>]) -> Self {
-        let postings = |part: RulePart| -> Vec<Posting<'w>> {
+        let postings = |part: RulePart| -> Vec<GridPosting<'w>> {
             let of_grid = |(at, grid): (usize, &PermissionGrid<'w>)| {
                 grid.values(part).iter().map(move |value| (value.as_str(), at))
             };
@@ -171,7 +171,8 @@ impl<'w> GridIndex<'w> {
             postings
         };
         let resources = postings(RulePart::Resource);
-        let subresource = |(resource, at): &Posting<'w>| Some((resource.split_once('/')?.1, *at));
+        let subresource =
+            |(resource, at): &GridPosting<'w>| Some((resource.split_once('/')?.1, *at));
         let mut subresources: Vec<_> = resources.iter().filter_map(subresource).collect();
         subresources.sort_unstable();
         Self {
@@ -187,10 +188,14 @@ impl<'w> GridIndex<'w> {
     /// Finds the requested grids of which a held rule may grant a part. For each list of the rule it finds the
     /// grids that share an element with that list, and returns the shortest result. Returns `None` if every result
     /// contains all grids.
-    fn candidate_grids<'i>(&'i self, held_rule: &HeldRule<'_>) -> Option<Vec<&'i [Posting<'w>]>> {
-        let find = |postings: &'i [Posting<'w>], values: &[&str]| -> Vec<&'i [Posting<'w>]> {
-            values.iter().map(|value| find_postings(postings, value)).collect()
-        };
+    fn candidate_grids<'i>(
+        &'i self,
+        held_rule: &HeldRule<'_>,
+    ) -> Option<Vec<&'i [GridPosting<'w>]>> {
+        let find =
+            |postings: &'i [GridPosting<'w>], values: &[&str]| -> Vec<&'i [GridPosting<'w>]> {
+                values.iter().map(|value| find_postings(postings, value)).collect()
+            };
         let verbs =
             (!held_rule.verbs.has_wildcard).then(|| find(&self.verbs, &held_rule.verbs.values));
         if held_rule.has_urls() {
@@ -205,14 +210,15 @@ impl<'w> GridIndex<'w> {
         });
         let names = (!held_rule.resource_names.is_empty())
             .then(|| find(&self.resource_names, &held_rule.resource_names));
-        let size = |found: &Vec<&[Posting<'w>]>| found.iter().map(|own| own.len()).sum::<usize>();
+        let size =
+            |found: &Vec<&[GridPosting<'w>]>| found.iter().map(|own| own.len()).sum::<usize>();
         let all = [verbs, api_groups, resources, names].into_iter().flatten();
         all.min_by_key(size).filter(|found| size(found) < self.n_grids)
     }
 }
 
 /// Finds the postings of an element.
-fn find_postings<'i, 'w>(postings: &'i [Posting<'w>], value: &str) -> &'i [Posting<'w>] {
+fn find_postings<'i, 'w>(postings: &'i [GridPosting<'w>], value: &str) -> &'i [GridPosting<'w>] {
     let start = postings.partition_point(|(own, _)| *own < value);
     let rest = postings.get(start..).unwrap_or_default();
     let end = rest.partition_point(|(own, _)| *own == value);

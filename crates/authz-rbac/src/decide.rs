@@ -4,7 +4,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use authz::{
-    Attributes, Decision, Namespace, RbacBindings, RbacGrant, RbacSubject, Reason, Recorder, User,
+    Attributes, Decision, Namespace, RbacGrant, RbacGrantSource, RbacSubject, Reason, Recorder,
+    User,
 };
 use foldhash::fast::RandomState;
 
@@ -140,7 +141,7 @@ impl<'s> RoleChecker<'s, '_> {
         first_grant: &mut Option<Grant<'s>>,
     ) {
         for bindings_of_role in chunk_by_role(bindings) {
-            if bindings_of_role.first().is_none_or(|binding| !self.allows(binding.role)) {
+            if bindings_of_role.first().is_none_or(|binding| !self.allows(binding.role_id)) {
                 continue;
             }
             let mut grants = bindings_of_role
@@ -165,7 +166,7 @@ impl<'s> RoleChecker<'s, '_> {
             self.has_dangling_bindings = true;
             return false;
         };
-        if !compiled.is_slow() {
+        if !compiled.is_slow_to_check() {
             return compiled.allows(&self.request);
         }
         if self.slow_denying_roles.contains(&role) {
@@ -185,8 +186,8 @@ pub(crate) fn request_namespace<'a>(attributes: &Attributes<'a>) -> Namespace<'a
 }
 
 /// The index of a grant is the position of the subject in the binding.
-impl RbacBindings for Binding {
-    fn grant(&self, grant_idx: usize) -> Option<RbacGrant<'_>> {
+impl RbacGrantSource for Binding {
+    fn grant_at(&self, grant_idx: usize) -> Option<RbacGrant<'_>> {
         let namespace = self.namespace();
         let subject = self.subjects.get(grant_idx);
         Some(RbacGrant {

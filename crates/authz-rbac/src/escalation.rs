@@ -129,7 +129,7 @@ impl Snapshot {
         let held_rules = self.held_rules(user, role.namespace());
         let is_aggregated = role.is_aggregated() || old.is_some_and(Role::is_aggregated);
         let holds_everything =
-            !is_aggregated || holds_all(&held_rules, &cluster_admin_rules(), steps_max)?;
+            !is_aggregated || holds_all_rules(&held_rules, &cluster_admin_rules(), steps_max)?;
         check_rules_held(user, held_rules, &role.rules, steps_max)?;
         if holds_everything { Ok(()) } else { Err(EscalationRefusal::Aggregation) }
     }
@@ -149,7 +149,7 @@ impl Snapshot {
         if is_superuser(user) || old == Some(binding) {
             return Ok(());
         }
-        let role = match self.role_of(binding) {
+        let role = match self.role_of_binding(binding) {
             Ok(role) => role,
             Err(error) => return Err(refusal_for_missing_role(binding, error)),
         };
@@ -180,7 +180,7 @@ pub fn check_rules_held(
     )))
 }
 
-fn holds_all(
+fn holds_all_rules(
     held_rules: &HeldRules<'_>,
     requested: &[PolicyRule],
     steps_max: u64,
@@ -197,7 +197,7 @@ fn add_held_rules(
 ) -> Result<(), LimitExceeded> {
     let mut added_roles: HashSet<*const PolicyRule> = HashSet::new();
     let distinct = held_rules.roles.iter().filter(|rules| added_roles.insert(rules.as_ptr()));
-    distinct.copied().flatten().try_for_each(|rule| coverage.add(rule))
+    distinct.copied().flatten().try_for_each(|rule| coverage.add_held_rule(rule))
 }
 
 fn refusal_for_missing_role(binding: &Binding, error: RoleLookupError) -> EscalationRefusal {

@@ -25,7 +25,7 @@ struct ComparisonBudget(Cell<usize>);
 
 impl ComparisonBudget {
     /// Takes one comparison from the budget. Returns `false` if none is left.
-    fn try_take_one(&self) -> bool {
+    fn try_take_comparison(&self) -> bool {
         let rest = self.0.get().checked_sub(1);
         self.0.set(rest.unwrap_or_default());
         rest.is_some()
@@ -47,18 +47,19 @@ pub(crate) fn find_grant<'s>(
         let Some(compiled) = role else {
             has_dangling_bindings = true;
             let error = RoleLookupError::new(binding).to_string();
-            recorder.record(|| event().with_field("allows", false).with_field("error", error));
+            recorder
+                .record_event(|| event().with_field("allows", false).with_field("error", error));
             continue;
         };
         let mut rules = (0_usize..).zip(&compiled.role.rules);
         if let Some((rule_idx, rule)) = rules.find(|(_, rule)| rule.allows(attributes)) {
-            recorder.record(|| {
+            recorder.record_event(|| {
                 let event = event().with_field("allows", true).with_field("ruleIndex", rule_idx);
                 event.with_field("rule", rule.to_string())
             });
             return GrantSearchResult::Granted(Grant { binding, subject_idx });
         }
-        recorder.record(|| event().with_field("allows", false));
+        recorder.record_event(|| event().with_field("allows", false));
     }
     record_near_misses(snapshot, user, attributes, recorder);
     GrantSearchResult::NotGranted { has_dangling_bindings }
@@ -82,7 +83,7 @@ fn record_near_misses(
     misses.truncate(NEAR_MISSES_MAX);
     misses.extend(similar_subjects(snapshot, user, attributes, budget));
     for miss in misses {
-        recorder.record(|| miss);
+        recorder.record_event(|| miss);
     }
 }
 
@@ -120,7 +121,7 @@ fn rules_lacking_one_part(
         let rules = role.map(|compiled| compiled.role.rules.iter().enumerate());
         for (rule_idx, rule) in rules.into_iter().flatten() {
             if let Some(part) = only_missing_part(rule, attributes, budget) {
-                let elements = part.list_in(rule).iter().take(SHOWN_ELEMENTS_MAX);
+                let elements = part.list_in_rule(rule).iter().take(SHOWN_ELEMENTS_MAX);
                 misses.push(
                     near_miss_event(binding)
                         .with_field("ruleIndex", rule_idx)
@@ -158,7 +159,7 @@ fn is_useful_hint(
     budget: &ComparisonBudget,
 ) -> bool {
     let is_similar = |requested: &str| {
-        let elements = part.list_in(rule).iter();
+        let elements = part.list_in_rule(rule).iter();
         let elements = elements.map(|element| element.trim_end_matches(['*', '/']));
         let is_part = |whole: &str, part: &str| {
             part.strip_prefix(whole).is_some_and(|rest| rest.starts_with('/')) && whole.len() > 1
@@ -167,7 +168,7 @@ fn is_useful_hint(
         elements.any(|element| {
             is_part(element, requested)
                 || is_part(requested, element)
-                || (budget.try_take_one()
+                || (budget.try_take_comparison()
                     && field_errors::nearest_word(requested, [element]).is_some())
         })
     };
@@ -196,7 +197,7 @@ fn bindings_in_other_namespaces(
     let requested_namespace = request_namespace(attributes);
     let mut granting_bindings: Vec<&Binding> = Vec::new();
     for namespace in snapshot.namespaces().filter(|name| *name != requested_namespace) {
-        let Some(scope) = snapshot.scope(namespace) else { continue };
+        let Some(scope) = snapshot.scope_objects(namespace) else { continue };
         let held_bindings = snapshot.bindings_in_scope(user, scope).into_iter();
         let granting = held_bindings.filter(|user_binding| {
             user_binding.role.is_some_and(|compiled| any_rule_allows(&compiled.role, attributes))
@@ -229,7 +230,8 @@ fn similar_subjects(
         }
     }
     let nearest = |field: &'static str, own: &str, allowed: &[String]| {
-        let candidates = allowed.iter().map(String::as_str).take_while(|_| budget.try_take_one());
+        let candidates =
+            allowed.iter().map(String::as_str).take_while(|_| budget.try_take_comparison());
         let similar = field_errors::nearest_word(
             own,
             candidates.filter(|name| are_last_parts_similar(own, name)),

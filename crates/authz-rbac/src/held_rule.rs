@@ -36,8 +36,8 @@ impl<'o> HeldRule<'o> {
             // The subresources stay sorted, because all lose the same prefix.
             wildcard_subresources: subresources.collect(),
             resources,
-            resource_names: sort_distinct(rule.resource_names.iter().map(String::as_str)),
-            urls: sort_distinct(rule.non_resource_urls.iter().map(String::as_str)),
+            resource_names: sort_and_deduplicate(rule.resource_names.iter().map(String::as_str)),
+            urls: sort_and_deduplicate(rule.non_resource_urls.iter().map(String::as_str)),
             url_prefixes: collect_url_prefixes(&rule.non_resource_urls),
         }
     }
@@ -47,7 +47,7 @@ impl<'o> HeldRule<'o> {
     }
 
     /// Reports whether the rule has an element that grants this one.
-    pub(crate) fn grants(&self, part: RulePart, requested: &str) -> bool {
+    pub(crate) fn grants_element(&self, part: RulePart, requested: &str) -> bool {
         match part {
             RulePart::Verb => self.verbs.contains(requested),
             RulePart::ApiGroup => self.api_groups.contains(requested),
@@ -61,14 +61,14 @@ impl<'o> HeldRule<'o> {
                 self.resource_names.is_empty() || contains_sorted(&self.resource_names, requested)
             }
             RulePart::Path => {
-                contains_sorted(&self.urls, requested) || self.has_prefix_for(requested)
+                contains_sorted(&self.urls, requested) || self.has_url_prefix_for(requested)
             }
         }
     }
 
     /// Reports whether a URL begins with one of the prefixes. No prefix is a prefix of another, so only the last
     /// prefix that sorts before or equal to the URL can match.
-    fn has_prefix_for(&self, url: &str) -> bool {
+    fn has_url_prefix_for(&self, url: &str) -> bool {
         let n_before = self.url_prefixes.partition_point(|prefix| *prefix <= url);
         let last = n_before.checked_sub(1).and_then(|at| self.url_prefixes.get(at));
         last.is_some_and(|prefix| url.starts_with(prefix))
@@ -77,7 +77,7 @@ impl<'o> HeldRule<'o> {
 
 impl<'o> ValueSet<'o> {
     fn new(list: &'o [String]) -> Self {
-        let values = sort_distinct(list.iter().map(String::as_str));
+        let values = sort_and_deduplicate(list.iter().map(String::as_str));
         Self { has_wildcard: contains_sorted(&values, "*"), values }
     }
 
@@ -86,20 +86,21 @@ impl<'o> ValueSet<'o> {
     }
 }
 
-fn sort_distinct<'o>(list: impl Iterator<Item = &'o str>) -> Vec<&'o str> {
+fn sort_and_deduplicate<'o>(list: impl Iterator<Item = &'o str>) -> Vec<&'o str> {
     let mut list: Vec<&str> = list.collect();
     list.sort_unstable();
     list.dedup();
     list
 }
 
-fn contains_sorted(sort_distinct: &[&str], requested: &str) -> bool {
-    sort_distinct.binary_search(&requested).is_ok()
+fn contains_sorted(sort_and_deduplicate: &[&str], requested: &str) -> bool {
+    sort_and_deduplicate.binary_search(&requested).is_ok()
 }
 
 fn collect_url_prefixes(urls: &[String]) -> Vec<&str> {
     let starred = urls.iter().filter(|url| url.ends_with('*'));
-    let mut collect_url_prefixes = sort_distinct(starred.map(|url| url.trim_end_matches('*')));
+    let mut collect_url_prefixes =
+        sort_and_deduplicate(starred.map(|url| url.trim_end_matches('*')));
     // In sorted order, all texts with a common prefix directly follow that prefix.
     collect_url_prefixes.dedup_by(|own, kept| own.starts_with(*kept));
     collect_url_prefixes
@@ -120,7 +121,7 @@ mod tests {
         for url in ["/a", "/", "", "/b", "/b/", "/b/x", "/bb", "/c/*/d", "/c/x/d", "/zz", "/*", "*"]
         {
             let want = urls.iter().any(|entry| matches_path(entry, url));
-            assert_eq!(held_rule.grants(RulePart::Path, url), want, "{url}");
+            assert_eq!(held_rule.grants_element(RulePart::Path, url), want, "{url}");
             n_granted += usize::from(want);
         }
         assert_eq!(n_granted, 5);

@@ -36,7 +36,7 @@ pub(crate) const UNRESOLVABLE_ROLE: RoleId = RoleId(u32::MAX);
 
 /// The objects of one namespace, or those of the cluster.
 #[derive(Debug, Clone)]
-pub(crate) struct Scope {
+pub(crate) struct ScopeObjects {
     pub(crate) id: ScopeId,
     /// The roles by name. A role to which a binding refers has an entry even if it does not exist.
     pub(crate) roles: Map<Arc<str>, RoleUsage>,
@@ -87,9 +87,9 @@ pub(crate) type HeldBindings = Arc<[HeldBinding]>;
 /// A binding of one subject.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct HeldBinding {
-    pub(crate) scope: ScopeId,
-    pub(crate) role: RoleId,
-    pub(crate) binding: BindingId,
+    pub(crate) scope_id: ScopeId,
+    pub(crate) role_id: RoleId,
+    pub(crate) binding_id: BindingId,
     /// The first subject of the binding that means the holder.
     pub(crate) subject_idx: u32,
 }
@@ -97,16 +97,16 @@ pub(crate) struct HeldBinding {
 /// The numbers of a binding, of its namespace and of its role.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BindingIds {
-    pub(crate) scope: ScopeId,
-    pub(crate) binding: BindingId,
-    pub(crate) role: RoleId,
+    pub(crate) scope_id: ScopeId,
+    pub(crate) binding_id: BindingId,
+    pub(crate) role_id: RoleId,
 }
 
 /// A binding as the key of a map: bindings are equal if their names are.
 #[derive(Debug, Clone)]
 pub(crate) struct BindingNameKey(pub(crate) Arc<Binding>);
 
-impl Scope {
+impl ScopeObjects {
     pub(crate) fn new(id: ScopeId) -> Self {
         Self { id, roles: Map::default(), bindings: Map::default() }
     }
@@ -137,7 +137,7 @@ impl SubjectIndex {
             let held_by_groups = self.groups.get_batch::<_, _, GROUPS_BATCH>(hashes);
             // Reads the ends of all lists first, so that the cache misses overlap.
             let ends = held_by_groups.iter().flatten().flat_map(|held| [held.first(), held.last()]);
-            black_box(ends.flatten().fold(0, |all, held| all ^ held.role.0));
+            black_box(ends.flatten().fold(0, |all, held| all ^ held.role_id.0));
             for (group, held) in groups.iter().zip(held_by_groups) {
                 if let Some(held) = held {
                     visit(Principal::Group(group), held);
@@ -147,7 +147,12 @@ impl SubjectIndex {
     }
 
     /// Adds a binding to those of each of its subjects.
-    pub(crate) fn add(&mut self, binding: &Binding, bound: BindingIds, bindings: &Bindings) {
+    pub(crate) fn add_binding(
+        &mut self,
+        binding: &Binding,
+        bound: BindingIds,
+        bindings: &Bindings,
+    ) {
         for (subject_idx, subject) in (0..).zip(&binding.subjects) {
             let Some((map, hash)) = self.map_for_subject(subject, binding.namespace()) else {
                 continue;
@@ -159,19 +164,25 @@ impl SubjectIndex {
                 let other = binding.subjects.get(own.subject_idx as usize);
                 other.is_some_and(|other| other.is_same_principal(subject, binding.namespace()))
             };
-            let mut own_entries = rest.iter().take_while(|own| own.binding == bound.binding);
+            let mut own_entries = rest.iter().take_while(|own| own.binding_id == bound.binding_id);
             if own_entries.any(is_earlier_subject) {
                 continue;
             }
-            let BindingIds { scope, binding, role } = bound;
-            let added = HeldBinding { scope, role, binding, subject_idx };
+            let BindingIds { scope_id: scope, binding_id: binding, role_id: role } = bound;
+            let added =
+                HeldBinding { scope_id: scope, role_id: role, binding_id: binding, subject_idx };
             let (before, after) = held.split_at(idx);
             *held = before.iter().chain([&added]).chain(after).copied().collect();
         }
     }
 
     /// Removes a binding from those of each of its subjects.
-    pub(crate) fn remove(&mut self, binding: &Binding, bound: BindingIds, bindings: &Bindings) {
+    pub(crate) fn remove_binding(
+        &mut self,
+        binding: &Binding,
+        bound: BindingIds,
+        bindings: &Bindings,
+    ) {
         for subject in &binding.subjects {
             let Some((map, hash)) = self.map_for_subject(subject, binding.namespace()) else {
                 continue;
@@ -179,7 +190,8 @@ impl SubjectIndex {
             let Some(held) = map.get_mut(&hash) else { continue };
             let idx = position_of_binding(held, bound, binding.name(), bindings);
             let (before, after) = held.split_at(idx);
-            let n_removed = after.iter().take_while(|own| own.binding == bound.binding).count();
+            let n_removed =
+                after.iter().take_while(|own| own.binding_id == bound.binding_id).count();
             let after = after.get(n_removed..).unwrap_or_default();
             *held = before.iter().chain(after).copied().collect();
             if held.is_empty() {
@@ -220,30 +232,34 @@ fn position_of_binding(
     binding_name: &str,
     bindings: &Bindings,
 ) -> usize {
-    let name_of = |held: &HeldBinding| bindings.get(held.binding.0).map_or("", |own| own.name());
-    held.partition_point(|own| match (own.scope, own.role).cmp(&(bound.scope, bound.role)) {
-        Ordering::Less => true,
-        Ordering::Equal => name_of(own) < binding_name,
-        Ordering::Greater => false,
+    let name_of = |held: &HeldBinding| bindings.get(held.binding_id.0).map_or("", |own| own.name());
+    held.partition_point(|own| {
+        match (own.scope_id, own.role_id).cmp(&(bound.scope_id, bound.role_id)) {
+            Ordering::Less => true,
+            Ordering::Equal => name_of(own) < binding_name,
+            Ordering::Greater => false,
+        }
     })
 }
 
 /// The bindings of one subject in a scope.
 #[inline]
 pub(crate) fn bindings_in_scope(held: &[HeldBinding], scope: ScopeId) -> &[HeldBinding] {
-    let start = held.partition_point(|own| own.scope < scope);
+    let start = held.partition_point(|own| own.scope_id < scope);
     let rest = held.get(start..).unwrap_or_default();
-    let end = rest.partition_point(|own| own.scope == scope);
+    let end = rest.partition_point(|own| own.scope_id == scope);
     rest.get(..end).unwrap_or_default()
 }
 
 /// Splits the bindings of one subject in one scope by role.
 pub(crate) fn chunk_by_role(mut held: &[HeldBinding]) -> impl Iterator<Item = &[HeldBinding]> {
     std::iter::from_fn(move || {
-        let role = held.first()?.role;
+        let role = held.first()?.role_id;
         // Most subjects hold a role through one binding, some through very many.
         let n_equal = match held.get(1) {
-            Some(second) if second.role == role => held.partition_point(|own| own.role <= role),
+            Some(second) if second.role_id == role => {
+                held.partition_point(|own| own.role_id <= role)
+            }
             Some(_) | None => 1,
         };
         let (equal, rest) = held.split_at(n_equal);

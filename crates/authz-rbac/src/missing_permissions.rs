@@ -17,8 +17,8 @@ const LINES_MAX: usize = 100;
 /// The most bytes of all lines. A single verb may be as long as a role.
 const LINES_BYTES_MAX: usize = 64 << 10;
 
-/// The most missing permissions that are looked at to fill the lines. Others are only counted, because a role may have a
-/// million of them.
+/// The most missing permissions that are considered for the lines. The others are only counted, because a role may
+/// have a million of them.
 const EXAMINED_MAX: usize = 10_000;
 
 /// The bytes of a line beside its elements.
@@ -34,7 +34,7 @@ pub struct MissingPermissions {
     /// The missing permissions, each with one verb, API group, resource and name.
     pub rules: Vec<PolicyRule>,
     /// The number of missing permissions that are not in `rules`.
-    pub n_unlisted: u64,
+    pub n_unlisted_permissions: u64,
     /// The roles of the user that do not exist, whose rules are not counted as held.
     pub role_lookup_errors: Vec<RoleLookupError>,
 }
@@ -45,27 +45,27 @@ impl MissingPermissions {
         coverage: &RuleCoverage<'_>,
         role_lookup_errors: Vec<RoleLookupError>,
     ) -> Self {
-        let mut lines = MessageLines::default();
+        let mut lines = MissingPermissionLines::default();
         let examined = coverage.missing_permissions().take(EXAMINED_MAX);
-        let missing = examined.filter(|permission| lines.add(permission));
+        let missing = examined.filter(|permission| lines.try_add_permission(permission));
         let rules: Vec<PolicyRule> = missing.map(|permission| permission.rule()).collect();
-        let n_unlisted = coverage.n_missing() - rules.len() as u64;
+        let n_unlisted_permissions = coverage.n_missing() - rules.len() as u64;
         let (user, groups) = (user.name.clone(), user.groups.clone());
-        Self { user, groups, rules, n_unlisted, role_lookup_errors }
+        Self { user, groups, rules, n_unlisted_permissions, role_lookup_errors }
     }
 }
 
 /// The lines of a message so far.
 #[derive(Default)]
-struct MessageLines<'w> {
+struct MissingPermissionLines<'w> {
     /// The target of each line. One line has all verbs of a resource. A path has one line for each verb.
-    line_targets: HashSet<(PermissionTarget<'w>, Option<&'w str>)>,
+    targets_with_line: HashSet<(PermissionTarget<'w>, Option<&'w str>)>,
     n_bytes: usize,
 }
 
-impl<'w> MessageLines<'w> {
+impl<'w> MissingPermissionLines<'w> {
     /// Adds a permission if there is room for it. Returns `false` if there is not.
-    fn add(&mut self, permission: &Permission<'w>) -> bool {
+    fn try_add_permission(&mut self, permission: &Permission<'w>) -> bool {
         let Permission { verb, target } = *permission;
         let (line, n_bytes) = match target {
             PermissionTarget::Resource { api_group, resource, name } => {
@@ -73,14 +73,14 @@ impl<'w> MessageLines<'w> {
             }
             PermissionTarget::Path(url) => ((target, Some(verb)), url.len()),
         };
-        let is_known = self.line_targets.contains(&line);
+        let is_known = self.targets_with_line.contains(&line);
         let n_line_bytes = if is_known { 0 } else { n_bytes + LINE_OVERHEAD_BYTES };
         let n_bytes = self.n_bytes + n_line_bytes + verb.len() + " \"\"".len();
-        if n_bytes > LINES_BYTES_MAX || (!is_known && self.line_targets.len() >= LINES_MAX) {
+        if n_bytes > LINES_BYTES_MAX || (!is_known && self.targets_with_line.len() >= LINES_MAX) {
             return false;
         }
         self.n_bytes = n_bytes;
-        self.line_targets.insert(line);
+        self.targets_with_line.insert(line);
         true
     }
 }
@@ -111,8 +111,8 @@ impl MissingPermissions {
         let lines: BTreeSet<String> =
             merge_verbs(&self.rules).iter().map(PolicyRule::to_string).collect();
         let mut lines: Vec<String> = lines.into_iter().collect();
-        if self.n_unlisted > 0 {
-            lines.push(format!("and {} more", self.n_unlisted));
+        if self.n_unlisted_permissions > 0 {
+            lines.push(format!("and {} more", self.n_unlisted_permissions));
         }
         write!(
             f,

@@ -12,7 +12,7 @@ const N_AXES: usize = 4;
 #[derive(Debug)]
 pub(crate) struct PermissionGrid<'w> {
     /// The lists of the rule. In the order of permissions, the last list varies fastest.
-    axes: [GridAxis<'w>; N_AXES],
+    grid_axes: [GridAxis<'w>; N_AXES],
     /// The axis whose entries are the bits of a row: the longest, so that there are few rows.
     bit_axis: usize,
     /// The other axes, in order.
@@ -26,7 +26,7 @@ pub(crate) struct PermissionGrid<'w> {
 #[derive(Debug, Clone, Copy)]
 struct GridAxis<'w> {
     /// `None` if the rule has fewer lists than the grid has axes.
-    part: Option<RulePart>,
+    rule_part: Option<RulePart>,
     /// The elements. Empty if the axis has no list, and for a list of names that stands for all names.
     values: &'w [String],
 }
@@ -47,7 +47,7 @@ pub(crate) enum PermissionTarget<'w> {
 
 /// The part of a grid that one held rule grants: for each axis the granted elements, as bits.
 #[derive(Debug)]
-pub(crate) struct GrantedPart {
+pub(crate) struct GrantedGridPart {
     granted_masks: [Vec<u64>; N_AXES],
     is_empty: bool,
     /// The number of steps to find and to mark the part.
@@ -61,16 +61,17 @@ pub(crate) struct GrantedPart {
 impl<'w> PermissionGrid<'w> {
     /// Makes the grids of a rule: none, one, or two if the rule is about resources and paths.
     pub(crate) fn grids_of_rule(rule: &'w PolicyRule) -> impl Iterator<Item = Self> {
-        let axis = |part: RulePart| GridAxis { part: Some(part), values: part.list_in(rule) };
+        let axis =
+            |part: RulePart| GridAxis { rule_part: Some(part), values: part.list_in_rule(rule) };
         let resources =
             [RulePart::ApiGroup, RulePart::Resource, RulePart::Verb, RulePart::ResourceName]
                 .map(axis);
-        let unnamed = GridAxis { part: Some(RulePart::ResourceName), values: &[] };
-        let none = GridAxis { part: None, values: &[] };
+        let unnamed = GridAxis { rule_part: Some(RulePart::ResourceName), values: &[] };
+        let none = GridAxis { rule_part: None, values: &[] };
         let paths = [axis(RulePart::Path), axis(RulePart::Verb), unnamed, none];
         let is_empty = |axes: &[GridAxis<'w>; N_AXES]| {
             let can_be_empty =
-                |axis: &GridAxis<'_>| matches!(axis.part, Some(RulePart::ResourceName) | None);
+                |axis: &GridAxis<'_>| matches!(axis.rule_part, Some(RulePart::ResourceName) | None);
             axes.iter().any(|axis| axis.values.is_empty() && !can_be_empty(axis))
         };
         [resources, paths].into_iter().filter(move |axes| !is_empty(axes)).map(Self::new)
@@ -88,7 +89,7 @@ impl<'w> PermissionGrid<'w> {
         let n_rows: usize = row_axes.iter().map(|at| axes[*at].len()).product();
         let n_missing = (n_rows * axes[bit_axis].len()) as u64;
         Self {
-            axes,
+            grid_axes: axes,
             bit_axis,
             row_axes,
             words_per_row,
@@ -103,25 +104,25 @@ impl<'w> PermissionGrid<'w> {
     }
 
     pub(crate) fn n_combinations(&self) -> u64 {
-        self.axes.iter().map(|axis| axis.len() as u64).product()
+        self.grid_axes.iter().map(|axis| axis.len() as u64).product()
     }
 
     /// The entries of a list.
     pub(crate) fn values(&self, part: RulePart) -> &'w [String] {
-        let axis = self.axes.iter().find(|axis| axis.part == Some(part));
+        let axis = self.grid_axes.iter().find(|axis| axis.rule_part == Some(part));
         axis.map_or(&[], |axis| axis.values)
     }
 
     /// Computes the part of the grid that a held rule grants.
-    pub(crate) fn part_granted_by(&self, held_rule: &HeldRule<'_>) -> GrantedPart {
+    pub(crate) fn grid_part_granted_by(&self, held_rule: &HeldRule<'_>) -> GrantedGridPart {
         let mut part =
-            GrantedPart { granted_masks: Default::default(), is_empty: false, n_steps: 0 };
+            GrantedGridPart { granted_masks: Default::default(), is_empty: false, n_steps: 0 };
         let mut n_rows = 1;
-        for (at, axis) in self.axes.iter().enumerate() {
+        for (at, axis) in self.grid_axes.iter().enumerate() {
             let (mask, n_granted) = axis.elements_granted_by(held_rule);
             part.n_steps += axis.len() as u64;
             if n_granted == 0 {
-                return GrantedPart { is_empty: true, ..part };
+                return GrantedGridPart { is_empty: true, ..part };
             }
             n_rows *= if at == self.bit_axis { 1 } else { n_granted };
             part.granted_masks[at] = mask;
@@ -131,17 +132,18 @@ impl<'w> PermissionGrid<'w> {
     }
 
     /// Marks a part as granted. Returns the number of its permissions that were missing before.
-    pub(crate) fn mark_granted(&mut self, part: &GrantedPart) -> u64 {
+    pub(crate) fn mark_granted(&mut self, part: &GrantedGridPart) -> u64 {
         if part.is_empty {
             return 0;
         }
-        let Self { axes, bit_axis, row_axes, words_per_row, granted_bits, n_missing } = self;
+        let Self { grid_axes: axes, bit_axis, row_axes, words_per_row, granted_bits, n_missing } =
+            self;
         let [outer, middle, inner] = row_axes.map(|at| &part.granted_masks[at]);
         let [_, n_middle, n_inner] = row_axes.map(|at| axes[at].len());
         let mut n_new = 0;
-        for a in set_bit_positions(outer) {
-            for b in set_bit_positions(middle) {
-                for c in set_bit_positions(inner) {
+        for a in positions_of_set_bits(outer) {
+            for b in positions_of_set_bits(middle) {
+                for c in positions_of_set_bits(inner) {
                     let start = ((a * n_middle + b) * n_inner + c) * *words_per_row;
                     let row = granted_bits.iter_mut().skip(start).take(*words_per_row);
                     for (word, granted) in row.zip(&part.granted_masks[*bit_axis]) {
@@ -157,7 +159,7 @@ impl<'w> PermissionGrid<'w> {
 
     /// The permissions that no held rule grants, in order.
     pub(crate) fn missing_permissions(&self) -> impl Iterator<Item = Permission<'w>> {
-        let lengths = self.axes.map(|axis| axis.len());
+        let lengths = self.grid_axes.map(|axis| axis.len());
         let n_all = if self.n_missing == 0 { 0 } else { lengths.iter().product() };
         (0..n_all).filter_map(move |number| {
             let (mut rest, mut places) = (number, [0; N_AXES]);
@@ -171,7 +173,7 @@ impl<'w> PermissionGrid<'w> {
 
     fn is_granted(&self, places: [usize; N_AXES]) -> bool {
         let [a, b, c] = self.row_axes.map(|at| places[at]);
-        let [_, n_middle, n_inner] = self.row_axes.map(|at| self.axes[at].len());
+        let [_, n_middle, n_inner] = self.row_axes.map(|at| self.grid_axes[at].len());
         let row = (a * n_middle + b) * n_inner + c;
         let bit = places[self.bit_axis];
         let word = self.granted_bits.get(row * self.words_per_row + bit / WORD_BITS);
@@ -179,8 +181,8 @@ impl<'w> PermissionGrid<'w> {
     }
 
     fn permission_at(&self, places: [usize; N_AXES]) -> Option<Permission<'w>> {
-        let entry = |at: usize| self.axes[at].values.get(places[at]).map(String::as_str);
-        match self.axes[0].part {
+        let entry = |at: usize| self.grid_axes[at].values.get(places[at]).map(String::as_str);
+        match self.grid_axes[0].rule_part {
             Some(RulePart::Path) => {
                 let target = PermissionTarget::Path(entry(0)?);
                 Some(Permission { verb: entry(1)?, target })
@@ -210,7 +212,7 @@ impl GridAxis<'_> {
             }
             n_granted += 1;
         };
-        match self.part {
+        match self.rule_part {
             // A permission without a name is granted only by rules for all names.
             Some(RulePart::ResourceName) if self.values.is_empty() => {
                 if held_rule.resource_names.is_empty() {
@@ -220,7 +222,7 @@ impl GridAxis<'_> {
             Some(part) => {
                 let values = self.values.iter().enumerate();
                 values
-                    .filter(|(_, value)| held_rule.grants(part, value))
+                    .filter(|(_, value)| held_rule.grants_element(part, value))
                     .for_each(|(at, _)| grant(at));
             }
             None => grant(0),
@@ -250,7 +252,7 @@ impl Permission<'_> {
 }
 
 /// The numbers of the bits that are set.
-fn set_bit_positions(mask: &[u64]) -> impl Iterator<Item = usize> {
+fn positions_of_set_bits(mask: &[u64]) -> impl Iterator<Item = usize> {
     mask.iter().enumerate().flat_map(|(at, word)| {
         let mut rest = *word;
         std::iter::from_fn(move || {

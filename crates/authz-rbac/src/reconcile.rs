@@ -63,7 +63,7 @@ pub fn reconcile_role(
         }
     }
     role.aggregation_rule = reconcile_aggregation_rule(expected, existing, extras);
-    to_operation(role, existing, &existing.metadata)
+    to_reconcile_operation(role, existing, &existing.metadata)
 }
 
 /// Compares an existing binding with the expected one. Missing subjects are added at the end.
@@ -97,10 +97,10 @@ pub fn reconcile_binding(
             }
         }
     }
-    to_operation(binding, existing, &existing.metadata)
+    to_reconcile_operation(binding, existing, &existing.metadata)
 }
 
-fn to_operation<T: PartialEq>(
+fn to_reconcile_operation<T: PartialEq>(
     reconciled: T,
     existing: &T,
     metadata: &Metadata,

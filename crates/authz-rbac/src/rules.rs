@@ -38,7 +38,7 @@ impl RulePart {
     }
 
     /// The list in a rule.
-    pub(crate) fn list_in(self, rule: &PolicyRule) -> &[String] {
+    pub(crate) fn list_in_rule(self, rule: &PolicyRule) -> &[String] {
         match self {
             Self::Verb => &rule.verbs,
             Self::ApiGroup => &rule.api_groups,
@@ -183,7 +183,7 @@ impl Snapshot {
         });
         let failures = role_lookup_errors.into_iter().map(EvaluationErrors::from).chain(truncated);
         listed.error = failures.reduce(|mut all, next| {
-            all.merge(next);
+            all.append_errors(next);
             all
         });
         listed

@@ -10,7 +10,7 @@ use crate::compiled_role::CompiledRole;
 use crate::decide::Grant;
 use crate::index::{
     BindingId, BindingIds, BindingNameKey, Bindings, CLUSTER_SCOPE, HeldBinding, RoleEntry, RoleId,
-    RoleUsage, Scope, ScopeId, SubjectIndex, UNRESOLVABLE_ROLE, bindings_in_scope,
+    RoleUsage, ScopeId, ScopeObjects, SubjectIndex, UNRESOLVABLE_ROLE, bindings_in_scope,
 };
 use crate::policy::{Binding, Principal, Role};
 
@@ -55,9 +55,9 @@ pub struct Snapshot {
     roles: Slab<RoleEntry>,
     bindings: Bindings,
     pub(crate) subjects: SubjectIndex,
-    cluster_scope: Scope,
+    cluster_scope: ScopeObjects,
     /// INVARIANT: no scope is empty.
-    namespaces: Map<Arc<str>, Arc<Scope>>,
+    namespace_scopes: Map<Arc<str>, Arc<ScopeObjects>>,
     /// The numbers of namespaces, each reduced by one, because number 0 belongs to the cluster scope.
     namespace_ids: Slab<()>,
 }
@@ -100,7 +100,7 @@ impl Snapshot {
 
     /// Removes a Role of a namespace, or a ClusterRole of the cluster scope.
     pub fn remove_role(&mut self, namespace: Namespace<'_>, name: &str) -> Option<Arc<Role>> {
-        let id = self.scope(namespace)?.roles.get(name)?.id;
+        let id = self.scope_objects(namespace)?.roles.get(name)?.id;
         let removed = std::mem::take(self.roles.get_mut(id.0)?).compiled_role;
         self.drop_role_id_if_unused(namespace, name);
         removed.map(|compiled| Arc::clone(&compiled.role))
@@ -120,19 +120,19 @@ impl Snapshot {
         };
         let binding = Arc::new(binding);
         let id = BindingId(self.bindings.insert(Arc::clone(&binding)));
-        let scope = self.scope_mut(binding.namespace());
-        let bound = BindingIds { scope: scope.id, binding: id, role };
+        let scope = self.scope_objects_mut(binding.namespace());
+        let bound = BindingIds { scope_id: scope.id, binding_id: id, role_id: role };
         scope.bindings.insert(BindingNameKey(Arc::clone(&binding)), bound);
-        self.subjects.add(&binding, bound, &self.bindings);
+        self.subjects.add_binding(&binding, bound, &self.bindings);
     }
 
     /// Removes a RoleBinding of a namespace, or a ClusterRoleBinding of the cluster scope.
     pub fn remove_binding(&mut self, namespace: Namespace<'_>, name: &str) -> Option<Arc<Binding>> {
-        let bound = *self.scope(namespace)?.bindings.get(name)?;
-        let binding = Arc::clone(self.bindings.get(bound.binding.0)?);
-        self.subjects.remove(&binding, bound, &self.bindings);
-        self.scope_mut(namespace).bindings.remove(name);
-        self.bindings.remove(bound.binding.0);
+        let bound = *self.scope_objects(namespace)?.bindings.get(name)?;
+        let binding = Arc::clone(self.bindings.get(bound.binding_id.0)?);
+        self.subjects.remove_binding(&binding, bound, &self.bindings);
+        self.scope_objects_mut(namespace).bindings.remove(name);
+        self.bindings.remove(bound.binding_id.0);
         if let Some(role_namespace) = role_namespace(&binding) {
             self.get_or_insert_role_usage(role_namespace, &binding.role_ref.name).n_bindings -= 1;
             self.drop_role_id_if_unused(role_namespace, &binding.role_ref.name);
@@ -144,39 +144,39 @@ impl Snapshot {
     /// Returns the number of a role and the number of its bindings. A role without a number gets one.
     fn get_or_insert_role_usage(&mut self, namespace: Namespace<'_>, name: &str) -> &mut RoleUsage {
         let known_id =
-            self.scope(namespace).and_then(|scope| scope.roles.get(name)).map(|own| own.id);
+            self.scope_objects(namespace).and_then(|scope| scope.roles.get(name)).map(|own| own.id);
         let id = known_id.unwrap_or_else(|| RoleId(self.roles.insert(RoleEntry::default())));
-        let roles = &mut self.scope_mut(namespace).roles;
+        let roles = &mut self.scope_objects_mut(namespace).roles;
         roles.get_or_insert_with(name.into(), || RoleUsage { id, n_bindings: 0 })
     }
 
     /// Frees the number of a role that does not exist and to which no binding refers.
     fn drop_role_id_if_unused(&mut self, namespace: Namespace<'_>, name: &str) {
-        let Some(scope) = self.scope(namespace) else { return };
+        let Some(scope) = self.scope_objects(namespace) else { return };
         let Some(RoleUsage { id, n_bindings: 0 }) = scope.roles.get(name).copied() else { return };
         if self.compiled_role(id).is_none() {
             self.roles.remove(id.0);
-            self.scope_mut(namespace).roles.remove(name);
+            self.scope_objects_mut(namespace).roles.remove(name);
             self.drop_scope_if_empty(namespace);
         }
     }
 
-    fn scope_mut(&mut self, namespace: Namespace<'_>) -> &mut Scope {
+    fn scope_objects_mut(&mut self, namespace: Namespace<'_>) -> &mut ScopeObjects {
         let Some(namespace) = namespace.name() else { return &mut self.cluster_scope };
-        let Self { namespaces, namespace_ids, .. } = self;
+        let Self { namespace_scopes: namespaces, namespace_ids, .. } = self;
         let scope = namespaces.get_or_insert_with(namespace.into(), || {
-            Arc::new(Scope::new(ScopeId(namespace_ids.insert(()) + 1)))
+            Arc::new(ScopeObjects::new(ScopeId(namespace_ids.insert(()) + 1)))
         });
         Arc::make_mut(scope)
     }
 
     fn drop_scope_if_empty(&mut self, namespace: Namespace<'_>) {
         if let Some(namespace) = namespace.name()
-            && let Some(scope) = self.namespaces.get(namespace)
+            && let Some(scope) = self.namespace_scopes.get(namespace)
             && scope.is_empty()
         {
             self.namespace_ids.remove(scope.id.0 - 1);
-            self.namespaces.remove(namespace);
+            self.namespace_scopes.remove(namespace);
         }
     }
 }
@@ -185,14 +185,14 @@ impl Snapshot {
 impl Snapshot {
     /// Returns a Role of a namespace, or a ClusterRole of the cluster scope.
     pub fn role(&self, namespace: Namespace<'_>, name: &str) -> Option<&Arc<Role>> {
-        let get_or_insert_role_usage = self.scope(namespace)?.roles.get(name)?;
+        let get_or_insert_role_usage = self.scope_objects(namespace)?.roles.get(name)?;
         self.compiled_role(get_or_insert_role_usage.id).map(|compiled| &compiled.role)
     }
 
     /// Returns a RoleBinding of a namespace, or a ClusterRoleBinding of the cluster scope.
     pub fn binding(&self, namespace: Namespace<'_>, name: &str) -> Option<&Arc<Binding>> {
-        let bound = self.scope(namespace)?.bindings.get(name)?;
-        self.bindings.get(bound.binding.0)
+        let bound = self.scope_objects(namespace)?.bindings.get(name)?;
+        self.bindings.get(bound.binding_id.0)
     }
 
     /// Returns all ClusterRoles in the order of their names.
@@ -208,7 +208,7 @@ impl Snapshot {
     ///
     /// # Errors
     /// Fails if there is no such role.
-    pub fn role_of(&self, binding: &Binding) -> Result<&Arc<Role>, RoleLookupError> {
+    pub fn role_of_binding(&self, binding: &Binding) -> Result<&Arc<Role>, RoleLookupError> {
         let role = role_namespace(binding)
             .and_then(|namespace| self.role(namespace, &binding.role_ref.name));
         role.ok_or_else(|| RoleLookupError::new(binding))
@@ -230,7 +230,7 @@ impl Snapshot {
         principal: Principal<'_>,
     ) -> Option<Grant<'_>> {
         let (binding, subject_idx) =
-            (self.bindings.get(held.binding.0)?, held.subject_idx as usize);
+            (self.bindings.get(held.binding_id.0)?, held.subject_idx as usize);
         let subject = binding.subjects.get(subject_idx)?;
         subject
             .matches_principal(principal, binding.namespace())
@@ -238,26 +238,29 @@ impl Snapshot {
     }
 
     /// The objects of a namespace, or those of the cluster scope.
-    pub(crate) fn scope(&self, namespace: Namespace<'_>) -> Option<&Scope> {
+    pub(crate) fn scope_objects(&self, namespace: Namespace<'_>) -> Option<&ScopeObjects> {
         match namespace.name() {
             None => Some(&self.cluster_scope),
-            Some(name) => self.namespaces.get(name).map(AsRef::as_ref),
+            Some(name) => self.namespace_scopes.get(name).map(AsRef::as_ref),
         }
     }
 
     /// The objects of a namespace; `None` for the cluster scope.
-    pub(crate) fn namespace_scope(&self, namespace: Namespace<'_>) -> Option<&Scope> {
-        self.namespaces.get(namespace.name()?).map(AsRef::as_ref)
+    pub(crate) fn namespace_scope(&self, namespace: Namespace<'_>) -> Option<&ScopeObjects> {
+        self.namespace_scopes.get(namespace.name()?).map(AsRef::as_ref)
     }
 
     /// The scopes whose bindings apply to a request in a namespace, in the order of the search.
-    pub(crate) fn scopes_for(&self, namespace: Namespace<'_>) -> impl Iterator<Item = &Scope> {
+    pub(crate) fn scopes_for_namespace(
+        &self,
+        namespace: Namespace<'_>,
+    ) -> impl Iterator<Item = &ScopeObjects> {
         [&self.cluster_scope].into_iter().chain(self.namespace_scope(namespace))
     }
 
     /// All namespaces that have a role or a binding, in unspecified order.
     pub(crate) fn namespaces(&self) -> impl Iterator<Item = Namespace<'_>> {
-        self.namespaces.iter().map(|(name, _)| Namespace::new(name))
+        self.namespace_scopes.iter().map(|(name, _)| Namespace::new(name))
     }
 
     /// The bindings that apply to a user in a namespace: ClusterRoleBindings before RoleBindings, both
@@ -267,14 +270,16 @@ impl Snapshot {
         user: &User,
         namespace: Namespace<'_>,
     ) -> Vec<UserBinding<'_>> {
-        self.scopes_for(namespace).flat_map(|scope| self.bindings_in_scope(user, scope)).collect()
+        self.scopes_for_namespace(namespace)
+            .flat_map(|scope| self.bindings_in_scope(user, scope))
+            .collect()
     }
 
     /// The bindings of one scope that apply to a user, in the order of their names.
     pub(crate) fn bindings_in_scope<'s>(
         &'s self,
         user: &User,
-        scope: &'s Scope,
+        scope: &'s ScopeObjects,
     ) -> Vec<UserBinding<'s>> {
         let mut held_bindings: Vec<HeldBinding> = Vec::new();
         self.subjects.for_each_principal(user, |principal, all| {
@@ -283,13 +288,13 @@ impl Snapshot {
                 bindings_in_scope.filter(|own| self.resolve_grant(own, principal).is_some()),
             );
         });
-        held_bindings.sort_unstable_by_key(|held| (held.binding, held.subject_idx));
-        held_bindings.dedup_by_key(|held| held.binding);
+        held_bindings.sort_unstable_by_key(|held| (held.binding_id, held.subject_idx));
+        held_bindings.dedup_by_key(|held| held.binding_id);
         let resolve = |held: HeldBinding| {
             Some(UserBinding {
-                binding: self.bindings.get(held.binding.0)?,
+                binding: self.bindings.get(held.binding_id.0)?,
                 subject_idx: held.subject_idx as usize,
-                role: self.compiled_role(held.role),
+                role: self.compiled_role(held.role_id),
             })
         };
         let mut bindings: Vec<UserBinding<'_>> =
@@ -317,8 +322,8 @@ impl Default for Snapshot {
             roles: Slab::default(),
             bindings: Slab::default(),
             subjects: SubjectIndex::default(),
-            cluster_scope: Scope::new(CLUSTER_SCOPE),
-            namespaces: Map::default(),
+            cluster_scope: ScopeObjects::new(CLUSTER_SCOPE),
+            namespace_scopes: Map::default(),
             namespace_ids: Slab::default(),
         }
     }
@@ -366,7 +371,7 @@ mod tests {
         assert!(snapshot.remove_binding(Namespace::new("ns1"), "b").is_some());
         assert!(snapshot.remove_role(Namespace::new("ns2"), "r").is_some());
         assert!(snapshot.remove_role(Namespace::new("ns2"), "r").is_none());
-        assert!(snapshot.namespaces.is_empty());
+        assert!(snapshot.namespace_scopes.is_empty());
         assert!(snapshot.bindings.is_empty() && snapshot.roles.is_empty());
         assert!(
             before.binding(Namespace::new("ns1"), "b").is_some()
@@ -390,7 +395,8 @@ mod tests {
     fn a_missing_role_is_named_in_the_words_of_kubernetes() {
         let snapshot = Snapshot::default();
         let mut dangling = binding("ns1", "b", Vec::new());
-        let message = |binding: &Binding| snapshot.role_of(binding).map(|_| ()).unwrap_err();
+        let message =
+            |binding: &Binding| snapshot.role_of_binding(binding).map(|_| ()).unwrap_err();
         assert_eq!(
             message(&dangling).to_string(),
             r#"role.rbac.authorization.k8s.io "r" not found"#

@@ -92,9 +92,9 @@ impl Snapshot {
         &self,
         attributes: &Attributes<'_>,
     ) -> impl Iterator<Item = (&Binding, RoleId)> {
-        let scopes = self.scopes_for(request_namespace(attributes));
+        let scopes = self.scopes_for_namespace(request_namespace(attributes));
         let bindings = scopes.flat_map(|scope| scope.bindings.iter());
-        bindings.map(|(binding, bound)| (binding.0.as_ref(), bound.role))
+        bindings.map(|(binding, bound)| (binding.0.as_ref(), bound.role_id))
     }
 }
 

@@ -104,7 +104,7 @@ fn a2_the_largest_rule_is_checked_against_a_thousand() {
     let EscalationRefusal::NotHeld(missing) = &refusal else { panic!("{refusal}") };
     // The message has a line for each resource with the verb `v0`.
     assert_eq!(missing.rules.len(), 100);
-    assert_eq!(missing.n_unlisted, 46 * 46 - 100);
+    assert_eq!(missing.n_unlisted_permissions, 46 * 46 - 100);
     let message = refusal.to_string();
     let lines: Vec<&str> = message.lines().collect();
     assert_eq!(lines.len(), 102);

@@ -30,8 +30,8 @@ pub struct AuthorizationStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_attempt: Option<ReloadAttemptStatus>,
     /// The hash of the configuration file if the reloader rejected it. Another configuration is then in effect.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub pending: Option<String>,
+    #[serde(rename = "pending", skip_serializing_if = "Option::is_none")]
+    pub rejected_config_hash: Option<String>,
     /// The authorizers in order.
     pub authorizers: Vec<AuthorizerStatus>,
     /// Every file that the reloader watches.
@@ -72,7 +72,8 @@ pub struct WebhookStatus {
     /// The URL of the webhook, without secrets.
     pub endpoint: String,
     /// The number of calls in flight.
-    pub in_flight: usize,
+    #[serde(rename = "inFlight")]
+    pub n_calls_in_flight: usize,
     /// The time of the last call that succeeded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_success: Option<String>,
@@ -153,14 +154,14 @@ impl ReloaderState {
             source: if is_file { "file" } else { "flags" },
             file,
             hash: self.file_hash.clone(),
-            generation: generation.number,
+            generation: generation.generation_number,
             loaded_at: format_time(generation.loaded_at),
             last_attempt: self.last_attempt.as_ref().map(|attempt| ReloadAttemptStatus {
                 at: format_time(attempt.at),
                 ok: attempt.error.is_none(),
                 error: attempt.error.clone(),
             }),
-            pending: self.rejected_config_hash.clone(),
+            rejected_config_hash: self.rejected_config_hash.clone(),
             authorizers: authorizer_statuses(generation),
             files: watched_files.iter().map(|path| path.display().to_string()).collect(),
         }
@@ -185,7 +186,7 @@ fn webhook_status(hook: &ConfiguredWebhook) -> WebhookStatus {
     };
     WebhookStatus {
         endpoint: hook.endpoint.clone(),
-        in_flight: n_in_flight,
+        n_calls_in_flight: n_in_flight,
         last_success: last_success_at.map(format_time),
         last_failure: last_failure.map(failure),
         cache_entries: n_cached_answers,

@@ -7,8 +7,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use authz_chain::{AuthorizerConfiguration, AuthorizerSlot, Configuration, Member, SlotAuthorizer};
-use authz_webhook::{Connection as ConnectionInfo, WebhookLimits, WebhookSettings};
+use authz_chain::{
+    AuthorizerConfiguration, AuthorizerSlot, ChainMember, Configuration, SlotAuthorizer,
+};
+use authz_webhook::{ConnectionInfo, WebhookLimits, WebhookSettings};
 use config::authorization_config::LoadOptions;
 use document::Warning;
 use https_client::{Limits, ServiceResolver};
@@ -32,7 +34,7 @@ pub struct AuthorizerBuilder {
     /// The limits of the connections to webhooks.
     pub connection_limits: Limits,
     /// Resolves the names of Services. Without a resolver the builder uses DNS.
-    pub resolver: Option<Arc<dyn ServiceResolver>>,
+    pub service_resolver: Option<Arc<dyn ServiceResolver>>,
     /// Creates the observers of authorizers and connections, for metrics.
     pub observers: Arc<dyn AuthorizationObservers>,
     /// The authorizers that a configuration may name besides the built-in ones.
@@ -40,7 +42,7 @@ pub struct AuthorizerBuilder {
     /// The options of reading the ABAC policy file.
     pub abac_options: abac::PolicyLoadOptions,
     /// The absolute directory that relative paths in flags start from.
-    pub directory: PathBuf,
+    pub base_directory: PathBuf,
 }
 
 impl AuthorizerBuilder {
@@ -52,11 +54,11 @@ impl AuthorizerBuilder {
         Ok(Self {
             webhook_limits: WebhookLimits::default(),
             connection_limits: Limits::default(),
-            resolver: None,
+            service_resolver: None,
             observers: Arc::new(NoObservers),
             plugins: PluginAuthorizers::default(),
             abac_options: abac::PolicyLoadOptions::default(),
-            directory: std::env::current_dir()?,
+            base_directory: std::env::current_dir()?,
         })
     }
 }
@@ -81,7 +83,10 @@ impl AuthorizerBuilder {
     ///
     /// # Errors
     /// A file can not be read or is invalid; see [`StartError`].
-    pub fn build_first(&self, plan: &AuthorizationPlan) -> Result<Generation, StartError> {
+    pub fn build_first_generation(
+        &self,
+        plan: &AuthorizationPlan,
+    ) -> Result<Generation, StartError> {
         match plan {
             AuthorizationPlan::File(plan) => self.build_from_file(plan),
             AuthorizationPlan::Modes(modes) => {
@@ -104,7 +109,7 @@ impl AuthorizerBuilder {
         previous: Option<&Generation>,
     ) -> Result<Generation, BuildError> {
         self.build_generation(configuration, origin, previous, &mut |name, settings, recorder| {
-            let ConnectionInfo::KubeConfigFile(path) = &settings.connection else {
+            let ConnectionInfo::KubeConfigFile(path) = &settings.connection_info else {
                 return Ok(None);
             };
             let loaded = load_connections(name, path.as_path(), recorder)?;
@@ -114,11 +119,11 @@ impl AuthorizerBuilder {
     }
 
     fn build_from_file(&self, plan: &ConfigFilePlan) -> Result<Generation, StartError> {
-        let path = self.directory.join(&plan.path);
+        let path = self.base_directory.join(&plan.path);
         let bytes = document::read_file(&path).map_err(StartError::Read)?;
         let name = path.display().to_string();
         let source = document::Source { name: &name, bytes: &bytes };
-        let plugin_authorizer_types = self.plugins.types();
+        let plugin_authorizer_types = self.plugins.plugin_types();
         let options = LoadOptions {
             plugin_authorizer_types: &plugin_authorizer_types,
             has_abac_policy_file: plan.policy_file.is_some(),
@@ -135,7 +140,7 @@ impl AuthorizerBuilder {
     /// Returns the origin of a configuration file with these bytes.
     pub(crate) fn origin_of_file(&self, plan: &ConfigFilePlan, bytes: &[u8]) -> ConfigOrigin {
         ConfigOrigin {
-            source: ConfigSource::File(self.directory.join(&plan.path)),
+            source: ConfigSource::File(self.base_directory.join(&plan.path)),
             hash: Some(sha256_hash(bytes)),
             policy_file: plan.policy_file.clone(),
         }
@@ -151,14 +156,14 @@ impl AuthorizerBuilder {
         };
         let files = recorder.into_files();
         let configuration =
-            modes.to_configuration(&self.directory, names.as_deref()).map_err(|error| {
+            modes.to_configuration(&self.base_directory, names.as_deref()).map_err(|error| {
                 BuildError { cause: BuildCause::Flags(error), files: files.clone() }
             })?;
         let policy_file = modes.policy_file.clone();
         let origin = ConfigOrigin { source: ConfigSource::Flags, hash: None, policy_file };
         // The configuration has one webhook for each connection, in the same order.
         let mut next = |_: &str, _: &WebhookSettings, recorder: &FileRecorder| {
-            recorder.record_all(&files);
+            recorder.record_files(&files);
             Ok(connections.next())
         };
         self.build_generation(&configuration, origin, None, &mut next)
@@ -172,7 +177,7 @@ impl AuthorizerBuilder {
         recorder: &FileRecorder,
     ) -> Result<(Option<Vec<String>>, std::vec::IntoIter<ServiceConnection>), BuildCause> {
         let Some(flags) = &modes.webhook else { return Ok((None, Vec::new().into_iter())) };
-        let path = flags.absolute_config_file(&self.directory);
+        let path = flags.absolute_config_file(&self.base_directory);
         match load_connections(FLAG_WEBHOOK_NAME, &path, recorder)? {
             LoadedConnections::Kubeconfig(connection) => Ok((None, vec![*connection].into_iter())),
             LoadedConnections::Hooks(hooks) => {
@@ -195,7 +200,7 @@ impl AuthorizerBuilder {
         for authorizer in configuration.authorizers() {
             match self.build_authorizer(authorizer, &origin, previous, find_connection, &mut parts)
             {
-                Ok(active) => parts.slots.push(AuthorizerSlot {
+                Ok(active) => parts.authorizer_slots.push(AuthorizerSlot {
                     authorizer: active,
                     observer: self
                         .observers
@@ -205,12 +210,13 @@ impl AuthorizerBuilder {
             }
         }
         Ok(Generation {
-            number: previous.map_or(1, |previous| previous.number.saturating_add(1)),
+            generation_number: previous
+                .map_or(1, |previous| previous.generation_number.saturating_add(1)),
             source: origin.source,
             hash: origin.hash,
             loaded_at: SystemTime::now(),
             configuration: configuration.clone(),
-            slots: parts.slots.into(),
+            authorizer_slots: parts.authorizer_slots.into(),
             configured_webhooks: parts.configured_webhooks,
             warnings: parts.warnings,
             abac_policy_file: parts.abac_policy_file,
@@ -227,27 +233,31 @@ impl AuthorizerBuilder {
         parts: &mut PartialGeneration,
     ) -> Result<SlotAuthorizer, BuildCause> {
         match authorizer {
-            AuthorizerConfiguration::AlwaysAllow => Ok(SlotAuthorizer::Fixed(Member::AlwaysAllow)),
-            AuthorizerConfiguration::AlwaysDeny => Ok(SlotAuthorizer::Fixed(Member::AlwaysDeny)),
+            AuthorizerConfiguration::AlwaysAllow => {
+                Ok(SlotAuthorizer::Fixed(ChainMember::AlwaysAllow))
+            }
+            AuthorizerConfiguration::AlwaysDeny => {
+                Ok(SlotAuthorizer::Fixed(ChainMember::AlwaysDeny))
+            }
             AuthorizerConfiguration::Node => Ok(SlotAuthorizer::Node),
             AuthorizerConfiguration::Rbac => Ok(SlotAuthorizer::Rbac),
             AuthorizerConfiguration::Abac => {
                 let path = origin.policy_file.as_deref();
-                let abac = load_abac_policies::load_or_reuse(self, path, previous, parts)?;
-                let member = Member::Abac(Arc::clone(&abac.policies));
+                let abac = load_abac_policies::load_or_reuse_policies(self, path, previous, parts)?;
+                let member = ChainMember::Abac(Arc::clone(&abac.policies));
                 parts.abac_policy_file = Some(abac);
                 Ok(SlotAuthorizer::Fixed(member))
             }
             AuthorizerConfiguration::Plugin(plugin) => {
                 let authorizer = self
                     .plugins
-                    .find(plugin.plugin_type)
+                    .find_plugin(plugin.plugin_type)
                     .ok_or(BuildCause::UnknownPlugin(plugin.plugin_type))?;
-                Ok(SlotAuthorizer::Fixed(Member::Plugin(plugin.name.clone(), authorizer)))
+                Ok(SlotAuthorizer::Fixed(ChainMember::Plugin(plugin.name.clone(), authorizer)))
             }
             AuthorizerConfiguration::Webhook(webhook) => {
-                let (name, settings) = (webhook.name.as_str(), &webhook.settings);
-                let hook = build_webhook::reuse_or_build(
+                let (name, settings) = (webhook.name.as_str(), &webhook.webhook_settings);
+                let hook = build_webhook::reuse_or_build_webhook(
                     self,
                     name,
                     settings,
@@ -255,7 +265,7 @@ impl AuthorizerBuilder {
                     find_connection,
                     parts,
                 )?;
-                let member = Member::Webhook(Arc::clone(&hook.webhook));
+                let member = ChainMember::Webhook(Arc::clone(&hook.webhook));
                 parts.configured_webhooks.push(hook);
                 Ok(SlotAuthorizer::Fixed(member))
             }
@@ -266,7 +276,7 @@ impl AuthorizerBuilder {
 /// The parts of a generation that are built so far, and every file that the builder tried to read.
 #[derive(Default)]
 struct PartialGeneration {
-    slots: Vec<AuthorizerSlot>,
+    authorizer_slots: Vec<AuthorizerSlot>,
     configured_webhooks: Vec<Arc<ConfiguredWebhook>>,
     warnings: Vec<Warning>,
     abac_policy_file: Option<AbacPolicyFile>,

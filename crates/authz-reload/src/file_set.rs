@@ -26,7 +26,7 @@ pub(crate) struct FileSet {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct RecordedFile {
-    state: FileState,
+    file_state: FileState,
     /// The maximum number of bytes that were read. The next read uses the same limit and so sees the same part.
     bytes_max: usize,
 }
@@ -34,13 +34,13 @@ struct RecordedFile {
 impl FileSet {
     /// Adds a file unless the set contains it. If a file changes while a configuration is built, its first state stays
     /// in the set, so the next check finds the change.
-    fn add(&mut self, path: &Path, file: RecordedFile) {
+    fn add_file(&mut self, path: &Path, file: RecordedFile) {
         self.files.entry(path.to_owned()).or_insert(file);
     }
 
-    pub(crate) fn add_all(&mut self, other: &Self) {
+    pub(crate) fn add_all_files(&mut self, other: &Self) {
         for (path, file) in &other.files {
-            self.add(path, *file);
+            self.add_file(path, *file);
         }
     }
 
@@ -51,7 +51,7 @@ impl FileSet {
     /// Reads all files and reports whether each has the same state as before.
     pub(crate) fn are_unchanged(&self) -> bool {
         self.files.iter().all(|(path, file)| {
-            FileState::new(read_up_to(path, file.bytes_max).as_deref()) == file.state
+            FileState::new(read_up_to(path, file.bytes_max).as_deref()) == file.file_state
         })
     }
 }
@@ -80,12 +80,12 @@ impl FileRecorder {
     pub(crate) fn read(&self, path: &Path, bytes_max: usize) -> io::Result<Vec<u8>> {
         let read = read_up_to(path, bytes_max);
         let state = FileState::new(read.as_deref());
-        self.files.borrow_mut().add(path, RecordedFile { state, bytes_max });
+        self.files.borrow_mut().add_file(path, RecordedFile { file_state: state, bytes_max });
         read
     }
 
     /// Records a file that another crate reads.
-    pub(crate) fn record(&self, path: &Path, bytes_max: usize) {
+    pub(crate) fn record_file(&self, path: &Path, bytes_max: usize) {
         if !self.files.borrow().files.contains_key(path) {
             // The recorded state contains the error, and the crate that reads the file reports it.
             let _ = self.read(path, bytes_max);
@@ -93,8 +93,8 @@ impl FileRecorder {
     }
 
     /// Records files that were read before.
-    pub(crate) fn record_all(&self, files: &FileSet) {
-        self.files.borrow_mut().add_all(files);
+    pub(crate) fn record_files(&self, files: &FileSet) {
+        self.files.borrow_mut().add_all_files(files);
     }
 
     pub(crate) fn into_files(self) -> FileSet {
@@ -141,7 +141,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("file");
         let recorder = FileRecorder::default();
-        recorder.record(&path, 10);
+        recorder.record_file(&path, 10);
         let files = recorder.into_files();
         assert_eq!(files.paths().collect::<Vec<_>>(), [path.as_path()]);
         assert!(files.are_unchanged());

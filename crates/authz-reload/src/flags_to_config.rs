@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use authz_chain::{AuthorizerConfiguration, Configuration, WebhookConfiguration};
-use authz_webhook::{CacheSettings, Connection};
+use authz_webhook::{CacheSettings, ConnectionInfo};
 
 use crate::modes_to_configuration::{FLAG_WEBHOOK_NAME, FlagTranslationError};
 use crate::plan_from_flags::{
@@ -18,14 +18,14 @@ pub struct ConvertedConfig {
     /// The text of the file.
     pub yaml: String,
     /// The remaining differences and the steps to do by hand, one sentence each.
-    pub differences: Vec<String>,
+    pub remaining_differences: Vec<String>,
 }
 
 /// The inputs of a conversion besides the flags.
 #[derive(Debug, Clone, Copy)]
 pub struct ConversionContext<'a> {
     /// The working directory of the server, from which relative paths start.
-    pub directory: &'a Path,
+    pub base_directory: &'a Path,
     /// The names of the hooks, if the webhook file is a file of external hooks.
     pub hook_names: Option<&'a [String]>,
     /// Whether the flags enable anonymous authentication.
@@ -40,11 +40,14 @@ pub fn convert_flags_to_config(
     modes: &AuthorizationModes,
     context: &ConversionContext<'_>,
 ) -> Result<ConvertedConfig, FlagTranslationError> {
-    let configuration = modes.to_configuration(context.directory, context.hook_names)?;
+    let configuration = modes.to_configuration(context.base_directory, context.hook_names)?;
     let files_by_hook = split_hook_files(modes, context);
     let mut differences = list_general_differences(modes, context);
     differences.extend(list_webhook_differences(modes, context, &files_by_hook));
-    Ok(ConvertedConfig { yaml: write_yaml(&configuration, &files_by_hook), differences })
+    Ok(ConvertedConfig {
+        yaml: write_yaml(&configuration, &files_by_hook),
+        remaining_differences: differences,
+    })
 }
 
 /// Returns a file for each hook by name if there are several, because `kubeConfigFile` takes a file with one hook.
@@ -58,7 +61,7 @@ fn split_hook_files(
     if hooks.len() < 2 {
         return Vec::new();
     }
-    let file = flags.absolute_config_file(context.directory);
+    let file = flags.absolute_config_file(context.base_directory);
     let stem = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     hooks
         .iter()
@@ -111,7 +114,7 @@ fn list_webhook_differences(
          contains the values of the flags ({}, 30s, NoOpinion).",
         flags.version
     )];
-    let absolute = flags.absolute_config_file(context.directory);
+    let absolute = flags.absolute_config_file(context.base_directory);
     if absolute != flags.config_file {
         differences.push(format!(
             "kubeConfigFile must be an absolute path: {} becomes {}.",
@@ -195,12 +198,12 @@ fn write_webhook(
     webhook: &WebhookConfiguration,
     files_by_hook: &[(String, PathBuf)],
 ) {
-    let settings = &webhook.settings;
+    let settings = &webhook.webhook_settings;
     let own_file = files_by_hook.iter().find(|(hook, _)| hook == webhook.name.as_str());
-    let path = match (&settings.connection, own_file) {
+    let path = match (&settings.connection_info, own_file) {
         (_, Some((_, path))) => path.to_string_lossy().into_owned(),
-        (Connection::KubeConfigFile(path), None) => path.as_str().to_owned(),
-        (Connection::InClusterConfig, None) => String::new(),
+        (ConnectionInfo::KubeConfigFile(path), None) => path.as_str().to_owned(),
+        (ConnectionInfo::InClusterConfig, None) => String::new(),
     };
     write_line(text, format_args!("  webhook:"));
     write_line(text, format_args!("    timeout: {}", format_duration(settings.timeout.get())));
@@ -210,14 +213,14 @@ fn write_webhook(
     write_line(text, format_args!("    subjectAccessReviewVersion: {version}"));
     write_line(text, format_args!("    failurePolicy: {}", settings.failure_policy.name()));
     write_line(text, format_args!("    connectionInfo:"));
-    write_line(text, format_args!("      type: {}", settings.connection.type_name()));
+    write_line(text, format_args!("      type: {}", settings.connection_info.type_name()));
     write_line(text, format_args!("      kubeConfigFile: {}", yaml_scalar(&path)));
 }
 
 /// Writes the fields of a cache. A disabled cache gets the default lifetime, because a file requires a positive one.
 fn write_caching(text: &mut String, caching: CacheSettings, fields: &CacheFields) {
     let CacheFields { ttl_field, enabled_field, default_ttl_ns } = fields;
-    match caching.lifetime() {
+    match caching.effective_ttl() {
         Some(ttl) => {
             write_line(text, format_args!("    {ttl_field}: {}", format_duration(ttl)));
         }

@@ -18,7 +18,7 @@ use crate::observers::AppliedConfig;
 /// It never changes: a request uses one generation from beginning to end, even if a reload ends in between.
 pub struct Generation {
     /// The number of this generation. The generation that the server starts with has number 1.
-    pub number: u64,
+    pub generation_number: u64,
     /// The file or the flags that define the configuration.
     pub source: ConfigSource,
     /// The hash of the configuration file; `None` if it comes from flags.
@@ -28,7 +28,7 @@ pub struct Generation {
     /// The configuration that it was built from.
     pub configuration: Configuration,
     /// The authorizers in order.
-    pub slots: Arc<[AuthorizerSlot]>,
+    pub authorizer_slots: Arc<[AuthorizerSlot]>,
     /// The webhooks among the authorizers, in order. Consecutive generations share a webhook that did not change,
     /// together with its cache.
     pub configured_webhooks: Vec<Arc<ConfiguredWebhook>>,
@@ -88,16 +88,20 @@ impl Generation {
         observe: impl FnOnce(&AppliedConfig<'_>),
     ) {
         let authorizers = self.authorizers();
-        observe(&AppliedConfig { hash, generation: self.number, authorizers: &authorizers });
+        observe(&AppliedConfig {
+            hash,
+            generation: self.generation_number,
+            authorizers: &authorizers,
+        });
     }
 }
 
 impl fmt::Debug for Generation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Generation")
-            .field("number", &self.number)
+            .field("number", &self.generation_number)
             .field("hash", &self.hash)
-            .field("slots", &self.slots)
+            .field("slots", &self.authorizer_slots)
             .finish_non_exhaustive()
     }
 }

@@ -5,7 +5,7 @@
 //! Must not know: HTTP, how metrics are exposed, how an authorizer decides, the store.
 //!
 //! ```text
-//! AuthorizationOptions -- plan_from_flags --> AuthorizationPlan -- AuthorizerBuilder::build_first --> Generation
+//! AuthorizationOptions -- plan_from_flags --> AuthorizationPlan -- AuthorizerBuilder::build_first_generation --> Generation
 //!                                                  |                                                     |
 //!                                       convert_flags_to_config           Reloader::start -- publishes later generations
 //! ```

@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use authz_chain::{
-    AuthorizerConfiguration, AuthorizerName, Configuration, ConfigurationError, NameError,
-    WebhookConfiguration,
+    AuthorizerConfiguration, AuthorizerName, AuthorizerNameError, Configuration,
+    ConfigurationError, WebhookConfiguration,
 };
 use authz_webhook::{
-    AbsolutePath, CacheSettings, Connection, FailurePolicy, MatchConditions, ReviewVersion,
+    AbsolutePath, CacheSettings, ConnectionInfo, FailurePolicy, MatchConditions, ReviewVersion,
     Timeout, WebhookSettings,
 };
 
@@ -39,7 +39,7 @@ pub enum FlagTranslationError {
     Names(ConfigurationError),
     /// The name of a hook is not a valid name for an authorizer.
     #[error("failed to build authorization config: {0}")]
-    Name(NameError),
+    Name(AuthorizerNameError),
     /// A path is not UTF-8, so that a configuration can not contain it.
     #[error("path {} is not UTF-8", .0.display())]
     Path(PathBuf),
@@ -102,7 +102,7 @@ impl WebhookFlags {
             unauthorized_caching: to_caching(self.unauthorized_ttl_ns),
             subject_access_review_version: version,
             failure_policy: FailurePolicy::NoOpinion,
-            connection: Connection::KubeConfigFile(path),
+            connection_info: ConnectionInfo::KubeConfigFile(path),
             match_conditions: MatchConditions::Unversioned,
         })
     }
@@ -118,7 +118,10 @@ fn webhook_authorizers(
     let webhook = |name: &String| {
         let (name, settings) =
             (AuthorizerName::new(name).map_err(FlagTranslationError::Name)?, settings.clone());
-        Ok(AuthorizerConfiguration::Webhook(Box::new(WebhookConfiguration { name, settings })))
+        Ok(AuthorizerConfiguration::Webhook(Box::new(WebhookConfiguration {
+            name,
+            webhook_settings: settings,
+        })))
     };
     hook_names.unwrap_or(&default).iter().map(webhook).collect()
 }

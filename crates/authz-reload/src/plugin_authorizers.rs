@@ -29,13 +29,13 @@ impl PluginAuthorizers {
     ///
     /// # Errors
     /// The type is not a word, is built in, or was added before.
-    pub fn add(
+    pub fn add_plugin(
         &mut self,
         type_name: &'static str,
         authorizer: Arc<dyn Authorizer>,
     ) -> Result<(), PluginError> {
         let plugin_type = PluginType::new(type_name).map_err(PluginError::Type)?;
-        if self.find(plugin_type).is_some() {
+        if self.find_plugin(plugin_type).is_some() {
             return Err(PluginError::Repeated(plugin_type));
         }
         self.plugins.push((plugin_type, authorizer));
@@ -43,13 +43,13 @@ impl PluginAuthorizers {
     }
 
     /// Returns the authorizer of a type.
-    pub fn find(&self, plugin_type: PluginType) -> Option<Arc<dyn Authorizer>> {
+    pub fn find_plugin(&self, plugin_type: PluginType) -> Option<Arc<dyn Authorizer>> {
         let mut plugins = self.plugins.iter();
         plugins.find(|(own, _)| *own == plugin_type).map(|(_, plugin)| Arc::clone(plugin))
     }
 
     /// The types in the order in which they were added.
-    pub fn types(&self) -> Vec<PluginType> {
+    pub fn plugin_types(&self) -> Vec<PluginType> {
         self.plugins.iter().map(|(plugin_type, _)| *plugin_type).collect()
     }
 }
@@ -57,6 +57,6 @@ impl PluginAuthorizers {
 /// Shows the types only: plugins do not implement `Debug`.
 impl fmt::Debug for PluginAuthorizers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.types()).finish()
+        f.debug_list().entries(self.plugin_types()).finish()
     }
 }

@@ -73,7 +73,7 @@ pub struct Reloader {
 
 /// The task that checks the files. It owns all state of the checks, so that no check needs a lock.
 struct ReloadTask {
-    handle: JoinHandle<()>,
+    task_handle: JoinHandle<()>,
     check_requests: mpsc::Sender<CheckRequest>,
 }
 
@@ -119,14 +119,17 @@ impl Reloader {
                 let checker =
                     ConfigChecker::new(builder, plan, first, options, publish, log, reloader_state);
                 let (check_requests, received) = mpsc::channel(CHECK_REQUESTS_MAX);
-                Some(ReloadTask { handle: tokio::spawn(run(checker, received)), check_requests })
+                Some(ReloadTask {
+                    task_handle: tokio::spawn(run(checker, received)),
+                    check_requests,
+                })
             }
         };
         Self { reloader_state, reload_task }
     }
 
     /// Checks the files now, or after the check that is running.
-    pub async fn check_now(&self) -> CheckResult {
+    pub async fn check_files_now(&self) -> CheckResult {
         let Some(reload_task) = &self.reload_task else { return CheckResult::Unchanged };
         let (request, result) = oneshot::channel();
         let ended = || CheckResult::Failed("the reload task has ended".to_owned());
@@ -150,7 +153,7 @@ impl Reloader {
 impl Drop for Reloader {
     fn drop(&mut self) {
         if let Some(reload_task) = &self.reload_task {
-            reload_task.handle.abort();
+            reload_task.task_handle.abort();
         }
     }
 }

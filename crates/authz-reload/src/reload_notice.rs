@@ -37,7 +37,7 @@ impl fmt::Display for ReloadNotice<'_> {
         match self {
             Self::Applied(generation) => {
                 let hash = generation.hash.as_deref().unwrap_or("from flags");
-                let number = generation.number;
+                let number = generation.generation_number;
                 write!(f, "authorization configuration reloaded: generation {number}, {hash}")
             }
             Self::Failed { file, message, diagnostics } => {
@@ -51,7 +51,7 @@ impl fmt::Display for ReloadNotice<'_> {
                 f.write_str(&to_one_line(message))
             }
             Self::Reverted(generation) => {
-                let number = generation.number;
+                let number = generation.generation_number;
                 write!(f, "authorization configuration files define generation {number} again")
             }
             Self::Warned(Warning { file, position, field, message, .. }) => {

@@ -15,21 +15,21 @@ use https_client::{
 
 use crate::webhook_transport::WebhookTransport;
 
-/// The most endpoints of one webhook with a client. The client that was not used for the longest time goes first.
+/// The most endpoints of one webhook that have a client. The least recently used client is dropped first.
 const ENDPOINTS_MAX: usize = 64;
 
 /// Posts reviews to the endpoints of one Service.
 pub(crate) struct ServiceTransport {
     service: ServiceName,
-    resolver: Arc<dyn ServiceResolver>,
-    target: Target,
-    limits: Limits,
+    service_resolver: Arc<dyn ServiceResolver>,
+    connection_target: Target,
+    connection_limits: Limits,
     observer: Arc<dyn CertificateObserver>,
     timeout: Duration,
     endpoint: String,
     url: String,
     /// The clients by the address of the endpoint, the one that was used last at the end.
-    clients: Mutex<Vec<(HostPort, Arc<WebhookTransport>)>>,
+    clients_by_endpoint: Mutex<Vec<(HostPort, Arc<WebhookTransport>)>>,
 }
 
 impl ServiceTransport {
@@ -52,15 +52,25 @@ impl ServiceTransport {
         let url = WebhookTransport::new(Arc::new(client), endpoint, timeout).url().to_owned();
         let endpoint = endpoint.to_owned();
         let clients = Mutex::default();
-        Ok(Self { service, resolver, target, limits, observer, timeout, endpoint, url, clients })
+        Ok(Self {
+            service,
+            service_resolver: resolver,
+            connection_target: target,
+            connection_limits: limits,
+            observer,
+            timeout,
+            endpoint,
+            url,
+            clients_by_endpoint: clients,
+        })
     }
 
     /// Chooses a ready endpoint and returns its transport.
     fn choose_endpoint(&self) -> Result<Arc<WebhookTransport>, TransportError> {
-        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
-        clients.retain(|(at, _)| self.resolver.is_endpoint(&self.service, at));
+        let mut clients = self.clients_by_endpoint.lock().unwrap_or_else(PoisonError::into_inner);
+        clients.retain(|(at, _)| self.service_resolver.is_endpoint(&self.service, at));
         let at = self
-            .resolver
+            .service_resolver
             .resolve_service(&self.service)
             .map_err(|error| self.transport_error(TransportErrorKind::Connect, &error))?;
         let chosen = match clients.iter().position(|(own, _)| *own == at) {
@@ -68,9 +78,9 @@ impl ServiceTransport {
             None => {
                 let resolver = Arc::new(FixedEndpoint(at.clone()));
                 let client = Client::new(
-                    self.target.clone(),
+                    self.connection_target.clone(),
                     Some(resolver),
-                    self.limits.clone(),
+                    self.connection_limits.clone(),
                     Arc::clone(&self.observer),
                 )
                 .map_err(|error| self.transport_error(TransportErrorKind::Other, &error))?;

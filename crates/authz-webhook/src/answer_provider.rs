@@ -10,7 +10,6 @@ use tokio::time::Instant;
 
 use crate::cache::{AnswerCache, CacheLookup, CacheStoreResult};
 use crate::cache_key::CacheKey;
-use crate::call::{CallResult, WebhookCaller};
 use crate::decode_response::ReviewStatus;
 use crate::encode_review::encode_review;
 use crate::error::CallError;
@@ -20,6 +19,7 @@ use crate::limits::WebhookLimits;
 use crate::observer::{CacheEvent, WebhookObserver};
 use crate::settings::{CacheSettings, WebhookSettings};
 use crate::transport::Transport;
+use crate::webhook_call::{CallResult, WebhookCaller};
 
 /// Answers to requests of this length in bytes, or longer, are not cached. Kubernetes has the same limit.
 const CACHEABLE_BYTES_MAX: usize = 10_000;
@@ -106,7 +106,7 @@ impl AnswerProvider {
     }
 
     pub(crate) fn health(&self) -> WebhookHealth {
-        let last = self.last_results.last_results();
+        let last = self.last_results.last_call_results();
         let size = self.cache.size();
         WebhookHealth {
             n_in_flight: self.call_limit.n_permits_in_use(),
@@ -151,12 +151,18 @@ impl AnswerProvider {
         // The table has to be unlocked here: a runtime that is shutting down drops the task at once, and
         // the cleanup of the call locks the table.
         drop(table);
-        let (provider, call) = (Arc::clone(self), Arc::clone(waiter.call()));
-        let cleanup = CallCleanup { provider, _permit: permit, key, call, result_sender };
+        let (provider, call) = (Arc::clone(self), Arc::clone(waiter.in_flight_call()));
+        let cleanup = CallCleanup {
+            answer_provider: provider,
+            _permit: permit,
+            key,
+            in_flight_call: call,
+            result_sender,
+        };
         let body = encode_review(attributes, self.webhook_caller.version);
         let task = runtime.spawn(async move {
-            cleanup.call.mark_sent();
-            let end = cleanup.provider.webhook_caller.call(body).await;
+            cleanup.in_flight_call.mark_sent();
+            let end = cleanup.answer_provider.webhook_caller.call_with_retries(body).await;
             cleanup.publish_result(end, is_cacheable);
         });
         waiter.set_abort_handle(task.abort_handle());
@@ -165,8 +171,8 @@ impl AnswerProvider {
 
     /// Reports whether both kinds of answers are cached: those that allow and all others.
     fn caches_every_answer(&self) -> bool {
-        self.authorized_caching.lifetime().is_some()
-            && self.unauthorized_caching.lifetime().is_some()
+        self.authorized_caching.effective_ttl().is_some()
+            && self.unauthorized_caching.effective_ttl().is_some()
     }
 
     /// Caches an answer for the lifetime in the settings.
@@ -174,7 +180,8 @@ impl AnswerProvider {
         let caching =
             if status.is_allowed { self.authorized_caching } else { self.unauthorized_caching };
         let now = Instant::now();
-        let Some(expires_at) = caching.lifetime().and_then(|lifetime| now.checked_add(lifetime))
+        let Some(expires_at) =
+            caching.effective_ttl().and_then(|lifetime| now.checked_add(lifetime))
         else {
             return;
         };
@@ -213,18 +220,18 @@ fn is_cacheable(attributes: &Attributes<'_>) -> bool {
 /// Ends a call: with a result, after a panic, or when its last waiter has left. Dropping it removes the call from the
 /// table.
 struct CallCleanup {
-    provider: Arc<AnswerProvider>,
+    answer_provider: Arc<AnswerProvider>,
     _permit: Permit,
     key: Arc<CacheKey>,
-    call: Arc<InFlightCall>,
+    in_flight_call: Arc<InFlightCall>,
     result_sender: watch::Sender<Option<Arc<CallResult>>>,
 }
 
 impl CallCleanup {
     /// Caches and sends the result. The order matters: see the invariant of [`AnswerProvider::join_or_begin_call`].
     fn publish_result(self, end: CallResult, is_cacheable: bool) {
-        let provider = &self.provider;
-        match &end.outcome {
+        let provider = &self.answer_provider;
+        match &end.review_result {
             Ok(status) => {
                 provider.cache_answer(&self.key, status, is_cacheable);
                 provider.last_results.record_success();
@@ -245,8 +252,8 @@ impl CallCleanup {
 impl Drop for CallCleanup {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.provider.last_results.record_failure(&CallError::Lost.to_string());
+            self.answer_provider.last_results.record_failure(&CallError::Lost.to_string());
         }
-        self.provider.in_flight_calls.remove_call(&self.key, &self.call);
+        self.answer_provider.in_flight_calls.remove_call(&self.key, &self.in_flight_call);
     }
 }

@@ -13,11 +13,11 @@ const DEPTH_MAX: usize = 32;
 #[derive(Clone, Copy)]
 struct YamlLine<'a> {
     indent: usize,
-    text: &'a str,
+    line_text: &'a str,
 }
 
 /// Parses a document in block style.
-pub(crate) fn parse(text: &str) -> Result<DocumentValue, DecodeError> {
+pub(crate) fn parse_block_yaml(text: &str) -> Result<DocumentValue, DecodeError> {
     let mut lines = Vec::new();
     for line in text.lines() {
         let said = strip_comment(line).trim_end();
@@ -28,10 +28,10 @@ pub(crate) fn parse(text: &str) -> Result<DocumentValue, DecodeError> {
         if text.starts_with('\t') {
             return Err(yaml_error("found character that cannot start any token"));
         }
-        lines.push(YamlLine { indent: said.len() - text.len(), text });
+        lines.push(YamlLine { indent: said.len() - text.len(), line_text: text });
     }
     let Some(first) = lines.first() else { return Ok(DocumentValue::Null) };
-    if split_entry(first.text)?.is_some() {
+    if split_entry(first.line_text)?.is_some() {
         let (node, rest) = read_mapping(&lines, first.indent, 0)?;
         return if rest.is_empty() {
             Ok(node)
@@ -39,10 +39,10 @@ pub(crate) fn parse(text: &str) -> Result<DocumentValue, DecodeError> {
             Err(yaml_error("did not find expected key"))
         };
     }
-    if first.text.starts_with("- ") || first.text == "-" {
+    if first.line_text.starts_with("- ") || first.line_text == "-" {
         return Ok(DocumentValue::List);
     }
-    let words: Vec<&str> = lines.iter().map(|line| line.text).collect();
+    let words: Vec<&str> = lines.iter().map(|line| line.line_text).collect();
     read_scalar(&words.join(" "))
 }
 
@@ -63,7 +63,7 @@ fn read_mapping<'l, 'a>(
         if line.indent > indent {
             return Err(yaml_error("mapping values are not allowed in this context"));
         }
-        let Some((name, value)) = split_entry(line.text)? else {
+        let Some((name, value)) = split_entry(line.line_text)? else {
             return Err(yaml_error("could not find expected ':'"));
         };
         let (node, after) = if value.is_empty() {
@@ -86,11 +86,11 @@ fn read_nested<'l, 'a>(
     depth: usize,
 ) -> Result<(DocumentValue, &'l [YamlLine<'a>]), DecodeError> {
     let Some(first) = lines.first() else { return Ok((DocumentValue::Null, lines)) };
-    let is_element = first.text.starts_with("- ") || first.text == "-";
+    let is_element = first.line_text.starts_with("- ") || first.line_text == "-";
     if is_element && first.indent >= indent {
         let inside = |line: &&YamlLine<'_>| {
             line.indent > first.indent
-                || (line.indent == first.indent && line.text.starts_with('-'))
+                || (line.indent == first.indent && line.line_text.starts_with('-'))
         };
         let n_inside = lines.iter().take_while(inside).count();
         return Ok((DocumentValue::List, lines.get(n_inside..).unwrap_or_default()));
@@ -243,7 +243,7 @@ mod tests {
             ("status", status),
             ("spec", DocumentValue::Null),
         ]);
-        assert_eq!(parse(source), Ok(want));
+        assert_eq!(parse_block_yaml(source), Ok(want));
     }
 
     #[test]
@@ -260,7 +260,7 @@ mod tests {
             ("- a\n- b", DocumentValue::List),
             ("status: {}", members(&[("status", members(&[]))])),
         ] {
-            assert_eq!(parse(source), Ok(want), "{source:?}");
+            assert_eq!(parse_block_yaml(source), Ok(want), "{source:?}");
         }
     }
 
@@ -277,9 +277,16 @@ mod tests {
             "status: 'open",
             "status:\n  allowed: true\nnothing",
         ] {
-            assert!(parse(source).is_err(), "{source:?}: {:?}", parse(source));
+            assert!(
+                parse_block_yaml(source).is_err(),
+                "{source:?}: {:?}",
+                parse_block_yaml(source)
+            );
         }
         let deep: String = (0..100).map(|n| format!("{}a:\n", " ".repeat(n))).collect();
-        assert_eq!(parse(&deep), Err(DecodeError("yaml: exceeded max depth".to_owned())));
+        assert_eq!(
+            parse_block_yaml(&deep),
+            Err(DecodeError("yaml: exceeded max depth".to_owned()))
+        );
     }
 }

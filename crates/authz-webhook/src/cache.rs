@@ -55,7 +55,7 @@ struct CacheEntry {
 #[derive(Default)]
 struct EvictionOrder {
     /// The use number and the hash of each entry; also of removed entries.
-    heap: BinaryHeap<Reverse<(u64, u64)>>,
+    eviction_heap: BinaryHeap<Reverse<(u64, u64)>>,
     n_entries: usize,
     n_bytes: usize,
 }
@@ -106,11 +106,11 @@ impl AnswerCache {
     /// and including the instant at which it expires.
     #[inline]
     pub(crate) fn get(&self, attributes: &Attributes<'_>, hash: u64, now: Instant) -> CacheLookup {
-        let shard = self.shard(hash).read().unwrap_or_else(PoisonError::into_inner);
+        let shard = self.shard_for_hash(hash).read().unwrap_or_else(PoisonError::into_inner);
         match shard.get(&hash).filter(|entry| entry.key.matches(attributes)) {
             None => CacheLookup::Miss,
             Some(entry) if now <= entry.expires_at => {
-                self.touch(entry);
+                self.mark_used(entry);
                 CacheLookup::Hit(entry.status.clone())
             }
             Some(_) => {
@@ -148,10 +148,10 @@ impl AnswerCache {
         if let Some(replaced) = replaced {
             eviction_order.subtract_entry(&replaced);
         }
-        eviction_order.heap.push(Reverse((use_number, hash)));
+        eviction_order.eviction_heap.push(Reverse((use_number, hash)));
         let n_evicted = self.evict_excess(&mut eviction_order);
-        if eviction_order.heap.len() > 2 * eviction_order.n_entries + HEAP_SLACK {
-            eviction_order.heap = self.rebuild_heap();
+        if eviction_order.eviction_heap.len() > 2 * eviction_order.n_entries + HEAP_SLACK {
+            eviction_order.eviction_heap = self.rebuild_heap();
         }
         CacheStoreResult::Stored { n_evicted }
     }
@@ -163,7 +163,7 @@ impl AnswerCache {
 
     /// Gives the entry the newest use number. Repeated uses of one entry write nothing.
     #[inline]
-    fn touch(&self, entry: &CacheEntry) {
+    fn mark_used(&self, entry: &CacheEntry) {
         let last_use_number = entry.last_use_number.load(Ordering::Relaxed);
         if last_use_number != self.n_uses.load(Ordering::Relaxed) {
             let use_number = self.n_uses.fetch_add(1, Ordering::Relaxed) + 1;
@@ -175,14 +175,14 @@ impl AnswerCache {
         let mut n_evicted = 0;
         while eviction_order.n_entries > self.entries_max || eviction_order.n_bytes > self.bytes_max
         {
-            let Some(Reverse((heap_use_number, hash))) = eviction_order.heap.pop() else {
+            let Some(Reverse((heap_use_number, hash))) = eviction_order.eviction_heap.pop() else {
                 break; // INVARIANT on the heap: every entry is in it.
             };
             let mut shard = self.write(hash);
             let Some(entry) = shard.get(&hash) else { continue };
             let last_use_number = entry.last_use_number.load(Ordering::Relaxed);
             if last_use_number > heap_use_number {
-                eviction_order.heap.push(Reverse((last_use_number, hash)));
+                eviction_order.eviction_heap.push(Reverse((last_use_number, hash)));
             } else if let Some(evicted) = shard.remove(&hash) {
                 eviction_order.subtract_entry(&evicted);
                 n_evicted += 1;
@@ -219,13 +219,13 @@ impl AnswerCache {
     /// The hash table of a shard uses the lowest and the highest bits, so other bits choose the shard.
     #[expect(clippy::indexing_slicing, reason = "INVARIANT: the remainder is less than N_SHARDS")]
     #[inline]
-    fn shard(&self, hash: u64) -> &RwLock<CacheShard> {
+    fn shard_for_hash(&self, hash: u64) -> &RwLock<CacheShard> {
         let [_, _, _, _, byte, ..] = hash.to_le_bytes();
         &self.shards[usize::from(byte) % N_SHARDS]
     }
 
     fn write(&self, hash: u64) -> RwLockWriteGuard<'_, CacheShard> {
-        self.shard(hash).write().unwrap_or_else(PoisonError::into_inner)
+        self.shard_for_hash(hash).write().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn lock_eviction_order(&self) -> MutexGuard<'_, EvictionOrder> {

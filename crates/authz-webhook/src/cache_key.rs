@@ -35,10 +35,12 @@ impl CacheKey {
 
     /// Reports whether this is the key of the request.
     pub(crate) fn matches(&self, attributes: &Attributes<'_>) -> bool {
-        let mut comparison =
-            CanonicalFormComparison { rest: &self.canonical_form, is_equal_so_far: true };
+        let mut comparison = CanonicalFormComparison {
+            uncompared_bytes: &self.canonical_form,
+            is_equal_so_far: true,
+        };
         visit_review(attributes, &mut comparison);
-        comparison.is_equal_so_far && comparison.rest.is_empty()
+        comparison.is_equal_so_far && comparison.uncompared_bytes.is_empty()
     }
 }
 
@@ -188,15 +190,15 @@ impl ReviewVisitor for CanonicalFormWriter {
 
 /// Compares a request with a form, part by part.
 struct CanonicalFormComparison<'a> {
-    rest: &'a [u8],
+    uncompared_bytes: &'a [u8],
     is_equal_so_far: bool,
 }
 
 impl CanonicalFormComparison<'_> {
     #[inline]
     fn compare_bytes(&mut self, bytes: &[u8]) {
-        match self.rest.strip_prefix(bytes) {
-            Some(rest) => self.rest = rest,
+        match self.uncompared_bytes.strip_prefix(bytes) {
+            Some(rest) => self.uncompared_bytes = rest,
             None => self.is_equal_so_far = false,
         }
     }
@@ -205,8 +207,8 @@ impl CanonicalFormComparison<'_> {
 impl ReviewVisitor for CanonicalFormComparison<'_> {
     #[inline]
     fn visit_tag(&mut self, mark: u8) {
-        match self.rest.split_first() {
-            Some((first, rest)) if *first == mark => self.rest = rest,
+        match self.uncompared_bytes.split_first() {
+            Some((first, rest)) if *first == mark => self.uncompared_bytes = rest,
             _ => self.is_equal_so_far = false,
         }
     }

@@ -36,7 +36,7 @@ pub(crate) fn decode_response(
     version: ReviewVersion,
 ) -> Result<ReviewStatus, CallError> {
     let content_type = reply.content_type.as_deref().filter(|text| !text.is_empty());
-    let media_type = media_type::parse(content_type.unwrap_or("application/json"))
+    let media_type = media_type::parse_media_type(content_type.unwrap_or("application/json"))
         .map_err(|fault| http_error::invalid_content_type_error(reply.status, fault))?;
     let body = String::from_utf8_lossy(&reply.body);
     if !(200..=206).contains(&reply.status) {
@@ -59,8 +59,9 @@ pub(crate) fn check_probe_response(
     version: ReviewVersion,
 ) -> Result<(), CallError> {
     decode_response(reply, version)?;
-    let is_review = response_document::parse(&String::from_utf8_lossy(&reply.body))
-        .is_ok_and(|document| is_recognizable(&document));
+    let is_review =
+        response_document::parse_response_document(&String::from_utf8_lossy(&reply.body))
+            .is_ok_and(|document| is_recognizable_review(&document));
     if is_review {
         return Ok(());
     }
@@ -74,7 +75,7 @@ pub(crate) fn check_probe_response(
 }
 
 /// Reports whether a document states its kind or has the field `status.allowed`.
-fn is_recognizable(document: &DocumentValue) -> bool {
+fn is_recognizable_review(document: &DocumentValue) -> bool {
     document.members().iter().any(|(name, value)| match value {
         DocumentValue::Text(text) => name.eq_ignore_ascii_case("kind") && !text.is_empty(),
         DocumentValue::Object(_) => {
@@ -97,8 +98,8 @@ fn decode_review_document(
             "0-length response with status code: {status} and content type: {content_type}"
         )));
     }
-    let document = response_document::parse(body)?;
-    check_type(&read_document_type(&document)?, version)?;
+    let document = response_document::parse_response_document(body)?;
+    check_document_type(&read_document_type(&document)?, version)?;
     read_review_status(document, version)
 }
 
@@ -156,7 +157,7 @@ const KIND: &str = "SubjectAccessReview";
 /// Where Kubernetes registers the kinds that it can decode; part of its message.
 const SCHEME: &str = "k8s.io/client-go/kubernetes/scheme/register.go:84";
 
-fn check_type(found: &DocumentType, expected: ReviewVersion) -> Result<(), DecodeError> {
+fn check_document_type(found: &DocumentType, expected: ReviewVersion) -> Result<(), DecodeError> {
     let kind = if found.kind.is_empty() { KIND } else { &found.kind };
     let (group, version) = match (found.group.as_str(), found.version.as_str()) {
         ("" | GROUP, "") => (GROUP, expected.name()),

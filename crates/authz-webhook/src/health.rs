@@ -33,7 +33,7 @@ const MESSAGE_BYTES_MAX: usize = 2048;
 /// The time and the error of the last calls.
 #[derive(Debug, Default)]
 pub(crate) struct LastResultRecorder {
-    last_results: Mutex<LastCallResults>,
+    last_call_results: Mutex<LastCallResults>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -45,18 +45,18 @@ pub(crate) struct LastCallResults {
 impl LastResultRecorder {
     pub(crate) fn record_success(&self) {
         let now = SystemTime::now();
-        self.last_results.lock().unwrap_or_else(PoisonError::into_inner).last_success_at =
+        self.last_call_results.lock().unwrap_or_else(PoisonError::into_inner).last_success_at =
             Some(now);
     }
 
     pub(crate) fn record_failure(&self, message: &str) {
         let message = field_errors::truncate(message, MESSAGE_BYTES_MAX).to_owned();
         let failure = LastFailure { at: SystemTime::now(), message };
-        self.last_results.lock().unwrap_or_else(PoisonError::into_inner).last_failure =
+        self.last_call_results.lock().unwrap_or_else(PoisonError::into_inner).last_failure =
             Some(failure);
     }
 
-    pub(crate) fn last_results(&self) -> LastCallResults {
-        self.last_results.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    pub(crate) fn last_call_results(&self) -> LastCallResults {
+        self.last_call_results.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }

@@ -51,7 +51,7 @@ pub(crate) fn retry_after_seconds(reply: &HttpResponse) -> Option<i64> {
     reply.retry_after.as_deref()?.parse().ok()
 }
 
-/// The reasons that Kubernetes knows. With one of them the status code does not matter.
+/// The reasons that Kubernetes defines. If a `Status` has one of them, its status code is ignored.
 const KNOWN_REASONS: [&str; 19] = [
     "AlreadyExists",
     "BadRequest",
@@ -97,7 +97,7 @@ fn parse_status_failure(body: &str) -> Option<StatusFailure> {
     if body.is_empty() {
         return None;
     }
-    let document = response_document::parse(body).ok()?;
+    let document = response_document::parse_response_document(body).ok()?;
     let found = read_document_type(&document).ok()?;
     let is_status = found.kind == "Status"
         && found.group.is_empty()

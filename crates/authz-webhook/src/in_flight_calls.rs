@@ -12,8 +12,8 @@ use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
 use crate::cache_key::CacheKey;
-use crate::call::CallResult;
 use crate::error::CallError;
+use crate::webhook_call::CallResult;
 
 /// Receives the result of a call.
 pub(crate) type CallResultReceiver = watch::Receiver<Option<Arc<CallResult>>>;
@@ -24,7 +24,7 @@ pub(crate) type CallTable = HashMap<Arc<CacheKey>, Arc<InFlightCall>, foldhash::
 /// The calls in flight of one webhook.
 #[derive(Default)]
 pub(crate) struct InFlightCalls {
-    table: Mutex<CallTable>,
+    call_table: Mutex<CallTable>,
 }
 
 /// One call in flight.
@@ -49,12 +49,12 @@ impl InFlightCall {
 pub(crate) struct CallWaiter<'a> {
     in_flight_calls: &'a InFlightCalls,
     key: Arc<CacheKey>,
-    call: Arc<InFlightCall>,
+    in_flight_call: Arc<InFlightCall>,
 }
 
 impl InFlightCalls {
     pub(crate) fn lock(&self) -> MutexGuard<'_, CallTable> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+        self.call_table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Joins the call in flight for this request, if there is one. If its answer will not be cached, only checks that
@@ -70,7 +70,11 @@ impl InFlightCalls {
             return None;
         }
         call.n_waiters.fetch_add(1, Ordering::Relaxed);
-        Some(CallWaiter { in_flight_calls: self, key: Arc::clone(key), call: Arc::clone(call) })
+        Some(CallWaiter {
+            in_flight_calls: self,
+            key: Arc::clone(key),
+            in_flight_call: Arc::clone(call),
+        })
     }
 
     /// Adds a call that is about to begin, with its first waiter.
@@ -87,16 +91,16 @@ impl InFlightCalls {
             abort_handle: OnceLock::new(),
         });
         table.insert(Arc::clone(&key), Arc::clone(&call));
-        CallWaiter { in_flight_calls: self, key, call }
+        CallWaiter { in_flight_calls: self, key, in_flight_call: call }
     }
 
     /// Removes a call that has ended.
     pub(crate) fn remove_call(&self, key: &Arc<CacheKey>, call: &Arc<InFlightCall>) {
-        remove_from_table(&mut self.lock(), key, call);
+        remove_from_call_table(&mut self.lock(), key, call);
     }
 }
 
-fn remove_from_table(table: &mut CallTable, key: &Arc<CacheKey>, call: &Arc<InFlightCall>) {
+fn remove_from_call_table(table: &mut CallTable, key: &Arc<CacheKey>, call: &Arc<InFlightCall>) {
     if let Entry::Occupied(newest) = table.entry(Arc::clone(key))
         && Arc::ptr_eq(newest.get(), call)
     {
@@ -106,19 +110,19 @@ fn remove_from_table(table: &mut CallTable, key: &Arc<CacheKey>, call: &Arc<InFl
 
 impl CallWaiter<'_> {
     /// Returns the shared call that this waiter waits for.
-    pub(crate) fn call(&self) -> &Arc<InFlightCall> {
-        &self.call
+    pub(crate) fn in_flight_call(&self) -> &Arc<InFlightCall> {
+        &self.in_flight_call
     }
 
     /// Sets the task of the call.
     pub(crate) fn set_abort_handle(&self, abort_handle: AbortHandle) {
         // Only the check that began the call does this, once.
-        let _ = self.call.abort_handle.set(abort_handle);
+        let _ = self.in_flight_call.abort_handle.set(abort_handle);
     }
 
     /// Waits until the call has ended.
     pub(crate) async fn wait_for_result(self) -> Result<Arc<CallResult>, CallError> {
-        let mut result_receiver = self.call.result_receiver.clone();
+        let mut result_receiver = self.in_flight_call.result_receiver.clone();
         match result_receiver.wait_for(Option::is_some).await {
             Ok(end) => end.clone().ok_or(CallError::Lost),
             // The task has ended without a result: it panicked, or the runtime is shutting down.
@@ -131,14 +135,14 @@ impl Drop for CallWaiter<'_> {
     fn drop(&mut self) {
         let is_last = {
             let mut table = self.in_flight_calls.lock();
-            let is_last = self.call.n_waiters.fetch_sub(1, Ordering::Relaxed) == 1;
+            let is_last = self.in_flight_call.n_waiters.fetch_sub(1, Ordering::Relaxed) == 1;
             if is_last {
-                remove_from_table(&mut table, &self.key, &self.call);
+                remove_from_call_table(&mut table, &self.key, &self.in_flight_call);
             }
             is_last
         };
         // The table is unlocked before this, because the cleanup of the task locks it.
-        if let Some(abort_handle) = self.call.abort_handle.get().filter(|_| is_last) {
+        if let Some(abort_handle) = self.in_flight_call.abort_handle.get().filter(|_| is_last) {
             abort_handle.abort();
         }
     }

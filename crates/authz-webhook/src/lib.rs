@@ -12,7 +12,6 @@ mod answer_provider;
 mod block_yaml;
 mod cache;
 mod cache_key;
-mod call;
 mod compile_condition;
 mod condition_hints;
 mod decode_response;
@@ -32,6 +31,7 @@ mod settings;
 mod trace_events;
 mod transport;
 mod webhook;
+mod webhook_call;
 
 pub use compile_condition::{ConditionCompiler, ConditionError, ConditionIssue};
 pub use encode_review::encode_review;
@@ -49,8 +49,8 @@ pub use review_spec::{
     SelectorAttributes, SelectorRequirement, SelectorRequirements,
 };
 pub use settings::{
-    AbsolutePath, CacheSettings, Connection, FailurePolicy, MATCH_CONDITIONS_MAX, MatchConditions,
-    ReviewVersion, Timeout, WebhookSettings,
+    AbsolutePath, CacheSettings, ConnectionInfo, FailurePolicy, MATCH_CONDITIONS_MAX,
+    MatchConditions, ReviewVersion, Timeout, WebhookSettings,
 };
 pub use transport::{HttpResponse, ResponseFuture, Transport, TransportError, TransportErrorKind};
 pub use webhook::{Webhook, WebhookDecision};

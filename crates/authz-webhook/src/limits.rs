@@ -26,7 +26,7 @@ pub struct RetryOptions {
     /// The most attempts; at least one is made.
     pub attempts_max: u32,
     /// The wait after the first attempt.
-    pub wait: Duration,
+    pub first_wait: Duration,
     /// The factor by which each wait is longer than the one before.
     pub wait_factor: f64,
     /// The largest random addition to a wait, as a fraction of it.
@@ -55,6 +55,11 @@ impl WebhookLimits {
 impl Default for RetryOptions {
     /// The defaults of Kubernetes: waits of 0.5, 0.75, 1.125 and 1.6875 seconds, and up to a fifth more.
     fn default() -> Self {
-        Self { attempts_max: 5, wait: Duration::from_millis(500), wait_factor: 1.5, jitter: 0.2 }
+        Self {
+            attempts_max: 5,
+            first_wait: Duration::from_millis(500),
+            wait_factor: 1.5,
+            jitter: 0.2,
+        }
     }
 }

@@ -62,7 +62,7 @@ impl MatchCondition {
     }
 
     #[inline]
-    fn holds(&self, request: &ReviewSpec<'_>) -> Result<bool, EvaluationError> {
+    fn condition_holds(&self, request: &ReviewSpec<'_>) -> Result<bool, EvaluationError> {
         match self.program.evaluate_bool_fast(&[request], COST_LIMIT) {
             Some((outcome, _)) => Ok(outcome),
             None => self.evaluate(request).0,
@@ -81,14 +81,17 @@ impl MatchConditions {
         let selects = |field: &str| {
             self.as_slice().iter().any(|condition| condition.program.selects_field(field))
         };
-        IncludedSelectors { field: selects("fieldSelector"), label: selects("labelSelector") }
+        IncludedSelectors {
+            has_field_selector: selects("fieldSelector"),
+            has_label_selector: selects("labelSelector"),
+        }
     }
 
     /// Evaluates the conditions in order:
     /// 1. The first one that is false ends the evaluation: the webhook is not called.
     /// 2. An error does not end the evaluation, and counts only if no condition is false.
     pub fn evaluate(&self, request: &ReviewSpec<'_>) -> MatchResult {
-        self.evaluate_all(|_, condition| condition.holds(request))
+        self.evaluate_all(|_, condition| condition.condition_holds(request))
     }
 
     /// As [`evaluate`](Self::evaluate), and records an event `condition` for each evaluated condition, with events `value`
@@ -102,7 +105,7 @@ impl MatchConditions {
             return self.evaluate(request);
         }
         self.evaluate_all(|index, condition| {
-            let outcome = condition.holds(request);
+            let outcome = condition.condition_holds(request);
             record_condition(index, condition, &outcome, request, recorder);
             outcome
         })

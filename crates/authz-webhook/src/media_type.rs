@@ -4,7 +4,7 @@
 ///
 /// # Errors
 /// Go's message about the syntax.
-pub(crate) fn parse(content_type: &str) -> Result<String, &'static str> {
+pub(crate) fn parse_media_type(content_type: &str) -> Result<String, &'static str> {
     let (media_type, mut rest) = match content_type.find(';') {
         Some(at) => content_type.split_at(at),
         None => (content_type, ""),
@@ -90,7 +90,7 @@ fn parse_quoted(text: &str) -> Option<(String, &str)> {
         match c {
             '"' => return Some((value, chars.as_str())),
             '\r' | '\n' => return None,
-            '\\' if chars.as_str().starts_with(is_special) => value.extend(chars.next()),
+            '\\' if chars.as_str().starts_with(is_tspecial_char) => value.extend(chars.next()),
             other => value.push(other),
         }
     }
@@ -98,10 +98,10 @@ fn parse_quoted(text: &str) -> Option<(String, &str)> {
 }
 
 fn is_token_char(c: char) -> bool {
-    c.is_ascii_graphic() && !is_special(c)
+    c.is_ascii_graphic() && !is_tspecial_char(c)
 }
 
-fn is_special(c: char) -> bool {
+fn is_tspecial_char(c: char) -> bool {
     "()<>@,;:\\\"/[]?=".contains(c)
 }
 
@@ -119,7 +119,7 @@ mod tests {
             ("a/b; x=\"q\\\"; r\" ; y=z ;", "a/b"),
             ("a/b;x=1;x=1", "a/b"),
         ] {
-            assert_eq!(parse(source), Ok(want.to_owned()), "{source}");
+            assert_eq!(parse_media_type(source), Ok(want.to_owned()), "{source}");
         }
     }
 
@@ -136,11 +136,11 @@ mod tests {
             ("a/b; x=", "mime: invalid media parameter"),
             ("a/b;x=1;x=2", "mime: duplicate parameter name"),
         ] {
-            assert_eq!(parse(source), Err(want), "{source}");
+            assert_eq!(parse_media_type(source), Err(want), "{source}");
         }
         let many: String = (0..=PARAMETERS_MAX).map(|n| format!(";p{n}=1")).collect();
-        assert_eq!(parse(&format!("a/b{many}")), Err("mime: too many parameters"));
+        assert_eq!(parse_media_type(&format!("a/b{many}")), Err("mime: too many parameters"));
         let fewer: String = (0..PARAMETERS_MAX).map(|n| format!(";p{n}=1")).collect();
-        assert!(parse(&format!("a/b{fewer}")).is_ok());
+        assert!(parse_media_type(&format!("a/b{fewer}")).is_ok());
     }
 }

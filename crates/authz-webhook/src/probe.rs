@@ -26,6 +26,6 @@ impl Webhook {
             verb: Verb::new("get"),
             target: Target::Path(PROBE_PATH),
         };
-        self.answers().probe(&attributes).await
+        self.answer_provider().probe(&attributes).await
     }
 }

@@ -47,9 +47,13 @@ const KEPT_NAMES: [&str; 13] = [
 ///
 /// # Errors
 /// The message of Kubernetes, where it is known.
-pub(crate) fn parse(text: &str) -> Result<DocumentValue, DecodeError> {
+pub(crate) fn parse_response_document(text: &str) -> Result<DocumentValue, DecodeError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text); // A byte order mark is ignored.
-    if text.trim_start().starts_with('{') { parse_json(text) } else { block_yaml::parse(text) }
+    if text.trim_start().starts_with('{') {
+        parse_json(text)
+    } else {
+        block_yaml::parse_block_yaml(text)
+    }
 }
 
 /// The reason why the body of a response is not a review, in Kubernetes' words.
@@ -192,8 +196,9 @@ mod tests {
 
     #[test]
     fn known_members_are_kept_in_order() {
-        let node =
-            parse(r#" {"kind":"K","x":[1,{"kind":2}],"status":{"allowed":1,"allowed":null}}"#);
+        let node = parse_response_document(
+            r#" {"kind":"K","x":[1,{"kind":2}],"status":{"allowed":1,"allowed":null}}"#,
+        );
         let status = vec![
             ("allowed".to_owned(), DocumentValue::Number(Some(1))),
             ("allowed".to_owned(), DocumentValue::Null),
@@ -205,25 +210,28 @@ mod tests {
         assert_eq!(node, Ok(DocumentValue::Object(members)));
     }
 
-    /// Memory does not grow with what nobody looks at.
+    /// Members that are not read take no memory.
     #[test]
     fn depth_and_unknown_members_are_dropped() {
         let deep = format!("{}1{}", r#"{"status":"#.repeat(100), "}".repeat(100));
         let mut depth = 0;
-        let mut node = &parse(&deep).unwrap();
+        let mut node = &parse_response_document(&deep).unwrap();
         while let [(_, inner)] = node.members() {
             node = inner;
             depth += 1;
         }
         assert_eq!(depth, DEPTH_MAX);
         let wide = format!(r#"{{"a":{}1{}}}"#, "[".repeat(100_000), "]".repeat(100_000));
-        assert_eq!(parse(&wide), Ok(DocumentValue::Object(vec![])));
+        assert_eq!(parse_response_document(&wide), Ok(DocumentValue::Object(vec![])));
     }
 
     #[test]
     fn a_byte_order_mark_is_ignored() {
-        assert_eq!(parse("\u{feff}{}"), Ok(DocumentValue::Object(vec![])));
-        assert_eq!(parse("\u{feff}status: {}"), parse("status: {}"));
+        assert_eq!(parse_response_document("\u{feff}{}"), Ok(DocumentValue::Object(vec![])));
+        assert_eq!(
+            parse_response_document("\u{feff}status: {}"),
+            parse_response_document("status: {}")
+        );
     }
 
     #[test]
@@ -235,7 +243,7 @@ mod tests {
             (r#"{"a":x}"#, "invalid character 'x' looking for beginning of value"),
         ] {
             let want = format!("couldn't get version/kind; json parse error: {want}");
-            assert_eq!(parse(source), Err(DecodeError(want)), "{source}");
+            assert_eq!(parse_response_document(source), Err(DecodeError(want)), "{source}");
         }
     }
 }

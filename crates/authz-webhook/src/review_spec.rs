@@ -11,7 +11,7 @@ pub struct ReviewSpec<'a> {
     /// Present for a resource request.
     pub resource: Option<ResourceAttributes<'a>>,
     /// Present for a request for a path.
-    pub non_resource: Option<NonResourceAttributes<'a>>,
+    pub non_resource_attributes: Option<NonResourceAttributes<'a>>,
     /// The name of the user; empty without a user.
     pub user: &'a str,
     /// The groups in order.
@@ -75,18 +75,20 @@ pub struct Extra<'a>(pub Option<&'a BTreeMap<String, Vec<String>>>);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct IncludedSelectors {
     /// Whether the review contains the field selector.
-    pub field: bool,
+    pub has_field_selector: bool,
     /// Whether the review contains the label selector.
-    pub label: bool,
+    pub has_label_selector: bool,
 }
 
 impl<'a> ReviewSpec<'a> {
     /// The review of a request.
     pub fn new(attributes: &Attributes<'a>, selectors: IncludedSelectors) -> Self {
-        let (resource, non_resource) = match &attributes.target {
+        let (resource, non_resource_attributes) = match &attributes.target {
             Target::Resource(target) => {
-                let field = if selectors.field { target.field_requirements() } else { &[] };
-                let label = if selectors.label { target.label_requirements() } else { &[] };
+                let field =
+                    if selectors.has_field_selector { target.field_requirements() } else { &[] };
+                let label =
+                    if selectors.has_label_selector { target.label_requirements() } else { &[] };
                 let resource = ResourceAttributes {
                     namespace: target.namespace.as_str(),
                     verb: attributes.verb.as_str(),
@@ -107,7 +109,7 @@ impl<'a> ReviewSpec<'a> {
         let user = attributes.user;
         Self {
             resource,
-            non_resource,
+            non_resource_attributes,
             user: user.map_or("", |user| &user.name),
             groups: user.map_or(&[], |user| &user.groups),
             extra: Extra(user.map(|user| &user.extra)),
@@ -170,7 +172,7 @@ pub(crate) fn request_type() -> Type {
             ("labelSelector", selector("kubernetes.LabelSelectorAttributes")),
         ],
     );
-    let non_resource = ObjectType::new(
+    let non_resource_attributes = ObjectType::new(
         "kubernetes.NonResourceAttributes",
         vec![("path", Type::String), ("verb", Type::String)],
     );
@@ -178,7 +180,7 @@ pub(crate) fn request_type() -> Type {
         "kubernetes.SubjectAccessReviewSpec",
         vec![
             ("resourceAttributes", Type::Object(resource)),
-            ("nonResourceAttributes", Type::Object(non_resource)),
+            ("nonResourceAttributes", Type::Object(non_resource_attributes)),
             ("user", Type::String),
             ("groups", strings()),
             ("extra", Type::map_of(Type::String, strings())),
@@ -195,8 +197,8 @@ impl RecordSource for ReviewSpec<'_> {
     #[inline]
     fn field(&self, index: usize) -> Option<Value<'_>> {
         match index {
-            0 => self.resource.as_ref().map(record),
-            1 => self.non_resource.as_ref().map(record),
+            0 => self.resource.as_ref().map(record_value),
+            1 => self.non_resource_attributes.as_ref().map(record_value),
             3 => Some(Value::List(List::Strings(self.groups))),
             4 => Some(Value::Map(Map::Source(&self.extra))),
             _ => self.string_field(index).map(Value::borrowed_string),
@@ -208,7 +210,7 @@ impl RecordSource for ReviewSpec<'_> {
     fn has_field(&self, index: usize) -> bool {
         match index {
             0 => self.resource.is_some(),
-            1 => self.non_resource.is_some(),
+            1 => self.non_resource_attributes.is_some(),
             _ => index < self.field_names().len(),
         }
     }
@@ -231,7 +233,7 @@ impl RecordSource for ReviewSpec<'_> {
     fn record_field(&self, index: usize) -> Option<&dyn RecordSource> {
         match index {
             0 => self.resource.as_ref().map(|resource| resource as &dyn RecordSource),
-            1 => self.non_resource.as_ref().map(|path| path as &dyn RecordSource),
+            1 => self.non_resource_attributes.as_ref().map(|path| path as &dyn RecordSource),
             _ => None,
         }
     }
@@ -255,8 +257,8 @@ impl RecordSource for ResourceAttributes<'_> {
     #[inline]
     fn field(&self, index: usize) -> Option<Value<'_>> {
         match index {
-            7 => self.field_selector.as_ref().map(record),
-            8 => self.label_selector.as_ref().map(record),
+            7 => self.field_selector.as_ref().map(record_value),
+            8 => self.label_selector.as_ref().map(record_value),
             _ => self.string_field(index).map(Value::borrowed_string),
         }
     }
@@ -340,7 +342,7 @@ impl ListSource for SelectorRequirements<'_> {
     }
 
     fn get(&self, index: usize) -> Option<Value<'_>> {
-        self.0.get(index).map(record)
+        self.0.get(index).map(record_value)
     }
 }
 
@@ -359,7 +361,7 @@ impl MapSource for Extra<'_> {
     }
 }
 
-fn record<'a>(record: &'a (impl RecordSource + 'a)) -> Value<'a> {
+fn record_value<'a>(record: &'a (impl RecordSource + 'a)) -> Value<'a> {
     Value::Map(Map::Record(record))
 }
 
@@ -388,18 +390,18 @@ mod tests {
         let requirement = SelectorRequirement { key: "", operator: "", values: &[] };
         let spec = ReviewSpec {
             resource: None,
-            non_resource: None,
+            non_resource_attributes: None,
             user: "",
             groups: &[],
             extra: Extra(None),
             uid: "",
         };
         let resource = ResourceAttributes::default();
-        let non_resource = NonResourceAttributes::default();
+        let non_resource_attributes = NonResourceAttributes::default();
         let cases: [(&[&str], &dyn RecordSource); 6] = [
             (&[], &spec),
             (&["resourceAttributes"], &resource),
-            (&["nonResourceAttributes"], &non_resource),
+            (&["nonResourceAttributes"], &non_resource_attributes),
             (&["resourceAttributes", "fieldSelector"], &selector),
             (&["resourceAttributes", "labelSelector"], &selector),
             (&["resourceAttributes", "labelSelector", "requirements"], &requirement),
@@ -423,13 +425,13 @@ mod tests {
                 name: "p",
                 ..ResourceAttributes::default()
             }),
-            non_resource: Some(NonResourceAttributes { path: "/x", verb: "post" }),
+            non_resource_attributes: Some(NonResourceAttributes { path: "/x", verb: "post" }),
             user: "u",
             groups: &groups,
             extra: Extra(None),
             uid: "1",
         };
-        let (Some(resource), Some(path)) = (&spec.resource, &spec.non_resource) else {
+        let (Some(resource), Some(path)) = (&spec.resource, &spec.non_resource_attributes) else {
             panic!("both are given above");
         };
         let records: [&dyn RecordSource; 3] = [&spec, resource, path];

@@ -25,7 +25,7 @@ pub struct WebhookSettings {
     /// The decision after a failure.
     pub failure_policy: FailurePolicy,
     /// The connection to the service.
-    pub connection: Connection,
+    pub connection_info: ConnectionInfo,
     /// The conditions under which the service is called.
     pub match_conditions: MatchConditions,
 }
@@ -65,7 +65,7 @@ impl CacheSettings {
     }
 
     /// The lifetime of an answer; `None` if it must not be cached.
-    pub fn lifetime(self) -> Option<Duration> {
+    pub fn effective_ttl(self) -> Option<Duration> {
         (self.is_enabled && !self.ttl.is_zero()).then_some(self.ttl)
     }
 
@@ -136,14 +136,14 @@ impl FailurePolicy {
 
 /// The connection to a webhook.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Connection {
+pub enum ConnectionInfo {
     /// By a kubeconfig file.
     KubeConfigFile(AbsolutePath),
     /// By the service account of the pod that the server runs in.
     InClusterConfig,
 }
 
-impl Connection {
+impl ConnectionInfo {
     /// The names of the types of connection, in the order in which messages list them.
     pub const TYPE_NAMES: [&str; 2] = ["InClusterConfig", "KubeConfigFile"];
 
@@ -228,10 +228,10 @@ mod tests {
     #[test]
     fn only_an_enabled_cache_with_a_time_keeps_answers() {
         let minute = Duration::from_secs(60);
-        assert_eq!(CacheSettings::new(minute, true).lifetime(), Some(minute));
-        assert_eq!(CacheSettings::new(minute, false).lifetime(), None);
+        assert_eq!(CacheSettings::new(minute, true).effective_ttl(), Some(minute));
+        assert_eq!(CacheSettings::new(minute, false).effective_ttl(), None);
         assert_eq!(CacheSettings::new(minute, false).ttl(), minute);
-        assert_eq!(CacheSettings::new(Duration::ZERO, true).lifetime(), None);
+        assert_eq!(CacheSettings::new(Duration::ZERO, true).effective_ttl(), None);
     }
 
     #[test]

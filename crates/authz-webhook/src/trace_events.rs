@@ -3,11 +3,11 @@
 use authz::{Recorder, TraceEvent};
 use cel::{COST_LIMIT, ExplainedSubexpression, Map, SubexpressionResult, Value};
 
-use crate::call::CallResult;
 use crate::compile_condition::ENVIRONMENT;
 use crate::match_conditions::{EvaluationError, MatchCondition};
 use crate::observer::CallRejection;
 use crate::review_spec::ReviewSpec;
+use crate::webhook_call::CallResult;
 
 /// Records an event `condition`, and below it an event `value` for each part that was evaluated.
 ///
@@ -20,7 +20,7 @@ pub(crate) fn record_condition(
     request: &ReviewSpec<'_>,
     recorder: &mut Recorder<'_>,
 ) {
-    let mut below = recorder.enter(|| {
+    let mut below = recorder.record_parent_event(|| {
         let event = TraceEvent::new("condition")
             .with_field("index", index)
             .with_field("expression", condition.expression());
@@ -35,21 +35,21 @@ pub(crate) fn record_condition(
         return; // Conditions have been compiled before.
     };
     // The first part is the condition itself.
-    record_parts(explanation.subexpressions.get(1..).unwrap_or_default(), &mut below);
+    record_subexpressions(explanation.subexpressions.get(1..).unwrap_or_default(), &mut below);
     if explanation.n_omitted_subexpressions > 0 {
-        below.record(|| {
+        below.record_event(|| {
             TraceEvent::new("value").with_field("leftOut", explanation.n_omitted_subexpressions)
         });
     }
 }
 
 /// Records parts, each with its inner parts below it.
-fn record_parts(mut parts: &[ExplainedSubexpression], recorder: &mut Recorder<'_>) {
+fn record_subexpressions(mut parts: &[ExplainedSubexpression], recorder: &mut Recorder<'_>) {
     while let Some((part, rest)) = parts.split_first() {
         let n_inside =
             rest.iter().take_while(|inner| inner.nesting_depth > part.nesting_depth).count();
         let (inside, after) = rest.split_at(n_inside);
-        let mut below = recorder.enter(|| {
+        let mut below = recorder.record_parent_event(|| {
             let event = TraceEvent::new("value").with_field("text", part.source_excerpt.as_str());
             match &part.result {
                 SubexpressionResult::Value(value) => event.with_field("value", value.as_str()),
@@ -57,25 +57,25 @@ fn record_parts(mut parts: &[ExplainedSubexpression], recorder: &mut Recorder<'_
                 SubexpressionResult::Skipped => event.with_field("skipped", true),
             }
         });
-        record_parts(inside, &mut below);
+        record_subexpressions(inside, &mut below);
         parts = after;
     }
 }
 
 /// Records that a condition is false, so that the webhook is not called.
 pub(crate) fn record_skipped(recorder: &mut Recorder<'_>) {
-    recorder.record(|| TraceEvent::new("webhook").with_field("skipped", true));
+    recorder.record_event(|| TraceEvent::new("webhook").with_field("skipped", true));
 }
 
 /// Records that the cache had the answer.
 pub(crate) fn record_cache_hit(recorder: &mut Recorder<'_>) {
-    recorder.record(|| TraceEvent::new("webhook").with_field("cache", "hit"));
+    recorder.record_event(|| TraceEvent::new("webhook").with_field("cache", "hit"));
 }
 
 /// Records a call, which may be that of another check.
 pub(crate) fn record_call(end: &CallResult, is_joined: bool, recorder: &mut Recorder<'_>) {
-    recorder.record(|| {
-        let duration = i64::try_from(end.duration.as_micros()).unwrap_or(i64::MAX);
+    recorder.record_event(|| {
+        let duration = i64::try_from(end.call_duration.as_micros()).unwrap_or(i64::MAX);
         let mut event = TraceEvent::new("webhook")
             .with_field("cache", "miss")
             .with_field("joined", is_joined)
@@ -84,7 +84,7 @@ pub(crate) fn record_call(end: &CallResult, is_joined: bool, recorder: &mut Reco
         if let Some(status) = end.status {
             event = event.with_field("status", i64::from(status));
         }
-        match &end.outcome {
+        match &end.review_result {
             Ok(_) => event,
             Err(error) => event.with_field("error", error.to_string()),
         }
@@ -93,7 +93,7 @@ pub(crate) fn record_call(end: &CallResult, is_joined: bool, recorder: &mut Reco
 
 /// Records why the webhook was not called.
 pub(crate) fn record_rejection(why: CallRejection, recorder: &mut Recorder<'_>) {
-    recorder.record(|| {
+    recorder.record_event(|| {
         TraceEvent::new("webhook")
             .with_field("cache", "miss")
             .with_field("called", false)

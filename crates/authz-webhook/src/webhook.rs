@@ -10,7 +10,6 @@ use authz::{
 use tokio::time::Instant;
 
 use crate::answer_provider::{AnswerProvider, AnswerSource};
-use crate::call::attempt_result_of_error;
 use crate::decode_response::ReviewStatus;
 use crate::error::CallError;
 use crate::health::WebhookHealth;
@@ -21,6 +20,7 @@ use crate::review_spec::{IncludedSelectors, ReviewSpec};
 use crate::settings::{FailurePolicy, WebhookSettings};
 use crate::trace_events;
 use crate::transport::Transport;
+use crate::webhook_call::attempt_result_of_error;
 
 /// One webhook of a chain.
 ///
@@ -30,7 +30,7 @@ pub struct Webhook {
     name: Arc<str>,
     settings: WebhookSettings,
     included_selectors: IncludedSelectors,
-    answers: Arc<AnswerProvider>,
+    answer_provider: Arc<AnswerProvider>,
     observer: Arc<dyn WebhookObserver>,
 }
 
@@ -44,12 +44,12 @@ pub struct WebhookDecision {
     /// `NoOpinion`.
     pub is_skipped: bool,
     /// The failure that the failure policy turned into no opinion.
-    pub failed_open: Option<FailOpenCause>,
+    pub fail_open_cause: Option<FailOpenCause>,
 }
 
 impl From<Decision> for WebhookDecision {
     fn from(decision: Decision) -> Self {
-        Self { decision, is_skipped: false, failed_open: None }
+        Self { decision, is_skipped: false, fail_open_cause: None }
     }
 }
 
@@ -68,7 +68,7 @@ impl Webhook {
             name: name.into(),
             settings,
             included_selectors,
-            answers: Arc::new(answers),
+            answer_provider: Arc::new(answers),
             observer,
         }
     }
@@ -87,7 +87,7 @@ impl Webhook {
     ///
     /// `caller` is the name of the user who sent the request; the attributes may be about another user. Dropping the
     /// future ends the wait; the last waiter of a call ends the call.
-    pub async fn authorize_for(
+    pub async fn authorize_for_caller(
         &self,
         caller: &str,
         attributes: &Attributes<'_>,
@@ -109,8 +109,8 @@ impl Webhook {
                 return self.apply_failure_policy(cause, None, EvaluationErrors::message(error));
             }
         }
-        let hash = self.answers.hash(attributes);
-        if let Some(status) = self.answers.find_cached_answer(attributes, hash, now) {
+        let hash = self.answer_provider.hash(attributes);
+        if let Some(status) = self.answer_provider.find_cached_answer(attributes, hash, now) {
             trace_events::record_cache_hit(&mut recorder);
             return self.decide_by_answer(&status).into();
         }
@@ -125,7 +125,7 @@ impl Webhook {
         recorder: Recorder<'_>,
     ) -> WebhookDecision {
         let caller = attributes.user.map_or("", |user| &user.name);
-        self.authorize_for(caller, attributes, recorder).await
+        self.authorize_for_caller(caller, attributes, recorder).await
     }
 
     /// Webhooks can not list the rules of a user.
@@ -146,7 +146,7 @@ impl Webhook {
     }
 
     /// The same name, for values that share it.
-    pub fn shared_name(&self) -> &Arc<str> {
+    pub fn name_as_arc(&self) -> &Arc<str> {
         &self.name
     }
 
@@ -157,11 +157,11 @@ impl Webhook {
 
     /// The state of its calls and of its cache.
     pub fn health(&self) -> WebhookHealth {
-        self.answers.health()
+        self.answer_provider.health()
     }
 
-    pub(crate) fn answers(&self) -> &AnswerProvider {
-        &self.answers
+    pub(crate) fn answer_provider(&self) -> &AnswerProvider {
+        &self.answer_provider
     }
 
     /// Evaluates the match conditions; also returns the current time.
@@ -199,7 +199,7 @@ impl Webhook {
         mut recorder: Recorder<'_>,
     ) -> WebhookDecision {
         let (waiter, is_joined) =
-            match self.answers.join_or_begin_call(caller, attributes, hash, now) {
+            match self.answer_provider.join_or_begin_call(caller, attributes, hash, now) {
                 AnswerSource::Cached(status) => {
                     self.observer.on_shared_call();
                     trace_events::record_cache_hit(&mut recorder);
@@ -223,7 +223,7 @@ impl Webhook {
             Err(error) => return self.decide_after_failure(error),
         };
         trace_events::record_call(&end, is_joined, &mut recorder);
-        match &end.outcome {
+        match &end.review_result {
             Ok(status) => self.decide_by_answer(status).into(),
             Err(error) => self.decide_after_failure(error.clone()),
         }
@@ -270,7 +270,7 @@ impl Webhook {
                 let decision =
                     Decision::no_opinion(self.reason(SharedText::default())).with_error(error);
                 let is_skipped = cause == FailOpenCause::MatchCondition;
-                WebhookDecision { decision, is_skipped, failed_open: Some(cause) }
+                WebhookDecision { decision, is_skipped, fail_open_cause: Some(cause) }
             }
             FailurePolicy::Deny => {
                 Decision::deny(self.reason(SharedText::default())).with_error(error).into()

@@ -11,8 +11,8 @@ use crate::verb::Verb;
 /// replaced, such as `Attributes { verb: Verb::CREATE, ..attributes }`.
 #[derive(Debug, Clone, Copy)]
 pub struct Attributes<'a> {
-    /// The user who sends the request. `None` if nobody is authenticated, and when an authorizer lists the allowed
-    /// subjects.
+    /// The user who sends the request. `None` if the request has no authenticated user, and when an authorizer
+    /// lists the allowed subjects.
     pub user: Option<&'a User>,
     /// The API verb of a resource request, or the lower-case HTTP method of any other. May be
     /// empty, for HTTP methods without an API verb.

@@ -109,7 +109,7 @@ impl EvaluationErrors {
     }
 
     /// Appends the errors of `other`.
-    pub fn merge(&mut self, other: Self) {
+    pub fn append_errors(&mut self, other: Self) {
         self.causes.extend(other.causes);
     }
 }
@@ -145,8 +145,8 @@ mod tests {
     fn errors_merge_and_display_once() {
         let mut failure = EvaluationErrors::message("a");
         assert_eq!(failure.to_string(), "a");
-        failure.merge(EvaluationErrors::from(fmt::Error));
-        failure.merge(EvaluationErrors::message("a"));
+        failure.append_errors(EvaluationErrors::from(fmt::Error));
+        failure.append_errors(EvaluationErrors::message("a"));
         assert_eq!(failure.to_string(), format!("[a, {}]", fmt::Error));
         assert!(failure.causes()[1].is::<fmt::Error>());
     }

@@ -16,7 +16,7 @@ mod decision;
 mod namespace;
 mod rbac_grant;
 mod reason;
-mod request;
+mod request_info;
 mod rules;
 mod selector;
 mod shared_text;
@@ -29,9 +29,9 @@ pub use attributes::{Attributes, Resource, Target};
 pub use authorizer::{Authorizer, DecisionFuture};
 pub use decision::{Decision, EvaluationErrors, UnavailableCause, Verdict};
 pub use namespace::Namespace;
-pub use rbac_grant::{RbacBindings, RbacGrant, RbacSubject};
+pub use rbac_grant::{RbacGrant, RbacGrantSource, RbacSubject};
 pub use reason::{Abstention, NodeRule, Reason};
-pub use request::{
+pub use request_info::{
     MalformedRequest, RequestError, RequestInfo, ResourceInfo, TARGET_BYTES_MAX,
     UnclassifiedRequest,
 };

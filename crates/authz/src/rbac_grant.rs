@@ -59,10 +59,10 @@ pub struct RbacSubject<'a> {
 ///
 /// INVARIANT: implementations are immutable. A clone of a reason would otherwise come to differ from
 /// its original.
-pub trait RbacBindings: fmt::Debug + Send + Sync {
+pub trait RbacGrantSource: fmt::Debug + Send + Sync {
     /// The grant with this index. The authorizer chooses the indices, for example the position of the
     /// subject in its binding.
-    fn grant(&self, grant_idx: usize) -> Option<RbacGrant<'_>>;
+    fn grant_at(&self, grant_idx: usize) -> Option<RbacGrant<'_>>;
 }
 
 impl fmt::Display for RbacGrant<'_> {

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::fmt::{self, Write};
 use std::sync::Arc;
 
-use crate::rbac_grant::{RbacBindings, RbacGrant};
+use crate::rbac_grant::{RbacGrant, RbacGrantSource};
 use crate::shared_text::SharedText;
 
 /// The reason of a decision: the rule that decided, or a text.
@@ -49,8 +49,8 @@ pub enum Reason {
     /// An RBAC binding allows the request.
     RbacGrant {
         /// The bindings that contain the one that allows the request.
-        bindings: Arc<dyn RbacBindings>,
-        /// The index of the grant, as [`RbacBindings::grant`] takes it.
+        bindings: Arc<dyn RbacGrantSource>,
+        /// The index of the grant, as [`RbacGrantSource::grant_at`] takes it.
         grant_idx: usize,
     },
     /// A webhook answered, or its failure policy did.
@@ -104,7 +104,7 @@ impl Reason {
     /// The binding, role and subject, if RBAC allowed the request.
     pub fn rbac_grant(&self) -> Option<RbacGrant<'_>> {
         match self {
-            Self::RbacGrant { bindings, grant_idx } => bindings.grant(*grant_idx),
+            Self::RbacGrant { bindings, grant_idx } => bindings.grant_at(*grant_idx),
             Self::Text(_)
             | Self::SystemMasters
             | Self::AlwaysAllow

@@ -10,7 +10,7 @@ pub struct Subjects {
     /// The names of groups; every member is allowed.
     pub groups: BTreeSet<String>,
     /// Subjects that an authorizer denies; later authorizers can not allow them.
-    pub denied: DeniedSubjects,
+    pub denied_subjects: DeniedSubjects,
     /// Facts that the lists do not express, one sentence each.
     pub notes: Vec<String>,
     /// Whether an authorizer can not list its subjects, so that the lists may be wrong; a note names it.

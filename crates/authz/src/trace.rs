@@ -14,8 +14,8 @@ pub const TRACE_ENTRIES_MAX: usize = 10_000;
 /// The tree of events is a list with depths: the parent of an entry is the nearest earlier entry of lesser depth.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Trace {
-    entries: Vec<TraceEntry>,
-    n_dropped: usize,
+    trace_entries: Vec<TraceEntry>,
+    n_dropped_entries: usize,
 }
 
 /// An event and its depth in the tree.
@@ -54,20 +54,20 @@ pub enum Value {
 
 impl Trace {
     /// The entries in order.
-    pub fn entries(&self) -> &[TraceEntry] {
-        &self.entries
+    pub fn trace_entries(&self) -> &[TraceEntry] {
+        &self.trace_entries
     }
 
     /// The number of entries that were dropped because the trace was full.
-    pub fn n_dropped(&self) -> usize {
-        self.n_dropped
+    pub fn n_dropped_entries(&self) -> usize {
+        self.n_dropped_entries
     }
 
     fn push(&mut self, depth: usize, event: impl FnOnce() -> TraceEvent) {
-        if self.entries.len() < TRACE_ENTRIES_MAX {
-            self.entries.push(TraceEntry { depth, event: event() });
+        if self.trace_entries.len() < TRACE_ENTRIES_MAX {
+            self.trace_entries.push(TraceEntry { depth, event: event() });
         } else {
-            self.n_dropped += 1;
+            self.n_dropped_entries += 1;
         }
     }
 }
@@ -144,16 +144,16 @@ impl From<Vec<String>> for Value {
 /// use authz::{TraceEvent, Recorder, Trace};
 ///
 /// fn decide(recorder: &mut Recorder<'_>) {
-///     let mut inner = recorder.enter(|| TraceEvent::new("authorizer").with_field("name", "rbac"));
-///     inner.record(|| TraceEvent::new("rule").with_field("role", "reader").with_field("matches", true));
+///     let mut inner = recorder.record_parent_event(|| TraceEvent::new("authorizer").with_field("name", "rbac"));
+///     inner.record_event(|| TraceEvent::new("rule").with_field("role", "reader").with_field("matches", true));
 /// }
 ///
 /// decide(&mut Recorder::disabled()); // Runs none of the closures.
 ///
 /// let mut trace = Trace::default();
 /// decide(&mut Recorder::new(&mut trace));
-/// assert_eq!(trace.entries()[1].depth, 1);
-/// assert_eq!(trace.entries()[1].event.kind, "rule");
+/// assert_eq!(trace.trace_entries()[1].depth, 1);
+/// assert_eq!(trace.trace_entries()[1].event.kind, "rule");
 /// ```
 #[derive(Debug)]
 pub struct Recorder<'a> {
@@ -180,7 +180,7 @@ impl<'a> Recorder<'a> {
 
     /// Records an event. The closure runs only if the event is recorded.
     #[inline]
-    pub fn record(&mut self, event: impl FnOnce() -> TraceEvent) {
+    pub fn record_event(&mut self, event: impl FnOnce() -> TraceEvent) {
         if let Some(trace) = self.trace.as_deref_mut() {
             trace.push(self.depth, event);
         }
@@ -188,8 +188,8 @@ impl<'a> Recorder<'a> {
 
     /// Records an event, and returns a recorder for the events below it.
     #[inline]
-    pub fn enter(&mut self, event: impl FnOnce() -> TraceEvent) -> Recorder<'_> {
-        self.record(event);
+    pub fn record_parent_event(&mut self, event: impl FnOnce() -> TraceEvent) -> Recorder<'_> {
+        self.record_event(event);
         Recorder { depth: self.depth + 1, trace: self.trace.as_deref_mut() }
     }
 
@@ -207,9 +207,9 @@ mod tests {
     #[test]
     fn a_disabled_recorder_runs_no_closure() {
         let mut recorder = Recorder::disabled();
-        recorder.record(|| panic!("ran"));
-        let mut inner = recorder.enter(|| panic!("ran"));
-        inner.record(|| panic!("ran"));
+        recorder.record_event(|| panic!("ran"));
+        let mut inner = recorder.record_parent_event(|| panic!("ran"));
+        inner.record_event(|| panic!("ran"));
         assert!(!inner.is_enabled());
     }
 
@@ -217,15 +217,20 @@ mod tests {
     fn depths_follow_the_nesting() {
         let mut trace = Trace::default();
         let mut recorder = Recorder::new(&mut trace);
-        recorder.record(|| TraceEvent::new("a"));
+        recorder.record_event(|| TraceEvent::new("a"));
         {
-            let mut inner = recorder.enter(|| TraceEvent::new("b"));
-            inner.reborrow().record(|| TraceEvent::new("c"));
-            inner.enter(|| TraceEvent::new("d")).record(|| TraceEvent::new("e"));
+            let mut inner = recorder.record_parent_event(|| TraceEvent::new("b"));
+            inner.reborrow().record_event(|| TraceEvent::new("c"));
+            inner
+                .record_parent_event(|| TraceEvent::new("d"))
+                .record_event(|| TraceEvent::new("e"));
         }
-        recorder.record(|| TraceEvent::new("f"));
-        let shape: Vec<_> =
-            trace.entries().iter().map(|entry| (entry.depth, entry.event.kind.as_ref())).collect();
+        recorder.record_event(|| TraceEvent::new("f"));
+        let shape: Vec<_> = trace
+            .trace_entries()
+            .iter()
+            .map(|entry| (entry.depth, entry.event.kind.as_ref()))
+            .collect();
         assert_eq!(shape, [(0, "a"), (0, "b"), (1, "c"), (1, "d"), (2, "e"), (0, "f")]);
     }
 
@@ -234,10 +239,13 @@ mod tests {
         let mut trace = Trace::default();
         let mut recorder = Recorder::new(&mut trace);
         for _ in 0..TRACE_ENTRIES_MAX {
-            recorder.record(|| TraceEvent::new("kept"));
+            recorder.record_event(|| TraceEvent::new("kept"));
         }
-        recorder.record(|| panic!("ran"));
-        assert_eq!((trace.entries().len(), trace.n_dropped()), (TRACE_ENTRIES_MAX, 1));
+        recorder.record_event(|| panic!("ran"));
+        assert_eq!(
+            (trace.trace_entries().len(), trace.n_dropped_entries()),
+            (TRACE_ENTRIES_MAX, 1)
+        );
     }
 
     #[test]

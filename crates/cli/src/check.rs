@@ -190,7 +190,7 @@ pub(crate) fn run(
         let _ = writeln!(err, "error: `-` is given twice, but standard input can be read once");
         return Ok(Exit::Usage);
     }
-    let plugin_authorizer_types = plugins().types();
+    let plugin_authorizer_types = plugins().plugin_types();
     let load_options = LoadOptions {
         plugin_authorizer_types: &plugin_authorizer_types,
         role: args.role.into(),

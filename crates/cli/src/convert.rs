@@ -83,7 +83,7 @@ pub(crate) fn run(
     err: &mut dyn Write,
     colour_of_errors: bool,
 ) -> io::Result<Exit> {
-    let ConvertedConfig { yaml, differences } = match convert_flags(args) {
+    let ConvertedConfig { yaml, remaining_differences: differences } = match convert_flags(args) {
         Ok(converted) => converted,
         Err(failure) => return failure.write_to(err, colour_of_errors),
     };
@@ -124,7 +124,7 @@ fn convert_flags(args: &Args) -> Result<ConvertedConfig, LoadFailure> {
         read_authorization_hook_names(&modes, &directory).map_err(LoadFailure::from_problem)?;
     let mut converted = convert_modes(&modes, &names, &directory, args.anonymous_auth)?;
     if let AuthorizationHookNames::Unreadable(error) = names {
-        converted.differences.push(format!(
+        converted.remaining_differences.push(format!(
             "The file of the webhook can not be read ({error}); the conversion assumes that it is a \
              kubeconfig with one webhook."
         ));
@@ -138,8 +138,11 @@ fn convert_modes(
     directory: &Path,
     is_anonymous_enabled: bool,
 ) -> Result<ConvertedConfig, LoadFailure> {
-    let context =
-        ConversionContext { directory, hook_names: names.names_from_file(), is_anonymous_enabled };
+    let context = ConversionContext {
+        base_directory: directory,
+        hook_names: names.names_from_file(),
+        is_anonymous_enabled,
+    };
     authz_reload::convert_flags_to_config(modes, &context)
         .map_err(|error| LoadFailure::Usage(vec![error.to_string()]))
 }

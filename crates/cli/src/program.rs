@@ -68,7 +68,7 @@ impl Program {
         type_name: &'static str,
         authorizer: Arc<dyn Authorizer>,
     ) -> Self {
-        self.errors.extend(self.plugins.add(type_name, authorizer).err());
+        self.errors.extend(self.plugins.add_plugin(type_name, authorizer).err());
         self
     }
 

@@ -260,7 +260,7 @@ fn build_server_options(
             advertised_address: advertised_address.to_string(),
         },
         prefix: args.store.etcd_prefix.clone(),
-        authorizer_slots: Arc::clone(&authorizers.generation.slots),
+        authorizer_slots: Arc::clone(&authorizers.generation.authorizer_slots),
         authorization_status: authorizers.status_reader(),
         service_directory: Arc::clone(&authorizers.service_directory),
         metrics_registry: authorizers.metrics_registry.clone(),

@@ -25,15 +25,16 @@
 //! # Ok::<(), Busy>(())
 //! ```
 //!
-//! Operations that keep a processor for long wait for a [`Turn`] instead: users who wait take turns.
+//! Operations that occupy a CPU for long wait for a [`CpuSlot`] instead. Waiting users get the free CPU slots in
+//! turn.
 //!
-//! Owns: the number of permits and turns in use, for each user and in total.
-//! Must not know: what the permits are for, clocks, failure policies, status codes.
+//! Owns: the number of permits and CPU slots in use, for each user and in total. Must not know: what the permits
+//! are for, clocks, failure policies, status codes.
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
-mod limit;
-mod turns;
+mod concurrency_limit;
+mod fair_cpu_scheduler;
 
-pub use limit::{Busy, ConcurrencyLimit, Permit};
-pub use turns::{LongWork, Turn, TurnQueue, WaitForTurn};
+pub use concurrency_limit::{Busy, ConcurrencyLimit, Permit};
+pub use fair_cpu_scheduler::{CpuSlot, CpuSlotFuture, FairCpuScheduler, LongComputationFlag};

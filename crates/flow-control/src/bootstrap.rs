@@ -1,8 +1,9 @@
-//! The flow schemas and priority levels that exist without anybody creating them.
+//! The default flow schemas and priority levels, which the server creates itself.
 //!
-//! The mandatory ones always have these specs. The suggested ones are those of Kubernetes, and three levels of
-//! our own, whose names begin with `portcullis-`: requests that repair a cluster, access reviews, and leases of
-//! workloads wait only for each other, however busy the other levels are.
+//! The mandatory ones always have these specs. The suggested ones are those of Kubernetes, and three levels that
+//! only Portcullis has, whose names begin with `portcullis-`: for requests that repair a cluster, for access
+//! reviews, and for leases of workloads. The requests of each of these levels wait only for each other, however
+//! busy the other levels are.
 
 #[cfg(test)]
 mod tests;
@@ -42,35 +43,41 @@ pub fn mandatory_levels() -> Vec<BootstrapLevel> {
     };
     vec![
         BootstrapLevel { level: exempt, lendable_percent: 0 },
-        limited_level(CATCH_ALL, 5, 0, LimitResponse::Reject),
+        build_limited_level(CATCH_ALL, 5, 0, LimitResponse::Reject),
     ]
 }
 
 /// The levels that administrators may change.
 pub fn suggested_levels() -> Vec<BootstrapLevel> {
     vec![
-        limited_level("system", 30, 33, queues(64, 6)),
-        limited_level("node-high", 40, 25, queues(64, 6)),
-        limited_level("leader-election", 10, 0, queues(16, 4)),
-        limited_level("workload-high", 40, 50, queues(128, 6)),
-        limited_level("workload-low", 100, 90, queues(128, 6)),
-        limited_level("global-default", 20, 50, queues(128, 6)),
-        limited_level("portcullis-repair", 15, 0, queues(64, 6)),
-        limited_level("portcullis-access-reviews", 20, 0, queues(64, 6)),
-        limited_level("portcullis-leases", 10, 0, queues(64, 6)),
+        build_limited_level("system", 30, 33, queueing_response(64, 6)),
+        build_limited_level("node-high", 40, 25, queueing_response(64, 6)),
+        build_limited_level("leader-election", 10, 0, queueing_response(16, 4)),
+        build_limited_level("workload-high", 40, 50, queueing_response(128, 6)),
+        build_limited_level("workload-low", 100, 90, queueing_response(128, 6)),
+        build_limited_level("global-default", 20, 50, queueing_response(128, 6)),
+        build_limited_level("portcullis-repair", 15, 0, queueing_response(64, 6)),
+        build_limited_level("portcullis-access-reviews", 20, 0, queueing_response(64, 6)),
+        build_limited_level("portcullis-leases", 10, 0, queueing_response(64, 6)),
     ]
 }
 
 /// The schemas `exempt` and `catch-all`.
 pub fn mandatory_schemas() -> Vec<FlowSchema> {
     vec![
-        schema(EXEMPT, EXEMPT, 1, None, everything(groups(&["system:masters"]))),
-        schema(
+        build_flow_schema(
+            EXEMPT,
+            EXEMPT,
+            1,
+            None,
+            rules_for_every_request(groups(&["system:masters"])),
+        ),
+        build_flow_schema(
             CATCH_ALL,
             CATCH_ALL,
             10_000,
             Some(FlowDistinguisher::ByUser),
-            everything(everybody()),
+            rules_for_every_request(all_user_groups()),
         ),
     ]
 }
@@ -80,82 +87,106 @@ pub fn suggested_schemas() -> Vec<FlowSchema> {
     let by_user = Some(FlowDistinguisher::ByUser);
     let by_namespace = Some(FlowDistinguisher::ByNamespace);
     let probes = PolicyRules {
-        subjects: everybody(),
+        subjects: all_user_groups(),
         resource_rules: Vec::new(),
         non_resource_rules: vec![NonResourceRule {
-            verbs: texts(&["get"]),
-            non_resource_urls: texts(&["/healthz", "/readyz", "/livez"]),
+            verbs: to_owned_strings(&["get"]),
+            non_resource_urls: to_owned_strings(&["/healthz", "/readyz", "/livez"]),
         }],
     };
     let mut leaders = users(&["system:kube-controller-manager", "system:kube-scheduler"]);
-    leaders.extend(accounts_of_kube_system());
-    let node_status = resource_rule(EVERY, &[""], &["nodes", "nodes/status"], true);
-    let node_leases = resource_rule(EVERY, &["coordination.k8s.io"], &["leases"], false);
+    leaders.extend(kube_system_service_accounts());
+    let node_status = build_resource_rule(EVERY, &[""], &["nodes", "nodes/status"], true);
+    let node_leases = build_resource_rule(EVERY, &["coordination.k8s.io"], &["leases"], false);
     let nodes = groups(&["system:nodes"]);
     let controller_manager = users(&["system:kube-controller-manager"]);
     let scheduler = users(&["system:kube-scheduler"]);
     let service_accounts = groups(&["system:serviceaccounts"]);
     vec![
-        schema("system-nodes", "system", 500, by_user, everything(nodes.clone())),
-        schema(
+        build_flow_schema(
+            "system-nodes",
+            "system",
+            500,
+            by_user,
+            rules_for_every_request(nodes.clone()),
+        ),
+        build_flow_schema(
             "system-node-high",
             "node-high",
             400,
             by_user,
-            resources(nodes, vec![node_status, node_leases]),
+            rules_for_resources(nodes, vec![node_status, node_leases]),
         ),
-        schema("probes", EXEMPT, 2, None, probes),
-        schema(
+        build_flow_schema("probes", EXEMPT, 2, None, probes),
+        build_flow_schema(
             "system-leader-election",
             "leader-election",
             100,
             by_user,
-            resources(leaders, vec![lease_rule()]),
+            rules_for_resources(leaders, vec![lease_rule()]),
         ),
-        schema(
+        build_flow_schema(
             "kube-controller-manager",
             "workload-high",
             800,
             by_namespace,
-            everything(controller_manager),
+            rules_for_every_request(controller_manager),
         ),
-        schema("kube-scheduler", "workload-high", 800, by_namespace, everything(scheduler)),
-        schema(
+        build_flow_schema(
+            "kube-scheduler",
+            "workload-high",
+            800,
+            by_namespace,
+            rules_for_every_request(scheduler),
+        ),
+        build_flow_schema(
             "kube-system-service-accounts",
             "workload-high",
             900,
             by_namespace,
-            everything(accounts_of_kube_system()),
+            rules_for_every_request(kube_system_service_accounts()),
         ),
-        schema("service-accounts", "workload-low", 9000, by_user, everything(service_accounts)),
-        schema("global-default", "global-default", 9900, by_user, everything(everybody())),
-        schema(
+        build_flow_schema(
+            "service-accounts",
+            "workload-low",
+            9000,
+            by_user,
+            rules_for_every_request(service_accounts),
+        ),
+        build_flow_schema(
+            "global-default",
+            "global-default",
+            9900,
+            by_user,
+            rules_for_every_request(all_user_groups()),
+        ),
+        build_flow_schema(
             "portcullis-repair",
             "portcullis-repair",
             950,
             by_user,
-            resources(
+            rules_for_resources(
                 groups(&["system:authenticated"]),
-                // Reads are not repairs, and controllers that list roles again and again must not be in the way of them.
-                vec![resource_rule(WRITES, REPAIR_GROUPS, EVERY, true)],
+                // Reads repair nothing, and controllers that list roles all the time must not delay repairs.
+                vec![build_resource_rule(WRITES, REPAIR_GROUPS, EVERY, true)],
             ),
         ),
-        schema(
+        build_flow_schema(
             "portcullis-access-reviews",
             "portcullis-access-reviews",
             950,
             by_user,
-            resources(
+            rules_for_resources(
                 groups(&["system:authenticated"]),
-                vec![resource_rule(&["create"], REVIEW_GROUPS, EVERY, true)],
+                vec![build_resource_rule(&["create"], REVIEW_GROUPS, EVERY, true)],
             ),
         ),
-        schema(
+        build_flow_schema(
             "portcullis-leases",
             "portcullis-leases",
             950,
             by_user,
-            resources(groups(&["system:authenticated"]), vec![lease_rule()]),
+            rules_for_resources(groups(&["system:authenticated"]), vec![lease_rule()]),
         ),
     ]
 }
@@ -168,7 +199,7 @@ const REPAIR_GROUPS: &[&str] =
 const REVIEW_GROUPS: &[&str] =
     &["authentication.k8s.io", "authorization.k8s.io", "authorization.portcullis.io"];
 
-fn limited_level(
+fn build_limited_level(
     name: &str,
     nominal_concurrency_shares: u32,
     lendable_percent: u32,
@@ -179,11 +210,11 @@ fn limited_level(
     BootstrapLevel { level, lendable_percent }
 }
 
-fn queues(queues: u32, hand_size: u32) -> LimitResponse {
+fn queueing_response(queues: u32, hand_size: u32) -> LimitResponse {
     LimitResponse::Queue(QueuingOptions { queues, hand_size, queue_length_limit: 50 })
 }
 
-fn schema(
+fn build_flow_schema(
     name: &str,
     priority_level: &str,
     matching_precedence: i32,
@@ -201,43 +232,43 @@ fn schema(
 }
 
 /// Matches every request of the subjects.
-fn everything(subjects: Vec<Subject>) -> PolicyRules {
+fn rules_for_every_request(subjects: Vec<Subject>) -> PolicyRules {
     PolicyRules {
         subjects,
-        resource_rules: vec![resource_rule(EVERY, EVERY, EVERY, true)],
+        resource_rules: vec![build_resource_rule(EVERY, EVERY, EVERY, true)],
         non_resource_rules: vec![NonResourceRule {
-            verbs: texts(EVERY),
-            non_resource_urls: texts(EVERY),
+            verbs: to_owned_strings(EVERY),
+            non_resource_urls: to_owned_strings(EVERY),
         }],
     }
 }
 
-fn resources(subjects: Vec<Subject>, resource_rules: Vec<ResourceRule>) -> PolicyRules {
+fn rules_for_resources(subjects: Vec<Subject>, resource_rules: Vec<ResourceRule>) -> PolicyRules {
     PolicyRules { subjects, resource_rules, non_resource_rules: Vec::new() }
 }
 
 /// A rule for all namespaces.
-fn resource_rule(
+fn build_resource_rule(
     verbs: &[&str],
     api_groups: &[&str],
     resources: &[&str],
     cluster_scope: bool,
 ) -> ResourceRule {
     ResourceRule {
-        verbs: texts(verbs),
-        api_groups: texts(api_groups),
-        resources: texts(resources),
-        namespaces: texts(EVERY),
+        verbs: to_owned_strings(verbs),
+        api_groups: to_owned_strings(api_groups),
+        resources: to_owned_strings(resources),
+        namespaces: to_owned_strings(EVERY),
         cluster_scope,
     }
 }
 
 /// The requests by which a leader renews its lease.
 fn lease_rule() -> ResourceRule {
-    resource_rule(&["get", "create", "update"], &["coordination.k8s.io"], &["leases"], false)
+    build_resource_rule(&["get", "create", "update"], &["coordination.k8s.io"], &["leases"], false)
 }
 
-fn everybody() -> Vec<Subject> {
+fn all_user_groups() -> Vec<Subject> {
     groups(&["system:unauthenticated", "system:authenticated"])
 }
 
@@ -249,11 +280,11 @@ fn groups(names: &[&str]) -> Vec<Subject> {
     names.iter().map(|name| Subject::Group((*name).to_owned())).collect()
 }
 
-fn accounts_of_kube_system() -> Vec<Subject> {
+fn kube_system_service_accounts() -> Vec<Subject> {
     vec![Subject::ServiceAccount { namespace: "kube-system".to_owned(), name: "*".to_owned() }]
 }
 
-fn texts(names: &[&str]) -> Vec<String> {
+fn to_owned_strings(names: &[&str]) -> Vec<String> {
     names.iter().map(|&name| name.to_owned()).collect()
 }
 
@@ -261,8 +292,8 @@ fn texts(names: &[&str]) -> Vec<String> {
 const SYSTEM_LEVELS: [&str; 5] =
     ["system", "node-high", "leader-election", "portcullis-leases", "portcullis-repair"];
 
-/// Reports whether a priority level is one of those that keep a cluster running or repair it. Limits that all levels share
-/// keep a part for them.
+/// Reports whether a priority level is for requests that keep a cluster running or repair it. Limits that all
+/// levels share reserve a part for these levels.
 pub fn is_system_level(name: &str) -> bool {
     SYSTEM_LEVELS.contains(&name)
 }

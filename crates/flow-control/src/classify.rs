@@ -3,7 +3,7 @@
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
-use crate::flow_controller::Level;
+use crate::flow_controller::LevelRuntime;
 use crate::flow_schema::{FlowDistinguisher, FlowSchema};
 use crate::flow_statistics::{FlowStatistics, FlowUsage};
 use crate::request_digest::RequestDigest;
@@ -14,14 +14,14 @@ const SERVICE_ACCOUNT_PREFIX: &str = "system:serviceaccount:";
 #[derive(Debug)]
 pub(crate) struct FlowSchemas {
     /// Sorted by precedence, then by name.
-    schemas: Vec<Arc<SchemaInForce>>,
+    schemas: Vec<Arc<ActiveSchema>>,
 }
 
 /// A flow schema in force.
 #[derive(Debug)]
-pub(crate) struct SchemaInForce {
+pub(crate) struct ActiveSchema {
     pub(crate) schema: Arc<FlowSchema>,
-    pub(crate) level: Arc<Level>,
+    pub(crate) level: Arc<LevelRuntime>,
     level_uid: Arc<str>,
     is_level_exempt: bool,
     /// Stays the same while the schema keeps its name and its level.
@@ -31,7 +31,7 @@ pub(crate) struct SchemaInForce {
 /// The schema, the level and the flow of a request.
 #[derive(Debug, Clone)]
 pub struct Classification {
-    pub(crate) schema: Arc<SchemaInForce>,
+    pub(crate) schema: Arc<ActiveSchema>,
     /// Identifies the flow within the level.
     pub(crate) flow_hash: u64,
     pub(crate) is_watch: bool,
@@ -61,7 +61,11 @@ impl Classification {
 
 impl FlowSchemas {
     /// Sorts the schemas and finds their levels. A schema whose level does not exist is left out.
-    pub(crate) fn new(schemas: Vec<Arc<FlowSchema>>, levels: &[Arc<Level>], old: &Self) -> Self {
+    pub(crate) fn new(
+        schemas: Vec<Arc<FlowSchema>>,
+        levels: &[Arc<LevelRuntime>],
+        old: &Self,
+    ) -> Self {
         let mut schemas: Vec<_> = schemas
             .into_iter()
             .filter_map(|schema| {
@@ -71,7 +75,7 @@ impl FlowSchemas {
                     .iter()
                     .find(|own| own.schema.name == schema.name && own.level.name() == level.name());
                 let (level_uid, is_level_exempt) = level.uid_and_exemption();
-                Some(Arc::new(SchemaInForce {
+                Some(Arc::new(ActiveSchema {
                     schema,
                     level: Arc::clone(level),
                     level_uid,
@@ -88,18 +92,19 @@ impl FlowSchemas {
     }
 
     /// No schemas at all.
-    pub(crate) fn empty() -> Self {
+    pub(crate) fn without_schemas() -> Self {
         Self { schemas: Vec::new() }
     }
 
     /// The statistics of the requests of each schema.
-    pub(crate) fn usage(&self) -> Vec<FlowUsage> {
-        let usage =
-            |own: &Arc<SchemaInForce>| own.statistics.usage(&own.schema.name, own.level.name());
+    pub(crate) fn flow_usages(&self) -> Vec<FlowUsage> {
+        let usage = |own: &Arc<ActiveSchema>| {
+            own.statistics.to_flow_usage(&own.schema.name, own.level.name())
+        };
         self.schemas.iter().map(usage).collect()
     }
 
-    /// The first schema that matches the request, with its level and flow.
+    /// Finds the first schema that matches the request, its level, and the flow of the request.
     ///
     /// A flow is one of these:
     /// 1. With `ByNamespace`, the namespace of the request.
@@ -115,7 +120,7 @@ impl FlowSchemas {
         let distinguisher = match schema.schema.distinguisher {
             None => "",
             Some(FlowDistinguisher::ByNamespace) => request.namespace(),
-            Some(FlowDistinguisher::ByUser) => without_account_name(request.user),
+            Some(FlowDistinguisher::ByUser) => strip_service_account_name(request.user),
         };
         Some(Classification {
             schema: Arc::clone(schema),
@@ -126,7 +131,7 @@ impl FlowSchemas {
 }
 
 /// The name of a user; for a service account, the part up to its namespace.
-fn without_account_name(user: &str) -> &str {
+fn strip_service_account_name(user: &str) -> &str {
     let Some(account) = user.strip_prefix(SERVICE_ACCOUNT_PREFIX) else {
         return user;
     };

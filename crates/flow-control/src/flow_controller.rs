@@ -11,13 +11,13 @@ use arc_swap::ArcSwap;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use crate::classify::{Classification, FlowSchemas, SchemaInForce};
+use crate::classify::{ActiveSchema, Classification, FlowSchemas};
 use crate::flow_schema::FlowSchema;
 use crate::flow_statistics::{FlowStatistics, FlowUsage};
-use crate::level_queues::{Arrival, Dispatched, HeldSeats, LevelQueues, WaiterId};
+use crate::level_queues::{ArrivalResult, DispatchedRequests, HeldSeats, LevelQueues, WaiterId};
 use crate::priority_level::{LimitResponse, PriorityLevel, PriorityLevelKind};
 use crate::request_digest::RequestDigest;
-use crate::seat_allocation::{nominal_seats, shares_of_all};
+use crate::seat_allocation::{nominal_seats, total_shares};
 
 /// Classifies requests and hands out the seats of all priority levels.
 #[derive(Debug)]
@@ -25,19 +25,21 @@ pub struct FlowController {
     /// The seats of all levels together.
     seats_max: u32,
     configuration: ArcSwap<Configuration>,
-    /// Keyed anew in each process, so that no client can choose flows that share all queues with another flow.
-    hasher: RandomState,
+    /// Seeded at random in each process, so that no client can choose flows that share all queues with another
+    /// flow.
+    hash_builder: RandomState,
 }
 
 #[derive(Debug)]
 struct Configuration {
     schemas: FlowSchemas,
-    levels: Vec<Arc<Level>>,
+    levels: Vec<Arc<LevelRuntime>>,
 }
 
-/// A priority level at work. It stays the same while its configuration changes, so requests that wait keep their place.
+/// The state of one priority level. A change of its configuration keeps this value, so waiting requests keep their
+/// place in the queue.
 #[derive(Debug)]
-pub(crate) struct Level {
+pub(crate) struct LevelRuntime {
     name: String,
     state: Mutex<LevelState>,
 }
@@ -52,35 +54,35 @@ struct LevelState {
 /// A request that waits for a seat.
 #[derive(Debug)]
 struct WaitingRequest {
-    sender: oneshot::Sender<Seat>,
-    holder: SeatHolder,
+    seat_sender: oneshot::Sender<Seat>,
+    seat_holder: SeatHolder,
 }
 
 /// The request that a seat belongs to, for the statistics of its schema.
 #[derive(Debug, Clone)]
 struct SeatHolder {
-    schema: Arc<SchemaInForce>,
+    schema: Arc<ActiveSchema>,
     is_watch: bool,
     /// How long the request held a seat before it was suspended.
-    served_before: Duration,
+    service_before_suspension: Duration,
 }
 
 /// The right of one request to run. Dropping it lets the next request run.
 #[derive(Debug)]
 #[must_use = "a seat that is dropped at once limits nothing"]
 pub struct Seat {
-    holder: SeatHolder,
-    held: HeldSeats,
-    begun: Instant,
+    seat_holder: SeatHolder,
+    held_seats: HeldSeats,
+    began_at: Instant,
     is_suspended: bool,
 }
 
 /// A request that has given its seat back for a while, such as while it waits for an admission webhook.
 #[derive(Debug)]
 pub struct SuspendedSeat {
-    holder: SeatHolder,
+    seat_holder: SeatHolder,
     /// The seats that the request held, and the queue that is charged for them.
-    held: HeldSeats,
+    held_seats: HeldSeats,
 }
 
 /// Why a request gets no seat.
@@ -129,20 +131,21 @@ pub struct LevelUsage {
 impl FlowController {
     /// Makes a controller without schemas and levels.
     pub fn new(seats_max: u32) -> Self {
-        let configuration = Configuration { schemas: FlowSchemas::empty(), levels: Vec::new() };
+        let configuration =
+            Configuration { schemas: FlowSchemas::without_schemas(), levels: Vec::new() };
         Self {
             seats_max,
             configuration: ArcSwap::from_pointee(configuration),
-            hasher: RandomState::new(),
+            hash_builder: RandomState::new(),
         }
     }
 
     /// Replaces all schemas and levels. Requests that run or wait go on under the new limits of their level; those of a level
     /// that no longer exists go on under its last limits. Callers do not run this concurrently.
     pub fn configure(&self, schemas: Vec<Arc<FlowSchema>>, levels: &[PriorityLevel]) {
-        let shares = shares_of_all(levels);
+        let shares = total_shares(levels);
         let old = self.configuration.load_full();
-        let levels: Vec<Arc<Level>> = levels
+        let levels: Vec<Arc<LevelRuntime>> = levels
             .iter()
             .map(|level| {
                 let seats = nominal_seats(level, shares, self.seats_max);
@@ -151,7 +154,7 @@ impl FlowController {
                         known.configure(level, seats);
                         Arc::clone(known)
                     }
-                    None => Arc::new(Level::new(level, seats)),
+                    None => Arc::new(LevelRuntime::new(level, seats)),
                 }
             })
             .collect();
@@ -162,17 +165,17 @@ impl FlowController {
     /// The schema, level and flow of a request. `None` if no schema matches; the mandatory schema `catch-all` matches
     /// every request.
     pub fn classify(&self, request: &RequestDigest<'_>) -> Option<Classification> {
-        self.configuration.load().schemas.classify(request, &self.hasher)
+        self.configuration.load().schemas.classify(request, &self.hash_builder)
     }
 
     /// The statistics of the requests of each schema. Schemas that no longer exist are not in it.
-    pub fn flow_usage(&self) -> Vec<FlowUsage> {
-        self.configuration.load().schemas.usage()
+    pub fn flow_usages(&self) -> Vec<FlowUsage> {
+        self.configuration.load().schemas.flow_usages()
     }
 
     /// How busy each level is.
-    pub fn usage(&self) -> Vec<LevelUsage> {
-        self.configuration.load().levels.iter().map(|level| level.usage()).collect()
+    pub fn level_usages(&self) -> Vec<LevelUsage> {
+        self.configuration.load().levels.iter().map(|level| level.level_usage()).collect()
     }
 }
 
@@ -184,25 +187,28 @@ impl Classification {
         let holder = || SeatHolder {
             schema: Arc::clone(&self.schema),
             is_watch: self.is_watch,
-            served_before: Duration::ZERO,
+            service_before_suspension: Duration::ZERO,
         };
         let mut receiver = None;
         let arrival = {
             let queues = &mut level.lock().queues;
             let seats = seats.clamp(1, queues.seats_max().max(1));
-            queues.arrive(self.flow_hash, seats, || new_waiting_request(holder(), &mut receiver))
+            queues.execute_or_enqueue(self.flow_hash, seats, || {
+                new_waiting_request(holder(), &mut receiver)
+            })
         };
         let rejection = match arrival {
-            Arrival::Execute(held) => {
+            ArrivalResult::Execute(held) => {
                 statistics.record_dispatch(Duration::ZERO);
                 return Ok(Seat::new(holder(), held));
             }
-            Arrival::NoSeat => Rejection::ConcurrencyLimit,
-            Arrival::QueueFull => Rejection::QueueFull,
-            Arrival::Wait(id) => {
+            ArrivalResult::NoSeat => Rejection::ConcurrencyLimit,
+            ArrivalResult::QueueFull => Rejection::QueueFull,
+            ArrivalResult::Wait(id) => {
                 let begun = Instant::now();
-                let waiting = WaitingCount::new(statistics);
-                let seat = tokio::time::timeout_at(deadline, level.wait(id, receiver)).await;
+                let waiting = WaitingCountGuard::new(statistics);
+                let seat =
+                    tokio::time::timeout_at(deadline, level.wait_for_seat(id, receiver)).await;
                 drop(waiting);
                 match seat.ok().flatten() {
                     Some(seat) => {
@@ -227,20 +233,20 @@ fn new_waiting_request(
 ) -> WaitingRequest {
     let (sender, own) = oneshot::channel();
     *receiver = Some(own);
-    WaitingRequest { sender, holder }
+    WaitingRequest { seat_sender: sender, seat_holder: holder }
 }
 
 /// Counts a request as waiting until it is dropped.
-struct WaitingCount<'a>(&'a FlowStatistics);
+struct WaitingCountGuard<'a>(&'a FlowStatistics);
 
-impl<'a> WaitingCount<'a> {
+impl<'a> WaitingCountGuard<'a> {
     fn new(statistics: &'a FlowStatistics) -> Self {
         statistics.n_waiting.add(1);
         Self(statistics)
     }
 }
 
-impl Drop for WaitingCount<'_> {
+impl Drop for WaitingCountGuard<'_> {
     fn drop(&mut self) {
         self.0.n_waiting.subtract(1);
     }
@@ -251,48 +257,52 @@ impl Seat {
         let statistics = &holder.schema.statistics;
         statistics.n_executing.add(1);
         statistics.seats_in_use.add(held.seats as usize);
-        Self { holder, held, begun: Instant::now(), is_suspended: false }
+        Self {
+            seat_holder: holder,
+            held_seats: held,
+            began_at: Instant::now(),
+            is_suspended: false,
+        }
     }
 
     /// Gives the seat back, to take it again later.
     pub fn suspend(mut self) -> SuspendedSeat {
         self.is_suspended = true;
-        let mut holder = self.holder.clone();
-        holder.served_before += self.begun.elapsed();
-        SuspendedSeat { holder, held: self.held }
+        let mut holder = self.seat_holder.clone();
+        holder.service_before_suspension += self.began_at.elapsed();
+        SuspendedSeat { seat_holder: holder, held_seats: self.held_seats }
     }
 }
 
 impl Drop for Seat {
     fn drop(&mut self) {
-        let service = self.begun.elapsed();
-        let statistics = &self.holder.schema.statistics;
+        let service = self.began_at.elapsed();
+        let statistics = &self.seat_holder.schema.statistics;
         statistics.n_executing.subtract(1);
-        statistics.seats_in_use.subtract(self.held.seats as usize);
+        statistics.seats_in_use.subtract(self.held_seats.seats as usize);
         if !self.is_suspended {
-            let service_of_all = self.holder.served_before + service;
-            statistics.record_execution(self.holder.is_watch, service_of_all);
+            let service_of_all = self.seat_holder.service_before_suspension + service;
+            statistics.record_execution(self.seat_holder.is_watch, service_of_all);
         }
-        let level = &self.holder.schema.level;
-        let dispatched = level.lock().queues.finish(self.held, service);
-        wake(dispatched);
+        let level = &self.seat_holder.schema.level;
+        let dispatched = level.lock().queues.finish_request(self.held_seats, service);
+        hand_over_seats(dispatched);
     }
 }
 
 impl SuspendedSeat {
-    /// Waits for the seat. It is never refused, because the request may have had effects already.
+    /// Waits for the seat. The request is never refused, because it may have had effects already.
     pub async fn resume(self) -> Seat {
-        let level = &self.holder.schema.level;
+        let level = &self.seat_holder.schema.level;
         loop {
             let mut receiver = None;
-            let arrival = level
-                .lock()
-                .queues
-                .resume(self.held, || new_waiting_request(self.holder.clone(), &mut receiver));
+            let arrival = level.lock().queues.resume_request(self.held_seats, || {
+                new_waiting_request(self.seat_holder.clone(), &mut receiver)
+            });
             match arrival {
-                Ok(held) => return Seat::new(self.holder.clone(), held),
+                Ok(held) => return Seat::new(self.seat_holder.clone(), held),
                 Err(id) => {
-                    if let Some(seat) = level.wait(id, receiver).await {
+                    if let Some(seat) = level.wait_for_seat(id, receiver).await {
                         return seat;
                     }
                 }
@@ -303,15 +313,15 @@ impl SuspendedSeat {
 
 /// Hands seats to waiting requests. A seat for a request that has just given up is dropped, which frees it again. The lock
 /// of the level is not held, because dropping a seat takes it.
-fn wake(dispatched: Dispatched<WaitingRequest>) {
-    for (WaitingRequest { sender, holder }, held) in dispatched {
-        drop(sender.send(Seat::new(holder, held)));
+fn hand_over_seats(dispatched: DispatchedRequests<WaitingRequest>) {
+    for (WaitingRequest { seat_sender, seat_holder }, held) in dispatched {
+        drop(seat_sender.send(Seat::new(seat_holder, held)));
     }
 }
 
-impl Level {
+impl LevelRuntime {
     fn new(level: &PriorityLevel, seats: u32) -> Self {
-        let (is_exempt, seats, limit_response) = limits(level.kind, seats);
+        let (is_exempt, seats, limit_response) = limits_of_kind(level.kind, seats);
         let queues = LevelQueues::new(seats, limit_response);
         let state = LevelState { uid: level.uid.as_str().into(), is_exempt, queues };
         Self { name: level.name.clone(), state: Mutex::new(state) }
@@ -332,27 +342,31 @@ impl Level {
             if *state.uid != *level.uid {
                 state.uid = level.uid.as_str().into();
             }
-            let (is_exempt, seats, limit_response) = limits(level.kind, seats);
+            let (is_exempt, seats, limit_response) = limits_of_kind(level.kind, seats);
             state.is_exempt = is_exempt;
             state.queues.configure(seats, limit_response)
         };
-        wake(dispatched);
+        hand_over_seats(dispatched);
     }
 
     fn lock(&self) -> MutexGuard<'_, LevelState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until somebody hands over a seat. Dropping the future gives up the place in the queue.
-    async fn wait(&self, id: WaiterId, receiver: Option<oneshot::Receiver<Seat>>) -> Option<Seat> {
-        let place = QueuePlace { level: self, id };
+    /// Waits until a seat is handed over. Dropping the future gives up the place in the queue.
+    async fn wait_for_seat(
+        &self,
+        id: WaiterId,
+        receiver: Option<oneshot::Receiver<Seat>>,
+    ) -> Option<Seat> {
+        let place = QueuePlaceGuard { level: self, id };
         let seat = receiver?.await.ok();
         // A seat was handed over, so the place in the queue is gone already.
         std::mem::forget(place);
         seat
     }
 
-    fn usage(&self) -> LevelUsage {
+    fn level_usage(&self) -> LevelUsage {
         let state = self.lock();
         LevelUsage {
             name: self.name.clone(),
@@ -364,9 +378,9 @@ impl Level {
     }
 }
 
-/// Whether a level is exempt, its seats, and what happens while none is free. An exempt level has so many seats that one is
-/// always free.
-fn limits(kind: PriorityLevelKind, seats: u32) -> (bool, u32, LimitResponse) {
+/// Returns whether a level is exempt, its seats, and its response while no seat is free. An exempt level has so
+/// many seats that one is always free.
+fn limits_of_kind(kind: PriorityLevelKind, seats: u32) -> (bool, u32, LimitResponse) {
     match kind {
         PriorityLevelKind::Exempt => (true, u32::MAX, LimitResponse::Reject),
         PriorityLevelKind::Limited { limit_response, .. } => (false, seats, limit_response),
@@ -374,14 +388,14 @@ fn limits(kind: PriorityLevelKind, seats: u32) -> (bool, u32, LimitResponse) {
 }
 
 /// A place in a queue, which is given up when this is dropped.
-struct QueuePlace<'a> {
-    level: &'a Level,
+struct QueuePlaceGuard<'a> {
+    level: &'a LevelRuntime,
     id: WaiterId,
 }
 
-impl Drop for QueuePlace<'_> {
+impl Drop for QueuePlaceGuard<'_> {
     fn drop(&mut self) {
-        let dispatched = self.level.lock().queues.cancel(self.id);
-        wake(dispatched);
+        let dispatched = self.level.lock().queues.cancel_waiter(self.id);
+        hand_over_seats(dispatched);
     }
 }

@@ -138,33 +138,34 @@ impl ResourceRule {
         subresource: &str,
         namespace: &str,
     ) -> bool {
-        includes(&self.verbs, verb)
-            && self.includes_resource(resource, subresource)
-            && includes(&self.api_groups, group)
+        list_matches(&self.verbs, verb)
+            && self.matches_resource(resource, subresource)
+            && list_matches(&self.api_groups, group)
             && if namespace.is_empty() {
                 self.cluster_scope
             } else {
-                includes(&self.namespaces, namespace)
+                list_matches(&self.namespaces, namespace)
             }
     }
 
-    fn includes_resource(&self, resource: &str, subresource: &str) -> bool {
+    fn matches_resource(&self, resource: &str, subresource: &str) -> bool {
         if subresource.is_empty() {
-            return includes(&self.resources, resource);
+            return list_matches(&self.resources, resource);
         }
-        is_wildcard(&self.resources)
+        is_wildcard_list(&self.resources)
             || self.resources.iter().any(|own| own.split_once('/') == Some((resource, subresource)))
     }
 }
 
 impl NonResourceRule {
     fn matches(&self, verb: &str, path: &str) -> bool {
-        includes(&self.verbs, verb) && self.non_resource_urls.iter().any(|own| covers(own, path))
+        list_matches(&self.verbs, verb)
+            && self.non_resource_urls.iter().any(|own| covers_path(own, path))
     }
 }
 
 /// Whether a path of a rule is `*`, the path itself, or a parent of it. `/a`, `/a/` and `/a/*` all cover `/a/b`.
-fn covers(rule_path: &str, path: &str) -> bool {
+fn covers_path(rule_path: &str, path: &str) -> bool {
     if rule_path == WILDCARD || rule_path == path {
         return true;
     }
@@ -173,11 +174,11 @@ fn covers(rule_path: &str, path: &str) -> bool {
     path.strip_prefix(parent).is_some_and(|rest| rest.starts_with('/'))
 }
 
-fn includes(list: &[String], value: &str) -> bool {
-    is_wildcard(list) || list.iter().any(|own| own == value)
+fn list_matches(list: &[String], value: &str) -> bool {
+    is_wildcard_list(list) || list.iter().any(|own| own == value)
 }
 
 /// Validation allows the wildcard only as the single element of a list.
-fn is_wildcard(list: &[String]) -> bool {
+fn is_wildcard_list(list: &[String]) -> bool {
     matches!(list, [only] if only == WILDCARD)
 }

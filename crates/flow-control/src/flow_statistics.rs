@@ -17,10 +17,10 @@ pub(crate) struct FlowStatistics {
     pub(crate) n_waiting: Gauge,
     pub(crate) n_executing: Gauge,
     pub(crate) seats_in_use: Gauge,
-    waits_of_dispatched: Histogram,
-    waits_of_rejected: Histogram,
-    executions: Histogram,
-    watch_initializations: Histogram,
+    dispatched_wait_durations: Histogram,
+    rejected_wait_durations: Histogram,
+    execution_durations: Histogram,
+    watch_initialization_durations: Histogram,
 }
 
 /// A number that goes up and down.
@@ -30,7 +30,7 @@ pub(crate) struct Gauge(AtomicUsize);
 #[derive(Debug, Default)]
 struct Histogram {
     /// The observations of each bucket; those that are longer than every bound are last.
-    n_by_bucket: [AtomicU64; BUCKETS_MS.len() + 1],
+    bucket_counts: [AtomicU64; BUCKETS_MS.len() + 1],
     sum_nanos: AtomicU64,
 }
 
@@ -52,20 +52,20 @@ pub struct FlowUsage {
     /// The seats that these requests hold.
     pub seats_in_use: usize,
     /// How long requests waited that got a seat.
-    pub waits_of_dispatched: DurationHistogram,
+    pub dispatched_wait_durations: DurationHistogram,
     /// How long requests waited that got no seat.
-    pub waits_of_rejected: DurationHistogram,
+    pub rejected_wait_durations: DurationHistogram,
     /// How long requests other than watches held their seats.
-    pub executions: DurationHistogram,
+    pub execution_durations: DurationHistogram,
     /// How long watches held their seats, which is until their response begins.
-    pub watch_initializations: DurationHistogram,
+    pub watch_initialization_durations: DurationHistogram,
 }
 
 /// A histogram of durations at one moment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DurationHistogram {
     /// The upper bound of each bucket in seconds, and the observations up to it.
-    pub buckets: [(f64, u64); BUCKETS_MS.len()],
+    pub cumulative_buckets: [(f64, u64); BUCKETS_MS.len()],
     /// The number of all observations.
     pub n_observations: u64,
     /// The sum of all observations in seconds.
@@ -75,7 +75,7 @@ pub struct DurationHistogram {
 impl FlowStatistics {
     pub(crate) fn record_dispatch(&self, waited: Duration) {
         self.n_dispatched.fetch_add(1, Ordering::Relaxed);
-        self.waits_of_dispatched.observe(waited);
+        self.dispatched_wait_durations.observe(waited);
     }
 
     pub(crate) fn record_rejection(&self, why: Rejection, waited: Duration) {
@@ -84,14 +84,15 @@ impl FlowStatistics {
                 counter.fetch_add(1, Ordering::Relaxed);
             }
         }
-        self.waits_of_rejected.observe(waited);
+        self.rejected_wait_durations.observe(waited);
     }
 
     pub(crate) fn record_execution(&self, is_watch: bool, took: Duration) {
-        if is_watch { &self.watch_initializations } else { &self.executions }.observe(took);
+        if is_watch { &self.watch_initialization_durations } else { &self.execution_durations }
+            .observe(took);
     }
 
-    pub(crate) fn usage(&self, schema: &str, level: &str) -> FlowUsage {
+    pub(crate) fn to_flow_usage(&self, schema: &str, level: &str) -> FlowUsage {
         let mut n_rejected = Rejection::ALL.map(|rejection| (rejection, 0));
         for ((_, n), counter) in n_rejected.iter_mut().zip(&self.n_rejected) {
             *n = counter.load(Ordering::Relaxed);
@@ -104,10 +105,10 @@ impl FlowStatistics {
             n_waiting: self.n_waiting.get(),
             n_executing: self.n_executing.get(),
             seats_in_use: self.seats_in_use.get(),
-            waits_of_dispatched: self.waits_of_dispatched.read(),
-            waits_of_rejected: self.waits_of_rejected.read(),
-            executions: self.executions.read(),
-            watch_initializations: self.watch_initializations.read(),
+            dispatched_wait_durations: self.dispatched_wait_durations.read(),
+            rejected_wait_durations: self.rejected_wait_durations.read(),
+            execution_durations: self.execution_durations.read(),
+            watch_initialization_durations: self.watch_initialization_durations.read(),
         }
     }
 }
@@ -130,7 +131,7 @@ impl Histogram {
     fn observe(&self, duration: Duration) {
         let nanos = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
         let bucket = BUCKETS_MS.iter().take_while(|bound| nanos > **bound * 1_000_000).count();
-        if let Some(counter) = self.n_by_bucket.get(bucket) {
+        if let Some(counter) = self.bucket_counts.get(bucket) {
             counter.fetch_add(1, Ordering::Relaxed);
         }
         self.sum_nanos.fetch_add(nanos, Ordering::Relaxed);
@@ -139,14 +140,14 @@ impl Histogram {
     fn read(&self) -> DurationHistogram {
         let mut buckets = BUCKETS_MS.map(|bound| (bound as f64 / 1_000.0, 0));
         let mut n_observations = 0;
-        let mut counters = self.n_by_bucket.iter();
+        let mut counters = self.bucket_counts.iter();
         for ((_, n), counter) in buckets.iter_mut().zip(counters.by_ref()) {
             n_observations += counter.load(Ordering::Relaxed);
             *n = n_observations;
         }
         let n_longer: u64 = counters.map(|counter| counter.load(Ordering::Relaxed)).sum();
         DurationHistogram {
-            buckets,
+            cumulative_buckets: buckets,
             n_observations: n_observations + n_longer,
             sum_seconds: Duration::from_nanos(self.sum_nanos.load(Ordering::Relaxed)).as_secs_f64(),
         }
@@ -164,8 +165,8 @@ mod tests {
             histogram.observe(Duration::from_millis(millis));
         }
         let read = histogram.read();
-        assert_eq!(read.buckets[..4], [(0.0, 1), (0.005, 2), (0.02, 3), (0.05, 3)]);
-        assert_eq!(read.buckets.last(), Some(&(30.0, 4)));
+        assert_eq!(read.cumulative_buckets[..4], [(0.0, 1), (0.005, 2), (0.02, 3), (0.05, 3)]);
+        assert_eq!(read.cumulative_buckets.last(), Some(&(30.0, 4)));
         assert_eq!(read.n_observations, 5);
         assert!((read.sum_seconds - 60.012).abs() < 1e-9);
     }

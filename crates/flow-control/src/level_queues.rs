@@ -5,8 +5,8 @@
 //! and by the difference to its real service when it ends. A queue that was empty begins at the tag of the request that was
 //! dispatched last, so that an idle flow saves up no service.
 //!
-//! A request that has run before and needs its seats again does not wait in its queue, but its queue is charged for it. While
-//! both wait, such requests and those in the queues are served alternately.
+//! A request that has run before and needs its seats again does not wait in its queue, but its queue is charged for
+//! it. While resuming and queued requests wait, seats go to both kinds alternately.
 
 #[cfg(test)]
 mod tests;
@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use crate::priority_level::{LimitResponse, QueuingOptions};
-use crate::shuffle_shard::Hand;
+use crate::shuffle_shard::QueueHand;
 
 /// The assumed service of one seat, until the request ends and its service is known.
 const ESTIMATED_SERVICE: Duration = Duration::from_millis(3);
@@ -31,21 +31,22 @@ pub(crate) struct LevelQueues<W> {
     n_executing: usize,
     /// Empty if requests are refused instead of queued.
     queues: Vec<Queue<W>>,
-    /// Counts the times that the queues were made anew, so that a request does not move the tag of a later queue.
+    /// The number of times that the queues were replaced. It keeps a request from changing the start tag of a queue
+    /// that replaced its own.
     queues_generation: u64,
     /// The requests that have run before and need a seat again. They are never refused.
-    resuming: VecDeque<Waiter<W>>,
-    /// Whether a request in a queue goes before those that resume, because one that resumed went last.
-    is_turn_of_queues: bool,
+    resuming_requests: VecDeque<Waiter<W>>,
+    /// Whether the next seats go to a queued request, because the last ones went to a resuming request.
+    serves_queues_next: bool,
     /// The start tag of the request that was dispatched last.
     virtual_time: u64,
     n_waiting: usize,
-    last_waiter: WaiterId,
+    last_waiter_id: WaiterId,
 }
 
 #[derive(Debug)]
 struct Queue<W> {
-    waiting: VecDeque<Waiter<W>>,
+    waiters: VecDeque<Waiter<W>>,
     start_tag: u64,
     seats_in_use: u32,
 }
@@ -56,8 +57,8 @@ struct Waiter<W> {
     flow_hash: u64,
     seats: u32,
     /// For a request that resumes, the queue that is charged.
-    resumed_from: Option<QueueRef>,
-    wake: W,
+    charged_queue: Option<QueueRef>,
+    wake_handle: W,
 }
 
 /// A queue by its index, and the generation of the queues that the index is of.
@@ -76,12 +77,12 @@ pub(crate) struct WaiterId(u64);
 pub(crate) struct HeldSeats {
     pub(crate) seats: u32,
     /// The queue that the request came from.
-    queue: Option<QueueRef>,
+    source_queue: Option<QueueRef>,
 }
 
 /// What happens to a request that arrives.
 #[derive(Debug)]
-pub(crate) enum Arrival {
+pub(crate) enum ArrivalResult {
     /// It has a seat and runs now.
     Execute(HeldSeats),
     /// It waits; its `W` will be returned by a later call.
@@ -93,7 +94,7 @@ pub(crate) enum Arrival {
 }
 
 /// Requests that run from now on.
-pub(crate) type Dispatched<W> = Vec<(W, HeldSeats)>;
+pub(crate) type DispatchedRequests<W> = Vec<(W, HeldSeats)>;
 
 impl<W> LevelQueues<W> {
     pub(crate) fn new(seats_max: u32, limit_response: LimitResponse) -> Self {
@@ -104,11 +105,11 @@ impl<W> LevelQueues<W> {
             n_executing: 0,
             queues: new_queues(limit_response, 0),
             queues_generation: 0,
-            resuming: VecDeque::new(),
-            is_turn_of_queues: false,
+            resuming_requests: VecDeque::new(),
+            serves_queues_next: false,
             virtual_time: 0,
             n_waiting: 0,
-            last_waiter: WaiterId(0),
+            last_waiter_id: WaiterId(0),
         }
     }
 
@@ -128,113 +129,132 @@ impl<W> LevelQueues<W> {
         self.n_waiting
     }
 
-    /// A request arrives. `make_wake` is called only if it has to wait.
+    /// Executes an arriving request, enqueues it or refuses it. `make_wake` is called only if the request has to
+    /// wait.
     ///
-    /// 1. If nobody waits and its seats are free, the request runs.
-    /// 2. If the level refuses, the request is refused.
+    /// 1. If no request waits and its seats are free, the request runs.
+    /// 2. If the level has no queues, the request is refused.
     /// 3. The request waits in the shortest queue of its flow, or is refused if that queue is full.
-    pub(crate) fn arrive(
+    pub(crate) fn execute_or_enqueue(
         &mut self,
         flow_hash: u64,
         seats: u32,
         make_wake: impl FnOnce() -> W,
-    ) -> Arrival {
+    ) -> ArrivalResult {
         let queue = self.shortest_queue(flow_hash);
-        if self.n_waiting == 0 && self.fits(seats) {
+        if self.n_waiting == 0 && self.has_free_seats(seats) {
             if let Some(queue) = queue.and_then(|index| self.queues.get_mut(index)) {
                 queue.start_tag = queue.start_tag.max(self.virtual_time);
             }
-            return Arrival::Execute(self.begin(queue, seats));
+            return ArrivalResult::Execute(self.begin_request(queue, seats));
         }
         let LimitResponse::Queue(options) = self.limit_response else {
-            return Arrival::NoSeat;
+            return ArrivalResult::NoSeat;
         };
         let virtual_time = self.virtual_time;
         let Some(queue) = queue.and_then(|index| self.queues.get_mut(index)) else {
-            return Arrival::NoSeat;
+            return ArrivalResult::NoSeat;
         };
-        if queue.waiting.len() >= options.queue_length_limit as usize {
-            return Arrival::QueueFull;
+        if queue.waiters.len() >= options.queue_length_limit as usize {
+            return ArrivalResult::QueueFull;
         }
-        if queue.waiting.is_empty() {
+        if queue.waiters.is_empty() {
             queue.start_tag = queue.start_tag.max(virtual_time);
         }
-        self.last_waiter.0 += 1;
-        let id = self.last_waiter;
+        self.last_waiter_id.0 += 1;
+        let id = self.last_waiter_id;
         let wake = make_wake();
-        queue.waiting.push_back(Waiter { id, flow_hash, seats, resumed_from: None, wake });
+        queue.waiters.push_back(Waiter {
+            id,
+            flow_hash,
+            seats,
+            charged_queue: None,
+            wake_handle: wake,
+        });
         self.n_waiting += 1;
-        Arrival::Wait(id)
+        ArrivalResult::Wait(id)
     }
 
-    /// A request that has run before needs the seats again that it held. It runs or waits, and is never refused.
-    pub(crate) fn resume(
+    /// Gives a request that has run before its seats again. The request runs or waits; it is never refused.
+    pub(crate) fn resume_request(
         &mut self,
         held: HeldSeats,
         make_wake: impl FnOnce() -> W,
     ) -> Result<HeldSeats, WaiterId> {
-        let HeldSeats { seats, queue } = held;
-        let is_next = self.resuming.is_empty() && (self.n_waiting == 0 || !self.is_turn_of_queues);
-        if is_next && self.fits(seats) {
-            return Ok(self.begin_resumed(queue, seats));
+        let HeldSeats { seats, source_queue: queue } = held;
+        let is_next =
+            self.resuming_requests.is_empty() && (self.n_waiting == 0 || !self.serves_queues_next);
+        if is_next && self.has_free_seats(seats) {
+            return Ok(self.begin_resumed_request(queue, seats));
         }
-        self.last_waiter.0 += 1;
-        let id = self.last_waiter;
+        self.last_waiter_id.0 += 1;
+        let id = self.last_waiter_id;
         let wake = make_wake();
-        self.resuming.push_back(Waiter { id, flow_hash: 0, seats, resumed_from: queue, wake });
+        self.resuming_requests.push_back(Waiter {
+            id,
+            flow_hash: 0,
+            seats,
+            charged_queue: queue,
+            wake_handle: wake,
+        });
         self.n_waiting += 1;
         Err(id)
     }
 
-    /// A running request gives its seats back after `service`.
-    pub(crate) fn finish(&mut self, held: HeldSeats, service: Duration) -> Dispatched<W> {
+    /// Takes back the seats of a request that ends after running for `service`, and dispatches waiting requests.
+    pub(crate) fn finish_request(
+        &mut self,
+        held: HeldSeats,
+        service: Duration,
+    ) -> DispatchedRequests<W> {
         self.seats_in_use = self.seats_in_use.saturating_sub(held.seats);
         self.n_executing = self.n_executing.saturating_sub(1);
-        if let Some(queue) = held.queue.and_then(|queue| self.queue_in_force(queue)) {
+        if let Some(queue) = held.source_queue.and_then(|queue| self.current_queue(queue)) {
             queue.seats_in_use = queue.seats_in_use.saturating_sub(held.seats);
             queue.start_tag = queue
                 .start_tag
                 .saturating_add(seat_nanos(held.seats, service))
                 .saturating_sub(seat_nanos(held.seats, ESTIMATED_SERVICE));
         }
-        self.dispatch()
+        self.dispatch_waiting_requests()
     }
 
-    /// A request gives up waiting. Returns the requests that it kept from running.
-    pub(crate) fn cancel(&mut self, id: WaiterId) -> Dispatched<W> {
-        let queues = self.queues.iter_mut().map(|queue| &mut queue.waiting);
-        for waiting in queues.chain([&mut self.resuming]) {
+    /// Removes a request that stops waiting. Returns the requests that can run now because of that.
+    pub(crate) fn cancel_waiter(&mut self, id: WaiterId) -> DispatchedRequests<W> {
+        let queues = self.queues.iter_mut().map(|queue| &mut queue.waiters);
+        for waiting in queues.chain([&mut self.resuming_requests]) {
             if let Some(index) = waiting.iter().position(|waiter| waiter.id == id) {
                 waiting.remove(index);
                 self.n_waiting -= 1;
                 break;
             }
         }
-        self.dispatch()
+        self.dispatch_waiting_requests()
     }
 
-    /// Applies a changed configuration. Nobody who waits is refused because of it: if the queues change, the waiting requests
-    /// move to the new ones, and if there are none any more, they wait in the order of the old queues.
+    /// Applies a changed configuration. No waiting request is refused because of it: if the queues change, the
+    /// waiting requests move to the new ones, and if there are none any more, they wait in the order of the old
+    /// queues.
     pub(crate) fn configure(
         &mut self,
         seats_max: u32,
         limit_response: LimitResponse,
-    ) -> Dispatched<W> {
+    ) -> DispatchedRequests<W> {
         self.seats_max = seats_max;
         if self.limit_response != limit_response {
             self.limit_response = limit_response;
             self.queues_generation += 1;
             let old =
                 std::mem::replace(&mut self.queues, new_queues(limit_response, self.virtual_time));
-            for waiter in old.into_iter().flat_map(|queue| queue.waiting) {
+            for waiter in old.into_iter().flat_map(|queue| queue.waiters) {
                 let queue = self.shortest_queue(waiter.flow_hash);
                 match queue.and_then(|index| self.queues.get_mut(index)) {
-                    Some(queue) => queue.waiting.push_back(waiter),
-                    None => self.resuming.push_back(waiter),
+                    Some(queue) => queue.waiters.push_back(waiter),
+                    None => self.resuming_requests.push_back(waiter),
                 }
             }
         }
-        self.dispatch()
+        self.dispatch_waiting_requests()
     }
 
     /// The queue of a flow's hand with the fewest requests and seats.
@@ -243,27 +263,24 @@ impl<W> LevelQueues<W> {
         else {
             return None;
         };
-        Hand::deal(flow_hash, queues, hand_size)
+        QueueHand::deal_queues(flow_hash, queues, hand_size)
             .iter()
             .filter_map(|&index| {
                 let index = index as usize;
                 let queue = self.queues.get(index)?;
-                Some((queue.waiting.len() + queue.seats_in_use as usize, index))
+                Some((queue.waiters.len() + queue.seats_in_use as usize, index))
             })
             .min()
             .map(|(_, index)| index)
     }
 
-    /// Whether a request can run now. One that wants more seats than there are runs alone.
-    fn fits(&self, seats: u32) -> bool {
+    /// Reports whether enough seats are free for a request. A request for more seats than the level has runs alone.
+    fn has_free_seats(&self, seats: u32) -> bool {
         self.seats_in_use == 0 || self.seats_in_use.saturating_add(seats) <= self.seats_max
     }
 
-    /// The queue, unless the queues were made anew since.
-    fn queue_in_force(
-        &mut self,
-        QueueRef { index, generation }: QueueRef,
-    ) -> Option<&mut Queue<W>> {
+    /// Returns the queue; `None` if the queues were replaced since.
+    fn current_queue(&mut self, QueueRef { index, generation }: QueueRef) -> Option<&mut Queue<W>> {
         if generation != self.queues_generation {
             return None;
         }
@@ -271,8 +288,8 @@ impl<W> LevelQueues<W> {
     }
 
     /// Begins a request that comes from a queue, or from none.
-    fn begin(&mut self, queue: Option<usize>, seats: u32) -> HeldSeats {
-        self.is_turn_of_queues = false;
+    fn begin_request(&mut self, queue: Option<usize>, seats: u32) -> HeldSeats {
+        self.serves_queues_next = false;
         if let Some(queue) = queue.and_then(|index| self.queues.get(index)) {
             self.virtual_time = self.virtual_time.max(queue.start_tag);
         }
@@ -282,11 +299,11 @@ impl<W> LevelQueues<W> {
 
     /// Begins a request that has run before. It was not chosen by its start tag, so the virtual time stays: a flow that
     /// resumes often has a tag ahead of the flows that arrive later.
-    fn begin_resumed(&mut self, queue: Option<QueueRef>, seats: u32) -> HeldSeats {
-        self.is_turn_of_queues = true;
+    fn begin_resumed_request(&mut self, queue: Option<QueueRef>, seats: u32) -> HeldSeats {
+        self.serves_queues_next = true;
         let virtual_time = self.virtual_time;
-        if let Some(queue) = queue.and_then(|queue| self.queue_in_force(queue))
-            && queue.waiting.is_empty()
+        if let Some(queue) = queue.and_then(|queue| self.current_queue(queue))
+            && queue.waiters.is_empty()
         {
             queue.start_tag = queue.start_tag.max(virtual_time);
         }
@@ -296,51 +313,51 @@ impl<W> LevelQueues<W> {
     fn take_seats(&mut self, queue: Option<QueueRef>, seats: u32) -> HeldSeats {
         self.seats_in_use = self.seats_in_use.saturating_add(seats);
         self.n_executing += 1;
-        if let Some(queue) = queue.and_then(|queue| self.queue_in_force(queue)) {
+        if let Some(queue) = queue.and_then(|queue| self.current_queue(queue)) {
             queue.seats_in_use = queue.seats_in_use.saturating_add(seats);
             queue.start_tag = queue.start_tag.saturating_add(seat_nanos(seats, ESTIMATED_SERVICE));
         }
-        HeldSeats { seats, queue }
+        HeldSeats { seats, source_queue: queue }
     }
 
     /// Lets waiting requests run while their seats are free.
-    fn dispatch(&mut self) -> Dispatched<W> {
+    fn dispatch_waiting_requests(&mut self) -> DispatchedRequests<W> {
         let mut dispatched = Vec::new();
         while self.n_waiting > 0 {
-            let next = match self.resuming.is_empty() || self.is_turn_of_queues {
+            let next = match self.resuming_requests.is_empty() || self.serves_queues_next {
                 true => self.next_queue(),
                 false => None,
             };
             let waiting = match next.and_then(|index| self.queues.get(index)) {
-                Some(queue) => &queue.waiting,
-                None => &self.resuming,
+                Some(queue) => &queue.waiters,
+                None => &self.resuming_requests,
             };
             let Some(seats) = waiting.front().map(|waiter| waiter.seats) else {
                 break;
             };
-            if !self.fits(seats) {
+            if !self.has_free_seats(seats) {
                 break;
             }
             let waiting = match next.and_then(|index| self.queues.get_mut(index)) {
-                Some(queue) => &mut queue.waiting,
-                None => &mut self.resuming,
+                Some(queue) => &mut queue.waiters,
+                None => &mut self.resuming_requests,
             };
             let Some(waiter) = waiting.pop_front() else {
                 break;
             };
             self.n_waiting -= 1;
             let held = match next {
-                Some(_) => self.begin(next, waiter.seats),
-                None => self.begin_resumed(waiter.resumed_from, waiter.seats),
+                Some(_) => self.begin_request(next, waiter.seats),
+                None => self.begin_resumed_request(waiter.charged_queue, waiter.seats),
             };
-            dispatched.push((waiter.wake, held));
+            dispatched.push((waiter.wake_handle, held));
         }
         dispatched
     }
 
-    /// The queue that is served next: of those in which somebody waits, the one with the lowest start tag.
+    /// The queue that is served next: of those with a waiting request, the one with the lowest start tag.
     fn next_queue(&self) -> Option<usize> {
-        let waiting = self.queues.iter().enumerate().filter(|(_, queue)| !queue.waiting.is_empty());
+        let waiting = self.queues.iter().enumerate().filter(|(_, queue)| !queue.waiters.is_empty());
         waiting.min_by_key(|(_, queue)| queue.start_tag).map(|(index, _)| index)
     }
 }
@@ -350,7 +367,7 @@ fn new_queues<W>(limit_response: LimitResponse, start_tag: u64) -> Vec<Queue<W>>
         LimitResponse::Reject => 0,
         LimitResponse::Queue(options) => options.queues,
     };
-    (0..n_queues).map(|_| Queue { waiting: VecDeque::new(), start_tag, seats_in_use: 0 }).collect()
+    (0..n_queues).map(|_| Queue { waiters: VecDeque::new(), start_tag, seats_in_use: 0 }).collect()
 }
 
 fn seat_nanos(seats: u32, service: Duration) -> u64 {

@@ -28,17 +28,17 @@ const HAND_SIZE_MAX: usize = 32;
 
 /// The queues of a flow, as numbers below the size of the deck, each at most once and in ascending order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Hand {
+pub(crate) struct QueueHand {
     queues: [u32; HAND_SIZE_MAX],
     n_queues: usize,
 }
 
-impl Hand {
+impl QueueHand {
     /// Deals the queues of a flow.
     ///
     /// 1. Divide the hash by the number of queues that are left; the remainder chooses one of them.
     /// 2. Go on with the quotient until the hand is full.
-    pub(crate) fn deal(mut hash: u64, deck_size: u32, hand_size: u32) -> Self {
+    pub(crate) fn deal_queues(mut hash: u64, deck_size: u32, hand_size: u32) -> Self {
         let mut hand = Self { queues: [0; HAND_SIZE_MAX], n_queues: 0 };
         let hand_size = usize::try_from(hand_size).unwrap_or(HAND_SIZE_MAX).min(HAND_SIZE_MAX);
         for n_left in (1..=deck_size).rev().take(hand_size) {
@@ -88,8 +88,8 @@ mod tests {
 
     #[test]
     fn flows_differ_in_their_hands() {
-        let hands: std::collections::HashSet<Hand> = (0..1000u64)
-            .map(|n| Hand::deal(n.wrapping_mul(0x9E37_79B9_7F4A_7C15), 128, 6))
+        let hands: std::collections::HashSet<QueueHand> = (0..1000u64)
+            .map(|n| QueueHand::deal_queues(n.wrapping_mul(0x9E37_79B9_7F4A_7C15), 128, 6))
             .collect();
         assert_eq!(hands.len(), 1000);
     }
@@ -97,7 +97,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_hand_has_distinct_queues_of_the_deck(hash: u64, deck in 1u32..300, hand in 0u32..40) {
-            let dealt: Vec<u32> = Hand::deal(hash, deck, hand).iter().copied().collect();
+            let dealt: Vec<u32> = QueueHand::deal_queues(hash, deck, hand).iter().copied().collect();
             prop_assert_eq!(dealt.len(), hand.min(deck).min(32) as usize);
             prop_assert!(dealt.iter().all(|&queue| queue < deck));
             prop_assert!(dealt.windows(2).all(|pair| pair[0] < pair[1]));

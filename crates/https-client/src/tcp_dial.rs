@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-use concurrency_limit::TurnQueue;
+use concurrency_limit::FairCpuScheduler;
 use socket2::{SockRef, TcpKeepalive};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
@@ -30,7 +30,8 @@ const LOOKUP_WAIT_MAX: Duration = Duration::from_secs(1);
 const KEEP_ALIVE_AFTER: Duration = Duration::from_secs(30);
 
 /// The turns of lookups. Domains that wait take turns.
-static LOOKUPS: LazyLock<Arc<TurnQueue>> = LazyLock::new(|| Arc::new(TurnQueue::new(LOOKUPS_MAX)));
+static LOOKUPS: LazyLock<Arc<FairCpuScheduler>> =
+    LazyLock::new(|| Arc::new(FairCpuScheduler::new(LOOKUPS_MAX)));
 
 /// Connects to the first address of a host that answers. The name is resolved once, and only addresses that the policy
 /// permits are dialed.
@@ -63,7 +64,7 @@ fn refused_address_fault(refused: RefusedAddress) -> Fault {
 async fn resolve_host(at: &HostPort) -> Result<Vec<SocketAddr>, Fault> {
     let fault =
         |why: &str| Fault::new(FaultKind::Dns, format!("dial tcp: lookup {}: {why}", at.host));
-    let turn = LOOKUPS.wait(domain_of(&at.host), false);
+    let turn = LOOKUPS.acquire_cpu_slot(domain_of(&at.host), false);
     let Ok(turn) = timeout(LOOKUP_WAIT_MAX, turn).await else {
         let why = "too many lookups are under way";
         return Err(Fault { kind: FaultKind::Local, ..fault(why) });
@@ -191,7 +192,7 @@ mod tests {
         let at = |host: &str| HostPort { host: host.to_owned(), port: 443 };
         let mut slow = Vec::new();
         for _ in 0..LOOKUPS_MAX / 2 {
-            slow.push(LOOKUPS.wait("evil.example", false).await);
+            slow.push(LOOKUPS.acquire_cpu_slot("evil.example", false).await);
         }
         let fault = resolve_host(&at("h1.slow.evil.example")).await.unwrap_err();
         assert_eq!(fault.kind, FaultKind::Local, "{}", fault.message);

@@ -79,7 +79,7 @@ impl AdmissionMetrics {
 
     /// Counts a request that is refused because the configuration is not known to be current.
     pub fn count_config_refusal(&self, reason: ConfigRefusal) {
-        self.config_freshness.count_refusal(reason);
+        self.config_freshness.count_refused_request(reason);
     }
 
     /// Counts a request that is admitted although the store could not confirm that the configuration is the newest.
@@ -134,7 +134,7 @@ impl AdmissionMetrics {
     }
 }
 
-impl admission_hooks::Observer for AdmissionMetrics {
+impl admission_hooks::HookObserver for AdmissionMetrics {
     fn on_call(&self, report: &CallReport<'_>) {
         self.hook_calls.record_call(report);
     }

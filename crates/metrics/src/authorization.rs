@@ -80,7 +80,7 @@ impl AuthorizationMetrics {
 
     /// Records a decision of the whole chain and how long it took.
     pub fn record_decision(&self, decision: &Decision, took: Duration) {
-        self.chain_decisions.record(decision, took);
+        self.chain_decisions.record_chain_decision(decision, took);
     }
 }
 

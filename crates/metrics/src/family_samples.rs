@@ -43,7 +43,7 @@ impl FamilySamples {
     pub(crate) fn into_family(self) -> proto::MetricFamily {
         let mut family = proto::MetricFamily::default();
         family.set_name(self.family.name.to_owned());
-        family.set_help(self.family.help.to_owned());
+        family.set_help(self.family.help_text.to_owned());
         family.set_field_type(self.family.metric_type);
         family.set_metric(self.samples);
         family

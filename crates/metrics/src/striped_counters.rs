@@ -42,7 +42,7 @@ impl<T> Striped<T> {
     }
 
     /// Adds a counter up over all copies.
-    pub(crate) fn sum(&self, counter_of: impl Fn(&T) -> &AtomicU64) -> u64 {
+    pub(crate) fn sum_counter(&self, counter_of: impl Fn(&T) -> &AtomicU64) -> u64 {
         self.stripes.iter().map(|stripe| load_counter(counter_of(&stripe.0))).sum()
     }
 
@@ -52,7 +52,10 @@ impl<T> Striped<T> {
         bounds: &BucketBounds<N>,
         histogram_of: impl Fn(&T) -> &Histogram<N>,
     ) -> MergedHistogram {
-        MergedHistogram::merge(bounds, self.stripes.iter().map(|stripe| histogram_of(&stripe.0)))
+        MergedHistogram::merge_histograms(
+            bounds,
+            self.stripes.iter().map(|stripe| histogram_of(&stripe.0)),
+        )
     }
 }
 
@@ -109,7 +112,7 @@ pub(crate) struct MergedHistogram {
 }
 
 impl MergedHistogram {
-    pub(crate) fn merge<'a, const N: usize>(
+    pub(crate) fn merge_histograms<'a, const N: usize>(
         bounds: &BucketBounds<N>,
         histograms: impl Iterator<Item = &'a Histogram<N>> + Clone,
     ) -> Self {
@@ -171,7 +174,7 @@ mod tests {
         for ns in [0, 1_000, 1_001, 5_000_000, 5_000_001] {
             histogram.observe(&BOUNDS, Duration::from_nanos(ns));
         }
-        let merged = MergedHistogram::merge(&BOUNDS, [&histogram].into_iter());
+        let merged = MergedHistogram::merge_histograms(&BOUNDS, [&histogram].into_iter());
         let want = MergedHistogram {
             cumulative_buckets: vec![(1e-6, 2), (0.005, 4)],
             n_observations: 5,
@@ -202,7 +205,7 @@ mod tests {
             }
         });
         let want = 2 * STRIPES as u64 * 1000;
-        assert_eq!(striped.sum(|counters| &counters.n), want);
+        assert_eq!(striped.sum_counter(|counters| &counters.n), want);
         let merged = striped.merged_histogram(&BOUNDS, |counters| &counters.times);
         assert_eq!(merged.n_observations, want);
         assert_eq!(merged.cumulative_buckets, [(1e-6, 0), (0.005, want)]);
@@ -212,7 +215,7 @@ mod tests {
     fn the_longest_duration_is_above_all_buckets() {
         let histogram = Histogram::default();
         histogram.observe(&BOUNDS, Duration::MAX);
-        let merged = MergedHistogram::merge(&BOUNDS, [&histogram].into_iter());
+        let merged = MergedHistogram::merge_histograms(&BOUNDS, [&histogram].into_iter());
         assert_eq!((merged.cumulative_buckets[1].1, merged.n_observations), (0, 1));
     }
 }

@@ -28,8 +28,7 @@ const JOINED_ENTRIES_MAX: usize = LEAF_ENTRIES_MAX / 2;
 /// other clones keep what they had. A lookup hashes the key once and follows one pointer for every
 /// factor of 8 in the number of entries; the upper levels are few and stay in the CPU cache.
 ///
-/// The hash is seeded at random, so nobody can choose keys that collide. Iteration order is
-/// unspecified.
+/// The hash is seeded at random, so an attacker can not choose keys that collide. Iteration order is unspecified.
 ///
 /// ```
 /// use persistent::Map;
@@ -75,7 +74,7 @@ impl<K, V> Map<K, V> {
 
     /// Iterates over all entries in unspecified order.
     pub fn iter(&self) -> Iter<'_, K, V> {
-        Iter { pending_nodes: vec![&self.root], entries: [].iter() }
+        Iter { pending_nodes: vec![&self.root], leaf_entries: [].iter() }
     }
 
     /// Iterates over all values in unspecified order.
@@ -200,7 +199,7 @@ impl<K, V> Node<K, V> {
         loop {
             match node {
                 Self::Leaf(entries) => return entries,
-                Self::Branch(children) => node = &children[digit(digits)],
+                Self::Branch(children) => node = &children[lowest_digit(digits)],
             }
             digits >>= DIGIT_BITS;
         }
@@ -214,9 +213,11 @@ impl<K: Eq + Clone, V: Clone> Node<K, V> {
         Q: Eq + ?Sized,
     {
         match self {
-            Self::Branch(children) => {
-                Arc::make_mut(children)[digit(digits)].get_mut(hash, digits >> DIGIT_BITS, key)
-            }
+            Self::Branch(children) => Arc::make_mut(children)[lowest_digit(digits)].get_mut(
+                hash,
+                digits >> DIGIT_BITS,
+                key,
+            ),
             Self::Leaf(entries) => {
                 let entries = Arc::make_mut(entries).iter_mut();
                 let mut matching_entries = entries.filter(|entry| entry.has_key(hash, key));
@@ -241,7 +242,8 @@ impl<K: Eq + Clone, V: Clone> Node<K, V> {
         }
         match self {
             Self::Branch(children) => {
-                let child = &mut Arc::make_mut(children)[digit(hash >> (depth * DIGIT_BITS))];
+                let child =
+                    &mut Arc::make_mut(children)[lowest_digit(hash >> (depth * DIGIT_BITS))];
                 child.get_or_insert_with(depth + 1, hash, key, make_value)
             }
             Self::Leaf(entries) => {
@@ -263,9 +265,9 @@ impl<K: Eq + Clone, V: Clone> Node<K, V> {
     {
         match self {
             Self::Branch(children) => {
-                let child = &mut Arc::make_mut(children)[digit(digits)];
+                let child = &mut Arc::make_mut(children)[lowest_digit(digits)];
                 let removed_value = child.remove(hash, digits >> DIGIT_BITS, key);
-                if let Some(joined_entries) = Self::try_join(children) {
+                if let Some(joined_entries) = Self::try_join_leaves(children) {
                     *self = Self::Leaf(joined_entries);
                 }
                 removed_value
@@ -283,14 +285,14 @@ impl<K: Eq + Clone, V: Clone> Node<K, V> {
     fn split_leaf(entries: &[Entry<K, V>], depth: u32) -> Self {
         let children = std::array::from_fn(|child| {
             let is_below =
-                |entry: &&Entry<K, V>| digit(entry.hash >> (depth * DIGIT_BITS)) == child;
+                |entry: &&Entry<K, V>| lowest_digit(entry.hash >> (depth * DIGIT_BITS)) == child;
             Self::Leaf(entries.iter().filter(is_below).cloned().collect())
         });
         Self::Branch(Arc::new(children))
     }
 
     /// The entries of a branch that is small enough to be a leaf.
-    fn try_join(children: &[Self; BRANCH_CHILDREN]) -> Option<Arc<[Entry<K, V>]>> {
+    fn try_join_leaves(children: &[Self; BRANCH_CHILDREN]) -> Option<Arc<[Entry<K, V>]>> {
         let mut n_entries = 0;
         for child in children {
             match child {
@@ -309,14 +311,14 @@ impl<K: Eq + Clone, V: Clone> Node<K, V> {
 
 /// The lowest digit of a hash.
 #[inline]
-fn digit(digits: u64) -> usize {
+fn lowest_digit(digits: u64) -> usize {
     digits as usize % BRANCH_CHILDREN
 }
 
 /// The entries of a [`Map`].
 pub struct Iter<'a, K, V> {
     pending_nodes: Vec<&'a Node<K, V>>,
-    entries: std::slice::Iter<'a, Entry<K, V>>,
+    leaf_entries: std::slice::Iter<'a, Entry<K, V>>,
 }
 
 impl<'a, K, V> Iterator for Iter<'a, K, V> {
@@ -324,12 +326,12 @@ impl<'a, K, V> Iterator for Iter<'a, K, V> {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            if let Some(Entry { key, value, .. }) = self.entries.next() {
+            if let Some(Entry { key, value, .. }) = self.leaf_entries.next() {
                 return Some((key, value));
             }
             match self.pending_nodes.pop()? {
                 Node::Branch(children) => self.pending_nodes.extend(children.iter()),
-                Node::Leaf(entries) => self.entries = entries.iter(),
+                Node::Leaf(entries) => self.leaf_entries = entries.iter(),
             }
         }
     }

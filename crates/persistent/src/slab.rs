@@ -6,7 +6,7 @@ use std::sync::Arc;
 const DIGIT_BITS: u32 = 6;
 /// The number of children of a node.
 const NODE_CHILDREN: usize = 1 << DIGIT_BITS;
-/// The smallest number of keys that the slab hands out in turn.
+/// The slab cycles through at least this many keys before it reuses one.
 const KEYS_MIN: usize = NODE_CHILDREN;
 
 /// A collection that gives each value a small number as its key, and whose clones share memory.
@@ -49,14 +49,14 @@ impl<T> Slab<T> {
     #[inline]
     pub fn get(&self, key: u32) -> Option<&T> {
         let mut level = self.n_levels;
-        if has_digits_above(key, level) {
+        if needs_more_levels(key, level) {
             return None;
         }
         let mut node = self.root.as_ref()?;
         loop {
             match node {
-                Node::Leaf(values) => return values[digit(key, 0)].as_ref(),
-                Node::Branch(children) => node = children[digit(key, level)].as_ref()?,
+                Node::Leaf(values) => return values[digit_at_level(key, 0)].as_ref(),
+                Node::Branch(children) => node = children[digit_at_level(key, level)].as_ref()?,
             }
             level -= 1;
         }
@@ -76,7 +76,7 @@ impl<T: Clone> Slab<T> {
             }
         }
         let key = self.last_key;
-        while has_digits_above(key, self.n_levels) {
+        while needs_more_levels(key, self.n_levels) {
             let below = self.root.take();
             let mut children = [const { None }; NODE_CHILDREN];
             children[0] = below;
@@ -115,23 +115,25 @@ impl<T: Clone> Node<T> {
             _ => Self::Branch(Arc::new([const { None }; NODE_CHILDREN])),
         });
         match node {
-            Self::Leaf(values) => &mut Arc::make_mut(values)[digit(key, 0)],
-            Self::Branch(children) => {
-                Self::slot_mut(&mut Arc::make_mut(children)[digit(key, level)], level - 1, key)
-            }
+            Self::Leaf(values) => &mut Arc::make_mut(values)[digit_at_level(key, 0)],
+            Self::Branch(children) => Self::slot_mut(
+                &mut Arc::make_mut(children)[digit_at_level(key, level)],
+                level - 1,
+                key,
+            ),
         }
     }
 }
 
 /// The digit of a key that selects the child of a node on this level; leaves are level 0.
 #[inline]
-fn digit(key: u32, level: u32) -> usize {
+fn digit_at_level(key: u32, level: u32) -> usize {
     (key >> (level * DIGIT_BITS)) as usize % NODE_CHILDREN
 }
 
 /// Reports whether a key needs more levels than there are.
 #[inline]
-fn has_digits_above(key: u32, n_levels: u32) -> bool {
+fn needs_more_levels(key: u32, n_levels: u32) -> bool {
     let n_bits = (n_levels + 1) * DIGIT_BITS;
     n_bits < u32::BITS && key >> n_bits != 0
 }

@@ -30,9 +30,9 @@ impl AuditRecordGuard {
     /// waits, for a limited time, until the last event is written.
     pub(crate) async fn record_end(mut self, code: u16) {
         let receipt = self.write_end(code);
-        if !receipt.is_settled() {
+        if !receipt.needs_no_wait() {
             // The request has been executed: a response that is withheld would undo nothing.
-            let _ = receipt.wait().await;
+            let _ = receipt.wait_until_written().await;
         }
     }
 

@@ -114,7 +114,8 @@ pub(crate) async fn authorize(
         let attributes = info.attributes(Some(&user));
         let outcome = cluster.chain.authorize(&attributes, Recorder::disabled()).await;
         AuthorizationRecord {
-            skipped_webhooks: (!outcome.skipped.is_empty()).then(|| outcome.skipped.join(",")),
+            skipped_webhooks: (!outcome.skipped_webhooks.is_empty())
+                .then(|| outcome.skipped_webhooks.join(",")),
             failed_open_by: describe_failed_open(&outcome),
             decision: outcome.decision,
             duration: begun.elapsed(),
@@ -139,7 +140,7 @@ pub(crate) struct AuthorizationRecord {
 
 /// Formats the webhooks whose failure was ignored, such as `guard: timeout, other: connect`.
 fn describe_failed_open(outcome: &ChainDecision<'_>) -> Option<String> {
-    let causes = outcome.failed_open.iter();
+    let causes = outcome.failed_open_webhooks.iter();
     let texts: Vec<String> =
         causes.map(|(name, cause)| format!("{name}: {}", cause.name())).collect();
     (!texts.is_empty()).then(|| texts.join(", "))

@@ -58,18 +58,18 @@ pub(crate) fn trace_header_value(notes: &[SessionReport]) -> Option<HeaderValue>
 
 /// The trace for the audit log; `None` if no hook matched.
 pub(crate) fn trace_annotation(notes: &[SessionReport]) -> Option<String> {
-    let is_empty = notes.iter().all(|notes| notes.events.is_empty());
+    let is_empty = notes.iter().all(|notes| notes.hook_events.is_empty());
     if is_empty { None } else { truncated_trace(notes, ANNOTATION_BYTES_MAX) }
 }
 
 /// The trace without patches, and without the last events that do not fit.
 fn truncated_trace(notes: &[SessionReport], bytes_max: usize) -> Option<String> {
-    let mut n_events: usize = notes.iter().map(|notes| notes.events.len()).sum();
+    let mut n_events: usize = notes.iter().map(|notes| notes.hook_events.len()).sum();
     loop {
-        let events = notes.iter().flat_map(|notes| &notes.events).take(n_events);
+        let events = notes.iter().flat_map(|notes| &notes.hook_events).take(n_events);
         let mut shown: Vec<Value> =
             events.map(|event| hook_event_json(event, TraceDetail::WithoutPatches)).collect();
-        let n_all: usize = notes.iter().map(|notes| notes.events.len()).sum();
+        let n_all: usize = notes.iter().map(|notes| notes.hook_events.len()).sum();
         if n_events < n_all {
             shown.push(json!({"omitted": n_all - n_events}));
         }
@@ -83,7 +83,7 @@ fn truncated_trace(notes: &[SessionReport], bytes_max: usize) -> Option<String> 
 
 /// The trace with patches, if it fits into a header.
 fn trace_with_patches(notes: &[SessionReport]) -> Option<String> {
-    let events = notes.iter().flat_map(|notes| &notes.events);
+    let events = notes.iter().flat_map(|notes| &notes.hook_events);
     let events = events.map(|event| hook_event_json(event, TraceDetail::WithPatches));
     let text = to_ascii_json(&Value::Array(events.collect()));
     (text.len() <= HEADER_BYTES_MAX).then_some(text)
@@ -97,7 +97,7 @@ fn hook_event_json(event: &HookEvent, detail: TraceDetail) -> Value {
     insert("phase", phase_name(event.phase).into());
     insert("round", event.round.into());
     insert("index", event.index.into());
-    insert("configuration", event.configuration.as_str().into());
+    insert("configuration", event.configuration_name.as_str().into());
     insert("webhook", event.webhook.as_str().into());
     match &event.outcome {
         HookOutcome::Skipped(reason) => {
@@ -176,14 +176,14 @@ mod tests {
             phase: Phase::Mutating,
             round: 0,
             index: 3,
-            configuration: "c".to_owned(),
+            configuration_name: "c".to_owned(),
             webhook: webhook.to_owned(),
             outcome: HookOutcome::Called { duration: Duration::from_micros(7), verdict },
         }
     }
 
     fn notes(events: Vec<HookEvent>) -> SessionReport {
-        SessionReport { events, ..SessionReport::default() }
+        SessionReport { hook_events: events, ..SessionReport::default() }
     }
 
     #[test]

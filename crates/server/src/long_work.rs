@@ -13,7 +13,7 @@ use std::task::Poll;
 use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 
-use concurrency_limit::{LongWork, Turn, TurnQueue, WaitForTurn};
+use concurrency_limit::{CpuSlot, CpuSlotFuture, FairCpuScheduler, LongComputationFlag};
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::time::Sleep;
 
@@ -29,29 +29,29 @@ const POLL_TIME_MAX: Duration = Duration::from_millis(2);
 const HOLD_TIME_MAX: Duration = Duration::from_millis(5);
 
 /// The turns of a server: one for each processor, and at least two, so that two users can have one each.
-pub(crate) fn new_turn_queue() -> Arc<TurnQueue> {
+pub(crate) fn new_turn_queue() -> Arc<FairCpuScheduler> {
     let n_processors = available_parallelism().map_or(1, |count| count.get());
-    Arc::new(TurnQueue::new(n_processors.max(2)))
+    Arc::new(FairCpuScheduler::new(n_processors.max(2)))
 }
 
 /// Runs the rest of a request. As soon as `work` is set, each poll needs a turn. `turns` is `None` for a request
 /// of an exempt priority level, which waits for no turn.
 pub(crate) async fn run_in_turns<T>(
-    turns: Option<&Arc<TurnQueue>>,
+    turns: Option<&Arc<FairCpuScheduler>>,
     user: &str,
-    work: &LongWork,
+    work: &LongComputationFlag,
     request: impl Future<Output = T>,
 ) -> T {
     let mut request = pin!(request);
-    let (mut waiting, mut has_had_turn): (Option<WaitForTurn>, bool) = (None, false);
+    let (mut waiting, mut has_had_turn): (Option<CpuSlotFuture>, bool) = (None, false);
     let mut held: Option<HeldTurn> = None;
     std::future::poll_fn(move |cx| {
-        if !work.has_begun() && waiting.is_none() {
+        if !work.is_long_computation() && waiting.is_none() {
             held = None;
             let begun = Instant::now();
             let polled = request.as_mut().poll(cx);
             if polled.is_pending() && begun.elapsed() > POLL_TIME_MAX {
-                work.set_begun();
+                work.mark_long_computation();
             }
             return polled;
         }
@@ -59,14 +59,19 @@ pub(crate) async fn run_in_turns<T>(
         let (turn, is_hold_over) = match held.take() {
             Some(held) => (held.turn, held.until.is_elapsed()),
             None => {
-                let wait = waiting.get_or_insert_with(|| turns.wait(user, has_had_turn));
+                let wait =
+                    waiting.get_or_insert_with(|| turns.acquire_cpu_slot(user, has_had_turn));
                 let Poll::Ready(turn) = Pin::new(wait).poll(cx) else { return Poll::Pending };
                 (waiting, has_had_turn) = (None, true);
                 (turn, false)
             }
         };
         let polled = work_beside_workers(|| request.as_mut().poll(cx));
-        if polled.is_pending() && work.has_begun() && !is_hold_over && !turn.is_wanted() {
+        if polled.is_pending()
+            && work.is_long_computation()
+            && !is_hold_over
+            && !turn.is_another_user_waiting()
+        {
             let mut until = Box::pin(tokio::time::sleep(HOLD_TIME_MAX));
             // The request is polled again when the time is over. A time that is over at once is noticed then.
             let _ = until.as_mut().poll(cx);
@@ -80,7 +85,7 @@ pub(crate) async fn run_in_turns<T>(
 /// The turn of a request that waits for a moment, such as for a read of the store, while nobody else wants the turn. Without
 /// it, many requests of one user would keep large objects in memory, each of them decoded and none of them at its end.
 struct HeldTurn {
-    turn: Turn,
+    turn: CpuSlot,
     until: Pin<Box<Sleep>>,
 }
 
@@ -126,9 +131,9 @@ mod tests {
             }
         });
         let n_during_work = runtime.block_on(runtime.spawn(async move {
-            let (work, turns) = (LongWork::default(), new_turn_queue());
+            let (work, turns) = (LongComputationFlag::default(), new_turn_queue());
             run_in_turns(Some(&turns), "jane", &work, async {
-                work.begin().await;
+                work.begin_long_computation().await;
                 let n_before = n_turns.load(Ordering::Relaxed);
                 let begun = Instant::now();
                 // A busy machine may let the other thread run late.
@@ -147,9 +152,9 @@ mod tests {
     /// A17: a request of an exempt level, such as that of an administrator, does not wait for the turns of others.
     #[tokio::test]
     async fn a17_exempt_requests_wait_for_no_turn() {
-        let (work, turns) = (LongWork::default(), Arc::new(TurnQueue::new(1)));
-        let _turn = turns.wait("jane", false).await;
-        work.set_begun();
+        let (work, turns) = (LongComputationFlag::default(), Arc::new(FairCpuScheduler::new(1)));
+        let _turn = turns.acquire_cpu_slot("jane", false).await;
+        work.mark_long_computation();
         assert_eq!(run_in_turns(None, "admin", &work, async { "done" }).await, "done");
         let waiting = run_in_turns(Some(&turns), "joe", &work, async { "done" });
         let waited = tokio::time::timeout(Duration::from_millis(20), waiting).await;
@@ -159,13 +164,13 @@ mod tests {
     /// Work that was not announced is noticed, and a runtime of one thread does the work too.
     #[tokio::test]
     async fn unannounced_work_is_noticed() {
-        let (work, turns) = (LongWork::default(), new_turn_queue());
+        let (work, turns) = (LongComputationFlag::default(), new_turn_queue());
         let done = run_in_turns(Some(&turns), "jane", &work, async {
             keep_thread(2 * POLL_TIME_MAX);
             tokio::task::yield_now().await;
             "done"
         });
         assert_eq!(done.await, "done");
-        assert!(work.has_begun());
+        assert!(work.is_long_computation());
     }
 }

@@ -8,7 +8,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use api_object::Tree;
-use authn::{LookupError, ReferencedKind};
+use authn::{ObjectLookupError, ReferencedKind};
 use store::{At, Entry, Key, Revision};
 
 use crate::initializers::is_stored_uninitialized;
@@ -41,7 +41,7 @@ impl Default for ReferencedObjects {
 
 impl ReferencedObjects {
     /// The decoded form of a stored object; `None` if it is uninitialized, because no client may rely on it yet.
-    fn decode(&self, key: &Key, entry: &Entry) -> Result<Option<Arc<Tree>>, LookupError> {
+    fn decode(&self, key: &Key, entry: &Entry) -> Result<Option<Arc<Tree>>, ObjectLookupError> {
         let hash = usize::try_from(self.hasher.hash_one(key.as_str())).unwrap_or_default();
         let slot = self.slots.get(hash % OBJECTS_MAX);
         let slot = slot.filter(|_| entry.value.len() <= OBJECT_BYTES_MAX);
@@ -56,7 +56,7 @@ impl ReferencedObjects {
             return Ok(None);
         }
         let tree = codec::decode_stored_object(&entry.value);
-        let tree = Arc::new(tree.map_err(|error| LookupError(error.to_string()))?);
+        let tree = Arc::new(tree.map_err(|error| ObjectLookupError(error.to_string()))?);
         if let Some(slot) = slot {
             let (key, revision, tree) = (key.clone(), entry.mod_rev, Arc::clone(&tree));
             let decoded = DecodedObject { key, revision, tree };
@@ -75,12 +75,12 @@ impl fmt::Debug for ReferencedObjects {
 
 /// Finds the objects that tokens refer to, as the store has them now.
 impl authn::ObjectLookup for ServerState {
-    async fn find(
+    async fn lookup_object(
         &self,
         kind: ReferencedKind,
         namespace: &str,
         name: &str,
-    ) -> Result<Option<Arc<Tree>>, LookupError> {
+    ) -> Result<Option<Arc<Tree>>, ObjectLookupError> {
         let cluster = self.snapshot_cache.snapshot();
         let Some(resource) = cluster.registry.resource("", "v1", kind.resource()) else {
             return Ok(None);
@@ -89,7 +89,7 @@ impl authn::ObjectLookup for ServerState {
         let key = api_resources::object_key(&self.prefix, resource, namespace, name);
         let Some(key) = key.and_then(|key| Key::new(&key).ok()) else { return Ok(None) };
         let got = self.store.get(&key, At::Newest).await;
-        let got = got.map_err(|error| LookupError(error.to_string()))?;
+        let got = got.map_err(|error| ObjectLookupError(error.to_string()))?;
         got.entry.map_or(Ok(None), |entry| self.referenced_objects.decode(&key, &entry))
     }
 }

@@ -289,7 +289,7 @@ impl AuthorizedRequest<'_> {
         // 6. Take a seat.
         let seat = self.acquire_seat().await?;
         if body.len() > LONG_WORK_BYTES {
-            seat.long_work.set_begun();
+            seat.long_work.mark_long_computation();
         }
         let user = authz::user_limit_key(&self.authorized.user().name);
         let serving = self.serve(destination, format, body, &seat, record, report);
@@ -414,7 +414,7 @@ impl AuthorizedRequest<'_> {
                 let reply = reply.unwrap_or_else(Reply::Status);
                 record.record_reply(&reply);
                 if format.is_compressed(&reply) {
-                    seat.long_work.begin().await;
+                    seat.long_work.begin_long_computation().await;
                 }
                 if route.connect_options_kind().is_some() {
                     record.record_response_started(self.server);

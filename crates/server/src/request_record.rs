@@ -125,7 +125,8 @@ impl RequestRecord {
         self.user = Some(Arc::clone(user));
         self.begin_event(server, Some(user), info, parts, now);
         let Some(event) = &self.event else { return Ok(()) };
-        let recorded = write_audit_event(server, event, Stage::RequestReceived).wait().await;
+        let recorded =
+            write_audit_event(server, event, Stage::RequestReceived).wait_until_written().await;
         recorded.map_err(|error| {
             server.metrics.audit_rejected.inc();
             self.event = None;

@@ -11,7 +11,7 @@ use std::task::Poll;
 
 use api_object::{Status, Tree};
 use authz::User;
-use concurrency_limit::{Busy, LongWork, Permit};
+use concurrency_limit::{Busy, LongComputationFlag, Permit};
 use flow_control::{Classification, Rejection, Seat, SuspendedSeat};
 use prometheus::IntGauge;
 use serde_json::Value;
@@ -33,7 +33,7 @@ pub(crate) struct RequestSeat<'a> {
     is_exempt: bool,
     state: Mutex<SeatState>,
     /// Whether the request keeps a processor for long.
-    pub(crate) long_work: LongWork,
+    pub(crate) long_work: LongComputationFlag,
     _in_flight: InFlightCount,
 }
 
@@ -116,7 +116,7 @@ impl<'a> RequestSeat<'a> {
             user,
             is_exempt: classification.is_exempt(),
             state: Mutex::new(SeatState { holding: Holding::Seat(seat), wait_permits: None }),
-            long_work: LongWork::default(),
+            long_work: LongComputationFlag::default(),
             _in_flight: InFlightCount(in_flight.clone()),
         })
     }

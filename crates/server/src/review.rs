@@ -59,9 +59,10 @@ pub(crate) async fn answer_access_review(
     {
         let caller = &authorized.user().name;
         let attributes = review.attributes();
-        let deciding = chain.authorize_for(caller, &attributes, Recorder::disabled());
+        let deciding = chain.authorize_for_caller(caller, &attributes, Recorder::disabled());
         let outcome = seat.wait_for_authorizers(deciding).await?;
-        access_reviews::check_decided(&outcome.decision).map_err(IntoStatus::into_status)?;
+        access_reviews::check_authorizers_consulted(&outcome.decision)
+            .map_err(IntoStatus::into_status)?;
         let mut json = Vec::with_capacity(body.len() + 160);
         review.write_response(&outcome.decision, &mut json);
         return Ok(Reply::Json { code: 201, json });
@@ -119,7 +120,7 @@ impl ReviewBody<'_> {
         }
         if matches!(review, PreparedReview::Rules(_) | PreparedReview::Subjects(_)) {
             // Such a review walks over all roles and bindings.
-            seat.long_work.begin().await;
+            seat.long_work.begin_long_computation().await;
         }
         let answering = access_reviews::answer_review(&chain, review, Some(authorized.user()));
         let answer = seat.wait_for_authorizers(answering).await?;
@@ -189,9 +190,9 @@ async fn admit_and_issue_token(
     let request = TokenRequest::read(tree, namespace, name, settings, server, now).await;
     let request = request.map_err(IntoStatus::into_status)?;
     // Validating hooks review the token request as it will be issued, which they can not change.
-    admit_without_storing(ctx, attempt, write, request.object()).await?;
-    let issued = request.issue(settings, &server.token_issuer, server).await;
-    Ok(issued.map_err(IntoStatus::into_status)?.object)
+    admit_without_storing(ctx, attempt, write, request.request_object()).await?;
+    let issued = request.issue_token(settings, &server.token_issuer, server).await;
+    Ok(issued.map_err(IntoStatus::into_status)?.response_object)
 }
 
 fn decode_review(

@@ -217,16 +217,18 @@ impl Server {
         )?;
         let default_environment = HookEnvironment::default();
         let hooks = ConfiguredHooks::empty(Arc::new(HookEnvironment {
-            services: Some(Arc::clone(&options.service_directory) as _),
+            cluster_services: Some(Arc::clone(&options.service_directory) as _),
             credentials: options.admission.hook_credentials,
-            limits: https_client::Limits {
+            client_limits: https_client::Limits {
                 body_bytes_max: options.admission.response_bytes_max,
                 connect_timeout: options.admission.connect_timeout,
                 address_policy: options.admission.hook_addresses,
-                ..default_environment.limits
+                ..default_environment.client_limits
             },
             calls_in_flight_max: options.admission.calls_in_flight_max,
-            answer_bytes: admission_hooks::answer_bytes_limit(options.admission.response_bytes_max),
+            response_bytes_limit: admission_hooks::new_response_bytes_limit(
+                options.admission.response_bytes_max,
+            ),
             certificate_observer: Arc::clone(&admission_metrics) as _,
         }));
         let empty =
@@ -395,7 +397,7 @@ impl Server {
     async fn flush_audit_events(&self) {
         let Some(auditor) = &self.state.auditor else { return };
         if !auditor.flush(AUDIT_FLUSH_TIME_MAX).await {
-            for status in auditor.statuses().filter(|status| status.n_queued > 0) {
+            for status in auditor.backend_statuses().filter(|status| status.n_queued > 0) {
                 self.state.log.error(
                     "audit events are lost, because the backend did not take them before the server stopped",
                     &[("backend", &status.name), ("events", &status.n_queued)],

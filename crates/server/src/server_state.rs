@@ -8,7 +8,7 @@ use arc_swap::ArcSwap;
 use audit::Auditor;
 use authn::{Authenticator, Impersonator, TokenIssuer};
 use authz::User;
-use concurrency_limit::{ConcurrencyLimit, TurnQueue};
+use concurrency_limit::{ConcurrencyLimit, FairCpuScheduler};
 use flow_control::FlowController;
 use ring::rand::{SecureRandom, SystemRandom};
 use store::Store;
@@ -131,7 +131,7 @@ pub(crate) struct ServerState {
     /// Limits the requests that wait for webhooks without a seat.
     pub(crate) webhook_waits: Arc<ConcurrencyLimit>,
     /// The turns of requests that keep a processor for long.
-    pub(crate) turns: Arc<TurnQueue>,
+    pub(crate) turns: Arc<FairCpuScheduler>,
     /// Limits the watches of users who are not in `system:masters`.
     pub(crate) watch_limit: Arc<ConcurrencyLimit>,
     /// Limits the bytes of responses that wait for users who are not in `system:masters`.

@@ -4,7 +4,7 @@ use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::{PemObject as _, SectionKind};
 
 use crate::certificate::Certificate;
-use crate::chain::Roots;
+use crate::chain_search::Roots;
 
 /// The certificates of a CA bundle, which may also contain certificates of servers that are trusted directly.
 ///

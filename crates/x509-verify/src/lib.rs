@@ -16,7 +16,7 @@ mod alternative_names;
 mod ca_bundle;
 mod certificate;
 mod certificate_request;
-mod chain;
+mod chain_search;
 mod der;
 mod der_time;
 mod extensions;
@@ -31,7 +31,7 @@ mod verify_error;
 pub use ca_bundle::{CaBundle, CaBundleError};
 pub use certificate::{Certificate, MalformedCertificateError, OldVersionError};
 pub use certificate_request::{CertificateRequest, CertificateRequestError};
-pub use chain::{CertificateUsage, Roots, Validity};
+pub use chain_search::{CertificateUsage, Roots, Validity};
 pub use der::{DerReader, DerTag, DerValue, encode_der_value};
 #[cfg(feature = "rustls")]
 pub use handshake_signature::{verify_tls12_signature, verify_tls13_signature};

@@ -87,7 +87,7 @@ impl NameConstraints {
     }
 
     /// Checks that the constraints permit every name.
-    fn check_names(&self, found: &AlternativeNames) -> Result<(), NameConstraintError> {
+    fn check_permitted_names(&self, found: &AlternativeNames) -> Result<(), NameConstraintError> {
         let check = |kind: &'static str,
                      name: &str,
                      is_permitted: Option<bool>,
@@ -191,7 +191,7 @@ pub(crate) fn check_chain_names(chain: &[&Certificate]) -> Result<(), NameConstr
             if n_comparisons > COMPARISONS_MAX {
                 return Err(NameConstraintError::TooManyComparisons);
             }
-            constraints.check_names(found)?;
+            constraints.check_permitted_names(found)?;
         }
     }
     Ok(())

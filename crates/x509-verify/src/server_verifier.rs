@@ -11,7 +11,7 @@ use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, DigitallySignedStruct, Error, OtherError, SignatureScheme};
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 
-use crate::chain::{CertificateUsage, Roots};
+use crate::chain_search::{CertificateUsage, Roots};
 use crate::handshake_signature::{verify_tls12_signature, verify_tls13_signature};
 use crate::verify_error::VerifyError;
 
@@ -35,7 +35,7 @@ pub struct RootsCheck(Arc<Roots>);
 
 /// Lets `rustls` decide about servers by a [`ServerCertificateCheck`]. It verifies the signatures of handshakes itself.
 pub struct ServerVerifier<C> {
-    check: C,
+    certificate_check: C,
     crypto_provider: Arc<CryptoProvider>,
 }
 
@@ -92,7 +92,7 @@ fn to_rustls_error(error: VerifyError, now: UnixTime) -> Error {
 impl<C> ServerVerifier<C> {
     /// Combines a check with the algorithms of a cryptography provider.
     pub fn new(check: C, crypto_provider: Arc<CryptoProvider>) -> Self {
-        Self { check, crypto_provider }
+        Self { certificate_check: check, crypto_provider }
     }
 }
 
@@ -105,7 +105,12 @@ impl<C: ServerCertificateCheck> ServerCertVerifier for ServerVerifier<C> {
         _ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        self.check.check_server_certificate(end_entity, intermediates, server_name, now)?;
+        self.certificate_check.check_server_certificate(
+            end_entity,
+            intermediates,
+            server_name,
+            now,
+        )?;
         Ok(ServerCertVerified::assertion())
     }
 

@@ -61,7 +61,7 @@ impl Authorizer for Freeze {
     ) -> DecisionFuture<'a> {
         Box::pin(async move {
             let refuses = self.refuses(attributes);
-            recorder.record(|| TraceEvent::new("freeze").with_field("refuses", refuses));
+            recorder.record_event(|| TraceEvent::new("freeze").with_field("refuses", refuses));
             if refuses { Decision::deny("the cluster is frozen") } else { Decision::no_opinion("") }
         })
     }
@@ -77,7 +77,7 @@ impl Authorizer for Freeze {
             true => DeniedSubjects::Everybody,
             false => DeniedSubjects::Nobody,
         };
-        Subjects { denied, ..Subjects::default() }
+        Subjects { denied_subjects: denied, ..Subjects::default() }
     }
 }
 
@@ -86,7 +86,7 @@ mod tests {
     use std::task::{Context, Poll, Waker};
 
     use authz::{Target, Verb, Verdict};
-    use authz_chain::{AuthorizerName, Chain, Member};
+    use authz_chain::{AuthorizerName, Chain, ChainMember};
 
     use super::*;
 
@@ -113,7 +113,7 @@ mod tests {
     fn a_frozen_cluster_is_read_only_but_for_superusers() {
         let freeze = Arc::new(Freeze::default());
         let name = AuthorizerName::new("freeze").unwrap();
-        let members = vec![Member::Plugin(name, freeze.clone()), Member::AlwaysAllow];
+        let members = vec![ChainMember::Plugin(name, freeze.clone()), ChainMember::AlwaysAllow];
         let chain = Chain::new(members).unwrap();
         let allowed = (Verdict::Allow, String::new());
         assert_eq!(ask(&chain, &[], "put"), allowed);

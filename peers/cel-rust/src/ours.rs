@@ -56,7 +56,7 @@ fn view<'a>(
             name: text(&resource["name"]),
             ..ResourceAttributes::default()
         }),
-        non_resource: None,
+        non_resource_attributes: None,
         user: text(&request["user"]),
         groups,
         extra: Extra(Some(extra)),

@@ -28,7 +28,7 @@ impl ReferenceAbac {
         let user = attributes.user?;
         let is_match =
             |policy: &&Policy| matches_subject(policy, user) && grants(policy, attributes);
-        self.policies.iter().find(is_match).map(Policy::line)
+        self.policies.iter().find(is_match).map(Policy::line_number)
     }
 
     /// The policies whose subject matches the user.

@@ -26,7 +26,7 @@ pub(super) struct Review<'a> {
     #[serde(borrow, deserialize_with = "deserialize_object")]
     pub(super) spec: Spec<'a>,
     #[serde(default, rename = "status", deserialize_with = "deserialize_optional_object")]
-    _status: Option<EmptyStatus>,
+    _status: Option<IgnoredStatus>,
 }
 
 /// Empty metadata, as clients write it.
@@ -40,7 +40,7 @@ pub(super) struct EmptyMetadata {
 /// The status that a client sends; its types are checked and its values ignored.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub(super) struct EmptyStatus {
+pub(super) struct IgnoredStatus {
     #[serde(default, rename = "allowed")]
     _allowed: bool,
     #[serde(default, rename = "denied")]

@@ -64,21 +64,21 @@ impl ReviewForm {
 /// The decoded content of a line.
 #[derive(Debug)]
 pub(super) struct DecodedReview<'n> {
-    pub(super) form: ReviewForm,
+    pub(super) review_form: ReviewForm,
     pub(super) spec: plain_review::Spec<'n>,
-    pub(super) problems: Vec<DecodeProblem>,
+    pub(super) decode_problems: Vec<DecodeProblem>,
 }
 
 /// Decodes the tree of a line. Without problems the spec is complete but not validated.
 pub(super) fn decode_review<'n>(text: &str, root: &'n Node) -> DecodedReview<'n> {
-    let mut reader = ReviewReader { text, version: "v1", problems: Vec::new() };
+    let mut reader = ReviewReader { source_text: text, version: "v1", decode_problems: Vec::new() };
     let Value::Object(entries) = &root.value else {
         let message = format!("a review is a JSON object, this is of type {}", root.value.kind());
         reader.report_problem(String::new(), message, root.span, None);
         return DecodedReview {
-            form: ReviewForm::BareSpec,
+            review_form: ReviewForm::BareSpec,
             spec: plain_review::Spec::default(),
-            problems: reader.problems,
+            decode_problems: reader.decode_problems,
         };
     };
     let is_whole = |entry: &Entry| REVIEW_FIELDS.contains(&entry.key.as_str());
@@ -89,7 +89,7 @@ pub(super) fn decode_review<'n>(text: &str, root: &'n Node) -> DecodedReview<'n>
             FieldLocation { owner_type: "SubjectAccessReviewSpec", ..FieldLocation::default() };
         (ReviewForm::BareSpec, reader.read_spec(entries, ReviewForm::BareSpec, &at))
     };
-    DecodedReview { form, spec, problems: reader.problems }
+    DecodedReview { review_form: form, spec, decode_problems: reader.decode_problems }
 }
 
 /// The path of the current value, in the two forms in which Kubernetes writes it.
@@ -98,26 +98,26 @@ struct FieldLocation {
     /// Kubernetes' name of the type that contains the value.
     owner_type: &'static str,
     /// The path with indices: `spec.resourceAttributes.fieldSelector.requirements[0].key`.
-    indexed_path: String,
+    path_with_indices: String,
     /// The path without indices.
-    plain_path: String,
+    path_without_indices: String,
 }
 
 impl FieldLocation {
-    fn child(&self, name: &str) -> Self {
+    fn child_location(&self, name: &str) -> Self {
         let join = |path: &str| match path {
             "" => name.to_owned(),
             path => format!("{path}.{name}"),
         };
         Self {
             owner_type: self.owner_type,
-            indexed_path: join(&self.indexed_path),
-            plain_path: join(&self.plain_path),
+            path_with_indices: join(&self.path_with_indices),
+            path_without_indices: join(&self.path_without_indices),
         }
     }
 
     fn index(&self, idx: usize) -> Self {
-        Self { indexed_path: format!("{}[{idx}]", self.indexed_path), ..self.clone() }
+        Self { path_with_indices: format!("{}[{idx}]", self.path_with_indices), ..self.clone() }
     }
 
     fn with_owner_type(&self, owner_type: &'static str) -> Self {
@@ -126,9 +126,9 @@ impl FieldLocation {
 }
 
 struct ReviewReader<'t> {
-    text: &'t str,
+    source_text: &'t str,
     version: &'static str,
-    problems: Vec<DecodeProblem>,
+    decode_problems: Vec<DecodeProblem>,
 }
 
 impl ReviewReader<'_> {
@@ -147,10 +147,10 @@ impl ReviewReader<'_> {
             &at,
         );
         if let Some(metadata) = find("metadata") {
-            self.check_metadata(&metadata.value, &at.child("metadata"));
+            self.check_metadata(&metadata.value, &at.child_location("metadata"));
         }
         self.version = form.version();
-        let spec = find("spec").map(|spec| (&spec.value, at.child("spec")));
+        let spec = find("spec").map(|spec| (&spec.value, at.child_location("spec")));
         let entries = spec.and_then(|(node, at)| {
             Some((self.read_object(node, "SubjectAccessReviewSpec", &at)?, at))
         });
@@ -166,7 +166,7 @@ impl ReviewReader<'_> {
         kind: Option<&Entry>,
         at: &FieldLocation,
     ) -> ReviewForm {
-        match kind.map(|kind| (kind, self.read_string(&kind.value, &at.child("kind")))) {
+        match kind.map(|kind| (kind, self.read_string(&kind.value, &at.child_location("kind")))) {
             Some((_, plain_review::KIND)) => {}
             Some((kind, other)) => {
                 let message =
@@ -176,7 +176,7 @@ impl ReviewReader<'_> {
             None => self.report_missing_field(root, "kind", plain_review::KIND),
         }
         match api_version
-            .map(|entry| (entry, self.read_string(&entry.value, &at.child("apiVersion"))))
+            .map(|entry| (entry, self.read_string(&entry.value, &at.child_location("apiVersion"))))
         {
             Some((_, plain_review::V1)) => ReviewForm::V1,
             Some((_, plain_review::V1BETA1)) => ReviewForm::V1beta1,
@@ -216,7 +216,7 @@ impl ReviewReader<'_> {
                 || matches!(&entry.value.value, Value::Text(text) if text.is_empty())
         };
         if let Some(first) = entries.iter().find(|entry| !may_be_there(entry)) {
-            let written = self.text.get(node.span.start..node.span.end).unwrap_or_default();
+            let written = self.source_text.get(node.span.start..node.span.end).unwrap_or_default();
             let message = format!("metadata: Invalid value: {written}: must be empty");
             self.report_problem("metadata".to_owned(), message, first.key_span, None);
         }
@@ -231,7 +231,7 @@ impl ReviewReader<'_> {
         let mut spec = plain_review::Spec::default();
         let mut lists: Vec<&Entry> = Vec::new();
         for entry in self.read_known_fields(entries, form.spec_fields(), at) {
-            let (node, at) = (&entry.value, at.child(&entry.key));
+            let (node, at) = (&entry.value, at.child_location(&entry.key));
             match entry.key.as_str() {
                 "resourceAttributes" => {
                     spec.resource_attributes = self.read_resource_attributes(node, &at);
@@ -256,7 +256,7 @@ impl ReviewReader<'_> {
             let message = "`groups` and `group` are two names of one list".to_owned();
             let hint = "`groups` is its name in v1, `group` in v1beta1".to_owned();
             self.report_problem(
-                at.child(&second.key).indexed_path,
+                at.child_location(&second.key).path_with_indices,
                 message,
                 second.key_span,
                 Some(hint),
@@ -277,7 +277,7 @@ impl ReviewReader<'_> {
         };
         for entry in entries {
             let at = FieldLocation {
-                indexed_path: format!("{}[{}]", at.indexed_path, entry.key),
+                path_with_indices: format!("{}[{}]", at.path_with_indices, entry.key),
                 ..at.clone()
             };
             let values = match &entry.value.value {
@@ -297,7 +297,7 @@ impl ReviewReader<'_> {
         let at = at.with_owner_type("ResourceAttributes");
         let mut found = plain_review::ResourceAttributes::default();
         for entry in self.read_known_fields(entries, RESOURCE_FIELDS, &at) {
-            let (node, at) = (&entry.value, at.child(&entry.key));
+            let (node, at) = (&entry.value, at.child_location(&entry.key));
             let part = match entry.key.as_str() {
                 "namespace" => &mut found.namespace,
                 "verb" => &mut found.verb,
@@ -330,7 +330,7 @@ impl ReviewReader<'_> {
         let mut found = plain_review::NonResourceAttributes::default();
         for entry in self.read_known_fields(entries, PATH_FIELDS, &at) {
             let part = if entry.key == "path" { &mut found.path } else { &mut found.verb };
-            *part = self.read_string(&entry.value, &at.child(&entry.key));
+            *part = self.read_string(&entry.value, &at.child_location(&entry.key));
         }
         Some(found)
     }
@@ -345,7 +345,7 @@ impl ReviewReader<'_> {
         let at = at.with_owner_type(type_name);
         let mut found = plain_review::SelectorAttributes::default();
         for entry in self.read_known_fields(entries, SELECTOR_FIELDS, &at) {
-            let (node, at) = (&entry.value, at.child(&entry.key));
+            let (node, at) = (&entry.value, at.child_location(&entry.key));
             match (entry.key.as_str(), &node.value) {
                 ("rawSelector", _) => found.raw_selector = self.read_string(node, &at),
                 (_, Value::List(items)) => {
@@ -375,7 +375,7 @@ impl ReviewReader<'_> {
             }
         };
         for entry in self.read_known_fields(entries, REQUIREMENT_FIELDS, at) {
-            let (node, at) = (&entry.value, at.child(&entry.key));
+            let (node, at) = (&entry.value, at.child_location(&entry.key));
             match entry.key.as_str() {
                 "key" => found.key = self.read_string(node, &at),
                 "operator" => found.operator = self.read_string(node, &at),
@@ -402,7 +402,7 @@ impl ReviewReader<'_> {
                 seen.push(entry);
                 continue;
             };
-            let path = at.child(&entry.key).indexed_path;
+            let path = at.child_location(&entry.key).path_with_indices;
             let message = format!("{class} field {}", go_compat::quote(&path));
             let hint = hint::did_you_mean(&entry.key, known);
             self.report_problem(path, message, entry.key_span, hint);
@@ -452,16 +452,16 @@ impl ReviewReader<'_> {
     }
 
     fn report_wrong_type(&mut self, node: &Node, go_type: &str, at: &FieldLocation) {
-        let (kind, owner_type, path) = (node.value.kind(), at.owner_type, &at.plain_path);
+        let (kind, owner_type, path) = (node.value.kind(), at.owner_type, &at.path_without_indices);
         let message = format!(
             "json: cannot unmarshal {kind} into Go struct field {owner_type}.{path} of type {go_type}"
         );
-        self.report_problem(at.indexed_path.clone(), message, node.span, None);
+        self.report_problem(at.path_with_indices.clone(), message, node.span, None);
     }
 
     fn report_problem(&mut self, path: String, message: String, span: Span, hint: Option<String>) {
-        if self.problems.len() < PROBLEMS_MAX {
-            self.problems.push(DecodeProblem { path, message, span, hint });
+        if self.decode_problems.len() < PROBLEMS_MAX {
+            self.decode_problems.push(DecodeProblem { path, message, span, hint });
         }
     }
 }

@@ -108,7 +108,8 @@ pub(super) fn read_line_with_positions(
     }
     let root = json::parse_json(text)
         .map_err(|error| vec![whole_line_fault(error.message, error.span)])?;
-    let DecodedReview { form, spec, problems } = decode_review(text, &root);
+    let DecodedReview { review_form: form, spec, decode_problems: problems } =
+        decode_review(text, &root);
     if !problems.is_empty() {
         return Err(problems.into_iter().map(SpannedFault::from).collect());
     }

@@ -2,7 +2,7 @@
 
 use access_reviews::ReviewKind;
 use authz::{Decision, EvaluationErrors};
-use authz_chain::{Chain, Member};
+use authz_chain::{Chain, ChainMember};
 use serde_json::{Value, json};
 
 use crate::review_client::{Fault, ReviewPost, chain, fixed, rbac, user};
@@ -20,7 +20,7 @@ fn local<'c>(chain: &'c Chain, namespace: &'c str) -> ReviewPost<'c> {
 }
 
 fn everything() -> Chain {
-    chain(vec![Member::AlwaysAllow])
+    chain(vec![ChainMember::AlwaysAllow])
 }
 
 fn path_of_bob() -> Value {
@@ -316,7 +316,7 @@ fn ignored_requirements_are_reported() {
 #[test]
 fn an_unavailable_authorizer_is_an_error() {
     let busy = Decision::unavailable(authz::UnavailableCause::TooManyCalls);
-    let chain = chain(vec![fixed("a", busy), Member::AlwaysAllow]);
+    let chain = chain(vec![fixed("a", busy), ChainMember::AlwaysAllow]);
     let ana = user("ana", &[]);
     for kind in [
         ReviewKind::SubjectAccessReview,

@@ -122,6 +122,6 @@ fn unavailable_authorizers_have_their_own_error() {
         let error = check_allowed(&attributes, "/uri", &decision).unwrap_err();
         assert_eq!(error, AccessError::Unavailable(why));
         assert!(!error.to_string().contains("secret"), "{error}");
-        assert_eq!(access_reviews::check_decided(&decision), Err(why));
+        assert_eq!(access_reviews::check_authorizers_consulted(&decision), Err(why));
     }
 }

@@ -1,7 +1,7 @@
 //! Posting a SubjectAccessExplanation to a chain.
 
 use access_reviews::ReviewKind;
-use authz_chain::Member;
+use authz_chain::ChainMember;
 use serde_json::{Value, json};
 
 use crate::review_client::{Fault, ReviewPost, abac, chain};
@@ -9,7 +9,7 @@ use crate::review_client::{Fault, ReviewPost, abac, chain};
 #[test]
 fn an_explanation_contains_decision_and_trace() {
     let line = "{\"user\":\"ana\",\"resource\":\"pods\"}\n";
-    let chain = chain(vec![Member::AlwaysDeny, abac(line), Member::AlwaysAllow]);
+    let chain = chain(vec![ChainMember::AlwaysDeny, abac(line), ChainMember::AlwaysAllow]);
     let kind = ReviewKind::SubjectAccessExplanation;
     let post = ReviewPost { chain: &chain, kind, version: "v1alpha1", namespace: "", user: None };
     let spec = json!({"user": "ana", "resourceAttributes": {"verb": "get", "resource": "pods"}});

@@ -8,7 +8,7 @@ use access_reviews::{
     AnswerError, ReviewError, ReviewKind, ReviewRequest, answer_review, prepare_review,
 };
 use authz::{Attributes, Authorizer, Decision, DecisionFuture, Recorder, User};
-use authz_chain::{AuthorizerName, Chain, Member};
+use authz_chain::{AuthorizerName, Chain, ChainMember};
 use authz_rbac::Snapshot;
 use document::Source;
 use jiff::Timestamp;
@@ -91,7 +91,7 @@ pub(crate) fn user(name: &str, groups: &[&str]) -> User {
     User { name: name.to_owned(), groups, ..User::default() }
 }
 
-pub(crate) fn chain(members: Vec<Member>) -> Chain {
+pub(crate) fn chain(members: Vec<ChainMember>) -> Chain {
     Chain::new(members).unwrap()
 }
 
@@ -104,19 +104,19 @@ impl Authorizer for FixedAuthorizer {
     }
 }
 
-pub(crate) fn fixed(name: &str, decision: Decision) -> Member {
-    Member::Plugin(AuthorizerName::new(name).unwrap(), Arc::new(FixedAuthorizer(decision)))
+pub(crate) fn fixed(name: &str, decision: Decision) -> ChainMember {
+    ChainMember::Plugin(AuthorizerName::new(name).unwrap(), Arc::new(FixedAuthorizer(decision)))
 }
 
-pub(crate) fn abac(lines: &str) -> Member {
+pub(crate) fn abac(lines: &str) -> ChainMember {
     let source = Source { name: "policy", bytes: lines.as_bytes() };
     let loaded =
         manifests::abac::load_policies(&source, &manifests::abac::PolicyLoadOptions::default())
             .unwrap();
-    Member::Abac(Arc::new(loaded.policy_snapshot))
+    ChainMember::Abac(Arc::new(loaded.policy_snapshot))
 }
 
-pub(crate) fn rbac(objects: &[Value]) -> Member {
+pub(crate) fn rbac(objects: &[Value]) -> ChainMember {
     let mut snapshot = Snapshot::default();
     for object in objects {
         match manifests::rbac::decode(object).unwrap().into_object_unvalidated().unwrap() {
@@ -124,5 +124,5 @@ pub(crate) fn rbac(objects: &[Value]) -> Member {
             manifests::rbac::RbacObject::Binding(binding) => snapshot.put_binding(binding),
         }
     }
-    Member::Rbac(Arc::new(snapshot))
+    ChainMember::Rbac(Arc::new(snapshot))
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use access_reviews::{PreparedReview, ReviewKind, ReviewRequest, prepare_review};
 use authz::{Namespace, Rules, User};
-use authz_chain::{Chain, Member};
+use authz_chain::{Chain, ChainMember};
 use serde_json::{Value, json};
 
 use crate::review_client::{Fault, ReviewPost, abac, chain, user};
@@ -26,7 +26,7 @@ fn in_namespace(namespace: &str) -> Value {
 /// AlwaysAllow yields one rule for all resources and one for all URLs.
 #[test]
 fn always_allow_lists_two_rules() {
-    let (chain, ana) = (chain(vec![Member::AlwaysAllow]), user("ana", &[]));
+    let (chain, ana) = (chain(vec![ChainMember::AlwaysAllow]), user("ana", &[]));
     let want = json!({
         "kind": "SelfSubjectRulesReview", "apiVersion": "authorization.k8s.io/v1",
         "metadata": {}, "spec": {},
@@ -42,9 +42,9 @@ fn always_allow_lists_two_rules() {
 /// The rules of all authorizers follow each other in the order of the chain.
 #[test]
 fn rules_are_those_of_all_authorizers_in_order() {
-    let node = Member::Node(Arc::new(authz_node::Snapshot::default()));
+    let node = ChainMember::Node(Arc::new(authz_node::Snapshot::default()));
     let lines = "{\"user\":\"system:node:n\",\"resource\":\"pods\",\"readonly\":true}\n";
-    let chain = chain(vec![node, abac(lines), Member::AlwaysAllow]);
+    let chain = chain(vec![node, abac(lines), ChainMember::AlwaysAllow]);
     let who = user("system:node:n", &["system:nodes"]);
     let status = rules_of(&chain, Some(&who)).send(&in_namespace("n")).unwrap()["status"].clone();
     let first: Vec<&Value> = status["resourceRules"]

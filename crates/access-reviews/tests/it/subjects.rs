@@ -1,11 +1,11 @@
 //! ResourceAccessReview, LocalResourceAccessReview, and the form of the first proposal.
 
 use access_reviews::{
-    PreparedReview, ResolvedResource, ReviewKind, ReviewRequest, SubjectsReview,
-    UnresolvedResource, prepare_review,
+    PreparedReview, ResolvedResource, ResourceResolutionError, ReviewKind, ReviewRequest,
+    SubjectsReview, prepare_review,
 };
 use authz::{Decision, EvaluationErrors, Namespace, User, Verb};
-use authz_chain::{Chain, Member};
+use authz_chain::{Chain, ChainMember};
 use serde_json::{Value, json};
 
 use crate::review_client::{Fault, ReviewPost, abac, chain, fixed, rbac, user};
@@ -84,18 +84,18 @@ fn the_example_of_the_proposal() {
 
 #[test]
 fn lists_are_sorted_and_always_present() {
-    let status = |member: Member| {
+    let status = |member: ChainMember| {
         let chain = chain(vec![member]);
         legacy(&chain, "default").send(&body_of_the_proposal()).unwrap()["status"].clone()
     };
     assert_eq!(
-        status(Member::AlwaysAllow),
+        status(ChainMember::AlwaysAllow),
         json!({
             "users": [],
             "groups": ["system:authenticated", "system:masters", "system:unauthenticated"],
         })
     );
-    assert_eq!(status(Member::AlwaysDeny), json!({"users": [], "groups": ["system:masters"]}));
+    assert_eq!(status(ChainMember::AlwaysDeny), json!({"users": [], "groups": ["system:masters"]}));
     assert_eq!(
         status(fixed("authz", Decision::no_opinion(""))),
         json!({
@@ -293,7 +293,7 @@ fn names_are_resolved_or_an_error() {
             (want.0, want.1, Namespace::new(want.2))
         );
     }
-    let unknown = || Err(UnresolvedResource { detail: "did you mean `pods`?".to_owned() });
+    let unknown = || Err(ResourceResolutionError { detail: "did you mean `pods`?".to_owned() });
     let error = prepared(legacy, &legacy_body("Podz", "")).resolve_resource(|_| unknown());
     assert_eq!(
         error.unwrap_err().to_string(),

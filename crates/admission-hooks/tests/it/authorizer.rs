@@ -75,7 +75,7 @@ async fn t081_whoever_may_break_the_glass_passes_by() {
         assert_eq!(peer.n_requests(), n_calls, "{user}");
         // Once for both phases.
         assert_eq!(clerk.asked(), [format!("{user} breakglass w")]);
-        for event in notes.events {
+        for event in notes.hook_events {
             let is_skipped = matches!(
                 &event.outcome,
                 HookOutcome::Skipped(SkipReason::Condition(name)) if name == "c0"

@@ -31,7 +31,7 @@ async fn the_first_of_several_denials_counts_however_slow_it_is() {
     let scene = Scene::new().validating("c", vec![hook("a.x.y", &a), hook("b.x.y", &b)]);
     let (refusal, notes) = scene.refused().await;
     assert!(refusal.to_string().ends_with("denied the request: slow"), "{refusal}");
-    let denials = notes.events.iter().filter(|event| {
+    let denials = notes.hook_events.iter().filter(|event| {
         matches!(&event.outcome, HookOutcome::Called { verdict: CallVerdict::Deny(_), .. })
     });
     assert_eq!(denials.count(), 2);
@@ -53,7 +53,7 @@ async fn validating_hooks_are_called_at_once() {
     let hooks = peers.iter().enumerate().map(|(n, peer)| hook(&format!("v{n}.x.y"), peer));
     let scene = Scene::new().validating("c", hooks.collect());
     let (_, notes) = scene.allowed().await;
-    assert_eq!(notes.events.len(), 3);
+    assert_eq!(notes.hook_events.len(), 3);
 }
 
 #[tokio::test]

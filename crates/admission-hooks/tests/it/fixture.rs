@@ -9,8 +9,8 @@ use admission::{
     MatchedHooks, Operation, Snapshot,
 };
 use admission_hooks::{
-    CallReport, HookConnections, HookEnvironment, HookFailureCause, HookRefusal, HookRequest,
-    HookSession, ObjectKinds, Observer, Phase, SessionReport, UntypedKinds,
+    CallReport, HookConnections, HookEnvironment, HookFailureCause, HookObserver, HookRefusal,
+    HookRequest, HookSession, ObjectConverter, Phase, SessionReport, UntypedConverter,
 };
 use api_object::Tree;
 use authz::{Authorizer, User};
@@ -104,7 +104,7 @@ pub(crate) struct Seen {
     pub(crate) failed_open: Mutex<Vec<String>>,
 }
 
-impl Observer for Seen {
+impl HookObserver for Seen {
     fn on_call(&self, report: &CallReport<'_>) {
         let rejection = report.rejection.map(|cause| cause.metric_label());
         self.calls.lock().unwrap().push((report.webhook.to_owned(), report.code, rejection));
@@ -125,7 +125,7 @@ pub(crate) struct Scene {
     pub(crate) old_object: Option<Tree>,
     pub(crate) is_dry_run: bool,
     pub(crate) limit: Duration,
-    pub(crate) kinds: Box<dyn ObjectKinds>,
+    pub(crate) kinds: Box<dyn ObjectConverter>,
     pub(crate) authorizer: Option<Box<dyn Authorizer>>,
     pub(crate) user: Option<User>,
     pub(crate) seen: Seen,
@@ -142,7 +142,7 @@ impl Scene {
             old_object: None,
             is_dry_run: false,
             limit: Duration::from_secs(34),
-            kinds: Box::new(UntypedKinds),
+            kinds: Box::new(UntypedConverter),
             authorizer: None,
             user: None,
             seen: Seen::default(),
@@ -202,7 +202,7 @@ impl Scene {
             options: None,
             is_dry_run: self.is_dry_run,
             user: self.user.as_ref(),
-            equivalents: &[],
+            equivalent_resources: &[],
         }
     }
 
@@ -221,9 +221,9 @@ impl Scene {
             connections,
             namespace: None,
             authorizer: self.authorizer.as_deref(),
-            object_kinds: &*self.kinds,
+            object_converter: &*self.kinds,
             observer: &self.seen,
-            long_work: None,
+            long_computation: None,
         }
     }
 

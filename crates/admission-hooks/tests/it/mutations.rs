@@ -1,7 +1,7 @@
 //! Patches of mutating hooks, and how they are applied.
 
 use admission::{GroupVersionKind, Operation};
-use admission_hooks::{HookRefusal, ObjectKindError, ObjectKinds, UntypedKinds};
+use admission_hooks::{HookRefusal, ObjectConversionError, ObjectConverter, UntypedConverter};
 use api_object::Tree;
 use serde_json::{Value, json};
 
@@ -110,18 +110,22 @@ async fn the_patch_of_a_denial_is_not_looked_at() {
 /// Gives every object a size.
 struct Sized;
 
-impl ObjectKinds for Sized {
+impl ObjectConverter for Sized {
     fn convert_to_kind(
         &self,
         tree: &Tree,
         to: &GroupVersionKind<'_>,
-    ) -> Result<Tree, ObjectKindError> {
-        UntypedKinds.convert_to_kind(tree, to)
+    ) -> Result<Tree, ObjectConversionError> {
+        UntypedConverter.convert_to_kind(tree, to)
     }
 
-    fn normalize(&self, mut tree: Tree, _: &GroupVersionKind<'_>) -> Result<Tree, ObjectKindError> {
+    fn decode_and_default(
+        &self,
+        mut tree: Tree,
+        _: &GroupVersionKind<'_>,
+    ) -> Result<Tree, ObjectConversionError> {
         if tree.contains_key("broken") {
-            return Err(ObjectKindError("unknown field \"broken\"".to_owned()));
+            return Err(ObjectConversionError("unknown field \"broken\"".to_owned()));
         }
         tree.entry("size").or_insert(3.into());
         Ok(tree)

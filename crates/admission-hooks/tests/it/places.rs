@@ -65,7 +65,7 @@ fn missing(name: &str) -> ResolveError {
 
 fn surroundings_of(table: &Arc<Table>) -> Arc<HookEnvironment> {
     let services = Some(Arc::clone(table) as Arc<dyn ClusterServices>);
-    Arc::new(HookEnvironment { services, ..HookEnvironment::default() })
+    Arc::new(HookEnvironment { cluster_services: services, ..HookEnvironment::default() })
 }
 
 pub(crate) fn environment(services: &[(&str, &[u16], SocketAddr)]) -> Arc<HookEnvironment> {

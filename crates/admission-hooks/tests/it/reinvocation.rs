@@ -23,7 +23,7 @@ async fn a_hook_is_not_called_again_for_its_own_change() {
     let uids: Vec<_> = a.requests().iter().map(|it| review(it)["request"]["uid"].clone()).collect();
     assert_ne!(uids[0], uids[1]);
     let skipped = notes
-        .events
+        .hook_events
         .iter()
         .find(|event| event.outcome == HookOutcome::Skipped(SkipReason::NotAgain));
     assert_eq!(skipped.map(|event| (event.round, event.webhook.as_str())), Some((1, "b.x.y")));

@@ -126,5 +126,5 @@ async fn hooks_are_not_asked_about_their_own_configuration() {
     session.mutate(&asking, scene.object.clone()).await.unwrap();
     session.validate(&asking).await.unwrap();
     assert_eq!(peer.n_requests(), 0);
-    assert!(session.into_report().events.is_empty());
+    assert!(session.into_report().hook_events.is_empty());
 }

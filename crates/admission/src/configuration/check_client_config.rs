@@ -34,7 +34,11 @@ pub(super) fn check_client_config(webhook: &Tree, at: &FieldPath<'_>, errors: &m
                 let detail = "port is not valid: must be between 1 and 65535, inclusive";
                 errors.push(at.child("port").invalid(port, detail));
             }
-            check_path(read_string(service, "path").unwrap_or_default(), &at.child("path"), errors);
+            check_url_path(
+                read_string(service, "path").unwrap_or_default(),
+                &at.child("path"),
+                errors,
+            );
         }
     }
 }
@@ -61,7 +65,11 @@ pub(super) fn check_v1alpha1_client_config(
         }
         Some(_) => {}
     }
-    check_path(read_string(config, "urlPath").unwrap_or_default(), &at.child("urlPath"), errors);
+    check_url_path(
+        read_string(config, "urlPath").unwrap_or_default(),
+        &at.child("urlPath"),
+        errors,
+    );
 }
 
 fn check_url(url: &str, at: &FieldPath<'_>, errors: &mut FieldErrors) {
@@ -104,7 +112,7 @@ fn check_service(service: &Tree, at: &FieldPath<'_>, errors: &mut FieldErrors) {
     }
 }
 
-fn check_path(path: &str, at: &FieldPath<'_>, errors: &mut FieldErrors) {
+fn check_url_path(path: &str, at: &FieldPath<'_>, errors: &mut FieldErrors) {
     if matches!(path, "" | "/") {
         return;
     }

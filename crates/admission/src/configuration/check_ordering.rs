@@ -6,7 +6,7 @@ use api_object::Tree;
 use field_errors::{FieldError, FieldErrors, FieldPath};
 
 use super::check_names::{UniqueNames, check_qualified_name};
-use super::check_webhooks::check_supported;
+use super::check_webhooks::check_supported_value;
 use super::configuration_warnings::{ConfigurationWarning, WarningKind};
 use super::kind::ConfigurationKind;
 use crate::initializer::{Initializer, sort_and_deduplicate_initializers};
@@ -18,7 +18,7 @@ const CONSTRAINT_MEMBERS: [&str; 2] = ["after", "before"];
 
 /// Checks the ordering constraints of one entry, without other configurations.
 pub(super) fn check_constraints(entry: &Tree, at: &FieldPath<'_>, errors: &mut FieldErrors) {
-    check_supported(entry, "orderingMode", &ORDERING_MODES, at, errors);
+    check_supported_value(entry, "orderingMode", &ORDERING_MODES, at, errors);
     let is_graph = read_string(entry, "orderingMode") == Some("Graph");
     let own = read_string(entry, "name").unwrap_or_default();
     for member in CONSTRAINT_MEMBERS {
@@ -60,9 +60,9 @@ pub fn initializer_ordering_errors(new: &Tree, others: &[&Tree]) -> FieldErrors 
 
 /// Makes the error for the first entry of a cycle.
 fn cycle_error(new: &Tree, cycle: &[&str]) -> FieldError {
-    let list = FieldPath::root(ConfigurationKind::Initializer.list_member());
+    let list = FieldPath::root(ConfigurationKind::Initializer.list_member_name());
     let name = cycle.first().copied().unwrap_or_default();
-    let entries = read_objects(new, ConfigurationKind::Initializer.list_member());
+    let entries = read_objects(new, ConfigurationKind::Initializer.list_member_name());
     let idx = entries.iter().position(|entry| read_string(entry, "name") == Some(name));
     let at = list.index(idx.unwrap_or_default());
     let detail = format!("ordering cycle: {} -> {name}", cycle.join(" -> "));
@@ -85,13 +85,13 @@ pub fn initializer_ordering_warnings(new: &Tree, others: &[&Tree]) -> Vec<Config
         all_initializers(new, others).into_iter().map(|initializer| initializer.name).collect();
     let mut warnings = Vec::new();
     for (idx, entry) in
-        read_objects(new, ConfigurationKind::Initializer.list_member()).into_iter().enumerate()
+        read_objects(new, ConfigurationKind::Initializer.list_member_name()).into_iter().enumerate()
     {
         for member in CONSTRAINT_MEMBERS {
             let names = read_strings(entry, member).into_iter().enumerate();
             for (at, name) in names.filter(|(_, name)| !known.contains(*name)) {
                 warnings.push(ConfigurationWarning {
-                    cause: WarningKind::UnknownInitializer,
+                    warning_kind: WarningKind::UnknownInitializer,
                     path: format!("initializers[{idx}].{member}[{at}]"),
                     message: format!(
                         "no initializer named {} is registered; the constraint has no effect until \
@@ -108,5 +108,7 @@ pub fn initializer_ordering_warnings(new: &Tree, others: &[&Tree]) -> Vec<Config
 fn all_initializers(new: &Tree, others: &[&Tree]) -> Vec<Initializer> {
     let own = api_object::name(new);
     let others = others.iter().copied().filter(|other| api_object::name(other) != own);
-    sort_and_deduplicate_initializers(others.chain([new]).flat_map(Initializer::read_all).collect())
+    sort_and_deduplicate_initializers(
+        others.chain([new]).flat_map(Initializer::read_initializers).collect(),
+    )
 }

@@ -8,7 +8,7 @@ use field_errors::{FieldErrors, FieldPath};
 use super::check_names::go_string_list;
 use super::kind::OPERATIONS;
 use crate::json_members::{read_objects, read_string, read_strings};
-use crate::matching::{ANY, RuleDialect, operations_member};
+use crate::request_matching::{ANY, RuleDialect, operations_member_name};
 
 /// The wildcard for all resources and subresources.
 const ALL_WITH_SUBRESOURCES: &str = "*/*";
@@ -65,7 +65,7 @@ fn check_operations(
     at: &FieldPath<'_>,
     errors: &mut FieldErrors,
 ) {
-    let member = operations_member(rule, dialect);
+    let member = operations_member_name(rule, dialect);
     let (operations, path) = (read_strings(rule, member), at.child(member));
     if operations.is_empty() {
         errors.push(path.required(""));

@@ -4,7 +4,7 @@ use api_object::Tree;
 use field_errors::{FieldErrors, FieldPath, label_key_faults, label_value_faults};
 
 use crate::json_members::{read_object, read_objects, read_string, read_strings};
-use crate::matching::parse_selector_operator;
+use crate::request_matching::parse_selector_operator;
 
 /// The members of a webhook that hold a selector.
 pub(super) const SELECTOR_MEMBERS: [&str; 2] = ["namespaceSelector", "objectSelector"];
@@ -27,11 +27,11 @@ pub(super) fn check_selector(
     }
     let list = at.child("matchExpressions");
     for (idx, expression) in read_objects(selector, "matchExpressions").into_iter().enumerate() {
-        check_expression(expression, checks_values, &list.index(idx), errors);
+        check_match_expression(expression, checks_values, &list.index(idx), errors);
     }
 }
 
-fn check_expression(
+fn check_match_expression(
     expression: &Tree,
     checks_values: bool,
     at: &FieldPath<'_>,

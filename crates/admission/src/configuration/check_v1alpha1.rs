@@ -4,11 +4,11 @@ use api_object::Tree;
 use field_errors::{FieldErrors, FieldPath};
 
 use super::check_names::{UniqueNames, check_qualified_name};
-use super::check_webhooks::{FAILURE_POLICIES, check_supported};
+use super::check_webhooks::{FAILURE_POLICIES, check_supported_value};
 use super::fail_open_registration::{self, StoredEntries};
 use super::{check_client_config, check_ordering, check_rules};
 use crate::json_members::read_string;
-use crate::matching::RuleDialect;
+use crate::request_matching::RuleDialect;
 
 pub(super) fn check_initializers(
     entries: &[&Tree],
@@ -18,7 +18,7 @@ pub(super) fn check_initializers(
 ) {
     check_entries(entries, stored, at, errors, &|entry, at, errors| {
         check_rules::check_initializer_rules(entry, at, errors);
-        check_supported(entry, "failurePolicy", &FAILURE_POLICIES, at, errors);
+        check_supported_value(entry, "failurePolicy", &FAILURE_POLICIES, at, errors);
         check_ordering::check_constraints(entry, at, errors);
     });
 }
@@ -32,7 +32,7 @@ pub(super) fn check_external_hooks(
     check_entries(entries, stored, at, errors, &|entry, at, errors| {
         check_client_config::check_v1alpha1_client_config(entry, at, errors);
         check_rules::check_rules(entry, RuleDialect::V1alpha1, at, errors);
-        check_supported(entry, "failurePolicy", &FAILURE_POLICIES, at, errors);
+        check_supported_value(entry, "failurePolicy", &FAILURE_POLICIES, at, errors);
     });
 }
 

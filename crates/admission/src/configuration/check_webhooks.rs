@@ -13,7 +13,7 @@ use super::{check_client_config, check_conditions, check_rules, check_selectors}
 use crate::hook::ReviewVersion;
 use crate::json_members::{read_object, read_string, read_strings};
 use crate::match_conditions::ConditionCompiler;
-use crate::matching::RuleDialect;
+use crate::request_matching::RuleDialect;
 
 // Values are sorted as messages list them.
 pub(super) const NO_SIDE_EFFECTS: [&str; 2] = ["None", "NoneOnDryRun"];
@@ -37,8 +37,8 @@ pub(super) fn check_webhooks(
         let name = read_string(webhook, "name").unwrap_or_default();
         check_qualified_name(name, &at.child("name"), errors);
         check_rules::check_rules(webhook, RuleDialect::V1, &at, errors);
-        check_supported(webhook, "failurePolicy", &FAILURE_POLICIES, &at, errors);
-        check_supported(webhook, "matchPolicy", &MATCH_POLICIES, &at, errors);
+        check_supported_value(webhook, "failurePolicy", &FAILURE_POLICIES, &at, errors);
+        check_supported_value(webhook, "matchPolicy", &MATCH_POLICIES, &at, errors);
         check_side_effects(webhook, strictness, &at, errors);
         check_timeout(webhook, &at, errors);
         for member in check_selectors::SELECTOR_MEMBERS {
@@ -48,7 +48,13 @@ pub(super) fn check_webhooks(
             }
         }
         if kind == ConfigurationKind::Mutating {
-            check_supported(webhook, "reinvocationPolicy", &REINVOCATION_POLICIES, &at, errors);
+            check_supported_value(
+                webhook,
+                "reinvocationPolicy",
+                &REINVOCATION_POLICIES,
+                &at,
+                errors,
+            );
         }
         check_client_config::check_client_config(webhook, &at, errors);
         if strictness.checks_conditions {
@@ -60,7 +66,7 @@ pub(super) fn check_webhooks(
                 errors,
             );
         }
-        check_versions(webhook, strictness, &at, errors);
+        check_review_versions(webhook, strictness, &at, errors);
         if strictness.requires_unique_names {
             seen.check_unique(name, &at.child("name"), errors);
         }
@@ -68,7 +74,7 @@ pub(super) fn check_webhooks(
 }
 
 /// Checks a member that may be absent but has one of a closed set of values otherwise.
-pub(super) fn check_supported(
+pub(super) fn check_supported_value(
     entry: &Tree,
     member: &str,
     supported: &[&str],
@@ -94,7 +100,7 @@ fn check_side_effects(
         let detail = format!("must specify one of {}", allowed.join(", "));
         errors.push(at.child("sideEffects").required(&detail));
     }
-    check_supported(webhook, "sideEffects", allowed, at, errors);
+    check_supported_value(webhook, "sideEffects", allowed, at, errors);
 }
 
 fn check_timeout(webhook: &Tree, at: &FieldPath<'_>, errors: &mut FieldErrors) {
@@ -106,7 +112,7 @@ fn check_timeout(webhook: &Tree, at: &FieldPath<'_>, errors: &mut FieldErrors) {
     }
 }
 
-fn check_versions(
+fn check_review_versions(
     webhook: &Tree,
     strictness: &UpdateRatchet<'_>,
     at: &FieldPath<'_>,
@@ -128,7 +134,7 @@ fn check_versions(
         errors.extend(dns1035_faults(version).iter().map(|fault| at.invalid(*version, fault)));
     }
     let is_known = |version: &&str| ReviewVersion::parse_for_webhook(version).is_some();
-    if strictness.requires_known_version && !versions.iter().any(is_known) {
+    if strictness.requires_known_review_version && !versions.iter().any(is_known) {
         let detail = "must include at least one of v1, v1beta1";
         errors.push(at.invalid(go_string_list(&versions), detail));
     }

@@ -19,7 +19,7 @@ use crate::json_members::{read_object, read_objects, read_string, read_strings};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigurationWarning {
     /// The kind of warning.
-    pub cause: WarningKind,
+    pub warning_kind: WarningKind,
     /// The path of the field.
     pub path: String,
     /// The text for the client.
@@ -75,15 +75,15 @@ pub(super) fn find_warnings(
     let mut warnings = Vec::new();
     if old.is_some() && name(new).ends_with(STATIC_MANIFEST_SUFFIX) {
         warnings.push(ConfigurationWarning {
-            cause: WarningKind::ReservedName,
+            warning_kind: WarningKind::ReservedName,
             path: "metadata.name".to_owned(),
             message: reserved_suffix_detail(),
         });
     }
-    let stored = old.map(|old| read_objects(old, kind.list_member())).unwrap_or_default();
+    let stored = old.map(|old| read_objects(old, kind.list_member_name())).unwrap_or_default();
     let stored = StoredEntries::new(&stored);
-    for (idx, entry) in read_objects(new, kind.list_member()).into_iter().enumerate() {
-        let at = format!("{}[{idx}]", kind.list_member());
+    for (idx, entry) in read_objects(new, kind.list_member_name()).into_iter().enumerate() {
+        let at = format!("{}[{idx}]", kind.list_member_name());
         if kind != ConfigurationKind::Initializer {
             find_excluded_resources(entry, &at, &mut warnings);
         }
@@ -91,7 +91,7 @@ pub(super) fn find_warnings(
             ConfigurationKind::Initializer | ConfigurationKind::ExternalHook => {
                 if is_raised_to_fail_with_changes(entry, &stored) {
                     warnings.push(ConfigurationWarning {
-                        cause: WarningKind::RaisedWithChanges,
+                        warning_kind: WarningKind::RaisedWithChanges,
                         path: at,
                         message: "failurePolicy raised to Fail together with clientConfig or rules"
                             .to_owned(),
@@ -112,7 +112,7 @@ pub(super) fn find_refused_addresses(
     new: &Tree,
     refusal: &dyn Fn(IpAddr) -> Option<String>,
 ) -> Vec<ConfigurationWarning> {
-    let hooks = read_objects(new, kind.list_member()).into_iter().enumerate();
+    let hooks = read_objects(new, kind.list_member_name()).into_iter().enumerate();
     let refused = hooks.filter_map(|(idx, hook)| {
         let url =
             read_object(hook, "clientConfig").and_then(|config| read_string(config, "url"))?;
@@ -120,8 +120,8 @@ pub(super) fn find_refused_addresses(
         let address: IpAddr = str::from_utf8(url.hostname()).ok()?.parse().ok()?;
         let refused = refusal(address)?;
         Some(ConfigurationWarning {
-            cause: WarningKind::RefusedAddress,
-            path: format!("{}[{idx}].clientConfig.url", kind.list_member()),
+            warning_kind: WarningKind::RefusedAddress,
+            path: format!("{}[{idx}].clientConfig.url", kind.list_member_name()),
             message: format!(
                 "webhooks may not be at a {refused} address; the server refuses every request that \
                  this webhook matches"
@@ -145,7 +145,7 @@ fn find_excluded_resources(hook: &Tree, at: &str, warnings: &mut Vec<Configurati
         for group in groups {
             for resource in resources.iter().filter(|resource| is_review(group, resource)) {
                 warnings.push(ConfigurationWarning {
-                    cause: WarningKind::ExcludedResource,
+                    warning_kind: WarningKind::ExcludedResource,
                     path: format!("{at}.rules[{idx}]"),
                     message: format!(
                         "{resource}.{group} is excluded from admission webhooks; this rule will have \
@@ -169,7 +169,7 @@ fn find_overlapping_resources(hook: &Tree, at: &str, warnings: &mut Vec<Configur
             check_rules::find_covered_resources(&read_strings(rule, "resources"))
         {
             warnings.push(ConfigurationWarning {
-                cause: WarningKind::OverlappingResources,
+                warning_kind: WarningKind::OverlappingResources,
                 path: format!("{at}.rules[{rule_idx}].resources[{idx}]"),
                 message: format!("'{entry}' has no effect beside '{wider}'"),
             });
@@ -181,7 +181,7 @@ fn find_unusable_ca_bundle(hook: &Tree, at: &str, warnings: &mut Vec<Configurati
     let bundle = read_object(hook, "clientConfig").and_then(decode_ca_bundle);
     if let Some(Err(error)) = bundle.map(|bundle| CaBundle::from_pem(&bundle)) {
         warnings.push(ConfigurationWarning {
-            cause: WarningKind::UnusableCaBundle,
+            warning_kind: WarningKind::UnusableCaBundle,
             path: format!("{at}.clientConfig.caBundle"),
             message: format!("{error}; calls of this webhook will fail"),
         });

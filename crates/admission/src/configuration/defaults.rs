@@ -7,7 +7,7 @@ use super::kind::ConfigurationKind;
 
 /// Sets the defaults of all entries of an object whose types are checked.
 pub(super) fn set_defaults(kind: ConfigurationKind, tree: &mut Tree) {
-    for entry in items_mut(tree, kind.list_member()) {
+    for entry in member_objects_mut(tree, kind.list_member_name()) {
         match kind {
             ConfigurationKind::Initializer | ConfigurationKind::ExternalHook => {
                 set_default(entry, "failurePolicy", || json!("Ignore"));
@@ -27,7 +27,7 @@ fn set_webhook_defaults(webhook: &mut Tree) {
     set_default(webhook, "namespaceSelector", || json!({}));
     set_default(webhook, "objectSelector", || json!({}));
     set_default(webhook, "timeoutSeconds", || json!(10));
-    for rule in items_mut(webhook, "rules") {
+    for rule in member_objects_mut(webhook, "rules") {
         set_default(rule, "scope", || json!("*"));
     }
     let service = webhook.get_mut("clientConfig").and_then(|config| config.get_mut("service"));
@@ -42,7 +42,7 @@ fn set_default(tree: &mut Tree, member: &str, default: impl FnOnce() -> Value) {
     }
 }
 
-fn items_mut<'t>(tree: &'t mut Tree, member: &str) -> impl Iterator<Item = &'t mut Tree> {
+fn member_objects_mut<'t>(tree: &'t mut Tree, member: &str) -> impl Iterator<Item = &'t mut Tree> {
     let items = tree.get_mut(member).and_then(Value::as_array_mut).into_iter().flatten();
     items.filter_map(Value::as_object_mut)
 }

@@ -146,18 +146,18 @@ const fn entries_type(kind: ConfigurationKind) -> &'static FieldType {
 /// Checks the types of known members and removes unknown members.
 ///
 /// A null member is removed, and a null item of a list becomes an empty value.
-pub(super) fn check_types(
+pub(super) fn check_field_types(
     kind: ConfigurationKind,
     tree: &mut Tree,
 ) -> Result<(), MetadataTypeError> {
     tree.retain(|member, _| {
-        COMMON_MEMBERS.contains(&member.as_str()) || member == kind.list_member()
+        COMMON_MEMBERS.contains(&member.as_str()) || member == kind.list_member_name()
     });
-    if tree.get(kind.list_member()).is_some_and(Value::is_null) {
-        tree.shift_remove(kind.list_member());
+    if tree.get(kind.list_member_name()).is_some_and(Value::is_null) {
+        tree.shift_remove(kind.list_member_name());
     }
-    match tree.get_mut(kind.list_member()) {
-        Some(entries) => check_value_type(entries_type(kind), entries, kind.list_member()),
+    match tree.get_mut(kind.list_member_name()) {
+        Some(entries) => check_value_type(entries_type(kind), entries, kind.list_member_name()),
         None => Ok(()),
     }
 }
@@ -216,7 +216,7 @@ fn check_member_types(
 pub(super) fn unknown_members(kind: ConfigurationKind, tree: &Tree) -> Vec<String> {
     let mut found = Vec::new();
     for (member, value) in tree {
-        if member == kind.list_member() {
+        if member == kind.list_member_name() {
             find_unknown_members(entries_type(kind), value, member, &mut found);
         } else if !COMMON_MEMBERS.contains(&member.as_str()) {
             found.push(member.clone());
@@ -228,12 +228,12 @@ pub(super) fn unknown_members(kind: ConfigurationKind, tree: &Tree) -> Vec<Strin
 /// Returns the members that the object at a path, such as `webhooks[0].clientConfig`, may have; none if no object is there.
 pub(super) fn known_members_at(kind: ConfigurationKind, at: &str) -> Vec<&'static str> {
     if at.is_empty() {
-        return COMMON_MEMBERS.into_iter().chain([kind.list_member()]).collect();
+        return COMMON_MEMBERS.into_iter().chain([kind.list_member_name()]).collect();
     }
     let mut shape: Option<&'static FieldType> = None;
     for step in at.split(['.', '[']) {
         shape = match (shape, step.strip_suffix(']')) {
-            (None, None) if step == kind.list_member() => Some(entries_type(kind)),
+            (None, None) if step == kind.list_member_name() => Some(entries_type(kind)),
             (Some(FieldType::List(item)), Some(_)) => Some(item),
             (Some(FieldType::Object(members)), None) => {
                 members.iter().find(|(name, _)| *name == step).map(|(_, shape)| shape)

@@ -64,7 +64,7 @@ impl ConfigurationKind {
 
     /// The name of the member that holds the hooks or initializers. The generation of an object grows when it changes.
     #[must_use]
-    pub const fn list_member(self) -> &'static str {
+    pub const fn list_member_name(self) -> &'static str {
         match self {
             Self::Initializer => "initializers",
             Self::ExternalHook => "externalAdmissionHooks",

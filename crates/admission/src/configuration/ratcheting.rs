@@ -20,7 +20,7 @@ pub(super) struct UpdateRatchet<'a> {
     /// Whether `sideEffects` must be `None` or `NoneOnDryRun`.
     pub(super) forbids_side_effects: bool,
     /// Whether at least one review version must be known to this server.
-    pub(super) requires_known_version: bool,
+    pub(super) requires_known_review_version: bool,
     /// Whether the names of webhooks must be unique.
     pub(super) requires_unique_names: bool,
     /// Whether the values in selectors must be valid label values.
@@ -35,7 +35,7 @@ impl<'a> UpdateRatchet<'a> {
                 checks_conditions: true,
                 stored_expressions: HashSet::new(),
                 forbids_side_effects: true,
-                requires_known_version: true,
+                requires_known_review_version: true,
                 requires_unique_names: true,
                 checks_label_values: true,
             };
@@ -47,7 +47,9 @@ impl<'a> UpdateRatchet<'a> {
                 .flat_map(|webhook| condition_expressions(webhook))
                 .collect(),
             forbids_side_effects: stored.iter().all(|webhook| has_no_side_effects(webhook)),
-            requires_known_version: stored.iter().all(|webhook| has_known_version(webhook)),
+            requires_known_review_version: stored
+                .iter()
+                .all(|webhook| has_known_review_version(webhook)),
             requires_unique_names: has_unique_names(stored),
             checks_label_values: stored.iter().all(|webhook| has_valid_selectors(webhook)),
         }
@@ -75,7 +77,7 @@ fn has_no_side_effects(webhook: &Tree) -> bool {
 
 /// Reports whether a webhook lists a review version that this server knows. An empty list satisfies this rule,
 /// because another rule refuses it.
-fn has_known_version(webhook: &Tree) -> bool {
+fn has_known_review_version(webhook: &Tree) -> bool {
     let versions = read_strings(webhook, "admissionReviewVersions");
     versions.is_empty()
         || versions.into_iter().any(|it| ReviewVersion::parse_for_webhook(it).is_some())

@@ -17,24 +17,24 @@ const RECHECK_MIN: Duration = Duration::from_millis(1);
 /// The timers of one object, from its creation until it is initialized or deleted, but no longer than the global timeout.
 ///
 /// The owner [observes](Self::observe_pending) each state of the object, sleeps until [`next_due_at`](Self::next_due_at), and carries out
-/// the actions of [`take_expired`](Self::take_expired).
+/// the actions of [`take_expired_initializers`](Self::take_expired_initializers).
 #[derive(Debug, Clone)]
 pub struct InitializerTimers {
     step_timeout: Duration,
     stale_retry_interval: Duration,
-    ends_at: Duration,
-    origin: InitializersOrigin,
-    /// The names of the first list that was observed, for [`removal_annotation`](Self::removal_annotation).
+    timers_end_at: Duration,
+    initializers_origin: InitializersOrigin,
+    /// The names of the first list that was observed, for [`removal_annotation_key`](Self::removal_annotation_key).
     initial_names: Option<Vec<String>>,
-    timers: Vec<Timer>,
+    timers: Vec<InitializerTimer>,
 }
 
 /// The timer of an entry that may act.
 #[derive(Debug, Clone)]
-struct Timer {
+struct InitializerTimer {
     name: String,
     /// The position of the entry in the pending list.
-    idx: usize,
+    pending_idx: usize,
     /// The number of entries with this name. A client may list a name twice; the timer starts again when the first entry is
     /// removed.
     n_entries: usize,
@@ -48,9 +48,9 @@ pub struct ExpiredInitializer {
     /// The name of the initializer.
     pub name: String,
     /// The position in the pending list.
-    pub idx: usize,
+    pub pending_idx: usize,
     /// The action to take.
-    pub action: ExpiryAction,
+    pub expiry_action: ExpiryAction,
 }
 
 /// The action for an expired entry.
@@ -70,8 +70,8 @@ impl InitializerTimers {
         Self {
             step_timeout: options.step_timeout.max(RECHECK_MIN),
             stale_retry_interval: options.stale_retry_interval.max(RECHECK_MIN),
-            ends_at: options.global_timeout,
-            origin,
+            timers_end_at: options.global_timeout,
+            initializers_origin: origin,
             initial_names: None,
             timers: Vec::new(),
         }
@@ -87,7 +87,7 @@ impl InitializerTimers {
         for entry in pending {
             *n_entries.entry(&entry.name).or_default() += 1;
         }
-        let mut timers: Vec<Timer> = Vec::new();
+        let mut timers: Vec<InitializerTimer> = Vec::new();
         for idx in runnable_initializers(pending) {
             let Some(PendingInitializer { name, .. }) = pending.get(idx) else { continue };
             if timers.iter().any(|timer| timer.name == *name) {
@@ -96,10 +96,10 @@ impl InitializerTimers {
             let n_entries = n_entries.get(name.as_str()).copied().unwrap_or_default();
             let running = self.timers.iter().find(|timer| timer.name == *name);
             timers.push(match running.filter(|timer| timer.n_entries <= n_entries) {
-                Some(timer) => Timer { idx, n_entries, ..timer.clone() },
-                None => Timer {
+                Some(timer) => InitializerTimer { pending_idx: idx, n_entries, ..timer.clone() },
+                None => InitializerTimer {
                     name: name.clone(),
-                    idx,
+                    pending_idx: idx,
                     n_entries,
                     due_at: now.saturating_add(self.step_timeout),
                     has_reported_failure: false,
@@ -112,25 +112,25 @@ impl InitializerTimers {
     /// The time of the next action, unless another state is observed before.
     #[must_use]
     pub fn next_due_at(&self) -> Duration {
-        self.timers.iter().map(|timer| timer.due_at).fold(self.ends_at, Duration::min)
+        self.timers.iter().map(|timer| timer.due_at).fold(self.timers_end_at, Duration::min)
     }
 
     /// Reports whether the timers have ended, so that only read repair is left.
     #[must_use]
-    pub fn has_ended(&self, now: Duration) -> bool {
-        now >= self.ends_at
+    pub fn have_timers_ended(&self, now: Duration) -> bool {
+        now >= self.timers_end_at
     }
 
     /// Returns the expired entries and their actions, in the order of the list. `configured` is the current configuration,
     /// `None` while it is stale.
-    pub fn take_expired(
+    pub fn take_expired_initializers(
         &mut self,
         now: Duration,
         configured: Option<&Snapshot>,
     ) -> Vec<ExpiredInitializer> {
         let mut expired = Vec::new();
         for timer in self.timers.iter_mut().filter(|timer| timer.due_at <= now) {
-            let action = match expiry_verdict(&timer.name, self.origin, configured) {
+            let action = match expiry_verdict(&timer.name, self.initializers_origin, configured) {
                 ExpiryVerdict::Remove => ExpiryAction::Remove,
                 ExpiryVerdict::Fail => {
                     timer.due_at = now.saturating_add(self.step_timeout);
@@ -144,13 +144,17 @@ impl InitializerTimers {
                     continue;
                 }
             };
-            expired.push(ExpiredInitializer { name: timer.name.clone(), idx: timer.idx, action });
+            expired.push(ExpiredInitializer {
+                name: timer.name.clone(),
+                pending_idx: timer.pending_idx,
+                expiry_action: action,
+            });
         }
         expired
     }
 
     /// Postpones the removal of an entry after a failed write to the store.
-    pub fn retry_later(&mut self, name: &str, now: Duration) {
+    pub fn postpone_removal(&mut self, name: &str, now: Duration) {
         let due_at = now.saturating_add(self.stale_retry_interval);
         self.timers.iter_mut().filter(|timer| timer.name == name).for_each(|it| it.due_at = due_at);
     }
@@ -159,7 +163,7 @@ impl InitializerTimers {
     /// the list that the object was created with, because every entry is the first one when it is removed. Entries that
     /// were added later share the number after the last.
     #[must_use]
-    pub fn removal_annotation(&self, name: &str) -> String {
+    pub fn removal_annotation_key(&self, name: &str) -> String {
         let initial_names = self.initial_names.as_deref().unwrap_or_default();
         let idx = initial_names.iter().position(|own| own == name);
         let idx = idx.unwrap_or(initial_names.len());

@@ -51,14 +51,14 @@ const FIELD_TYPE: FieldType = FieldType::Object(&[
 
 /// The value of `metadata.initializers`.
 ///
-/// INVARIANT: `after` names entries of the same list only, each of them once. [`write_to`](Self::write_to) restores this if
+/// INVARIANT: `after_initializers` names entries of the same list only, each of them once. [`write_to_object`](Self::write_to_object) restores this if
 /// a caller changes the public fields.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Initializers {
     /// The initializers that have yet to act.
-    pub pending: Vec<PendingInitializer>,
+    pub pending_initializers: Vec<PendingInitializer>,
     /// The failure Status that an initializer wrote.
-    pub result: Option<Tree>,
+    pub failure_status: Option<Tree>,
 }
 
 impl Initializers {
@@ -71,7 +71,7 @@ impl Initializers {
         };
         let read = |entry: &Tree| PendingInitializer {
             name: read_string(entry, "name").unwrap_or_default().to_owned(),
-            after: entry
+            after_initializers: entry
                 .get("after")
                 .is_some_and(Value::is_array)
                 .then(|| read_owned_strings(entry, "after")),
@@ -79,29 +79,32 @@ impl Initializers {
         let mut pending: Vec<PendingInitializer> =
             read_objects(field, "pending").into_iter().map(read).collect();
         clean_after_lists(&mut pending);
-        Self { pending, result: read_object(field, "result").cloned() }
+        Self {
+            pending_initializers: pending,
+            failure_status: read_object(field, "result").cloned(),
+        }
     }
 
     /// Reports whether there are neither pending initializers nor a failure.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.pending.is_empty() && self.result.is_none()
+        self.pending_initializers.is_empty() && self.failure_status.is_none()
     }
 
     /// Writes the field of an object; an empty value removes it.
-    pub fn write_to(mut self, tree: &mut Tree) {
-        clean_after_lists(&mut self.pending);
+    pub fn write_to_object(mut self, tree: &mut Tree) {
+        clean_after_lists(&mut self.pending_initializers);
         let metadata = api_object::metadata_mut(tree);
         if self.is_empty() {
             metadata.shift_remove(INITIALIZERS);
             return;
         }
         let mut field = Tree::new();
-        if !self.pending.is_empty() {
-            let entries = self.pending.into_iter().map(pending_to_json);
+        if !self.pending_initializers.is_empty() {
+            let entries = self.pending_initializers.into_iter().map(pending_to_json);
             field.insert("pending".to_owned(), Value::Array(entries.collect()));
         }
-        if let Some(result) = self.result {
+        if let Some(result) = self.failure_status {
             field.insert("result".to_owned(), Value::Object(result));
         }
         metadata.insert(INITIALIZERS.to_owned(), Value::Object(field));
@@ -109,10 +112,10 @@ impl Initializers {
 
     /// Validates the field of a new object.
     #[must_use]
-    pub fn create_errors(&self, pending_max: usize) -> FieldErrors {
+    pub fn validate_on_create(&self, pending_max: usize) -> FieldErrors {
         let mut errors = FieldErrors::new();
         self.check_pending_list(pending_max, &mut errors);
-        if self.result.is_some() {
+        if self.failure_status.is_some() {
             let at = FieldPath::root("metadata");
             let at = at.child(INITIALIZERS);
             errors.push(at.child("result").forbidden("may not be set on create"));
@@ -122,8 +125,8 @@ impl Initializers {
 
     /// Validates the field of an update; `old` is the stored value.
     #[must_use]
-    pub fn update_errors(&self, old: &Self, pending_max: usize) -> FieldErrors {
-        let mut errors = self.transition_errors(old);
+    pub fn validate_on_update(&self, old: &Self, pending_max: usize) -> FieldErrors {
+        let mut errors = self.validate_transition(old);
         if !old.is_empty() {
             self.check_pending_list(pending_max, &mut errors);
         }
@@ -132,12 +135,12 @@ impl Initializers {
 
     /// Validates the transition from `old`. These rules apply to every client, even to one with the permission
     /// `initialize`.
-    pub(super) fn transition_errors(&self, old: &Self) -> FieldErrors {
+    pub(super) fn validate_transition(&self, old: &Self) -> FieldErrors {
         let metadata = FieldPath::root("metadata");
         let at = metadata.child(INITIALIZERS);
         let mut errors = FieldErrors::new();
         let null = || BadValue::Json("null".to_owned());
-        match (&old.result, &self.result) {
+        match (&old.failure_status, &self.failure_status) {
             _ if old.is_empty() && self.is_empty() => {}
             _ if old.is_empty() => {
                 let detail = "field is immutable once initialization has completed";
@@ -161,12 +164,12 @@ impl Initializers {
         let metadata = FieldPath::root("metadata");
         let at = metadata.child(INITIALIZERS);
         let at = at.child("pending");
-        if self.pending.len() > pending_max {
+        if self.pending_initializers.len() > pending_max {
             // The list is refused for its length alone, because errors about each of so many names would not help.
-            errors.push(at.too_many(self.pending.len(), pending_max));
+            errors.push(at.too_many(self.pending_initializers.len(), pending_max));
             return;
         }
-        for (idx, entry) in self.pending.iter().enumerate() {
+        for (idx, entry) in self.pending_initializers.iter().enumerate() {
             check_qualified_name(&entry.name, &at.index(idx).child("name"), errors);
         }
     }
@@ -177,7 +180,7 @@ const FAILURE: &str = "Failure";
 
 impl From<PendingInitializers> for Initializers {
     fn from(list: PendingInitializers) -> Self {
-        Self { pending: list.entries, result: None }
+        Self { pending_initializers: list.ordered_entries, failure_status: None }
     }
 }
 
@@ -215,24 +218,24 @@ pub fn has_pending_initializers(tree: &Tree) -> bool {
 
 /// Copies the field of the stored object to its next state.
 pub fn copy_initializers(new: &mut Tree, old: &Tree) {
-    Initializers::from_object(old).write_to(new);
+    Initializers::from_object(old).write_to_object(new);
 }
 
 /// Returns the object without the first pending entry of this name; `None` if there is none.
 #[must_use]
 pub fn without_initializer(tree: &Tree, name: &str) -> Option<Tree> {
     let mut initializers = Initializers::from_object(tree);
-    let idx = initializers.pending.iter().position(|entry| entry.name == name)?;
-    initializers.pending.remove(idx);
+    let idx = initializers.pending_initializers.iter().position(|entry| entry.name == name)?;
+    initializers.pending_initializers.remove(idx);
     let mut next = tree.clone();
-    initializers.write_to(&mut next);
+    initializers.write_to_object(&mut next);
     Some(next)
 }
 
-/// Removes names from `after` that are duplicates or not in the list.
+/// Removes names from `after_initializers` that are duplicates or not in the list.
 fn clean_after_lists(pending: &mut [PendingInitializer]) {
     let names: HashSet<String> = pending.iter().map(|entry| entry.name.clone()).collect();
-    for after in pending.iter_mut().filter_map(|entry| entry.after.as_mut()) {
+    for after in pending.iter_mut().filter_map(|entry| entry.after_initializers.as_mut()) {
         let mut seen = HashSet::new();
         after.retain(|name| names.get(name).is_some_and(|name| seen.insert(name)));
     }
@@ -241,7 +244,7 @@ fn clean_after_lists(pending: &mut [PendingInitializer]) {
 fn pending_to_json(entry: PendingInitializer) -> Value {
     let mut tree = Tree::new();
     tree.insert("name".to_owned(), entry.name.into());
-    if let Some(after) = entry.after {
+    if let Some(after) = entry.after_initializers {
         tree.insert("after".to_owned(), after.into());
     }
     Value::Object(tree)

@@ -48,6 +48,6 @@ pub fn decide_initializers_on_update(
     if new.is_empty() && old.is_empty() {
         return Ok(InitializersOnUpdate::NoInitializers);
     }
-    let errors = new.transition_errors(&old);
+    let errors = new.validate_transition(&old);
     errors.into_result(InitializersOnUpdate::NeedsPermission(new))
 }

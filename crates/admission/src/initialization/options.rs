@@ -19,11 +19,11 @@ pub struct InitializerOptions {
     /// The most by which the clocks of servers may differ; zero if there is only one server.
     pub clock_drift: Duration,
     /// The most initializers that an object may wait for.
-    pub pending_max: usize,
+    pub pending_initializers_max: usize,
     /// The limits for all objects with pending initializers.
-    pub waiting_max: WaitingObjectsMax,
+    pub waiting_objects_max: WaitingObjectsMax,
     /// The limits for the objects with pending initializers of one user.
-    pub waiting_per_user_max: WaitingObjectsMax,
+    pub waiting_objects_per_user_max: WaitingObjectsMax,
 }
 
 /// The default limits for all objects with pending initializers.
@@ -51,9 +51,9 @@ impl Default for InitializerOptions {
             stale_retry_interval: Duration::from_secs(1),
             global_timeout: Duration::from_secs(600),
             clock_drift: Duration::from_secs(30),
-            pending_max: PENDING_INITIALIZERS_MAX,
-            waiting_max: WAITING_OBJECTS_MAX,
-            waiting_per_user_max: WAITING_OBJECTS_PER_USER_MAX,
+            pending_initializers_max: PENDING_INITIALIZERS_MAX,
+            waiting_objects_max: WAITING_OBJECTS_MAX,
+            waiting_objects_per_user_max: WAITING_OBJECTS_PER_USER_MAX,
         }
     }
 }

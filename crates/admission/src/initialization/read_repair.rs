@@ -36,7 +36,10 @@ pub fn repair_on_read(
 ) -> Option<ReadRepair> {
     let snapshot = configured.filter(|_| options.is_enabled)?;
     let initializers = Initializers::from_object(tree);
-    let head = initializers.pending.first().filter(|_| initializers.result.is_none())?;
+    let head = initializers
+        .pending_initializers
+        .first()
+        .filter(|_| initializers.failure_status.is_none())?;
     let age_min = options.global_timeout.saturating_add(options.clock_drift);
     if object_age(tree, now)? < age_min {
         return None;

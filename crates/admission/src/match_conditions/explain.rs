@@ -63,7 +63,7 @@ mod tests {
         options: None,
         is_dry_run: false,
         user: None,
-        equivalents: &[],
+        equivalent_resources: &[],
     };
 
     #[test]

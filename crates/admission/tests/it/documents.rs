@@ -30,7 +30,7 @@ pub(crate) fn with(mut base: Value, changes: Value) -> Value {
 
 /// Makes a prepared configuration with these entries.
 pub(crate) fn object(kind: ConfigurationKind, name: &str, entries: Value) -> Tree {
-    let mut tree = tree(json!({"metadata": {"name": name}, (kind.list_member()): entries}));
+    let mut tree = tree(json!({"metadata": {"name": name}, (kind.list_member_name()): entries}));
     prepare_configuration(kind, &mut tree).unwrap();
     tree
 }

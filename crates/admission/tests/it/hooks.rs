@@ -18,7 +18,7 @@ const CA_BUNDLE: &str = include_str!("ca_bundle.b64");
 fn hook(kind: ConfigurationKind, entry: Value, is_prepared: bool) -> Arc<Hook> {
     let stored = match is_prepared {
         true => object(kind, "a", json!([entry])),
-        false => tree(json!({"metadata": {"name": "a"}, (kind.list_member()): [entry]})),
+        false => tree(json!({"metadata": {"name": "a"}, (kind.list_member_name()): [entry]})),
     };
     let snapshot = Snapshot::new(&[Arc::new(Configuration::compile(kind, &stored))]);
     let list =

@@ -43,7 +43,7 @@ fn initializers_field(tree: &Tree) -> Value {
 }
 
 fn names(initializers: &Initializers) -> Vec<&str> {
-    initializers.pending.iter().map(|entry| entry.name.as_str()).collect()
+    initializers.pending_initializers.iter().map(|entry| entry.name.as_str()).collect()
 }
 
 fn on_create(tree: &Tree, snapshot: &Snapshot) -> InitializersOnCreate {
@@ -70,7 +70,7 @@ fn objects_without_the_field_get_configured_initializers() {
         panic!("two match");
     };
     let mut new = pod_with(json!(null));
-    Initializers::from(list).write_to(&mut new);
+    Initializers::from(list).write_to_object(&mut new);
     let want = json!({"pending": [{"name": "z.b.c"}, {"name": "a.b.c"}]});
     assert_eq!(initializers_field(&new), want);
 }
@@ -85,7 +85,7 @@ fn supplied_initializers_need_permission_and_are_kept() {
         };
         assert!(own.is_empty());
         let mut new = new;
-        own.write_to(&mut new);
+        own.write_to_object(&mut new);
         assert_eq!(initializers_field(&new), Value::Null, "{empty}");
     }
     let InitializersOnCreate::NeedsPermission(own) =
@@ -99,7 +99,7 @@ fn supplied_initializers_need_permission_and_are_kept() {
 #[test]
 fn new_lists_are_validated() {
     let errors_of = |initializers: Value| {
-        texts(&Initializers::from_object(&pod_with(initializers)).create_errors(64))
+        texts(&Initializers::from_object(&pod_with(initializers)).validate_on_create(64))
     };
     let many =
         |n: usize| (0..n).map(|idx| json!({"name": format!("n{idx}.b.c")})).collect::<Value>();
@@ -210,7 +210,7 @@ fn every_write_to_an_uninitialized_object_needs_permission() {
         };
         assert_eq!(names(&next), want);
         let mut new = new;
-        next.write_to(&mut new);
+        next.write_to_object(&mut new);
         assert_eq!(has_pending_initializers(&new), !want.is_empty());
         assert_eq!(initializers_field(&new).is_null(), want.is_empty());
     }
@@ -227,8 +227,8 @@ fn initialized_objects_can_not_get_initializers() {
         pod_pending(&["Test"]),
     ] {
         assert_eq!(on_update(&new, &old).unwrap_err().to_string(), want);
-        let errors =
-            Initializers::from_object(&new).update_errors(&Initializers::from_object(&old), 64);
+        let errors = Initializers::from_object(&new)
+            .validate_on_update(&Initializers::from_object(&old), 64);
         assert_eq!(texts(&errors), [want], "a hook can not do it either");
     }
     for new in [pod_with(json!({"pending": []})), pod_with(json!({})), pod_with(json!(null))] {
@@ -277,7 +277,7 @@ fn subresource_writes_keep_the_list() {
 fn updated_names_are_validated_like_new_ones() {
     let old = Initializers::from_object(&pod_pending(&["a.b.c"]));
     let errors = |names: &[&str], max| {
-        texts(&Initializers::from_object(&pod_pending(names)).update_errors(&old, max))
+        texts(&Initializers::from_object(&pod_pending(names)).validate_on_update(&old, max))
     };
     assert!(errors(&["a.b.c", "b.b.c"], 2)[..].is_empty());
     assert_eq!(
@@ -294,7 +294,7 @@ fn constraints_on_absent_entries_are_dropped() {
         {"name": "b.b.c", "after": ["a.b.c", "gone.b.c", "a.b.c"]}, {"name": "c.b.c"}]);
     let old = pod_with(json!({"pending": pending}));
     let mut new = old.clone();
-    Initializers::from_object(&old).write_to(&mut new);
+    Initializers::from_object(&old).write_to_object(&mut new);
     let want = json!([{"name": "a.b.c", "after": []}, {"name": "b.b.c", "after": ["a.b.c"]},
         {"name": "c.b.c"}]);
     assert_eq!(initializers_field(&new)["pending"], want);
@@ -432,20 +432,20 @@ proptest! {
         let own = Initializers::from_object(&new);
         prop_assert_eq!(has_pending_initializers(&new), !own.is_empty());
         let mut written = new.clone();
-        own.clone().write_to(&mut written);
+        own.clone().write_to_object(&mut written);
         prop_assert_eq!(Initializers::from_object(&written), own.clone());
         let mut shaped = written.clone();
-        prop_assert!(normalize_initializers(&mut shaped).is_ok() || own.result.is_some());
+        prop_assert!(normalize_initializers(&mut shaped).is_ok() || own.failure_status.is_some());
         let mut received = new.clone();
         if normalize_initializers(&mut received).is_ok() {
             let received = Initializers::from_object(&received);
             prop_assert_eq!(names(&received), names(&own));
         }
-        let _ = (own.create_errors(64), own.update_errors(&Initializers::from_object(&old), 64));
+        let _ = (own.validate_on_create(64), own.validate_on_update(&Initializers::from_object(&old), 64));
         let _ = (on_create(&new, &configured(&[])), on_update(&new, &old));
-        if let Some(PendingInitializer { name, .. }) = own.pending.first() {
+        if let Some(PendingInitializer { name, .. }) = own.pending_initializers.first() {
             let next = without_initializer(&new, name).unwrap();
-            prop_assert_eq!(Initializers::from_object(&next).pending.len(), own.pending.len() - 1);
+            prop_assert_eq!(Initializers::from_object(&next).pending_initializers.len(), own.pending_initializers.len() - 1);
         }
     }
 }

@@ -36,7 +36,7 @@ pub(crate) fn request<'a>(
         options: None,
         is_dry_run: false,
         user: None,
-        equivalents: &[],
+        equivalent_resources: &[],
     }
 }
 
@@ -178,7 +178,7 @@ fn equivalents(
 fn rules_match_equivalent_resources() {
     let others = equivalents("Deployment", None);
     let deployment = Attributes {
-        equivalents: &others,
+        equivalent_resources: &others,
         ..request(Operation::Create, ("apps", "v1", "deployments"), "Deployment", "", "team-a")
     };
     let of = |group: &str, version: &str| {
@@ -200,7 +200,7 @@ fn rules_match_equivalent_resources() {
     }
     let scales = equivalents("Scale", Some(("extensions", "v1beta1")));
     let scale = Attributes {
-        equivalents: &scales,
+        equivalent_resources: &scales,
         ..request(Operation::Update, ("apps", "v1", "deployments"), "Scale", "scale", "team-a")
     };
     let one = json!({"rules": [rule(json!({"apiGroups": ["extensions"], "resources": ["deployments/scale"]}))]});
@@ -209,7 +209,7 @@ fn rules_match_equivalent_resources() {
     assert_eq!(matches[0].matched_resource.kind.unwrap().kind, "Scale");
     let unknown: Vec<_> =
         scales.iter().map(|it| EquivalentResource { kind: None, ..*it }).collect();
-    let scale = Attributes { equivalents: &unknown, ..scale };
+    let scale = Attributes { equivalent_resources: &unknown, ..scale };
     assert_eq!(
         outcome(one, &scale, None),
         "refused: unable to convert to extensions/v1beta1, \
@@ -433,7 +433,8 @@ fn hooks_are_ordered_by_kind_configuration_and_position() {
         (Mutating, "a", json!([named("4.b.c")])),
     ]);
     let matches = all.validating_hooks().match_hooks(&pod());
-    let names: Vec<_> = matches.iter().map(|it| (it.position, it.hook.name.as_str())).collect();
+    let names: Vec<_> =
+        matches.iter().map(|it| (it.list_position, it.hook.name.as_str())).collect();
     assert_eq!(names, [(0, "3.b.c"), (1, "2.b.c"), (2, "1.b.c"), (3, "0.b.c")]);
     assert_eq!(all.mutating_hooks().hooks().len(), 1);
 }
@@ -448,7 +449,7 @@ fn matched_hooks_do_not_depend_on_the_object() {
     let all = snapshot(&[(Mutating, "a", json!([entry]))]);
     let others = equivalents("Deployment", None);
     let deployment = Attributes {
-        equivalents: &others,
+        equivalent_resources: &others,
         ..request(Operation::Create, ("apps", "v1", "deployments"), "Deployment", "", "team-a")
     };
     let matched = all.match_hooks(&deployment);
@@ -456,9 +457,9 @@ fn matched_hooks_do_not_depend_on_the_object() {
     let object = tree(json!({"metadata": {"labels": {"a": "b"}}}));
     let patched = Attributes { object: Some(&object), ..deployment };
     let found: Vec<_> = matched.mutating_hooks(&patched).collect();
-    assert_eq!((found.len(), found[0].position), (1, 0));
+    assert_eq!((found.len(), found[0].list_position), (1, 0));
     assert_eq!(found[0].matched_resource.resource.version, "v1beta1");
-    let other = Attributes { equivalents: &[], ..deployment };
+    let other = Attributes { equivalent_resources: &[], ..deployment };
     let found = matched.mutating_hooks(&other).next().unwrap();
     let selected = found.hook.evaluate_selectors(&other, &found.matched_resource, None);
     assert!(matches!(selected, CallDecision::Refuse(_)), "{selected:?}");
@@ -473,7 +474,7 @@ fn wildcard_rules_do_not_change_the_order() {
         (Validating, "c", json!([webhook(json!({"name": "2.b.c", "rules": [exact, exact]}))])),
     ]);
     let matches = all.validating_hooks().match_hooks(&pod());
-    assert_eq!(matches.iter().map(|it| it.position).collect::<Vec<_>>(), [0, 1, 2]);
+    assert_eq!(matches.iter().map(|it| it.list_position).collect::<Vec<_>>(), [0, 1, 2]);
 }
 
 /// A rule with very many names is still found by the index.

@@ -38,18 +38,18 @@ fn sequential_initializers_act_in_global_order() {
         ("a", json!([entry("y.b.c", json!({})), entry("z.b.c", json!({}))])),
     ];
     let list = pending_of(&objects);
-    assert_eq!(names(&list.entries), ["y.b.c", "z.b.c", "x.b.c"]);
-    assert!(list.entries.iter().all(|entry| entry.after.is_none()));
+    assert_eq!(names(&list.ordered_entries), ["y.b.c", "z.b.c", "x.b.c"]);
+    assert!(list.ordered_entries.iter().all(|entry| entry.after_initializers.is_none()));
     let objects = [
         ("b", json!([entry("x.b.c", json!({}))])),
         ("a", json!([entry("y.b.c", json!({"rules": deployments})), entry("z.b.c", json!({}))])),
     ];
-    assert_eq!(names(&pending_of(&objects).entries), ["z.b.c", "x.b.c"]);
+    assert_eq!(names(&pending_of(&objects).ordered_entries), ["z.b.c", "x.b.c"]);
     let objects = [
         ("b", json!([entry("x.b.c", json!({})), entry("y.b.c", json!({}))])),
         ("a", json!([entry("y.b.c", json!({}))])),
     ];
-    assert_eq!(names(&pending_of(&objects).entries), ["y.b.c", "x.b.c"]);
+    assert_eq!(names(&pending_of(&objects).ordered_entries), ["y.b.c", "x.b.c"]);
 }
 
 #[test]
@@ -67,14 +67,15 @@ fn independent_initializers_of_a_graph_act_in_parallel() {
             .into_iter()
             .map(|(name, after)| PendingInitializer {
                 name: name.to_owned(),
-                after: Some(after.into_iter().map(str::to_owned).collect()),
+                after_initializers: Some(after.into_iter().map(str::to_owned).collect()),
             })
             .collect();
-    assert_eq!(list.entries, want);
+    assert_eq!(list.ordered_entries, want);
     assert_eq!(runnable_initializers(&want), [0, 2]);
     assert_eq!(runnable_initializers(&want[..2]), [0], "b waits for a when c is done");
     assert_eq!(runnable_initializers(&want[1..]), [0, 1], "the head can always act");
-    let sequential = |name: &str| PendingInitializer { name: name.to_owned(), after: None };
+    let sequential =
+        |name: &str| PendingInitializer { name: name.to_owned(), after_initializers: None };
     assert_eq!(runnable_initializers(&[sequential("a.b.c"), sequential("b.b.c")]), [0]);
     assert!(runnable_initializers(&[]).is_empty());
 }
@@ -90,8 +91,9 @@ fn sequential_entries_keep_their_chain_among_others() {
             entry("s3.b.c", json!({})),
         ]),
     )]);
-    assert_eq!(names(&list.entries), ["s1.b.c", "s2.b.c", "g.b.c", "s3.b.c"]);
-    let after: Vec<_> = list.entries.into_iter().map(|entry| entry.after.unwrap()).collect();
+    assert_eq!(names(&list.ordered_entries), ["s1.b.c", "s2.b.c", "g.b.c", "s3.b.c"]);
+    let after: Vec<_> =
+        list.ordered_entries.into_iter().map(|entry| entry.after_initializers.unwrap()).collect();
     assert_eq!(after[3], ["s2.b.c", "g.b.c"]);
     assert_eq!((after[1].len(), after[2].len()), (1, 1), "the absent one adds nothing");
 }
@@ -183,9 +185,9 @@ fn a_cycle_that_was_stored_is_broken_in_global_order() {
             graph("c.b.c", &["b.b.c"], &[]),
         ]),
     )]);
-    assert_eq!(names(&list.entries), ["a.b.c", "b.b.c", "c.b.c"]);
-    assert_eq!(list.cycles, [["a.b.c", "b.b.c"]]);
-    assert_eq!(runnable_initializers(&list.entries), [0]);
+    assert_eq!(names(&list.ordered_entries), ["a.b.c", "b.b.c", "c.b.c"]);
+    assert_eq!(list.dependency_cycles, [["a.b.c", "b.b.c"]]);
+    assert_eq!(runnable_initializers(&list.ordered_entries), [0]);
 }
 
 proptest! {
@@ -208,18 +210,18 @@ proptest! {
             }
         }).collect();
         let list = pending_of(&[("a", json!(entries))]);
-        let mut left = list.entries;
+        let mut left = list.ordered_entries;
         let mut sorted = names(&left).into_iter().map(str::to_owned).collect::<Vec<_>>();
         sorted.sort_unstable();
         sorted.dedup();
         prop_assert_eq!(sorted.len(), constraints.len());
         for (at, entry) in left.iter().enumerate() {
-            for other in entry.after.iter().flatten() {
+            for other in entry.after_initializers.iter().flatten() {
                 prop_assert!(left[..at].iter().any(|before| &before.name == other));
             }
         }
         let new = object(Initializer, "a", json!(entries));
-        prop_assert_eq!(list.cycles.is_empty(), initializer_ordering_errors(&new, &[]).is_empty());
+        prop_assert_eq!(list.dependency_cycles.is_empty(), initializer_ordering_errors(&new, &[]).is_empty());
         while !left.is_empty() {
             let acting = runnable_initializers(&left);
             prop_assert_eq!(acting[0], 0);

@@ -18,14 +18,17 @@ fn seconds(seconds: f64) -> Duration {
 }
 
 fn sequential(names: &[&str]) -> Vec<PendingInitializer> {
-    names.iter().map(|name| PendingInitializer { name: (*name).to_owned(), after: None }).collect()
+    names
+        .iter()
+        .map(|name| PendingInitializer { name: (*name).to_owned(), after_initializers: None })
+        .collect()
 }
 
 fn graph(entries: &[(&str, &[&str])]) -> Vec<PendingInitializer> {
     let owned = |after: &[&str]| after.iter().map(|name| (*name).to_owned()).collect();
     let entry = |(name, after): &(&str, &[&str])| PendingInitializer {
         name: (*name).to_owned(),
-        after: Some(owned(after)),
+        after_initializers: Some(owned(after)),
     };
     entries.iter().map(entry).collect()
 }
@@ -43,8 +46,8 @@ fn fire(
     at: f64,
     configured: &Snapshot,
 ) -> Vec<(String, ExpiryAction)> {
-    let expired = steps.take_expired(seconds(at), Some(configured));
-    expired.into_iter().map(|expired| (expired.name, expired.action)).collect()
+    let expired = steps.take_expired_initializers(seconds(at), Some(configured));
+    expired.into_iter().map(|expired| (expired.name, expired.expiry_action)).collect()
 }
 
 fn removed(names: &[&str]) -> Vec<(String, ExpiryAction)> {
@@ -76,8 +79,12 @@ fn failure_policy_fail_reports_once() {
     let mut steps = new_timers(&sequential(&["a.b.c", "b.b.c"]));
     assert_eq!(fire(&mut steps, 5.0, &all), removed(&["a.b.c"]));
     steps.observe_pending(&sequential(&["b.b.c"]), STEP);
-    let expired = steps.take_expired(2 * STEP, Some(&all));
-    let want = ExpiredInitializer { name: "b.b.c".to_owned(), idx: 0, action: ExpiryAction::Fail };
+    let expired = steps.take_expired_initializers(2 * STEP, Some(&all));
+    let want = ExpiredInitializer {
+        name: "b.b.c".to_owned(),
+        pending_idx: 0,
+        expiry_action: ExpiryAction::Fail,
+    };
     assert_eq!(expired, [want]);
     assert_eq!(steps.next_due_at(), 3 * STEP);
     assert!(fire(&mut steps, 15.0, &all).is_empty(), "the creator was told");
@@ -113,8 +120,8 @@ fn unregistered_initializers_of_clients_are_not_skipped() {
 fn parallel_initializers_expire_together() {
     let dead = configured(&[("a.b.c", "Ignore"), ("b.b.c", "Ignore"), ("c.b.c", "Ignore")]);
     let mut steps = new_timers(&graph(&[("a.b.c", &[]), ("b.b.c", &["a.b.c"]), ("c.b.c", &[])]));
-    let expired = steps.take_expired(STEP, Some(&dead));
-    let idx: Vec<usize> = expired.iter().map(|expired| expired.idx).collect();
+    let expired = steps.take_expired_initializers(STEP, Some(&dead));
+    let idx: Vec<usize> = expired.iter().map(|expired| expired.pending_idx).collect();
     assert_eq!(idx, [0, 2]);
     steps.observe_pending(&graph(&[("b.b.c", &[]), ("c.b.c", &[])]), STEP);
     assert_eq!(fire(&mut steps, 5.0, &dead), removed(&["c.b.c"]), "b's timer begins");
@@ -127,9 +134,9 @@ fn parallel_initializers_expire_together() {
 fn stale_configuration_delays_expiry() {
     let dead = configured(&[("a.b.c", "Ignore")]);
     let mut steps = new_timers(&sequential(&["a.b.c"]));
-    assert!(steps.take_expired(STEP, None).is_empty());
+    assert!(steps.take_expired_initializers(STEP, None).is_empty());
     assert_eq!(steps.next_due_at(), seconds(6.0));
-    assert!(steps.take_expired(seconds(6.0), None).is_empty());
+    assert!(steps.take_expired_initializers(seconds(6.0), None).is_empty());
     assert_eq!(fire(&mut steps, 7.0, &dead), removed(&["a.b.c"]));
 }
 
@@ -140,7 +147,7 @@ fn failed_removals_are_retried() {
     for at in [5.0, 5.0, 5.1] {
         assert_eq!(fire(&mut steps, at, &dead), removed(&["a.b.c"]), "a race was lost");
     }
-    steps.retry_later("a.b.c", seconds(5.1));
+    steps.postpone_removal("a.b.c", seconds(5.1));
     assert_eq!(steps.next_due_at(), seconds(6.1));
     assert!(fire(&mut steps, 6.0, &dead).is_empty());
     assert_eq!(fire(&mut steps, 6.1, &dead), removed(&["a.b.c"]));
@@ -173,19 +180,19 @@ fn timers_end_at_the_global_timeout() {
     let mut n_rounds = 0;
     loop {
         let now = steps.next_due_at();
-        if steps.has_ended(now) {
+        if steps.have_timers_ended(now) {
             break;
         }
-        let _ = steps.take_expired(now, Some(&fail));
+        let _ = steps.take_expired_initializers(now, Some(&fail));
         n_rounds += 1;
     }
     assert_eq!((steps.next_due_at(), n_rounds), (seconds(600.0), 119));
-    assert!(!steps.has_ended(seconds(599.999)));
+    assert!(!steps.have_timers_ended(seconds(599.999)));
     let none = InitializerOptions { step_timeout: Duration::ZERO, ..InitializerOptions::default() };
     let mut steps = InitializerTimers::new(&none, InitializersOrigin::Configuration);
     steps.observe_pending(&sequential(&["a.b.c"]), Duration::ZERO);
     let now = steps.next_due_at();
-    assert_eq!(steps.take_expired(now, Some(&fail)).len(), 1);
+    assert_eq!(steps.take_expired_initializers(now, Some(&fail)).len(), 1);
     assert!(steps.next_due_at() > now, "options of zero do not spin");
 }
 
@@ -195,7 +202,7 @@ fn removal_annotations_are_unique_per_entry() {
     steps.observe_pending(&sequential(&["b.b.c", "x.y.z"]), STEP);
     for (name, idx) in [("a.b.c", 0), ("b.b.c", 1), ("x.y.z", 2)] {
         let want = format!("failed-open.initializer.portcullis.io/{idx}");
-        assert_eq!(steps.removal_annotation(name), want);
+        assert_eq!(steps.removal_annotation_key(name), want);
     }
 }
 
@@ -218,14 +225,14 @@ fn behaviour() -> impl Strategy<Value = Behaviour> {
     ]
 }
 
-/// Entries whose `after` names earlier entries, or a sequential list.
+/// Entries whose `after_initializers` names earlier entries, or a sequential list.
 fn plan() -> impl Strategy<Value = (Vec<PendingInitializer>, Vec<Behaviour>)> {
     let entry = (behaviour(), prop::collection::btree_set(0..8_usize, 0..3));
     (prop::collection::vec(entry, 1..8), any::<bool>()).prop_map(|(entries, is_graph)| {
         let name = |idx: usize| format!("n{idx}.b.c");
         let pending = entries.iter().enumerate().map(|(idx, (_, after))| {
             let before: Vec<String> = after.range(..idx).map(|idx| name(*idx)).collect();
-            PendingInitializer { name: name(idx), after: is_graph.then_some(before) }
+            PendingInitializer { name: name(idx), after_initializers: is_graph.then_some(before) }
         });
         (pending.collect(), entries.iter().map(|(behaviour, _)| *behaviour).collect())
     })
@@ -274,7 +281,7 @@ proptest! {
             let next = event.into_iter().flatten().min().unwrap();
             prop_assert!(next >= now || next == due, "time does not go back");
             now = now.max(next);
-            if steps.has_ended(Duration::from_millis(now)) {
+            if steps.have_timers_ended(Duration::from_millis(now)) {
                 break;
             }
             if let Some((_, name)) = acts.filter(|(at, _)| *at <= now) {
@@ -288,7 +295,7 @@ proptest! {
                 continue;
             }
             let configured = (!stale.contains(&now)).then_some(&snapshot);
-            for ExpiredInitializer { name, idx, action } in steps.take_expired(Duration::from_millis(now), configured) {
+            for ExpiredInitializer { name, pending_idx: idx, expiry_action: action } in steps.take_expired_initializers(Duration::from_millis(now), configured) {
                 prop_assert_eq!(&pending[idx].name, &name);
                 let took = now - since[&name];
                 let is_delayed = stale.contains(&(now - 1000)) || stale.contains(&(since[&name] + 5000));

@@ -64,7 +64,7 @@ fn complete(kind: ConfigurationKind) -> Value {
         ConfigurationKind::Mutating => with(webhook, json!({"reinvocationPolicy": "Never"})),
         ConfigurationKind::Validating => webhook,
     };
-    json!({"metadata": {"name": "a"}, (kind.list_member()): [entry]})
+    json!({"metadata": {"name": "a"}, (kind.list_member_name()): [entry]})
 }
 
 #[test]
@@ -104,8 +104,8 @@ fn what_is_published_is_what_is_known() {
         let document: Value = serde_json::from_slice(document).expect("JSON");
         let schemas = &document["components"]["schemas"];
         let name = format!("io.k8s.api.admissionregistration.{}.{}", kind.version(), kind.name());
-        let list = &schemas[&name]["properties"][kind.list_member()];
-        compare(schemas, list, &object[kind.list_member()], kind.list_member());
+        let list = &schemas[&name]["properties"][kind.list_member_name()];
+        compare(schemas, list, &object[kind.list_member_name()], kind.list_member_name());
     }
 }
 
@@ -147,14 +147,15 @@ fn configurations_get_their_defaults_when_they_are_made_and_when_they_change() {
         (ConfigurationKind::Mutating, json!({"rules": [{}]}), "rules", json!([{"scope": "*"}])),
     ] {
         let resource = resource_of(kind);
-        let given =
-            tree(json!({"metadata": {"name": "a"}, (kind.list_member()): [entry], "spec": {}}));
+        let given = tree(
+            json!({"metadata": {"name": "a"}, (kind.list_member_name()): [entry], "spec": {}}),
+        );
         let (mut made, mut changed) = (given.clone(), given.clone());
         api_resources::prepare_create(&resource, &mut made).expect("the right types");
         api_resources::prepare_update(&resource, &mut changed, &given, None)
             .expect("the right types");
         for tree in [made, changed] {
-            assert_eq!(tree[kind.list_member()][0][member], want, "{kind:?}");
+            assert_eq!(tree[kind.list_member_name()][0][member], want, "{kind:?}");
             assert_eq!(tree["metadata"], json!({"name": "a"}));
             assert!(tree.get("spec").is_none(), "the kind has no such member");
         }
@@ -201,7 +202,7 @@ fn the_generation_of_a_configuration_counts_changes_of_its_list() {
         let changed = |new: Value, old: Value| {
             api_resources::is_spec_changed(&resource, &tree(new), &tree(old))
         };
-        let list = kind.list_member();
+        let list = kind.list_member_name();
         let one = json!({"metadata": {"name": "a"}, (list): [{"name": "a.b.c"}]});
         let labelled = json!({"metadata": {"labels": {"x": "y"}}, (list): [{"name": "a.b.c"}]});
         assert!(!changed(labelled, one.clone()));

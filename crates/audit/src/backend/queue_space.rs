@@ -9,27 +9,27 @@ use super::status::LossCause;
 /// events.
 #[derive(Debug)]
 pub(super) struct QueueSpace {
-    max: Load,
-    used: Mutex<Used>,
+    max: QueueLoad,
+    used_space: Mutex<UsedSpace>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-struct Load {
+struct QueueLoad {
     n_events: usize,
     n_bytes: usize,
 }
 
 #[derive(Debug, Default)]
-struct Used {
-    total: Load,
+struct UsedSpace {
+    total_load: QueueLoad,
     /// Users without an event in the queue have no entry.
-    by_user: HashMap<Arc<str>, Load>,
+    load_by_user: HashMap<Arc<str>, QueueLoad>,
 }
 
 /// The space of one event. Dropping it frees the space.
 #[derive(Debug)]
 pub(super) struct Reservation {
-    space: Arc<QueueSpace>,
+    queue_space: Arc<QueueSpace>,
     user: Arc<str>,
     n_bytes: usize,
 }
@@ -41,30 +41,33 @@ pub(super) enum QueueFull {
     User,
 }
 
-impl Load {
-    fn plus(self, n_bytes: usize) -> Self {
+impl QueueLoad {
+    fn with_event_added(self, n_bytes: usize) -> Self {
         Self { n_events: self.n_events + 1, n_bytes: self.n_bytes + n_bytes }
     }
 
-    fn minus(self, n_bytes: usize) -> Self {
+    fn with_event_removed(self, n_bytes: usize) -> Self {
         Self {
             n_events: self.n_events.saturating_sub(1),
             n_bytes: self.n_bytes.saturating_sub(n_bytes),
         }
     }
 
-    fn half(self) -> Self {
+    fn half_load(self) -> Self {
         Self { n_events: self.n_events.div_ceil(2), n_bytes: self.n_bytes.div_ceil(2) }
     }
 
-    fn fits(self, max: Self) -> bool {
+    fn fits_within(self, max: Self) -> bool {
         self.n_events <= max.n_events && self.n_bytes <= max.n_bytes
     }
 }
 
 impl QueueSpace {
     pub(super) fn new(events_max: usize, bytes_max: usize) -> Self {
-        Self { max: Load { n_events: events_max, n_bytes: bytes_max }, used: Mutex::default() }
+        Self {
+            max: QueueLoad { n_events: events_max, n_bytes: bytes_max },
+            used_space: Mutex::default(),
+        }
     }
 
     /// Reserves space for an event of a user, without waiting.
@@ -74,41 +77,41 @@ impl QueueSpace {
         n_bytes: usize,
     ) -> Result<Reservation, QueueFull> {
         let mut used = self.lock();
-        let total = used.total.plus(n_bytes);
-        if !total.fits(self.max) {
+        let total = used.total_load.with_event_added(n_bytes);
+        if !total.fits_within(self.max) {
             return Err(QueueFull::Total);
         }
-        let (user, of_user) = match used.by_user.get_key_value(user) {
-            Some((user, load)) => (Arc::clone(user), load.plus(n_bytes)),
-            None => (Arc::from(user), Load::default().plus(n_bytes)),
+        let (user, of_user) = match used.load_by_user.get_key_value(user) {
+            Some((user, load)) => (Arc::clone(user), load.with_event_added(n_bytes)),
+            None => (Arc::from(user), QueueLoad::default().with_event_added(n_bytes)),
         };
-        if !of_user.fits(self.max.half()) {
+        if !of_user.fits_within(self.max.half_load()) {
             return Err(QueueFull::User);
         }
-        used.total = total;
-        used.by_user.insert(Arc::clone(&user), of_user);
-        Ok(Reservation { space: Arc::clone(self), user, n_bytes })
+        used.total_load = total;
+        used.load_by_user.insert(Arc::clone(&user), of_user);
+        Ok(Reservation { queue_space: Arc::clone(self), user, n_bytes })
     }
 
     /// The number of events that hold space.
     pub(super) fn n_events(&self) -> usize {
-        self.lock().total.n_events
+        self.lock().total_load.n_events
     }
 
     /// A poisoned lock is used: no panic can happen between the changes of the counts.
-    fn lock(&self) -> MutexGuard<'_, Used> {
-        self.used.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, UsedSpace> {
+        self.used_space.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for Reservation {
     fn drop(&mut self) {
-        let mut used = self.space.lock();
-        used.total = used.total.minus(self.n_bytes);
-        if let Some(load) = used.by_user.get_mut(&*self.user) {
-            *load = load.minus(self.n_bytes);
+        let mut used = self.queue_space.lock();
+        used.total_load = used.total_load.with_event_removed(self.n_bytes);
+        if let Some(load) = used.load_by_user.get_mut(&*self.user) {
+            *load = load.with_event_removed(self.n_bytes);
             if load.n_events == 0 {
-                used.by_user.remove(&*self.user);
+                used.load_by_user.remove(&*self.user);
             }
         }
     }
@@ -142,7 +145,7 @@ mod tests {
         assert_eq!(space.n_events(), 3);
         drop((first, third, fourth));
         assert_eq!(space.n_events(), 0);
-        assert!(space.lock().by_user.is_empty());
+        assert!(space.lock().load_by_user.is_empty());
     }
 
     #[test]

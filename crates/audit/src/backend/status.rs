@@ -48,28 +48,28 @@ impl LossCause {
 
 impl BackendStatus {
     /// The number of lost events of all causes.
-    pub fn n_lost_in_all(&self) -> u64 {
+    pub fn n_lost_in_total(&self) -> u64 {
         self.n_lost.iter().map(|(_, count)| count).sum()
     }
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Counts {
+pub(super) struct EventCounts {
     n_written: AtomicU64,
     n_queue_full: AtomicU64,
-    n_user_share: AtomicU64,
+    n_user_share_exceeded: AtomicU64,
     n_failed: AtomicU64,
     n_too_large: AtomicU64,
     last_error: Mutex<Option<String>>,
 }
 
-impl Counts {
+impl EventCounts {
     pub(super) fn count_written(&self, n_events: usize) {
         self.n_written.fetch_add(n_events as u64, Ordering::Relaxed);
     }
 
     pub(super) fn count_lost(&self, cause: LossCause, n_events: usize) {
-        self.lost(cause).fetch_add(n_events as u64, Ordering::Relaxed);
+        self.lost_counter(cause).fetch_add(n_events as u64, Ordering::Relaxed);
     }
 
     pub(super) fn set_last_error(&self, message: String) {
@@ -81,15 +81,16 @@ impl Counts {
             name,
             n_queued,
             n_written: self.n_written.load(Ordering::Relaxed),
-            n_lost: LossCause::ALL.map(|cause| (cause, self.lost(cause).load(Ordering::Relaxed))),
+            n_lost: LossCause::ALL
+                .map(|cause| (cause, self.lost_counter(cause).load(Ordering::Relaxed))),
             last_error: self.last_error.lock().unwrap_or_else(PoisonError::into_inner).clone(),
         }
     }
 
-    fn lost(&self, cause: LossCause) -> &AtomicU64 {
+    fn lost_counter(&self, cause: LossCause) -> &AtomicU64 {
         match cause {
             LossCause::QueueFull => &self.n_queue_full,
-            LossCause::UserShare => &self.n_user_share,
+            LossCause::UserShare => &self.n_user_share_exceeded,
             LossCause::Failed => &self.n_failed,
             LossCause::TooLarge => &self.n_too_large,
         }

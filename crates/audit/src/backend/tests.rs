@@ -42,7 +42,7 @@ impl ScriptedSink {
     }
 }
 
-fn options(mode: Mode) -> BackendOptions {
+fn options(mode: BackendMode) -> BackendOptions {
     BackendOptions {
         mode,
         buffer_size: 8,
@@ -66,12 +66,12 @@ fn blocked_sink() -> (Arc<ScriptedSink>, std::sync::mpsc::Sender<()>) {
 async fn record(backend: &Backend, user: &str, line: &str) -> bool {
     let mut receipt = Receipt::default();
     match backend.enqueue(Bytes::copy_from_slice(line.as_bytes()), user) {
-        Enqueued::Accepted => {}
-        Enqueued::Pending(pending) => receipt.add(pending),
-        Enqueued::NotRecorded if backend.is_strict() => receipt.refuse(),
-        Enqueued::NotRecorded => {}
+        EnqueueResult::Accepted => {}
+        EnqueueResult::Pending(pending) => receipt.add_pending_write(pending),
+        EnqueueResult::NotRecorded if backend.is_strict() => receipt.mark_refused(),
+        EnqueueResult::NotRecorded => {}
     }
-    receipt.wait().await.is_ok()
+    receipt.wait_until_written().await.is_ok()
 }
 
 fn n_lost(backend: &Backend, cause: LossCause) -> u64 {
@@ -81,7 +81,7 @@ fn n_lost(backend: &Backend, cause: LossCause) -> u64 {
 
 #[tokio::test]
 async fn in_the_blocking_modes_an_event_is_written_when_its_request_continues() {
-    for mode in [Mode::Blocking, Mode::BlockingStrict] {
+    for mode in [BackendMode::Blocking, BackendMode::BlockingStrict] {
         let sink = Arc::new(ScriptedSink::default());
         let blocking_wait_max = Duration::from_secs(60);
         let backend = start(&sink, BackendOptions { blocking_wait_max, ..options(mode) });
@@ -98,12 +98,12 @@ async fn in_the_blocking_modes_an_event_is_written_when_its_request_continues() 
 /// written.
 #[tokio::test]
 async fn a24_a_sink_that_blocks_costs_events_and_no_time() {
-    for mode in [Mode::Batch, Mode::Blocking, Mode::BlockingStrict] {
+    for mode in [BackendMode::Batch, BackendMode::Blocking, BackendMode::BlockingStrict] {
         let (sink, opener) = blocked_sink();
         let backend = start(&sink, options(mode));
         for n in 0..20 {
             let is_accepted = record(&backend, "jane", &format!("{n}\n")).await;
-            assert_eq!(is_accepted, mode != Mode::BlockingStrict, "{mode:?}");
+            assert_eq!(is_accepted, mode != BackendMode::BlockingStrict, "{mode:?}");
         }
         // Half of the queue is for others, who are recorded.
         assert_eq!(n_lost(&backend, LossCause::UserShare), 16, "{mode:?}");
@@ -130,18 +130,18 @@ async fn a24_a_sink_that_blocks_costs_events_and_no_time() {
 #[tokio::test]
 async fn nobody_waits_for_a_stalled_sink_twice() {
     let (sink, opener) = blocked_sink();
-    let backend = start(&sink, options(Mode::Blocking));
+    let backend = start(&sink, options(BackendMode::Blocking));
     record(&backend, "jane", "a\n").await;
-    assert!(matches!(backend.enqueue(Bytes::from("b\n"), "jane"), Enqueued::NotRecorded));
+    assert!(matches!(backend.enqueue(Bytes::from("b\n"), "jane"), EnqueueResult::NotRecorded));
     drop(opener);
     backend.flush().await;
-    assert!(matches!(backend.enqueue(Bytes::from("c\n"), "jane"), Enqueued::Pending(_)));
+    assert!(matches!(backend.enqueue(Bytes::from("c\n"), "jane"), EnqueueResult::Pending(_)));
 }
 
 /// A24: a write that fails, as on a full disk, is counted with its cause. Only the mode `blocking-strict` refuses.
 #[tokio::test]
 async fn a24_a_write_that_fails_is_counted_with_its_cause() {
-    for (mode, want) in [(Mode::Blocking, true), (Mode::BlockingStrict, false)] {
+    for (mode, want) in [(BackendMode::Blocking, true), (BackendMode::BlockingStrict, false)] {
         let sink = Arc::new(ScriptedSink::default());
         sink.n_failures_left.store(1, Ordering::Relaxed);
         let blocking_wait_max = Duration::from_secs(60);
@@ -150,7 +150,7 @@ async fn a24_a_write_that_fails_is_counted_with_its_cause() {
         assert!(record(&backend, "jane", "kept\n").await);
         let status = backend.status();
         assert_eq!((status.n_written, n_lost(&backend, LossCause::Failed)), (1, 1));
-        assert_eq!(status.n_lost_in_all(), 1);
+        assert_eq!(status.n_lost_in_total(), 1);
         assert_eq!(status.last_error.as_deref(), Some("no space left"));
         assert_eq!(sink.lines(), ["kept\n"]);
     }
@@ -170,7 +170,7 @@ async fn batches_are_limited_in_number_and_bytes() {
                 batch_size_max,
                 batch_bytes_max,
                 batch_wait_max,
-                ..options(Mode::Batch)
+                ..options(BackendMode::Batch)
             },
         );
         for n in 0..7 {
@@ -189,7 +189,7 @@ async fn batches_are_limited_in_number_and_bytes() {
 async fn the_rest_of_a_batch_is_tried_after_a_lost_event() {
     let (sink, opener) = blocked_sink();
     sink.n_failures_left.store(1, Ordering::Relaxed);
-    let backend = start(&sink, BackendOptions { buffer_size: 100, ..options(Mode::Batch) });
+    let backend = start(&sink, BackendOptions { buffer_size: 100, ..options(BackendMode::Batch) });
     for line in ["a\n", "b\n", "c\n"] {
         assert!(record(&backend, "jane", line).await);
     }

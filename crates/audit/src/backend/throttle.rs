@@ -11,19 +11,19 @@ use super::Throttle;
 pub(super) struct TokenBucket {
     throttle: Throttle,
     n_tokens: f64,
-    counted_at: Instant,
+    refilled_at: Instant,
 }
 
 impl TokenBucket {
     pub(super) fn new(throttle: Throttle, now: Instant) -> Self {
-        Self { throttle, n_tokens: f64::from(throttle.burst), counted_at: now }
+        Self { throttle, n_tokens: f64::from(throttle.burst), refilled_at: now }
     }
 
     /// Takes a token, and returns how long the caller has to wait before it uses it.
-    pub(super) fn take(&mut self, now: Instant) -> Duration {
+    pub(super) fn take_token(&mut self, now: Instant) -> Duration {
         let (qps, burst) = (f64::from(self.throttle.qps), f64::from(self.throttle.burst));
-        let elapsed = now.saturating_duration_since(self.counted_at).as_secs_f64();
-        self.counted_at = now;
+        let elapsed = now.saturating_duration_since(self.refilled_at).as_secs_f64();
+        self.refilled_at = now;
         self.n_tokens = (self.n_tokens + elapsed * qps).min(burst) - 1.0;
         let missing = (-self.n_tokens).max(0.0);
         // A rate of zero or below would never return a token; such a rate is refused where flags are read.
@@ -39,11 +39,11 @@ mod tests {
     fn a_burst_is_free_and_then_the_rate_holds() {
         let start = Instant::now();
         let mut bucket = TokenBucket::new(Throttle { qps: 2.0, burst: 3 }, start);
-        let waits: Vec<u128> = (0..5).map(|_| bucket.take(start).as_millis()).collect();
+        let waits: Vec<u128> = (0..5).map(|_| bucket.take_token(start).as_millis()).collect();
         assert_eq!(waits, [0, 0, 0, 500, 1000]);
         // Two tokens are owed; three seconds later there are six more, of which three are kept.
         let later = start + Duration::from_secs(10);
-        let waits: Vec<u128> = (0..4).map(|_| bucket.take(later).as_millis()).collect();
+        let waits: Vec<u128> = (0..4).map(|_| bucket.take_token(later).as_millis()).collect();
         assert_eq!(waits, [0, 0, 0, 500]);
     }
 }

@@ -92,12 +92,12 @@ struct WireObjectRef<'a> {
 struct MicrosecondTime(Timestamp);
 
 /// Encodes an event at a stage as a line, with a line feed at the end.
-pub(super) fn encode(event: &Event, stage: Stage, now: Timestamp) -> Vec<u8> {
+pub(super) fn encode_event_line(event: &Event, stage: Stage, now: Timestamp) -> Vec<u8> {
     let impersonated = event.impersonation.as_ref();
     let wire = WireEvent {
         kind: "Event",
         api_version: "audit.k8s.io/v1",
-        level: event.config.level,
+        level: event.audit_config.level,
         audit_id: &event.audit_id,
         stage,
         request_uri: &event.uri,
@@ -105,7 +105,7 @@ pub(super) fn encode(event: &Event, stage: Stage, now: Timestamp) -> Vec<u8> {
         user: event.user.as_ref().map(wire_user).unwrap_or_default(),
         impersonated_user: impersonated.map(|impersonated| wire_user(&impersonated.user)),
         authentication_metadata: impersonated
-            .map(|impersonated| impersonated.constraint.as_str())
+            .map(|impersonated| impersonated.impersonation_mode.as_str())
             .filter(|constraint| !constraint.is_empty())
             .map(|impersonation_constraint| WireAuthentication { impersonation_constraint }),
         source_ips: &event.source_ips,

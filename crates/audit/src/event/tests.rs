@@ -178,7 +178,7 @@ fn users() {
 #[test]
 fn stages_that_are_left_out() {
     let mut event = event(Level::Metadata, "get", None, None);
-    event.config.omit_stages = StageSet::default().with(Stage::RequestReceived);
+    event.audit_config.omit_stages = StageSet::default().with_stage(Stage::RequestReceived);
     assert!(!event.records_stage(Stage::RequestReceived));
     assert!(event.records_stage(Stage::ResponseComplete));
 }

@@ -147,13 +147,13 @@ fn stages_add_up_and_managed_fields_are_overridden() {
     let config = |verb| {
         policy.config_for_request(&Attributes { user: None, verb, target: Target::Path("/") })
     };
-    let received = StageSet::default().with(Stage::RequestReceived);
+    let received = StageSet::default().with_stage(Stage::RequestReceived);
     let want = |level, omit_stages, omit_managed_fields| RequestAuditConfig {
         level,
         omit_stages,
         omit_managed_fields,
     };
-    assert_eq!(config(Verb::GET), want(Level::Metadata, received.with(Stage::Panic), true));
+    assert_eq!(config(Verb::GET), want(Level::Metadata, received.with_stage(Stage::Panic), true));
     assert_eq!(config(Verb::LIST), want(Level::Request, received, false));
     assert_eq!(config(Verb::new("put")), want(Level::None, received, true));
 }

@@ -32,7 +32,7 @@ fn options() -> Options {
     Options {
         token_file: Some(TokenFile::parse("f", FILE).unwrap()),
         client_authorities: vec![authority()],
-        anonymous: AnonymousAccess::On,
+        anonymous_access: AnonymousAccess::On,
         ..Options::default()
     }
 }
@@ -108,7 +108,7 @@ fn a_wrong_token_is_never_anonymous_and_none_is() {
         assert_eq!(user.groups, ["system:unauthenticated"]);
         let refused = Ask {
             headers: &lines,
-            ..asking(Options { anonymous: AnonymousAccess::Off, ..options() })
+            ..asking(Options { anonymous_access: AnonymousAccess::Off, ..options() })
         };
         assert_eq!(refused.answer(), Err(Unauthenticated::default()));
     }
@@ -120,7 +120,8 @@ fn a_wrong_token_is_never_anonymous_and_none_is() {
 #[test]
 fn anonymous_requests_may_be_for_some_paths_only() {
     let paths = vec!["/healthz".to_owned(), "/livez".to_owned()];
-    let options = || Options { anonymous: AnonymousAccess::OnlyFor(paths.clone()), ..options() };
+    let options =
+        || Options { anonymous_access: AnonymousAccess::OnlyFor(paths.clone()), ..options() };
     assert!(Ask { path: "/healthz", ..asking(options()) }.answer().unwrap().is_anonymous());
     for path in ["/api", "/healthz/", "/healthz/ping", "/HEALTHZ"] {
         assert!(Ask { path, ..asking(options()) }.answer().is_err(), "{path}");
@@ -186,9 +187,9 @@ fn only_a_verified_proxy_names_users() {
 
 #[test]
 fn the_loopback_token_comes_first() {
-    let credential = LoopbackCredential::generate().unwrap();
+    let credential = LoopbackCredential::generate_credential().unwrap();
     let value = bearer(credential.token());
-    let options = Options { loopback: Some(credential), ..proxied(&[]) };
+    let options = Options { loopback_credential: Some(credential), ..proxied(&[]) };
     let lines = [("Authorization", value.as_str()), ("X-Remote-User", "Bob")];
     let answer = Ask { headers: &lines, certificates: &[leaf()], ..asking(options) };
     let answer = answer.answer().unwrap();
@@ -296,7 +297,7 @@ fn a_remembered_token_is_still_checked() {
         id: "token-1".to_owned(),
         bound_object: None,
     };
-    let token = issuer.issue(&claims).unwrap();
+    let token = issuer.issue_token(&claims).unwrap();
     let forged = format!("{}AAAA", token.strip_suffix(&token[token.len() - 4..]).unwrap());
     let account = json!({"metadata": {"namespace": "ns", "name": "sa", "uid": "uid-sa"}});
     let mut objects = Objects::default();
@@ -315,8 +316,8 @@ fn a_remembered_token_is_still_checked() {
         assert_eq!(user_of(&token, &connection, &objects, now()), name);
         assert_eq!(user_of(&forged, &connection, &objects, now()), None);
     }
-    assert!(connection.known_token.recall(&token).is_some());
-    assert!(other_connection.known_token.recall(&token).is_none());
+    assert!(connection.last_token_cache.find_cached_token(&token).is_some());
+    assert!(other_connection.last_token_cache.find_cached_token(&token).is_none());
     assert_eq!(user_of(&token, &other_connection, &objects, now()), name);
     let late = now() + SignedDuration::from_secs(661);
     assert_eq!(user_of(&token, &connection, &objects, late), None);

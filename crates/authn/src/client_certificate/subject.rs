@@ -7,7 +7,7 @@ use x509_parser::asn1_rs::{Any, Oid, Tag, oid};
 use x509_parser::certificate::X509Certificate;
 
 use super::CertificateError;
-use crate::well_known::CREDENTIAL_ID_KEY;
+use crate::well_known_identities::CREDENTIAL_ID_KEY;
 
 const COMMON_NAME: Oid<'static> = oid!(2.5.4.3);
 const ORGANIZATION: Oid<'static> = oid!(2.5.4.10);

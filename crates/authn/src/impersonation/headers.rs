@@ -13,8 +13,8 @@ const EXTRA_PREFIX: &str = "impersonate-extra-";
 /// The beginning of the names of all these headers.
 const PREFIX: &str = "impersonate-";
 
-/// Whether there are headers that may ask to impersonate. One look at each name is cheaper than to look for each of the
-/// headers, and most requests have none.
+/// Reports whether a header name has the prefix of impersonation headers. Most requests have none, and this check
+/// is cheaper than a lookup of each header.
 pub fn has_impersonation_headers(headers: &HeaderMap) -> bool {
     headers.keys().any(|name| name.as_str().starts_with(PREFIX))
 }

@@ -36,7 +36,7 @@ pub struct MissingPermission {
     /// The user who wants to impersonate, as the authorizer saw it.
     requestor: User,
     verb: String,
-    target: DeniedTarget,
+    denied_target: DeniedTarget,
     /// The reason of the authorizer.
     pub reason: Reason,
 }
@@ -73,14 +73,14 @@ impl MissingPermission {
         Self {
             requestor: requestor.clone(),
             verb: attributes.verb.as_str().to_owned(),
-            target,
+            denied_target: target,
             reason,
         }
     }
 
     /// The attributes that the authorizer did not allow.
     pub fn attributes(&self) -> Attributes<'_> {
-        let target = match &self.target {
+        let target = match &self.denied_target {
             DeniedTarget::Path(path) => Target::Path(path),
             DeniedTarget::Resource {
                 path,

@@ -2,7 +2,7 @@
 
 use authz::User;
 
-use crate::well_known::{NODE_NAME_KEY, parse_node_user_name, split_service_account};
+use crate::well_known_identities::{NODE_NAME_KEY, parse_node_user_name, split_service_account};
 
 /// A mode of impersonation. Each mode has its own verbs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -10,7 +10,7 @@ use field_errors::{FieldErrors, FieldPath};
 
 use super::impersonation_error::MissingPermission;
 use super::impersonation_mode::ImpersonationMode;
-use crate::well_known::{
+use crate::well_known_identities::{
     ANONYMOUS_USER, AUTHENTICATED_GROUP, MASTERS_GROUP, NODES_GROUP, UNAUTHENTICATED_GROUP,
     parse_node_user_name, service_account_groups, split_service_account,
 };
@@ -35,7 +35,7 @@ pub(super) struct PermissionChecks<'a> {
 
 /// Why the checks of one mode do not all pass.
 #[derive(Debug)]
-pub(super) enum CheckError {
+pub(super) enum PermissionCheckError {
     /// The requestor lacks a permission.
     Missing(Box<MissingPermission>),
     /// This server could not get an authorization decision.
@@ -62,7 +62,10 @@ impl<'a> PermissionChecks<'a> {
     ///
     /// 1. In constrained modes: may the user perform the request in this mode?
     /// 2. May the user impersonate that name, uid, groups and extra?
-    pub(super) async fn check_permissions(&self, requested: &User) -> Result<User, CheckError> {
+    pub(super) async fn check_permissions(
+        &self,
+        requested: &User,
+    ) -> Result<User, PermissionCheckError> {
         if self.mode.is_constrained() {
             let verb =
                 format!("impersonate-on:{}:{}", self.mode.name(), self.request_attributes.verb);
@@ -73,7 +76,7 @@ impl<'a> PermissionChecks<'a> {
         self.check_may_impersonate_name(requested, &mut user).await?;
         if !requested.uid.is_empty() {
             let resource = Resource { name: &requested.uid, ..authentication_resource("uids") };
-            self.check_resource(resource).await?;
+            self.check_resource_allowed(resource).await?;
         }
         self.check_may_impersonate_groups(&requested.groups).await?;
         self.check_may_impersonate_extra(&requested.extra).await?;
@@ -85,7 +88,7 @@ impl<'a> PermissionChecks<'a> {
         &self,
         requested: &User,
         user: &mut User,
-    ) -> Result<(), CheckError> {
+    ) -> Result<(), PermissionCheckError> {
         let mut resource =
             Resource { name: &requested.name, ..self.impersonated_resource("users") };
         if let Some(node) =
@@ -106,10 +109,13 @@ impl<'a> PermissionChecks<'a> {
                 user.groups = service_account_groups(namespace);
             }
         }
-        self.check_resource(resource).await
+        self.check_resource_allowed(resource).await
     }
 
-    async fn check_may_impersonate_groups(&self, groups: &[String]) -> Result<(), CheckError> {
+    async fn check_may_impersonate_groups(
+        &self,
+        groups: &[String],
+    ) -> Result<(), PermissionCheckError> {
         let resource = self.impersonated_resource("groups");
         if self.mode.is_constrained() {
             if groups.iter().any(String::is_empty) {
@@ -122,12 +128,13 @@ impl<'a> PermissionChecks<'a> {
                 return Err(self.deny_without_check(resource, why));
             }
             let all = Resource { name: ALL_NAMES, ..resource };
-            if groups.len() >= WILDCARD_CHECK_MIN && self.check_resource(all).await.is_ok() {
+            if groups.len() >= WILDCARD_CHECK_MIN && self.check_resource_allowed(all).await.is_ok()
+            {
                 return Ok(());
             }
         }
         for group in groups {
-            self.check_resource(Resource { name: group, ..resource }).await?;
+            self.check_resource_allowed(Resource { name: group, ..resource }).await?;
         }
         Ok(())
     }
@@ -135,7 +142,7 @@ impl<'a> PermissionChecks<'a> {
     async fn check_may_impersonate_extra(
         &self,
         extra: &BTreeMap<String, Vec<String>>,
-    ) -> Result<(), CheckError> {
+    ) -> Result<(), PermissionCheckError> {
         let resource = authentication_resource("userextras");
         if self.mode.is_constrained() {
             if let Some(fault) = find_extra_fault(extra) {
@@ -144,14 +151,14 @@ impl<'a> PermissionChecks<'a> {
             // Every key has a value here, so there are at least as many values as keys.
             let n_values: usize = extra.values().map(Vec::len).sum();
             let all = Resource { subresource: ALL_NAMES, name: ALL_NAMES, ..resource };
-            if n_values >= WILDCARD_CHECK_MIN && self.check_resource(all).await.is_ok() {
+            if n_values >= WILDCARD_CHECK_MIN && self.check_resource_allowed(all).await.is_ok() {
                 return Ok(());
             }
         }
         for (key, values) in extra {
             for value in values {
                 let resource = Resource { subresource: key, name: value, ..resource };
-                self.check_resource(resource).await?;
+                self.check_resource_allowed(resource).await?;
             }
         }
         Ok(())
@@ -167,17 +174,20 @@ impl<'a> PermissionChecks<'a> {
         }
     }
 
-    async fn check_resource(&self, resource: Resource<'_>) -> Result<(), CheckError> {
+    async fn check_resource_allowed(
+        &self,
+        resource: Resource<'_>,
+    ) -> Result<(), PermissionCheckError> {
         self.check_allowed(&self.resource_attributes(resource)).await
     }
 
     /// Runs one authorization check. An allow counts even if another authorizer failed.
-    async fn check_allowed(&self, attributes: &Attributes<'_>) -> Result<(), CheckError> {
+    async fn check_allowed(&self, attributes: &Attributes<'_>) -> Result<(), PermissionCheckError> {
         let attributes = Attributes { user: Some(&self.requestor), ..*attributes };
         let decision = self.authorizer.authorize(&attributes, Recorder::disabled()).await;
         match decision.verdict {
             Verdict::Allow => Ok(()),
-            Verdict::Unavailable(why) => Err(CheckError::Undecided(why)),
+            Verdict::Unavailable(why) => Err(PermissionCheckError::Undecided(why)),
             Verdict::Deny | Verdict::NoOpinion => {
                 let reason = match decision.error {
                     None => decision.reason,
@@ -190,13 +200,17 @@ impl<'a> PermissionChecks<'a> {
     }
 
     /// Refuses without an authorization check.
-    fn deny_without_check(&self, resource: Resource<'_>, why: &str) -> CheckError {
+    fn deny_without_check(&self, resource: Resource<'_>, why: &str) -> PermissionCheckError {
         self.missing_permission(&self.resource_attributes(resource), Reason::from(why.to_owned()))
     }
 
-    fn missing_permission(&self, attributes: &Attributes<'_>, reason: Reason) -> CheckError {
+    fn missing_permission(
+        &self,
+        attributes: &Attributes<'_>,
+        reason: Reason,
+    ) -> PermissionCheckError {
         let missing = MissingPermission::new(&self.requestor, attributes, reason);
-        CheckError::Missing(Box::new(missing))
+        PermissionCheckError::Missing(Box::new(missing))
     }
 
     fn resource_attributes<'q>(&'q self, resource: Resource<'q>) -> Attributes<'q> {

@@ -5,7 +5,7 @@ use http::HeaderName;
 
 use super::*;
 use crate::testing::poll_once;
-use crate::well_known::NODE_NAME_KEY;
+use crate::well_known_identities::NODE_NAME_KEY;
 
 /// Allows checks whose text begins with one of the allowed texts, and records each check. The text of a check is
 /// `VERB GROUP/RESOURCE/SUBRESOURCE NAMESPACE/NAME`, or `VERB PATH`.

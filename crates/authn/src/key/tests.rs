@@ -42,7 +42,7 @@ fn every_form_of_a_key_is_the_same_key() {
             let signing = SigningKey::from_pem(pem).unwrap();
             assert_eq!(*signing.verifying_key(), key);
             assert_eq!(VerifyingKey::all_from_pem(pem).unwrap(), std::slice::from_ref(&key));
-            let signature = signing.sign(b"message").unwrap();
+            let signature = signing.sign_message(b"message").unwrap();
             assert!(key.is_signature_valid(b"message", &signature));
             assert!(!key.is_signature_valid(b"messagf", &signature));
             assert!(!key.is_signature_valid(b"message", &signature[1..]));

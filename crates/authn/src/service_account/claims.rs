@@ -4,7 +4,7 @@ use api_object::Tree;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::well_known::service_account_user_name;
+use crate::well_known_identities::service_account_user_name;
 
 /// The claims of a token that this server issues.
 #[derive(Debug, Clone, PartialEq, Eq)]

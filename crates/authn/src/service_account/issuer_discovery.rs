@@ -13,8 +13,8 @@ pub const JWKS_PATH: &str = "/openid/v1/jwks";
 /// The two documents of issuer discovery. They describe the first issuer, which signs new tokens.
 #[derive(Debug, Clone)]
 pub struct IssuerDiscovery {
-    configuration: String,
-    key_set: String,
+    openid_configuration: String,
+    json_web_key_set: String,
 }
 
 /// Why there are no documents of issuer discovery. Tokens work without them.
@@ -79,18 +79,21 @@ impl IssuerDiscovery {
             "id_token_signing_alg_values_supported": algorithms,
         });
         let keys: Result<Vec<_>, KeyError> = keys.into_iter().map(VerifyingKey::to_jwk).collect();
-        let key_set = json!({"keys": keys?});
-        Ok(Self { configuration: configuration.to_string(), key_set: key_set.to_string() })
+        let json_web_key_set = json!({"keys": keys?});
+        Ok(Self {
+            openid_configuration: configuration.to_string(),
+            json_web_key_set: json_web_key_set.to_string(),
+        })
     }
 
     /// The document that names the issuer and the place of its keys, in JSON.
-    pub fn configuration(&self) -> &str {
-        &self.configuration
+    pub fn openid_configuration(&self) -> &str {
+        &self.openid_configuration
     }
 
     /// The public keys as a JSON Web Key Set.
-    pub fn key_set(&self) -> &str {
-        &self.key_set
+    pub fn json_web_key_set(&self) -> &str {
+        &self.json_web_key_set
     }
 }
 
@@ -113,21 +116,21 @@ mod tests {
         };
         let found = IssuerDiscovery::new(&options, "10.0.0.1:6443").unwrap();
         let parse = |text: &str| serde_json::from_str(text).unwrap();
-        (parse(found.configuration()), parse(found.key_set()))
+        (parse(found.openid_configuration()), parse(found.json_web_key_set()))
     }
 
     #[test]
     fn a_verifier_finds_the_keys_and_verifies_tokens_with_them() {
         let ec = SigningKey::from_pem(&SigningKey::generate_pem().unwrap()).unwrap();
         let rsa = SigningKey::from_pem(include_str!("../../testdata/keys/rsa.pkcs8.pem")).unwrap();
-        let (configuration, key_set) = discover("https://me", None, &[&ec, &rsa, &ec]);
+        let (configuration, json_web_key_set) = discover("https://me", None, &[&ec, &rsa, &ec]);
         assert_eq!(
             configuration,
             json!({"issuer": "https://me", "jwks_uri": "https://10.0.0.1:6443/openid/v1/jwks",
                 "response_types_supported": ["id_token"], "subject_types_supported": ["public"],
                 "id_token_signing_alg_values_supported": ["ES256", "RS256"]})
         );
-        let keys = key_set["keys"].as_array().unwrap();
+        let keys = json_web_key_set["keys"].as_array().unwrap();
         assert_eq!(keys.len(), 2);
         for (key, signer) in keys.iter().zip([&ec, &rsa]) {
             let token = sign_token(signer, &api_object::Tree::new()).unwrap();

@@ -11,7 +11,7 @@ use super::claims::ObjectReference;
 use super::object_lookup::{ObjectLookup, ReferencedKind};
 use super::verify_token::{TokenError, check_uid, service_account_user};
 use crate::random_secrets;
-use crate::well_known::split_service_account;
+use crate::well_known_identities::split_service_account;
 
 /// The issuer of all legacy tokens.
 pub(super) const LEGACY_ISSUER: &str = "kubernetes/serviceaccount";
@@ -45,14 +45,14 @@ pub(super) async fn authenticate_legacy_token<L: ObjectLookup>(
     if split_service_account(subject) != Some((namespace, &account.name)) {
         return Err(TokenError::Subject);
     }
-    let secret = lookup.find(ReferencedKind::Secret, namespace, secret_name).await?;
+    let secret = lookup.lookup_object(ReferencedKind::Secret, namespace, secret_name).await?;
     let secret = secret.filter(|secret| !api_object::is_terminating(secret));
     let secret = secret.ok_or(TokenError::Invalidated)?;
     if !secret_contains_token(&secret, token) {
         return Err(TokenError::NotTheCopy);
     }
     let kind = ReferencedKind::ServiceAccount;
-    let found = lookup.find(kind, namespace, &account.name).await?;
+    let found = lookup.lookup_object(kind, namespace, &account.name).await?;
     let found = found.ok_or_else(|| TokenError::NoAccount(account.name.clone()))?;
     if api_object::is_terminating(&found) {
         let (namespace, name) = (namespace.to_owned(), account.name);

@@ -11,12 +11,12 @@ pub trait ObjectLookup: Sync {
     ///
     /// # Errors
     /// It is unknown whether the object exists. Then the credential is refused.
-    fn find(
+    fn lookup_object(
         &self,
         kind: ReferencedKind,
         namespace: &str,
         name: &str,
-    ) -> impl Future<Output = Result<Option<Arc<Tree>>, LookupError>> + Send;
+    ) -> impl Future<Output = Result<Option<Arc<Tree>>, ObjectLookupError>> + Send;
 }
 
 /// The kinds that tokens refer to, all of the core group.
@@ -35,7 +35,7 @@ pub enum ReferencedKind {
 /// The lookup failed, so it is unknown whether the object exists.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("looking up an object failed: {0}")]
-pub struct LookupError(pub String);
+pub struct ObjectLookupError(pub String);
 
 impl ReferencedKind {
     /// The plural resource name in paths.
@@ -93,14 +93,14 @@ pub(crate) mod tests {
     }
 
     impl ObjectLookup for Objects {
-        async fn find(
+        async fn lookup_object(
             &self,
             kind: ReferencedKind,
             namespace: &str,
             name: &str,
-        ) -> Result<Option<Arc<Tree>>, LookupError> {
+        ) -> Result<Option<Arc<Tree>>, ObjectLookupError> {
             if self.is_broken {
-                return Err(LookupError("the store is gone".to_owned()));
+                return Err(ObjectLookupError("the store is gone".to_owned()));
             }
             Ok(self.known.get(&(kind, namespace.to_owned(), name.to_owned())).cloned())
         }

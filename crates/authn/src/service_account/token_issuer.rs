@@ -26,7 +26,7 @@ impl TokenIssuer {
     ///
     /// # Errors
     /// The system returned no random bytes.
-    pub fn issue(&self, claims: &Claims) -> Result<String, KeyError> {
+    pub fn issue_token(&self, claims: &Claims) -> Result<String, KeyError> {
         jwt::sign_token(&self.key, &claims.to_payload(&self.issuer))
     }
 }

@@ -9,10 +9,10 @@ use serde_json::Value;
 
 use super::claims::ObjectReference;
 use super::legacy_token::{self, LEGACY_ISSUER};
-use super::object_lookup::{LookupError, ObjectLookup, ReferencedKind, deletion_time};
+use super::object_lookup::{ObjectLookup, ObjectLookupError, ReferencedKind, deletion_time};
 use crate::jwt::{self, SignatureError};
 use crate::key::VerifyingKey;
-use crate::well_known::{
+use crate::well_known_identities::{
     CREDENTIAL_ID_KEY, NODE_NAME_KEY, NODE_UID_KEY, POD_NAME_KEY, POD_UID_KEY,
     add_authenticated_group, service_account_groups, service_account_user_name,
 };
@@ -107,7 +107,7 @@ pub enum TokenError {
     },
     /// It is unknown whether the objects of the token exist.
     #[error(transparent)]
-    Lookup(#[from] LookupError),
+    Lookup(#[from] ObjectLookupError),
 }
 
 /// The user that a verified token authenticates.
@@ -342,7 +342,7 @@ async fn check_account_exists<L: ObjectLookup>(
     now: Timestamp,
 ) -> Result<(), TokenError> {
     let kind = ReferencedKind::ServiceAccount;
-    let found = lookup.find(kind, namespace, &account.name).await?;
+    let found = lookup.lookup_object(kind, namespace, &account.name).await?;
     let found = found.ok_or_else(|| TokenError::NoAccount(account.name.clone()))?;
     check_uid(&found, kind, account)?;
     if is_deleted_beyond_leeway(&found, now) {
@@ -359,7 +359,7 @@ async fn check_bound_object<L: ObjectLookup>(
     reference: &ObjectReference,
     now: Timestamp,
 ) -> Result<(), TokenError> {
-    let found = lookup.find(kind, namespace, &reference.name).await?;
+    let found = lookup.lookup_object(kind, namespace, &reference.name).await?;
     let found = found.ok_or(TokenError::Invalidated)?;
     check_uid(&found, kind, reference)?;
     if is_deleted_beyond_leeway(&found, now) { Err(TokenError::Invalidated) } else { Ok(()) }

@@ -41,7 +41,7 @@ fn read(posted: Value) -> Result<TokenRequest, TokenRequestError> {
 }
 
 fn issue(posted: Value, issuer: &TokenIssuer) -> Result<IssuedToken, TokenRequestError> {
-    poll_once(read(posted)?.issue(settings(&[]), issuer, &objects()))
+    poll_once(read(posted)?.issue_token(settings(&[]), issuer, &objects()))
 }
 
 fn issuer() -> (TokenIssuer, Authenticator) {
@@ -68,11 +68,11 @@ fn what_is_left_open_is_filled_in() {
         "spec": {"audiences": ["iss"], "expirationSeconds": 3600, "boundObjectRef": null},
         "status": {"token": "", "expirationTimestamp": null},
     });
-    assert_eq!(Value::Object(request.object().clone()), want);
+    assert_eq!(Value::Object(request.request_object().clone()), want);
     let issued = issue(posted, &issuer).unwrap();
-    assert_eq!(issued.object["status"]["expirationTimestamp"], "2026-11-16T11:00:00Z");
+    assert_eq!(issued.response_object["status"]["expirationTimestamp"], "2026-11-16T11:00:00Z");
     assert!(issued.warnings.is_empty());
-    let token = issued.object["status"]["token"].as_str().unwrap();
+    let token = issued.response_object["status"]["token"].as_str().unwrap();
     let known =
         poll_once(authenticator.authenticate_token(token, None, &objects(), now())).unwrap();
     assert_eq!(known.user.name, "system:serviceaccount:ns:sa");
@@ -143,10 +143,10 @@ fn a_long_life_is_cut() {
     let issued = issue(json!({"spec": {"expirationSeconds": 86_401}}), &issuer).unwrap();
     let want = "requested expiration of 86401 seconds shortened to 86400 seconds";
     assert_eq!(issued.warnings, [want]);
-    assert_eq!(issued.object["spec"]["expirationSeconds"], 86_400);
-    assert_eq!(issued.object["status"]["expirationTimestamp"], "2026-11-17T10:00:00Z");
+    assert_eq!(issued.response_object["spec"]["expirationSeconds"], 86_400);
+    assert_eq!(issued.response_object["status"]["expirationTimestamp"], "2026-11-17T10:00:00Z");
     let longest =
-        poll_once(read(json!({"spec": {"expirationSeconds": 1i64 << 32}})).unwrap().issue(
+        poll_once(read(json!({"spec": {"expirationSeconds": 1i64 << 32}})).unwrap().issue_token(
             TokenRequestSettings { api_audiences: &[], lifetime_seconds_max: None },
             &issuer,
             &objects(),
@@ -163,7 +163,7 @@ fn tokens_can_be_bound() {
     let (issuer, authenticator) = issuer();
     let keys = |posted: Value| -> Vec<String> {
         let issued = issue(posted, &issuer).unwrap();
-        let token = issued.object["status"]["token"].as_str().unwrap();
+        let token = issued.response_object["status"]["token"].as_str().unwrap();
         let known = poll_once(authenticator.authenticate_token(token, None, &objects(), now()));
         let user = known.unwrap().user;
         user.extra.keys().map(|key| key.rsplit('/').next().unwrap().to_owned()).collect()

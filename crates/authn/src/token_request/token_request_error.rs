@@ -2,7 +2,7 @@
 
 use field_errors::FieldErrors;
 
-use crate::service_account::{LookupError, ReferencedKind};
+use crate::service_account::{ObjectLookupError, ReferencedKind};
 
 /// Why no token is issued for a `TokenRequest`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -75,7 +75,7 @@ pub enum TokenRequestError {
     },
     /// It is unknown whether an object exists.
     #[error(transparent)]
-    Lookup(#[from] LookupError),
+    Lookup(#[from] ObjectLookupError),
     /// The token can not be generated.
     #[error("failed to generate token: {0}")]
     Generation(String),

@@ -106,7 +106,7 @@ fn a_token_of_a_service_account_is_good_for_its_audiences() {
         id: "1".to_owned(),
         bound_object: None,
     };
-    let token = issuer.issue(&claims).unwrap();
+    let token = issuer.issue_token(&claims).unwrap();
     let spec = json!({"token": token, "audiences": ["vault", "x"]});
     let good = review(&authenticator, &objects, spec).unwrap();
     assert_eq!(good["audiences"], json!(["vault"]));

@@ -90,7 +90,7 @@ fn targets() -> Vec<Target<'static>> {
 
 fn decided_line(trace: &Trace) -> Option<i64> {
     let rule = trace
-        .entries()
+        .trace_entries()
         .iter()
         .find(|entry| entry.event.fields.contains(&("matches".into(), Value::from(true))))?;
     match rule.event.fields.first() {
@@ -147,7 +147,7 @@ proptest! {
             let want = want.map(|line| i64::try_from(line).unwrap());
             prop_assert_eq!(decided_line(&trace), want);
             if want.is_some() {
-                prop_assert_eq!(trace.entries().len(), 1);
+                prop_assert_eq!(trace.trace_entries().len(), 1);
             }
         }
     }
@@ -213,7 +213,7 @@ proptest! {
                 conditional.insert(spec.user.clone());
                 let note = format!(
                     "abac: line {} grants user \"{}\" only as a member of group \"{}\"",
-                    policy.line(), spec.user, spec.group,
+                    policy.line_number(), spec.user, spec.group,
                 );
                 prop_assert!(subjects.notes.contains(&note), "{}", note);
             }

@@ -41,7 +41,7 @@ fn explain(policies: &Snapshot, user: &User, verb: &str, target: Target<'_>) -> 
     let mut trace = Trace::default();
     let attributes = Attributes { user: Some(user), verb: Verb::new(verb), target };
     let decision = policies.authorize(&attributes, Recorder::new(&mut trace));
-    let noted = trace.entries().iter().map(|entry| {
+    let noted = trace.trace_entries().iter().map(|entry| {
         assert_eq!(entry.event.kind, "rule");
         let field = |name: &str| {
             entry.event.fields.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone())
@@ -72,7 +72,7 @@ fn the_matching_line_is_recorded_with_all_parts() {
     let ana = user("ana", &["dev"]);
     let attributes = Attributes { user: Some(&ana), verb: Verb::CREATE, target: pods("web") };
     let _ = policies.authorize(&attributes, Recorder::new(&mut trace));
-    let [entry] = trace.entries() else { panic!("{trace:?}") };
+    let [entry] = trace.trace_entries() else { panic!("{trace:?}") };
     let fields: Vec<_> =
         entry.event.fields.iter().map(|(name, value)| (name.as_ref(), value.clone())).collect();
     let want = [
@@ -146,5 +146,5 @@ fn a_request_without_user_has_no_near_misses() {
     let attributes = Attributes { user: None, verb: Verb::GET, target: pods("web") };
     let decision = policies.authorize(&attributes, Recorder::new(&mut trace));
     assert_eq!(decision.verdict, authz::Verdict::NoOpinion);
-    assert!(trace.entries().is_empty());
+    assert!(trace.trace_entries().is_empty());
 }

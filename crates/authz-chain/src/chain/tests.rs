@@ -34,7 +34,7 @@ impl Authorizer for FakeAuthorizer {
 
 /// Parses `name: N "reason" ! error`, with `A`, `D`, `N` or `U` for the verdict. The reason and the error are
 /// optional.
-fn scripted(text: &str) -> (Member, Arc<FakeAuthorizer>) {
+fn scripted(text: &str) -> (ChainMember, Arc<FakeAuthorizer>) {
     let (name, rest) = text.split_once(": ").unwrap();
     let (rest, error) = match rest.split_once(" ! ") {
         Some((rest, error)) => (rest, Some(EvaluationErrors::message(error))),
@@ -54,7 +54,7 @@ fn scripted(text: &str) -> (Member, Arc<FakeAuthorizer>) {
         n_calls: AtomicUsize::new(0),
     });
     let name = AuthorizerName::new(name).unwrap();
-    (Member::Plugin(name, authorizer.clone()), authorizer)
+    (ChainMember::Plugin(name, authorizer.clone()), authorizer)
 }
 
 /// Runs a future that never waits, and would be moved between threads if it did.
@@ -72,7 +72,7 @@ fn user(groups: &[&str]) -> User {
 }
 
 /// The decision as `verdict|reason|error|decided by`; an absent part is empty.
-fn ask(members: Vec<Member>, user: Option<&User>) -> String {
+fn ask(members: Vec<ChainMember>, user: Option<&User>) -> String {
     let chain = Chain::new(members).unwrap();
     let attributes = Attributes { user, verb: Verb::GET, target: Target::Path("/x") };
     let outcome = finish(chain.authorize(&attributes, Recorder::disabled()));
@@ -85,7 +85,7 @@ fn ask(members: Vec<Member>, user: Option<&User>) -> String {
     };
     assert_eq!(show(&outcome), show(&explained));
     // The last verdict of the trace is that of the deciding authorizer.
-    let last = trace.entries().last().unwrap();
+    let last = trace.trace_entries().last().unwrap();
     if explained.decided_by.is_some() {
         assert_eq!(last.event, TraceEvent::from_decision(&explained.decision));
     }
@@ -135,7 +135,7 @@ fn system_masters_is_consulted_first() {
             None,
             format!("noOpinion|{privileged}: Error\nx: r|[no user on request., e]|"),
         ),
-        (vec![Member::AlwaysDeny], Some(&["system:masters"]), format!("allow|||{privileged}")),
+        (vec![ChainMember::AlwaysDeny], Some(&["system:masters"]), format!("allow|||{privileged}")),
     ] {
         let user = groups.map(user);
         assert_eq!(ask(members, user.as_ref()), want);
@@ -146,9 +146,9 @@ fn system_masters_is_consulted_first() {
 fn always_deny_abstains() {
     let user = user(&[]);
     for (members, want) in [
-        (vec![Member::AlwaysDeny], "noOpinion|alwaysdeny: Everything is forbidden.||"),
-        (vec![Member::AlwaysDeny, Member::AlwaysAllow], "allow|||alwaysallow"),
-        (vec![Member::AlwaysAllow], "allow|||alwaysallow"),
+        (vec![ChainMember::AlwaysDeny], "noOpinion|alwaysdeny: Everything is forbidden.||"),
+        (vec![ChainMember::AlwaysDeny, ChainMember::AlwaysAllow], "allow|||alwaysallow"),
+        (vec![ChainMember::AlwaysAllow], "allow|||alwaysallow"),
     ] {
         assert_eq!(ask(members, Some(&user)), want);
     }
@@ -157,7 +157,7 @@ fn always_deny_abstains() {
 #[test]
 fn the_node_authorizer_is_consulted_in_order() {
     let node = User { name: "system:node:n".to_owned(), ..user(&["system:nodes"]) };
-    let members = || vec![Member::AlwaysDeny, Member::Node(Arc::default())];
+    let members = || vec![ChainMember::AlwaysDeny, ChainMember::Node(Arc::default())];
     let chain = Chain::new(members()).unwrap();
     let resource = authz::Resource { resource: "nodes", name: "n", ..authz::Resource::default() };
     let target = Target::Resource(resource);
@@ -165,8 +165,11 @@ fn the_node_authorizer_is_consulted_in_order() {
     let mut trace = Trace::default();
     let outcome = finish(chain.authorize(&attributes, Recorder::new(&mut trace)));
     assert_eq!(outcome.decided_by, Some("node"));
-    let shape: Vec<(usize, &str)> =
-        trace.entries().iter().map(|entry| (entry.depth, entry.event.kind.as_ref())).collect();
+    let shape: Vec<(usize, &str)> = trace
+        .trace_entries()
+        .iter()
+        .map(|entry| (entry.depth, entry.event.kind.as_ref()))
+        .collect();
     let want = [
         (0, "authorizer"),
         (1, "verdict"),
@@ -182,12 +185,12 @@ fn the_node_authorizer_is_consulted_in_order() {
 #[test]
 fn empty_built_in_authorizers_abstain_under_their_names() {
     let members = vec![
-        Member::Node(Arc::default()),
-        Member::Abac(Arc::default()),
-        Member::Rbac(Arc::default()),
-        Member::AlwaysDeny,
+        ChainMember::Node(Arc::default()),
+        ChainMember::Abac(Arc::default()),
+        ChainMember::Rbac(Arc::default()),
+        ChainMember::AlwaysDeny,
     ];
-    let names: Vec<&str> = members.iter().map(Member::name).collect();
+    let names: Vec<&str> = members.iter().map(ChainMember::name).collect();
     assert_eq!(names, ["node", "abac", "rbac", "alwaysdeny"]);
     let want = "noOpinion|abac: No policy matched.\nalwaysdeny: Everything is forbidden.||";
     assert_eq!(ask(members, Some(&user(&["g"]))), want);
@@ -198,7 +201,7 @@ fn names_are_unique() {
     let members = vec![scripted("x: N").0, scripted("x: A").0];
     let error = Chain::new(members).unwrap_err().to_string();
     assert_eq!(error, "authorizer name x is repeated");
-    let members = vec![Member::AlwaysAllow, scripted("alwaysallow: A").0];
+    let members = vec![ChainMember::AlwaysAllow, scripted("alwaysallow: A").0];
     assert!(Chain::new(members).is_err());
 }
 
@@ -207,9 +210,9 @@ fn rules_are_listed_in_order() {
     let node = User { name: "system:node:n".to_owned(), ..user(&["system:nodes"]) };
     let members = vec![
         scripted("x: N").0,
-        Member::AlwaysAllow,
-        Member::AlwaysDeny,
-        Member::Node(Arc::default()),
+        ChainMember::AlwaysAllow,
+        ChainMember::AlwaysDeny,
+        ChainMember::Node(Arc::default()),
     ];
     let chain = Chain::new(members).unwrap();
     assert_eq!(chain.members().count(), 4);

@@ -27,11 +27,11 @@ proptest! {
             let mut trace = Trace::default();
             let explained = finish(chain.authorize(&attributes, Recorder::new(&mut trace)));
             prop_assert_eq!(show(&decided), show(&explained));
-            let authorizers = trace.entries().iter().filter(|entry| entry.depth == 0);
+            let authorizers = trace.trace_entries().iter().filter(|entry| entry.depth == 0);
             let n_asked = authorizers.count();
             match decided.decided_by {
                 Some(name) => {
-                    let last = &trace.entries().last().unwrap().event;
+                    let last = &trace.trace_entries().last().unwrap().event;
                     prop_assert_eq!(last, &TraceEvent::from_decision(&decided.decision));
                     let position = chain.members().position(|it| it.name() == name);
                     prop_assert_eq!(n_asked, position.map_or(1, |position| position + 2));

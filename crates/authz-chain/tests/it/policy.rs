@@ -7,7 +7,7 @@ use authz::{
     Attributes, Authorizer, Decision, DecisionFuture, DeniedSubjects, Namespace, Recorder,
     Resource, Subjects, Target, User, Verb,
 };
-use authz_chain::{AuthorizerName, Chain, Member};
+use authz_chain::{AuthorizerName, Chain, ChainMember};
 use authz_rbac::{Binding, Metadata, PolicyRule, Role, RoleRef, Snapshot, Subject};
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
@@ -78,7 +78,7 @@ impl Authorizer for NameListAuthorizer {
         let decision = if has(&self.allowed.users, &self.allowed.groups) {
             Decision::allow("on the list")
         } else {
-            match &self.allowed.denied {
+            match &self.allowed.denied_subjects {
                 DeniedSubjects::Everybody => Decision::deny("not on the list"),
                 DeniedSubjects::Listed { users, groups } if has(users, groups) => {
                     Decision::deny("on the other list")
@@ -102,7 +102,7 @@ fn names(from: &'static [&'static str], most: usize) -> impl Strategy<Value = Ve
     subsequence(from, 0..=most).prop_map(|names| owned(&names))
 }
 
-fn lists() -> impl Strategy<Value = Member> {
+fn lists() -> impl Strategy<Value = ChainMember> {
     let denied = prop_oneof![
         3 => Just(DeniedSubjects::Nobody),
         1 => Just(DeniedSubjects::Everybody),
@@ -115,8 +115,8 @@ fn lists() -> impl Strategy<Value = Member> {
     ];
     (names(&USERS, 1), names(&GROUPS[..2], 1), denied).prop_map(|(users, groups, denied)| {
         let (users, groups) = (users.into_iter().collect(), groups.into_iter().collect());
-        let allowed = Subjects { users, groups, denied, ..Subjects::default() };
-        Member::Plugin(
+        let allowed = Subjects { users, groups, denied_subjects: denied, ..Subjects::default() };
+        ChainMember::Plugin(
             AuthorizerName::new("lists").unwrap(),
             Arc::new(NameListAuthorizer { allowed }),
         )
@@ -125,7 +125,7 @@ fn lists() -> impl Strategy<Value = Member> {
 
 /// Policies for a user or for a group, but not for a user as a member of a group: the listing can only add a
 /// note about those.
-fn abac() -> impl Strategy<Value = Member> {
+fn abac() -> impl Strategy<Value = ChainMember> {
     let subject = prop_oneof![
         select(&USERS[..]).prop_map(|user| (user, "")),
         select(&GROUPS[..]).prop_map(|group| ("", group)),
@@ -151,7 +151,7 @@ fn abac() -> impl Strategy<Value = Member> {
         },
     );
     prop::collection::vec(line, 0..4)
-        .prop_map(|lines| Member::Abac(Arc::new(authz_abac::Snapshot::new(lines).unwrap())))
+        .prop_map(|lines| ChainMember::Abac(Arc::new(authz_abac::Snapshot::new(lines).unwrap())))
 }
 
 fn rule() -> impl Strategy<Value = PolicyRule> {
@@ -179,7 +179,7 @@ fn subject() -> impl Strategy<Value = Subject> {
     ]
 }
 
-fn rbac() -> impl Strategy<Value = Member> {
+fn rbac() -> impl Strategy<Value = ChainMember> {
     let role = (select(&NAMESPACES[..]), prop::collection::vec(rule(), 0..3));
     let roles = prop::collection::vec(role, 0..4);
     let subjects = prop::collection::vec(subject(), 0..3);
@@ -208,16 +208,16 @@ fn rbac() -> impl Strategy<Value = Member> {
                 subjects,
             });
         }
-        Member::Rbac(Arc::new(snapshot))
+        ChainMember::Rbac(Arc::new(snapshot))
     })
 }
 
-fn node() -> impl Strategy<Value = Member> {
+fn node() -> impl Strategy<Value = ChainMember> {
     let pod = (select(&NAMESPACES[1..]), select(&["n", "m"][..]), names(&NAMES[1..], 2));
     prop::collection::vec(pod, 0..3).prop_map(|pods| {
         let mut policy = authz_node::Snapshot::default();
         for (at, (namespace, node, secrets)) in pods.into_iter().enumerate() {
-            policy.graph.add(&authz_node::GraphObject::Pod(Box::new(authz_node::Pod {
+            policy.graph.add_object(&authz_node::GraphObject::Pod(Box::new(authz_node::Pod {
                 namespace: namespace.to_owned(),
                 name: format!("p{at}"),
                 node_name: node.to_owned(),
@@ -225,13 +225,14 @@ fn node() -> impl Strategy<Value = Member> {
                 ..authz_node::Pod::default()
             })));
         }
-        Member::Node(Arc::new(policy))
+        ChainMember::Node(Arc::new(policy))
     })
 }
 
 /// A chain of some authorizers, in any order.
 pub(crate) fn chain() -> impl Strategy<Value = Chain> {
-    let always = prop_oneof![9 => Just(Member::AlwaysDeny), 1 => Just(Member::AlwaysAllow)];
+    let always =
+        prop_oneof![9 => Just(ChainMember::AlwaysDeny), 1 => Just(ChainMember::AlwaysAllow)];
     let all = (abac(), rbac(), node(), lists(), always)
         .prop_map(|(abac, rbac, node, lists, always)| vec![abac, rbac, node, lists, always])
         .prop_shuffle();

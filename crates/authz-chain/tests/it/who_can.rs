@@ -7,7 +7,7 @@ use authz::{
     Resource, Subjects, Target, User, Verb, Verdict,
 };
 use authz_abac::{Policy, PolicySpec};
-use authz_chain::{AuthorizerName, Chain, Member};
+use authz_chain::{AuthorizerName, Chain, ChainMember};
 use authz_rbac::{Binding, Metadata, PolicyRule, Role, RoleRef, Snapshot, Subject};
 use proptest::prelude::*;
 
@@ -66,7 +66,7 @@ fn groups_of(name: &str) -> Vec<&'static str> {
 }
 
 fn is_denied_in_part(user_with_groups: &User, listed: &Subjects) -> bool {
-    match &listed.denied {
+    match &listed.denied_subjects {
         DeniedSubjects::Nobody | DeniedSubjects::Everybody => false,
         DeniedSubjects::Listed { users, groups } => {
             users.contains(&user_with_groups.name)
@@ -88,13 +88,13 @@ fn show(subjects: &Subjects) -> String {
     format!("{}|{}|{}", users.join(","), groups.join(","), subjects.notes.join(","))
 }
 
-fn who_can(members: Vec<Member>, asked: &Attributes<'_>) -> String {
+fn who_can(members: Vec<ChainMember>, asked: &Attributes<'_>) -> String {
     show(&Chain::new(members).unwrap().who_can(asked))
 }
 
-fn abac(lines: &[PolicySpec]) -> Member {
+fn abac(lines: &[PolicySpec]) -> ChainMember {
     let lines = lines.iter().zip(1..).map(|(spec, line)| Policy::from_v0(line, spec.clone()));
-    Member::Abac(Arc::new(authz_abac::Snapshot::new(lines.collect()).unwrap()))
+    ChainMember::Abac(Arc::new(authz_abac::Snapshot::new(lines.collect()).unwrap()))
 }
 
 fn spec(user: &str, group: &str, resource: &str, is_readonly: bool) -> PolicySpec {
@@ -115,7 +115,7 @@ fn binding(namespace: &str, name: &str, role: &str, subjects: Vec<Subject>) -> B
 }
 
 /// ClusterRole `reader` lists replication controllers.
-fn rbac(bindings: Vec<Binding>) -> Member {
+fn rbac(bindings: Vec<Binding>) -> ChainMember {
     let mut snapshot = Snapshot::default();
     let list = |text: &str| vec![text.to_owned()];
     snapshot.put_role(Role {
@@ -129,7 +129,7 @@ fn rbac(bindings: Vec<Binding>) -> Member {
         aggregation_rule: None,
     });
     bindings.into_iter().for_each(|binding| snapshot.put_binding(binding));
-    Member::Rbac(Arc::new(snapshot))
+    ChainMember::Rbac(Arc::new(snapshot))
 }
 
 #[test]
@@ -141,11 +141,11 @@ fn each_authorizer_contributes() {
     let masters = "system:masters";
     for (members, asked, want) in [
         (
-            vec![Member::AlwaysAllow],
+            vec![ChainMember::AlwaysAllow],
             asked,
             "|system:authenticated,system:masters,system:unauthenticated|".to_owned(),
         ),
-        (vec![Member::AlwaysDeny], asked, format!("|{masters}|")),
+        (vec![ChainMember::AlwaysDeny], asked, format!("|{masters}|")),
         (vec![two_lines()], events, format!("alice|system:authenticated,{masters}|")),
         (
             vec![two_lines()],
@@ -219,14 +219,14 @@ fn nodes_are_listed_by_their_related_objects() {
     };
     let mut policy =
         authz_node::Snapshot { node_rules: Arc::new(rules), ..authz_node::Snapshot::default() };
-    policy.graph.add(&authz_node::GraphObject::Pod(Box::new(authz_node::Pod {
+    policy.graph.add_object(&authz_node::GraphObject::Pod(Box::new(authz_node::Pod {
         namespace: "ns0".into(),
         name: "pod0".into(),
         node_name: "node0".into(),
         secrets: vec!["s0".into()],
         ..authz_node::Pod::default()
     })));
-    let members = || vec![Member::Node(Arc::new(policy.clone()))];
+    let members = || vec![ChainMember::Node(Arc::new(policy.clone()))];
     let secret = Resource {
         namespace: Namespace::new("ns0"),
         resource: "secrets",
@@ -255,14 +255,17 @@ impl Authorizer for UnlistableAuthorizer {
     }
 }
 
-fn remote(name: &str, subjects: Option<Subjects>) -> Member {
-    Member::Plugin(AuthorizerName::new(name).unwrap(), Arc::new(UnlistableAuthorizer { subjects }))
+fn remote(name: &str, subjects: Option<Subjects>) -> ChainMember {
+    ChainMember::Plugin(
+        AuthorizerName::new(name).unwrap(),
+        Arc::new(UnlistableAuthorizer { subjects }),
+    )
 }
 
 #[test]
 fn an_authorizer_that_can_not_list_is_named() {
     let asked = list_in_default("list", "pods");
-    let chain = Chain::new(vec![remote("authz", None), Member::AlwaysDeny]).unwrap();
+    let chain = Chain::new(vec![remote("authz", None), ChainMember::AlwaysDeny]).unwrap();
     let subjects = chain.who_can(&asked);
     let want = "|system:masters|authz: webhook authorizer cannot enumerate subjects";
     assert_eq!(show(&subjects), want);
@@ -274,7 +277,8 @@ fn an_authorizer_that_can_not_list_is_named() {
 fn denials_count_for_those_who_come_later() {
     let asked = list_in_default("list", "replicationcontrollers");
     let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-    let denying = |denied| remote("guard", Some(Subjects { denied, ..Subjects::default() }));
+    let denying =
+        |denied| remote("guard", Some(Subjects { denied_subjects: denied, ..Subjects::default() }));
     let granting = || {
         let subjects = vec![Subject::user("ana"), Subject::user("bob"), Subject::group("dev")];
         rbac(vec![binding("", "all", "reader", subjects)])
@@ -296,7 +300,7 @@ fn denials_count_for_those_who_come_later() {
         (
             vec![
                 denying(DeniedSubjects::Listed { users: names(&["a", "b"]), groups: names(&[]) }),
-                Member::AlwaysDeny,
+                ChainMember::AlwaysDeny,
             ],
             "|system:masters|guard: denies 2 users, whatever the authorizers after it say",
         ),

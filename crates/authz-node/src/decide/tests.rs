@@ -7,7 +7,7 @@ use authz::{
 
 use super::*;
 use crate::graph::Graph;
-use crate::object::{
+use crate::graph_object::{
     ClaimReference, GraphObject, NodeAssignment, PersistentVolume, Pod, SecretReference,
 };
 use crate::policy::{FeatureGates, NodeRules};
@@ -70,7 +70,7 @@ fn cluster() -> Snapshot {
             GraphObject::ResourceSlice(assignment("", format!("sl{n}"), &node)),
             GraphObject::PodCertificateRequest(assignment("ns0", format!("pcr{n}"), &node)),
         ] {
-            snapshot.graph.add(&object);
+            snapshot.graph.add_object(&object);
         }
     }
     snapshot
@@ -395,13 +395,13 @@ fn an_update_removes_the_references_that_the_new_object_lacks() {
         let mut snapshot = cluster();
         let n_relations = snapshot.graph.n_relations();
         let (old, new) = (GraphObject::Pod(Box::new(old.clone())), GraphObject::Pod(Box::new(new)));
-        snapshot.graph.update(&old, &new);
+        snapshot.graph.update_object(&old, &new);
         check(&snapshot, "get secrets ns0/late", late);
         check(&snapshot, "get secrets ns0/s0", former);
-        snapshot.graph.delete(&new);
+        snapshot.graph.delete_object(&new);
         check(&snapshot, "get secrets ns0/late", UNRELATED);
         check(&snapshot, "get secrets ns0/s0", UNRELATED);
-        snapshot.graph.add(&old);
+        snapshot.graph.add_object(&old);
         assert_eq!(snapshot.graph.n_relations(), n_relations);
     }
     for object in [
@@ -411,8 +411,8 @@ fn an_update_removes_the_references_that_the_new_object_lacks() {
     ] {
         let mut graph = Graph::default();
         let bound = object(assignment("", "x".to_owned(), "node7"));
-        graph.add(&bound);
-        graph.update(&bound, &object(assignment("", "x".to_owned(), "")));
+        graph.add_object(&bound);
+        graph.update_object(&bound, &object(assignment("", "x".to_owned(), "")));
         assert_eq!(graph.n_relations(), 0);
     }
 }
@@ -420,16 +420,16 @@ fn an_update_removes_the_references_that_the_new_object_lacks() {
 #[test]
 fn mirror_pods_and_unbound_volumes_relate_nothing() {
     let mut snapshot = Snapshot::default();
-    snapshot.graph.add(&GraphObject::Pod(Box::new(Pod { is_mirror_pod: true, ..pod(0) })));
+    snapshot.graph.add_object(&GraphObject::Pod(Box::new(Pod { is_mirror_pod: true, ..pod(0) })));
     check(&snapshot, "get pods ns0/p0", ALLOW);
     check(&snapshot, "get secrets ns0/s0", UNRELATED);
     snapshot
         .graph
-        .add(&GraphObject::PersistentVolume(PersistentVolume { claim: None, ..volume(0) }));
+        .add_object(&GraphObject::PersistentVolume(PersistentVolume { claim: None, ..volume(0) }));
     let Pod { namespace, name, node_name, .. } = pod(0);
     let without_references = Pod { namespace, name, node_name, ..Pod::default() };
     let mut graph = Graph::default();
-    graph.add(&GraphObject::Pod(Box::new(without_references)));
+    graph.add_object(&GraphObject::Pod(Box::new(without_references)));
     assert_eq!(snapshot.graph.n_relations(), graph.n_relations());
 }
 
@@ -448,15 +448,15 @@ fn a_deleted_object_leaves_no_relations() {
         (GraphObject::Pod(Box::new(pod(0))), GraphObject::PersistentVolume(volume(0))),
     ] {
         let mut graph = Graph::default();
-        graph.add(&object);
+        graph.add_object(&object);
         let n_relations = graph.n_relations();
-        graph.delete(&other_kind);
+        graph.delete_object(&other_kind);
         assert_eq!(graph.n_relations(), n_relations);
-        graph.delete(&object);
+        graph.delete_object(&object);
         assert_eq!(graph.n_relations(), 0);
     }
     let mut graph = Graph::default();
-    graph.add(&GraphObject::Pod(Box::new(Pod { node_name: String::new(), ..pod(0) })));
+    graph.add_object(&GraphObject::Pod(Box::new(Pod { node_name: String::new(), ..pod(0) })));
     assert_eq!(graph.n_relations(), 0);
 }
 
@@ -479,7 +479,7 @@ fn explanations_show_the_path_or_why_there_is_none() {
         let mut trace = Trace::default();
         let attributes = Attributes { user: Some(&user), verb: Verb::GET, target };
         let _ = snapshot.authorize(&attributes, Recorder::new(&mut trace));
-        trace.entries().last().map(|entry| entry.event.clone())
+        trace.trace_entries().last().map(|entry| entry.event.clone())
     };
     let vertices = texts(&[
         "secret ns0/ps0",

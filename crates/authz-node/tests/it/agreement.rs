@@ -164,7 +164,7 @@ fn check(snapshot: &Snapshot, cluster: &ReferenceNode) -> Result<(), TestCaseErr
                 let mut trace = Trace::default();
                 let explained = snapshot.authorize(&attributes, Recorder::new(&mut trace));
                 prop_assert_eq!((explained.verdict, explained.reason), (got.verdict, got.reason));
-                let has_path = trace.entries().iter().any(|entry| entry.event.kind == "path");
+                let has_path = trace.trace_entries().iter().any(|entry| entry.event.kind == "path");
                 prop_assert_eq!(has_path, got.verdict == Verdict::Allow);
             }
         }
@@ -185,19 +185,19 @@ proptest! {
                 Change::Put(object) => {
                     match seen.iter_mut().find(|own| same_name(own, object)) {
                         Some(old) => {
-                            snapshot.graph.update(old, object);
+                            snapshot.graph.update_object(old, object);
                             cluster.update(old, object);
                             *old = object.clone();
                         }
                         None => {
-                            snapshot.graph.add(object);
+                            snapshot.graph.add_object(object);
                             cluster.add(object);
                             seen.push(object.clone());
                         }
                     }
                 }
                 Change::Delete(object) => {
-                    snapshot.graph.delete(object);
+                    snapshot.graph.delete_object(object);
                     cluster.delete(object);
                     seen.retain(|own| !same_name(own, object));
                 }
@@ -210,10 +210,10 @@ proptest! {
         // A graph that is built from the remaining objects in another order decides alike and has as
         // many relations, and an empty cluster has none.
         let mut anew = Snapshot::default();
-        seen.iter().rev().for_each(|object| anew.graph.add(object));
+        seen.iter().rev().for_each(|object| anew.graph.add_object(object));
         check(&anew, &cluster)?;
         prop_assert_eq!(snapshot.graph.n_relations(), anew.graph.n_relations());
-        cluster.objects().iter().for_each(|object| snapshot.graph.delete(object));
+        cluster.objects().iter().for_each(|object| snapshot.graph.delete_object(object));
         prop_assert_eq!(snapshot.graph.n_relations(), 0);
     }
 }

@@ -141,7 +141,7 @@ proptest! {
         path in prop::option::weighted(0.05, text(PATHS)),
     ) {
         let mut snapshot = Snapshot { feature_gates: gates, node_rules: Arc::new(rules()), ..Snapshot::default() };
-        objects().iter().for_each(|object| snapshot.graph.add(object));
+        objects().iter().for_each(|object| snapshot.graph.add_object(object));
         let reference = ReferenceNode::new(objects(), rules(), gates);
         let groups = owned(if is_in_group { &["x", "system:nodes"] } else { &["x"] });
         let user = User { name: user.to_owned(), groups, ..User::default() };

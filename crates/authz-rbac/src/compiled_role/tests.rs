@@ -21,11 +21,19 @@ fn list(from: &'static [&'static str]) -> impl Strategy<Value = Vec<String>> {
 fn rule() -> impl Strategy<Value = PolicyRule> {
     let names = prop_oneof![3 => Just(Vec::new()), 1 => list(&["", "a", "b"])];
     let urls = prop_oneof![Just(Vec::new()), list(&URLS)];
-    let n_unlisted = prop_oneof![4 => Just(0usize), 1 => Just(12)];
-    (list(&VERBS), list(&GROUPS), list(&RESOURCES), names, urls, n_unlisted).prop_map(
-        |(verbs, mut api_groups, mut resources, resource_names, non_resource_urls, n_unlisted)| {
-            api_groups.extend((0..n_unlisted).map(|number| format!("group-{number}")));
-            resources.extend((0..n_unlisted).map(|number| format!("resource-{number}")));
+    let n_unlisted_permissions = prop_oneof![4 => Just(0usize), 1 => Just(12)];
+    (list(&VERBS), list(&GROUPS), list(&RESOURCES), names, urls, n_unlisted_permissions).prop_map(
+        |(
+            verbs,
+            mut api_groups,
+            mut resources,
+            resource_names,
+            non_resource_urls,
+            n_unlisted_permissions,
+        )| {
+            api_groups.extend((0..n_unlisted_permissions).map(|number| format!("group-{number}")));
+            resources
+                .extend((0..n_unlisted_permissions).map(|number| format!("resource-{number}")));
             PolicyRule { verbs, api_groups, resources, resource_names, non_resource_urls }
         },
     )
@@ -52,13 +60,13 @@ proptest! {
         let role = Arc::new(Role { rules, ..Role::default() });
         let mut compiled = CompiledRole::new(&hash_builder, Arc::clone(&role));
         if all_names_collide {
-            compiled.entries.iter_mut().for_each(|entry| entry.target_hash = 7);
+            compiled.rule_entries.iter_mut().for_each(|entry| entry.target_hash = 7);
         }
         for (verb, target) in requests {
             let attributes = Attributes { user: None, verb: Verb::new(verb), target };
             let mut request = CompiledRequest::new(&hash_builder, &attributes);
             if all_names_collide {
-                request.hashes = [7; N_TARGET_PATTERNS];
+                request.target_hashes = [7; N_TARGET_PATTERNS];
             }
             let want = role.rules.iter().any(|rule| rule.allows(&attributes));
             prop_assert_eq!(compiled.allows(&request), want);
@@ -77,5 +85,5 @@ fn rules_for_the_same_target_share_few_entries() {
     };
     let rules = (0..10_000).map(|number| rule(KNOWN_VERBS[number % 8])).collect();
     let role = Arc::new(Role { rules, ..Role::default() });
-    assert_eq!(CompiledRole::new(&RandomState::default(), role).entries.len(), 8);
+    assert_eq!(CompiledRole::new(&RandomState::default(), role).rule_entries.len(), 8);
 }

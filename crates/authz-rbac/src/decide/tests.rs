@@ -51,7 +51,7 @@ fn exhaustive_reason(
 ) -> String {
     let Some(user) = attributes.user else { return String::new() };
     let mut errors = Vec::new();
-    for scope in snapshot.scopes_for(namespace) {
+    for scope in snapshot.scopes_for_namespace(namespace) {
         let mut bindings: Vec<_> = scope.bindings.iter().map(|(binding, _)| &binding.0).collect();
         bindings.sort_unstable_by(|a, b| a.name().cmp(b.name()));
         for binding in bindings {
@@ -61,7 +61,7 @@ fn exhaustive_reason(
                 user_name.as_deref() == Some(&user.name) || user.groups.iter().any(is_group)
             };
             let Some(subject_idx) = binding.subjects.iter().position(is_user) else { continue };
-            match snapshot.role_of(binding) {
+            match snapshot.role_of_binding(binding) {
                 Ok(role) if role.rules.iter().any(|rule| rule.allows(attributes)) => {
                     return Reason::RbacGrant { bindings: binding.clone(), grant_idx: subject_idx }
                         .to_string();

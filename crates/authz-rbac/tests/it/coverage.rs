@@ -83,10 +83,10 @@ proptest! {
         match check_rules_held(&user("bob", ""), held, &wanted, CHECK_STEPS_MAX) {
             Ok(()) => prop_assert!(want.is_empty()),
             Err(EscalationRefusal::NotHeld(refusal)) => {
-                let n_missing = refusal.rules.len() as u64 + refusal.n_unlisted;
+                let n_missing = refusal.rules.len() as u64 + refusal.n_unlisted_permissions;
                 prop_assert_eq!(n_missing, want.len() as u64);
                 let n_lines = refusal.to_string().lines().count();
-                prop_assert!(n_lines <= 1 + 100 + usize::from(refusal.n_unlisted > 0));
+                prop_assert!(n_lines <= 1 + 100 + usize::from(refusal.n_unlisted_permissions > 0));
             }
             Err(other) => prop_assert!(false, "{other}"),
         }

@@ -33,7 +33,7 @@ fn check(name: &str, groups: &str, asked: &str, want: &[&str]) {
     let (policy, user) = (policy(), user(name, groups));
     let mut trace = Trace::default();
     let _ = policy.authorize(&attributes(&user, asked), Recorder::new(&mut trace));
-    let got: Vec<String> = trace.entries().iter().map(|entry| show(&entry.event)).collect();
+    let got: Vec<String> = trace.trace_entries().iter().map(|entry| show(&entry.event)).collect();
     assert_eq!(got, want);
 }
 

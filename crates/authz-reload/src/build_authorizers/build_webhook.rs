@@ -15,7 +15,7 @@ use crate::webhook_transport::{WebhookTransport, endpoint_url};
 
 /// Builds the webhook of that name, or reuses an unchanged one. It adds the files that it read to `parts` in any
 /// case.
-pub(super) fn reuse_or_build(
+pub(super) fn reuse_or_build_webhook(
     builder: &AuthorizerBuilder,
     name: &str,
     settings: &WebhookSettings,
@@ -27,11 +27,11 @@ pub(super) fn reuse_or_build(
     let connection = find_connection(name, settings, &recorder);
     if let Ok(Some(connection)) = &connection {
         for path in &connection.source_files {
-            recorder.record(path, kubeconfig::FILE_BYTES_MAX);
+            recorder.record_file(path, kubeconfig::FILE_BYTES_MAX);
         }
     }
     let files = recorder.into_files();
-    parts.files.add_all(&files);
+    parts.files.add_all_files(&files);
     let ServiceConnection { client_target: target, warnings, .. } =
         connection?.ok_or_else(|| BuildCause::InClusterConfig { name: name.to_owned() })?;
     if let Some(same) =
@@ -48,18 +48,22 @@ pub(super) fn reuse_or_build(
         limits.address_policy = AddressPolicy::default();
     }
     let timeout = settings.timeout.get();
-    let transport: Result<Arc<dyn Transport>, _> = match (&target.destination, &builder.resolver) {
-        (Destination::Service(service), Some(resolver)) => {
-            let (service, resolver) = (service.clone(), Arc::clone(resolver));
-            ServiceTransport::new(service, resolver, target, limits, observer, &endpoint, timeout)
+    let transport: Result<Arc<dyn Transport>, _> =
+        match (&target.destination, &builder.service_resolver) {
+            (Destination::Service(service), Some(resolver)) => {
+                let (service, resolver) = (service.clone(), Arc::clone(resolver));
+                ServiceTransport::new(
+                    service, resolver, target, limits, observer, &endpoint, timeout,
+                )
                 .map(|transport| Arc::new(transport) as _)
-        }
-        (Destination::Service(_) | Destination::Url { .. }, resolver) => {
-            let client = Client::new(target, resolver.clone(), limits, observer);
-            client
-                .map(|own| Arc::new(WebhookTransport::new(Arc::new(own), &endpoint, timeout)) as _)
-        }
-    };
+            }
+            (Destination::Service(_) | Destination::Url { .. }, resolver) => {
+                let client = Client::new(target, resolver.clone(), limits, observer);
+                client.map(|own| {
+                    Arc::new(WebhookTransport::new(Arc::new(own), &endpoint, timeout)) as _
+                })
+            }
+        };
     let transport =
         transport.map_err(|error| BuildCause::Client { name: name.to_owned(), error })?;
     let webhook = Webhook::new(

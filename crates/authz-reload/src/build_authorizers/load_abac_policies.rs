@@ -13,7 +13,7 @@ use crate::generation::{AbacPolicyFile, Generation};
 
 /// Loads the policies of a file, or reuses those of `previous` if the file has not changed. It adds the file to
 /// `parts` in any case.
-pub(super) fn load_or_reuse(
+pub(super) fn load_or_reuse_policies(
     builder: &AuthorizerBuilder,
     policy_file: Option<&Path>,
     previous: Option<&Generation>,
@@ -21,12 +21,12 @@ pub(super) fn load_or_reuse(
 ) -> Result<AbacPolicyFile, BuildCause> {
     // The loader of the configuration has refused the type without a file. If the flag is absent all the same, the path
     // is empty, and the error message is that of the operating system.
-    let path = policy_file.map_or_else(PathBuf::new, |path| builder.directory.join(path));
+    let path = policy_file.map_or_else(PathBuf::new, |path| builder.base_directory.join(path));
     let given = policy_file.unwrap_or(&path);
     let recorder = FileRecorder::default();
     let bytes = recorder.read(&path, abac::POLICY_FILE_BYTES_MAX);
     let files = recorder.into_files();
-    parts.files.add_all(&files);
+    parts.files.add_all_files(&files);
     let bytes = bytes.map_err(|error| BuildCause::PolicyRead(ReadError::new(given, &error)))?;
     let reusable = previous.and_then(|previous| previous.abac_policy_file.as_ref());
     if let Some(reusable) = reusable.filter(|reusable| reusable.files == files) {

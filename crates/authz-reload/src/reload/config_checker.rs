@@ -24,11 +24,11 @@ use crate::reload_notice::ReloadNotice;
 
 /// Checks the files of a configuration. The reload task owns it.
 pub(super) struct ConfigChecker {
-    inputs: Arc<CheckInputs>,
+    check_inputs: Arc<CheckInputs>,
     options: ReloadOptions,
-    publish: PublishGeneration,
-    log: ReloadLog,
-    changes: Arc<ChangeCounter>,
+    publish_generation: PublishGeneration,
+    reload_log: ReloadLog,
+    change_counter: Arc<ChangeCounter>,
     reloader_state: Arc<ArcSwap<ReloaderState>>,
     generation: Arc<Generation>,
     /// The hash of the configuration file; see [`CurrentConfig::file_hash`].
@@ -50,7 +50,7 @@ struct CheckInputs {
 /// The watch of the file system, and the reason if it does not cover every file.
 #[derive(Default)]
 pub(super) struct PathWatch {
-    watch: Option<FolderWatch>,
+    folder_watch: Option<FolderWatch>,
     error: Option<String>,
 }
 
@@ -66,11 +66,11 @@ impl ConfigChecker {
     ) -> Self {
         let built_in_types = first.configuration.built_in_types();
         Self {
-            inputs: Arc::new(CheckInputs { builder, plan, built_in_types }),
+            check_inputs: Arc::new(CheckInputs { builder, plan, built_in_types }),
             options,
-            publish,
-            log,
-            changes: Arc::new(ChangeCounter::new()),
+            publish_generation: publish,
+            reload_log: log,
+            change_counter: Arc::new(ChangeCounter::new()),
             reloader_state,
             file_hash: first.hash.clone().unwrap_or_default(),
             generation: first,
@@ -80,7 +80,7 @@ impl ConfigChecker {
     }
 
     pub(super) fn change_counter(&self) -> &ChangeCounter {
-        &self.changes
+        &self.change_counter
     }
 
     pub(super) fn options(&self) -> &ReloadOptions {
@@ -91,19 +91,19 @@ impl ConfigChecker {
     /// each poll.
     pub(super) async fn renew_watch(&self, old: PathWatch) -> PathWatch {
         let paths = self.reloader_state.load().watched_files();
-        let changes = Arc::clone(&self.changes);
+        let changes = Arc::clone(&self.change_counter);
         let renewed = tokio::task::spawn_blocking(move || {
-            let watched = WatchedPaths::resolve(paths.iter().map(PathBuf::as_path));
-            renew_watch(old.watch, watched, &changes)
+            let watched = WatchedPaths::resolve_paths(paths.iter().map(PathBuf::as_path));
+            renew_watch(old.folder_watch, watched, &changes)
         });
         let (watch, error) = match renewed.await {
             Ok((watch, result)) => (watch, result.err().map(|error| error.to_string())),
             Err(error) => (None, Some(error.to_string())),
         };
         if let Some(message) = error.as_deref().filter(|it| old.error.as_deref() != Some(it)) {
-            (self.log)(&ReloadNotice::Unwatched { message });
+            (self.reload_log)(&ReloadNotice::Unwatched { message });
         }
-        PathWatch { watch, error }
+        PathWatch { folder_watch: watch, error }
     }
 
     /// Checks the files once.
@@ -119,7 +119,7 @@ impl ConfigChecker {
     pub(super) async fn check_files(&mut self) -> CheckResult {
         loop {
             // Subscribe before the files are read, so that the check does not miss a later change.
-            let mut changes = self.changes.subscribe();
+            let mut changes = self.change_counter.subscribe();
             let inspected = self.run_inspection().await;
             if !matches!(inspected, InspectionResult::Unreadable(_)) {
                 self.last_read_error = None;
@@ -127,18 +127,20 @@ impl ConfigChecker {
             match inspected {
                 InspectionResult::Unchanged { hash } => return self.keep_generation(hash),
                 InspectionResult::Unreadable(error) => {
-                    return self.fail_to_read(&error.to_string());
+                    return self.report_unreadable_file(&error.to_string());
                 }
-                InspectionResult::Rejected(last_rejected) => return self.reject(last_rejected),
+                InspectionResult::Rejected(last_rejected) => {
+                    return self.reject_files(last_rejected);
+                }
                 InspectionResult::Built(generation) => {
                     let health = tokio::select! {
                         biased;
-                        health = self.check_health(&generation) => health,
+                        health = self.check_webhook_health(&generation) => health,
                         // A webhook that is slow to answer must not delay a configuration without it.
                         () = wait_for_change(&mut changes) => continue,
                     };
                     return match health {
-                        Ok(()) => self.publish(*generation),
+                        Ok(()) => self.publish_new_generation(*generation),
                         Err(error) => self.reject_until_next_check(&generation, &error.to_string()),
                     };
                 }
@@ -147,7 +149,7 @@ impl ConfigChecker {
     }
 
     async fn run_inspection(&self) -> InspectionResult {
-        let (inputs, generation) = (Arc::clone(&self.inputs), Arc::clone(&self.generation));
+        let (inputs, generation) = (Arc::clone(&self.check_inputs), Arc::clone(&self.generation));
         let file_hash = self.file_hash.clone();
         let inspected = tokio::task::spawn_blocking(move || {
             let current = CurrentConfig {
@@ -163,12 +165,12 @@ impl ConfigChecker {
                 message: error.to_string(),
                 diagnostics: Vec::new(),
                 files: Vec::new(),
-                contents: None,
+                file_states: None,
             })
         })
     }
 
-    async fn check_health(
+    async fn check_webhook_health(
         &self,
         generation: &Generation,
     ) -> Result<(), webhook_health_check::UnhealthyWebhooks> {
@@ -185,12 +187,12 @@ impl ConfigChecker {
         let is_other_hash = hash != self.file_hash;
         self.file_hash = hash;
         self.last_rejected = None;
-        let observers = &self.inputs.builder.observers;
+        let observers = &self.check_inputs.builder.observers;
         if last_attempt.as_ref().is_some_and(|attempt| attempt.error.is_some()) {
             let now = SystemTime::now();
             last_attempt = Some(ReloadAttempt { at: now, error: None });
             observers.on_reload(ReloadStatus::Success, now);
-            (self.log)(&ReloadNotice::Reverted(&self.generation));
+            (self.reload_log)(&ReloadNotice::Reverted(&self.generation));
         }
         if is_other_hash {
             let hash = Some(self.file_hash.as_str());
@@ -205,48 +207,48 @@ impl ConfigChecker {
     }
 
     /// Rejects files. Only a new edit counts as a failure; a known one is logged again if its message has changed.
-    fn reject(&mut self, rejected: RejectedFiles) -> CheckResult {
+    fn reject_files(&mut self, rejected: RejectedFiles) -> CheckResult {
         let known = self.last_rejected.as_ref().filter(|known| known.is_same_edit(&rejected));
         let is_known = known.is_some();
         let is_known_message = known.is_some_and(|known| known.message == rejected.message);
         let (message, diagnostics) = (rejected.message.clone(), rejected.diagnostics.clone());
         self.last_rejected = Some(rejected);
-        self.record_failure(&message);
+        self.record_reload_failure(&message);
         if !is_known {
-            self.count_failure();
+            self.count_reload_failure();
         }
         if !is_known_message {
-            self.log_failure(&message, &diagnostics);
+            self.log_reload_failure(&message, &diagnostics);
         }
         CheckResult::Failed(message)
     }
 
     /// Rejects valid files whose generation can not take effect now.
     fn reject_until_next_check(&mut self, generation: &Generation, message: &str) -> CheckResult {
-        self.reject(RejectedFiles {
+        self.reject_files(RejectedFiles {
             hash: generation.hash.clone().unwrap_or_default(),
             message: message.to_owned(),
             diagnostics: Vec::new(),
             files: generation.files().map(PathBuf::from).collect(),
-            contents: Some(generation.files.clone()),
+            file_states: Some(generation.files.clone()),
         })
     }
 
     /// Reports that the configuration file can not be read. The last rejected files stay known.
-    fn fail_to_read(&mut self, message: &str) -> CheckResult {
-        self.record_failure(message);
+    fn report_unreadable_file(&mut self, message: &str) -> CheckResult {
+        self.record_reload_failure(message);
         if self.last_read_error.as_deref() != Some(message) {
             self.last_read_error = Some(message.to_owned());
-            self.count_failure();
-            self.log_failure(message, &[]);
+            self.count_reload_failure();
+            self.log_reload_failure(message, &[]);
         }
         CheckResult::Failed(message.to_owned())
     }
 
     /// Publishes a generation, which then decides all requests that begin later.
-    fn publish(&mut self, generation: Generation) -> CheckResult {
+    fn publish_new_generation(&mut self, generation: Generation) -> CheckResult {
         let generation = Arc::new(generation);
-        if let Err(error) = (self.publish)(&generation) {
+        if let Err(error) = (self.publish_generation)(&generation) {
             return self.reject_until_next_check(&generation, &error.to_string());
         }
         self.file_hash = generation.hash.clone().unwrap_or_default();
@@ -257,29 +259,29 @@ impl ConfigChecker {
         let reloader_state = ReloaderState::new(Arc::clone(&generation));
         self.reloader_state
             .store(Arc::new(ReloaderState { last_attempt: Some(attempt), ..reloader_state }));
-        let observers = &self.inputs.builder.observers;
+        let observers = &self.check_inputs.builder.observers;
         observers.on_reload(ReloadStatus::Success, now);
         let hash = generation.hash.as_deref();
         generation.report_applied_config(hash, |applied| observers.on_config_applied(applied));
         for warning in &generation.warnings {
-            (self.log)(&ReloadNotice::Warned(warning));
+            (self.reload_log)(&ReloadNotice::Warned(warning));
         }
-        (self.log)(&ReloadNotice::Applied(&generation));
-        CheckResult::Applied(generation.number)
+        (self.reload_log)(&ReloadNotice::Applied(&generation));
+        CheckResult::Applied(generation.generation_number)
     }
 
-    fn count_failure(&self) {
-        self.inputs.builder.observers.on_reload(ReloadStatus::Failure, SystemTime::now());
+    fn count_reload_failure(&self) {
+        self.check_inputs.builder.observers.on_reload(ReloadStatus::Failure, SystemTime::now());
     }
 
-    fn log_failure(&self, message: &str, diagnostics: &[Diagnostic]) {
-        let CheckInputs { builder, plan, .. } = &*self.inputs;
-        let file = builder.directory.join(&plan.path);
-        (self.log)(&ReloadNotice::Failed { file: &file, message, diagnostics });
+    fn log_reload_failure(&self, message: &str, diagnostics: &[Diagnostic]) {
+        let CheckInputs { builder, plan, .. } = &*self.check_inputs;
+        let file = builder.base_directory.join(&plan.path);
+        (self.reload_log)(&ReloadNotice::Failed { file: &file, message, diagnostics });
     }
 
     /// Reports a failure to the status. The generation in effect stays.
-    fn record_failure(&self, message: &str) {
+    fn record_reload_failure(&self, message: &str) {
         let attempt = ReloadAttempt { at: SystemTime::now(), error: Some(message.to_owned()) };
         let last_rejected = self.last_rejected.as_ref();
         self.reloader_state.store(Arc::new(ReloaderState {

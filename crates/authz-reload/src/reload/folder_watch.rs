@@ -24,12 +24,12 @@ const QUIET_WAIT_MAX: Duration = Duration::from_millis(300);
 pub(super) struct ChangeCounter {
     count: Sender<u64>,
     /// A watched folder was removed or replaced, or reports were lost, so the reloader must create a new watch.
-    is_stale: AtomicBool,
+    is_watch_stale: AtomicBool,
 }
 
 impl ChangeCounter {
     pub(super) fn new() -> Self {
-        Self { count: Sender::new(0), is_stale: AtomicBool::new(false) }
+        Self { count: Sender::new(0), is_watch_stale: AtomicBool::new(false) }
     }
 
     /// Returns a receiver of changes from now on.
@@ -45,17 +45,17 @@ impl ChangeCounter {
     /// Counts an event of the file system if it concerns a watched path.
     fn handle_event(&self, watched_paths: &WatchedPaths, event: notify::Result<Event>) {
         let Ok(event) = event else {
-            self.is_stale.store(true, Ordering::Release);
+            self.is_watch_stale.store(true, Ordering::Release);
             return self.increment();
         };
-        if !is_change(&event.kind) && !event.need_rescan() {
+        if !is_change_event(&event.kind) && !event.need_rescan() {
             return;
         }
-        let is_folder = event.paths.iter().any(|path| watched_paths.folders.contains(path));
+        let is_folder = event.paths.iter().any(|path| watched_paths.watched_folders.contains(path));
         if is_folder || event.need_rescan() {
-            self.is_stale.store(true, Ordering::Release);
+            self.is_watch_stale.store(true, Ordering::Release);
         }
-        let is_entry = event.paths.iter().any(|path| watched_paths.entries.contains(path));
+        let is_entry = event.paths.iter().any(|path| watched_paths.watched_entries.contains(path));
         if is_entry || is_folder || event.need_rescan() {
             self.increment();
         }
@@ -63,7 +63,7 @@ impl ChangeCounter {
 }
 
 /// Reports whether an event can mean a change. Reading a file is also an event, but not a change.
-fn is_change(kind: &EventKind) -> bool {
+fn is_change_event(kind: &EventKind) -> bool {
     match kind {
         EventKind::Access(kind) => *kind == AccessKind::Close(AccessMode::Write),
         EventKind::Any
@@ -100,7 +100,7 @@ impl FolderWatch {
         let (paths, counter) = (Arc::clone(&watched_paths), Arc::clone(changes));
         let watcher =
             notify::recommended_watcher(move |event| counter.handle_event(&paths, event))?;
-        let unwatched_folders = watched_paths.folders.clone();
+        let unwatched_folders = watched_paths.watched_folders.clone();
         Ok(Self { watched_paths, unwatched_folders, watcher })
     }
 
@@ -132,7 +132,7 @@ pub(super) fn renew_watch(
     watched_paths: WatchedPaths,
     changes: &Arc<ChangeCounter>,
 ) -> (Option<FolderWatch>, notify::Result<()>) {
-    let is_stale = changes.is_stale.swap(false, Ordering::AcqRel);
+    let is_stale = changes.is_watch_stale.swap(false, Ordering::AcqRel);
     let reusable = old.filter(|old| !is_stale && *old.watched_paths == watched_paths);
     let mut watch = match reusable.map_or_else(|| FolderWatch::new(watched_paths, changes), Ok) {
         Ok(watch) => watch,
@@ -154,14 +154,14 @@ mod tests {
     /// Reports whether subscribers are woken, and whether the watch is stale.
     fn handled(kind: EventKind, path: &str) -> (bool, bool) {
         let watched_paths = WatchedPaths {
-            folders: [PathBuf::from("/folder")].into(),
-            entries: [PathBuf::from("/folder/file")].into(),
+            watched_folders: [PathBuf::from("/folder")].into(),
+            watched_entries: [PathBuf::from("/folder/file")].into(),
         };
         let changes = ChangeCounter::new();
         let listener = changes.subscribe();
         changes.handle_event(&watched_paths, Ok(Event::new(kind).add_path(PathBuf::from(path))));
         let is_woken = listener.has_changed().unwrap();
-        (is_woken, changes.is_stale.load(Ordering::Acquire))
+        (is_woken, changes.is_watch_stale.load(Ordering::Acquire))
     }
 
     #[test]
@@ -190,6 +190,6 @@ mod tests {
         let listener = changes.subscribe();
         let lost = Event::new(EventKind::Other).set_flag(Flag::Rescan);
         changes.handle_event(&WatchedPaths::default(), Ok(lost));
-        assert!(listener.has_changed().unwrap() && changes.is_stale.load(Ordering::Acquire));
+        assert!(listener.has_changed().unwrap() && changes.is_watch_stale.load(Ordering::Acquire));
     }
 }

@@ -53,7 +53,7 @@ pub(super) struct RejectedFiles {
     /// The other files that were read: a change of one of them may repair the configuration.
     pub(super) files: Vec<PathBuf>,
     /// The content of those files; `None` if the configuration file itself is invalid.
-    pub(super) contents: Option<FileSet>,
+    pub(super) file_states: Option<FileSet>,
 }
 
 impl RejectedFiles {
@@ -61,7 +61,7 @@ impl RejectedFiles {
     /// webhook that does not answer fails with another message each time.
     pub(super) fn is_same_edit(&self, other: &Self) -> bool {
         self.hash == other.hash
-            && match (&self.contents, &other.contents) {
+            && match (&self.file_states, &other.file_states) {
                 (Some(ours), Some(theirs)) => ours == theirs,
                 (None, None) => self.message == other.message,
                 (Some(_), None) | (None, Some(_)) => false,
@@ -82,7 +82,7 @@ pub(super) fn inspect_files(
     plan: &ConfigFilePlan,
     current: &CurrentConfig<'_>,
 ) -> InspectionResult {
-    let path = builder.directory.join(&plan.path);
+    let path = builder.base_directory.join(&plan.path);
     let bytes = match read_up_to(&path, DOCUMENT_BYTES_MAX) {
         Ok(bytes) => bytes,
         Err(error) => return InspectionResult::Unreadable(ReadError::new(&path, &error)),
@@ -92,11 +92,15 @@ pub(super) fn inspect_files(
     if hash == current.file_hash && are_unchanged {
         return InspectionResult::Unchanged { hash };
     }
-    let (configuration, warnings) =
-        match load_configuration(&path, &bytes, current.built_in_types, &builder.plugins.types()) {
-            Ok(loaded) => loaded,
-            Err(rejected) => return InspectionResult::Rejected(rejected.with_hash(hash)),
-        };
+    let (configuration, warnings) = match load_configuration(
+        &path,
+        &bytes,
+        current.built_in_types,
+        &builder.plugins.plugin_types(),
+    ) {
+        Ok(loaded) => loaded,
+        Err(rejected) => return InspectionResult::Rejected(rejected.with_hash(hash)),
+    };
     if configuration == current.generation.configuration && are_unchanged {
         return InspectionResult::Unchanged { hash };
     }
@@ -115,13 +119,13 @@ struct RejectedContent {
     message: String,
     diagnostics: Vec<Diagnostic>,
     files: Vec<PathBuf>,
-    contents: Option<FileSet>,
+    file_states: Option<FileSet>,
 }
 
 impl RejectedContent {
     fn with_hash(self, hash: String) -> RejectedFiles {
-        let Self { message, diagnostics, files, contents } = self;
-        RejectedFiles { hash, message, diagnostics, files, contents }
+        let Self { message, diagnostics, files, file_states: contents } = self;
+        RejectedFiles { hash, message, diagnostics, files, file_states: contents }
     }
 }
 
@@ -131,7 +135,7 @@ impl From<BuildError> for RejectedContent {
             message: error.to_string(),
             diagnostics: error.diagnostics().to_vec(),
             files: error.files.paths().map(Path::to_owned).collect(),
-            contents: Some(error.files),
+            file_states: Some(error.files),
         }
     }
 }
@@ -163,7 +167,7 @@ fn load_configuration(
         message,
         diagnostics: diagnostics.to_vec(),
         files: probed_files.take(),
-        contents: None,
+        file_states: None,
     };
     let configuration =
         loaded.configuration.map_err(|error| rejected(format!("{error}"), error.diagnostics()))?;

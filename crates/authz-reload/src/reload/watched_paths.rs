@@ -17,23 +17,23 @@ const LINKS_MAX: usize = 40;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct WatchedPaths {
     /// The folders to watch.
-    pub(super) folders: BTreeSet<PathBuf>,
+    pub(super) watched_folders: BTreeSet<PathBuf>,
     /// The entries of these folders whose change matters.
-    pub(super) entries: BTreeSet<PathBuf>,
+    pub(super) watched_entries: BTreeSet<PathBuf>,
 }
 
 impl WatchedPaths {
     /// Resolves absolute paths in the file system.
-    pub(super) fn resolve<'p>(paths: impl IntoIterator<Item = &'p Path>) -> Self {
+    pub(super) fn resolve_paths<'p>(paths: impl IntoIterator<Item = &'p Path>) -> Self {
         let mut watched = Self::default();
         for path in paths {
-            watched.add(path);
+            watched.add_path(path);
         }
         watched
     }
 
     /// Resolves a path as the system does, and adds each link on it and the file itself.
-    fn add(&mut self, path: &Path) {
+    fn add_path(&mut self, path: &Path) {
         let mut folder = PathBuf::new();
         let mut rest: VecDeque<PathStep> = path_steps(path).collect();
         let mut n_links = 0;
@@ -55,8 +55,8 @@ impl WatchedPaths {
                 folder = entry;
                 continue;
             }
-            self.folders.insert(folder.clone());
-            self.entries.insert(entry.clone());
+            self.watched_folders.insert(folder.clone());
+            self.watched_entries.insert(entry.clone());
             n_links += 1;
             match std::fs::read_link(&entry) {
                 Ok(target) if n_links <= LINKS_MAX => {
@@ -97,12 +97,12 @@ mod tests {
 
     /// Folders and entries below a folder, as text.
     fn watched(root: &Path, path: &str) -> (Vec<String>, Vec<String>) {
-        let watched = WatchedPaths::resolve([root.join(path).as_path()]);
+        let watched = WatchedPaths::resolve_paths([root.join(path).as_path()]);
         let texts = |paths: &BTreeSet<PathBuf>| {
             let below = paths.iter().filter_map(|path| path.strip_prefix(root).ok());
             below.map(|path| path.display().to_string()).collect()
         };
-        (texts(&watched.folders), texts(&watched.entries))
+        (texts(&watched.watched_folders), texts(&watched.watched_entries))
     }
 
     #[test]

@@ -12,9 +12,9 @@ const CHECKS_MAX: usize = 32;
 
 /// The webhooks that did not answer with a review, in the order of the configuration.
 #[derive(Debug, thiserror::Error)]
-#[error("{}", field_errors::aggregate(faults))]
+#[error("{}", field_errors::aggregate(webhook_faults))]
 pub(super) struct UnhealthyWebhooks {
-    faults: Vec<String>,
+    webhook_faults: Vec<String>,
 }
 
 /// Sends one SubjectAccessReview to every new or changed webhook, within the timeout of that webhook; see
@@ -41,7 +41,7 @@ pub(super) async fn check_new_webhooks(
     loop {
         while checks.len() < CHECKS_MAX {
             let Some((idx, hook)) = waiting.pop_front() else { break };
-            checks.spawn(async move { (idx, find_fault(&hook).await) });
+            checks.spawn(async move { (idx, probe_webhook(&hook).await) });
         }
         match checks.join_next().await {
             None => break,
@@ -52,11 +52,11 @@ pub(super) async fn check_new_webhooks(
     }
     faults.sort();
     let faults: Vec<String> = faults.into_iter().map(|(_, fault)| fault).collect();
-    if faults.is_empty() { Ok(()) } else { Err(UnhealthyWebhooks { faults }) }
+    if faults.is_empty() { Ok(()) } else { Err(UnhealthyWebhooks { webhook_faults: faults }) }
 }
 
 /// Sends one SubjectAccessReview to a webhook. Returns the reason if it does not answer with a review.
-async fn find_fault(hook: &ConfiguredWebhook) -> Option<String> {
+async fn probe_webhook(hook: &ConfiguredWebhook) -> Option<String> {
     let fault = hook.webhook.probe().await.err()?;
     Some(format!("webhook {} is not healthy: {fault}", hook.webhook.name()))
 }

@@ -23,22 +23,26 @@ fn loaded(yaml: &str) -> Configuration {
 /// The configuration with what no file can say and what has no effect made the same: the time of a
 /// cache that keeps nothing.
 fn comparable(configuration: &Configuration) -> Configuration {
-    let caching = |caching: &mut CacheSettings| match caching.lifetime() {
+    let caching = |caching: &mut CacheSettings| match caching.effective_ttl() {
         Some(_) => {}
         None => *caching = CacheSettings::new(std::time::Duration::ZERO, false),
     };
     let mut authorizers = configuration.authorizers().to_vec();
     for authorizer in &mut authorizers {
         if let AuthorizerConfiguration::Webhook(webhook) = authorizer {
-            caching(&mut webhook.settings.authorized_caching);
-            caching(&mut webhook.settings.unauthorized_caching);
+            caching(&mut webhook.webhook_settings.authorized_caching);
+            caching(&mut webhook.webhook_settings.unauthorized_caching);
         }
     }
     Configuration::new(authorizers).unwrap()
 }
 
 fn server() -> ConversionContext<'static> {
-    ConversionContext { directory: Path::new("/srv"), hook_names: None, is_anonymous_enabled: true }
+    ConversionContext {
+        base_directory: Path::new("/srv"),
+        hook_names: None,
+        is_anonymous_enabled: true,
+    }
 }
 
 fn webhook(config_file: &str) -> WebhookFlags {
@@ -63,7 +67,8 @@ fn modes(modes: &[AuthorizerType], webhook: Option<WebhookFlags>) -> Authorizati
 fn a_webhook_of_flags_becomes_one_of_a_file() {
     use AuthorizerType::{Rbac, Webhook};
     let flags = modes(&[Rbac, Webhook], Some(webhook("hook.yaml")));
-    let ConvertedConfig { yaml, differences } = convert_flags_to_config(&flags, &server()).unwrap();
+    let ConvertedConfig { yaml, remaining_differences: differences } =
+        convert_flags_to_config(&flags, &server()).unwrap();
     assert_eq!(
         yaml,
         "apiVersion: apiserver.config.k8s.io/v1\n\
@@ -100,14 +105,14 @@ fn what_no_file_says_is_told() {
         policy_file: Some(PathBuf::from("p.jsonl")),
         webhook: None,
     };
-    let differences = convert_flags_to_config(&flags, &server()).unwrap().differences;
+    let differences = convert_flags_to_config(&flags, &server()).unwrap().remaining_differences;
     let said = |what: &str| differences.iter().any(|difference| difference.contains(what));
     assert!(said("Keep --authorization-policy-file=p.jsonl"), "{differences:?}");
     assert!(said("--anonymous-auth=false"), "{differences:?}");
     assert!(said("ABAC,AlwaysAllow"), "{differences:?}");
     assert!(said("changes take effect while it runs"), "{differences:?}");
     let closed = ConversionContext { is_anonymous_enabled: false, ..server() };
-    let differences = convert_flags_to_config(&flags, &closed).unwrap().differences;
+    let differences = convert_flags_to_config(&flags, &closed).unwrap().remaining_differences;
     assert!(!differences.iter().any(|difference| difference.contains("anonymous")));
 }
 
@@ -116,7 +121,8 @@ fn several_hooks_need_a_file_each() {
     let hooks = ["b.example".to_owned(), "a".to_owned()];
     let context = ConversionContext { hook_names: Some(&hooks), ..server() };
     let flags = modes(&[AuthorizerType::Webhook], Some(webhook("/etc/hooks.yaml")));
-    let ConvertedConfig { yaml, differences } = convert_flags_to_config(&flags, &context).unwrap();
+    let ConvertedConfig { yaml, remaining_differences: differences } =
+        convert_flags_to_config(&flags, &context).unwrap();
     let configuration = loaded(&yaml);
     let names: Vec<&str> =
         configuration.authorizers().iter().map(AuthorizerConfiguration::name).collect();
@@ -126,7 +132,8 @@ fn several_hooks_need_a_file_each() {
         the server.";
     assert!(differences.iter().any(|difference| difference == want), "{differences:?}");
     let one = ConversionContext { hook_names: Some(&hooks[..1]), ..server() };
-    let ConvertedConfig { yaml, differences } = convert_flags_to_config(&flags, &one).unwrap();
+    let ConvertedConfig { yaml, remaining_differences: differences } =
+        convert_flags_to_config(&flags, &one).unwrap();
     assert!(yaml.contains("kubeConfigFile: /etc/hooks.yaml\n"), "{yaml}");
     assert!(!differences.iter().any(|difference| difference.contains("split")), "{differences:?}");
 }
@@ -172,7 +179,7 @@ proptest! {
         let context = ConversionContext { hook_names: hooks.as_deref(), ..server() };
         let webhook = kinds.contains(&AuthorizerType::Webhook).then_some(webhook);
         let flags = modes(&kinds, webhook);
-        let Ok(meant) = flags.to_configuration(context.directory, context.hook_names) else {
+        let Ok(meant) = flags.to_configuration(context.base_directory, context.hook_names) else {
             // A hook may bear the name of a built-in authorizer.
             prop_assert!(convert_flags_to_config(&flags, &context).is_err());
             return Ok(());

@@ -139,7 +139,7 @@ fn settings(modes: &AuthorizationModes) -> WebhookSettings {
         configuration.authorizers().iter().map(AuthorizerConfiguration::name).collect();
     assert_eq!(names, ["node", "default", "rbac"]);
     match &configuration.authorizers()[1] {
-        AuthorizerConfiguration::Webhook(webhook) => webhook.settings.clone(),
+        AuthorizerConfiguration::Webhook(webhook) => webhook.webhook_settings.clone(),
         other => panic!("{other:?}"),
     }
 }
@@ -155,10 +155,10 @@ fn flags_are_translated() {
     assert_eq!(settings.timeout.get(), Duration::from_secs(30));
     assert_eq!(settings.failure_policy, FailurePolicy::NoOpinion);
     assert_eq!(settings.subject_access_review_version, ReviewVersion::V1);
-    assert_eq!(settings.authorized_caching.lifetime(), Some(Duration::from_secs(7)));
-    assert_eq!(settings.unauthorized_caching.lifetime(), Some(Duration::from_millis(1)));
+    assert_eq!(settings.authorized_caching.effective_ttl(), Some(Duration::from_secs(7)));
+    assert_eq!(settings.unauthorized_caching.effective_ttl(), Some(Duration::from_millis(1)));
     assert!(settings.match_conditions.as_slice().is_empty());
-    let connection = format!("{:?}", settings.connection);
+    let connection = format!("{:?}", settings.connection_info);
     assert!(connection.contains("/srv/hooks/w.yaml"), "{connection}");
 }
 
@@ -166,8 +166,8 @@ fn flags_are_translated() {
 fn flags_have_their_own_defaults() {
     let settings = settings(&webhook_modes(|_| {}));
     assert_eq!(settings.subject_access_review_version, ReviewVersion::V1beta1);
-    assert_eq!(settings.authorized_caching.lifetime(), Some(Duration::from_secs(300)));
-    assert_eq!(settings.unauthorized_caching.lifetime(), Some(Duration::from_secs(30)));
+    assert_eq!(settings.authorized_caching.effective_ttl(), Some(Duration::from_secs(300)));
+    assert_eq!(settings.unauthorized_caching.effective_ttl(), Some(Duration::from_secs(30)));
 }
 
 #[test]
@@ -176,9 +176,9 @@ fn no_time_is_no_cache() {
         let settings = settings(&webhook_modes(|options| {
             options.webhook_authorized_ttl_ns = Some(ttl_ns);
         }));
-        assert_eq!(settings.authorized_caching.lifetime(), None, "{ttl_ns}");
+        assert_eq!(settings.authorized_caching.effective_ttl(), None, "{ttl_ns}");
         assert_eq!(settings.authorized_caching.is_enabled(), ttl_ns != 0, "{ttl_ns}");
-        assert!(settings.unauthorized_caching.lifetime().is_some(), "{ttl_ns}");
+        assert!(settings.unauthorized_caching.effective_ttl().is_some(), "{ttl_ns}");
     }
 }
 

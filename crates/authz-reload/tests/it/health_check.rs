@@ -21,17 +21,17 @@ async fn a_configuration_waits_for_its_webhooks() {
     new.peer.stop_listening().unwrap();
     stage.write("config", &with_webhook("w", &new.path(&stage)));
     for _ in 0..2 {
-        let CheckResult::Failed(message) = reloader.check_now().await else {
+        let CheckResult::Failed(message) = reloader.check_files_now().await else {
             panic!("the check did not fail")
         };
         assert!(message.contains("webhook w is not healthy: "), "{message}");
         assert!(message.contains("connection refused"), "{message}");
         assert_eq!(stage.observed().failures(), 1, "one edit counts once");
-        assert!(reloader.status().pending.is_some());
+        assert!(reloader.status().rejected_config_hash.is_some());
     }
     new.peer.listen().unwrap();
-    assert_eq!(reloader.check_now().await, CheckResult::Applied(2));
-    assert_eq!(reloader.status().pending, None);
+    assert_eq!(reloader.check_files_now().await, CheckResult::Applied(2));
+    assert_eq!(reloader.status().rejected_config_hash, None);
 }
 
 /// Every answer of the peer, and whether a configuration with it takes effect.
@@ -70,7 +70,7 @@ async fn any_review_of_the_configured_version_is_healthy() {
         stage.write("config", &with_webhook("w", &old.path(&stage)));
         let reloader = stage.start_reloader("config", checking());
         stage.write("config", &with_webhook("w", &new.path(&stage)));
-        match (reloader.check_now().await, fault) {
+        match (reloader.check_files_now().await, fault) {
             (CheckResult::Applied(2), None) => {}
             (CheckResult::Failed(message), Some(fault)) if message.contains(fault) => {}
             (other, _) => panic!("answer {idx}, want {fault:?}: {other:?}"),
@@ -106,12 +106,12 @@ async fn a_missing_or_foreign_client_certificate_is_not_healthy() {
         CheckResult::Failed(message) => message.contains("webhook w is not healthy: "),
         CheckResult::Unchanged | CheckResult::Applied(_) => false,
     };
-    assert!(is_unhealthy(reloader.check_now().await), "no certificate");
+    assert!(is_unhealthy(reloader.check_files_now().await), "no certificate");
     new.write_client_certificate(&stage, &Authority::new("foreign").unwrap());
-    assert!(is_unhealthy(reloader.check_now().await), "a certificate of another authority");
+    assert!(is_unhealthy(reloader.check_files_now().await), "a certificate of another authority");
     assert_eq!(stage.observed().failures(), 2, "two edits");
     new.write_client_certificate(&stage, &clients);
-    assert_eq!(reloader.check_now().await, CheckResult::Applied(2));
+    assert_eq!(reloader.check_files_now().await, CheckResult::Applied(2));
 }
 
 /// A bad edit that is taken back leaves no trace: the status is healthy, and the metrics end with a success.
@@ -127,16 +127,16 @@ async fn an_unhealthy_edit_counts_once_and_its_revert_ends_it() {
     stage.write("config", &with_webhook("w", &new.path(&stage)));
     // The faults differ from check to check, and the edit is the same.
     for _ in 0..3 {
-        assert!(matches!(reloader.check_now().await, CheckResult::Failed(_)));
+        assert!(matches!(reloader.check_files_now().await, CheckResult::Failed(_)));
     }
     assert_eq!(stage.observed().reloads, [ReloadStatus::Failure]);
     assert_eq!(stage.observed().log.len(), 2, "{:?}", stage.observed().log);
     stage.write("config", &text);
-    assert_eq!(reloader.check_now().await, CheckResult::Unchanged);
+    assert_eq!(reloader.check_files_now().await, CheckResult::Unchanged);
     assert_eq!(stage.observed().reloads, [ReloadStatus::Failure, ReloadStatus::Success]);
     let status = reloader.status();
     assert!(status.last_attempt.unwrap().ok);
-    assert_eq!((status.pending, status.generation), (None, 1));
+    assert_eq!((status.rejected_config_hash, status.generation), (None, 1));
     assert_eq!(status.hash, Some(sha256_hash(text.as_bytes())));
 }
 
@@ -157,7 +157,7 @@ async fn an_unchanged_webhook_need_not_be_healthy() {
     let entries = text.replace("- type: RBAC\n  name: rbac\n", "");
     let entries = entries.replace("authorizers:\n", "authorizers:\n- type: RBAC\n  name: rbac\n");
     stage.write("config", &entries);
-    assert_eq!(reloader.check_now().await, CheckResult::Applied(2));
+    assert_eq!(reloader.check_files_now().await, CheckResult::Applied(2));
 }
 
 #[tokio::test]
@@ -198,6 +198,6 @@ async fn waiting_for_a_webhook_does_not_delay_a_newer_configuration() {
     stage.write("config", &with_webhook("w", &new.path(&stage)));
     stage.wait_until("newer configuration", |observed| observed.successes() == 1).await;
     assert_eq!(stage.observed().failures(), 0);
-    assert_eq!(reloader.generation().number, 2);
+    assert_eq!(reloader.generation().generation_number, 2);
     drop((silent, connected));
 }

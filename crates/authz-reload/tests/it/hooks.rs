@@ -30,7 +30,7 @@ fn flags(file: &str) -> AuthorizationPlan {
 }
 
 fn start(stage: &Stage, file: &str) -> Result<Generation, StartError> {
-    stage.builder().build_first(&flags(file))
+    stage.builder().build_first_generation(&flags(file))
 }
 
 #[tokio::test]
@@ -174,7 +174,7 @@ async fn a19_endpoints_of_services_are_checked() {
     ] {
         let mut builder = stage.builder();
         builder.connection_limits.address_policy = AddressPolicy { allows_loopback };
-        let generation = builder.build_first(&flags(file)).unwrap();
+        let generation = builder.build_first_generation(&flags(file)).unwrap();
         assert_eq!(ask(&generation, "ana").await, verdict, "{file} {allows_loopback}");
     }
     assert_eq!(hook.peer.n_requests(), 2);
@@ -215,7 +215,7 @@ async fn a_reload_calls_the_new_webhook_and_not_the_old() {
     let reloader = stage.start_unwatched("config");
     assert_eq!(ask(&reloader.generation(), "ana").await, Verdict::Allow);
     stage.write("config", &with_webhook("w", &new.path(&stage)));
-    assert_eq!(reloader.check_now().await, CheckResult::Applied(2));
+    assert_eq!(reloader.check_files_now().await, CheckResult::Applied(2));
     assert_eq!(ask(&reloader.generation(), "ana").await, Verdict::Allow);
     assert_eq!((old.peer.requests().len(), new.peer.requests().len()), (1, 1));
 }
@@ -231,7 +231,7 @@ async fn an_unchanged_webhook_keeps_its_answers() {
     let before = reloader.generation();
     assert_eq!(ask(&before, "ana").await, Verdict::Allow);
     stage.write("config", &webhook_entry(&first, "two", &two.path(&stage)));
-    assert_eq!(reloader.check_now().await, CheckResult::Applied(2));
+    assert_eq!(reloader.check_files_now().await, CheckResult::Applied(2));
     let after = reloader.generation();
     assert!(Arc::ptr_eq(&before.configured_webhooks[0], &after.configured_webhooks[0]));
     assert_eq!(ask(&after, "ana").await, Verdict::Allow);
@@ -239,7 +239,7 @@ async fn an_unchanged_webhook_keeps_its_answers() {
 
     // Another setting makes it another webhook.
     stage.write("config", &first.replace("timeout: 3s", "timeout: 4s"));
-    assert_eq!(reloader.check_now().await, CheckResult::Applied(3));
+    assert_eq!(reloader.check_files_now().await, CheckResult::Applied(3));
     assert_eq!(ask(&reloader.generation(), "ana").await, Verdict::Allow);
     let requests = one.peer.requests();
     assert_eq!(requests.len(), 2);
@@ -262,7 +262,7 @@ async fn a_request_ends_with_the_generation_it_began_with() {
     });
     let old = peer.await.unwrap();
     stage.write("config", &with_webhook("w", &new.path(&stage)));
-    assert_eq!(reloader.check_now().await, CheckResult::Applied(2));
+    assert_eq!(reloader.check_files_now().await, CheckResult::Applied(2));
     assert_eq!(ask(&reloader.generation(), "ana").await, Verdict::NoOpinion);
     assert_eq!(in_flight.await.unwrap(), Verdict::Allow);
     assert_eq!(old.peer.requests().len(), 1);

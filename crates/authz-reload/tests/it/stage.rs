@@ -109,8 +109,8 @@ impl Stage {
     pub(crate) fn builder(&self) -> AuthorizerBuilder {
         AuthorizerBuilder {
             observers: Arc::new(self.listener.clone()),
-            resolver: self.resolver.clone(),
-            directory: self.folder.path().to_owned(),
+            service_resolver: self.resolver.clone(),
+            base_directory: self.folder.path().to_owned(),
             ..AuthorizerBuilder::new().unwrap()
         }
     }
@@ -124,7 +124,7 @@ impl Stage {
 
     /// The first generation from a file.
     pub(crate) fn start(&self, file: &str) -> Result<Generation, StartError> {
-        self.builder().build_first(&self.plan(file))
+        self.builder().build_first_generation(&self.plan(file))
     }
 
     /// Starts a reloader that reads the file when the system reports a change, and never polls. It does not check the
@@ -206,7 +206,7 @@ impl Stage {
 
 /// The names of the authorizers in order.
 pub(crate) fn names(generation: &Generation) -> String {
-    generation.slots.iter().map(|slot| slot.name()).collect::<Vec<_>>().join(",")
+    generation.authorizer_slots.iter().map(|slot| slot.name()).collect::<Vec<_>>().join(",")
 }
 
 /// A configuration of built-in types.

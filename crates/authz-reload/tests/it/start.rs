@@ -10,7 +10,7 @@ fn a_file_gives_the_authorizers_in_its_order() {
     stage.write("config", &built_in(&["AlwaysDeny", "RBAC", "Node", "AlwaysAllow"]));
     let generation = stage.start("config").unwrap();
     assert_eq!(names(&generation), "alwaysdeny,rbac,node,alwaysallow");
-    assert_eq!(generation.number, 1);
+    assert_eq!(generation.generation_number, 1);
 }
 
 #[test]

@@ -111,13 +111,13 @@ async fn change_under_load(storm: &Storm) {
     for n in 0..N_CHANGES {
         (storm.change)(&stage, n, &texts[n / 2 % 2]);
         if n % 5 == 0 {
-            reloader.check_now().await;
+            reloader.check_files_now().await;
         }
         tokio::task::yield_now().await;
     }
     for text in &texts {
         stage.write(storm.file, text);
-        reloader.check_now().await;
+        reloader.check_files_now().await;
     }
     let last = reloader.generation();
     assert_eq!(last.configured_webhooks[0].webhook.name(), "abstain");

@@ -16,8 +16,8 @@ const RBAC_FIRST: &[&str] = &["RBAC", "Node"];
 /// Waits until the reloader watches the folders. It renews its watch before it answers a request for a check, and
 /// the second check follows the renewal that the first one may have made necessary.
 async fn wait_for_watch(reloader: &Reloader) {
-    reloader.check_now().await;
-    reloader.check_now().await;
+    reloader.check_files_now().await;
+    reloader.check_files_now().await;
 }
 
 #[tokio::test]
@@ -109,7 +109,7 @@ async fn a_file_that_returns_is_noticed() {
     stage.write("next/config", &built_in(NODE_FIRST));
     fs::rename(stage.path("next"), stage.path("folder")).unwrap();
     stage.wait_until("return of the folder", |observed| observed.published.len() == 2).await;
-    assert_eq!(reloader.check_now().await, CheckResult::Unchanged);
+    assert_eq!(reloader.check_files_now().await, CheckResult::Unchanged);
 }
 
 #[tokio::test]
@@ -122,7 +122,7 @@ async fn polls_of_a_lost_file_count_one_failure() {
     std::fs::remove_file(stage.path("config")).unwrap();
     stage.wait_until("loss of the file", |observed| observed.failures() == 1).await;
     for _ in 0..5 {
-        assert!(matches!(reloader.check_now().await, CheckResult::Failed(_)));
+        assert!(matches!(reloader.check_files_now().await, CheckResult::Failed(_)));
     }
     assert_eq!(stage.observed().failures(), 1);
 }
@@ -172,7 +172,7 @@ async fn a_thousand_quick_changes_end_with_the_last() {
         }
         if n % 20 == 0 {
             // The reloader reads the file as it is now, torn or whole.
-            reloader.check_now().await;
+            reloader.check_files_now().await;
         }
     }
     let last = format!("# the last one\n{}", built_in(RBAC_FIRST));
@@ -189,8 +189,8 @@ async fn a_thousand_quick_changes_end_with_the_last() {
         assert_ne!(pair[0], pair[1], "what is published differs from what was in effect");
     }
     wait_for_watch(&reloader).await;
-    assert_eq!(reloader.check_now().await, CheckResult::Unchanged);
-    assert_eq!(reloader.status().pending, None);
+    assert_eq!(reloader.check_files_now().await, CheckResult::Unchanged);
+    assert_eq!(reloader.status().rejected_config_hash, None);
 }
 
 #[tokio::test]

@@ -41,7 +41,7 @@ fn check_books(cache: &AnswerCache) {
     }
     assert_eq!((eviction_order.n_entries, eviction_order.n_bytes), (n_entries, n_bytes));
     assert!(n_entries <= cache.entries_max && n_bytes <= cache.bytes_max);
-    assert!(eviction_order.heap.len() <= 2 * n_entries + HEAP_SLACK);
+    assert!(eviction_order.eviction_heap.len() <= 2 * n_entries + HEAP_SLACK);
 }
 
 /// One operation on a cache of few entries.

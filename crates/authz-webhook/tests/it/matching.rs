@@ -193,7 +193,7 @@ async fn several_webhooks_in_a_row() {
 
 /// The events of kind `webhook`, as `name=value` pairs.
 fn noted(trace: &Trace) -> Vec<String> {
-    let events = trace.entries().iter().map(|entry| &entry.event);
+    let events = trace.trace_entries().iter().map(|entry| &entry.event);
     let events = events.filter(|event| event.kind == "webhook");
     let pair = |(name, value): &(std::borrow::Cow<'static, str>, Value)| match value {
         Value::Bool(truth) => format!("{name}={truth}"),
@@ -211,7 +211,7 @@ async fn what_happened_is_noted() {
     let scene = scene(FailurePolicy::NoOpinion, &["request.user == 'alice'"], says(ALLOW));
     let (_, trace) = scene.explain(&pods(&bob, "a")).await;
     assert_eq!(noted(&trace), ["skipped=true"]);
-    assert_eq!(trace.entries()[0].event.kind, "condition");
+    assert_eq!(trace.trace_entries()[0].event.kind, "condition");
     let (_, trace) = scene.explain(&pods(&alice, "a")).await;
     assert_eq!(noted(&trace), ["cache=miss joined=false attempts=1 tookMicros=_ status=200"]);
     let (_, trace) = scene.explain(&pods(&alice, "a")).await;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use authz::{Attributes, Decision, Namespace, Recorder, Resource, Target, Trace, User, Verb};
 use authz_webhook::{
-    AbsolutePath, AttemptResult, CacheEvent, CacheSettings, CallRejection, Connection,
+    AbsolutePath, AttemptResult, CacheEvent, CacheSettings, CallRejection, ConnectionInfo,
     FailOpenCause, FailurePolicy, HttpResponse, MatchCondition, MatchConditions, MatchResultKind,
     ResponseFuture, ReviewVersion, Timeout, Transport, TransportError, TransportErrorKind, Webhook,
     WebhookDecision, WebhookLimits, WebhookObserver, WebhookSettings,
@@ -239,7 +239,7 @@ pub(crate) fn settings() -> WebhookSettings {
         unauthorized_caching: CacheSettings::new(Duration::from_secs(30), true),
         subject_access_review_version: ReviewVersion::V1,
         failure_policy: FailurePolicy::NoOpinion,
-        connection: Connection::KubeConfigFile(AbsolutePath::new("/hook.yaml").unwrap()),
+        connection_info: ConnectionInfo::KubeConfigFile(AbsolutePath::new("/hook.yaml").unwrap()),
         match_conditions: MatchConditions::Unversioned,
     }
 }

@@ -36,7 +36,7 @@ fn lines(trace: &Trace) -> Vec<String> {
         }
         line
     };
-    trace.entries().iter().map(line).collect()
+    trace.trace_entries().iter().map(line).collect()
 }
 
 fn ana() -> User {
@@ -109,7 +109,7 @@ fn parts_that_are_left_out_are_counted() {
     let user = ana();
     let long = vec!["request.user == 'ana'"; 150].join(" && ");
     let (_, trace) = recorded(&conditions(&[&long]), &path(&user));
-    let last = trace.entries().last().unwrap();
+    let last = trace.trace_entries().last().unwrap();
     assert!(matches!(field(&last.event, "leftOut"), Some(Value::Integer(1..))), "{last:?}");
 }
 
@@ -137,7 +137,8 @@ fn top_level_values_are_the_outcome() {
                 let conditions = conditions(&[&format!("({whole}) == true")]);
                 for request in &requests {
                     let (_, trace) = recorded(&conditions, request);
-                    let [condition, part] = [&trace.entries()[0].event, &trace.entries()[1].event];
+                    let [condition, part] =
+                        [&trace.trace_entries()[0].event, &trace.trace_entries()[1].event];
                     assert_eq!(field(part, "text"), Some(&Value::from(whole.as_str())));
                     match (field(condition, "outcome"), field(condition, "error")) {
                         (Some(Value::Bool(outcome)), None) => {

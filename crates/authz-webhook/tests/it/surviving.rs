@@ -57,12 +57,12 @@ async fn the_policy_applies_to_failures_of_the_webhook() {
         let user = named("ana");
         let (answered, _) = open.explain(&pods(&user, "default")).await;
         assert_eq!(answered.decision.verdict.name(), "noOpinion", "{cause}");
-        assert_eq!(answered.failed_open.unwrap().name(), cause);
+        assert_eq!(answered.fail_open_cause.unwrap().name(), cause);
         assert_eq!(open.tally.n(&format!("fail-open by {cause}")), 1);
         let closed = Scene::with(failing_closed(), WebhookLimits::default(), [step]);
         let (answered, _) = closed.explain(&pods(&user, "default")).await;
         assert_eq!(answered.decision.verdict.name(), "deny", "{cause}");
-        assert!(answered.failed_open.is_none());
+        assert!(answered.fail_open_cause.is_none());
     }
 }
 
@@ -82,7 +82,7 @@ async fn no_policy_applies_to_failures_of_this_server() {
             let user = named("ana");
             let (answered, _) = scene.explain(&pods(&user, "default")).await;
             assert_eq!(answered.decision.verdict, authz::Verdict::Unavailable(why));
-            assert!(answered.failed_open.is_none() && answered.decision.error.is_some());
+            assert!(answered.fail_open_cause.is_none() && answered.decision.error.is_some());
             assert!(!scene.tally.events().iter().any(|event| event.starts_with("fail-open")));
         }
     }
@@ -138,7 +138,10 @@ async fn calls_count_for_the_caller() {
             tokio::spawn(async move {
                 let namespace = format!("ns-{n}");
                 let asked = pods(&subject, &namespace);
-                webhook.authorize_for("reviewer", &asked, Recorder::disabled()).await.decision
+                webhook
+                    .authorize_for_caller("reviewer", &asked, Recorder::disabled())
+                    .await
+                    .decision
             })
         })
         .collect();

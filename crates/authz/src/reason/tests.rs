@@ -5,8 +5,8 @@ use crate::rbac_grant::RbacSubject;
 #[derive(Debug)]
 struct TwoSubjects;
 
-impl RbacBindings for TwoSubjects {
-    fn grant(&self, grant_idx: usize) -> Option<RbacGrant<'_>> {
+impl RbacGrantSource for TwoSubjects {
+    fn grant_at(&self, grant_idx: usize) -> Option<RbacGrant<'_>> {
         let subjects = [
             RbacSubject { kind: "User", name: "ana \"a\"", namespace: Namespace::new("unused") },
             RbacSubject { kind: "ServiceAccount", name: "ci", namespace: Namespace::new("prod") },

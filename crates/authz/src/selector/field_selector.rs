@@ -75,7 +75,8 @@ impl fmt::Display for FieldRequirement {
 /// assert_eq!(texts, ["a=1", "b!=2"]);
 /// ```
 pub fn parse_field_selector(selector: &str) -> Result<Vec<FieldRequirement>, SelectorError> {
-    let mut terms = FieldTerms { rest: Some(selector) }.filter(|term| !term.is_empty());
+    let mut terms =
+        FieldTerms { remaining_selector: Some(selector) }.filter(|term| !term.is_empty());
     let mut sorted: Vec<&str> = terms.by_ref().take(SELECTOR_TERMS_MAX).collect();
     if terms.next().is_some() {
         return Err(SelectorError::too_many_terms());
@@ -97,27 +98,27 @@ pub fn parse_field_selector(selector: &str) -> Result<Vec<FieldRequirement>, Sel
 
 /// The terms of a selector, cut at commas that are not escaped.
 struct FieldTerms<'a> {
-    rest: Option<&'a str>,
+    remaining_selector: Option<&'a str>,
 }
 
 impl<'a> Iterator for FieldTerms<'a> {
     type Item = &'a str;
 
     fn next(&mut self) -> Option<&'a str> {
-        let rest = self.rest?;
+        let rest = self.remaining_selector?;
         let mut is_escaped = false;
         for (idx, byte) in rest.bytes().enumerate() {
             match byte {
                 _ if is_escaped => is_escaped = false,
                 b'\\' => is_escaped = true,
                 b',' => {
-                    self.rest = Some(&rest[idx + 1..]);
+                    self.remaining_selector = Some(&rest[idx + 1..]);
                     return Some(&rest[..idx]);
                 }
                 _ => {}
             }
         }
-        self.rest = None;
+        self.remaining_selector = None;
         Some(rest)
     }
 }

@@ -11,7 +11,7 @@ use super::validate_configuration::ValidConfiguration;
 /// Maximum number of reported cycles.
 const CYCLES_MAX: usize = 100;
 
-const LIST: &str = ConfigurationKind::Initializer.list_member();
+const LIST: &str = ConfigurationKind::Initializer.list_member_name();
 
 /// Errors and warnings about the order of initializers.
 #[derive(Debug, Default)]

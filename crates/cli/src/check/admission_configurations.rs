@@ -65,7 +65,7 @@ pub(super) fn initializer_order_findings(
 
 fn warning_finding(object: &UnstructuredObject, warning: &ConfigurationWarning) -> Finding {
     Finding {
-        rule: FindingRule::for_admission_warning(warning.cause),
+        rule: FindingRule::for_admission_warning(warning.warning_kind),
         field: object.path_in_file(&warning.path),
         message: warning.message.clone(),
         position: object.field_position(&warning.path),

@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::PathBuf;
 
 use authz_chain::{AuthorizerConfiguration, Configuration};
-use authz_webhook::Connection;
+use authz_webhook::ConnectionInfo;
 use config::FileKind;
 use config::authorization_config::{self, LoadError, LoadOptions};
 use config::authorization_hooks;
@@ -147,10 +147,12 @@ fn check_configuration(
 /// Returns the paths of the connection files of all webhooks.
 fn authorization_webhook_kubeconfigs(configuration: &Configuration) -> Vec<PathBuf> {
     let file = |authorizer: &AuthorizerConfiguration| match authorizer {
-        AuthorizerConfiguration::Webhook(webhook) => match &webhook.settings.connection {
-            Connection::KubeConfigFile(path) => Some(path.as_path().to_owned()),
-            Connection::InClusterConfig => None,
-        },
+        AuthorizerConfiguration::Webhook(webhook) => {
+            match &webhook.webhook_settings.connection_info {
+                ConnectionInfo::KubeConfigFile(path) => Some(path.as_path().to_owned()),
+                ConnectionInfo::InClusterConfig => None,
+            }
+        }
         AuthorizerConfiguration::Abac
         | AuthorizerConfiguration::AlwaysAllow
         | AuthorizerConfiguration::AlwaysDeny

@@ -69,8 +69,8 @@ pub(super) fn write_human(
         writer.write_line(&shown, "", nodes.len() + idx + 1 == n_last)?;
     }
     let out = writer.out;
-    if trace.n_dropped() > 0 {
-        writeln!(out, "{} more events are not shown", trace.n_dropped())?;
+    if trace.n_dropped_entries() > 0 {
+        writeln!(out, "{} more events are not shown", trace.n_dropped_entries())?;
     }
     let reason = answer.outcome.decision.reason.to_string();
     if answer.outcome.decided_by.is_none() {

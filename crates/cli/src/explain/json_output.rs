@@ -21,7 +21,7 @@ pub(super) fn write_json(
         map.insert("open".to_owned(), true.into());
     }
     map.insert("trace".to_owned(), trace_json(&explanation.trace));
-    let n_dropped = explanation.trace.n_dropped();
+    let n_dropped = explanation.trace.n_dropped_entries();
     if n_dropped > 0 {
         map.insert("droppedEvents".to_owned(), n_dropped.into());
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use authz::{User, Verdict};
-use authz_chain::{AuthorizerName, Chain, Member};
+use authz_chain::{AuthorizerName, Chain, ChainMember};
 use authz_rbac::Snapshot;
 use document::Source;
 use manifests::abac;
@@ -72,7 +72,7 @@ fn grant() -> impl Strategy<Value = [Value; 2]> {
     )
 }
 
-fn rbac_member() -> impl Strategy<Value = Member> {
+fn rbac_member() -> impl Strategy<Value = ChainMember> {
     proptest::collection::vec(grant(), 0..5).prop_map(|grants| {
         let mut snapshot = Snapshot::default();
         for object in grants.iter().flatten() {
@@ -81,11 +81,11 @@ fn rbac_member() -> impl Strategy<Value = Member> {
                 RbacObject::Binding(binding) => snapshot.put_binding(binding),
             }
         }
-        Member::Rbac(Arc::new(snapshot))
+        ChainMember::Rbac(Arc::new(snapshot))
     })
 }
 
-fn abac_member() -> impl Strategy<Value = Member> {
+fn abac_member() -> impl Strategy<Value = ChainMember> {
     let line = (one_of(USERS), one_of(GROUPS), one_of(RESOURCES), any::<bool>()).prop_map(
         |(user, group, resource, readonly)| {
             json!({"user": user, "group": group, "resource": resource, "readonly": readonly})
@@ -95,11 +95,11 @@ fn abac_member() -> impl Strategy<Value = Member> {
         let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
         let source = Source { name: "p", bytes: text.as_bytes() };
         let loaded = abac::load_policies(&source, &abac::PolicyLoadOptions::default()).unwrap();
-        Member::Abac(Arc::new(loaded.policy_snapshot))
+        ChainMember::Abac(Arc::new(loaded.policy_snapshot))
     })
 }
 
-fn webhook_member() -> impl Strategy<Value = Member> {
+fn webhook_member() -> impl Strategy<Value = ChainMember> {
     let assumed = prop_oneof![
         Just(None),
         Just(Some(AssumedAnswer::Verdict(Verdict::Allow))),
@@ -109,14 +109,14 @@ fn webhook_member() -> impl Strategy<Value = Member> {
     ];
     (some_of(CONDITIONS), assumed, any::<bool>()).prop_map(|(conditions, assumed, is_closed)| {
         let name = AuthorizerName::new("guard").unwrap();
-        Member::Plugin(name, Arc::new(test_stand_in("guard", &conditions, is_closed, assumed)))
+        ChainMember::Plugin(name, Arc::new(test_stand_in("guard", &conditions, is_closed, assumed)))
     })
 }
 
 fn authorizer() -> impl Strategy<Value = OfflineAuthorizer> {
-    let node = Member::Node(Arc::new(authz_node::Snapshot::default()));
+    let node = ChainMember::Node(Arc::new(authz_node::Snapshot::default()));
     let members = (webhook_member(), rbac_member(), abac_member())
-        .prop_map(move |(w, r, a)| vec![w, r, node.clone(), a, Member::AlwaysDeny]);
+        .prop_map(move |(w, r, a)| vec![w, r, node.clone(), a, ChainMember::AlwaysDeny]);
     members
         .prop_shuffle()
         .prop_map(|members| OfflineAuthorizer::from_chain(Chain::new(members).unwrap()))
@@ -200,13 +200,14 @@ fn unknown_events_are_shown_as_they_are() {
                     .with_field("days", 3usize)
                     .with_field("seen\u{1b}", vec!["here".to_owned(), "there\u{9b}".to_owned()])
             };
-            recorder.enter(event).record(|| authz::TraceEvent::new("tide"));
+            recorder.record_parent_event(event).record_event(|| authz::TraceEvent::new("tide"));
             Box::pin(std::future::ready(authz::Decision::deny("not tonight")))
         }
     }
     let name = AuthorizerName::new("almanac").unwrap();
     let chain =
-        Chain::new(vec![Member::Plugin(name, Arc::new(Talkative)), Member::AlwaysAllow]).unwrap();
+        Chain::new(vec![ChainMember::Plugin(name, Arc::new(Talkative)), ChainMember::AlwaysAllow])
+            .unwrap();
     let user = User { name: "ana".to_owned(), ..User::default() };
     let target = access_reviews::review::AccessTarget::Path("/x".into());
     let question = AccessQuestion { user, verb: "get".into(), target };

@@ -87,7 +87,7 @@ fn load_configuration_file(
         ConnectionFileRequirement::Required => &authorization_config::stat_file,
         ConnectionFileRequirement::Optional => &assume_regular_file as &dyn Fn(&Path) -> _,
     };
-    let plugin_authorizer_types = plugins().types();
+    let plugin_authorizer_types = plugins().plugin_types();
     let options = LoadOptions {
         stat_file,
         plugin_authorizer_types: &plugin_authorizer_types,

@@ -31,11 +31,11 @@ pub(super) fn build_callable_webhooks(
     let builder = AuthorizerBuilder {
         webhook_limits: WebhookLimits::default(),
         connection_limits: Limits::default(),
-        resolver: Some(Arc::new(NoServiceResolver)),
+        service_resolver: Some(Arc::new(NoServiceResolver)),
         observers: Arc::new(NoObservers),
         plugins: PluginAuthorizers::default(),
         abac_options: manifests::abac::PolicyLoadOptions::default(),
-        directory: directory.to_owned(),
+        base_directory: directory.to_owned(),
     };
     let names: BTreeSet<String> = called.iter().map(|own| own.name().to_owned()).collect();
     let generation = match plan {
@@ -44,7 +44,7 @@ pub(super) fn build_callable_webhooks(
         }
         // One file defines all hooks of the mode; those that are not called are filtered out below.
         AuthorizationPlan::Modes(modes) => {
-            builder.build_first(&AuthorizationPlan::Modes(AuthorizationModes {
+            builder.build_first_generation(&AuthorizationPlan::Modes(AuthorizationModes {
                 modes: vec![AuthorizerType::Webhook],
                 policy_file: None,
                 ..modes.clone()

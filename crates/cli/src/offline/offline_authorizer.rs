@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use api_resources::ResourceNameTable;
 use authz::{Attributes, Recorder};
 use authz_chain::{
-    AuthorizerConfiguration, Chain, ChainDecision, Member, PluginConfiguration,
+    AuthorizerConfiguration, Chain, ChainDecision, ChainMember, PluginConfiguration,
     WebhookConfiguration,
 };
 use authz_rbac::{ExtrasPolicy, Snapshot};
@@ -260,7 +260,7 @@ impl OfflineAuthorizer {
 
     /// Reports whether the chain calls webhooks.
     pub(crate) fn calls_webhooks(&self) -> bool {
-        self.chain.members().any(|member| matches!(member, Member::Webhook(_)))
+        self.chain.members().any(|member| matches!(member, ChainMember::Webhook(_)))
     }
 
     /// Wraps a chain, for tests.
@@ -359,28 +359,28 @@ fn build_chain(
     let built_in = build_built_in_members(flags, abac_policies, policy)?;
     let to_member = |authorizer: &AuthorizerConfiguration| match authorizer {
         AuthorizerConfiguration::Abac => Ok(built_in.abac.clone()),
-        AuthorizerConfiguration::AlwaysAllow => Ok(Member::AlwaysAllow),
-        AuthorizerConfiguration::AlwaysDeny => Ok(Member::AlwaysDeny),
+        AuthorizerConfiguration::AlwaysAllow => Ok(ChainMember::AlwaysAllow),
+        AuthorizerConfiguration::AlwaysDeny => Ok(ChainMember::AlwaysDeny),
         AuthorizerConfiguration::Node => Ok(built_in.node.clone()),
         AuthorizerConfiguration::Rbac => Ok(built_in.rbac.clone()),
         AuthorizerConfiguration::Webhook(webhook) => Ok(match called.get(webhook.name.as_str()) {
-            Some(webhook) => Member::Webhook(Arc::clone(webhook)),
+            Some(webhook) => ChainMember::Webhook(Arc::clone(webhook)),
             None => build_stand_in_member(webhook, &flags.webhook),
         }),
         AuthorizerConfiguration::Plugin(PluginConfiguration { plugin_type, name }) => plugins()
-            .find(*plugin_type)
-            .map(|plugin| Member::Plugin(name.clone(), plugin))
+            .find_plugin(*plugin_type)
+            .map(|plugin| ChainMember::Plugin(name.clone(), plugin))
             .ok_or_else(|| LoadFailure::from_message(BuildCause::UnknownPlugin(*plugin_type))),
     };
-    let members: Vec<Member> = authorizers.iter().map(to_member).collect::<Result<_, _>>()?;
+    let members: Vec<ChainMember> = authorizers.iter().map(to_member).collect::<Result<_, _>>()?;
     Chain::new(members).map_err(LoadFailure::from_message)
 }
 
 /// The built-in authorizers with their policies.
 struct BuiltInMembers {
-    abac: Member,
-    node: Member,
-    rbac: Member,
+    abac: ChainMember,
+    node: ChainMember,
+    rbac: ChainMember,
 }
 
 fn build_built_in_members(
@@ -400,7 +400,7 @@ fn build_built_in_members(
             AuthorizerObject::Rbac(rbac::RbacObject::Binding(binding)) => {
                 snapshot.put_binding(binding)
             }
-            AuthorizerObject::Node(object) => node.graph.add(&object),
+            AuthorizerObject::Node(object) => node.graph.add_object(&object),
         }
     }
     // A server adds missing default roles and bindings when it starts.
@@ -414,21 +414,21 @@ fn build_built_in_members(
         PolicyOrigin::Cluster => {}
     }
     Ok(BuiltInMembers {
-        abac: Member::Abac(Arc::new(loaded.policy_snapshot)),
-        node: Member::Node(Arc::new(node)),
-        rbac: Member::Rbac(Arc::new(snapshot)),
+        abac: ChainMember::Abac(Arc::new(loaded.policy_snapshot)),
+        node: ChainMember::Node(Arc::new(node)),
+        rbac: ChainMember::Rbac(Arc::new(snapshot)),
     })
 }
 
 fn build_stand_in_member(
     webhook: &WebhookConfiguration,
     assumptions: &[AssumedWebhookAnswer],
-) -> Member {
-    let WebhookConfiguration { name, settings } = webhook;
+) -> ChainMember {
+    let WebhookConfiguration { name, webhook_settings: settings } = webhook;
     let assumed = assumed_answer(assumptions, name.as_str());
     let conditions = settings.match_conditions.clone();
     let stand_in = WebhookStandIn::new(name.as_str(), conditions, settings.failure_policy, assumed);
-    Member::Plugin(name.clone(), Arc::new(stand_in))
+    ChainMember::Plugin(name.clone(), Arc::new(stand_in))
 }
 
 /// Rejects `--webhook` for a name that no webhook has.

@@ -85,19 +85,20 @@ impl WebhookStandIn {
         match self.match_conditions.evaluate_recorded(&request, recorder) {
             MatchResult::Excluded { .. } => Decision::no_opinion(""),
             MatchResult::Failed(error) => {
-                recorder.record(|| {
+                recorder.record_event(|| {
                     TraceEvent::new("failurePolicy").with_field("is", self.failure_policy.name())
                 });
                 self.apply_failure_policy(EvaluationErrors::message(error))
             }
             MatchResult::Matched => match self.assumed_answer {
                 Some(AssumedAnswer::Verdict(verdict)) => {
-                    recorder
-                        .record(|| TraceEvent::new("assumed").with_field("answer", verdict.name()));
+                    recorder.record_event(|| {
+                        TraceEvent::new("assumed").with_field("answer", verdict.name())
+                    });
                     Decision { verdict, ..Decision::default() }
                 }
                 Some(AssumedAnswer::Error) => {
-                    recorder.record(|| {
+                    recorder.record_event(|| {
                         let event = TraceEvent::new("assumed").with_field("answer", "error");
                         event.with_field("failurePolicy", self.failure_policy.name())
                     });
@@ -150,7 +151,7 @@ impl Authorizer for WebhookStandIn {
                 Subjects { groups: everybody.map(str::to_owned).into(), ..Subjects::default() }
             }
             Some(Verdict::Deny) => {
-                Subjects { denied: DeniedSubjects::Everybody, ..Subjects::default() }
+                Subjects { denied_subjects: DeniedSubjects::Everybody, ..Subjects::default() }
             }
             Some(Verdict::NoOpinion) => Subjects::default(),
             // No flag sets `Unavailable`.

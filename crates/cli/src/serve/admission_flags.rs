@@ -220,12 +220,12 @@ impl AdmissionFlags {
                 step_timeout: self.admission_initializers_step_timeout,
                 global_timeout: self.admission_initializers_global_timeout,
                 clock_drift: self.admission_initializers_clock_drift.unwrap_or(drift),
-                pending_max: to_usize(self.admission_initializers_max_pending),
-                waiting_max: WaitingObjectsMax {
+                pending_initializers_max: to_usize(self.admission_initializers_max_pending),
+                waiting_objects_max: WaitingObjectsMax {
                     n_objects: to_usize(self.admission_initializers_max_waiting_objects),
                     n_bytes: to_usize(self.admission_initializers_max_waiting_bytes),
                 },
-                waiting_per_user_max: WaitingObjectsMax {
+                waiting_objects_per_user_max: WaitingObjectsMax {
                     n_objects: to_usize(self.admission_initializers_max_waiting_objects_per_user),
                     n_bytes: to_usize(self.admission_initializers_max_waiting_bytes_per_user),
                 },
@@ -387,9 +387,9 @@ mod tests {
             step_timeout: second(3),
             global_timeout: second(60),
             clock_drift: second(4),
-            pending_max: 9,
-            waiting_max: WaitingObjectsMax { n_objects: 8, n_bytes: 7168 },
-            waiting_per_user_max: WaitingObjectsMax { n_objects: 6, n_bytes: 5000 },
+            pending_initializers_max: 9,
+            waiting_objects_max: WaitingObjectsMax { n_objects: 8, n_bytes: 7168 },
+            waiting_objects_per_user_max: WaitingObjectsMax { n_objects: 6, n_bytes: 5000 },
             ..InitializerOptions::default()
         };
         assert_eq!(found.initializers, initializers);

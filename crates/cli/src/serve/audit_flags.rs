@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use audit::{BackendOptions, EVENT_BYTES_MAX, Mode, Throttle};
+use audit::{BackendMode, BackendOptions, EVENT_BYTES_MAX, Throttle};
 
 use super::parse_flag_values::{parse_duration, parse_positive_duration, parse_positive_rate};
 
@@ -171,7 +171,7 @@ pub(crate) enum ModeFlag {
     BlockingStrict,
 }
 
-impl From<ModeFlag> for Mode {
+impl From<ModeFlag> for BackendMode {
     fn from(flag: ModeFlag) -> Self {
         match flag {
             ModeFlag::Batch => Self::Batch,
@@ -210,8 +210,8 @@ impl AuditFlags {
             mode,
             buffer_size: self.audit_webhook_batch_buffer_size.get(),
             batch_size_max: match mode {
-                Mode::Batch => self.audit_webhook_batch_max_size.get(),
-                Mode::Blocking | Mode::BlockingStrict => default.batch_size_max,
+                BackendMode::Batch => self.audit_webhook_batch_max_size.get(),
+                BackendMode::Blocking | BackendMode::BlockingStrict => default.batch_size_max,
             },
             batch_wait_max: self.audit_webhook_batch_max_wait,
             throttle: self.audit_webhook_batch_throttle_enable.then_some(Throttle {
@@ -285,7 +285,7 @@ mod tests {
     #[test]
     fn defaults_are_those_of_kubernetes() {
         let (log, webhook) = options(&[]);
-        assert_eq!((log.mode, webhook.mode), (Mode::Blocking, Mode::Batch));
+        assert_eq!((log.mode, webhook.mode), (BackendMode::Blocking, BackendMode::Batch));
         assert_eq!((log.buffer_size, webhook.buffer_size), (10_000, 10_000));
         assert_eq!((log.batch_size_max, webhook.batch_size_max), (1, 400));
         assert_eq!(

@@ -45,11 +45,11 @@ pub(super) fn build_auditor(
     Ok(Some(Auditor::new(policy, backends)))
 }
 
-fn open_log(flags: &AuditFlags, target: &Path) -> Result<audit::Log, audit::LogError> {
+fn open_log(flags: &AuditFlags, target: &Path) -> Result<audit::AuditLog, audit::LogError> {
     if target == Path::new("-") {
-        return Ok(audit::Log::to_stdout());
+        return Ok(audit::AuditLog::to_stdout());
     }
-    audit::Log::open_file(
+    audit::AuditLog::open_file(
         target,
         Rotation {
             bytes_max: (flags.audit_log_maxsize > 0)

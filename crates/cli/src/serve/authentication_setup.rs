@@ -62,13 +62,13 @@ pub(super) fn build_authentication_options(
         }
     };
     Ok(Options {
-        loopback: None,
+        loopback_credential: None,
         front_proxy,
         client_authorities: load_certificates(&pki.client_ca)?,
         token_file,
         service_accounts: Some(service_accounts),
         api_audiences: flags.api_audiences.clone(),
-        anonymous,
+        anonymous_access: anonymous,
     })
 }
 

@@ -60,13 +60,13 @@ impl AuthorizerSetup {
                 address_policy: args.webhooks.webhook_address_policy(args.listen.bind_address),
                 ..Limits::default()
             },
-            resolver: Some(Arc::clone(&directory) as Arc<dyn ServiceResolver>),
+            service_resolver: Some(Arc::clone(&directory) as Arc<dyn ServiceResolver>),
             observers: Arc::new(LoggingObserver { metrics: Arc::clone(&metrics), log }),
             plugins: plugins().clone(),
             abac_options: args.authorization.abac_options(),
-            directory: std::env::current_dir().map_err(LoadFailure::from_message)?,
+            base_directory: std::env::current_dir().map_err(LoadFailure::from_message)?,
         };
-        let generation = Arc::new(builder.build_first(&plan)?);
+        let generation = Arc::new(builder.build_first_generation(&plan)?);
         let reload_options = ReloadOptions {
             checks_webhook_health: args.webhooks.authorization_config_reload_health_check,
             ..ReloadOptions::default()
@@ -130,7 +130,8 @@ impl AuthorizerSetup {
             .set_active_webhooks(&collect_authorization_webhooks(&self.generation));
         let metrics = Arc::clone(&self.authorization_metrics);
         let publish: PublishGeneration = Arc::new(move |generation: &Arc<Generation>| {
-            replace_authorizers(&generation.slots).map_err(|error| PublishError(error.into()))?;
+            replace_authorizers(&generation.authorizer_slots)
+                .map_err(|error| PublishError(error.into()))?;
             metrics.set_active_webhooks(&collect_authorization_webhooks(generation));
             Ok(())
         });
@@ -177,13 +178,13 @@ fn log_reload_notice(log: Log, notice: &ReloadNotice<'_>) {
         ReloadNotice::Applied(generation) => log.notice(
             "authorization configuration reloaded",
             &[
-                ("generation", &generation.number),
+                ("generation", &generation.generation_number),
                 ("hash", &generation.hash.as_deref().unwrap_or_default()),
             ],
         ),
         ReloadNotice::Reverted(generation) => log.notice(
             "the files define the authorization configuration in effect again",
-            &[("generation", &generation.number)],
+            &[("generation", &generation.generation_number)],
         ),
         ReloadNotice::Failed { file, message, diagnostics } => {
             let position = match diagnostics.first() {

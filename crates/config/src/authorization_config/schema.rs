@@ -1,7 +1,7 @@
 //! The fields of `AuthorizationConfiguration`, the same in all three versions.
 
 use authz_webhook::{
-    Connection, FailurePolicy, MATCH_CONDITIONS_MAX, MatchConditions, ReviewVersion,
+    ConnectionInfo, FailurePolicy, MATCH_CONDITIONS_MAX, MatchConditions, ReviewVersion,
 };
 use document::{FieldSchema, FieldType, ObjectSchema, TextRule};
 
@@ -156,7 +156,7 @@ static CONNECTION_INFO: ObjectSchema = ObjectSchema {
             description: "KubeConfigFile reads a kubeconfig file. InClusterConfig uses the \
                 service account of the pod and is refused by the main server.",
             is_required: true,
-            field_type: FieldType::Text(TextRule::OneOf(&Connection::TYPE_NAMES)),
+            field_type: FieldType::Text(TextRule::OneOf(&ConnectionInfo::TYPE_NAMES)),
         },
         FieldSchema {
             name: "kubeConfigFile",

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use authz_chain::AuthorizerType;
-use authz_webhook::Connection;
+use authz_webhook::ConnectionInfo;
 use document::{Fault, Span, SpannedFault, SpannedWarning, ValidationReport, WarningCode};
 use field_errors::FieldPath;
 
@@ -104,7 +104,7 @@ fn check_required_types(
 
 fn check_webhook_connection(idx: usize, entry: &UnvalidatedAuthorizer) -> Option<SpannedFault> {
     let kind = &entry.webhook.as_ref()?.connection_info.kind;
-    if kind.value != Connection::InClusterConfig.type_name() {
+    if kind.value != ConnectionInfo::InClusterConfig.type_name() {
         return None;
     }
     let at = FieldPath::root("authorizers");

@@ -1,7 +1,7 @@
 //! A configuration as JSON, with its defaults filled in.
 
 use authz_chain::{AuthorizerConfiguration, Configuration};
-use authz_webhook::{CacheSettings, Connection, MatchConditions, WebhookSettings};
+use authz_webhook::{CacheSettings, ConnectionInfo, MatchConditions, WebhookSettings};
 use serde_json::{Value, json};
 
 /// Converts a configuration to the form of version `v1`, without `kind` and `apiVersion`.
@@ -17,7 +17,7 @@ fn authorizer_to_json(authorizer: &AuthorizerConfiguration) -> Value {
         AuthorizerConfiguration::Webhook(webhook) => json!({
             "type": kind,
             "name": authorizer.name(),
-            "webhook": webhook_to_json(&webhook.settings),
+            "webhook": webhook_to_json(&webhook.webhook_settings),
         }),
         AuthorizerConfiguration::Abac
         | AuthorizerConfiguration::AlwaysAllow
@@ -37,9 +37,9 @@ fn webhook_to_json(settings: &WebhookSettings) -> Value {
         .iter()
         .map(|condition| json!({ "expression": condition.expression() }))
         .collect();
-    let path = match &settings.connection {
-        Connection::KubeConfigFile(path) => Some(path.as_str()),
-        Connection::InClusterConfig => None,
+    let path = match &settings.connection_info {
+        ConnectionInfo::KubeConfigFile(path) => Some(path.as_str()),
+        ConnectionInfo::InClusterConfig => None,
     };
     json!({
         "authorizedTTL": format_ttl(settings.authorized_caching),
@@ -50,7 +50,7 @@ fn webhook_to_json(settings: &WebhookSettings) -> Value {
         "subjectAccessReviewVersion": settings.subject_access_review_version.name(),
         "matchConditionSubjectAccessReviewVersion": condition_version,
         "failurePolicy": settings.failure_policy.name(),
-        "connectionInfo": { "type": settings.connection.type_name(), "kubeConfigFile": path },
+        "connectionInfo": { "type": settings.connection_info.type_name(), "kubeConfigFile": path },
         "matchConditions": conditions,
     })
 }

@@ -98,7 +98,7 @@ fn convert_authorizer<'w>(
         let settings = convert_webhook(at, webhook, rules, &mut seen.condition_compiler, report);
         return Some(AuthorizerConfiguration::Webhook(Box::new(WebhookConfiguration {
             name: name?,
-            settings: settings?,
+            webhook_settings: settings?,
         })));
     }
     if let Some(webhook) = &entry.webhook {

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use authz_webhook::{
-    AbsolutePath, CacheSettings, ConditionCompiler, ConditionError, ConditionIssue, Connection,
+    AbsolutePath, CacheSettings, ConditionCompiler, ConditionError, ConditionIssue, ConnectionInfo,
     FailurePolicy, MATCH_CONDITIONS_MAX, MatchCondition, MatchConditions, ReviewVersion, Timeout,
     WebhookSettings,
 };
@@ -52,7 +52,7 @@ pub(super) fn convert_webhook(
         ),
         subject_access_review_version: review_version?,
         failure_policy: failure_policy?,
-        connection: connection?,
+        connection_info: connection?,
         match_conditions: if has_condition_version? {
             MatchConditions::V1(conditions)
         } else {
@@ -190,7 +190,7 @@ fn convert_connection(
     info: &unvalidated_config::ConnectionInfo,
     rules: &ValidationRules<'_>,
     report: &mut ValidationReport,
-) -> Option<Connection> {
+) -> Option<ConnectionInfo> {
     let at = at.child("connectionInfo");
     match info.kind.value.as_str() {
         "" => {
@@ -198,7 +198,7 @@ fn convert_connection(
             None
         }
         "InClusterConfig" => match &info.kube_config_file.value {
-            None => Some(Connection::InClusterConfig),
+            None => Some(ConnectionInfo::InClusterConfig),
             Some(path) => {
                 let error = at
                     .child("kubeConfigFile")
@@ -210,7 +210,7 @@ fn convert_connection(
         "KubeConfigFile" => convert_kube_config_file(&at, info, rules, report),
         other => {
             let shown = render_connection_json(other, info.kube_config_file.value.as_deref());
-            let type_names = &Connection::TYPE_NAMES;
+            let type_names = &ConnectionInfo::TYPE_NAMES;
             let error = at.child("type").not_supported(BadValue::Json(shown), type_names);
             report.add_fault_with_hint(
                 error,
@@ -229,7 +229,7 @@ fn convert_kube_config_file(
     info: &unvalidated_config::ConnectionInfo,
     rules: &ValidationRules<'_>,
     report: &mut ValidationReport,
-) -> Option<Connection> {
+) -> Option<ConnectionInfo> {
     let at = at.child("kubeConfigFile");
     let file = &info.kube_config_file;
     let path = file.value.as_deref().unwrap_or_default();
@@ -237,7 +237,7 @@ fn convert_kube_config_file(
         _ if path.is_empty() => at.required(""),
         None => at.invalid(path, "must be an absolute path"),
         Some(absolute) => match (rules.stat_file)(absolute.as_path()) {
-            FileState::Regular => return Some(Connection::KubeConfigFile(absolute)),
+            FileState::Regular => return Some(ConnectionInfo::KubeConfigFile(absolute)),
             FileState::Irregular => at.invalid(path, "must be a regular file"),
             FileState::Unreadable { error } => {
                 at.invalid(path, &format!("error loading file: {error}"))

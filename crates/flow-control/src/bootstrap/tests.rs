@@ -100,7 +100,7 @@ fn every_limited_level_has_a_seat() {
     let levels: Vec<_> = levels.into_iter().map(|bootstrap| bootstrap.level).collect();
     let controller = FlowController::new(1);
     controller.configure(Vec::new(), &levels);
-    for usage in controller.usage() {
+    for usage in controller.level_usages() {
         assert_ne!(usage.seats_max, Some(0), "{}", usage.name);
     }
 }

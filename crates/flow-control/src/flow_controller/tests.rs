@@ -86,10 +86,10 @@ async fn a_flood_in_one_level_leaves_the_others_alone() {
     for _ in 0..100 {
         seats.push(root.acquire(1, in_a_moment()).await.expect("an exempt level has no limit"));
     }
-    let usage = controller.usage();
+    let usage = controller.level_usages();
     assert_eq!(usage.iter().map(|own| own.n_executing).collect::<Vec<_>>(), [100, 2, 0]);
     drop((held, seats));
-    assert!(controller.usage().iter().all(|own| own.seats_in_use == 0));
+    assert!(controller.level_usages().iter().all(|own| own.seats_in_use == 0));
 }
 
 #[tokio::test(start_paused = true)]
@@ -99,18 +99,18 @@ async fn a_request_waits_for_a_seat_until_its_deadline() {
     let ana = classify(&controller, "ana", &[]);
     let first = ana.acquire(1, in_a_moment()).await.expect("a free seat");
     assert_eq!(ana.acquire(1, in_a_moment()).await.err(), Some(Rejection::TimeOut));
-    assert_eq!(controller.usage()[0].n_waiting, 0, "a request that gave up does not wait");
+    assert_eq!(controller.level_usages()[0].n_waiting, 0, "a request that gave up does not wait");
     let waiting = tokio::spawn({
         let ana = ana.clone();
         async move { ana.acquire(1, Instant::now() + Duration::from_secs(60)).await }
     });
     tokio::task::yield_now().await;
-    assert_eq!(controller.usage()[0].n_waiting, 1);
+    assert_eq!(controller.level_usages()[0].n_waiting, 1);
     drop(first);
     let second = waiting.await.expect("the task ends").expect("the seat that became free");
-    assert_eq!(controller.usage()[0].n_executing, 1);
+    assert_eq!(controller.level_usages()[0].n_executing, 1);
     drop(second);
-    assert_eq!(controller.usage()[0].n_executing, 0);
+    assert_eq!(controller.level_usages()[0].n_executing, 0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -126,7 +126,7 @@ async fn a_request_that_is_dropped_with_a_seat_in_its_channel_loses_no_seat() {
         // The seat is now in the channel of the waiting request, which is dropped without looking.
         drop(first);
     }
-    assert_eq!(controller.usage()[0].seats_in_use, 0);
+    assert_eq!(controller.level_usages()[0].seats_in_use, 0);
     assert!(ana.acquire(1, in_a_moment()).await.is_ok());
 }
 
@@ -143,7 +143,7 @@ async fn a_suspended_seat_is_free_for_others_and_comes_back() {
     assert!(!resuming.is_finished());
     drop(of_bob);
     drop(resuming.await.expect("the task ends"));
-    assert_eq!(controller.usage()[0].seats_in_use, 0);
+    assert_eq!(controller.level_usages()[0].seats_in_use, 0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -161,7 +161,7 @@ async fn a_level_may_become_exempt_and_limited_again() {
     let exempt = PriorityLevel { kind: PriorityLevelKind::Exempt, ..level("a", 1, queue(5)) };
     controller.configure(schemas(), &[exempt]);
     let second = waiting.await.expect("the task ends").expect("an exempt level has seats");
-    assert_eq!(controller.usage()[0].seats_max, None);
+    assert_eq!(controller.level_usages()[0].seats_max, None);
     controller.configure(schemas(), &[level("a", 1, queue(5))]);
     assert_eq!(ana.acquire(1, in_a_moment()).await.err(), Some(Rejection::TimeOut));
     drop((first, second));
@@ -189,20 +189,24 @@ async fn statistics_belong_to_schemas_in_force() {
     let first = ana.acquire(1, in_a_moment()).await.expect("a free seat");
     tokio::time::advance(Duration::from_secs(3)).await;
     let suspended = first.suspend();
-    assert_eq!(controller.flow_usage()[0].n_executing, 0);
+    assert_eq!(controller.flow_usages()[0].n_executing, 0);
     tokio::time::advance(Duration::from_secs(20)).await;
     let resumed = suspended.resume().await;
     assert_eq!(ana.acquire(1, in_a_moment()).await.err(), Some(Rejection::TimeOut));
     drop(resumed);
     // A change that keeps the name and the level keeps the counts.
     controller.configure(schemas("a"), &levels);
-    let usage = &controller.flow_usage()[0];
+    let usage = &controller.flow_usages()[0];
     assert_eq!((usage.schema.as_str(), usage.level.as_str()), ("all", "a"));
     assert_eq!((usage.n_dispatched, usage.n_executing, usage.seats_in_use), (1, 0, 0));
     assert_eq!(usage.n_rejected.map(|(_, n)| n), [0, 0, 1]);
-    assert_eq!(usage.executions.n_observations, 1, "a suspended seat is one execution");
-    assert!((usage.executions.sum_seconds - 3.0).abs() < 0.1, "{}", usage.executions.sum_seconds);
+    assert_eq!(usage.execution_durations.n_observations, 1, "a suspended seat is one execution");
+    assert!(
+        (usage.execution_durations.sum_seconds - 3.0).abs() < 0.1,
+        "{}",
+        usage.execution_durations.sum_seconds
+    );
     controller.configure(schemas("b"), &levels);
-    let usage = controller.flow_usage();
+    let usage = controller.flow_usages();
     assert_eq!((usage.len(), usage[0].n_dispatched), (1, 0), "the schema has another level now");
 }

@@ -100,7 +100,7 @@ fn paths() {
         ("/", "/version", true),
     ];
     for (rule_path, path, want) in cases {
-        assert_eq!(covers(rule_path, path), want, "{rule_path} for {path}");
+        assert_eq!(covers_path(rule_path, path), want, "{rule_path} for {path}");
     }
 }
 

@@ -14,50 +14,50 @@ fn queued(
     LevelQueues::new(seats_max, LimitResponse::Queue(options))
 }
 
-fn executes(arrival: Arrival) -> HeldSeats {
+fn executes(arrival: ArrivalResult) -> HeldSeats {
     match arrival {
-        Arrival::Execute(held) => held,
+        ArrivalResult::Execute(held) => held,
         other => panic!("expected a request that runs, got {other:?}"),
     }
 }
 
-fn waits(arrival: &Arrival) -> bool {
-    matches!(arrival, Arrival::Wait(_))
+fn waits(arrival: &ArrivalResult) -> bool {
+    matches!(arrival, ArrivalResult::Wait(_))
 }
 
 #[test]
 fn a_level_that_rejects_refuses_when_all_seats_are_in_use() {
     let mut level: LevelQueues<u64> = LevelQueues::new(2, LimitResponse::Reject);
-    let first = executes(level.arrive(1, 1, || 1));
-    executes(level.arrive(2, 1, || 2));
-    assert!(matches!(level.arrive(3, 1, || 3), Arrival::NoSeat));
-    assert!(level.finish(first, SHORT).is_empty());
-    executes(level.arrive(3, 1, || 3));
+    let first = executes(level.execute_or_enqueue(1, 1, || 1));
+    executes(level.execute_or_enqueue(2, 1, || 2));
+    assert!(matches!(level.execute_or_enqueue(3, 1, || 3), ArrivalResult::NoSeat));
+    assert!(level.finish_request(first, SHORT).is_empty());
+    executes(level.execute_or_enqueue(3, 1, || 3));
 }
 
 #[test]
 fn a_full_queue_refuses_and_others_do_not() {
     let mut level = queued(1, 2, 1, 2);
-    executes(level.arrive(0, 1, || 0));
-    assert!(waits(&level.arrive(0, 1, || 1)));
-    assert!(waits(&level.arrive(0, 1, || 2)));
-    assert!(matches!(level.arrive(0, 1, || 3), Arrival::QueueFull));
-    assert!(waits(&level.arrive(1, 1, || 4)));
+    executes(level.execute_or_enqueue(0, 1, || 0));
+    assert!(waits(&level.execute_or_enqueue(0, 1, || 1)));
+    assert!(waits(&level.execute_or_enqueue(0, 1, || 2)));
+    assert!(matches!(level.execute_or_enqueue(0, 1, || 3), ArrivalResult::QueueFull));
+    assert!(waits(&level.execute_or_enqueue(1, 1, || 4)));
 }
 
 #[test]
 fn a_flow_with_many_requests_takes_turns_with_a_flow_that_has_few() {
     let mut level = queued(1, 8, 1, 100);
-    let mut running = executes(level.arrive(0, 1, || 0));
+    let mut running = executes(level.execute_or_enqueue(0, 1, || 0));
     for n in 1..=20 {
-        assert!(waits(&level.arrive(0, 1, || n)));
+        assert!(waits(&level.execute_or_enqueue(0, 1, || n)));
     }
     for n in 100..103 {
-        assert!(waits(&level.arrive(1, 1, || n)));
+        assert!(waits(&level.execute_or_enqueue(1, 1, || n)));
     }
     let mut order = Vec::new();
     for _ in 0..8 {
-        let dispatched = level.finish(running, SHORT);
+        let dispatched = level.finish_request(running, SHORT);
         let [(who, held)] = dispatched[..] else { panic!("one request runs after another") };
         order.push(who);
         running = held;
@@ -69,15 +69,15 @@ fn a_flow_with_many_requests_takes_turns_with_a_flow_that_has_few() {
 #[test]
 fn a_flow_with_long_requests_gets_fewer_turns() {
     let mut level = queued(1, 8, 1, 200);
-    let mut running = executes(level.arrive(7, 1, || 0));
+    let mut running = executes(level.execute_or_enqueue(7, 1, || 0));
     for n in 0..100 {
-        assert!(waits(&level.arrive(0, 1, || n)));
-        assert!(waits(&level.arrive(1, 1, || 1000 + n)));
+        assert!(waits(&level.execute_or_enqueue(0, 1, || n)));
+        assert!(waits(&level.execute_or_enqueue(1, 1, || 1000 + n)));
     }
     let (mut n_long, mut n_short) = (0, 0);
     let mut service = SHORT;
     for _ in 0..100 {
-        let dispatched = level.finish(running, service);
+        let dispatched = level.finish_request(running, service);
         let [(who, held)] = dispatched[..] else { panic!("one request runs after another") };
         running = held;
         if who < 1000 {
@@ -95,18 +95,18 @@ fn a_flow_with_long_requests_gets_fewer_turns() {
 fn an_idle_flow_saves_up_no_service() {
     let mut level = queued(1, 8, 1, 100);
     for _ in 0..1000 {
-        let held = executes(level.arrive(0, 1, || 0));
-        level.finish(held, SHORT);
+        let held = executes(level.execute_or_enqueue(0, 1, || 0));
+        level.finish_request(held, SHORT);
     }
     // Flow 1 has never run. It takes turns with flow 0 now, but is not served 1,000 times first.
-    let mut running = executes(level.arrive(0, 1, || 0));
+    let mut running = executes(level.execute_or_enqueue(0, 1, || 0));
     for n in 0..50 {
-        assert!(waits(&level.arrive(0, 1, || n)));
-        assert!(waits(&level.arrive(1, 1, || 1000 + n)));
+        assert!(waits(&level.execute_or_enqueue(0, 1, || n)));
+        assert!(waits(&level.execute_or_enqueue(1, 1, || 1000 + n)));
     }
     let mut n_of_idle = 0;
     for _ in 0..20 {
-        let dispatched = level.finish(running, SHORT);
+        let dispatched = level.finish_request(running, SHORT);
         let [(who, held)] = dispatched[..] else { panic!("one request runs after another") };
         n_of_idle += usize::from(who >= 1000);
         running = held;
@@ -117,30 +117,30 @@ fn an_idle_flow_saves_up_no_service() {
 #[test]
 fn a_request_that_wants_more_seats_than_there_are_runs_alone() {
     let mut level = queued(2, 1, 1, 10);
-    let small = executes(level.arrive(0, 1, || 0));
-    assert!(waits(&level.arrive(0, 10, || 1)));
-    assert!(waits(&level.arrive(0, 1, || 2)));
-    let dispatched = level.finish(small, SHORT);
+    let small = executes(level.execute_or_enqueue(0, 1, || 0));
+    assert!(waits(&level.execute_or_enqueue(0, 10, || 1)));
+    assert!(waits(&level.execute_or_enqueue(0, 1, || 2)));
+    let dispatched = level.finish_request(small, SHORT);
     let [(1, large)] = dispatched[..] else { panic!("{dispatched:?}") };
-    let dispatched = level.finish(large, SHORT);
+    let dispatched = level.finish_request(large, SHORT);
     assert!(matches!(dispatched[..], [(2, _)]));
 }
 
 #[test]
 fn requests_that_resume_take_turns_with_those_that_wait_and_are_never_refused() {
     let mut level = queued(1, 1, 1, 3);
-    let suspended = executes(level.arrive(0, 1, || 0));
-    assert!(level.finish(suspended, SHORT).is_empty());
-    let mut running = executes(level.arrive(0, 1, || 0));
+    let suspended = executes(level.execute_or_enqueue(0, 1, || 0));
+    assert!(level.finish_request(suspended, SHORT).is_empty());
+    let mut running = executes(level.execute_or_enqueue(0, 1, || 0));
     for n in 1..4 {
-        assert!(waits(&level.arrive(0, 1, || n)));
+        assert!(waits(&level.execute_or_enqueue(0, 1, || n)));
     }
     for n in 10..15 {
-        assert!(level.resume(suspended, || n).is_err());
+        assert!(level.resume_request(suspended, || n).is_err());
     }
     let mut order = Vec::new();
     for _ in 0..8 {
-        let dispatched = level.finish(running, SHORT);
+        let dispatched = level.finish_request(running, SHORT);
         let [(who, held)] = dispatched[..] else { panic!("one request runs after another") };
         order.push(who);
         running = held;
@@ -152,19 +152,19 @@ fn requests_that_resume_take_turns_with_those_that_wait_and_are_never_refused() 
 #[test]
 fn work_after_a_resumption_is_charged_to_the_flow() {
     let mut level = queued(1, 8, 1, 100);
-    let mut suspended = executes(level.arrive(0, 1, || 0));
-    level.finish(suspended, SHORT);
+    let mut suspended = executes(level.execute_or_enqueue(0, 1, || 0));
+    level.finish_request(suspended, SHORT);
     for _ in 0..10 {
-        suspended = level.resume(suspended, || 0).expect("a free seat");
-        level.finish(suspended, 10 * SHORT);
+        suspended = level.resume_request(suspended, || 0).expect("a free seat");
+        level.finish_request(suspended, 10 * SHORT);
     }
-    let mut running = executes(level.arrive(7, 1, || 0));
+    let mut running = executes(level.execute_or_enqueue(7, 1, || 0));
     for n in 0..50 {
-        assert!(waits(&level.arrive(0, 1, || n)));
-        assert!(waits(&level.arrive(1, 1, || 1000 + n)));
+        assert!(waits(&level.execute_or_enqueue(0, 1, || n)));
+        assert!(waits(&level.execute_or_enqueue(1, 1, || 1000 + n)));
     }
     for _ in 0..30 {
-        let dispatched = level.finish(running, SHORT);
+        let dispatched = level.finish_request(running, SHORT);
         let [(who, held)] = dispatched[..] else { panic!("one request runs after another") };
         assert!(who >= 1000, "the flow has had 100 ms already");
         running = held;
@@ -174,36 +174,40 @@ fn work_after_a_resumption_is_charged_to_the_flow() {
 #[test]
 fn a_cancelled_request_does_not_run() {
     let mut level = queued(1, 1, 1, 10);
-    let running = executes(level.arrive(0, 1, || 0));
-    let Arrival::Wait(id) = level.arrive(0, 1, || 1) else { panic!("no seat is free") };
-    assert!(waits(&level.arrive(0, 1, || 2)));
-    assert!(level.cancel(id).is_empty());
-    assert!(matches!(level.finish(running, SHORT)[..], [(2, _)]));
+    let running = executes(level.execute_or_enqueue(0, 1, || 0));
+    let ArrivalResult::Wait(id) = level.execute_or_enqueue(0, 1, || 1) else {
+        panic!("no seat is free")
+    };
+    assert!(waits(&level.execute_or_enqueue(0, 1, || 2)));
+    assert!(level.cancel_waiter(id).is_empty());
+    assert!(matches!(level.finish_request(running, SHORT)[..], [(2, _)]));
     assert_eq!(level.n_waiting(), 0);
 }
 
 #[test]
 fn cancelling_a_wide_request_lets_narrow_ones_run() {
     let mut level = queued(3, 1, 1, 10);
-    executes(level.arrive(0, 1, || 0));
-    let Arrival::Wait(id) = level.arrive(0, 3, || 1) else { panic!("it needs three seats") };
-    assert!(waits(&level.arrive(0, 1, || 2)));
-    assert!(matches!(level.cancel(id)[..], [(2, _)]));
+    executes(level.execute_or_enqueue(0, 1, || 0));
+    let ArrivalResult::Wait(id) = level.execute_or_enqueue(0, 3, || 1) else {
+        panic!("it needs three seats")
+    };
+    assert!(waits(&level.execute_or_enqueue(0, 1, || 2)));
+    assert!(matches!(level.cancel_waiter(id)[..], [(2, _)]));
 }
 
 #[test]
 fn a_change_of_the_configuration_loses_nobody() {
     let mut level = queued(1, 8, 2, 100);
-    let running = executes(level.arrive(0, 1, || 0));
+    let running = executes(level.execute_or_enqueue(0, 1, || 0));
     for n in 1..=10 {
-        assert!(waits(&level.arrive(n, 1, || n)));
+        assert!(waits(&level.execute_or_enqueue(n, 1, || n)));
     }
     let options = QueuingOptions { queues: 2, hand_size: 1, queue_length_limit: 1 };
     assert!(level.configure(1, LimitResponse::Queue(options)).is_empty());
     assert_eq!(level.n_waiting(), 10);
     assert!(level.configure(1, LimitResponse::Reject).is_empty());
     assert_eq!(level.configure(4, LimitResponse::Reject).len(), 3);
-    assert_eq!(level.finish(running, SHORT).len(), 1);
+    assert_eq!(level.finish_request(running, SHORT).len(), 1);
     assert_eq!(level.n_waiting(), 6);
 }
 
@@ -237,13 +241,13 @@ proptest! {
         let mut waiting: Vec<(u64, WaiterId)> = Vec::new();
         for (n, step) in (0..).zip(steps) {
             let dispatched = match step {
-                Step::Arrive { flow, seats } => match level.arrive(flow, seats, || n) {
-                    Arrival::Execute(held) => { running.push(held); Vec::new() }
-                    Arrival::Wait(id) => { waiting.push((n, id)); Vec::new() }
-                    Arrival::NoSeat | Arrival::QueueFull => Vec::new(),
+                Step::Arrive { flow, seats } => match level.execute_or_enqueue(flow, seats, || n) {
+                    ArrivalResult::Execute(held) => { running.push(held); Vec::new() }
+                    ArrivalResult::Wait(id) => { waiting.push((n, id)); Vec::new() }
+                    ArrivalResult::NoSeat | ArrivalResult::QueueFull => Vec::new(),
                 },
                 Step::Resume(which) if !finished.is_empty() => {
-                    match level.resume(finished[which % finished.len()], || n) {
+                    match level.resume_request(finished[which % finished.len()], || n) {
                         Ok(held) => running.push(held),
                         Err(id) => waiting.push((n, id)),
                     }
@@ -252,11 +256,11 @@ proptest! {
                 Step::Finish(which) if !running.is_empty() => {
                     let held = running.swap_remove(which % running.len());
                     finished.push(held);
-                    level.finish(held, SHORT)
+                    level.finish_request(held, SHORT)
                 }
                 Step::Cancel(which) if !waiting.is_empty() => {
                     let (_, id) = waiting.swap_remove(which % waiting.len());
-                    level.cancel(id)
+                    level.cancel_waiter(id)
                 }
                 Step::Configure { seats_max, queues } => {
                     let response = match queues {
@@ -278,7 +282,7 @@ proptest! {
             prop_assert!(running.is_empty() <= waiting.is_empty(), "somebody waits while all seats are free");
         }
         while let Some(held) = running.pop() {
-            for (who, held) in level.finish(held, SHORT) {
+            for (who, held) in level.finish_request(held, SHORT) {
                 let place = waiting.iter().position(|&(own, _)| own == who);
                 waiting.swap_remove(place.expect("only requests that wait are dispatched"));
                 running.push(held);

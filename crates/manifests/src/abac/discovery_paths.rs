@@ -50,7 +50,7 @@ pub fn warn_of_missing_discovery(source: &Source<'_>, snapshot: &Snapshot) -> Op
         serde_json::Value::from(name.as_str())
     );
     let text = source.text();
-    let position = LineIndex::new(&text).position(line_span(&text, policy.line()));
+    let position = LineIndex::new(&text).position(line_span(&text, policy.line_number()));
     Some(Warning {
         code: WarningCode::NoDiscovery,
         field: String::new(),

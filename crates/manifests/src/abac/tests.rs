@@ -222,7 +222,7 @@ fn empty_files_and_files_without_last_newline_load() {
         assert_eq!(load_text(text).policy_snapshot.policies().len(), n_policies, "{text:?}");
     }
     let loaded = load_with(b"# caf\xe9\n{\"user\":\"a\"}", false).unwrap();
-    assert_eq!(loaded.policy_snapshot.policies()[0].line(), 2);
+    assert_eq!(loaded.policy_snapshot.policies()[0].line_number(), 2);
 }
 
 /// Lines that must be refused. Most of them would otherwise count as a grant.

@@ -25,7 +25,7 @@ impl ConfigRefusal {
 
     /// The value of the label `reason`.
     #[must_use]
-    pub const fn label(self) -> &'static str {
+    pub const fn label_value(self) -> &'static str {
         match self {
             Self::Pending => "pending",
             Self::Stale => "stale",
@@ -37,7 +37,7 @@ impl ConfigRefusal {
 #[derive(Debug)]
 pub(crate) struct ConfigFreshness {
     config_revision: IntGauge,
-    age_seconds: Gauge,
+    config_age_seconds: Gauge,
     refused_requests: IntCounterVec,
     pub(crate) degraded_requests: IntCounter,
 }
@@ -52,7 +52,7 @@ impl ConfigFreshness {
             "[ALPHA] Requests that were refused because the admission configuration is not known to be current.",
         )?;
         for reason in ConfigRefusal::ALL {
-            let _ = refused_requests.with_label_values(&[reason.label()]);
+            let _ = refused_requests.with_label_values(&[reason.label_value()]);
         }
         Ok(Self {
             config_revision: register_int_gauge(
@@ -60,7 +60,7 @@ impl ConfigFreshness {
                 "portcullis_admission_config_revision",
                 "[ALPHA] Store revision up to which changes of the admission configuration are in effect.",
             )?,
-            age_seconds: register_gauge(
+            config_age_seconds: register_gauge(
                 registry,
                 "portcullis_admission_config_age_seconds",
                 "[ALPHA] Time since the store last confirmed that the admission configuration is the newest.",
@@ -77,10 +77,10 @@ impl ConfigFreshness {
 
     pub(crate) fn set_freshness(&self, config_revision: u64, age: Duration) {
         self.config_revision.set(i64::try_from(config_revision).unwrap_or(i64::MAX));
-        self.age_seconds.set(age.as_secs_f64());
+        self.config_age_seconds.set(age.as_secs_f64());
     }
 
-    pub(crate) fn count_refusal(&self, reason: ConfigRefusal) {
-        self.refused_requests.with_label_values(&[reason.label()]).inc();
+    pub(crate) fn count_refused_request(&self, reason: ConfigRefusal) {
+        self.refused_requests.with_label_values(&[reason.label_value()]).inc();
     }
 }

@@ -22,8 +22,8 @@ pub(crate) struct HookCalls {
     hook_names: BoundedNames,
     call_durations: HistogramVec,
     call_counts: IntCounterVec,
-    rejections: IntCounterVec,
-    fail_open: IntCounterVec,
+    rejection_counts: IntCounterVec,
+    fail_open_counts: IntCounterVec,
     fail_open_by_cause: IntCounterVec,
     condition_errors: IntCounterVec,
     condition_exclusions: IntCounterVec,
@@ -48,13 +48,13 @@ impl HookCalls {
                 &[NAME_LABEL, "type", "operation", "code", "rejected"],
                 "[ALPHA] Calls of an admission webhook, by the status code of the result.",
             )?,
-            rejections: register_counter_vec(
+            rejection_counts: register_counter_vec(
                 registry,
                 "apiserver_admission_webhook_rejection_count",
                 &[NAME_LABEL, "type", "operation", "error_type", "rejection_code"],
                 "[ALPHA] Requests that were refused because of an admission webhook, by the type of the error.",
             )?,
-            fail_open: register_counter_vec(
+            fail_open_counts: register_counter_vec(
                 registry,
                 "apiserver_admission_webhook_fail_open_count",
                 &[NAME_LABEL, "type"],
@@ -104,7 +104,7 @@ impl HookCalls {
             .observe(report.duration.as_secs_f64());
         if let Some(cause) = report.rejection {
             let labels = [name, phase, operation, cause.metric_label(), &code];
-            self.rejections.with_label_values(&labels).inc();
+            self.rejection_counts.with_label_values(&labels).inc();
         }
     }
 
@@ -113,7 +113,7 @@ impl HookCalls {
         self.fail_open_by_cause.with_label_values(&[name, phase, cause.name()]).inc();
         // Kubernetes counts only hooks that were called.
         if cause != HookFailureCause::MatchCondition {
-            self.fail_open.with_label_values(&[name, phase]).inc();
+            self.fail_open_counts.with_label_values(&[name, phase]).inc();
         }
     }
 
@@ -136,8 +136,8 @@ impl HookCalls {
         retain_names(&self.condition_durations, is_kept);
         for family in [
             &self.call_counts,
-            &self.rejections,
-            &self.fail_open,
+            &self.rejection_counts,
+            &self.fail_open_counts,
             &self.fail_open_by_cause,
             &self.condition_errors,
             &self.condition_exclusions,

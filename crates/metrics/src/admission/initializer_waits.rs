@@ -26,7 +26,7 @@ impl TimeoutAction {
 
     /// The value of the label `action`.
     #[must_use]
-    pub const fn label(self) -> &'static str {
+    pub const fn label_value(self) -> &'static str {
         match self {
             Self::Removed => "removed",
             Self::Failed => "failed",
@@ -73,7 +73,7 @@ impl InitializerWaits {
 
     pub(crate) fn count_timeout(&self, name: &str, action: TimeoutAction) {
         let name = self.initializer_names.label_value_for(name);
-        self.timeout_counts.with_label_values(&[name, action.label()]).inc();
+        self.timeout_counts.with_label_values(&[name, action.label_value()]).inc();
     }
 
     pub(crate) fn count_read_repair(&self, name: &str) {

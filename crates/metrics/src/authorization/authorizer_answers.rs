@@ -49,7 +49,7 @@ struct AuthorizerStripe {
     n_allowed: AtomicU64,
     n_denied: AtomicU64,
     n_no_opinion: AtomicU64,
-    durations: Histogram<{ BUCKETS_NS.len() }>,
+    answer_durations: Histogram<{ BUCKETS_NS.len() }>,
 }
 
 impl AuthorizerCounters {
@@ -62,7 +62,7 @@ impl AuthorizerCounters {
             // The webhook was not called; the metrics of the webhook have the reason.
             Verdict::Unavailable(_) => {}
         }
-        stripe.durations.observe(&BUCKETS_NS, took);
+        stripe.answer_durations.observe(&BUCKETS_NS, took);
     }
 }
 
@@ -89,10 +89,12 @@ impl AuthorizerAnswers {
         for ((kind, name), authorizer) in self.counters.list_in_use() {
             let stripes = &authorizer.stripes;
             let kind = kind.name();
-            decisions.push_counter(&["allowed", &name, kind], stripes.sum(|own| &own.n_allowed));
-            decisions.push_counter(&["denied", &name, kind], stripes.sum(|own| &own.n_denied));
-            no_opinions.push_counter(&[&name, kind], stripes.sum(|own| &own.n_no_opinion));
-            let merged = stripes.merged_histogram(&BUCKETS_NS, |own| &own.durations);
+            decisions
+                .push_counter(&["allowed", &name, kind], stripes.sum_counter(|own| &own.n_allowed));
+            decisions
+                .push_counter(&["denied", &name, kind], stripes.sum_counter(|own| &own.n_denied));
+            no_opinions.push_counter(&[&name, kind], stripes.sum_counter(|own| &own.n_no_opinion));
+            let merged = stripes.merged_histogram(&BUCKETS_NS, |own| &own.answer_durations);
             durations.push_histogram(&[&name, kind], merged);
         }
         [decisions, no_opinions, durations].map(FamilySamples::into_family)

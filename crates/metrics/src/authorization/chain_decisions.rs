@@ -28,34 +28,34 @@ pub(crate) struct ChainDecisions {
 
 #[derive(Debug, Default)]
 struct DurationsByResult {
-    allowed: Histogram<{ BUCKETS_NS.len() }>,
-    denied: Histogram<{ BUCKETS_NS.len() }>,
-    error: Histogram<{ BUCKETS_NS.len() }>,
-    no_opinion: Histogram<{ BUCKETS_NS.len() }>,
+    allowed_durations: Histogram<{ BUCKETS_NS.len() }>,
+    denied_durations: Histogram<{ BUCKETS_NS.len() }>,
+    error_durations: Histogram<{ BUCKETS_NS.len() }>,
+    no_opinion_durations: Histogram<{ BUCKETS_NS.len() }>,
 }
 
 type SelectHistogram = fn(&DurationsByResult) -> &Histogram<{ BUCKETS_NS.len() }>;
 
 /// The values of the label `result`, and the histogram of each.
 const RESULTS: [(&str, SelectHistogram); 4] = [
-    ("allowed", |own| &own.allowed),
-    ("denied", |own| &own.denied),
-    ("error", |own| &own.error),
-    ("no-opinion", |own| &own.no_opinion),
+    ("allowed", |own| &own.allowed_durations),
+    ("denied", |own| &own.denied_durations),
+    ("error", |own| &own.error_durations),
+    ("no-opinion", |own| &own.no_opinion_durations),
 ];
 
 impl ChainDecisions {
     /// Records a decision. A request that is allowed in spite of an error counts as allowed; a denial that follows
     /// from an error counts as an error.
-    pub(crate) fn record(&self, decision: &Decision, took: Duration) {
+    pub(crate) fn record_chain_decision(&self, decision: &Decision, took: Duration) {
         let durations = self.stripes.stripe_of_this_thread();
         let histogram = match (decision.verdict, &decision.error) {
-            (Verdict::Allow, _) => &durations.allowed,
+            (Verdict::Allow, _) => &durations.allowed_durations,
             (Verdict::Deny | Verdict::NoOpinion, Some(_)) | (Verdict::Unavailable(_), _) => {
-                &durations.error
+                &durations.error_durations
             }
-            (Verdict::Deny, None) => &durations.denied,
-            (Verdict::NoOpinion, None) => &durations.no_opinion,
+            (Verdict::Deny, None) => &durations.denied_durations,
+            (Verdict::NoOpinion, None) => &durations.no_opinion_durations,
         };
         histogram.observe(&BUCKETS_NS, took);
     }

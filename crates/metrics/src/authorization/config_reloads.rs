@@ -22,14 +22,14 @@ pub(crate) struct ConfigReloads {
 struct ReloadState {
     config_hash: Option<String>,
     config_generation: u64,
-    successes: ReloadCount,
-    failures: ReloadCount,
+    successful_reloads: ReloadCount,
+    failed_reloads: ReloadCount,
 }
 
 #[derive(Debug, Default)]
 struct ReloadCount {
     n_reloads: u64,
-    last_unix_seconds: f64,
+    last_reload_unix_seconds: f64,
 }
 
 impl ConfigReloads {
@@ -40,12 +40,12 @@ impl ConfigReloads {
     pub(crate) fn record_reload(&self, status: ReloadStatus, at: SystemTime) {
         let mut state = self.lock();
         let count = match status {
-            ReloadStatus::Success => &mut state.successes,
-            ReloadStatus::Failure => &mut state.failures,
+            ReloadStatus::Success => &mut state.successful_reloads,
+            ReloadStatus::Failure => &mut state.failed_reloads,
         };
         count.n_reloads += 1;
         // A time before 1970 is exposed as 1970.
-        count.last_unix_seconds =
+        count.last_reload_unix_seconds =
             at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs_f64();
     }
 
@@ -69,12 +69,12 @@ impl ConfigReloads {
         let state = self.lock();
         for status in ReloadStatus::ALL {
             let count = match status {
-                ReloadStatus::Success => &state.successes,
-                ReloadStatus::Failure => &state.failures,
+                ReloadStatus::Success => &state.successful_reloads,
+                ReloadStatus::Failure => &state.failed_reloads,
             };
             if count.n_reloads > 0 {
                 let labels = [&self.server_id_hash, status.name()];
-                last_times.push_gauge(&labels, count.last_unix_seconds);
+                last_times.push_gauge(&labels, count.last_reload_unix_seconds);
             }
             counts.push_counter(&[&self.server_id_hash, status.name()], count.n_reloads);
         }

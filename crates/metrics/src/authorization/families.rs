@@ -9,7 +9,7 @@ use prometheus::proto::MetricType;
 #[derive(Debug)]
 pub(crate) struct FamilyDefinition {
     pub(crate) name: &'static str,
-    pub(crate) help: &'static str,
+    pub(crate) help_text: &'static str,
     pub(crate) metric_type: MetricType,
     pub(crate) labels: &'static [&'static str],
 }
@@ -24,7 +24,7 @@ impl FamilyDefinition {
     /// ensures that the names of the families below are well-formed.
     pub(crate) fn to_descriptor(&self) -> Result<Desc, prometheus::Error> {
         let labels = self.labels.iter().map(|label| (*label).to_owned()).collect();
-        Desc::new(self.name.to_owned(), self.help.to_owned(), labels, Default::default())
+        Desc::new(self.name.to_owned(), self.help_text.to_owned(), labels, Default::default())
     }
 }
 
@@ -33,7 +33,7 @@ const fn counter_family(
     labels: &'static [&'static str],
     help: &'static str,
 ) -> FamilyDefinition {
-    FamilyDefinition { name, help, metric_type: MetricType::COUNTER, labels }
+    FamilyDefinition { name, help_text: help, metric_type: MetricType::COUNTER, labels }
 }
 
 const fn gauge_family(
@@ -41,7 +41,7 @@ const fn gauge_family(
     labels: &'static [&'static str],
     help: &'static str,
 ) -> FamilyDefinition {
-    FamilyDefinition { name, help, metric_type: MetricType::GAUGE, labels }
+    FamilyDefinition { name, help_text: help, metric_type: MetricType::GAUGE, labels }
 }
 
 const fn histogram_family(
@@ -49,7 +49,7 @@ const fn histogram_family(
     labels: &'static [&'static str],
     help: &'static str,
 ) -> FamilyDefinition {
-    FamilyDefinition { name, help, metric_type: MetricType::HISTOGRAM, labels }
+    FamilyDefinition { name, help_text: help, metric_type: MetricType::HISTOGRAM, labels }
 }
 
 pub(crate) static AUTHORIZER_DECISIONS: FamilyDefinition = counter_family(
@@ -226,8 +226,8 @@ mod tests {
             assert!(names.insert(family.name), "{} stands twice", family.name);
             family.to_descriptor().unwrap();
             assert!(family.labels.is_sorted(), "{}", family.name);
-            let stability = family.help.split(' ').next().unwrap_or_default();
-            assert!(["[ALPHA]", "[BETA]"].contains(&stability), "{}", family.help);
+            let stability = family.help_text.split(' ').next().unwrap_or_default();
+            assert!(["[ALPHA]", "[BETA]"].contains(&stability), "{}", family.help_text);
         }
     }
 }

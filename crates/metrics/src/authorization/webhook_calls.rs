@@ -52,26 +52,26 @@ pub(crate) struct WebhookCounters {
 struct WithoutCallCounters {
     condition_durations: Histogram<{ CONDITION_BUCKETS_NS.len() }>,
     n_condition_errors: AtomicU64,
-    n_excluded: AtomicU64,
+    n_excluded_by_condition: AtomicU64,
     n_cache_hits: AtomicU64,
 }
 
 /// Call attempts by result. One histogram per result records the durations, and so also counts the attempts.
 #[derive(Debug, Default)]
 struct CallDurations {
-    success: Histogram<{ CALL_BUCKETS_NS.len() }>,
-    timeout: Histogram<{ CALL_BUCKETS_NS.len() }>,
-    canceled: Histogram<{ CALL_BUCKETS_NS.len() }>,
-    error: Histogram<{ CALL_BUCKETS_NS.len() }>,
+    success_durations: Histogram<{ CALL_BUCKETS_NS.len() }>,
+    timeout_durations: Histogram<{ CALL_BUCKETS_NS.len() }>,
+    canceled_durations: Histogram<{ CALL_BUCKETS_NS.len() }>,
+    error_durations: Histogram<{ CALL_BUCKETS_NS.len() }>,
 }
 
 impl CallDurations {
     fn histogram_of(&self, result: AttemptResult) -> &Histogram<{ CALL_BUCKETS_NS.len() }> {
         match result {
-            AttemptResult::Success => &self.success,
-            AttemptResult::Timeout => &self.timeout,
-            AttemptResult::Canceled => &self.canceled,
-            AttemptResult::Error => &self.error,
+            AttemptResult::Success => &self.success_durations,
+            AttemptResult::Timeout => &self.timeout_durations,
+            AttemptResult::Canceled => &self.canceled_durations,
+            AttemptResult::Error => &self.error_durations,
         }
     }
 }
@@ -129,7 +129,7 @@ impl authz_webhook::WebhookObserver for WebhookCounters {
         let counters = self.without_call_counters.stripe_of_this_thread();
         counters.condition_durations.observe(&CONDITION_BUCKETS_NS, took);
         if outcome.is_excluded() {
-            increment(&counters.n_excluded);
+            increment(&counters.n_excluded_by_condition);
         }
         if outcome.has_error() {
             increment(&counters.n_condition_errors);
@@ -194,9 +194,9 @@ impl WebhookCalls {
 
 /// The samples of all families of webhooks.
 struct WebhookFamilies {
-    evaluations: FamilySamples,
+    webhook_evaluations: FamilySamples,
     call_durations: FamilySamples,
-    fail_open: FamilySamples,
+    fail_open_counts: FamilySamples,
     fail_open_by_cause: FamilySamples,
     condition_errors: FamilySamples,
     condition_exclusions: FamilySamples,
@@ -207,15 +207,15 @@ struct WebhookFamilies {
     cache_bytes: FamilySamples,
     joined_calls: FamilySamples,
     calls_in_flight: FamilySamples,
-    rejections: FamilySamples,
+    rejection_counts: FamilySamples,
 }
 
 impl WebhookFamilies {
     fn new() -> Self {
         Self {
-            evaluations: FamilySamples::new(&families::WEBHOOK_EVALUATIONS),
+            webhook_evaluations: FamilySamples::new(&families::WEBHOOK_EVALUATIONS),
             call_durations: FamilySamples::new(&families::WEBHOOK_DURATION),
-            fail_open: FamilySamples::new(&families::FAIL_OPEN),
+            fail_open_counts: FamilySamples::new(&families::FAIL_OPEN),
             fail_open_by_cause: FamilySamples::new(&families::FAIL_OPEN_BY_CAUSE),
             condition_errors: FamilySamples::new(&families::MATCH_CONDITION_ERRORS),
             condition_exclusions: FamilySamples::new(&families::MATCH_CONDITION_EXCLUSIONS),
@@ -226,37 +226,40 @@ impl WebhookFamilies {
             cache_bytes: FamilySamples::new(&families::CACHE_BYTES),
             joined_calls: FamilySamples::new(&families::JOINED_CALLS),
             calls_in_flight: FamilySamples::new(&families::CALLS_IN_FLIGHT),
-            rejections: FamilySamples::new(&families::REJECTIONS),
+            rejection_counts: FamilySamples::new(&families::REJECTIONS),
         }
     }
 
     fn push_counters(&mut self, name: &str, counters: &WebhookCounters) {
         for result in AttemptResult::ALL {
             let histograms = [counters.call_durations.histogram_of(result)].into_iter();
-            let merged = MergedHistogram::merge(&CALL_BUCKETS_NS, histograms);
-            self.evaluations.push_counter(&[name, result.name()], merged.n_observations);
+            let merged = MergedHistogram::merge_histograms(&CALL_BUCKETS_NS, histograms);
+            self.webhook_evaluations.push_counter(&[name, result.name()], merged.n_observations);
             self.call_durations.push_histogram(&[name, result.name()], merged);
         }
         let FailOpenCounters { n_timeouts, n_errors } = &counters.fail_open_counters;
-        self.fail_open
+        self.fail_open_counts
             .push_counter(&[name, AttemptResult::Timeout.name()], load_counter(n_timeouts));
-        self.fail_open.push_counter(&[name, AttemptResult::Error.name()], load_counter(n_errors));
+        self.fail_open_counts
+            .push_counter(&[name, AttemptResult::Error.name()], load_counter(n_errors));
         for (cause, counter) in FailOpenCause::ALL.into_iter().zip(&counters.fail_open_by_cause) {
             self.fail_open_by_cause.push_counter(&[cause.name(), name], load_counter(counter));
         }
 
         let without_call_counters = &counters.without_call_counters;
         let labels = [name, AuthorizerType::Webhook.name()];
-        let n_errors = without_call_counters.sum(|own| &own.n_condition_errors);
+        let n_errors = without_call_counters.sum_counter(|own| &own.n_condition_errors);
         self.condition_errors.push_counter(&labels, n_errors);
-        self.condition_exclusions
-            .push_counter(&labels, without_call_counters.sum(|own| &own.n_excluded));
+        self.condition_exclusions.push_counter(
+            &labels,
+            without_call_counters.sum_counter(|own| &own.n_excluded_by_condition),
+        );
         let durations = without_call_counters
             .merged_histogram(&CONDITION_BUCKETS_NS, |own| &own.condition_durations);
         self.condition_durations.push_histogram(&labels, durations);
 
         let cache_counters = &counters.cache_counters;
-        let n_hits = without_call_counters.sum(|own| &own.n_cache_hits);
+        let n_hits = without_call_counters.sum_counter(|own| &own.n_cache_hits);
         self.cache_lookups.push_counter(&[name, CacheEvent::Hit.name()], n_hits);
         self.cache_lookups
             .push_counter(&[name, CacheEvent::Miss.name()], load_counter(&cache_counters.n_misses));
@@ -272,7 +275,7 @@ impl WebhookFamilies {
         self.joined_calls.push_counter(&[name], load_counter(&counters.n_joined_calls));
         for reason in CallRejection::ALL {
             let counter = counters.rejection_counters.counter_of(reason);
-            self.rejections.push_counter(&[name, reason.name()], load_counter(counter));
+            self.rejection_counts.push_counter(&[name, reason.name()], load_counter(counter));
         }
     }
 
@@ -284,9 +287,9 @@ impl WebhookFamilies {
 
     fn into_families(self) -> Vec<MetricFamily> {
         let families = [
-            self.evaluations,
+            self.webhook_evaluations,
             self.call_durations,
-            self.fail_open,
+            self.fail_open_counts,
             self.fail_open_by_cause,
             self.condition_errors,
             self.condition_exclusions,
@@ -297,7 +300,7 @@ impl WebhookFamilies {
             self.cache_bytes,
             self.joined_calls,
             self.calls_in_flight,
-            self.rejections,
+            self.rejection_counts,
         ];
         families.map(FamilySamples::into_family).into()
     }

@@ -1,7 +1,7 @@
 //! Conversion and defaults of the objects that hooks review.
 
 use admission::{GroupVersionKind, Operation};
-use admission_hooks::{ObjectKindError, ObjectKinds, UntypedKinds};
+use admission_hooks::{ObjectConversionError, ObjectConverter, UntypedConverter};
 use api_object::{GroupVersion, Tree};
 use api_resources::{PrepareError, Registry, Resource, kind_of_written_object};
 use authz::User;
@@ -23,18 +23,22 @@ pub(super) struct HookObjectConverter<'a> {
     pub(super) old: Option<&'a Tree>,
 }
 
-impl ObjectKinds for HookObjectConverter<'_> {
+impl ObjectConverter for HookObjectConverter<'_> {
     /// Served versions differ in their name only.
     fn convert_to_kind(
         &self,
         tree: &Tree,
         to: &GroupVersionKind<'_>,
-    ) -> Result<Tree, ObjectKindError> {
-        UntypedKinds.convert_to_kind(tree, to)
+    ) -> Result<Tree, ObjectConversionError> {
+        UntypedConverter.convert_to_kind(tree, to)
     }
 
-    fn normalize(&self, tree: Tree, kind: &GroupVersionKind<'_>) -> Result<Tree, ObjectKindError> {
-        let mut tree = UntypedKinds.normalize(tree, kind)?;
+    fn decode_and_default(
+        &self,
+        tree: Tree,
+        kind: &GroupVersionKind<'_>,
+    ) -> Result<Tree, ObjectConversionError> {
+        let mut tree = UntypedConverter.decode_and_default(tree, kind)?;
         check_api_version_and_kind(&mut tree, kind)?;
         if self.operation == Operation::Connect {
             // The options of a connection have no metadata.
@@ -48,7 +52,7 @@ impl ObjectKinds for HookObjectConverter<'_> {
             is_custom: resource.is_some_and(Resource::is_custom),
         };
         // Unknown fields are dropped, as in a request without strict field validation.
-        let invalid = |error: &dyn std::fmt::Display| ObjectKindError(error.to_string());
+        let invalid = |error: &dyn std::fmt::Display| ObjectConversionError(error.to_string());
         codec::conform_object(&mut tree, &expected).map_err(|error| invalid(&error))?;
         api_object::normalize_metadata(&mut tree).map_err(|error| invalid(&error))?;
         match resource {
@@ -80,8 +84,8 @@ impl HookObjectConverter<'_> {
         resource: &Resource,
         tree: &mut Tree,
         kind: &GroupVersionKind<'_>,
-    ) -> Result<(), ObjectKindError> {
-        let malformed = |error: PrepareError| ObjectKindError(error.to_string());
+    ) -> Result<(), ObjectConversionError> {
+        let malformed = |error: PrepareError| ObjectConversionError(error.to_string());
         match (self.operation, self.old) {
             // A Binding is not stored; the uid in it is the one that the pod must have.
             (Operation::Create, _) if self.subresource.is_empty() && resource.is_stored() => {
@@ -90,7 +94,7 @@ impl HookObjectConverter<'_> {
             }
             (Operation::Update, Some(old)) => {
                 let old = self.convert_to_kind(old, kind).map_err(|error| {
-                    ObjectKindError(format!("Internal error occurred: {error}"))
+                    ObjectConversionError(format!("Internal error occurred: {error}"))
                 })?;
                 let subresource = Some(self.subresource).filter(|own| !own.is_empty());
                 api_resources::complete_updated_object(resource, tree, &old, subresource)
@@ -105,7 +109,7 @@ impl HookObjectConverter<'_> {
 fn check_api_version_and_kind(
     tree: &mut Tree,
     kind: &GroupVersionKind<'_>,
-) -> Result<(), ObjectKindError> {
+) -> Result<(), ObjectConversionError> {
     let wanted = GroupVersion::new(kind.group, kind.version).to_string();
     if api_object::string_member(tree, "apiVersion").is_empty() {
         tree.insert("apiVersion".to_owned(), wanted.as_str().into());
@@ -116,7 +120,7 @@ fn check_api_version_and_kind(
         return Ok(());
     }
     let wanted_kind = kind.kind;
-    Err(ObjectKindError(format!(
+    Err(ObjectConversionError(format!(
         "{own_kind} of {own_version} can not stand for {wanted_kind} of {wanted}"
     )))
 }

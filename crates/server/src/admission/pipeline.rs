@@ -4,7 +4,7 @@
 use std::time::Instant as Clock;
 
 use admission::{Attributes, EquivalentResource, MatchedHooks, Operation};
-use admission_hooks::{HookRequest, HookSession, ObjectKinds, Phase};
+use admission_hooks::{HookRequest, HookSession, ObjectConverter, Phase};
 use api_object::{Status, Tree};
 use api_resources::equivalent_resources;
 use metrics::AdmissionMetrics;
@@ -134,7 +134,7 @@ async fn call_mutating_hooks(
         let kind = inputs.admission_attributes(&name).kind;
         tree = inputs
             .object_converter
-            .normalize(tree, &kind)
+            .decode_and_default(tree, &kind)
             .map_err(|error| Status::bad_request(error.to_string()))?;
     }
     let before = if is_deletion { Some(&tree) } else { old };
@@ -306,9 +306,9 @@ impl<'q> HookInputs<'q> {
             connections: &self.snapshot.hooks.connections,
             namespace: self.namespace.as_ref().map(|namespace| namespace.name_and_labels.as_ref()),
             authorizer: Some(&self.authorizer),
-            object_kinds: &self.object_converter,
+            object_converter: &self.object_converter,
             observer: self.metrics,
-            long_work: self.ctx.seat.map(|seat| &seat.long_work),
+            long_computation: self.ctx.seat.map(|seat| &seat.long_work),
         }
     }
 

@@ -156,7 +156,7 @@ impl WriteRequest {
             options: Some(&self.options).filter(|own| !own.is_empty()),
             is_dry_run: self.is_dry_run,
             user: Some(ctx.authorized.user()),
-            equivalents,
+            equivalent_resources: equivalents,
         }
     }
 }

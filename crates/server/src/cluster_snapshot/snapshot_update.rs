@@ -239,9 +239,9 @@ fn apply_node_object(
     let old = decode(old_value).unwrap_or_default();
     let new = decode(new_value);
     match (&old, new.as_ref().ok().and_then(Option::as_ref)) {
-        (Some(old), Some(new)) => policy.graph.update(old, new),
-        (None, Some(new)) => policy.graph.add(new),
-        (Some(old), None) => policy.graph.delete(old),
+        (Some(old), Some(new)) => policy.graph.update_object(old, new),
+        (None, Some(new)) => policy.graph.add_object(new),
+        (Some(old), None) => policy.graph.delete_object(old),
         (None, None) => {}
     }
     new.map(drop)

@@ -74,7 +74,7 @@ pub(crate) fn initialization_timeout_status(
         }
     };
     let mut details = awaited.details();
-    if let Some(entry) = Initializers::from_object(awaited.tree).pending.get(idx) {
+    if let Some(entry) = Initializers::from_object(awaited.tree).pending_initializers.get(idx) {
         let cause = Cause {
             reason: "InitializationTimeout".to_owned(),
             message: entry.name.clone(),
@@ -107,7 +107,7 @@ pub(crate) fn deleted_while_waiting_status(last: &Tree) -> Status {
 /// The Status that an initializer wrote into `metadata.initializers.result`, if any. A code that is not an HTTP failure is
 /// shown in the body but not used as the status code.
 pub(crate) fn initialization_failure_status(tree: &Tree) -> Option<Status> {
-    let result = Initializers::from_object(tree).result?;
+    let result = Initializers::from_object(tree).failure_status?;
     let shown =
         result.get("code").and_then(Value::as_i64).and_then(|code| i32::try_from(code).ok());
     let shown = shown.filter(|code| *code != 0).unwrap_or(500);

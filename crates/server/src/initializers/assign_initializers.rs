@@ -39,7 +39,7 @@ pub(crate) async fn assign_initializers(
             initializers
         }
     };
-    initializers.write_to(tree);
+    initializers.write_to_object(tree);
     Ok(origin)
 }
 
@@ -48,7 +48,7 @@ fn initializers_from_configuration(
     ctx: &RequestContext<'_>,
     list: PendingInitializers,
 ) -> Initializers {
-    for cycle in &list.cycles {
+    for cycle in &list.dependency_cycles {
         let names = cycle.join(", ");
         ctx.server.log.error("initializers wait for each other", &[("names", &names)]);
     }
@@ -73,12 +73,12 @@ pub(crate) async fn check_initializer_update(
     let decision =
         decision.map_err(|errors| Status::invalid(&ctx.resource.group_kind(), &name, &errors))?;
     match (decision, old) {
-        (InitializersOnUpdate::NoInitializers, _) => Initializers::default().write_to(tree),
+        (InitializersOnUpdate::NoInitializers, _) => Initializers::default().write_to_object(tree),
         (InitializersOnUpdate::KeepStored, Some(old)) => copy_initializers(tree, old),
         (InitializersOnUpdate::KeepStored, None) => {}
         (InitializersOnUpdate::NeedsPermission(initializers), _) => {
             check_may_initialize(ctx, &name, Operation::Update).await?;
-            initializers.write_to(tree);
+            initializers.write_to_object(tree);
         }
     }
     Ok(())
@@ -99,9 +99,9 @@ pub(crate) fn normalize_initializers_after_hooks(
     match old.filter(|_| !write.subresource.is_empty()) {
         Some(old) => copy_initializers(tree, old),
         None if ctx.server.initializer_options.is_enabled => {
-            Initializers::from_object(tree).write_to(tree)
+            Initializers::from_object(tree).write_to_object(tree)
         }
-        None => Initializers::default().write_to(tree),
+        None => Initializers::default().write_to_object(tree),
     }
     Ok(())
 }

@@ -63,7 +63,7 @@ pub(crate) async fn delete_failed_object(
 
 /// Whether an initializer marked an object as failed.
 pub(crate) fn has_failed_initialization(tree: &Tree) -> bool {
-    Initializers::from_object(tree).result.is_some()
+    Initializers::from_object(tree).failure_status.is_some()
 }
 
 pub(super) async fn delete_failed_until_gone(

@@ -191,7 +191,7 @@ impl TrackedObject {
             Revision::ZERO => self.read_again().await,
             _ => self.report_if_finished(),
         };
-        while flow.is_continue() && !self.timers.has_ended(self.object_age()) {
+        while flow.is_continue() && !self.timers.have_timers_ended(self.object_age()) {
             let due = self.stored_at.saturating_add(self.timers.next_due_at());
             flow = tokio::select! {
                 () = self.watcher.wait_for_events() => self.apply_watched_events().await,
@@ -249,7 +249,7 @@ impl TrackedObject {
                 .elapsed()
                 .saturating_add(self.server.initializer_options.stale_retry_interval);
             self.server.clock.wait_until(again).await;
-            if self.timers.has_ended(self.object_age()) {
+            if self.timers.have_timers_ended(self.object_age()) {
                 return TrackingFlow::Break(());
             }
         }
@@ -271,13 +271,13 @@ impl TrackedObject {
     /// Ends the initialization if the known state says so.
     fn report_if_finished(&mut self) -> TrackingFlow {
         let initializers = Initializers::from_object(&self.tree);
-        if initializers.result.is_some() {
+        if initializers.failure_status.is_some() {
             return self.report_outcome(InitializationOutcome::Failed);
         }
         if initializers.is_empty() {
             return self.report_outcome(InitializationOutcome::Initialized);
         }
-        self.timers.observe_pending(&initializers.pending, self.object_age());
+        self.timers.observe_pending(&initializers.pending_initializers, self.object_age());
         self.progress.send_modify(|progress| progress.entry = Some(self.entry.clone()));
         TrackingFlow::Continue(())
     }
@@ -292,18 +292,19 @@ impl TrackedObject {
 
     /// Removes or fails the initializers whose time is up.
     async fn expire_initializers(&mut self) -> TrackingFlow {
-        if self.timers.has_ended(self.object_age()) {
+        if self.timers.have_timers_ended(self.object_age()) {
             return TrackingFlow::Break(());
         }
         let confirmed = self.server.confirm_current(Instant::now() + CONFIRM_TIME_MAX).await.ok();
         let snapshot = confirmed.as_ref().map(|confirmed| confirmed.hooks.snapshot.as_ref());
-        for expired in self.timers.take_expired(self.object_age(), snapshot) {
-            match expired.action {
+        for expired in self.timers.take_expired_initializers(self.object_age(), snapshot) {
+            match expired.expiry_action {
                 ExpiryAction::Remove => self.remove_initializer(&expired.name).await?,
                 ExpiryAction::Fail => {
                     let metrics = &self.server.admission_metrics;
                     metrics.count_initializer_timeout(&expired.name, TimeoutAction::Failed);
-                    let _ = self.report_outcome(InitializationOutcome::StepFailed(expired.idx));
+                    let _ =
+                        self.report_outcome(InitializationOutcome::StepFailed(expired.pending_idx));
                 }
             }
         }
@@ -322,7 +323,7 @@ impl TrackedObject {
                 metrics.count_initializer_timeout(name, TimeoutAction::Removed);
                 self.server.audit_loopback_write(
                     &self.audit_request,
-                    self.timers.removal_annotation(name),
+                    self.timers.removal_annotation_key(name),
                     name,
                 );
                 self.replace_state(entry)
@@ -336,7 +337,7 @@ impl TrackedObject {
                     "an initializer can not be removed from an object",
                     &[("key", &self.key), ("why", &error)],
                 );
-                self.timers.retry_later(name, self.object_age());
+                self.timers.postpone_removal(name, self.object_age());
                 TrackingFlow::Continue(())
             }
         }

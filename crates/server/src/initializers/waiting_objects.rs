@@ -139,11 +139,11 @@ impl WaitingObjects {
         let mut index = self.index();
         let user = creator.name;
         if !creator.is_exempt_from_limits {
-            if !fits_waiting_limit(index.total_usage, bytes, options.waiting_max) {
+            if !fits_waiting_limit(index.total_usage, bytes, options.waiting_objects_max) {
                 return Err(WaitingLimitExceeded::Total);
             }
             let used = index.usage_by_user.get(user).copied().unwrap_or_default();
-            if !fits_waiting_limit(used, bytes, options.waiting_per_user_max) {
+            if !fits_waiting_limit(used, bytes, options.waiting_objects_per_user_max) {
                 return Err(WaitingLimitExceeded::User);
             }
         }

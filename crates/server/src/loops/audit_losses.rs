@@ -18,8 +18,8 @@ pub(crate) async fn log_audit_losses(server: Arc<ServerState>) {
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
-        for status in auditor.statuses() {
-            let n_lost = status.n_lost_in_all();
+        for status in auditor.backend_statuses() {
+            let n_lost = status.n_lost_in_total();
             let before = n_lost_before.insert(status.name, n_lost).unwrap_or(0);
             if n_lost > before {
                 let why = status.last_error.as_deref().unwrap_or("the queue is full");

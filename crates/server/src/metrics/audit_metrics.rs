@@ -68,7 +68,7 @@ impl AuditMetrics {
             raise_to(&self.levels.with_label_values(&[level.name()]), count);
         }
         let mut n_buffered = 0;
-        for status in auditor.statuses() {
+        for status in auditor.backend_statuses() {
             let mut n_failed = 0;
             for (cause, count) in status.n_lost {
                 raise_to(&self.lost_events.with_label_values(&[status.name, cause.name()]), count);

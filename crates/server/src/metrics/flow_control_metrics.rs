@@ -115,7 +115,7 @@ impl Collector for FlowControlCollector {
 
     fn collect(&self) -> Vec<MetricFamily> {
         let mut samples = Samples::default();
-        for own in self.flow_controller.flow_usage() {
+        for own in self.flow_controller.flow_usages() {
             let flow = [&*own.schema, &*own.level];
             samples.push_counter(DISPATCHED, &flow, own.n_dispatched);
             for (why, n) in own.n_rejected {
@@ -125,18 +125,19 @@ impl Collector for FlowControlCollector {
             samples.push_gauge(EXECUTING, &flow, own.n_executing as f64);
             samples.push_gauge(EXECUTING_SEATS, &flow, own.seats_in_use as f64);
             for (execute, waits) in
-                [("true", own.waits_of_dispatched), ("false", own.waits_of_rejected)]
+                [("true", own.dispatched_wait_durations), ("false", own.rejected_wait_durations)]
             {
                 samples.push_histogram(WAIT_SECONDS, &[execute, &own.schema, &own.level], &waits);
             }
-            for (kind, durations) in
-                [("regular", own.executions), ("watch", own.watch_initializations)]
-            {
+            for (kind, durations) in [
+                ("regular", own.execution_durations),
+                ("watch", own.watch_initialization_durations),
+            ] {
                 let labels = [&*own.schema, &*own.level, kind];
                 samples.push_histogram(EXECUTION_SECONDS, &labels, &durations);
             }
         }
-        for own in self.flow_controller.usage() {
+        for own in self.flow_controller.level_usages() {
             let seats = f64::from(own.seats_max.unwrap_or_default());
             samples.push_gauge(NOMINAL_SEATS, &[&own.name], seats);
             samples.push_gauge(CURRENT_SEATS, &[&own.name], seats);
@@ -169,7 +170,7 @@ impl Samples {
         if durations.n_observations == 0 {
             return;
         }
-        let buckets = durations.buckets.iter().map(|&(bound, n)| {
+        let buckets = durations.cumulative_buckets.iter().map(|&(bound, n)| {
             let mut bucket = Bucket::default();
             bucket.set_upper_bound(bound);
             bucket.set_cumulative_count(n);

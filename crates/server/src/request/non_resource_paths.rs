@@ -93,8 +93,8 @@ impl AuthorizedRequest<'_> {
     fn issuer_discovery_document(&self, path: &str) -> Option<Reply> {
         let discovery = self.server.issuer_discovery.as_ref()?;
         let (json, content_type) = match path.trim_end_matches('/') {
-            OPENID_CONFIGURATION_PATH => (discovery.configuration(), "application/json"),
-            JWKS_PATH => (discovery.key_set(), "application/jwk-set+json"),
+            OPENID_CONFIGURATION_PATH => (discovery.openid_configuration(), "application/json"),
+            JWKS_PATH => (discovery.json_web_key_set(), "application/jwk-set+json"),
             _ => return None,
         };
         Some(Reply::Document(CacheableDocument {

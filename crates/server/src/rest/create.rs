@@ -156,8 +156,8 @@ async fn create_named(
     let name = api_object::name(&tree).to_owned();
     let mut errors = validate_metadata(ctx, &tree);
     errors.append(api_resources::validate_create(ctx.resource, &tree));
-    let pending_max = ctx.server.initializer_options.pending_max;
-    errors.append(Initializers::from_object(&tree).create_errors(pending_max));
+    let pending_max = ctx.server.initializer_options.pending_initializers_max;
+    errors.append(Initializers::from_object(&tree).validate_on_create(pending_max));
     if !errors.is_empty() {
         check_grants_of_invalid_object(ctx, &tree, None).await?;
         return Err(Status::invalid(&ctx.group_kind(), &name, &errors).into());

@@ -245,7 +245,7 @@ impl RequestContext<'_> {
     /// Waits for a turn of the user, because the rest of the request occupies a processor for long.
     pub(crate) async fn begin_long_work(&self) {
         if let Some(seat) = self.seat {
-            seat.long_work.begin().await;
+            seat.long_work.begin_long_computation().await;
         }
     }
 

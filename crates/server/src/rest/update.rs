@@ -248,9 +248,9 @@ pub(super) fn validate_content_update(
         true => api_resources::validate_create(ctx.resource, new),
         false => api_resources::validate_update(ctx.resource, new, old, ctx.subresource),
     };
-    let pending_max = ctx.server.initializer_options.pending_max;
+    let pending_max = ctx.server.initializer_options.pending_initializers_max;
     let (new, old) = (Initializers::from_object(new), Initializers::from_object(old));
-    errors.append(new.update_errors(&old, pending_max));
+    errors.append(new.validate_on_update(&old, pending_max));
     errors
 }
 

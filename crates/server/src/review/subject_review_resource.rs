@@ -1,6 +1,6 @@
 //! The resource that a review about subjects names, by its plural or in another way that people write.
 
-use access_reviews::{NamedResource, ResolvedResource, UnresolvedResource};
+use access_reviews::{ResolvedResource, ResourceResolutionError, ResourceToResolve};
 use api_resources::{Registry, ResourceName, ResourceNameError, ResourceNameTable, Scope};
 
 /// Finds the resource that a review about subjects names, among those of Kubernetes and the custom resources. Those of
@@ -14,8 +14,8 @@ use api_resources::{Registry, ResourceName, ResourceNameError, ResourceNameTable
 ///    If Kubernetes has no such resource either, the name is used as it is.
 pub(super) fn resolve_resource(
     registry: &Registry,
-    named: &NamedResource<'_>,
-) -> Result<Option<ResolvedResource>, UnresolvedResource> {
+    named: &ResourceToResolve<'_>,
+) -> Result<Option<ResolvedResource>, ResourceResolutionError> {
     if named.resource == "*" {
         return Ok(None);
     }
@@ -41,7 +41,7 @@ pub(super) fn resolve_resource(
         },
         Some(_) | None => registry.resource_names().resolve_resource_name(&name),
     };
-    let found = resolved.map_err(|error| UnresolvedResource { detail: error.to_string() })?;
+    let found = resolved.map_err(|error| ResourceResolutionError { detail: error.to_string() })?;
     Ok(Some(ResolvedResource {
         is_namespaced: found.scope == Some(Scope::Namespaced),
         api_group: found.group,

@@ -203,7 +203,7 @@ pub(crate) fn options(pki: &PkiFiles, address: SocketAddr) -> ServerOptions {
                 keys: vec![key.verifying_key().clone()],
                 jwks_uri: None,
             }),
-            anonymous: AnonymousAccess::On,
+            anonymous_access: AnonymousAccess::On,
             ..authn::Options::default()
         },
         token_issuer: TokenIssuer::new(ISSUER, key),
@@ -226,6 +226,6 @@ pub(crate) fn read(path: &Path) -> String {
 pub(crate) fn write_audit_log(options: &mut ServerOptions, folder: &Path, policy: &str) {
     let (policy, _) = ::audit::Policy::parse(policy.as_bytes()).expect("a policy");
     let path = folder.join("audit.log");
-    let log = ::audit::Log::open_file(&path, ::audit::Rotation::default()).expect("a log");
-    options.auditor = Some(::audit::Auditor::to_log(policy, log).expect("a thread"));
+    let log = ::audit::AuditLog::open_file(&path, ::audit::Rotation::default()).expect("a log");
+    options.auditor = Some(::audit::Auditor::with_log_backend(policy, log).expect("a thread"));
 }

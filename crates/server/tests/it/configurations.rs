@@ -25,7 +25,7 @@ fn path_of(kind: ConfigurationKind) -> String {
 }
 
 fn object(kind: ConfigurationKind, name: &str, entries: Value) -> Value {
-    json!({"metadata": {"name": name}, (kind.list_member()): entries})
+    json!({"metadata": {"name": name}, (kind.list_member_name()): entries})
 }
 
 /// A value with members set to other values; null removes one.
@@ -48,7 +48,7 @@ async fn create(client: &Client, kind: ConfigurationKind, name: &str, entries: V
 async fn replace(client: &Client, kind: ConfigurationKind, name: &str, entries: Value) -> Answer {
     let path = format!("{}/{name}", path_of(kind));
     let mut object = client.get(&path).await.expect(200);
-    object[kind.list_member()] = entries;
+    object[kind.list_member_name()] = entries;
     client.put(&path, &object).await
 }
 

@@ -95,8 +95,9 @@ impl Hooks {
             let directory = Arc::new(ServiceDirectory::new(ServiceRouting::Endpoints));
             let metrics = Arc::clone(&options.authorization_metrics);
             let builder = self.builder(Arc::clone(&directory), metrics);
-            options.authorizer_slots =
-                Arc::clone(&builder.build_first(plan).expect("authorizers").slots);
+            options.authorizer_slots = Arc::clone(
+                &builder.build_first_generation(plan).expect("authorizers").authorizer_slots,
+            );
             options.service_directory = directory;
         })
         .await
@@ -112,9 +113,9 @@ impl Hooks {
             abac_options: manifests::abac::PolicyLoadOptions::default(),
             webhook_limits: self.guards,
             connection_limits: https_client::Limits::default(),
-            resolver: Some(directory),
+            service_resolver: Some(directory),
             observers: metrics,
-            directory: self.folder.path().to_owned(),
+            base_directory: self.folder.path().to_owned(),
         }
     }
 
@@ -123,7 +124,7 @@ impl Hooks {
         let registry = prometheus::Registry::new();
         let metrics = metrics::AuthorizationMetrics::new(&registry, "test", true).expect("metrics");
         let directory = Arc::new(ServiceDirectory::new(ServiceRouting::Endpoints));
-        self.builder(directory, metrics).build_first(plan).expect("authorizers")
+        self.builder(directory, metrics).build_first_generation(plan).expect("authorizers")
     }
 }
 

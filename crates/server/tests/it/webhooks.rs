@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ::audit::{Auditor, Log, Policy, Rotation};
+use ::audit::{AuditLog, Auditor, Policy, Rotation};
 use authz_reload::AuthorizationOptions;
 use fake_http::{Answer, Conduct, Leaf};
 use serde_json::{Value, json};
@@ -99,8 +99,8 @@ async fn webhooks_that_were_not_asked_are_told_in_the_audit() {
                 "rules": [{"level": "Metadata"}]}"#;
             let (policy, _) = Policy::parse(policy.as_bytes()).expect("a policy");
             let log =
-                Log::open_file(&folder.join("audit.log"), Rotation::default()).expect("a log");
-            options.auditor = Some(Auditor::to_log(policy, log).expect("a thread"));
+                AuditLog::open_file(&folder.join("audit.log"), Rotation::default()).expect("a log");
+            options.auditor = Some(Auditor::with_log_backend(policy, log).expect("a thread"));
         })
         .await;
     let answer = cluster.alice().get(MAPS).await;
@@ -155,7 +155,7 @@ async fn a_request_keeps_the_authorizers_that_it_began_with() {
     let old = tokio::spawn(async move { alice.get(MAPS).await });
     assert!(peer.wait_requests(1, LONG));
     let open = hooks.plan(&[json!({"type": "AlwaysAllow", "name": "alwaysallow"})]);
-    cluster.authorizer_replacer()(&Arc::clone(&hooks.generation(&open).slots))
+    cluster.authorizer_replacer()(&Arc::clone(&hooks.generation(&open).authorizer_slots))
         .expect("other authorizers");
     cluster.alice().get(MAPS).await.expect(200);
     old.await.unwrap().expect(403);

@@ -53,7 +53,7 @@ pub(super) fn run(is_quick: bool) -> anyhow::Result<Vec<MatchingTime>> {
         options: None,
         is_dry_run: false,
         user: None,
-        equivalents: &equivalents,
+        equivalent_resources: &equivalents,
     };
     let upstream = if is_quick {
         Vec::new()

@@ -5,7 +5,7 @@ use std::task::{Context, Poll, Waker};
 
 use ::authz::{Attributes, Decision, Recorder, User, Verdict};
 use anyhow::anyhow;
-use authz_chain::{Chain, Member};
+use authz_chain::{Chain, ChainMember};
 use authz_reference::ReferenceRbac;
 
 use crate::authz::agreement::Depth;
@@ -32,8 +32,10 @@ pub(crate) fn run(
     let cluster = Cluster::generate(counts, &mut random)?;
     let reference = ReferenceRbac::new(cluster.roles.clone(), cluster.bindings.clone());
     let snapshot = Arc::new(cluster.clone().snapshot());
-    let members =
-        vec![Member::Node(Arc::new(nodes.policy.clone())), Member::Rbac(Arc::clone(&snapshot))];
+    let members = vec![
+        ChainMember::Node(Arc::new(nodes.policy.clone())),
+        ChainMember::Rbac(Arc::clone(&snapshot)),
+    ];
     let chain = Chain::new(members).map_err(|error| anyhow!("{error}"))?;
 
     let twentieth = effort.n_requests / 20;

@@ -91,7 +91,7 @@ impl Cluster {
             who_can: None,
             update: Some(time_changes(changes, |(old, new)| {
                 let mut next = policy.clone();
-                next.graph.update(&old, &new);
+                next.graph.update_object(&old, &new);
                 policy = next;
             })),
         };
@@ -101,7 +101,7 @@ impl Cluster {
 
 fn graph(objects: &[GraphObject]) -> Snapshot {
     let mut policy = Snapshot::default();
-    objects.iter().for_each(|object| policy.graph.add(object));
+    objects.iter().for_each(|object| policy.graph.add_object(object));
     policy
 }
 

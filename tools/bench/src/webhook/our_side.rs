@@ -80,7 +80,7 @@ fn load(environment: &WebhookEnvironment, hook: TargetWebhook) -> anyhow::Result
     let observers = Arc::<AuthorizationMetrics>::clone(&metrics);
     let builder = AuthorizerBuilder { observers, ..AuthorizerBuilder::new()? };
     let plan = ConfigFilePlan { path: environment.configuration(hook), policy_file: None };
-    let generation = builder.build_first(&AuthorizationPlan::File(plan))?;
+    let generation = builder.build_first_generation(&AuthorizationPlan::File(plan))?;
     let webhook = generation.webhooks().next().context("the configuration has no webhook")?;
     Ok(LoadedWebhook { webhook: Arc::clone(webhook), _generation: generation, _metrics: metrics })
 }

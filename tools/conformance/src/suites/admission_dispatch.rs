@@ -13,7 +13,7 @@ use admission::{
 };
 use admission_hooks::{
     HookConnections, HookEnvironment, HookRefusal, HookRequest, HookSession, NoObserver, Phase,
-    SessionReport, UntypedKinds,
+    SessionReport, UntypedConverter,
 };
 use api_object::Tree;
 use authz::{Authorizer, Decision, DecisionFuture as Decided, Recorder};
@@ -36,7 +36,8 @@ pub(super) fn answer_vector(vector: &Vector) -> Result<AnswerPair, UnusableVecto
     }
     let snapshot = Snapshot::new(&configurations);
     let services = Some(webhooks.addresses() as Arc<dyn admission_hooks::ClusterServices>);
-    let environment = Arc::new(HookEnvironment { services, ..HookEnvironment::default() });
+    let environment =
+        Arc::new(HookEnvironment { cluster_services: services, ..HookEnvironment::default() });
     let connections = HookConnections::new(&snapshot, &environment, &HookConnections::default());
 
     let request = vector.member("request")?;
@@ -59,7 +60,7 @@ pub(super) fn answer_vector(vector: &Vector) -> Result<AnswerPair, UnusableVecto
         options: options.as_ref(),
         is_dry_run: is_dry_run(request),
         user: user.as_ref(),
-        equivalents: &equivalents,
+        equivalent_resources: &equivalents,
     };
     let matched_hooks = snapshot.match_hooks(&attributes);
     let request = HookRequest {
@@ -68,9 +69,9 @@ pub(super) fn answer_vector(vector: &Vector) -> Result<AnswerPair, UnusableVecto
         connections: &connections,
         namespace: find_namespace(vector, text("namespace")),
         authorizer: Some(&DenyAll),
-        object_kinds: &UntypedKinds,
+        object_converter: &UntypedConverter,
         observer: &NoObserver,
-        long_work: None,
+        long_computation: None,
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let (result, report) = runtime.map_err(UnusableVector::new)?.block_on(async {

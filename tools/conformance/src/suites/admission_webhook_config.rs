@@ -82,10 +82,13 @@ fn kubernetes_warnings(
 ) -> Vec<String> {
     let mut told = Vec::new();
     for warning in configuration_warnings(kind, tree, None) {
-        if warning.cause == WarningKind::ExcludedResource {
+        if warning.warning_kind == WarningKind::ExcludedResource {
             told.push(warning.to_string());
         } else {
-            others.push(Warning { code: warning.cause.name().to_owned(), field: warning.path });
+            others.push(Warning {
+                code: warning.warning_kind.name().to_owned(),
+                field: warning.path,
+            });
         }
     }
     told

@@ -69,7 +69,7 @@ fn compile(expressions: &[Value]) -> Result<MatchConditions, Vec<Value>> {
     match load(&configuration.to_string()).configuration {
         Ok(configuration) => match configuration.authorizers() {
             [AuthorizerConfiguration::Webhook(webhook)] => {
-                Ok(webhook.settings.match_conditions.clone())
+                Ok(webhook.webhook_settings.match_conditions.clone())
             }
             other => Err(unexpected(format!("{} authorizers", other.len()))),
         },

@@ -63,9 +63,9 @@ fn apply_event(
     let identity = (raw["kind"].clone(), metadata["namespace"].clone(), metadata["name"].clone());
     let known = objects.iter().position(|(own, _)| *own == identity);
     match (event["op"].as_str(), known) {
-        (Some("update"), Some(idx)) => policy.graph.update(&objects[idx].1, &object),
-        (Some("add" | "update"), _) => policy.graph.add(&object),
-        (Some("delete"), _) => policy.graph.delete(&object),
+        (Some("update"), Some(idx)) => policy.graph.update_object(&objects[idx].1, &object),
+        (Some("add" | "update"), _) => policy.graph.add_object(&object),
+        (Some("delete"), _) => policy.graph.delete_object(&object),
         (op, _) => {
             return Err(UnusableVector::new(format!("an event has the unknown `op` {op:?}")));
         }

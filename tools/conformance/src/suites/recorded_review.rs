@@ -53,11 +53,11 @@ impl<'v> RecordedReview<'v> {
             subresource: text(resource, "subresource"),
             name: text(resource, "name"),
             field_selector: selectors
-                .field
+                .has_field_selector
                 .then(|| selector(&resource["fieldSelector"], &self.field_requirements))
                 .flatten(),
             label_selector: selectors
-                .label
+                .has_label_selector
                 .then(|| selector(&resource["labelSelector"], &self.label_requirements))
                 .flatten(),
         });
@@ -66,7 +66,7 @@ impl<'v> RecordedReview<'v> {
         });
         ReviewSpec {
             resource,
-            non_resource,
+            non_resource_attributes: non_resource,
             user: text(self.spec, "user"),
             groups: &self.groups,
             extra: Extra(Some(&self.extra)),
@@ -141,7 +141,8 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    const ALL: IncludedSelectors = IncludedSelectors { field: true, label: true };
+    const ALL: IncludedSelectors =
+        IncludedSelectors { has_field_selector: true, has_label_selector: true };
 
     #[test]
     fn every_part_is_read() {
@@ -169,7 +170,7 @@ mod tests {
             panic!("no requirements");
         };
         assert_eq!((list.0[0].key, list.0[0].operator, list.0[0].values.len()), ("k", "In", 2));
-        assert!(spec.non_resource.is_none());
+        assert!(spec.non_resource_attributes.is_none());
     }
 
     #[test]

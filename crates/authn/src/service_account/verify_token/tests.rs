@@ -75,7 +75,7 @@ impl World {
     }
 
     fn check(&self, claims: &Claims) -> Result<Arc<User>, TokenError> {
-        let token = self.issuer.issue(claims).unwrap();
+        let token = self.issuer.issue_token(claims).unwrap();
         self.check_at(&token, NOW).map(|verified| verified.unwrap().user)
     }
 
@@ -173,7 +173,7 @@ fn deletion_counts_after_the_leeway() {
 #[test]
 fn time_has_a_leeway_of_a_minute() {
     let world = world();
-    let token = world.issuer.issue(&claims(None)).unwrap();
+    let token = world.issuer.issue_token(&claims(None)).unwrap();
     for (now, want) in [
         (NOW - 61, Err(TokenError::NotValidYet)),
         (NOW - 60, Ok(())),
@@ -220,7 +220,7 @@ fn only_tokens_of_known_issuers_are_looked_at() {
     assert_eq!(world.check_claims(&json!({"iss": "https://elsewhere"})), Ok(None));
     assert_eq!(world.check_claims(&json!({})), Ok(None));
     let stranger = self::world();
-    let forged = stranger.issuer.issue(&claims(None)).unwrap();
+    let forged = stranger.issuer.issue_token(&claims(None)).unwrap();
     assert_eq!(world.check_at(&forged, NOW), Err(SignatureError::NoKey.into()));
     assert_eq!(
         world.check_claims(&json!({"iss": ISSUER, "aud": "api"})),

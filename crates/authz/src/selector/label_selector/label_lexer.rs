@@ -27,13 +27,13 @@ impl fmt::Display for LabelToken<'_> {
 /// Kubernetes' lexer treats NUL as the end mark. So NUL ends the selector where a token could begin, and the lexer
 /// skips a NUL that directly follows a token.
 pub(super) struct LabelLexer<'a> {
-    rest: &'a str,
+    remaining_selector: &'a str,
     peeked_token: Option<LabelToken<'a>>,
 }
 
 impl<'a> LabelLexer<'a> {
     pub(super) fn new(selector: &'a str) -> Self {
-        Self { rest: selector, peeked_token: None }
+        Self { remaining_selector: selector, peeked_token: None }
     }
 
     pub(super) fn peek(&mut self) -> LabelToken<'a> {
@@ -47,10 +47,10 @@ impl<'a> LabelLexer<'a> {
     }
 
     fn scan_token(&mut self) -> LabelToken<'a> {
-        let text = self.rest.trim_start_matches(is_blank);
+        let text = self.remaining_selector.trim_start_matches(is_blank);
         let (token, n_bytes) = match text.as_bytes() {
             [] | [b'\0', ..] => {
-                self.rest = "";
+                self.remaining_selector = "";
                 return LabelToken::End;
             }
             [b'=', b'=', ..] => (LabelToken::Symbol("=="), 2),
@@ -68,7 +68,7 @@ impl<'a> LabelLexer<'a> {
             }
         };
         let rest = &text[n_bytes..];
-        self.rest = rest.strip_prefix('\0').unwrap_or(rest);
+        self.remaining_selector = rest.strip_prefix('\0').unwrap_or(rest);
         token
     }
 }

@@ -133,7 +133,8 @@ impl<'a> AdmissionWrite<'a> {
     /// Sets the pending initializers in the object that hooks receive.
     pub(super) fn assign_initializers(&mut self, pending: Vec<PendingInitializer>) {
         if let Some(object) = &mut self.object {
-            Initializers { pending, result: None }.write_to(object);
+            Initializers { pending_initializers: pending, failure_status: None }
+                .write_to_object(object);
         }
     }
 
@@ -150,7 +151,7 @@ impl<'a> AdmissionWrite<'a> {
             options: self.request_options.as_ref(),
             is_dry_run: self.write_options.is_dry_run,
             user: Some(&self.write_options.user),
-            equivalents: &self.equivalent_resources,
+            equivalent_resources: &self.equivalent_resources,
         }
     }
 }

@@ -8,7 +8,7 @@ use admission::{
     ExplainedCondition, FailurePolicy, GroupVersionKind, Hook, HookList, HookMatch,
     MatchedResource, SideEffects, SkipCause,
 };
-use admission_hooks::{ObjectKindError, ObjectKinds, Phase, UntypedKinds};
+use admission_hooks::{ObjectConversionError, ObjectConverter, Phase, UntypedConverter};
 use api_object::{Status, Tree};
 use authz::Recorder;
 use server::IntoStatus;
@@ -80,7 +80,7 @@ pub(super) enum SkipReason {
 #[derive(Debug, thiserror::Error)]
 enum UndecidableConditions {
     #[error(transparent)]
-    Conversion(#[from] ObjectKindError),
+    Conversion(#[from] ObjectConversionError),
     #[error("its conditions need an authorizer check, which would call a webhook")]
     AuthorizerWebhook,
     #[error("its conditions make too many authorizer checks")]
@@ -149,7 +149,7 @@ fn explain_hook_list<'a>(
     let attributes = write.attributes();
     let mut matches = list.match_hooks(&attributes).into_iter().peekable();
     for (index, hook) in list.hooks().iter().enumerate() {
-        let explained = match matches.next_if(|found| found.position == index) {
+        let explained = match matches.next_if(|found| found.list_position == index) {
             None => ExplainedHook {
                 phase,
                 index,
@@ -265,10 +265,10 @@ fn convert_object<'t>(
     tree: Option<&'t Tree>,
     attributes: &Attributes<'_>,
     kind: &GroupVersionKind<'_>,
-) -> Result<Option<Cow<'t, Tree>>, ObjectKindError> {
+) -> Result<Option<Cow<'t, Tree>>, ObjectConversionError> {
     match tree {
         Some(tree) if attributes.kind != *kind => {
-            UntypedKinds.convert_to_kind(tree, kind).map(|tree| Some(Cow::Owned(tree)))
+            UntypedConverter.convert_to_kind(tree, kind).map(|tree| Some(Cow::Owned(tree)))
         }
         tree => Ok(tree.map(Cow::Borrowed)),
     }

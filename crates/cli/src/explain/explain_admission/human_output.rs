@@ -171,7 +171,7 @@ fn explain_initializer(awaited: &AwaitedInitializer<'_>) -> TreeBranch {
         }
         None => "no configuration has it".to_owned(),
     };
-    let when = match (awaited.is_runnable, &awaited.entry.after) {
+    let when = match (awaited.is_runnable, &awaited.entry.after_initializers) {
         (true, _) => "may act at once".to_owned(),
         (false, None) => "after those before it".to_owned(),
         (false, Some(after)) => format!("after {}", after.join(", ")),

@@ -65,23 +65,25 @@ pub(super) fn determine_initializer_wait<'a>(
         Operation::Create => {
             match decide_initializers_on_create(&options, &attributes, &cluster.snapshot) {
                 InitializersOnCreate::Initialized => InitializerWait::None,
-                InitializersOnCreate::Assign(list) => {
-                    wait_for_entries(cluster, list.entries, InitializersOrigin::Configuration)
-                }
+                InitializersOnCreate::Assign(list) => wait_for_entries(
+                    cluster,
+                    list.ordered_entries,
+                    InitializersOrigin::Configuration,
+                ),
                 InitializersOnCreate::AssignUnlessPermitted(list) => {
                     let own = Initializers::default();
                     let errors = field_errors::FieldErrors::new();
                     match wait_if_permitted(cluster, write, own, &errors) {
                         InitializerWait::Refused(_) => wait_for_entries(
                             cluster,
-                            list.entries,
+                            list.ordered_entries,
                             InitializersOrigin::Configuration,
                         ),
                         unhindered => unhindered,
                     }
                 }
                 InitializersOnCreate::NeedsPermission(own) => {
-                    let errors = own.create_errors(options.pending_max);
+                    let errors = own.validate_on_create(options.pending_initializers_max);
                     wait_if_permitted(cluster, write, own, &errors)
                 }
             }
@@ -140,7 +142,7 @@ fn wait_if_permitted<'a>(
     if !errors.is_empty() {
         return InitializerWait::Refused(invalid_status(write, errors));
     }
-    wait_for_entries(cluster, own.pending, InitializersOrigin::Client)
+    wait_for_entries(cluster, own.pending_initializers, InitializersOrigin::Client)
 }
 
 fn invalid_status(write: &AdmissionWrite<'_>, errors: &field_errors::FieldErrors) -> Status {

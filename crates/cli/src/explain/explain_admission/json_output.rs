@@ -115,7 +115,7 @@ fn initializers_json(waiting: &InitializerWait<'_>) -> Option<Value> {
 fn initializer_json(awaited: &AwaitedInitializer<'_>) -> Value {
     let mut map = Map::new();
     map.insert("name".to_owned(), awaited.entry.name.as_str().into());
-    if let Some(after) = &awaited.entry.after {
+    if let Some(after) = &awaited.entry.after_initializers {
         map.insert("after".to_owned(), after.clone().into());
     }
     map.insert("runnable".to_owned(), awaited.is_runnable.into());

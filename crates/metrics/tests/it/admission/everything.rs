@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use admission::{Configuration, ConfigurationKind, Operation, Snapshot};
 use admission_hooks::{
-    CallReport, ConditionOutcome, ConditionReport, HookFailureCause, Observer as _, Phase,
+    CallReport, ConditionOutcome, ConditionReport, HookFailureCause, HookObserver as _, Phase,
     RejectionCause,
 };
 use metrics::{AdmissionMetrics, ConfigRefusal, TimeoutAction};
@@ -27,7 +27,7 @@ pub(crate) fn nothing() -> (Registry, Arc<AdmissionMetrics>) {
 pub(crate) fn snapshot(hooks: &[&str], initializers: &[&str]) -> Arc<Snapshot> {
     let configuration = |kind: ConfigurationKind, names: &[&str]| {
         let entries: Vec<_> = names.iter().map(|name| json!({ "name": name })).collect();
-        let object = json!({ "metadata": {"name": "c"}, (kind.list_member()): entries });
+        let object = json!({ "metadata": {"name": "c"}, (kind.list_member_name()): entries });
         Arc::new(Configuration::compile(kind, object.as_object().unwrap()))
     };
     Arc::new(Snapshot::new(&[

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use admission_hooks::{HookFailureCause, Observer as _, Phase, RejectionCause};
+use admission_hooks::{HookFailureCause, HookObserver as _, Phase, RejectionCause};
 use metrics::{AdmissionMetrics, NAMES_MAX, OTHER_NAMES, TimeoutAction};
 use prometheus::Registry;
 

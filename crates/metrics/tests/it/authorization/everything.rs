@@ -7,7 +7,7 @@ use authz::{Decision, EvaluationErrors, Verdict};
 use authz_chain::AuthorizerType;
 use authz_reload::{AppliedConfig, AuthorizationObservers, ReloadStatus, sha256_hash};
 use authz_webhook::{
-    AbsolutePath, AttemptResult, CacheEvent, CacheSettings, CallRejection, Connection,
+    AbsolutePath, AttemptResult, CacheEvent, CacheSettings, CallRejection, ConnectionInfo,
     FailOpenCause, FailurePolicy, MatchConditions, MatchResultKind, ResponseFuture, ReviewVersion,
     Timeout, Transport, TransportError, TransportErrorKind, Webhook, WebhookLimits,
     WebhookSettings,
@@ -43,7 +43,7 @@ pub(crate) fn webhook(
         unauthorized_caching: CacheSettings::new(Duration::from_secs(30), true),
         subject_access_review_version: ReviewVersion::V1,
         failure_policy: FailurePolicy::NoOpinion,
-        connection: Connection::KubeConfigFile(AbsolutePath::new("/hook.yaml").unwrap()),
+        connection_info: ConnectionInfo::KubeConfigFile(AbsolutePath::new("/hook.yaml").unwrap()),
         match_conditions: MatchConditions::V1(Vec::new()),
     };
     let transport = Arc::new(Nowhere);

@@ -9,7 +9,11 @@ const LIMITS: (WaitingObjectsMax, WaitingObjectsMax) = (
 
 fn options() -> InitializerOptions {
     let (waiting_max, waiting_per_user_max) = LIMITS;
-    InitializerOptions { waiting_max, waiting_per_user_max, ..InitializerOptions::default() }
+    InitializerOptions {
+        waiting_objects_max: waiting_max,
+        waiting_objects_per_user_max: waiting_per_user_max,
+        ..InitializerOptions::default()
+    }
 }
 
 fn objects() -> Arc<WaitingObjects> {

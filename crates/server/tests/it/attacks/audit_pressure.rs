@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use ::audit::{
-    Auditor, Backend, BackendOptions, EventSink, LOG_BACKEND, Log, Mode, Policy, Rotation,
-    SinkFuture,
+    AuditLog, Auditor, Backend, BackendMode, BackendOptions, EventSink, LOG_BACKEND, Policy,
+    Rotation, SinkFuture,
 };
 use bytes::Bytes;
 use fake_http::{Answer, Conduct, Peer};
@@ -29,7 +29,7 @@ fn policy() -> Policy {
 }
 
 /// Small limits, so that few requests reach them.
-fn options(mode: Mode) -> BackendOptions {
+fn options(mode: BackendMode) -> BackendOptions {
     BackendOptions {
         mode,
         buffer_size: 8,
@@ -92,7 +92,7 @@ async fn wait_for_metric(cluster: &Cluster, series: &str, count: u64) {
 /// room in the queue for the events of another one.
 #[tokio::test(flavor = "multi_thread")]
 async fn a24_an_audit_log_that_hangs_changes_no_answer() {
-    for mode in [Mode::Blocking, Mode::Batch] {
+    for mode in [BackendMode::Blocking, BackendMode::Batch] {
         let (sink, opener) = blocked_sink();
         let backend = Backend::start(LOG_BACKEND, Arc::clone(&sink) as _, options(mode));
         let cluster = start(backend.expect("a thread")).await;
@@ -126,11 +126,11 @@ async fn a24_an_audit_log_that_hangs_changes_no_answer() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a24_a_strict_audit_log_refuses_what_it_can_not_record() {
     // The device takes no bytes, like a disk that is full.
-    let log = Log::open_file(Path::new("/dev/full"), Rotation::default()).expect("a log");
+    let log = AuditLog::open_file(Path::new("/dev/full"), Rotation::default()).expect("a log");
     let backend = Backend::start(
         LOG_BACKEND,
         Arc::new(log),
-        BackendOptions { mode: Mode::BlockingStrict, ..BackendOptions::default() },
+        BackendOptions { mode: BackendMode::BlockingStrict, ..BackendOptions::default() },
     );
     let cluster = start(backend.expect("a thread")).await;
     let refused = cluster.alice().get(MAPS).await;
@@ -146,7 +146,7 @@ async fn a24_a_strict_audit_log_refuses_what_it_can_not_record() {
 /// A24: a full disk costs events and nothing else in the mode `blocking`.
 #[tokio::test(flavor = "multi_thread")]
 async fn a24_a_full_disk_costs_events_only() {
-    let log = Log::open_file(Path::new("/dev/full"), Rotation::default()).expect("a log");
+    let log = AuditLog::open_file(Path::new("/dev/full"), Rotation::default()).expect("a log");
     let backend = Backend::start(LOG_BACKEND, Arc::new(log), BackendOptions::default());
     let cluster = start(backend.expect("a thread")).await;
     cluster.alice().get(MAPS).await.expect(403);
@@ -167,7 +167,7 @@ fn webhook(peer: &Peer) -> AuditWebhook {
 /// A24: an audit webhook that hangs costs events, which are counted, and nobody's time.
 #[tokio::test(flavor = "multi_thread")]
 async fn a24_an_audit_webhook_that_hangs_changes_no_answer() {
-    for mode in [Mode::Batch, Mode::Blocking] {
+    for mode in [BackendMode::Batch, BackendMode::Blocking] {
         let peer = Peer::start(Answer::misbehave(Conduct::Hang)).expect("a peer");
         let sink = Arc::new(webhook(&peer));
         let backend = Backend::start(AUDIT_WEBHOOK_BACKEND, sink, options(mode));
@@ -189,7 +189,7 @@ async fn a24_an_audit_webhook_that_hangs_changes_no_answer() {
 async fn an_audit_webhook_gets_lists_of_events() {
     let peer = Peer::start(Answer::json("{}").status(503)).expect("a peer");
     let sink = Arc::new(webhook(&peer));
-    let backend = Backend::start(AUDIT_WEBHOOK_BACKEND, sink, options(Mode::Batch));
+    let backend = Backend::start(AUDIT_WEBHOOK_BACKEND, sink, options(BackendMode::Batch));
     let cluster = start(backend.expect("a thread")).await;
     cluster.alice().get(&format!("{MAPS}/a")).await.expect(403);
     assert!(peer.wait_requests(2, Duration::from_secs(60)), "a failed call is repeated");

@@ -161,9 +161,10 @@ const BAD_TOKENS: [&str; 9] = [
 #[tokio::test(flavor = "multi_thread")]
 async fn an_empty_or_malformed_token_names_nobody() {
     let open = Cluster::start().await;
-    let closed =
-        Cluster::start_with(|options, _| options.authentication.anonymous = AnonymousAccess::Off)
-            .await;
+    let closed = Cluster::start_with(|options, _| {
+        options.authentication.anonymous_access = AnonymousAccess::Off
+    })
+    .await;
     let (in_open, in_closed) = (open.anonymous(), closed.anonymous());
     for value in NO_TOKENS {
         let answer = who_am_i(&in_open, &[("authorization", value)]).await;

@@ -1,6 +1,6 @@
 //! Answers of webhooks that are no reviews, which may be those of services that users can not reach.
 
-use ::audit::{Auditor, Log, Policy, Rotation};
+use ::audit::{AuditLog, Auditor, Policy, Rotation};
 use fake_http::{Answer, Leaf};
 use serde_json::json;
 
@@ -39,8 +39,8 @@ fn answers() -> Vec<Answer> {
 
 fn audit_everything(options: &mut server::ServerOptions, folder: &std::path::Path) {
     let (policy, _) = Policy::parse(POLICY.as_bytes()).expect("a policy");
-    let log = Log::open_file(&folder.join("audit.log"), Rotation::default()).expect("a log");
-    options.auditor = Some(Auditor::to_log(policy, log).expect("a thread"));
+    let log = AuditLog::open_file(&folder.join("audit.log"), Rotation::default()).expect("a log");
+    options.auditor = Some(Auditor::with_log_backend(policy, log).expect("a thread"));
 }
 
 /// L5: what a webhook answers that is neither a review nor a `Status` reaches neither the client nor the

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use authz::UnavailableCause;
-use authz_chain::{AuthorizerSlot, Member, SlotAuthorizer};
+use authz_chain::{AuthorizerSlot, ChainMember, SlotAuthorizer};
 use authz_webhook::{
-    CacheSettings, Connection, FailurePolicy, MatchConditions, NoObserver, ResponseFuture,
+    CacheSettings, ConnectionInfo, FailurePolicy, MatchConditions, NoObserver, ResponseFuture,
     ReviewVersion, Timeout, Transport, TransportError, TransportErrorKind, Webhook, WebhookLimits,
     WebhookSettings,
 };
@@ -150,12 +150,12 @@ async fn with_transport(broken: Broken, policy: &str) -> Answer {
         unauthorized_caching: CacheSettings::new(Duration::ZERO, true),
         subject_access_review_version: ReviewVersion::V1,
         failure_policy: FailurePolicy::from_name(policy).unwrap(),
-        connection: Connection::InClusterConfig,
+        connection_info: ConnectionInfo::InClusterConfig,
         match_conditions: MatchConditions::Unversioned,
     };
     let (broken, observe) = (Arc::new(broken), Arc::new(NoObserver));
     let webhook = Webhook::new("w", settings, broken, WebhookLimits::default(), observe);
-    let members = [Member::Webhook(Arc::new(webhook)), Member::AlwaysAllow];
+    let members = [ChainMember::Webhook(Arc::new(webhook)), ChainMember::AlwaysAllow];
     let folder = tempfile::tempdir().unwrap();
     let cluster = Cluster::start_by(
         folder,

@@ -22,8 +22,9 @@ const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1/namespaces/default";
 
 fn small(options: &mut ServerOptions) {
     let initializers = &mut options.admission.initializers;
-    initializers.waiting_max = WaitingObjectsMax { n_objects: OBJECTS_MAX, n_bytes: 50_000 };
-    initializers.waiting_per_user_max =
+    initializers.waiting_objects_max =
+        WaitingObjectsMax { n_objects: OBJECTS_MAX, n_bytes: 50_000 };
+    initializers.waiting_objects_per_user_max =
         WaitingObjectsMax { n_objects: OBJECTS_PER_USER_MAX, n_bytes: BYTES_PER_USER_MAX };
 }
 

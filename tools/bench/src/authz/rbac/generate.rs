@@ -309,7 +309,7 @@ mod tests {
         assert_eq!((cluster.bindings.len(), local.count()), (1000, 500));
         let snapshot = cluster.clone().snapshot();
         for binding in &cluster.bindings {
-            assert!(snapshot.role_of(binding).is_ok(), "{binding:?}");
+            assert!(snapshot.role_of_binding(binding).is_ok(), "{binding:?}");
             assert_ne!(binding.role_ref.name, SUPERUSER_ROLE);
         }
         let again = Cluster::generate(counts, &mut Random::new(1)).unwrap();

@@ -54,15 +54,16 @@ impl ChainFiles {
     /// Builds the chain as a server does at its start.
     pub(super) fn build_chain(&self) -> Result<Chain, UnusableVector> {
         let mut builder = AuthorizerBuilder::new().map_err(UnusableVector::new)?;
-        builder.resolver = Some(Arc::clone(&self.hosts) as _);
+        builder.service_resolver = Some(Arc::clone(&self.hosts) as _);
         let plan = AuthorizationPlan::File(ConfigFilePlan {
             path: self.folder.path().join("config.json"),
             policy_file: self.policy_file.clone(),
         });
-        let generation = builder.build_first(&plan).map_err(UnusableVector::new)?;
+        let generation = builder.build_first_generation(&plan).map_err(UnusableVector::new)?;
         let member =
             |slot: &AuthorizerSlot| (slot.to_member(&self.rbac, &self.node), slot.observer.clone());
-        Chain::with_observers(generation.slots.iter().map(member)).map_err(UnusableVector::new)
+        Chain::with_observers(generation.authorizer_slots.iter().map(member))
+            .map_err(UnusableVector::new)
     }
 }
 

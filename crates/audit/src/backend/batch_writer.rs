@@ -10,17 +10,17 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 use super::status::LossCause;
 use super::throttle::TokenBucket;
-use super::{BackendOptions, BackendState, EventSink, Message, Mode, QueuedEvent};
+use super::{BackendMode, BackendOptions, BackendState, EventSink, Message, QueuedEvent};
 
 /// Events that the sink gets together.
 #[derive(Default)]
-struct Batch {
+struct EventBatch {
     events: Vec<QueuedEvent>,
     n_bytes: usize,
 }
 
-/// The message that ended a batch, if it was not its size or its time.
-enum AfterBatch {
+/// The message that ended a batch; `Nothing` if its size or its time limit ended it.
+enum MessageAfterBatch {
     Nothing,
     /// The first event of the next batch, which did not fit.
     Next(QueuedEvent),
@@ -34,28 +34,28 @@ pub(super) async fn write_until_closed(
     options: BackendOptions,
     state: Arc<BackendState>,
 ) {
-    let throttle = options.throttle.filter(|_| options.mode == Mode::Batch);
+    let throttle = options.throttle.filter(|_| options.mode == BackendMode::Batch);
     let mut bucket = throttle.map(|throttle| TokenBucket::new(throttle, Instant::now()));
     let batches_max = sink.batches_in_flight_max().max(1);
     let mut writing = JoinSet::new();
     let mut next = None;
     loop {
-        let mut batch = Batch::default();
+        let mut batch = EventBatch::default();
         let first = match next.take() {
             Some(event) => Some(Message::Event(event)),
             None => messages.recv().await,
         };
         let after = match first {
             None => break,
-            Some(Message::Flush(done)) => AfterBatch::Flush(done),
+            Some(Message::Flush(done)) => MessageAfterBatch::Flush(done),
             Some(Message::Event(event)) => {
                 batch.push(event);
-                batch.collect(&mut messages, &options).await
+                batch.collect_events(&mut messages, &options).await
             }
         };
         if !batch.events.is_empty() {
             if let Some(bucket) = &mut bucket {
-                sleep(bucket.take(Instant::now())).await;
+                sleep(bucket.take_token(Instant::now())).await;
             }
             let written = write_batch(Arc::clone(&sink), batch, Arc::clone(&state));
             if batches_max == 1 {
@@ -69,9 +69,9 @@ pub(super) async fn write_until_closed(
             }
         }
         match after {
-            AfterBatch::Nothing => {}
-            AfterBatch::Next(event) => next = Some(event),
-            AfterBatch::Flush(done) => {
+            MessageAfterBatch::Nothing => {}
+            MessageAfterBatch::Next(event) => next = Some(event),
+            MessageAfterBatch::Flush(done) => {
                 while writing.join_next().await.is_some() {}
                 // The caller may have given up.
                 let _ = done.send(());
@@ -81,7 +81,7 @@ pub(super) async fn write_until_closed(
     while writing.join_next().await.is_some() {}
 }
 
-impl Batch {
+impl EventBatch {
     fn push(&mut self, event: QueuedEvent) {
         self.n_bytes += event.line.len();
         self.events.push(event);
@@ -89,12 +89,12 @@ impl Batch {
 
     /// Adds events until the batch is full. In mode `Batch` it waits for them, in other modes it takes those
     /// that are already in the queue, because requests wait for the batch.
-    async fn collect(
+    async fn collect_events(
         &mut self,
         messages: &mut mpsc::UnboundedReceiver<Message>,
         options: &BackendOptions,
-    ) -> AfterBatch {
-        let waits = options.mode == Mode::Batch && !options.batch_wait_max.is_zero();
+    ) -> MessageAfterBatch {
+        let waits = options.mode == BackendMode::Batch && !options.batch_wait_max.is_zero();
         let deadline = Instant::now() + options.batch_wait_max;
         while self.events.len() < options.batch_size_max {
             let message = match waits {
@@ -103,20 +103,20 @@ impl Batch {
             };
             match message {
                 None => break,
-                Some(Message::Flush(done)) => return AfterBatch::Flush(done),
+                Some(Message::Flush(done)) => return MessageAfterBatch::Flush(done),
                 Some(Message::Event(event)) => {
                     if self.n_bytes + event.line.len() > options.batch_bytes_max {
-                        return AfterBatch::Next(event);
+                        return MessageAfterBatch::Next(event);
                     }
                     self.push(event);
                 }
             }
         }
-        AfterBatch::Nothing
+        MessageAfterBatch::Nothing
     }
 }
 
-async fn write_batch(sink: Arc<dyn EventSink>, batch: Batch, state: Arc<BackendState>) {
+async fn write_batch(sink: Arc<dyn EventSink>, batch: EventBatch, state: Arc<BackendState>) {
     let lines: Vec<Bytes> = batch.events.iter().map(|event| event.line.clone()).collect();
     let mut rest = lines.as_slice();
     let mut events = batch.events.into_iter();
@@ -124,16 +124,16 @@ async fn write_batch(sink: Arc<dyn EventSink>, batch: Batch, state: Arc<BackendS
         let (n_written, n_lost) = match sink.write_events(rest).await {
             Ok(()) => (rest.len(), 0),
             Err(error) => {
-                state.counts.set_last_error(error.message);
+                state.event_counts.set_last_error(error.message);
                 let n_written = error.n_written.min(rest.len() - 1);
                 (n_written, error.n_lost.clamp(1, rest.len() - n_written))
             }
         };
         state.is_stalled.store(false, Ordering::Release);
-        state.counts.count_written(n_written);
-        state.counts.count_lost(LossCause::Failed, n_lost);
+        state.event_counts.count_written(n_written);
+        state.event_counts.count_lost(LossCause::Failed, n_lost);
         for (idx, event) in events.by_ref().take(n_written + n_lost).enumerate() {
-            if let Some(waiting) = event.is_written {
+            if let Some(waiting) = event.result_sender {
                 // The request may have given up.
                 let _ = waiting.send(idx < n_written);
             }

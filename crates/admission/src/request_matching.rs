@@ -11,6 +11,6 @@ pub use hook_matching::{CallDecision, HookSelectionError, MatchedResource, SkipC
 pub(crate) use label_selector::parse_operator as parse_selector_operator;
 pub use label_selector::{LabelSelector, LabelSelectorError};
 pub use matched_hooks::{HookMatch, MatchedHooks};
-pub(crate) use rule::{ANY, operations_member};
+pub(crate) use rule::{ANY, operations_member_name};
 pub use rule::{Rule, RuleDialect, RuleTarget};
 pub(crate) use rule_index::RuleIndex;

@@ -39,7 +39,7 @@ impl<'q> ListOptions<'q> {
     }
 
     /// Reports whether Kubernetes would decode the options as a whole.
-    fn is_valid(&self) -> bool {
+    fn is_decodable(&self) -> bool {
         self.has_valid_integers && self.field_selector.is_ok() && self.label_selector.is_ok()
     }
 
@@ -52,12 +52,12 @@ impl<'q> ListOptions<'q> {
     /// Unicode, so U+017F equals `s`. For options that do not decode it folds ASCII only.
     fn is_false_text(&self, value: &str) -> bool {
         value.eq_ignore_ascii_case("false")
-            || self.is_valid() && value.replace('\u{17f}', "s").eq_ignore_ascii_case("false")
+            || self.is_decodable() && value.replace('\u{17f}', "s").eq_ignore_ascii_case("false")
     }
 
     /// The only name that the field selector selects, if a path could contain that name.
     pub(super) fn exact_name(&self) -> Option<&str> {
-        let requirements = self.field_selector.as_ref().ok().filter(|_| self.is_valid())?;
+        let requirements = self.field_selector.as_ref().ok().filter(|_| self.is_decodable())?;
         let exact = requirements.iter().find(|requirement| {
             requirement.field == "metadata.name" && requirement.operator == FieldOperator::Equals
         })?;

@@ -14,28 +14,28 @@ use crate::attributes::{Attributes, Operation};
 #[derive(Debug)]
 pub(crate) struct RuleIndex {
     /// The texts that occur in rules. A text of a request that does not occur here matches wildcards only.
-    symbols: HashMap<Box<str>, Symbol, RandomState>,
+    interned_names: HashMap<Box<str>, InternedName, RandomState>,
     /// Positions by key, one table for each operation.
     positions_by_operation: [HashMap<Key, Vec<u32>, RandomState>; Operation::ALL.len()],
 }
 
-type Symbol = u32;
+type InternedName = u32;
 
 /// Group, resource and subresource.
-type Key = (Symbol, Symbol, Symbol);
+type Key = (InternedName, InternedName, InternedName);
 
 /// The most pairs of group and resource under which one rule is indexed. A rule with more is indexed under the
 /// wildcards, which costs time for each request but no memory.
 const KEYS_PER_RULE_MAX: usize = 1024;
 
 /// The symbol of the wildcard.
-const ANY_SYMBOL: Symbol = 0;
+const ANY_SYMBOL: InternedName = 0;
 
 impl RuleIndex {
     /// Indexes lists of rules by their positions.
     pub(crate) fn new<'r>(rule_lists: impl Iterator<Item = &'r [Rule]>) -> Self {
         let mut index = Self {
-            symbols: HashMap::from_iter([(ANY.into(), ANY_SYMBOL)]),
+            interned_names: HashMap::from_iter([(ANY.into(), ANY_SYMBOL)]),
             positions_by_operation: Default::default(),
         };
         for (position, rules) in (0..).zip(rule_lists) {
@@ -59,8 +59,9 @@ impl RuleIndex {
                     SubresourcePattern::Exactly(own) => own,
                     SubresourcePattern::All | SubresourcePattern::AllAndNone => ANY,
                 };
-                let (group, resource) = (self.intern(group), self.intern(&pattern.resource));
-                let key = (group, resource, self.intern(subresource));
+                let (group, resource) =
+                    (self.intern_name(group), self.intern_name(&pattern.resource));
+                let key = (group, resource, self.intern_name(subresource));
                 self.insert(position, &operations, key);
             }
         }
@@ -83,7 +84,7 @@ impl RuleIndex {
         let own = (attributes.resource.group, attributes.resource.resource);
         self.collect_candidates(attributes, own, &mut found);
         let mut before = own;
-        for other in attributes.equivalents {
+        for other in attributes.equivalent_resources {
             // Most equivalents are other versions of the same resource, one after the other.
             let names = (other.resource.group, other.resource.resource);
             if names != own && names != before {
@@ -103,7 +104,7 @@ impl RuleIndex {
         found: &mut Vec<u32>,
     ) {
         let table = self.positions_of_operation(attributes.operation);
-        let symbols = |name: &str| [Some(ANY_SYMBOL), self.symbols.get(name).copied()];
+        let symbols = |name: &str| [Some(ANY_SYMBOL), self.interned_names.get(name).copied()];
         let (groups, resources) = (symbols(names.0), symbols(names.1));
         let subresources = symbols(attributes.subresource);
         for group in groups.into_iter().flatten() {
@@ -117,12 +118,12 @@ impl RuleIndex {
         }
     }
 
-    fn intern(&mut self, name: &str) -> Symbol {
-        if let Some(symbol) = self.symbols.get(name) {
+    fn intern_name(&mut self, name: &str) -> InternedName {
+        if let Some(symbol) = self.interned_names.get(name) {
             return *symbol;
         }
-        let symbol = Symbol::try_from(self.symbols.len()).unwrap_or(Symbol::MAX);
-        self.symbols.insert(name.into(), symbol);
+        let symbol = InternedName::try_from(self.interned_names.len()).unwrap_or(InternedName::MAX);
+        self.interned_names.insert(name.into(), symbol);
         symbol
     }
 

@@ -13,8 +13,8 @@ use crate::bounded_document::BoundedDocument;
 use crate::call_failure::{
     CallFailure, NAME_BYTES_MAX, failure_from_http_reply, failure_from_status, truncate_text,
 };
+use crate::deserialize_objects;
 use crate::hook_denial::HookStatus;
-use crate::lenient_json;
 use crate::observer::Phase;
 use crate::review::{KIND, version_name};
 
@@ -286,7 +286,7 @@ impl std::fmt::Display for TypeMeta {
 
 #[derive(Deserialize)]
 struct ReviewBody {
-    #[serde(default, deserialize_with = "lenient_json::deserialize_object_or_null")]
+    #[serde(default, deserialize_with = "deserialize_objects::deserialize_object_or_null")]
     response: Option<ResponseBody>,
 }
 
@@ -295,7 +295,7 @@ struct ReviewBody {
 struct ResponseBody {
     uid: Option<String>,
     allowed: Option<bool>,
-    #[serde(default, deserialize_with = "lenient_json::deserialize_object_or_null")]
+    #[serde(default, deserialize_with = "deserialize_objects::deserialize_object_or_null")]
     status: Option<HookStatus>,
     patch: Option<String>,
     patch_type: Option<String>,
@@ -305,14 +305,14 @@ struct ResponseBody {
 
 #[derive(Deserialize)]
 struct V1alpha1ReviewBody {
-    #[serde(default, deserialize_with = "lenient_json::deserialize_object_or_null")]
+    #[serde(default, deserialize_with = "deserialize_objects::deserialize_object_or_null")]
     status: Option<V1alpha1StatusBody>,
 }
 
 #[derive(Deserialize)]
 struct V1alpha1StatusBody {
     allowed: Option<bool>,
-    #[serde(default, deserialize_with = "lenient_json::deserialize_object_or_null")]
+    #[serde(default, deserialize_with = "deserialize_objects::deserialize_object_or_null")]
     status: Option<HookStatus>,
 }
 

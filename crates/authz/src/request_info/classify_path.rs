@@ -97,7 +97,7 @@ fn classify_segments(
         ["watch", rest @ ..] => (Some("watch"), rest),
         _ => (None, rest),
     };
-    let [resource_name, path_after_resource @ ..] = take_namespace(rest, resource) else {
+    let [resource_name, path_after_resource @ ..] = split_off_namespace(rest, resource) else {
         return Err(IncompletePath);
     };
     info.verb = Cow::Borrowed(path_verb.unwrap_or_else(|| verb_for_method(method)));
@@ -144,7 +144,7 @@ fn verb_for_method(method: &str) -> &'static str {
 }
 
 /// Sets the namespace and removes its segments, unless the request is for the namespace itself.
-fn take_namespace<'a, 'b>(rest: &'a [&'b str], resource: &mut ResourceInfo) -> &'a [&'b str] {
+fn split_off_namespace<'a, 'b>(rest: &'a [&'b str], resource: &mut ResourceInfo) -> &'a [&'b str] {
     match rest {
         ["namespaces", namespace, inner @ ..] => {
             resource.namespace = (*namespace).to_owned();

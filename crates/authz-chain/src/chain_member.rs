@@ -18,7 +18,7 @@ use crate::constant_authorizers;
 ///
 /// A clone shares its objects.
 #[derive(Clone)]
-pub enum Member {
+pub enum ChainMember {
     /// The authorizer that decides by a list of policies.
     Abac(Arc<authz_abac::Snapshot>),
     /// The authorizer that allows every request.
@@ -35,7 +35,7 @@ pub enum Member {
     Plugin(AuthorizerName, Arc<dyn Plugin>),
 }
 
-impl Member {
+impl ChainMember {
     /// The type of the authorizer; `None` for a plugin.
     pub fn authorizer_type(&self) -> Option<AuthorizerType> {
         match self {
@@ -63,9 +63,9 @@ impl Member {
     }
 
     /// The name in a form that may outlive the member.
-    pub(crate) fn shared_name(&self) -> SharedText {
+    pub(crate) fn name_as_shared_text(&self) -> SharedText {
         match self {
-            Self::Webhook(webhook) => Arc::clone(webhook.shared_name()).into(),
+            Self::Webhook(webhook) => Arc::clone(webhook.name_as_arc()).into(),
             Self::Plugin(name, _) => Arc::clone(name.as_arc()).into(),
             Self::Abac(_)
             | Self::AlwaysAllow
@@ -89,11 +89,11 @@ impl Member {
     ) -> WebhookDecision {
         let decision = match self {
             Self::Webhook(webhook) => {
-                return webhook.authorize_for(caller, attributes, recorder).await;
+                return webhook.authorize_for_caller(caller, attributes, recorder).await;
             }
             Self::Abac(policies) => policies.authorize(attributes, recorder),
-            Self::AlwaysAllow => constant_authorizers::always_allow(),
-            Self::AlwaysDeny => constant_authorizers::always_deny(),
+            Self::AlwaysAllow => constant_authorizers::always_allow_decision(),
+            Self::AlwaysDeny => constant_authorizers::always_deny_decision(),
             Self::Node(policy) => policy.authorize(attributes, recorder),
             Self::Rbac(snapshot) => snapshot.authorize(attributes, recorder),
             Self::Plugin(name, plugin) => {
@@ -146,7 +146,7 @@ fn prefix_notes(name: &str, mut subjects: Subjects) -> Subjects {
 }
 
 /// Shows the name only: policies may be large, and plugins do not implement `Debug`.
-impl fmt::Debug for Member {
+impl fmt::Debug for ChainMember {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Member").field(&self.name()).finish()
     }

@@ -24,7 +24,7 @@ pub struct MatchedHooks {
 
 #[derive(Debug, Clone)]
 struct MatchedHook {
-    position: usize,
+    list_position: usize,
     hook: Arc<Hook>,
     matched_name: MatchedResourceName,
 }
@@ -34,7 +34,7 @@ struct MatchedHook {
 pub struct HookMatch<'s, 'a> {
     /// The position in the list of its phase. If several hooks refuse a request, the response has the refusal
     /// with the lowest position.
-    pub position: usize,
+    pub list_position: usize,
     /// The hook whose rules match the request.
     pub hook: &'s Arc<Hook>,
     /// The resource and kind that the review for this hook has.
@@ -52,7 +52,7 @@ impl MatchedHooks {
         }
         let matches = |list: &HookList| {
             let found = list.match_rules(attributes).map(|(position, hook, matched_name)| {
-                MatchedHook { position, hook: Arc::clone(hook), matched_name }
+                MatchedHook { list_position: position, hook: Arc::clone(hook), matched_name }
             });
             found.collect()
         };
@@ -108,8 +108,8 @@ fn to_hook_matches<'s, 'a>(
 ) -> impl Iterator<Item = HookMatch<'s, 'a>> + use<'s, 'a> {
     let attributes = *attributes;
     matched.iter().map(move |matched| HookMatch {
-        position: matched.position,
+        list_position: matched.list_position,
         hook: &matched.hook,
-        matched_resource: matched.matched_name.to_resource(&attributes),
+        matched_resource: matched.matched_name.to_matched_resource(&attributes),
     })
 }

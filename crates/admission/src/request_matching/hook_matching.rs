@@ -87,18 +87,21 @@ pub enum SkipCause<'h> {
 pub(crate) enum MatchedResourceName {
     /// The resource of the request.
     Requested,
-    /// The equivalent at this position of [`Attributes::equivalents`].
+    /// The equivalent at this position of [`Attributes::equivalent_resources`].
     Equivalent(usize),
 }
 
 impl MatchedResourceName {
     /// Looks the name up in the attributes. Attributes of another request, with fewer equivalents, give no kind,
     /// so that [`Hook::evaluate_selectors`] refuses the request.
-    pub(crate) fn to_resource<'a>(self, attributes: &Attributes<'a>) -> MatchedResource<'a> {
+    pub(crate) fn to_matched_resource<'a>(
+        self,
+        attributes: &Attributes<'a>,
+    ) -> MatchedResource<'a> {
         let Self::Equivalent(idx) = self else {
             return MatchedResource { resource: attributes.resource, kind: Some(attributes.kind) };
         };
-        match attributes.equivalents.get(idx) {
+        match attributes.equivalent_resources.get(idx) {
             Some(other) => MatchedResource { resource: other.resource, kind: other.kind },
             None => MatchedResource { resource: attributes.resource, kind: None },
         }
@@ -120,7 +123,7 @@ impl Hook {
         if self.match_policy == MatchPolicy::Exact {
             return None;
         }
-        let others = attributes.equivalents.iter().enumerate();
+        let others = attributes.equivalent_resources.iter().enumerate();
         let others = others.filter(|(_, other)| other.resource != attributes.resource);
         self.rules.iter().find_map(|rule| {
             let matches = |resource| rule.matches(&RuleTarget { resource, ..target });
@@ -132,7 +135,7 @@ impl Hook {
     /// Returns the resource and kind of the review for this hook, if one of its rules matches.
     #[must_use]
     pub fn match_resource<'a>(&self, attributes: &Attributes<'a>) -> Option<MatchedResource<'a>> {
-        self.match_rules(attributes).map(|name| name.to_resource(attributes))
+        self.match_rules(attributes).map(|name| name.to_matched_resource(attributes))
     }
 
     /// Reports whether [`evaluate_selectors`](Self::evaluate_selectors) reads the stored namespace, so that the

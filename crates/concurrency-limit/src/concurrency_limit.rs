@@ -22,11 +22,11 @@ struct PermitsInUse {
     n_permits_by_user: HashMap<Arc<str>, usize>,
 }
 
-/// The right to run one operation, or to use some units of what is limited. Dropping it frees the place for others.
+/// The right to run one operation, or to hold several units, such as bytes. Dropping it releases them.
 #[derive(Debug)]
 #[must_use = "a permit that is dropped at once limits nothing"]
 pub struct Permit {
-    limit: Arc<ConcurrencyLimit>,
+    concurrency_limit: Arc<ConcurrencyLimit>,
     user: Arc<str>,
     n_permits: usize,
 }
@@ -95,22 +95,28 @@ impl ConcurrencyLimit {
         if n_of_user.saturating_add(n_permits) > self.permits_per_user_max {
             return Err(Busy::User { permits_max: self.permits_per_user_max });
         }
-        Ok(self.add(&mut in_use, user, n_permits))
+        Ok(self.add_permits(&mut in_use, user, n_permits))
     }
 
-    /// Acquires permits for somebody who is never refused. They count for everybody else.
+    /// Acquires permits even if none is free, for a request that must not be refused. They count against the limits
+    /// of all other requests.
     pub fn acquire_exempt(self: &Arc<Self>, user: &str, n_permits: usize) -> Permit {
-        self.add(&mut self.lock(), user, n_permits)
+        self.add_permits(&mut self.lock(), user, n_permits)
     }
 
-    fn add(self: &Arc<Self>, in_use: &mut PermitsInUse, user: &str, n_permits: usize) -> Permit {
+    fn add_permits(
+        self: &Arc<Self>,
+        in_use: &mut PermitsInUse,
+        user: &str,
+        n_permits: usize,
+    ) -> Permit {
         let (user, n_of_user) = match in_use.n_permits_by_user.get_key_value(user) {
             Some((user, n)) => (Arc::clone(user), *n),
             None => (Arc::from(user), 0),
         };
         in_use.n_permits_by_user.insert(Arc::clone(&user), n_of_user.saturating_add(n_permits));
         in_use.n_permits = in_use.n_permits.saturating_add(n_permits);
-        Permit { limit: Arc::clone(self), user, n_permits }
+        Permit { concurrency_limit: Arc::clone(self), user, n_permits }
     }
 
     fn remove(&self, user: &str, n_permits: usize) {
@@ -131,43 +137,42 @@ impl ConcurrencyLimit {
 }
 
 impl Permit {
-    /// Acquires more, so that the permit is for at least `n_permits`.
+    /// Acquires the missing permits, so that this value holds at least `n_permits`.
     ///
-    /// # Errors
-    /// [`Busy`] if fewer permits are free, in total or for the user. The permit stays as it is.
+    /// # Errors [`Busy`] if fewer permits are free, in total or for the user. The value is then unchanged.
     pub fn grow_to(&mut self, n_permits: usize) -> Result<(), Busy> {
         let missing = n_permits.saturating_sub(self.n_permits);
         if missing > 0 {
-            let more = self.limit.acquire_many(&self.user, missing)?;
-            self.merge(more);
+            let more = self.concurrency_limit.acquire_many(&self.user, missing)?;
+            self.merge_permit(more);
         }
         Ok(())
     }
 
-    /// Acquires more as [`Self::grow_to`] does, for somebody who is never refused.
+    /// Grows as [`Self::grow_to`] does, even if no permit is free, for a request that must not be refused.
     pub fn grow_exempt_to(&mut self, n_permits: usize) {
         let missing = n_permits.saturating_sub(self.n_permits);
-        let more = self.limit.acquire_exempt(&self.user, missing);
-        self.merge(more);
+        let more = self.concurrency_limit.acquire_exempt(&self.user, missing);
+        self.merge_permit(more);
     }
 
-    /// Takes over what another permit of the same user is for.
-    fn merge(&mut self, mut other: Self) {
+    /// Moves the permits of another value of the same user into this one.
+    fn merge_permit(&mut self, mut other: Self) {
         self.n_permits = self.n_permits.saturating_add(std::mem::take(&mut other.n_permits));
     }
 
-    /// Gives back what exceeds `n_permits`.
+    /// Releases the permits beyond `n_permits`.
     pub fn shrink_to(&mut self, n_permits: usize) {
         let excess = self.n_permits.saturating_sub(n_permits);
         if excess > 0 {
             self.n_permits = n_permits;
-            self.limit.remove(&self.user, excess);
+            self.concurrency_limit.remove(&self.user, excess);
         }
     }
 }
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        self.limit.remove(&self.user, self.n_permits);
+        self.concurrency_limit.remove(&self.user, self.n_permits);
     }
 }

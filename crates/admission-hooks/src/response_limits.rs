@@ -17,35 +17,35 @@ const STEP_BYTES: usize = 256 << 10;
 /// The number of responses of maximum length that one user may have in memory.
 const RESPONSES_PER_USER: usize = 4;
 
-/// The number of users who may use their whole part of the memory at the same time.
+/// The number of users who may use their whole share of the memory at the same time.
 const USERS: usize = 4;
 
-/// The part of one user has at least this many bytes, however short the longest response is.
+/// The share of one user has at least this many bytes, however short the longest response is.
 const BYTES_PER_USER_MIN: usize = 16 << 20;
 
 /// Makes the limit on the bytes of responses that are being read, for hooks whose responses have at most this many bytes.
-pub fn answer_bytes_limit(response_bytes_max: usize) -> Arc<ConcurrencyLimit> {
+pub fn new_response_bytes_limit(response_bytes_max: usize) -> Arc<ConcurrencyLimit> {
     let per_user = response_bytes_max.saturating_mul(RESPONSES_PER_USER).max(BYTES_PER_USER_MIN);
     Arc::new(ConcurrencyLimit::with_limit_per_user(per_user.saturating_mul(USERS), per_user))
 }
 
-/// The bytes of one response, until it is dropped.
+/// Counts the bytes of one response against a limit until it is dropped.
 #[derive(Debug)]
-pub(crate) struct AnswerBytes {
-    limit: Arc<ConcurrencyLimit>,
+pub(crate) struct ResponseBytesPermit {
+    bytes_limit: Arc<ConcurrencyLimit>,
     user: String,
     permit: Option<Permit>,
 }
 
-impl AnswerBytes {
-    /// Counts nothing yet. The bytes will count for this user.
+impl ResponseBytesPermit {
+    /// Creates a permit for no bytes. Later bytes count against the limit of this user.
     pub(crate) fn new(limit: &Arc<ConcurrencyLimit>, user: &str) -> Self {
         let user = authz::user_limit_key(user).to_owned();
-        Self { limit: Arc::clone(limit), user, permit: None }
+        Self { bytes_limit: Arc::clone(limit), user, permit: None }
     }
 }
 
-impl CountReplyBytes for AnswerBytes {
+impl CountReplyBytes for ResponseBytesPermit {
     fn grow_to(&mut self, n_bytes: usize) -> bool {
         if n_bytes <= UNCOUNTED_BYTES_MAX {
             return true;
@@ -54,7 +54,7 @@ impl CountReplyBytes for AnswerBytes {
         match &mut self.permit {
             Some(permit) => permit.grow_to(n_bytes).is_ok(),
             None => {
-                self.permit = self.limit.acquire_many(&self.user, n_bytes).ok();
+                self.permit = self.bytes_limit.acquire_many(&self.user, n_bytes).ok();
                 self.permit.is_some()
             }
         }
@@ -69,27 +69,29 @@ mod tests {
     #[test]
     fn a20_bytes_of_responses_are_limited_for_each_user() {
         const MIB: usize = 1 << 20;
-        let limit = answer_bytes_limit(4 * MIB);
+        let limit = new_response_bytes_limit(4 * MIB);
         let mut held = Vec::new();
         for user in ["a", "b", "c", "d"] {
             for _ in 0..RESPONSES_PER_USER {
-                let mut bytes = AnswerBytes::new(&limit, user);
+                let mut bytes = ResponseBytesPermit::new(&limit, user);
                 assert!([MIB, 2 * MIB, 4 * MIB].iter().all(|n| bytes.grow_to(*n)), "{user}");
                 held.push(bytes);
             }
-            let mut more = AnswerBytes::new(&limit, user);
+            let mut more = ResponseBytesPermit::new(&limit, user);
             assert!(more.grow_to(UNCOUNTED_BYTES_MAX) && !more.grow_to(MIB), "{user}");
         }
-        assert!(!AnswerBytes::new(&limit, "e").grow_to(MIB));
+        assert!(!ResponseBytesPermit::new(&limit, "e").grow_to(MIB));
         held.truncate(4);
-        assert!(AnswerBytes::new(&limit, "e").grow_to(MIB));
+        assert!(ResponseBytesPermit::new(&limit, "e").grow_to(MIB));
         // Accounts of one namespace are one user.
         let accounts = ["system:serviceaccount:n:a", "system:serviceaccount:n:b"];
-        let mut held = accounts.map(|user| AnswerBytes::new(&limit, user));
+        let mut held = accounts.map(|user| ResponseBytesPermit::new(&limit, user));
         assert!(held[0].grow_to(12 * MIB) && !held[1].grow_to(8 * MIB) && held[1].grow_to(4 * MIB));
         drop(held);
         assert_eq!(limit.n_permits_in_use(), 16 * MIB);
         // A limit that the administrator raises has room for one response at least.
-        assert!(AnswerBytes::new(&answer_bytes_limit(64 * MIB), "a").grow_to(64 * MIB));
+        assert!(
+            ResponseBytesPermit::new(&new_response_bytes_limit(64 * MIB), "a").grow_to(64 * MIB)
+        );
     }
 }

@@ -80,7 +80,7 @@ impl Rule {
     /// Reads a rule of a hook.
     #[must_use]
     pub fn read(tree: &Tree, dialect: RuleDialect) -> Self {
-        let operations = operations_member(tree, dialect);
+        let operations = operations_member_name(tree, dialect);
         let pattern = |entry: &&str| ResourcePattern::read(entry, dialect);
         Self {
             operations: read_owned_strings(tree, operations),
@@ -116,15 +116,15 @@ impl Rule {
     #[must_use]
     pub fn matches(&self, target: &RuleTarget<'_>) -> bool {
         self.scope.matches(target)
-            && is_listed(&self.operations, target.operation)
-            && is_listed(&self.groups, target.resource.group)
-            && is_listed(&self.versions, target.resource.version)
+            && matches_list(&self.operations, target.operation)
+            && matches_list(&self.groups, target.resource.group)
+            && matches_list(&self.versions, target.resource.version)
             && self.resources.iter().any(|pattern| pattern.matches(target))
     }
 }
 
 /// The name of the member that holds the operations of a rule. Rules of `v1alpha1` may use either name.
-pub(crate) fn operations_member(tree: &Tree, dialect: RuleDialect) -> &'static str {
+pub(crate) fn operations_member_name(tree: &Tree, dialect: RuleDialect) -> &'static str {
     match dialect {
         RuleDialect::V1 => "operations",
         RuleDialect::V1alpha1 if tree.contains_key("verbs") => "verbs",
@@ -133,7 +133,7 @@ pub(crate) fn operations_member(tree: &Tree, dialect: RuleDialect) -> &'static s
     }
 }
 
-fn is_listed(items: &[String], requested: &str) -> bool {
+fn matches_list(items: &[String], requested: &str) -> bool {
     items.iter().any(|item| item == ANY || item == requested)
 }
 

@@ -13,22 +13,22 @@ fn poll<F: Future>(future: &mut Pin<Box<F>>) -> Option<F::Output> {
     }
 }
 
-fn waiting(queue: &Arc<TurnQueue>, user: &str) -> Pin<Box<WaitForTurn>> {
-    let mut own = Box::pin(queue.wait(user, false));
+fn waiting(queue: &Arc<FairCpuScheduler>, user: &str) -> Pin<Box<CpuSlotFuture>> {
+    let mut own = Box::pin(queue.acquire_cpu_slot(user, false));
     assert!(poll(&mut own).is_none(), "{user} waits");
     own
 }
 
 #[test]
 fn one_user_leaves_turns_for_others() {
-    let queue = Arc::new(TurnQueue::new(2));
-    let jane = poll(&mut Box::pin(queue.wait("jane", false))).unwrap();
+    let queue = Arc::new(FairCpuScheduler::new(2));
+    let jane = poll(&mut Box::pin(queue.acquire_cpu_slot("jane", false))).unwrap();
     // One turn is free, but jane has her half.
     let mut second = waiting(&queue, "jane");
-    let joe = poll(&mut Box::pin(queue.wait("joe", false))).unwrap();
-    assert!(!joe.is_wanted());
+    let joe = poll(&mut Box::pin(queue.acquire_cpu_slot("joe", false))).unwrap();
+    assert!(!joe.is_another_user_waiting());
     let mut ada = waiting(&queue, "ada");
-    assert!(joe.is_wanted() && jane.is_wanted());
+    assert!(joe.is_another_user_waiting() && jane.is_another_user_waiting());
     drop(joe);
     // Jane has waited for longer and still has her half, so ada is next.
     assert!(poll(&mut second).is_none());
@@ -40,8 +40,8 @@ fn one_user_leaves_turns_for_others() {
 
 #[test]
 fn users_who_wait_take_turns() {
-    let queue = Arc::new(TurnQueue::new(1));
-    let mut turn = poll(&mut Box::pin(queue.wait("first", false)));
+    let queue = Arc::new(FairCpuScheduler::new(1));
+    let mut turn = poll(&mut Box::pin(queue.acquire_cpu_slot("first", false)));
     let mut waiters: Vec<_> = ["jane", "jane", "jane", "joe", "ada", "joe"]
         .map(|user| (user, waiting(&queue, user)))
         .into_iter()
@@ -64,10 +64,10 @@ fn users_who_wait_take_turns() {
 
 #[test]
 fn operations_that_have_begun_go_first() {
-    let queue = Arc::new(TurnQueue::new(2));
-    let turn = poll(&mut Box::pin(queue.wait("jane", false))).unwrap();
+    let queue = Arc::new(FairCpuScheduler::new(2));
+    let turn = poll(&mut Box::pin(queue.acquire_cpu_slot("jane", false))).unwrap();
     let mut second = waiting(&queue, "jane");
-    let mut begun = Box::pin(queue.wait("jane", true));
+    let mut begun = Box::pin(queue.acquire_cpu_slot("jane", true));
     assert!(poll(&mut begun).is_none());
     drop(turn);
     assert!(poll(&mut second).is_none());
@@ -78,8 +78,8 @@ fn operations_that_have_begun_go_first() {
 
 #[test]
 fn whoever_gives_up_blocks_nobody() {
-    let queue = Arc::new(TurnQueue::new(1));
-    let turn = poll(&mut Box::pin(queue.wait("first", false))).unwrap();
+    let queue = Arc::new(FairCpuScheduler::new(1));
+    let turn = poll(&mut Box::pin(queue.acquire_cpu_slot("first", false))).unwrap();
     let (jane, joe) = (waiting(&queue, "jane"), waiting(&queue, "joe"));
     let mut ada = waiting(&queue, "ada");
     drop(jane);
@@ -88,21 +88,21 @@ fn whoever_gives_up_blocks_nobody() {
     assert!(poll(&mut ada).is_none());
     drop(joe);
     drop(poll(&mut ada).unwrap());
-    drop(queue.wait("nobody polls this", false));
+    drop(queue.acquire_cpu_slot("nobody polls this", false));
     assert!(queue.is_idle());
 }
 
 #[test]
 fn long_work_is_announced_once() {
-    let work = LongWork::default();
-    assert!(!work.has_begun());
-    let mut begin = Box::pin(work.begin());
-    assert!(poll(&mut begin).is_none() && work.has_begun());
+    let work = LongComputationFlag::default();
+    assert!(!work.is_long_computation());
+    let mut begin = Box::pin(work.begin_long_computation());
+    assert!(poll(&mut begin).is_none() && work.is_long_computation());
     assert_eq!(poll(&mut begin), Some(true));
-    assert_eq!(poll(&mut Box::pin(work.begin())), Some(false));
-    work.end();
-    assert!(!work.has_begun());
-    let other = LongWork::default();
-    other.set_begun();
-    assert!(other.has_begun());
+    assert_eq!(poll(&mut Box::pin(work.begin_long_computation())), Some(false));
+    work.end_long_computation();
+    assert!(!work.is_long_computation());
+    let other = LongComputationFlag::default();
+    other.mark_long_computation();
+    assert!(other.is_long_computation());
 }

@@ -35,11 +35,11 @@ pub(crate) struct WebhookCaller {
 /// The result of a call.
 #[derive(Debug)]
 pub(crate) struct CallResult {
-    pub(crate) outcome: Result<ReviewStatus, CallError>,
+    pub(crate) review_result: Result<ReviewStatus, CallError>,
     pub(crate) n_attempts: u32,
     /// The HTTP status code of the last response.
     pub(crate) status: Option<u16>,
-    pub(crate) duration: Duration,
+    pub(crate) call_duration: Duration,
 }
 
 /// The result of one attempt, with the HTTP status code.
@@ -47,9 +47,9 @@ type AttemptAnswer = Result<(ReviewStatus, u16), CallError>;
 
 impl WebhookCaller {
     /// Makes attempts until one succeeds, fails in a way that another attempt can not change, or is the last allowed.
-    pub(crate) async fn call(&self, body: Bytes) -> CallResult {
+    pub(crate) async fn call_with_retries(&self, body: Bytes) -> CallResult {
         let started = Instant::now();
-        let mut wait = self.retry_options.wait;
+        let mut wait = self.retry_options.first_wait;
         let mut n_attempts = 0;
         loop {
             n_attempts += 1;
@@ -67,7 +67,12 @@ impl WebhookCaller {
                     (Err(error), status)
                 }
             };
-            return CallResult { outcome, n_attempts, status, duration: started.elapsed() };
+            return CallResult {
+                review_result: outcome,
+                n_attempts,
+                status,
+                call_duration: started.elapsed(),
+            };
         }
     }
 

@@ -131,7 +131,7 @@ impl PolicyReader {
             let Some(members) = self.read_object(rule, &at) else { continue };
             let mut rule =
                 self.read_rule(ObjectNode { members, path: Some(&at) }, omit_managed_fields);
-            rule.config.omit_stages = rule.config.omit_stages.union(omit_stages);
+            rule.audit_config.omit_stages = rule.audit_config.omit_stages.union(omit_stages);
             rules.push(rule);
         }
         Policy { rules, omit_stages, omit_managed_fields }
@@ -147,7 +147,7 @@ impl PolicyReader {
                 .unwrap_or(omit_managed_fields),
         };
         let rule = Rule {
-            config,
+            audit_config: config,
             users: self.read_strings(&node.member("users")),
             user_groups: self.read_strings(&node.member("userGroups")),
             verbs: self.read_strings(&node.member("verbs")),
@@ -182,7 +182,7 @@ impl PolicyReader {
         let mut stages = StageSet::default();
         for (idx, name) in self.read_strings(member).iter().enumerate() {
             match Stage::ALL.into_iter().find(|stage| stage.name() == name) {
-                Some(stage) => stages = stages.with(stage),
+                Some(stage) => stages = stages.with_stage(stage),
                 None => {
                     let detail =
                         format!("allowed stages are {}", Stage::ALL.map(Stage::name).join(","));

@@ -15,8 +15,8 @@ use crate::backend::{EventSink, SinkError, SinkFuture};
 
 /// A log of whole lines. A lock keeps lines apart. Nothing is buffered, so that a written line survives the process.
 #[derive(Debug)]
-pub struct Log {
-    target: Mutex<LogTarget>,
+pub struct AuditLog {
+    log_target: Mutex<LogTarget>,
 }
 
 #[derive(Debug)]
@@ -59,7 +59,7 @@ impl Default for Rotation {
     }
 }
 
-impl Log {
+impl AuditLog {
     /// A log on standard output.
     pub fn to_stdout() -> Self {
         Self::new(LogTarget::Stdout)
@@ -76,7 +76,7 @@ impl Log {
     }
 
     fn new(target: LogTarget) -> Self {
-        Self { target: Mutex::new(target) }
+        Self { log_target: Mutex::new(target) }
     }
 
     /// Writes a line, which ends with a line feed.
@@ -85,7 +85,7 @@ impl Log {
     /// [`LogError::Write`] if the whole line could not be written. The part that was written is ended by a line feed before
     /// the next line.
     pub fn write(&self, line: &[u8], now: Timestamp) -> Result<(), LogError> {
-        let mut target = self.target.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut target = self.log_target.lock().unwrap_or_else(PoisonError::into_inner);
         let result = match &mut *target {
             LogTarget::Stdout => {
                 let mut stdout = io::stdout().lock();
@@ -97,13 +97,17 @@ impl Log {
     }
 }
 
-impl EventSink for Log {
+impl EventSink for AuditLog {
     /// Writes on the thread of the caller, which is that of the backend.
     fn write_events<'a>(&'a self, lines: &'a [Bytes]) -> SinkFuture<'a> {
         Box::pin(async move {
             for (n_written, line) in lines.iter().enumerate() {
                 if let Err(error) = self.write(line, Timestamp::now()) {
-                    return Err(SinkError { n_written, n_lost: 1, message: error.describe() });
+                    return Err(SinkError {
+                        n_written,
+                        n_lost: 1,
+                        message: error.message_with_cause(),
+                    });
                 }
             }
             Ok(())
@@ -113,7 +117,7 @@ impl EventSink for Log {
 
 impl LogError {
     /// The message with its cause.
-    fn describe(&self) -> String {
+    fn message_with_cause(&self) -> String {
         match self {
             Self::Open { source, .. } | Self::Write(source) => format!("{self}: {source}"),
         }
