@@ -233,8 +233,8 @@ mod tests {
     #[derive(Debug)]
     struct OneGrant(RbacGrant<'static>);
 
-    impl authz::RbacBindings for OneGrant {
-        fn grant(&self, _: usize) -> Option<RbacGrant<'_>> {
+    impl authz::RbacGrantSource for OneGrant {
+        fn grant_at(&self, _: usize) -> Option<RbacGrant<'_>> {
             Some(self.0)
         }
     }

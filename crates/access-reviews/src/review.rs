@@ -13,7 +13,7 @@
 //! to report faults, and would be longer than the two readers.
 
 mod access_question;
-mod direct_reader;
+mod common_review_reader;
 mod plain_review;
 mod positioned_review;
 mod review_line;

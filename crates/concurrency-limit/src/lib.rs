@@ -28,8 +28,8 @@
 //! Operations that occupy a CPU for long wait for a [`CpuSlot`] instead. Waiting users get the free CPU slots in
 //! turn.
 //!
-//! Owns: the number of permits and CPU slots in use, for each user and in total. Must not know: what the permits
-//! are for, clocks, failure policies, status codes.
+//! Owns: the number of permits and CPU slots in use, for each user and in total.
+//! Must not know: what the permits are for, clocks, failure policies, status codes.
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 

@@ -6,7 +6,7 @@ use document::{
 use field_errors::FieldError;
 
 use super::access_question::AccessQuestion;
-use super::direct_reader;
+use super::common_review_reader;
 use super::plain_review;
 use super::positioned_review::{DecodedReview, ReviewForm, decode_review};
 
@@ -84,7 +84,7 @@ pub(super) fn read_plain_review_line(text: &str) -> Option<AccessQuestion<'_>> {
 /// assert_eq!((version, spec.user), (access_reviews::review::Version::V1, "ana"));
 /// ```
 pub fn parse_plain_review(text: &[u8]) -> Option<(Version, plain_review::Spec<'_>)> {
-    if let Some(spec) = std::str::from_utf8(text).ok().and_then(direct_reader::read_review) {
+    if let Some(spec) = std::str::from_utf8(text).ok().and_then(common_review_reader::read_review) {
         return Some((Version::V1, spec));
     }
     let review: plain_review::Review<'_> = plain_review::parse_json_object(text)?;

@@ -1,17 +1,17 @@
-//! Reads the reviews that clients mostly send, member by member.
+//! Reads the most frequent form of a review, member by member.
 //!
-//! Deriving a reader from the types takes several times as long. This reader returns `None` for everything that it does not
-//! know, such as selectors and escapes, and the derived reader reads those.
+//! Deriving a reader from the types takes several times as long. This reader returns `None` for every other
+//! form, such as a review with selectors or escapes, and the derived reader reads those.
 
 use super::plain_review::{KIND, ResourceAttributes, Spec, V1};
 
 /// Reads a whole review of version v1 with a user, groups and attributes of a resource.
 pub(super) fn read_review(text: &str) -> Option<Spec<'_>> {
-    let mut reader = Reader { text, at: 0 };
+    let mut reader = JsonCursor { text, at: 0 };
     let (mut kind, mut api_version, mut spec, mut has_metadata) = (None, None, None, false);
     reader.read_object(|reader, name| match name {
-        "kind" => set(&mut kind, reader.read_text()?),
-        "apiVersion" => set(&mut api_version, reader.read_text()?),
+        "kind" => set(&mut kind, reader.read_plain_string()?),
+        "apiVersion" => set(&mut api_version, reader.read_plain_string()?),
         "metadata" if !std::mem::replace(&mut has_metadata, true) => {
             reader.read_object(|_, _| None)
         }
@@ -23,20 +23,20 @@ pub(super) fn read_review(text: &str) -> Option<Spec<'_>> {
     spec.filter(|_| is_whole)
 }
 
-fn read_spec<'a>(reader: &mut Reader<'a>) -> Option<Spec<'a>> {
+fn read_spec<'a>(reader: &mut JsonCursor<'a>) -> Option<Spec<'a>> {
     let (mut user, mut uid) = (None, None);
     let mut spec = Spec::default();
     reader.read_object(|reader, name| match name {
-        "user" => set(&mut user, reader.read_text()?),
-        "uid" => set(&mut uid, reader.read_text()?),
-        "groups" => set(&mut spec.groups, reader.read_texts()?),
-        "resourceAttributes" => set(&mut spec.resource_attributes, read_attributes(reader)?),
+        "user" => set(&mut user, reader.read_plain_string()?),
+        "uid" => set(&mut uid, reader.read_plain_string()?),
+        "groups" => set(&mut spec.groups, reader.read_plain_strings()?),
+        "resourceAttributes" => set(&mut spec.resource_attributes, read_resource_attributes(reader)?),
         _ => None,
     })?;
     Some(Spec { user: user.unwrap_or_default(), uid: uid.unwrap_or_default(), ..spec })
 }
 
-fn read_attributes<'a>(reader: &mut Reader<'a>) -> Option<ResourceAttributes<'a>> {
+fn read_resource_attributes<'a>(reader: &mut JsonCursor<'a>) -> Option<ResourceAttributes<'a>> {
     let mut texts = [None; 7];
     reader.read_object(|reader, name| {
         let [namespace, verb, group, version, resource, subresource, own_name] = &mut texts;
@@ -50,7 +50,7 @@ fn read_attributes<'a>(reader: &mut Reader<'a>) -> Option<ResourceAttributes<'a>
             "name" => own_name,
             _ => return None,
         };
-        set(member, reader.read_text()?)
+        set(member, reader.read_plain_string()?)
     })?;
     let [namespace, verb, group, version, resource, subresource, name] =
         texts.map(Option::unwrap_or_default);
@@ -71,13 +71,13 @@ fn set<T>(member: &mut Option<T>, value: T) -> Option<()> {
     member.replace(value).is_none().then_some(())
 }
 
-/// A position in a text of JSON. Each step returns `None` if the text goes on in another way.
-struct Reader<'a> {
+/// A position in a JSON text. Each method returns `None` if the text does not continue as the method expects.
+struct JsonCursor<'a> {
     text: &'a str,
     at: usize,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> JsonCursor<'a> {
     fn peek(&self) -> Option<u8> {
         self.text.as_bytes().get(self.at).copied()
     }
@@ -88,7 +88,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Skips blanks and, if it is the next, a byte; reports whether it was.
+    /// Skips blanks, and then `byte` if it follows. Reports whether it followed.
     fn skip_byte(&mut self, byte: u8) -> bool {
         self.skip_blanks();
         let is_next = self.peek() == Some(byte);
@@ -97,7 +97,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads a string without escapes.
-    fn read_text(&mut self) -> Option<&'a str> {
+    fn read_plain_string(&mut self) -> Option<&'a str> {
         if !self.skip_byte(b'"') {
             return None;
         }
@@ -113,7 +113,7 @@ impl<'a> Reader<'a> {
         self.text.get(start..end)
     }
 
-    fn read_texts(&mut self) -> Option<Vec<&'a str>> {
+    fn read_plain_strings(&mut self) -> Option<Vec<&'a str>> {
         if !self.skip_byte(b'[') {
             return None;
         }
@@ -122,7 +122,7 @@ impl<'a> Reader<'a> {
             return Some(texts);
         }
         loop {
-            texts.push(self.read_text()?);
+            texts.push(self.read_plain_string()?);
             if self.skip_byte(b']') {
                 return Some(texts);
             }
@@ -144,7 +144,7 @@ impl<'a> Reader<'a> {
             return Some(());
         }
         loop {
-            let name = self.read_text()?;
+            let name = self.read_plain_string()?;
             if !self.skip_byte(b':') {
                 return None;
             }
