@@ -30,7 +30,9 @@ fn read_spec<'a>(reader: &mut JsonCursor<'a>) -> Option<Spec<'a>> {
         "user" => set(&mut user, reader.read_plain_string()?),
         "uid" => set(&mut uid, reader.read_plain_string()?),
         "groups" => set(&mut spec.groups, reader.read_plain_strings()?),
-        "resourceAttributes" => set(&mut spec.resource_attributes, read_resource_attributes(reader)?),
+        "resourceAttributes" => {
+            set(&mut spec.resource_attributes, read_resource_attributes(reader)?)
+        }
         _ => None,
     })?;
     Some(Spec { user: user.unwrap_or_default(), uid: uid.unwrap_or_default(), ..spec })
