@@ -15,7 +15,10 @@ fuzz_target!(|bytes: &[u8]| {
     let strict = load_bytes(&source, true);
     match (&lenient, &strict) {
         (Ok(lenient), Ok(strict)) => {
-            assert_eq!(lenient.policy_snapshot.policies().len(), strict.policy_snapshot.policies().len());
+            assert_eq!(
+                lenient.policy_snapshot.policies().len(),
+                strict.policy_snapshot.policies().len()
+            );
         }
         (Ok(lenient), Err(_)) => assert!(!lenient.warnings.is_empty()),
         (Err(lenient), Err(_)) => assert!(!lenient.to_string().is_empty()),

@@ -4,7 +4,8 @@
 #![no_main]
 
 use config::authorization_config::{
-    LoadOptions, LoadedConfiguration, ServerRole, assume_regular_file, configuration_to_json, load_configuration,
+    LoadOptions, LoadedConfiguration, ServerRole, assume_regular_file, configuration_to_json,
+    load_configuration,
 };
 use document::{Source, SourcePosition};
 use libfuzzer_sys::fuzz_target;

@@ -29,7 +29,7 @@ fuzz_target!(|bytes: &[u8]| {
         }
         Ok(LoadedConnections::Kubeconfig(connection)) => {
             assert_eq!(
-                connection.files.first().map(|path| path.as_path()),
+                connection.source_files.first().map(|path| path.as_path()),
                 Some(Path::new("/x/config"))
             );
             connection.warnings.iter().for_each(|warning| check(&warning.position));
