@@ -7,7 +7,7 @@ use std::hint::black_box;
 use authz_webhook::{
     Extra, MatchCondition, MatchConditions, MatchResult, ResourceAttributes, ReviewSpec,
 };
-use config::authorization_config::{LoadOptions, ServerRole, assume_regular_file, load_configuration};
+use config::authorization_config::{self, LoadOptions, ServerRole, assume_regular_file};
 use document::Source;
 use serde_json::Value;
 
@@ -78,8 +78,8 @@ pub fn load_configuration(effort: Effort) -> Result<Measured, Box<dyn Error>> {
         ..LoadOptions::default()
     };
     let source = Source { name: "bench.yaml", bytes: text.as_bytes() };
-    if let Err(error) = load_configuration(&source, &options).configuration {
+    if let Err(error) = authorization_config::load_configuration(&source, &options).configuration {
         return Err(format!("the configuration does not load: {error}").into());
     }
-    Ok(measure(effort, || load_configuration(&source, &options)))
+    Ok(measure(effort, || authorization_config::load_configuration(&source, &options)))
 }
