@@ -67,7 +67,10 @@ pub(crate) fn run(
     err: &mut dyn Write,
     colour: bool,
 ) -> io::Result<Exit> {
-    let log = Log { format: log_format(args), level: log_level(args.requests.verbosity) };
+    let log = Log {
+        line_format: log_format(args),
+        least_severe_level: log_level(args.requests.verbosity),
+    };
     log_panics(log);
     if let Err(error) = memory_return::start() {
         log.warn("memory is returned to the system late", &[("why", &error)]);
@@ -275,9 +278,9 @@ fn build_server_options(
         )?,
         token_issuer: authentication_setup::build_token_issuer(&args.authentication, pki)?,
         ca_files: CaFiles {
-            client_ca: Some(pki.client_ca.clone()),
-            requestheader_client_ca: args.authentication.requestheader_client_ca_file.clone(),
-            reload_interval: certificates::RELOAD_INTERVAL,
+            client_ca_file: Some(pki.client_ca.clone()),
+            requestheader_client_ca_file: args.authentication.requestheader_client_ca_file.clone(),
+            ca_reload_interval: certificates::RELOAD_INTERVAL,
         },
         auditor: audit_setup::build_auditor(
             &args.audit,

@@ -8,28 +8,28 @@ use http::header::{HeaderName, HeaderValue};
 
 /// The header with the audit id, in the request (optional) and in the response.
 pub(crate) const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
-/// The longest id that is accepted from a client.
+/// The maximum length of an id that the server accepts from a client.
 const AUDIT_ID_BYTES_MAX: usize = 64;
 
 /// The audit id of one request. It is copied with the request and not allocated.
 #[derive(Clone, Copy)]
 pub(crate) struct AuditId {
-    bytes: [u8; AUDIT_ID_BYTES_MAX],
-    n_bytes: usize,
+    id_bytes: [u8; AUDIT_ID_BYTES_MAX],
+    id_length: usize,
 }
 
 impl AuditId {
-    /// The id with this text, which is ASCII; what exceeds the limit is cut off.
+    /// Creates an id from ASCII text, and truncates it to [`AUDIT_ID_BYTES_MAX`].
     fn new(text: &[u8]) -> Self {
         let mut bytes = [0; AUDIT_ID_BYTES_MAX];
         for (to, from) in bytes.iter_mut().zip(text) {
             *to = *from;
         }
-        Self { bytes, n_bytes: text.len().min(AUDIT_ID_BYTES_MAX) }
+        Self { id_bytes: bytes, id_length: text.len().min(AUDIT_ID_BYTES_MAX) }
     }
 
     pub(crate) fn as_bytes(&self) -> &[u8] {
-        self.bytes.get(..self.n_bytes).unwrap_or_default()
+        self.id_bytes.get(..self.id_length).unwrap_or_default()
     }
 
     pub(crate) fn as_str(&self) -> &str {
@@ -50,19 +50,19 @@ impl fmt::Display for AuditId {
 /// rest of many requests.
 #[derive(Debug)]
 pub(crate) struct AuditIdGenerator {
-    seeds: [u64; 2],
-    n_generated: AtomicU64,
+    random_seeds: [u64; 2],
+    n_generated_ids: AtomicU64,
 }
 
 impl AuditIdGenerator {
     /// A generator whose sequence begins at a random number.
     pub(crate) fn new(random: [u8; 16]) -> Self {
         let [first, second] = split_u128(random);
-        Self { seeds: [first, second], n_generated: AtomicU64::new(0) }
+        Self { random_seeds: [first, second], n_generated_ids: AtomicU64::new(0) }
     }
 
-    /// The id in the request's headers, if it is usable, or a new one.
-    pub(crate) fn id_for_request(&self, headers: &HeaderMap) -> AuditId {
+    /// Returns the id in the headers of a request if it is valid, and otherwise generates one.
+    pub(crate) fn audit_id_for_request(&self, headers: &HeaderMap) -> AuditId {
         let given = headers.get(AUDIT_ID).map(HeaderValue::as_bytes);
         let is_usable = |text: &&[u8]| {
             !text.is_empty()
@@ -76,8 +76,8 @@ impl AuditIdGenerator {
     }
 
     fn generate_audit_id(&self) -> AuditId {
-        let number = self.n_generated.fetch_add(1, Ordering::Relaxed);
-        let [first, second] = self.seeds.map(|seed| splitmix64(seed.wrapping_add(number)));
+        let number = self.n_generated_ids.fetch_add(1, Ordering::Relaxed);
+        let [first, second] = self.random_seeds.map(|seed| splitmix64(seed.wrapping_add(number)));
         let mut bytes = [0; 16];
         let (left, right) = bytes.split_at_mut(8);
         left.copy_from_slice(&first.to_be_bytes());
@@ -109,10 +109,10 @@ mod tests {
     fn no_id_is_generated_twice() {
         let ids = AuditIdGenerator::new([7; 16]);
         let given: HashSet<String> =
-            (0..10_000).map(|_| ids.id_for_request(&HeaderMap::new()).to_string()).collect();
+            (0..10_000).map(|_| ids.audit_id_for_request(&HeaderMap::new()).to_string()).collect();
         assert_eq!(given.len(), 10_000);
         assert!(given.iter().all(|id| id.len() == 36), "{given:?}");
-        let other = AuditIdGenerator::new([8; 16]).id_for_request(&HeaderMap::new());
+        let other = AuditIdGenerator::new([8; 16]).audit_id_for_request(&HeaderMap::new());
         assert!(!given.contains(other.as_str()));
     }
 
@@ -122,7 +122,7 @@ mod tests {
         let given = |text: &str| {
             let mut headers = HeaderMap::new();
             headers.insert(AUDIT_ID, text.parse().unwrap());
-            ids.id_for_request(&headers).to_string()
+            ids.audit_id_for_request(&headers).to_string()
         };
         let longest = "a".repeat(AUDIT_ID_BYTES_MAX);
         assert_eq!(given(&longest), longest);

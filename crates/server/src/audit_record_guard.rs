@@ -16,14 +16,19 @@ use crate::server_state::ServerState;
 /// stopped. The outcome is unknown then, and the event has the code 500 or 504.
 pub(crate) struct AuditRecordGuard {
     server: Arc<ServerState>,
-    record: RequestRecord,
+    request_record: RequestRecord,
     started_at: Instant,
-    is_finished: bool,
+    is_end_recorded: bool,
 }
 
 impl AuditRecordGuard {
     pub(crate) fn new(server: &Arc<ServerState>, record: RequestRecord) -> Self {
-        Self { server: Arc::clone(server), record, started_at: Instant::now(), is_finished: false }
+        Self {
+            server: Arc::clone(server),
+            request_record: record,
+            started_at: Instant::now(),
+            is_end_recorded: false,
+        }
     }
 
     /// Records the end of the request with the status code of its response. In the blocking modes of audit it
@@ -36,9 +41,9 @@ impl AuditRecordGuard {
         }
     }
 
-    fn write_end(&mut self, code: u16) -> Receipt {
-        self.is_finished = true;
-        self.record.record_end(&self.server, code, self.started_at.elapsed())
+    fn write_end_of_request(&mut self, code: u16) -> Receipt {
+        self.is_end_recorded = true;
+        self.request_record.record_end(&self.server, code, self.started_at.elapsed())
     }
 }
 
@@ -46,26 +51,26 @@ impl Deref for AuditRecordGuard {
     type Target = RequestRecord;
 
     fn deref(&self) -> &RequestRecord {
-        &self.record
+        &self.request_record
     }
 }
 
 impl DerefMut for AuditRecordGuard {
     fn deref_mut(&mut self) -> &mut RequestRecord {
-        &mut self.record
+        &mut self.request_record
     }
 }
 
 impl Drop for AuditRecordGuard {
     fn drop(&mut self) {
-        if self.is_finished {
+        if self.is_end_recorded {
             return;
         }
         let status = match std::thread::panicking() {
             true => Status::internal("the server failed on the request"),
             false => Status::timeout(),
         };
-        self.record.record_error(&status);
-        drop(self.write_end(status.code));
+        self.request_record.record_error(&status);
+        drop(self.write_end_of_request(status.code));
     }
 }

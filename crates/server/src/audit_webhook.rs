@@ -12,50 +12,50 @@ pub const AUDIT_WEBHOOK_BACKEND: &str = "webhook";
 /// How long one call may take, as in Kubernetes.
 const CALL_TIME_MAX: Duration = Duration::from_secs(30);
 
-/// The query with which Kubernetes announces how long it waits.
+/// The query parameter in which Kubernetes sends its timeout to the webhook.
 const TIMEOUT_QUERY: &str = "timeout=30s";
 
 /// The number of attempts to send a batch, as in Kubernetes.
 const ATTEMPTS_MAX: u32 = 5;
 
-/// How much longer each wait between attempts is than the one before.
+/// The factor by which the wait grows after each failed attempt.
 const BACKOFF_FACTOR: f64 = 1.5;
 
-/// The number of batches in flight. A slow webhook then takes more events, and one that hangs holds few
-/// connections.
+/// The maximum number of batches in flight. More than one raises the throughput of a slow webhook; the bound limits
+/// the connections that a hanging webhook holds.
 const BATCHES_IN_FLIGHT_MAX: usize = 4;
 
 /// Posts audit events to a service. It never follows redirects, and never logs what it sends.
 #[derive(Debug)]
 pub struct AuditWebhook {
-    client: Client,
+    http_client: Client,
     initial_backoff: Duration,
 }
 
 impl AuditWebhook {
-    /// The limit on the response of a webhook, whose content nobody reads.
+    /// The maximum size of the webhook's response. The server ignores its content.
     pub const RESPONSE_BYTES_MAX: usize = 64 << 10;
 
-    /// A webhook behind this client. After a failed call it waits for `initial_backoff`, and longer after each
-    /// further one.
+    /// Creates a sink that posts through this client. It waits for `initial_backoff` after the first failed call,
+    /// and longer after each further one.
     pub fn new(client: Client, initial_backoff: Duration) -> Self {
-        Self { client, initial_backoff }
+        Self { http_client: client, initial_backoff }
     }
 
-    async fn send_list(&self, list: Bytes) -> Result<(), SendError> {
-        match self.client.post(TIMEOUT_QUERY, list, CALL_TIME_MAX).await? {
+    async fn send_event_list(&self, list: Bytes) -> Result<(), AuditWebhookError> {
+        match self.http_client.post(TIMEOUT_QUERY, list, CALL_TIME_MAX).await? {
             reply if (200..=206).contains(&reply.status) => Ok(()),
-            reply => Err(SendError::Status(reply.status)),
+            reply => Err(AuditWebhookError::Status(reply.status)),
         }
     }
 }
 
-/// The webhook did not take a list.
+/// Why the webhook did not accept a list of events.
 #[derive(Debug, thiserror::Error)]
-enum SendError {
+enum AuditWebhookError {
     #[error(transparent)]
     Exchange(#[from] https_client::Fault),
-    /// The body may be that of any service, so it stays out of the log.
+    /// The response has an error status. Its body may come from any service, so it is not logged.
     #[error("the audit webhook answered with status {0}")]
     Status(u16),
 }
@@ -68,7 +68,7 @@ impl EventSink for AuditWebhook {
             let mut backoff = self.initial_backoff;
             let mut n_attempts = 1;
             loop {
-                let Err(error) = self.send_list(list.clone()).await else { return Ok(()) };
+                let Err(error) = self.send_event_list(list.clone()).await else { return Ok(()) };
                 if n_attempts >= ATTEMPTS_MAX {
                     let message = error.to_string();
                     return Err(SinkError { n_written: 0, n_lost: lines.len(), message });

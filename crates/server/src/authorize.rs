@@ -1,4 +1,5 @@
-//! Authorization: asks the chain, and makes the [`Authorized`] that every later step demands.
+//! Authorizes requests: calls the authorizer chain and creates the [`Authorized`] value that every later step
+//! requires.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -48,7 +49,7 @@ impl Authorized {
 
     /// The authorized group, version, resource, subresource, namespace and name; `None` for non-resource
     /// paths.
-    pub fn target(&self) -> Option<&ResourceInfo> {
+    pub fn target_resource(&self) -> Option<&ResourceInfo> {
         self.request_info.resource.as_ref()
     }
 
@@ -58,12 +59,12 @@ impl Authorized {
     }
 
     /// The snapshot that the request was authorized by. Later decisions of the same request use newer ones.
-    pub fn snapshot(&self) -> &Arc<ClusterSnapshot> {
+    pub fn authorized_snapshot(&self) -> &Arc<ClusterSnapshot> {
         &self.cluster_snapshot
     }
 
     /// The attributes that the chain allowed.
-    pub fn attributes(&self) -> Attributes<'_> {
+    pub fn authorizer_attributes(&self) -> Attributes<'_> {
         self.request_info.attributes(Some(&self.user))
     }
 
@@ -74,7 +75,8 @@ impl Authorized {
         namespace: Option<&str>,
         name: &str,
     ) -> Option<Self> {
-        let collection = self.target().filter(|_| self.verb == Some(Verb::DeleteCollection))?;
+        let collection =
+            self.target_resource().filter(|_| self.verb == Some(Verb::DeleteCollection))?;
         let namespace = namespace.unwrap_or_default();
         let covers = |authorized: &str, own: &str| authorized.is_empty() || authorized == own;
         if !covers(&collection.namespace, namespace) || !covers(&collection.name, name) {
@@ -112,16 +114,16 @@ pub(crate) async fn authorize(
     let begun = Instant::now();
     let record = {
         let attributes = info.attributes(Some(&user));
-        let outcome = cluster.chain.authorize(&attributes, Recorder::disabled()).await;
+        let outcome = cluster.authorizer_chain.authorize(&attributes, Recorder::disabled()).await;
         AuthorizationRecord {
             skipped_webhooks: (!outcome.skipped_webhooks.is_empty())
                 .then(|| outcome.skipped_webhooks.join(",")),
-            failed_open_by: describe_failed_open(&outcome),
-            decision: outcome.decision,
-            duration: begun.elapsed(),
+            failed_open_webhooks: describe_failed_open(&outcome),
+            authorizer_decision: outcome.decision,
+            authorization_duration: begun.elapsed(),
         }
     };
-    let authorized = match record.decision.verdict {
+    let authorized = match record.authorizer_decision.verdict {
         Verdict::Allow => Ok(Authorized::new(user, info, cluster)),
         Verdict::Deny | Verdict::NoOpinion | Verdict::Unavailable(_) => Err(info),
     };
@@ -130,12 +132,12 @@ pub(crate) async fn authorize(
 
 /// The decision of the chain about a request, for metrics and audit.
 pub(crate) struct AuthorizationRecord {
-    pub(crate) decision: Decision,
+    pub(crate) authorizer_decision: Decision,
     /// The names of the webhooks that match conditions excluded.
     pub(crate) skipped_webhooks: Option<String>,
     /// The webhooks whose failure was ignored, each with its cause.
-    pub(crate) failed_open_by: Option<String>,
-    pub(crate) duration: Duration,
+    pub(crate) failed_open_webhooks: Option<String>,
+    pub(crate) authorization_duration: Duration,
 }
 
 /// Formats the webhooks whose failure was ignored, such as `guard: timeout, other: connect`.
@@ -146,7 +148,7 @@ fn describe_failed_open(outcome: &ChainDecision<'_>) -> Option<String> {
     (!texts.is_empty()).then(|| texts.join(", "))
 }
 
-/// The chain as an [`Authorizer`].
+/// Implements [`Authorizer`] by calling the authorizer chain.
 pub(crate) struct ChainAuthorizer(pub(crate) Arc<Chain>);
 
 impl Authorizer for ChainAuthorizer {
@@ -160,15 +162,18 @@ impl Authorizer for ChainAuthorizer {
 }
 
 /// The chain with the newest objects and with the authorizers that the request began with.
-pub(crate) fn current_chain(ctx: &RequestContext<'_>) -> Arc<Chain> {
-    ctx.server.snapshot_cache.snapshot().chain_with_authorizers_of(ctx.authorized.snapshot())
+pub(crate) fn newest_authorizer_chain(ctx: &RequestContext<'_>) -> Arc<Chain> {
+    ctx.server
+        .snapshot_cache
+        .snapshot()
+        .chain_with_earlier_authorizers(ctx.authorized.authorized_snapshot())
 }
 
 /// Asks whether the user may use another verb on the same target.
 ///
 /// # Errors
-/// 403 in the words of the chain; 429, 503 or 504 if the chain could not decide.
-pub(crate) async fn authorize_verb(
+/// 403 with the reason of the chain; 429, 503 or 504 if the chain could not decide.
+pub(crate) async fn authorize_other_verb(
     ctx: &RequestContext<'_>,
     verb: Verb,
 ) -> Result<Authorized, Status> {
@@ -184,7 +189,7 @@ pub(crate) async fn authorize_verb(
 ///
 /// # Errors
 /// 429, 503 or 504 if the chain could not decide.
-pub(crate) async fn authorize_target(
+pub(crate) async fn authorize_other_target(
     ctx: &RequestContext<'_>,
     verb: authz::Verb<'_>,
     target: &Resource<'_>,
@@ -212,13 +217,13 @@ async fn authorize_other_request(
     info: RequestInfo,
 ) -> Result<Result<Authorized, (RequestInfo, Decision)>, Status> {
     let user = Arc::clone(ctx.authorized.user());
-    let chain = current_chain(ctx);
+    let chain = newest_authorizer_chain(ctx);
     let attributes = info.attributes(Some(&user));
     let deciding = chain.authorize(&attributes, Recorder::disabled());
     let decision = ctx.wait_for_check(deciding).await?.decision;
     match decision.verdict {
         Verdict::Allow => {
-            Ok(Ok(Authorized::new(user, info, Arc::clone(ctx.authorized.snapshot()))))
+            Ok(Ok(Authorized::new(user, info, Arc::clone(ctx.authorized.authorized_snapshot()))))
         }
         Verdict::Unavailable(why) => Err(Status::authorization_undecided(why)),
         Verdict::Deny | Verdict::NoOpinion => Ok(Err((info, decision))),

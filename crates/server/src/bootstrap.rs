@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub(crate) use self::flow_control_objects::{
-    default_object_changes, object_ref as flow_control_object_ref,
+    default_flow_control_changes, flow_control_object_ref,
 };
 use crate::object_ref::ObjectRef;
 use crate::server_state::ServerState;
@@ -78,7 +78,7 @@ pub(crate) async fn bootstrap(server: &Arc<ServerState>) -> Result<bool, Bootstr
             }
             let tree = into_tree(json!({"metadata": {"name": name}}));
             let collection = ObjectRef::new(("", "v1", "namespaces"), "", "");
-            ignore_existing(name, server.loopback_create(collection, tree).await.map(drop))
+            ignore_already_exists(name, server.loopback_create(collection, tree).await.map(drop))
         });
     }
     let mut is_complete = wait_for_bootstrap_writes(server, &mut writes).await?;
@@ -87,19 +87,19 @@ pub(crate) async fn bootstrap(server: &Arc<ServerState>) -> Result<bool, Bootstr
         let server = Arc::clone(server);
         writes.spawn(async move { apply_policy_change(&server, change).await });
     }
-    let stored = Arc::clone(&server.snapshot_cache.snapshot().flow_control);
-    for change in default_object_changes(&stored).map_err(BootstrapError::FlowControl)? {
+    let stored = Arc::clone(&server.snapshot_cache.snapshot().flow_control_objects);
+    for change in default_flow_control_changes(&stored).map_err(BootstrapError::FlowControl)? {
         let server = Arc::clone(server);
         writes.spawn(async move {
             let name = change.name().to_owned();
-            let written = change.apply(&server).await;
+            let written = change.write_change(&server).await;
             written.map_err(|status| bootstrap_write_error(&name, status))
         });
     }
     is_complete &= wait_for_bootstrap_writes(server, &mut writes).await?;
-    let stored = Arc::clone(&server.snapshot_cache.snapshot().flow_control);
-    crate::loops::write_dangling_conditions(server, &stored).await;
-    crate::loops::repair_cluster_ips_and_log(server).await;
+    let stored = Arc::clone(&server.snapshot_cache.snapshot().flow_control_objects);
+    crate::background_loops::write_dangling_conditions(server, &stored).await;
+    crate::background_loops::repair_cluster_ips_and_log(server).await;
     // A create would fail before it finds the existing service, because that owns the address.
     let existing = ObjectRef::new(("", "v1", "services"), "default", "kubernetes");
     if server.loopback_get(existing).await.is_ok() {
@@ -115,9 +115,10 @@ pub(crate) async fn bootstrap(server: &Arc<ServerState>) -> Result<bool, Bootstr
             "targetPort": parse_port(&server.api_settings.advertised_address)}]},
     }));
     // The server works without the service, whose address another service may have.
-    if let Err(error) =
-        ignore_existing("kubernetes", server.loopback_create(collection, service).await.map(drop))
-    {
+    if let Err(error) = ignore_already_exists(
+        "kubernetes",
+        server.loopback_create(collection, service).await.map(drop),
+    ) {
         server.log.error("the service of the server is missing", &[("why", &error)]);
     }
     Ok(is_complete)
@@ -126,14 +127,14 @@ pub(crate) async fn bootstrap(server: &Arc<ServerState>) -> Result<bool, Bootstr
 /// The changes that make the stored roles and bindings contain the default policy.
 fn bootstrap_policy_changes(server: &ServerState) -> Result<Vec<PolicyChange>, BootstrapError> {
     let policy = manifests::rbac::bootstrap_policy().map_err(BootstrapError::Policy)?;
-    let mut snapshot = server.snapshot_cache.snapshot().rbac.as_ref().clone();
+    let mut snapshot = server.snapshot_cache.snapshot().rbac_snapshot.as_ref().clone();
     let changes =
         authz_rbac::reconcile_bootstrap_policy(&mut snapshot, &policy, ExtrasPolicy::Keep);
     // A role may be in the list twice, the second time with aggregated rules. Writes run concurrently, so
     // only the last change of each object is kept.
     let mut last: Vec<PolicyChange> = Vec::new();
     for change in changes {
-        last.retain(|other| changed_policy_object(other) != changed_policy_object(&change));
+        last.retain(|other| target_of_policy_change(other) != target_of_policy_change(&change));
         last.push(change);
     }
     Ok(last)
@@ -143,7 +144,7 @@ async fn apply_policy_change(
     server: &ServerState,
     change: PolicyChange,
 ) -> Result<(), BootstrapError> {
-    let (resource, namespace, name) = changed_policy_object(&change);
+    let (resource, namespace, name) = target_of_policy_change(&change);
     let object_ref = ObjectRef::new((authz_rbac::GROUP, "v1", resource), namespace, name);
     let failed = |message: String| BootstrapError::Write { name: name.to_owned(), message };
     let refused = |status: Status| bootstrap_write_error(name, status);
@@ -170,7 +171,7 @@ async fn apply_policy_change(
 }
 
 /// The resource, the namespace and the name of the object that a change writes.
-fn changed_policy_object(change: &PolicyChange) -> (&'static str, &str, &str) {
+fn target_of_policy_change(change: &PolicyChange) -> (&'static str, &str, &str) {
     let (metadata, in_cluster, in_namespace) = match change {
         PolicyChange::PutRole(role) => (&role.metadata, "clusterroles", "roles"),
         PolicyChange::PutBinding(binding) | PolicyChange::RecreateBinding(binding) => {
@@ -211,7 +212,7 @@ fn bootstrap_write_error(name: &str, status: Status) -> BootstrapError {
     }
 }
 
-fn ignore_existing(name: &str, result: Result<(), Status>) -> Result<(), BootstrapError> {
+fn ignore_already_exists(name: &str, result: Result<(), Status>) -> Result<(), BootstrapError> {
     match result {
         Err(status) if status.reason != "AlreadyExists" => Err(bootstrap_write_error(name, status)),
         _ => Ok(()),

@@ -18,11 +18,11 @@ use crate::server_state::ServerState;
 #[derive(Debug, Clone, Default)]
 pub struct CaFiles {
     /// The CA bundle for client certificates, PEM.
-    pub client_ca: Option<PathBuf>,
+    pub client_ca_file: Option<PathBuf>,
     /// The CA bundle for front-proxy client certificates, PEM.
-    pub requestheader_client_ca: Option<PathBuf>,
+    pub requestheader_client_ca_file: Option<PathBuf>,
     /// The interval between two reads of the files; zero disables reloading.
-    pub reload_interval: Duration,
+    pub ca_reload_interval: Duration,
 }
 
 /// A file can not replace the CA bundle that was read before.
@@ -40,7 +40,7 @@ struct WatchedCaFile {
     kind: AuthorityKind,
     watched_files: WatchedFiles,
     /// The last error, which is not logged again.
-    last_error: String,
+    last_logged_error: String,
     was_read_before: bool,
 }
 
@@ -52,15 +52,15 @@ pub(crate) async fn reload_ca_files_periodically(server: Arc<ServerState>, files
         WatchedCaFile {
             kind,
             watched_files: files,
-            last_error: String::new(),
+            last_logged_error: String::new(),
             was_read_before: false,
         }
     };
     let mut all = [
-        watched(AuthorityKind::Clients, files.client_ca),
-        watched(AuthorityKind::Proxies, files.requestheader_client_ca),
+        watched(AuthorityKind::Clients, files.client_ca_file),
+        watched(AuthorityKind::Proxies, files.requestheader_client_ca_file),
     ];
-    if files.reload_interval.is_zero()
+    if files.ca_reload_interval.is_zero()
         || all.iter().all(|file| file.watched_files.paths().is_empty())
     {
         return;
@@ -69,51 +69,51 @@ pub(crate) async fn reload_ca_files_periodically(server: Arc<ServerState>, files
         let task_server = Arc::clone(&server);
         let reading = tokio::task::spawn_blocking(move || {
             for file in &mut all {
-                file.reload(&task_server);
+                file.reload_ca_file(&task_server);
             }
             all
         });
-        // Joining fails only when the runtime shuts down.
+        // The join fails only when the runtime shuts down.
         let Ok(read) = reading.await else { return };
         all = read;
-        tokio::time::sleep(files.reload_interval).await;
+        tokio::time::sleep(files.ca_reload_interval).await;
     }
 }
 
 impl WatchedCaFile {
-    fn reload(&mut self, server: &ServerState) {
+    fn reload_ca_file(&mut self, server: &ServerState) {
         let name = match self.kind {
             AuthorityKind::Clients => "client-ca-file",
             AuthorityKind::Proxies => "requestheader-client-ca-file",
         };
         let count = |status| {
-            server.metrics.authority_reloads.with_label_values(&[name, status]).inc();
+            server.metrics.ca_reload_counts.with_label_values(&[name, status]).inc();
         };
-        match self.replace_if_changed(server) {
-            Ok(false) => self.last_error.clear(),
+        match self.replace_ca_if_changed(server) {
+            Ok(false) => self.last_logged_error.clear(),
             Ok(true) => {
-                self.last_error.clear();
+                self.last_logged_error.clear();
                 count("success");
-                // The first read repeats the one at the start, so it is not logged.
+                // The server has already read the file at its start, so the first read here is not logged.
                 if self.was_read_before {
                     server.log.notice("a CA file was reloaded", &[("file", &name)]);
                 }
             }
             Err(error) => {
                 let error = error.to_string();
-                if error != self.last_error {
+                if error != self.last_logged_error {
                     count("failure");
                     let message = "a CA file can not be reloaded, the earlier CAs stay in use";
                     server.log.error(message, &[("file", &name), ("why", &error)]);
                 }
-                self.last_error = error;
+                self.last_logged_error = error;
             }
         }
         self.was_read_before = true;
     }
 
     /// Returns whether the file has changed.
-    fn replace_if_changed(&mut self, server: &ServerState) -> Result<bool, CaReloadError> {
+    fn replace_ca_if_changed(&mut self, server: &ServerState) -> Result<bool, CaReloadError> {
         let Some(path) = self.watched_files.paths().first() else { return Ok(false) };
         let path = path.display().to_string();
         let Some(contents) =

@@ -1,4 +1,4 @@
-//! The clock of timers, which tests can replace.
+//! The clock that timers use. Tests replace it with a manual clock.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,7 +30,7 @@ type SleepDeadlines = Arc<watch::Sender<Vec<Duration>>>;
 /// Registers a sleeper until it is dropped.
 struct SleeperGuard {
     sleeps_until: Duration,
-    sleepers: SleepDeadlines,
+    sleep_deadlines: SleepDeadlines,
 }
 
 impl Default for Clock {
@@ -42,13 +42,13 @@ impl Default for Clock {
 impl Clock {
     /// A clock that stands still until a test [advances](Self::advance) it.
     #[must_use]
-    pub fn manual(started: Timestamp) -> Self {
+    pub fn new_manual(started: Timestamp) -> Self {
         let elapsed = Arc::new(watch::Sender::new(Duration::ZERO));
         Self(Source::Manual { started, elapsed, sleepers: Arc::default() })
     }
 
     /// Advances a manual clock and all its clones. The clock of the system is not affected.
-    pub fn advance(&self, by: Duration) {
+    pub fn advance_time(&self, by: Duration) {
         if let Source::Manual { elapsed, .. } = &self.0 {
             elapsed.send_modify(|elapsed| *elapsed = elapsed.saturating_add(by));
         }
@@ -85,7 +85,7 @@ impl Clock {
     }
 
     /// Waits until [`elapsed`](Self::elapsed) is at least this.
-    pub(crate) async fn wait_until(&self, at: Duration) {
+    pub(crate) async fn wait_until_elapsed(&self, at: Duration) {
         match &self.0 {
             Source::System { started } => match started.checked_add(at) {
                 Some(at) => tokio::time::sleep_until(at).await,
@@ -103,13 +103,13 @@ impl Clock {
 impl SleeperGuard {
     fn new(until: Duration, sleepers: &SleepDeadlines) -> Self {
         sleepers.send_modify(|all| all.push(until));
-        Self { sleeps_until: until, sleepers: Arc::clone(sleepers) }
+        Self { sleeps_until: until, sleep_deadlines: Arc::clone(sleepers) }
     }
 }
 
 impl Drop for SleeperGuard {
     fn drop(&mut self) {
-        self.sleepers.send_modify(|all| {
+        self.sleep_deadlines.send_modify(|all| {
             if let Some(idx) = all.iter().position(|one| *one == self.sleeps_until) {
                 all.swap_remove(idx);
             }
@@ -126,28 +126,28 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn the_clock_of_the_system_is_not_advanced() {
         let clock = Clock::default();
-        clock.advance(SECOND);
+        clock.advance_time(SECOND);
         assert_eq!(clock.elapsed(), Duration::ZERO);
-        clock.wait_until(2 * SECOND).await;
+        clock.wait_until_elapsed(2 * SECOND).await;
         assert_eq!(clock.elapsed(), 2 * SECOND);
     }
 
     #[tokio::test]
     async fn a_manual_clock_moves_when_it_is_advanced() {
         let started: Timestamp = "2026-11-16T10:00:00Z".parse().unwrap();
-        let clock = Clock::manual(started);
+        let clock = Clock::new_manual(started);
         let waiting = tokio::spawn({
             let clock = clock.clone();
-            async move { clock.wait_until(2 * SECOND).await }
+            async move { clock.wait_until_elapsed(2 * SECOND).await }
         });
         clock.wait_for_sleepers(2 * SECOND, 1).await;
-        clock.advance(SECOND);
+        clock.advance_time(SECOND);
         tokio::task::yield_now().await;
         assert!(!waiting.is_finished());
-        clock.advance(SECOND);
+        clock.advance_time(SECOND);
         waiting.await.unwrap();
         assert_eq!(clock.wall_time().to_string(), "2026-11-16T10:00:02Z");
-        clock.advance(Duration::MAX);
+        clock.advance_time(Duration::MAX);
         assert_eq!((clock.elapsed(), clock.wall_time()), (Duration::MAX, Timestamp::MAX));
     }
 }

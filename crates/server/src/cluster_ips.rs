@@ -8,9 +8,9 @@
 //! [`ServerState::repair_cluster_ips`](crate::server_state::ServerState::repair_cluster_ips) corrects data
 //! of earlier versions.
 
-mod ip_reservation;
-mod pending_allocations;
-mod reservation_repair;
+mod cluster_ip_reservation;
+mod ip_reservation_repair;
+mod pending_ip_allocations;
 mod service_ip_range;
 
 use std::collections::HashSet;
@@ -21,12 +21,12 @@ use field_errors::{BadValue, FieldErrors, FieldPath};
 use serde_json::{Value, json};
 use store::{Expect, Key, Revision, Transaction};
 
-use self::ip_reservation::{IpReservation, ReservationOwner, reserved_ip};
-use self::pending_allocations::PendingIpAllocation;
+use self::cluster_ip_reservation::{ClusterIpOwner, ClusterIpReservation, reserved_ip};
+use self::pending_ip_allocations::PendingIpAllocation;
 use crate::rest::RequestContext;
 
-pub(crate) use self::ip_reservation::is_reservation_key;
-pub(crate) use self::pending_allocations::PendingIpAllocations;
+pub(crate) use self::cluster_ip_reservation::is_reservation_key;
+pub(crate) use self::pending_ip_allocations::PendingIpAllocations;
 pub use self::service_ip_range::{ServiceIpRange, ServiceIpRangeError};
 
 /// How many random addresses are looked up one by one before all reservations are read.
@@ -36,15 +36,15 @@ const RANDOM_TRIES_MAX: usize = 8;
 #[must_use]
 #[derive(Default)]
 pub(crate) struct ClusterIpChange {
-    new_reservation: Option<IpReservation>,
+    new_ip_reservation: Option<ClusterIpReservation>,
     released_reservation: Option<(Key, Revision)>,
     /// Keeps other requests of this server from choosing the address until the write is done.
-    _pending_allocation: Option<PendingIpAllocation>,
+    _pending_ip_allocation: Option<PendingIpAllocation>,
 }
 
 impl ClusterIpChange {
     /// The change that releases a reservation, if there is one.
-    pub(crate) fn for_release(released_reservation: Option<(Key, Revision)>) -> Self {
+    pub(crate) fn releasing_reservation(released_reservation: Option<(Key, Revision)>) -> Self {
         Self { released_reservation, ..Self::default() }
     }
 
@@ -53,7 +53,9 @@ impl ClusterIpChange {
         if let Some((key, revision)) = &self.released_reservation {
             transaction = transaction.also_delete(key.clone(), *revision);
         }
-        if let Some(IpReservation { key, value, expect }) = &self.new_reservation {
+        if let Some(ClusterIpReservation { key, value, expected_revision: expect }) =
+            &self.new_ip_reservation
+        {
             transaction = transaction.also_put(key.clone(), value.clone(), Some(*expect));
         }
         transaction
@@ -61,9 +63,9 @@ impl ClusterIpChange {
 }
 
 impl RequestContext<'_> {
-    /// Gives a service the address that it requests, or a free one, if it needs another one than it has.
-    /// The change must be written together with the service. A dry run reserves nothing: it shows an
-    /// address that the service might get, and refuses an address that no service can have.
+    /// Allocates a cluster IP to a service that needs another one than it has: the requested one, or a free one.
+    /// The change must be written together with the service. A dry run reserves nothing: it shows an address that
+    /// the service might get, and refuses an address that no service can have.
     ///
     /// # Errors
     /// 422 if the address is outside of the range or allocated to another service, 500 if none is free.
@@ -73,26 +75,27 @@ impl RequestContext<'_> {
         old: Option<&Tree>,
         is_dry_run: bool,
     ) -> Result<ClusterIpChange, Status> {
-        if !self.is_service() {
+        if !self.is_service_resource() {
             return Ok(ClusterIpChange::default());
         }
         let mut change = ClusterIpChange::default();
-        let requested = requested_ip(new);
+        let requested = requested_cluster_ip(new);
         if let (RequestedClusterIp::None, Some(old)) = (&requested, old)
             && !is_dry_run
         {
-            change = ClusterIpChange::for_release(self.find_owned_reservation(old).await?);
+            change =
+                ClusterIpChange::releasing_reservation(self.find_owned_ip_reservation(old).await?);
         }
         let Some(range) = self.server.api_settings.service_ip_range else { return Ok(change) };
-        self.check_single_stack(new, old)?;
+        self.check_service_is_single_stack(new, old)?;
         let current_ip = old.and_then(stored_cluster_ip);
         match requested {
             RequestedClusterIp::None => {}
             RequestedClusterIp::Any if old.is_some() && api_object::is_terminating(new) => {}
             RequestedClusterIp::Any => {
                 let ip = match is_dry_run {
-                    true => range.nth_ip(u32::from_be_bytes(self.server.random_bytes())),
-                    false => self.choose_ip(range, new, &mut change).await?,
+                    true => range.nth_cluster_ip(u32::from_be_bytes(self.server.random_bytes())),
+                    false => self.choose_cluster_ip(range, new, &mut change).await?,
                 };
                 let spec = api_object::object_member_mut(new, "spec");
                 spec.insert("clusterIP".to_owned(), ip.to_string().into());
@@ -110,15 +113,16 @@ impl RequestContext<'_> {
                 if is_dry_run {
                     return Ok(change);
                 }
-                if self.read_reservation(ip).await?.is_some() {
+                if self.read_ip_reservation(ip).await?.is_some() {
                     let detail = "provided IP is already allocated";
                     return Err(self.invalid_ip_status(new, &text, detail));
                 }
                 if let Some(old) = old {
-                    change.released_reservation = self.find_owned_reservation(old).await?;
+                    change.released_reservation = self.find_owned_ip_reservation(old).await?;
                 }
-                let owner = ReservationOwner::from_service(new);
-                change.new_reservation = Some(self.new_reservation(ip, &owner, Expect::Absent)?);
+                let owner = ClusterIpOwner::owner_of_service(new);
+                change.new_ip_reservation =
+                    Some(self.new_ip_reservation(ip, &owner, Expect::Absent)?);
             }
         }
         Ok(change)
@@ -126,7 +130,7 @@ impl RequestContext<'_> {
 
     /// The range has addresses of one family, so a service has one address. A second address that an
     /// earlier version has stored stays.
-    fn check_single_stack(&self, new: &Tree, old: Option<&Tree>) -> Result<(), Status> {
+    fn check_service_is_single_stack(&self, new: &Tree, old: Option<&Tree>) -> Result<(), Status> {
         let second_ip = |tree: &Tree| tree.get("spec")?.get("clusterIPs")?.get(1).cloned();
         match second_ip(new) {
             Some(ip) if old.and_then(second_ip).as_ref() != Some(&ip) => {
@@ -142,70 +146,70 @@ impl RequestContext<'_> {
     }
 
     /// Chooses a free address and records its reservation in the change.
-    async fn choose_ip(
+    async fn choose_cluster_ip(
         &self,
         range: ServiceIpRange,
         service: &Tree,
         change: &mut ClusterIpChange,
     ) -> Result<Ipv4Addr, Status> {
-        let owner = ReservationOwner::from_service(service);
+        let owner = ClusterIpOwner::owner_of_service(service);
         let (ip, expect) = if owner.is_kubernetes_service() {
-            let first = range.first_ip();
-            let expect = match self.read_reservation(first).await? {
+            let first = range.first_cluster_ip();
+            let expect = match self.read_ip_reservation(first).await? {
                 None => Expect::Absent,
                 // It was reserved for an earlier service of this name.
                 Some(entry) if owner.matches_reserved_name(&entry) => Expect::At(entry.mod_rev),
-                Some(_) => return Err(range_full_status()),
+                Some(_) => return Err(ip_range_full_status()),
             };
             (first, expect)
         } else {
-            (self.choose_random_ip(range, change).await?, Expect::Absent)
+            (self.choose_random_cluster_ip(range, change).await?, Expect::Absent)
         };
-        change.new_reservation = Some(self.new_reservation(ip, &owner, expect)?);
+        change.new_ip_reservation = Some(self.new_ip_reservation(ip, &owner, expect)?);
         Ok(ip)
     }
 
     /// Tries a few random addresses; if none of them is free, looks for one in the list of all
     /// reservations. An address that another request of this server is about to allocate is the last
     /// choice.
-    async fn choose_random_ip(
+    async fn choose_random_cluster_ip(
         &self,
         range: ServiceIpRange,
         change: &mut ClusterIpChange,
     ) -> Result<Ipv4Addr, Status> {
         let pending_allocations = &self.server.pending_ip_allocations;
         for _ in 0..RANDOM_TRIES_MAX {
-            let ip = range.nth_ip(u32::from_be_bytes(self.server.random_bytes()));
-            if ip == range.first_ip() {
+            let ip = range.nth_cluster_ip(u32::from_be_bytes(self.server.random_bytes()));
+            if ip == range.first_cluster_ip() {
                 continue;
             }
-            let Some(pending) = pending_allocations.try_reserve(ip) else { continue };
-            if self.read_reservation(ip).await?.is_none() {
-                change._pending_allocation = Some(pending);
+            let Some(pending) = pending_allocations.try_reserve_ip(ip) else { continue };
+            if self.read_ip_reservation(ip).await?.is_none() {
+                change._pending_ip_allocation = Some(pending);
                 return Ok(ip);
             }
         }
-        let reservations = self.server.list_reservations(store::At::Newest).await;
+        let reservations = self.server.list_ip_reservations(store::At::Newest).await;
         let reservations =
             reservations.map_err(|error| self.read_failure_status("create", &error))?;
         let reserved: HashSet<Ipv4Addr> = reservations.iter().filter_map(reserved_ip).collect();
         let start = u32::from_be_bytes(self.server.random_bytes());
         let mut last_choice = None;
         for step in 0..range.len() {
-            let ip = range.nth_ip(start.wrapping_add(step));
-            if ip == range.first_ip() || reserved.contains(&ip) {
+            let ip = range.nth_cluster_ip(start.wrapping_add(step));
+            if ip == range.first_cluster_ip() || reserved.contains(&ip) {
                 continue;
             }
-            if let Some(pending) = pending_allocations.try_reserve(ip) {
-                change._pending_allocation = Some(pending);
+            if let Some(pending) = pending_allocations.try_reserve_ip(ip) {
+                change._pending_ip_allocation = Some(pending);
                 return Ok(ip);
             }
             last_choice = last_choice.or(Some(ip));
         }
-        last_choice.ok_or_else(range_full_status)
+        last_choice.ok_or_else(ip_range_full_status)
     }
 
-    pub(crate) fn is_service(&self) -> bool {
+    pub(crate) fn is_service_resource(&self) -> bool {
         self.resource.group.is_empty() && self.resource.kind == "Service"
     }
 
@@ -219,7 +223,7 @@ impl RequestContext<'_> {
     }
 }
 
-fn range_full_status() -> Status {
+fn ip_range_full_status() -> Status {
     Status::internal("failed to allocate a serviceIP: range is full")
 }
 
@@ -231,7 +235,7 @@ enum RequestedClusterIp {
     Exactly(String),
 }
 
-fn requested_ip(service: &Tree) -> RequestedClusterIp {
+fn requested_cluster_ip(service: &Tree) -> RequestedClusterIp {
     let spec = |member: &str| {
         let spec = service.get("spec").and_then(|spec| spec.get(member));
         spec.and_then(Value::as_str).unwrap_or_default()
@@ -245,7 +249,7 @@ fn requested_ip(service: &Tree) -> RequestedClusterIp {
 
 /// The cluster IP of a stored service.
 fn stored_cluster_ip(service: &Tree) -> Option<Ipv4Addr> {
-    match requested_ip(service) {
+    match requested_cluster_ip(service) {
         RequestedClusterIp::Exactly(ip) => ip.parse().ok(),
         RequestedClusterIp::None | RequestedClusterIp::Any => None,
     }

@@ -4,8 +4,8 @@
 mod flow_control_objects;
 mod namespace;
 mod rbac_objects;
+mod snapshot_keys;
 mod snapshot_update;
-mod tracked_keys;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -19,19 +19,19 @@ pub(crate) use self::flow_control_objects::FlowControlObjects;
 #[cfg(test)]
 pub(crate) use self::flow_control_objects::StoredPriorityLevel;
 pub use self::namespace::{Namespace, NamespacePhase};
-use self::snapshot_update::KeyChange;
-pub(crate) use self::tracked_keys::{TRACKED_PATHS, is_tracked, service_directory_path};
+pub(crate) use self::snapshot_keys::{TRACKED_PATHS, is_snapshot_key, service_directory_path};
+use self::snapshot_update::StoreKeyChange;
 use crate::admission::ConfiguredHooks;
 
 /// A CustomResourceDefinition as it is stored.
 #[derive(Debug, Clone)]
-pub struct StoredDefinition {
+pub struct StoredCrd {
     /// Distinguishes definitions that had the same name at different times.
     pub uid: String,
     /// Whether the definition has a deletion timestamp.
     pub is_terminating: bool,
-    /// What the server uses of it, read once.
-    pub defined: Arc<DefinedResources>,
+    /// The resources that the definition defines, decoded once.
+    pub defined_resources: Arc<DefinedResources>,
     /// The revision that wrote it.
     pub mod_rev: Revision,
 }
@@ -42,21 +42,21 @@ pub struct ClusterSnapshot {
     /// The snapshot contains all changes up to this revision.
     pub revision: Revision,
     /// The index of roles and bindings.
-    pub rbac: Arc<authz_rbac::Snapshot>,
+    pub rbac_snapshot: Arc<authz_rbac::Snapshot>,
     /// The graph of objects that nodes may read.
-    pub node: Arc<authz_node::Snapshot>,
+    pub node_graph: Arc<authz_node::Snapshot>,
     /// The authorizers, in order, over the two policies above.
-    pub chain: Arc<Chain>,
+    pub authorizer_chain: Arc<Chain>,
     /// The namespaces by name.
     pub namespaces: Arc<HashMap<String, Namespace>>,
     /// The CustomResourceDefinitions by name.
-    pub definitions: Arc<persistent::Map<Arc<str>, Arc<StoredDefinition>>>,
+    pub crds_by_name: Arc<persistent::Map<Arc<str>, Arc<StoredCrd>>>,
     /// The resources that are served.
-    pub registry: Arc<Registry>,
+    pub resource_registry: Arc<Registry>,
     /// The flow schemas and priority levels.
-    pub(crate) flow_control: Arc<FlowControlObjects>,
+    pub(crate) flow_control_objects: Arc<FlowControlObjects>,
     /// The admission webhooks and initializers.
-    pub hooks: ConfiguredHooks,
+    pub configured_hooks: ConfiguredHooks,
     /// The revision of the config revision key, which every change of the hooks writes. `None` if the hooks
     /// were never configured.
     pub config_revision: Option<Revision>,
@@ -64,7 +64,7 @@ pub struct ClusterSnapshot {
     /// count as absent.
     pub undecodable_objects: Arc<BTreeMap<String, String>>,
     /// The storage paths of resources that have, or once had, uninitialized objects.
-    pub paths_with_uninitialized: Arc<BTreeSet<String>>,
+    pub paths_with_uninitialized_objects: Arc<BTreeSet<String>>,
     authorizer_slots: Arc<[AuthorizerSlot]>,
 }
 
@@ -74,12 +74,12 @@ pub struct SnapshotUpdateReport {
     /// Keys of objects that could not be decoded, with the reason. They count as absent.
     pub undecodable_objects: Vec<(String, String)>,
     /// Aggregated cluster roles whose stored rules differ from those of the snapshot.
-    pub stale_roles: Vec<Arc<authz_rbac::Role>>,
+    pub stale_aggregated_roles: Vec<Arc<authz_rbac::Role>>,
 }
 
 /// A stored object can not be decoded.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum StoredObjectError {
+pub(crate) enum StoredObjectDecodeError {
     #[error(transparent)]
     Json(#[from] codec::JsonError),
     #[error(transparent)]
@@ -99,27 +99,30 @@ impl ClusterSnapshot {
     ///
     /// # Errors
     /// Two authorizers have one name.
-    pub fn empty(
+    pub fn of_empty_store(
         authorizer_slots: Arc<[AuthorizerSlot]>,
         node: authz_node::Snapshot,
         hooks: ConfiguredHooks,
     ) -> Result<Self, ConfigurationError> {
         let cluster = Self {
             revision: Revision::ZERO,
-            rbac: Arc::default(),
-            node: Arc::new(node),
-            chain: Arc::default(),
+            rbac_snapshot: Arc::default(),
+            node_graph: Arc::new(node),
+            authorizer_chain: Arc::default(),
             namespaces: Arc::default(),
-            definitions: Arc::default(),
-            registry: Arc::new(Registry::built_in()),
-            flow_control: Arc::default(),
-            hooks,
+            crds_by_name: Arc::default(),
+            resource_registry: Arc::new(Registry::built_in()),
+            flow_control_objects: Arc::default(),
+            configured_hooks: hooks,
             config_revision: None,
             undecodable_objects: Arc::default(),
-            paths_with_uninitialized: Arc::default(),
+            paths_with_uninitialized_objects: Arc::default(),
             authorizer_slots,
         };
-        Ok(Self { chain: cluster.build_authorizer_chain(&cluster.authorizer_slots)?, ..cluster })
+        Ok(Self {
+            authorizer_chain: cluster.build_authorizer_chain(&cluster.authorizer_slots)?,
+            ..cluster
+        })
     }
 
     /// The same objects with other authorizers.
@@ -131,7 +134,11 @@ impl ClusterSnapshot {
         authorizer_slots: &Arc<[AuthorizerSlot]>,
     ) -> Result<Self, ConfigurationError> {
         let chain = self.build_authorizer_chain(authorizer_slots)?;
-        Ok(Self { chain, authorizer_slots: Arc::clone(authorizer_slots), ..self.clone() })
+        Ok(Self {
+            authorizer_chain: chain,
+            authorizer_slots: Arc::clone(authorizer_slots),
+            ..self.clone()
+        })
     }
 
     /// The configured authorizers, in order.
@@ -140,13 +147,13 @@ impl ClusterSnapshot {
     }
 
     /// The authorizers of an earlier snapshot over the objects of this one.
-    pub(crate) fn chain_with_authorizers_of(&self, earlier: &Self) -> Arc<Chain> {
+    pub(crate) fn chain_with_earlier_authorizers(&self, earlier: &Self) -> Arc<Chain> {
         match Arc::ptr_eq(&self.authorizer_slots, &earlier.authorizer_slots) {
-            true => Arc::clone(&self.chain),
+            true => Arc::clone(&self.authorizer_chain),
             // The earlier snapshot has built a chain from these slots, so their names are unique.
             false => self
                 .build_authorizer_chain(&earlier.authorizer_slots)
-                .unwrap_or_else(|_| Arc::clone(&earlier.chain)),
+                .unwrap_or_else(|_| Arc::clone(&earlier.authorizer_chain)),
         }
     }
 
@@ -154,9 +161,9 @@ impl ClusterSnapshot {
         &self,
         authorizer_slots: &[AuthorizerSlot],
     ) -> Result<Arc<Chain>, ConfigurationError> {
-        let members = authorizer_slots
-            .iter()
-            .map(|slot| (slot.to_member(&self.rbac, &self.node), slot.observer.clone()));
+        let members = authorizer_slots.iter().map(|slot| {
+            (slot.to_member(&self.rbac_snapshot, &self.node_graph), slot.observer.clone())
+        });
         Chain::with_observers(members).map(Arc::new)
     }
 
@@ -168,13 +175,13 @@ impl ClusterSnapshot {
         items: &[Item],
         revision: Revision,
     ) -> (Self, SnapshotUpdateReport) {
-        let changes = items.iter().map(|item| KeyChange {
+        let changes = items.iter().map(|item| StoreKeyChange {
             key: item.key.as_str(),
             revision: item.entry.mod_rev,
             old_value: None,
             new_value: Some(&item.entry.value),
         });
-        self.with_key_changes(prefix, changes, revision)
+        self.with_store_key_changes(prefix, changes, revision)
     }
 
     /// The snapshot after these events.
@@ -191,8 +198,13 @@ impl ClusterSnapshot {
                 Change::Update { entry, prev } => (Some(&prev.value), Some(&entry.value)),
                 Change::Delete { prev } => (Some(&prev.value), None),
             };
-            KeyChange { key: event.key.as_str(), revision: event.revision, old_value, new_value }
+            StoreKeyChange {
+                key: event.key.as_str(),
+                revision: event.revision,
+                old_value,
+                new_value,
+            }
         });
-        self.with_key_changes(prefix, changes, revision)
+        self.with_store_key_changes(prefix, changes, revision)
     }
 }

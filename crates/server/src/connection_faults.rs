@@ -16,7 +16,7 @@ const WARNING_INTERVAL: Duration = Duration::from_secs(10);
 pub(crate) fn connection_fault_reporter(server: Arc<ServerState>) -> ReportFault {
     let last_warning = Mutex::new(None::<Instant>);
     Arc::new(move |fault| {
-        server.metrics.connections.count_fault(fault);
+        server.metrics.connection_metrics.count_connection_fault(fault);
         let limit = match fault {
             ConnectionFault::Evicted { limit, .. } | ConnectionFault::Refused { limit, .. } => {
                 Some(*limit)

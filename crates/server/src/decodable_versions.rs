@@ -17,16 +17,16 @@ const VERSIONS_MAX: usize = 1 << 18;
 /// every list and watch. A version that was evicted is checked again.
 pub(crate) struct DecodableVersions {
     /// The prefix of the keys in the store, without a slash at the end.
-    prefix: String,
-    /// Keyed anew in each process.
+    key_prefix: String,
+    /// Each process uses a new random hash key.
     hasher: RandomState,
-    /// Hashes of a key and a revision, each in the slot that the revision selects. Objects that were written one after the
-    /// other are in adjacent slots, so a list reads them in order.
-    version_hashes: Box<[AtomicU64]>,
+    /// Each slot holds the hash of a key and a revision. The revision selects the slot: objects that were written one after
+    /// the other are in adjacent slots, so a list reads the slots in order.
+    decodable_version_hashes: Box<[AtomicU64]>,
 }
 
 /// An object as lists and watches show it.
-pub(crate) struct ListedEntry {
+pub(crate) struct EntryOrPlaceholder {
     /// The stored object, or its placeholder.
     pub(crate) entry: Entry,
     pub(crate) is_placeholder: bool,
@@ -35,8 +35,12 @@ pub(crate) struct ListedEntry {
 impl DecodableVersions {
     /// Creates an empty cache for the keys under this prefix.
     pub(crate) fn new(prefix: &str) -> Self {
-        let version_hashes = (0..VERSIONS_MAX).map(|_| AtomicU64::new(0)).collect();
-        Self { prefix: prefix.to_owned(), hasher: RandomState::default(), version_hashes }
+        let decodable_version_hashes = (0..VERSIONS_MAX).map(|_| AtomicU64::new(0)).collect();
+        Self {
+            key_prefix: prefix.to_owned(),
+            hasher: RandomState::default(),
+            decodable_version_hashes,
+        }
     }
 
     /// The stored object, or a placeholder if it can not be decoded.
@@ -45,49 +49,49 @@ impl DecodableVersions {
         resource: &Resource,
         key: &Key,
         entry: Entry,
-    ) -> ListedEntry {
-        match self.placeholder(resource, key, &entry) {
-            None => ListedEntry { entry, is_placeholder: false },
-            Some(entry) => ListedEntry { entry, is_placeholder: true },
+    ) -> EntryOrPlaceholder {
+        match self.placeholder_if_undecodable(resource, key, &entry) {
+            None => EntryOrPlaceholder { entry, is_placeholder: false },
+            Some(entry) => EntryOrPlaceholder { entry, is_placeholder: true },
         }
     }
 
     /// The placeholder of an object that can not be decoded; `None` if it can.
-    pub(crate) fn placeholder(
+    pub(crate) fn placeholder_if_undecodable(
         &self,
         resource: &Resource,
         key: &Key,
         entry: &Entry,
     ) -> Option<Entry> {
-        if self.is_decodable(key, entry) {
+        if self.is_version_decodable(key, entry) {
             return None;
         }
         let why = match codec::decode_stored_object(&entry.value) {
             Err(error) => error.to_string(),
             Ok(_) => codec::MalformedStoredObject.to_string(),
         };
-        let names = api_resources::names_in_key(&self.prefix, resource, key.as_str());
+        let names = api_resources::names_in_key(&self.key_prefix, resource, key.as_str());
         let (namespace, name) = names.unwrap_or_default();
         let tree = undecodable_placeholder(resource, namespace, name, &entry.value, &why);
         Some(Entry { value: codec::encode_stored_object(&tree).into(), ..entry.clone() })
     }
 
     /// Whether a read found that this version can be decoded and is the object of its key.
-    pub(crate) fn is_checked(&self, key: &Key, revision: Revision) -> bool {
-        let (hash, slot) = self.hash_of_check(key, revision);
+    pub(crate) fn is_version_checked(&self, key: &Key, revision: Revision) -> bool {
+        let (hash, slot) = self.checked_version_hash(key, revision);
         slot.is_some_and(|slot| slot.load(Ordering::Relaxed) == hash)
     }
 
     /// Remembers that this version can be decoded and is the object of its key.
-    pub(crate) fn remember_checked(&self, key: &Key, revision: Revision) {
-        let (hash, slot) = self.hash_of_check(key, revision);
+    pub(crate) fn remember_checked_version(&self, key: &Key, revision: Revision) {
+        let (hash, slot) = self.checked_version_hash(key, revision);
         if let Some(slot) = slot {
             slot.store(hash, Ordering::Relaxed);
         }
     }
 
     /// The hash of a version that was compared with its key. It differs from that of a version which was only decoded.
-    fn hash_of_check(&self, key: &Key, revision: Revision) -> (u64, Option<&AtomicU64>) {
+    fn checked_version_hash(&self, key: &Key, revision: Revision) -> (u64, Option<&AtomicU64>) {
         let hash = self.hasher.hash_one((key.as_str(), revision.number())) | 0b11;
         (hash, self.slot(revision, 1))
     }
@@ -95,10 +99,10 @@ impl DecodableVersions {
     /// The slot of a revision. Both kinds of checks have one, so that reads and lists do not evict the hashes of each other.
     fn slot(&self, revision: Revision, kind: usize) -> Option<&AtomicU64> {
         let number = usize::try_from(revision.number()).unwrap_or_default();
-        self.version_hashes.get(number.wrapping_mul(2).wrapping_add(kind) % VERSIONS_MAX)
+        self.decodable_version_hashes.get(number.wrapping_mul(2).wrapping_add(kind) % VERSIONS_MAX)
     }
 
-    fn is_decodable(&self, key: &Key, entry: &Entry) -> bool {
+    fn is_version_decodable(&self, key: &Key, entry: &Entry) -> bool {
         // No version has the hash 0, which marks an empty slot, and none that was only decoded has both lowest bits.
         let hash = self.hasher.hash_one((key.as_str(), entry.mod_rev.number()));
         let hash = (hash & !0b10) | 0b01;
@@ -106,11 +110,11 @@ impl DecodableVersions {
         if cached.load(Ordering::Relaxed) == hash {
             return true;
         }
-        let is_decodable = codec::check_stored_object(&entry.value).is_ok();
-        if is_decodable {
+        let is_version_decodable = codec::check_stored_object(&entry.value).is_ok();
+        if is_version_decodable {
             cached.store(hash, Ordering::Relaxed);
         }
-        is_decodable
+        is_version_decodable
     }
 }
 

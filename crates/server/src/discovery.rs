@@ -25,7 +25,7 @@ const V2_JSON_DOCUMENT: &[u8] =
 const V2_PROTOBUF_DOCUMENT: &[u8] = b"\x0a\x032.0\x12\x10\x0a\x0aPortcullis\x12\x02v1";
 
 /// The response to a path of discovery; `None` for other paths.
-pub(crate) fn discovery_document(
+pub(crate) fn discovery_reply(
     server: &ServerState,
     registry: &Registry,
     path: &str,
@@ -37,7 +37,7 @@ pub(crate) fn discovery_document(
     let mut segments = trimmed.strip_prefix('/').unwrap_or(trimmed).split('/');
     let parts = [segments.next(), segments.next(), segments.next(), segments.next()];
     let found = match parts {
-        [Some("" | "index.html"), None, ..] => Some(root_paths(server, registry)),
+        [Some("" | "index.html"), None, ..] => Some(root_paths_document(server, registry)),
         [Some("version"), None, ..] => Some(version_document(server)),
         [Some("api"), None, ..] => {
             let aggregated = &registry.discovery().aggregated_core;
@@ -67,9 +67,9 @@ pub(crate) fn discovery_document(
         [Some("apis"), Some(group), Some(version), None] => {
             registry.discovery().version(group, version).map(|document| document.body.clone())
         }
-        [Some("openapi"), Some("v2"), None, _] => return openapi_v2(asked).map(Some),
+        [Some("openapi"), Some("v2"), None, _] => return openapi_v2_reply(asked).map(Some),
         [Some("openapi"), Some("v3"), ..] => {
-            let reply = openapi_v3(registry, trimmed, query);
+            let reply = openapi_v3_reply(registry, trimmed, query);
             if reply.is_some() {
                 codec::negotiate(asked, EndpointKind::Plain).map_err(IntoStatus::into_status)?;
             }
@@ -84,8 +84,8 @@ pub(crate) fn discovery_document(
     Ok(Some(Reply::Json { code: 200, json }))
 }
 
-/// Whether an unknown path begins with a group that exists.
-pub(crate) fn is_known_group(registry: &Registry, path: &str) -> bool {
+/// Whether a path that was not found begins with the path of an existing API group.
+pub(crate) fn is_path_of_known_group(registry: &Registry, path: &str) -> bool {
     let mut segments = path.trim_matches('/').split('/');
     match (segments.next(), segments.next()) {
         (Some("api"), Some(_)) => true,
@@ -94,9 +94,9 @@ pub(crate) fn is_known_group(registry: &Registry, path: &str) -> bool {
     }
 }
 
-/// Whether a document is the answer to every method, as with kube-apiserver: the list of groups, a group, a version of a
-/// custom group, and the documents of OpenAPI.
-pub(crate) fn answers_every_method(registry: &Registry, path: &str) -> bool {
+/// Whether the document at a path is served for every HTTP method, as in kube-apiserver: the list of groups, a group,
+/// a version of a custom group, and the OpenAPI documents.
+pub(crate) fn answers_every_http_method(registry: &Registry, path: &str) -> bool {
     let mut segments = path.trim_matches('/').split('/');
     match [segments.next(), segments.next(), segments.next(), segments.next()] {
         [Some("" | "index.html"), None, ..]
@@ -132,7 +132,7 @@ fn aggregated_discovery_reply(
     })))
 }
 
-fn openapi_v2(asked: &FormatRequest<'_>) -> Result<Reply, Status> {
+fn openapi_v2_reply(asked: &FormatRequest<'_>) -> Result<Reply, Status> {
     let (bytes, content_type) = match asked.accept.starts_with(V2_ACCEPT_PREFIX) {
         true => (V2_PROTOBUF_DOCUMENT, V2_PROTOBUF_TYPE),
         false => {
@@ -150,7 +150,7 @@ fn openapi_v2(asked: &FormatRequest<'_>) -> Result<Reply, Status> {
     }))
 }
 
-fn openapi_v3(registry: &Registry, path: &str, query: &Query) -> Option<Reply> {
+fn openapi_v3_reply(registry: &Registry, path: &str, query: &Query) -> Option<Reply> {
     let openapi = registry.openapi();
     let rest = path.strip_prefix("/openapi/v3")?;
     let reply = |bytes: Bytes, cache: &'static str, location: Option<String>| {
@@ -182,7 +182,7 @@ fn openapi_v3(registry: &Registry, path: &str, query: &Query) -> Option<Reply> {
     }
 }
 
-fn root_paths(server: &ServerState, registry: &Registry) -> Bytes {
+fn root_paths_document(server: &ServerState, registry: &Registry) -> Bytes {
     let mut paths = vec!["/api".to_owned(), "/api/v1".to_owned(), "/apis".to_owned()];
     for group in registry.groups().filter(|group| !group.name.is_empty()) {
         paths.push(format!("/apis/{}", group.name));

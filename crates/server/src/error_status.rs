@@ -3,19 +3,20 @@
 //! Inner crates return typed errors and know no status codes. Each file here belongs to one inner crate and
 //! gives every error of that crate its code, reason and message, which are those of Kubernetes.
 
-mod access_reviews;
-mod admission;
-mod admission_hooks;
-mod api_resources;
-mod authn;
-mod codec;
-mod object_patch;
+mod access_review_error_status;
+mod admission_error_status;
+mod admission_hook_error_status;
+mod api_resource_error_status;
+mod authn_error_status;
+mod codec_error_status;
+mod object_patch_error_status;
 
 use api_object::Status;
 
-pub(crate) use self::admission::{
-    InitializationTimeoutCause, UninitializedObject, being_initialized_status,
-    deleted_while_waiting_status, initialization_failure_status, initialization_timeout_status,
+pub(crate) use self::admission_error_status::{
+    ObjectInitializationTimeoutCause, UninitializedObject, deleted_while_waiting_status,
+    object_being_initialized_status, object_initialization_failure_status,
+    object_initialization_timeout_status,
 };
 
 /// Converts an error of an inner crate to the `Status` of the response.

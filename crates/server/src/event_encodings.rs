@@ -1,7 +1,8 @@
-//! The encoded form of the newest watch events, which all watches share.
+//! A cache of encoded watch events that all watches share.
 //!
-//! An event goes to every watch of its resource, and most watches want the same form. It is encoded for the first one,
-//! and the others send the same bytes. Whether a watch may see an event is decided before, for each watch.
+//! The server sends an event to every watch of its resource, and most watches use the same encoding. The first
+//! watch encodes the event, and the others send the same bytes. Each watch decides before that whether its client
+//! may see the event.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,13 +11,13 @@ use api_resources::Resource;
 use bytes::Bytes;
 use codec::{EventType, Transform};
 
-/// How many events are kept. An event is wanted for a moment only: until all watches have sent it.
+/// The number of cached events. An event is needed only until all watches have sent it.
 const EVENTS_MAX: usize = 256;
 
 /// Events of larger objects are encoded for each watch.
 const OBJECT_BYTES_MAX: usize = 32 << 10;
 
-/// The newest events in their encoded form, each in the slot that its revision selects.
+/// The newest events in their encoded form. The revision of an event selects its slot.
 pub(crate) struct EventEncodings {
     slots: Box<[Mutex<Option<EncodedEvent>>]>,
 }
@@ -26,7 +27,7 @@ struct EncodedEvent {
     bytes: Bytes,
 }
 
-/// Everything that the encoded form of an event depends on.
+/// The key of the cache: everything that the encoded form of an event depends on.
 #[derive(Clone)]
 pub(crate) struct EventForm {
     /// The stored object. It is compared by its address, which no other object has while this one is kept.
@@ -66,7 +67,7 @@ impl Default for EventEncodings {
 }
 
 impl EventEncodings {
-    /// The encoded form of an event, which `encode` makes if it is not kept.
+    /// Returns the cached encoding of an event, or calls `encode` and caches the result.
     pub(crate) fn get_or_encode(
         &self,
         form: EventForm,
@@ -86,7 +87,7 @@ impl EventEncodings {
 }
 
 impl fmt::Debug for EventEncodings {
-    /// Shows no events, which may be secrets.
+    /// The output omits the events, because they may contain secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("EventEncodings").finish_non_exhaustive()
     }

@@ -6,19 +6,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::rest::Query;
 use crate::server_state::ServerState;
-use crate::store_check::StoreCheck;
+use crate::store_check::SharedStoreCheck;
 
-/// The states of the server that readiness depends on.
+/// The state that the readiness check reads.
 #[derive(Debug, Default)]
-pub(crate) struct Readiness {
-    /// The default objects were written after the start.
+pub(crate) struct ReadinessState {
+    /// Whether the server has written the default objects since its start.
     pub(crate) is_bootstrapped: AtomicBool,
-    /// The server is shutting down.
+    /// Whether the server is shutting down.
     pub(crate) is_stopping: AtomicBool,
     /// Whether the store can be read.
-    reads: StoreCheck,
+    store_read_check: SharedStoreCheck,
     /// Whether the store is healthy, with its disk.
-    health: StoreCheck,
+    store_health_check: SharedStoreCheck,
 }
 
 /// The endpoints for health checks.
@@ -32,7 +32,7 @@ enum HealthEndpoint {
 /// The result of one check.
 struct HealthCheckResult {
     name: &'static str,
-    state: HealthCheckState,
+    check_state: HealthCheckState,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,18 +46,24 @@ enum HealthCheckState {
 
 impl HealthCheckResult {
     fn new(name: &'static str, is_ok: bool) -> Self {
-        Self { name, state: if is_ok { HealthCheckState::Ok } else { HealthCheckState::Failed } }
+        Self {
+            name,
+            check_state: if is_ok { HealthCheckState::Ok } else { HealthCheckState::Failed },
+        }
     }
 
-    fn new_degradable(name: &'static str, is_ok: bool) -> Self {
-        Self { name, state: if is_ok { HealthCheckState::Ok } else { HealthCheckState::Degraded } }
+    fn new_degradable_check(name: &'static str, is_ok: bool) -> Self {
+        Self {
+            name,
+            check_state: if is_ok { HealthCheckState::Ok } else { HealthCheckState::Degraded },
+        }
     }
 }
 
 /// A response in plain text.
 pub(crate) struct TextResponse {
     pub(crate) code: u16,
-    pub(crate) text: String,
+    pub(crate) body_text: String,
 }
 
 const BOOTSTRAP_CHECK: &str = "poststarthook/rbac/bootstrap-roles";
@@ -91,10 +97,10 @@ pub(crate) async fn health_response(
             let check = checks.iter().find(|check| check.name == name)?;
             let failed = |how: &str| TextResponse {
                 code: 500,
-                text: format!("internal server error: {name} {how}: reason withheld\n"),
+                body_text: format!("internal server error: {name} {how}: reason withheld\n"),
             };
-            Some(match check.state {
-                HealthCheckState::Ok => TextResponse { code: 200, text: "ok".to_owned() },
+            Some(match check.check_state {
+                HealthCheckState::Ok => TextResponse { code: 200, body_text: "ok".to_owned() },
                 HealthCheckState::Degraded => failed("degraded"),
                 HealthCheckState::Failed => failed("failed"),
             })
@@ -116,8 +122,20 @@ async fn run_health_checks(
         HealthEndpoint::Healthz => false,
     };
     let is_stored = match requires_reads_only {
-        true => server.readiness.reads.is_ok(async move { store.current_rev().await }).await,
-        false => server.readiness.health.is_ok(async move { store.health().await }).await,
+        true => {
+            server
+                .readiness
+                .store_read_check
+                .has_passed(async move { store.current_rev().await })
+                .await
+        }
+        false => {
+            server
+                .readiness
+                .store_health_check
+                .has_passed(async move { store.health().await })
+                .await
+        }
     };
     let mut checks = vec![
         HealthCheckResult::new("ping", true),
@@ -129,13 +147,16 @@ async fn run_health_checks(
         let is_bootstrapped = readiness.is_bootstrapped.load(Ordering::Acquire);
         checks.extend([
             HealthCheckResult::new("storage-readiness", is_stored),
-            HealthCheckResult::new_degradable("storage-writes", !status.is_read_only),
-            HealthCheckResult::new_degradable("storage-space", status.alarms.is_empty()),
-            HealthCheckResult::new_degradable(
+            HealthCheckResult::new_degradable_check("storage-writes", !status.is_read_only),
+            HealthCheckResult::new_degradable_check("storage-space", status.alarms.is_empty()),
+            HealthCheckResult::new_degradable_check(
                 "storage-upkeep",
                 status.failed_maintenance.is_none(),
             ),
-            HealthCheckResult::new("admission-config", !server.barrier.confirmation_age().is_stale),
+            HealthCheckResult::new(
+                "admission-config",
+                !server.barrier.config_confirmation_age().is_confirmation_stale,
+            ),
             HealthCheckResult::new("informer-sync", server.snapshot_cache.is_synced()),
             check_peer_trust(server),
             HealthCheckResult::new(BOOTSTRAP_CHECK, is_bootstrapped),
@@ -145,13 +166,15 @@ async fn run_health_checks(
     checks
 }
 
-/// A server that trusts other authorities or keys than its peers is not ready: it would refuse their users.
-/// Peers that differ do not take this server out of service.
+/// Fails if this server, and not its peers, has the deviating authorities or keys: it would refuse users that its
+/// peers accept.
 fn check_peer_trust(server: &ServerState) -> HealthCheckResult {
     let comparison = server.trust_comparison.load();
-    match comparison.is_outvoted() {
+    match comparison.is_outvoted_by_peers() {
         true => HealthCheckResult::new("peer-trust", false),
-        false => HealthCheckResult::new_degradable("peer-trust", comparison.is_same()),
+        false => {
+            HealthCheckResult::new_degradable_check("peer-trust", comparison.has_no_differences())
+        }
     }
 }
 
@@ -161,7 +184,7 @@ fn render_check_results(
     query: &Query,
 ) -> TextResponse {
     let mut excluded: Vec<&str> =
-        query.all_values("exclude").filter(|name| !name.is_empty()).collect();
+        query.all_parameter_values("exclude").filter(|name| !name.is_empty()).collect();
     let mut lines = String::new();
     let mut is_passing = true;
     for check in checks {
@@ -172,7 +195,7 @@ fn render_check_results(
             excluded.retain(|other| !is_named(other));
             writeln!(lines, "[+]{name} excluded: ok")
         } else {
-            match check.state {
+            match check.check_state {
                 HealthCheckState::Ok => writeln!(lines, "[+]{name} ok"),
                 HealthCheckState::Degraded => {
                     writeln!(lines, "[-]{name} degraded: reason withheld")
@@ -191,10 +214,14 @@ fn render_check_results(
             writeln!(lines, "warn: some health checks cannot be excluded: no matches for {names}");
     }
     let name = endpoint.name();
-    match (is_passing, query.is_flag_set("verbose")) {
-        (true, false) => TextResponse { code: 200, text: "ok".to_owned() },
-        (true, true) => TextResponse { code: 200, text: format!("{lines}{name} check passed\n") },
-        (false, _) => TextResponse { code: 500, text: format!("{lines}{name} check failed\n") },
+    match (is_passing, query.is_parameter_true("verbose")) {
+        (true, false) => TextResponse { code: 200, body_text: "ok".to_owned() },
+        (true, true) => {
+            TextResponse { code: 200, body_text: format!("{lines}{name} check passed\n") }
+        }
+        (false, _) => {
+            TextResponse { code: 500, body_text: format!("{lines}{name} check failed\n") }
+        }
     }
 }
 
@@ -210,14 +237,14 @@ mod tests {
         let checks = [
             HealthCheckResult::new("ping", true),
             HealthCheckResult::new("storage", is_stored),
-            HealthCheckResult::new_degradable("storage-space", is_roomy),
+            HealthCheckResult::new_degradable_check("storage-space", is_roomy),
         ];
         let text = render_check_results(
             HealthEndpoint::Readyz,
             &checks,
             &Query::parse(&format!("/readyz?{query}")),
         );
-        (text.code, text.text)
+        (text.code, text.body_text)
     }
 
     #[test]

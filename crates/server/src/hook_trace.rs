@@ -27,48 +27,48 @@ const ANNOTATION_BYTES_MAX: usize = 64 << 10;
 
 /// Whether a trace contains the patches of hooks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum TraceDetail {
+enum HookTraceDetail {
     WithPatches,
     WithoutPatches,
 }
 
 /// Whether the client asks for the trace.
-pub(crate) fn is_trace_requested(headers: &HeaderMap) -> bool {
+pub(crate) fn is_hook_trace_requested(headers: &HeaderMap) -> bool {
     headers.get(TRACE_HEADER).is_some_and(|value| value == "true" || value == "1")
 }
 
 /// Whether the client may see the trace.
-pub(crate) async fn may_see_trace(authorized: &Authorized) -> bool {
+pub(crate) async fn may_see_hook_trace(authorized: &Authorized) -> bool {
     let attributes = Attributes {
         user: Some(authorized.user()),
         verb: Verb::GET,
         target: Target::Path(TRACE_PATH),
     };
-    let chain = &authorized.snapshot().chain;
+    let chain = &authorized.authorized_snapshot().authorizer_chain;
     let outcome = chain.authorize(&attributes, authz::Recorder::disabled()).await;
     outcome.decision.verdict == authz::Verdict::Allow
 }
 
 /// The trace as the value of a header. If it is too long, the patches are left out, then the last events.
-pub(crate) fn trace_header_value(notes: &[SessionReport]) -> Option<HeaderValue> {
-    let full = trace_with_patches(notes);
-    let text = full.or_else(|| truncated_trace(notes, HEADER_BYTES_MAX))?;
+pub(crate) fn hook_trace_header_value(notes: &[SessionReport]) -> Option<HeaderValue> {
+    let full = hook_trace_with_patches(notes);
+    let text = full.or_else(|| truncated_hook_trace(notes, HEADER_BYTES_MAX))?;
     HeaderValue::from_str(&text).ok()
 }
 
 /// The trace for the audit log; `None` if no hook matched.
-pub(crate) fn trace_annotation(notes: &[SessionReport]) -> Option<String> {
+pub(crate) fn hook_trace_annotation(notes: &[SessionReport]) -> Option<String> {
     let is_empty = notes.iter().all(|notes| notes.hook_events.is_empty());
-    if is_empty { None } else { truncated_trace(notes, ANNOTATION_BYTES_MAX) }
+    if is_empty { None } else { truncated_hook_trace(notes, ANNOTATION_BYTES_MAX) }
 }
 
 /// The trace without patches, and without the last events that do not fit.
-fn truncated_trace(notes: &[SessionReport], bytes_max: usize) -> Option<String> {
+fn truncated_hook_trace(notes: &[SessionReport], bytes_max: usize) -> Option<String> {
     let mut n_events: usize = notes.iter().map(|notes| notes.hook_events.len()).sum();
     loop {
         let events = notes.iter().flat_map(|notes| &notes.hook_events).take(n_events);
         let mut shown: Vec<Value> =
-            events.map(|event| hook_event_json(event, TraceDetail::WithoutPatches)).collect();
+            events.map(|event| hook_event_json(event, HookTraceDetail::WithoutPatches)).collect();
         let n_all: usize = notes.iter().map(|notes| notes.hook_events.len()).sum();
         if n_events < n_all {
             shown.push(json!({"omitted": n_all - n_events}));
@@ -82,19 +82,19 @@ fn truncated_trace(notes: &[SessionReport], bytes_max: usize) -> Option<String> 
 }
 
 /// The trace with patches, if it fits into a header.
-fn trace_with_patches(notes: &[SessionReport]) -> Option<String> {
+fn hook_trace_with_patches(notes: &[SessionReport]) -> Option<String> {
     let events = notes.iter().flat_map(|notes| &notes.hook_events);
-    let events = events.map(|event| hook_event_json(event, TraceDetail::WithPatches));
+    let events = events.map(|event| hook_event_json(event, HookTraceDetail::WithPatches));
     let text = to_ascii_json(&Value::Array(events.collect()));
     (text.len() <= HEADER_BYTES_MAX).then_some(text)
 }
 
-fn hook_event_json(event: &HookEvent, detail: TraceDetail) -> Value {
+fn hook_event_json(event: &HookEvent, detail: HookTraceDetail) -> Value {
     let mut members = Map::new();
     let mut insert = |member: &str, value: Value| {
         members.insert(member.to_owned(), value);
     };
-    insert("phase", phase_name(event.phase).into());
+    insert("phase", hook_phase_name(event.phase).into());
     insert("round", event.round.into());
     insert("index", event.index.into());
     insert("configuration", event.configuration_name.as_str().into());
@@ -119,7 +119,8 @@ fn hook_event_json(event: &HookEvent, detail: TraceDetail) -> Value {
             if let Some(why) = why {
                 insert("why", why.as_str().into());
             }
-            if let (CallVerdict::Patch { patch, .. }, TraceDetail::WithPatches) = (verdict, detail)
+            if let (CallVerdict::Patch { patch, .. }, HookTraceDetail::WithPatches) =
+                (verdict, detail)
             {
                 insert("patch", patch.clone());
             }
@@ -128,7 +129,7 @@ fn hook_event_json(event: &HookEvent, detail: TraceDetail) -> Value {
     Value::Object(members)
 }
 
-fn phase_name(phase: Phase) -> &'static str {
+fn hook_phase_name(phase: Phase) -> &'static str {
     match phase {
         Phase::Mutating => "mutating",
         Phase::Validating => "validating",
@@ -194,7 +195,7 @@ mod tests {
             outcome: HookOutcome::Skipped(SkipReason::Condition("c1".to_owned())),
             ..called("s.x.y", CallVerdict::Allow)
         };
-        let header = trace_header_value(&[notes(vec![patched, skipped])]).unwrap();
+        let header = hook_trace_header_value(&[notes(vec![patched, skipped])]).unwrap();
         let text = header.to_str().unwrap();
         assert!(text.contains("\\u00e4"), "{text}");
         let trace: Value = serde_json::from_str(text).unwrap();
@@ -211,17 +212,19 @@ mod tests {
     fn a_trace_fits_into_a_header() {
         let large = json!([{"op": "add", "path": "/x", "value": "y".repeat(HEADER_BYTES_MAX)}]);
         let patched = called("p.x.y", CallVerdict::Patch { patch: large, changed: true });
-        let text = trace_header_value(&[notes(vec![patched.clone()])]).unwrap();
+        let text = hook_trace_header_value(&[notes(vec![patched.clone()])]).unwrap();
         let trace: Value = serde_json::from_slice(text.as_bytes()).unwrap();
         assert_eq!(trace[0]["outcome"], "patched");
         assert!(trace[0]["patch"].is_null());
         let many = notes(vec![called("d.x.y", CallVerdict::Deny("n".repeat(100))); 200]);
-        let text = trace_header_value(std::slice::from_ref(&many)).unwrap();
+        let text = hook_trace_header_value(std::slice::from_ref(&many)).unwrap();
         assert!(text.len() <= HEADER_BYTES_MAX);
         let trace: Value = serde_json::from_slice(text.as_bytes()).unwrap();
         let trace = trace.as_array().unwrap();
         assert_eq!(trace.last().unwrap()["omitted"], 200 - (trace.len() - 1));
-        assert!(trace_annotation(std::slice::from_ref(&many)).unwrap().len() > HEADER_BYTES_MAX);
-        assert_eq!(trace_annotation(&[SessionReport::default()]), None);
+        assert!(
+            hook_trace_annotation(std::slice::from_ref(&many)).unwrap().len() > HEADER_BYTES_MAX
+        );
+        assert_eq!(hook_trace_annotation(&[SessionReport::default()]), None);
     }
 }

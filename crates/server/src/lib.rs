@@ -14,6 +14,7 @@ mod audit_id;
 mod audit_record_guard;
 mod audit_webhook;
 mod authorize;
+mod background_loops;
 mod bootstrap;
 mod ca_files;
 mod clock;
@@ -29,16 +30,14 @@ mod hook_trace;
 mod initializers;
 mod list_body;
 mod log;
-mod long_work;
 mod loopback;
-mod loops;
 mod memory_budget;
 mod metrics;
 mod object_ref;
 mod out_of_space;
 mod peer_trust;
 mod pod_actions;
-mod referenced_objects;
+mod processor_turns;
 mod request;
 mod request_deadline;
 mod request_error;
@@ -55,14 +54,15 @@ mod server_state;
 mod service_directory;
 mod snapshot_cache;
 mod store_check;
+mod token_object_cache;
 mod undecodable_objects;
 mod watch_body;
-mod write_progress;
+mod write_begun_flag;
 mod yield_timer;
 
 pub use admission::{
-    AdmissionPlugin, AdmissionPlugins, AdmissionPluginsError, Admitted, ConfigSyncMode,
-    ConfigSyncOptions, ConfiguredHooks,
+    AdmissionConfigSyncMode, AdmissionConfigSyncOptions, AdmissionPlugin, AdmissionPlugins,
+    AdmissionPluginsError, AdmittedObject, ConfiguredHooks,
 };
 pub use audit_webhook::{AUDIT_WEBHOOK_BACKEND, AuditWebhook};
 pub use authorize::Authorized;

@@ -18,13 +18,14 @@ use store::Item;
 use crate::respond::{ResponseFormat, decode_list_item, has_api_version, table_columns};
 use crate::rest::ListPage;
 
-/// How long a chunk of a list is encoded before other tasks of the thread have their turn.
+/// The maximum time for encoding one chunk of a list. Then other tasks of the thread run.
 const CHUNK_TIME_MAX: Duration = Duration::from_millis(1);
 
-/// How many items are encoded between two looks at the clock.
+/// The number of items that are encoded between two reads of the clock.
 const ITEMS_PER_CLOCK_READ: usize = 16;
 
-/// The bytes of a list around its objects, and those of an object in addition to its stored form.
+/// Estimates for the buffer size: the bytes of a list besides its objects, and the bytes of an encoded object
+/// besides its stored form.
 const LIST_BYTES: usize = 256;
 const ITEM_BYTES: usize = 48;
 
@@ -74,8 +75,8 @@ impl ListEncoder {
         Self { format, resource, api_version, writer, splicer, items, progress: Progress::Start }
     }
 
-    /// About as many bytes as the list takes, at most `bytes_max`. A buffer of this size does not grow, which would copy
-    /// it several times.
+    /// Estimates the size of the encoded list, up to `bytes_max`. A buffer of this capacity is not reallocated
+    /// while it fills.
     pub(crate) fn estimate_bytes(&self, bytes_max: usize) -> usize {
         let mut n_bytes = LIST_BYTES;
         for item in self.items.as_slice() {
@@ -87,8 +88,8 @@ impl ListEncoder {
         n_bytes.min(bytes_max)
     }
 
-    /// Writes objects until there are this many bytes, or for [`CHUNK_TIME_MAX`]. Returns whether it has written the end
-    /// of the list. It may exceed the number by one object.
+    /// Encodes objects until `out` has `n_bytes`, or until [`CHUNK_TIME_MAX`] is over. Returns whether it has
+    /// written the end of the list. The last object may exceed `n_bytes`.
     pub(crate) fn write_up_to(&mut self, n_bytes: usize, out: &mut Vec<u8>) -> bool {
         let begun = Instant::now();
         if self.progress == Progress::Start {
@@ -148,14 +149,14 @@ impl ListEncoder {
     }
 }
 
-/// The rest of a list, as a stream of chunks.
+/// The response body of a list: a stream of encoded chunks.
 pub(crate) struct ListBody {
     encoder: ListEncoder,
     gzip: Option<GzipStream>,
-    /// Bytes that were not handed over yet.
+    /// Encoded bytes that the connection has not taken yet.
     ready: Bytes,
     has_ended: bool,
-    /// Other tasks have their turn before the next chunk is encoded.
+    /// Whether other tasks run before the next chunk is encoded.
     should_yield: bool,
 }
 
@@ -190,7 +191,7 @@ impl ListBody {
         let mut chunk = Vec::with_capacity(BODY_CHUNK_BYTES + ITEM_BYTES);
         self.has_ended = self.encoder.write_up_to(BODY_CHUNK_BYTES, &mut chunk);
         self.ready = self.compress(chunk)?.into();
-        // A client with a large window would otherwise keep the thread for all of its list.
+        // Without this, a client with a large flow-control window would occupy the thread for its whole list.
         self.should_yield = begun.elapsed() >= CHUNK_TIME_MAX / 2;
         Ok(())
     }
@@ -211,7 +212,7 @@ impl Stream for ListBody {
         }
         let n_ready = self.ready.len();
         if n_ready == 0 && !self.has_ended {
-            // The compressor keeps what it has for now.
+            // The compressor has buffered its input and returned no output yet.
             cx.waker().wake_by_ref();
             return Poll::Pending;
         }

@@ -1,6 +1,6 @@
 //! The log of the server: one line per event, as text or JSON.
 
-mod line_queue;
+mod log_line_queue;
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use self::line_queue::{LinePriority, standard_error};
+use self::log_line_queue::{LogLinePriority, stderr_line_queue};
 
 /// The format of log lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -39,9 +39,9 @@ pub enum LogLevel {
 #[derive(Debug, Clone, Copy)]
 pub struct Log {
     /// The format of lines.
-    pub format: LogFormat,
+    pub line_format: LogFormat,
     /// The least severe level that is written.
-    pub level: LogLevel,
+    pub least_severe_level: LogLevel,
 }
 
 /// A field of a log line: a name and a value.
@@ -63,13 +63,13 @@ impl Log {
     /// Writes a line if its level is enabled. The caller does not wait for standard error: a line for which the
     /// queue has no room is dropped and counted.
     pub fn write(&self, level: LogLevel, message: &str, fields: &[LogField<'_>]) {
-        if level <= self.level {
-            let line = self.format_line(Timestamp::now(), level, message, fields);
+        if level <= self.least_severe_level {
+            let line = self.format_log_line(Timestamp::now(), level, message, fields);
             let priority = match level {
-                LogLevel::Error | LogLevel::Warn | LogLevel::Notice => LinePriority::Important,
-                LogLevel::Info | LogLevel::Debug => LinePriority::Routine,
+                LogLevel::Error | LogLevel::Warn | LogLevel::Notice => LogLinePriority::Important,
+                LogLevel::Info | LogLevel::Debug => LogLinePriority::Routine,
             };
-            if let Some(n_dropped) = standard_error().push(line, priority) {
+            if let Some(n_dropped) = stderr_line_queue().push(line, priority) {
                 let message =
                     "lines of the log were dropped, because standard error was not read in time";
                 self.warn(message, &[("lines", &n_dropped)]);
@@ -80,8 +80,8 @@ impl Log {
     /// Waits until standard error has taken all lines, at most for `limit`, before the process ends or writes to
     /// standard error itself.
     pub fn flush(&self, limit: Duration) {
-        // Lines that nobody reads in time are lost with the process.
-        let _ = standard_error().flush(limit);
+        // Lines that standard error does not take in time are lost when the process ends.
+        let _ = stderr_line_queue().flush(limit);
     }
 
     /// Writes a line of level error: something is broken.
@@ -106,10 +106,10 @@ impl Log {
 
     /// The number of lines that were dropped because standard error did not take them in time.
     pub(crate) fn n_dropped_lines(&self) -> u64 {
-        standard_error().n_dropped()
+        stderr_line_queue().n_dropped_lines()
     }
 
-    fn format_line(
+    fn format_log_line(
         &self,
         now: Timestamp,
         level: LogLevel,
@@ -117,7 +117,7 @@ impl Log {
         fields: &[LogField<'_>],
     ) -> String {
         let time = api_object::format_rfc3339_micro(now);
-        match self.format {
+        match self.line_format {
             LogFormat::Text => {
                 let mut line =
                     format!("{time} {:5} {}", level.name(), replace_control_characters(message));
@@ -146,7 +146,7 @@ impl Log {
     }
 }
 
-/// Keeps a message on one line.
+/// Replaces control characters, so that a message stays on one line.
 fn replace_control_characters(message: &str) -> String {
     message.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
@@ -158,15 +158,19 @@ mod tests {
     #[test]
     fn an_event_is_one_line_in_both_formats() {
         let now: Timestamp = "2026-11-15T18:02:38Z".parse().unwrap();
-        let log = Log { format: LogFormat::Text, level: LogLevel::Info };
-        let line =
-            log.format_line(now, LogLevel::Warn, "a\nb", &[("code", &200), ("user", &"x \"y\"\n")]);
+        let log = Log { line_format: LogFormat::Text, least_severe_level: LogLevel::Info };
+        let line = log.format_log_line(
+            now,
+            LogLevel::Warn,
+            "a\nb",
+            &[("code", &200), ("user", &"x \"y\"\n")],
+        );
         assert_eq!(
             line,
             "2026-11-15T18:02:38.000000Z WARN  a b code=200 user=\"x \\\"y\\\"\\n\"\n"
         );
-        let log = Log { format: LogFormat::Json, level: LogLevel::Info };
-        let line = log.format_line(now, LogLevel::Error, "a\nb", &[("code", &200)]);
+        let log = Log { line_format: LogFormat::Json, least_severe_level: LogLevel::Info };
+        let line = log.format_log_line(now, LogLevel::Error, "a\nb", &[("code", &200)]);
         let json: Value = serde_json::from_str(&line).unwrap();
         assert_eq!((json["message"].as_str(), json["code"].as_str()), (Some("a\nb"), Some("200")));
         assert_eq!(line.matches('\n').count(), 1);

@@ -18,12 +18,12 @@ use crate::initializers::wait_for_initializers;
 use crate::object_ref::ObjectRef;
 use crate::request_record;
 use crate::rest::{
-    DeleteResult, Query, RequestContext, RequestReport, VersionedObject, WriteOptions, create,
-    delete, get, update,
+    DeleteResult, Query, RequestContext, VersionedObject, WarningsAndHookReports, WriteOptions,
+    create, delete, get, update,
 };
-use crate::route::{Route, RouteError};
+use crate::route::{ResourceRouteError, Route};
 use crate::server_state::ServerState;
-use crate::write_progress::WriteProgress;
+use crate::write_begun_flag::WriteBegunFlag;
 
 /// The user name of the server in its own requests.
 pub const SERVER_USER: &str = "system:apiserver";
@@ -35,7 +35,7 @@ const USER_AGENT: &str = "portcullis/loops";
 struct LoopbackRequest {
     authorized: Authorized,
     query: Query,
-    write_progress: WriteProgress,
+    write_begun_flag: WriteBegunFlag,
 }
 
 /// The audit event of a loopback request. It is written when it is dropped, with 504 if the request was
@@ -43,12 +43,12 @@ struct LoopbackRequest {
 struct LoopbackAuditEvent<'h> {
     server: &'h ServerState,
     /// `None` if the audit policy omits the request.
-    event: Option<Box<Event>>,
+    audit_event: Option<Box<Event>>,
 }
 
 impl Drop for LoopbackAuditEvent<'_> {
     fn drop(&mut self) {
-        if let Some(event) = &mut self.event {
+        if let Some(event) = &mut self.audit_event {
             if !event.has_response_status() {
                 let status = Status::timeout();
                 event.set_response_status(status.code, serde_json::to_value(&status).ok().as_ref());
@@ -65,8 +65,8 @@ impl ServerState {
         object: ObjectRef<'_>,
     ) -> Result<VersionedObject, Status> {
         let (request, mut audit) = self.authorize_loopback(Verb::Get, object).await?;
-        let route = audit.audit_failure(request.route())?;
-        let result = get(&request.request_context(self, &route)).await;
+        let route = audit.audit_failed_step(request.route_loopback_request())?;
+        let result = get(&request.new_loopback_context(self, &route)).await;
         audit.audit_result(200, result, &[])
     }
 
@@ -77,10 +77,10 @@ impl ServerState {
         tree: Tree,
     ) -> Result<VersionedObject, Status> {
         let (request, mut audit) = self.authorize_loopback(Verb::Create, collection).await?;
-        let route = audit.audit_failure(request.route())?;
-        let ctx = request.request_context(self, &route);
+        let route = audit.audit_failed_step(request.route_loopback_request())?;
+        let ctx = request.new_loopback_context(self, &route);
         let tree = with_type_meta(&route.resource, tree);
-        let mut report = RequestReport::default();
+        let mut report = WarningsAndHookReports::default();
         let result = match create(&ctx, tree, WriteOptions::default(), &mut report).await {
             Ok(written) => wait_for_initializers(&ctx, written).await,
             Err(status) => Err(status),
@@ -95,10 +95,10 @@ impl ServerState {
         tree: Tree,
     ) -> Result<VersionedObject, Status> {
         let (request, mut audit) = self.authorize_loopback(Verb::Update, object).await?;
-        let route = audit.audit_failure(request.route())?;
-        let ctx = request.request_context(self, &route);
+        let route = audit.audit_failed_step(request.route_loopback_request())?;
+        let ctx = request.new_loopback_context(self, &route);
         let tree = with_type_meta(&route.resource, tree);
-        let mut report = RequestReport::default();
+        let mut report = WarningsAndHookReports::default();
         let result = match update(&ctx, &tree, WriteOptions::default(), &mut report).await {
             Ok(written) => wait_for_initializers(&ctx, written).await,
             Err(status) => Err(status),
@@ -113,15 +113,17 @@ impl ServerState {
         options: &DeleteOptions,
     ) -> Result<DeleteResult, Status> {
         let (request, mut audit) = self.authorize_loopback(Verb::Delete, object).await?;
-        let route = audit.audit_failure(request.route())?;
-        let mut report = RequestReport::default();
-        let result = delete(&request.request_context(self, &route), options, &mut report).await;
+        let route = audit.audit_failed_step(request.route_loopback_request())?;
+        let mut report = WarningsAndHookReports::default();
+        let result =
+            delete(&request.new_loopback_context(self, &route), options, &mut report).await;
         audit.audit_result(200, result, &report.hook_reports)
     }
 
-    /// Records a write that the server makes directly to the store, without admission, and the reason.
+    /// Writes an audit event for a write that the server makes directly to the store, without admission. `why` is
+    /// the reason.
     pub(crate) fn audit_loopback_write(&self, info: &RequestInfo, annotation: String, why: &str) {
-        if let Some(mut event) = self.begin_loopback_event(info) {
+        if let Some(mut event) = self.begin_loopback_audit_event(info) {
             event.annotate(annotation, why);
             event.set_response_status(200, None);
             drop(request_record::write_audit_event(self, &event, Stage::ResponseComplete));
@@ -133,23 +135,25 @@ impl ServerState {
         verb: Verb,
         object: ObjectRef<'_>,
     ) -> Result<(LoopbackRequest, LoopbackAuditEvent<'_>), Status> {
-        let info = object.to_request(verb);
+        let info = object.to_request_info(verb);
         let cluster = self.snapshot_cache.snapshot();
         let user = Arc::clone(&self.loopback_user);
-        let mut audit =
-            LoopbackAuditEvent { server: self, event: self.begin_loopback_event(&info) };
+        let mut audit = LoopbackAuditEvent {
+            server: self,
+            audit_event: self.begin_loopback_audit_event(&info),
+        };
         let (authorized, decided) = authorize(cluster, user, info).await;
-        let decision = decided.decision;
-        if let Some(event) = &mut audit.event {
+        let decision = decided.authorizer_decision;
+        if let Some(event) = &mut audit.audit_event {
             event.annotate_decision(&decision);
         }
         let forbidden = |_| Status::internal(&format!("the server may not: {}", decision.reason));
-        let authorized = audit.audit_failure(authorized.map_err(forbidden))?;
-        let (query, write_progress) = (Query::default(), WriteProgress::default());
-        Ok((LoopbackRequest { authorized, query, write_progress }, audit))
+        let authorized = audit.audit_failed_step(authorized.map_err(forbidden))?;
+        let (query, write_begun_flag) = (Query::default(), WriteBegunFlag::default());
+        Ok((LoopbackRequest { authorized, query, write_begun_flag }, audit))
     }
 
-    fn begin_loopback_event(&self, info: &RequestInfo) -> Option<Box<Event>> {
+    fn begin_loopback_audit_event(&self, info: &RequestInfo) -> Option<Box<Event>> {
         let auditor = self.auditor.as_ref()?;
         let received = ReceivedRequest {
             audit_id: &api_object::uuid4(self.random_bytes()),
@@ -160,39 +164,46 @@ impl ServerState {
             at: Timestamp::now(),
         };
         let event = auditor.begin_event(&received).map(Box::new)?;
-        // The server's own work never depends on a backend, as loops would stop with it.
+        // Background loops do not wait for audit backends, because a hanging backend would stop them.
         drop(request_record::write_audit_event(self, &event, Stage::RequestReceived));
         Some(event)
     }
 }
 
 impl LoopbackRequest {
-    fn route(&self) -> Result<Route<'_>, Status> {
+    fn route_loopback_request(&self) -> Result<Route<'_>, Status> {
         Route::from_authorized(&self.authorized).map_err(|error| match error {
-            RouteError::Text => Status::unknown_resource(),
-            RouteError::Status(status) => status,
+            ResourceRouteError::Text => Status::unknown_resource(),
+            ResourceRouteError::Status(status) => status,
         })
     }
 
-    fn request_context<'a>(
+    fn new_loopback_context<'a>(
         &'a self,
         server: &'a ServerState,
         route: &'a Route<'a>,
     ) -> RequestContext<'a> {
         let deadline = Instant::now() + server.api_settings.request_timeout;
-        let (query, write_progress) = (&self.query, &self.write_progress);
+        let (query, write_begun_flag) = (&self.query, &self.write_begun_flag);
         RequestContext {
             // The default objects are written without hooks, because hooks may need the server.
             is_exempt_from_hooks: !server.readiness.is_bootstrapped.load(Ordering::Acquire),
-            ..RequestContext::new(server, route, query, Timestamp::now(), deadline, write_progress)
+            ..RequestContext::new(
+                server,
+                route,
+                query,
+                Timestamp::now(),
+                deadline,
+                write_begun_flag,
+            )
         }
     }
 }
 
 impl LoopbackAuditEvent<'_> {
     /// Records the status of a step that failed, and passes the result on.
-    fn audit_failure<T>(&mut self, result: Result<T, Status>) -> Result<T, Status> {
-        if let (Some(event), Err(status)) = (&mut self.event, &result) {
+    fn audit_failed_step<T>(&mut self, result: Result<T, Status>) -> Result<T, Status> {
+        if let (Some(event), Err(status)) = (&mut self.audit_event, &result) {
             event.set_response_status(status.code, serde_json::to_value(status).ok().as_ref());
         }
         result
@@ -205,13 +216,13 @@ impl LoopbackAuditEvent<'_> {
         result: Result<T, Status>,
         reports: &[SessionReport],
     ) -> Result<T, Status> {
-        if let Some(event) = &mut self.event {
+        if let Some(event) = &mut self.audit_event {
             request_record::annotate_hook_reports(event, reports);
             if result.is_ok() {
                 event.set_response_status(code, None);
             }
         }
-        self.audit_failure(result)
+        self.audit_failed_step(result)
     }
 }
 

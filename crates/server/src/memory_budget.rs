@@ -18,13 +18,13 @@ pub(crate) struct MemoryBudget {
 
 impl MemoryBudget {
     /// Makes a budget of so many bytes, and so many of them for one user.
-    pub(crate) fn new(bytes_max: usize, bytes_per_user_max: usize) -> Self {
+    pub(crate) fn new(bytes_max: usize, response_bytes_per_user_max: usize) -> Self {
         let system_bytes = bytes_max / 4;
         let common_bytes = bytes_max - system_bytes;
         Self {
             common: Arc::new(ConcurrencyLimit::with_limit_per_user(
                 common_bytes,
-                bytes_per_user_max,
+                response_bytes_per_user_max,
             )),
             system: Arc::new(ConcurrencyLimit::new(system_bytes)),
         }
@@ -58,7 +58,7 @@ impl MemoryBudget {
     }
 
     /// The most bytes for one user.
-    pub(crate) fn bytes_per_user_max(&self) -> usize {
+    pub(crate) fn response_bytes_per_user_max(&self) -> usize {
         self.common.permits_per_user_max()
     }
 

@@ -22,7 +22,7 @@ use prometheus::{
 
 use self::audit_metrics::AuditMetrics;
 use self::connection_metrics::ConnectionMetrics;
-use self::flow_control_metrics::FlowControlCollector;
+use self::flow_control_metrics::FlowControlMetricsCollector;
 use self::store_metrics::StoreMetrics;
 use crate::server_state::ServerState;
 
@@ -45,44 +45,45 @@ const STORE_SECONDS_BUCKETS: &[f64] = &[
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct RequestMetricLabels<'a> {
     pub(crate) verb: &'a str,
-    pub(crate) dry_run: &'a str,
+    pub(crate) dry_run_label: &'a str,
     pub(crate) group: &'a str,
     pub(crate) version: &'a str,
     pub(crate) resource: &'a str,
     pub(crate) subresource: &'a str,
-    pub(crate) scope: &'a str,
+    pub(crate) scope_label: &'a str,
 }
 
 /// The metrics of the server.
-pub(crate) struct Metrics {
-    registry: Registry,
+pub(crate) struct ServerMetrics {
+    metrics_registry: Registry,
     request_counts: IntCounterVec,
     request_durations: HistogramVec,
-    pub(crate) in_flight_mutating: IntGauge,
-    pub(crate) in_flight_read_only: IntGauge,
+    pub(crate) in_flight_mutating_requests: IntGauge,
+    pub(crate) in_flight_read_only_requests: IntGauge,
     pub(crate) long_running_requests: IntGaugeVec,
-    pub(crate) watch_events: IntCounterVec,
+    pub(crate) sent_watch_events: IntCounterVec,
     pub(crate) request_terminations: IntCounterVec,
-    pub(crate) authentications: IntCounterVec,
-    /// The series of `authentications` that almost every request counts, so that it is not looked up each time.
+    pub(crate) authentication_counts: IntCounterVec,
+    /// The series of `authentication_counts` for success. It is kept here because almost every request counts in
+    /// it.
     pub(crate) authentication_successes: IntCounter,
-    pub(crate) authority_reloads: IntCounterVec,
-    pub(crate) audit_rejected: IntCounter,
-    audit: AuditMetrics,
+    pub(crate) ca_reload_counts: IntCounterVec,
+    pub(crate) audit_rejected_requests: IntCounter,
+    audit_metrics: AuditMetrics,
     dropped_log_lines: IntCounter,
-    pub(crate) panics: IntCounter,
-    pub(crate) store_requests: HistogramVec,
-    storage_objects: IntGaugeVec,
+    pub(crate) request_panics: IntCounter,
+    pub(crate) store_request_durations: HistogramVec,
+    stored_object_counts: IntGaugeVec,
     undecodable_objects: IntGaugeVec,
     snapshot_revision: IntGauge,
-    body_bytes: IntGauge,
-    decoded_bytes: IntGauge,
-    webhook_waits: IntGauge,
-    store: StoreMetrics,
-    pub(crate) connections: ConnectionMetrics,
+    body_bytes_in_use: IntGauge,
+    decoded_bytes_in_use: IntGauge,
+    requests_waiting_for_webhooks: IntGauge,
+    store_metrics: StoreMetrics,
+    pub(crate) connection_metrics: ConnectionMetrics,
 }
 
-impl Metrics {
+impl ServerMetrics {
     /// Registers all metrics with the value zero.
     ///
     /// # Errors
@@ -115,7 +116,7 @@ impl Metrics {
             &[&request_labels[..], &["component"]].concat(),
         )?;
         registry.register(Box::new(request_durations.clone()))?;
-        let store_requests = HistogramVec::new(
+        let store_request_durations = HistogramVec::new(
             HistogramOpts::new(
                 "etcd_request_duration_seconds",
                 "Etcd request latency in seconds for each operation and object type; the embedded \
@@ -124,7 +125,7 @@ impl Metrics {
             .buckets(STORE_SECONDS_BUCKETS.to_vec()),
             &["operation", "type"],
         )?;
-        registry.register(Box::new(store_requests.clone()))?;
+        registry.register(Box::new(store_request_durations.clone()))?;
         let gauge = |name: &str, help: &str| {
             let gauge = IntGauge::new(name, help)?;
             registry.register(Box::new(gauge.clone())).map(|()| gauge)
@@ -134,7 +135,7 @@ impl Metrics {
             "Number of requests that have a seat or have given it back, and have not ended.",
             &["request_kind"],
         )?;
-        registry.register(Box::new(FlowControlCollector::new(flow_controller)?))?;
+        registry.register(Box::new(FlowControlMetricsCollector::new(flow_controller)?))?;
         let authentications =
             counters("authentication_attempts", "Counter of authenticated attempts.", &["result"])?;
         Ok(Self {
@@ -145,14 +146,14 @@ impl Metrics {
                 &[&request_labels[..], &["component", "code"]].concat(),
             )?,
             request_durations,
-            in_flight_mutating: in_flight.with_label_values(&["mutating"]),
-            in_flight_read_only: in_flight.with_label_values(&["readOnly"]),
+            in_flight_mutating_requests: in_flight.with_label_values(&["mutating"]),
+            in_flight_read_only_requests: in_flight.with_label_values(&["readOnly"]),
             long_running_requests: gauges(
                 "apiserver_longrunning_requests",
                 "Gauge of all active long-running requests, by resource.",
                 &["verb", "group", "version", "resource"],
             )?,
-            watch_events: counters(
+            sent_watch_events: counters(
                 "apiserver_watch_events_total",
                 "Number of events sent in watch clients.",
                 &["group", "version", "resource"],
@@ -163,27 +164,27 @@ impl Metrics {
                 &["code"],
             )?,
             authentication_successes: authentications.with_label_values(&["success"]),
-            authentications,
-            authority_reloads: counters(
+            authentication_counts: authentications,
+            ca_reload_counts: counters(
                 "portcullis_authentication_ca_reloads_total",
                 "Number of times that a changed file of authorities was read, by outcome.",
                 &["file", "status"],
             )?,
-            audit_rejected: counter(
+            audit_rejected_requests: counter(
                 "apiserver_audit_requests_rejected_total",
                 "Counter of apiserver requests rejected due to an error in audit logging backend.",
             )?,
-            audit: AuditMetrics::new(&registry)?,
+            audit_metrics: AuditMetrics::new(&registry)?,
             dropped_log_lines: counter(
                 "portcullis_log_dropped_lines_total",
                 "Number of log lines that were dropped because standard error did not take them in time.",
             )?,
-            panics: counter(
+            request_panics: counter(
                 "portcullis_request_panics_total",
                 "Number of requests that ended in a fault of the server.",
             )?,
-            store_requests,
-            storage_objects: gauges(
+            store_request_durations,
+            stored_object_counts: gauges(
                 "apiserver_storage_objects",
                 "Number of stored objects at the time of last check split by kind.",
                 &["resource"],
@@ -198,21 +199,21 @@ impl Metrics {
                 "portcullis_view_revision",
                 "The revision of the store up to which decisions have seen it.",
             )?,
-            body_bytes: gauge(
+            body_bytes_in_use: gauge(
                 "portcullis_request_body_bytes",
                 "The bytes that are reserved for the bodies of requests in progress.",
             )?,
-            decoded_bytes: gauge(
+            decoded_bytes_in_use: gauge(
                 "portcullis_request_decoded_bytes",
                 "The bytes that the decoded bodies of requests in progress take, as estimated.",
             )?,
-            webhook_waits: gauge(
+            requests_waiting_for_webhooks: gauge(
                 "portcullis_requests_waiting_for_webhooks",
                 "Number of requests that gave their seat back to wait for webhooks, and have not ended.",
             )?,
-            store: StoreMetrics::new(&registry)?,
-            connections: ConnectionMetrics::new(&registry)?,
-            registry,
+            store_metrics: StoreMetrics::new(&registry)?,
+            connection_metrics: ConnectionMetrics::new(&registry)?,
+            metrics_registry: registry,
         })
     }
 
@@ -223,8 +224,15 @@ impl Metrics {
         code: u16,
         took: Duration,
     ) {
-        let RequestMetricLabels { verb, dry_run, group, version, resource, subresource, scope } =
-            *labels;
+        let RequestMetricLabels {
+            verb,
+            dry_run_label: dry_run,
+            group,
+            version,
+            resource,
+            subresource,
+            scope_label: scope,
+        } = *labels;
         let component = "apiserver";
         let mut digits = [0; 5];
         let code = format_u16(code, &mut digits);
@@ -235,10 +243,10 @@ impl Metrics {
     }
 
     /// The text of `/metrics`.
-    pub(crate) fn encode_text(&self) -> Vec<u8> {
+    pub(crate) fn encode_metrics_text(&self) -> Vec<u8> {
         let mut text = Vec::new();
         // Writing to memory does not fail, and all families come from one registry.
-        let _ = TextEncoder::new().encode(&self.registry.gather(), &mut text);
+        let _ = TextEncoder::new().encode(&self.metrics_registry.gather(), &mut text);
         text
     }
 }
@@ -246,15 +254,15 @@ impl Metrics {
 /// The response to `/metrics`.
 pub(crate) async fn metrics_response(server: &ServerState) -> Response<Body> {
     let metrics = &server.metrics;
-    metrics.remove_unserved_series(&server.snapshot_cache.snapshot().registry);
+    metrics.remove_unserved_series(&server.snapshot_cache.snapshot().resource_registry);
     update_object_counts(server).await;
-    metrics.store.set_from_status(&server.store.status());
+    metrics.store_metrics.set_from_store_status(&server.store.status());
     if let Some(auditor) = &server.auditor {
-        metrics.audit.set_from_auditor(auditor);
+        metrics.audit_metrics.set_from_auditor(auditor);
     }
     let dropped_lines = &metrics.dropped_log_lines;
     dropped_lines.inc_by(server.log.n_dropped_lines().saturating_sub(dropped_lines.get()));
-    metrics.connections.set_open(server.shutdown.n_connections());
+    metrics.connection_metrics.set_open_connections(server.shutdown.n_connections());
     let cluster = server.snapshot_cache.snapshot();
     for (path, count) in crate::undecodable_objects::count_undecodable_by_path(&cluster) {
         let gauge = metrics.undecodable_objects.with_label_values(&[path]);
@@ -262,15 +270,19 @@ pub(crate) async fn metrics_response(server: &ServerState) -> Response<Body> {
     }
     let revision = cluster.revision.number();
     metrics.snapshot_revision.set(i64::try_from(revision).unwrap_or(i64::MAX));
-    let age = server.barrier.confirmation_age().age.unwrap_or_else(|| server.started_at.elapsed());
+    let age = server
+        .barrier
+        .config_confirmation_age()
+        .last_confirmation_age
+        .unwrap_or_else(|| server.started_at.elapsed());
     server.admission_metrics.set_config_freshness(server.observed_config_revision().number(), age);
     let n_body_bytes = server.body_bytes.n_bytes_in_use();
-    metrics.body_bytes.set(i64::try_from(n_body_bytes).unwrap_or(i64::MAX));
+    metrics.body_bytes_in_use.set(i64::try_from(n_body_bytes).unwrap_or(i64::MAX));
     let n_decoded_bytes = server.decoded_bytes.n_bytes_in_use();
-    metrics.decoded_bytes.set(i64::try_from(n_decoded_bytes).unwrap_or(i64::MAX));
-    let n_waits = server.webhook_waits.n_permits_in_use();
-    metrics.webhook_waits.set(i64::try_from(n_waits).unwrap_or(i64::MAX));
-    let mut response = Response::new(metrics.encode_text().into());
+    metrics.decoded_bytes_in_use.set(i64::try_from(n_decoded_bytes).unwrap_or(i64::MAX));
+    let n_waits = server.webhook_waits_limit.n_permits_in_use();
+    metrics.requests_waiting_for_webhooks.set(i64::try_from(n_waits).unwrap_or(i64::MAX));
+    let mut response = Response::new(metrics.encode_metrics_text().into());
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(TEXT_FORMAT));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
@@ -280,14 +292,14 @@ pub(crate) async fn metrics_response(server: &ServerState) -> Response<Body> {
 /// Counts the objects of every resource. A resource that can not be counted now keeps its last count.
 async fn update_object_counts(server: &ServerState) {
     let cluster = server.snapshot_cache.snapshot();
-    for resource in cluster.registry.stored_resources() {
+    for resource in cluster.resource_registry.stored_resources() {
         let prefix = api_resources::list_key_prefix(&server.prefix, resource, None);
         let Some(prefix) = prefix.and_then(|text| Prefix::new(&text).ok()) else { continue };
         let request = ListRequest { limit: NonZeroUsize::new(1), ..ListRequest::default() };
         let Ok(page) = server.store.list(&prefix, request).await else { return };
         let count = page.items.len() as u64 + page.remaining;
         let name = resource.group_resource().to_string();
-        let gauge = server.metrics.storage_objects.with_label_values(&[&name]);
+        let gauge = server.metrics.stored_object_counts.with_label_values(&[&name]);
         gauge.set(i64::try_from(count).unwrap_or(i64::MAX));
     }
 }
@@ -332,16 +344,17 @@ mod tests {
 
     #[test]
     fn requests_are_counted_under_the_names_of_kubernetes() {
-        let metrics = Metrics::new(Registry::new(), &Arc::new(FlowController::new(1))).unwrap();
+        let metrics =
+            ServerMetrics::new(Registry::new(), &Arc::new(FlowController::new(1))).unwrap();
         let labels = RequestMetricLabels {
             verb: "GET",
             version: "v1",
             resource: "pods",
-            scope: "resource",
+            scope_label: "resource",
             ..RequestMetricLabels::default()
         };
         metrics.count_request(&labels, 200, Duration::from_millis(3));
-        let text = String::from_utf8(metrics.encode_text()).unwrap();
+        let text = String::from_utf8(metrics.encode_metrics_text()).unwrap();
         assert!(
             text.contains("apiserver_request_total{code=\"200\",component=\"apiserver\""),
             "{text}"

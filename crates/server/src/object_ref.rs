@@ -30,7 +30,7 @@ impl<'a> ObjectRef<'a> {
     }
 
     /// An object of a resource of the registry.
-    pub(crate) fn of_resource(
+    pub(crate) fn for_resource(
         resource: &'a Resource,
         namespace: Option<&'a str>,
         name: &'a str,
@@ -45,7 +45,7 @@ impl<'a> ObjectRef<'a> {
     }
 
     /// The request for this target.
-    pub(crate) fn to_request(self, verb: Verb) -> RequestInfo {
+    pub(crate) fn to_request_info(self, verb: Verb) -> RequestInfo {
         let mut trail = (!self.name.is_empty()).then(|| self.name.to_owned());
         if let Some(trail) = trail.as_mut().filter(|_| !self.subresource.is_empty()) {
             trail.push('/');
@@ -83,12 +83,12 @@ impl<'a> ObjectRef<'a> {
         };
         let own = [self.resource, self.name, self.subresource];
         let segments = root.iter().chain(namespace).chain(&own).filter(|own| !own.is_empty());
-        segments.fold(String::new(), |path, segment| path + "/" + &escape_segment(segment))
+        segments.fold(String::new(), |path, segment| path + "/" + &escape_url_segment(segment))
     }
 }
 
 /// Escapes a name as a segment of a URL path.
-fn escape_segment(name: &str) -> String {
+fn escape_url_segment(name: &str) -> String {
     let mut text = String::with_capacity(name.len());
     for byte in name.bytes() {
         match byte {
@@ -120,7 +120,7 @@ mod tests {
                 ObjectRef::new(("", "v1", "namespaces"), "", name).with_subresource("finalize"),
                 ObjectRef::new(SECRETS, "default", name).with_subresource("status"),
             ] {
-                let own = reference.to_request(Verb::Update);
+                let own = reference.to_request_info(Verb::Update);
                 let sent = RequestInfo::new("PUT", &own.path).unwrap();
                 assert_eq!(sent.resource, own.resource, "{}", own.path);
                 assert_eq!((sent.verb, sent.api_prefix), (own.verb, own.api_prefix));
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn a_collection_has_no_name() {
-        let own = ObjectRef::new(SECRETS, "default", "").to_request(Verb::Create);
+        let own = ObjectRef::new(SECRETS, "default", "").to_request_info(Verb::Create);
         let sent = RequestInfo::new("POST", "/api/v1/namespaces/default/secrets").unwrap();
         assert_eq!(own, sent);
     }

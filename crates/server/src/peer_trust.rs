@@ -1,10 +1,9 @@
 //! Compares the authorities, keys and issuers that the servers of one store trust.
 //!
-//! Servers that trust other authorities or keys give one user different answers: a token that one of them
-//! issued is refused by the next. Each server publishes the fingerprints of what it trusts in its heartbeat and
-//! compares those of the others with its own. The result is a message: nothing that another server publishes
-//! changes what this server trusts. Only servers write heartbeats; no object of the API is stored at their
-//! keys.
+//! Servers that trust other authorities or keys give one user different answers: a token that one of them issued is
+//! refused by the next. Each server publishes the fingerprints of what it trusts in its heartbeat and compares
+//! those of the others with its own. The result is only reported: no fingerprint of another server changes what
+//! this server trusts. Only servers write heartbeats; no object of the API is stored at their keys.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -36,42 +35,42 @@ pub(crate) struct TrustRecord {
     service_account_issuers: Vec<String>,
 }
 
-/// The content of the heartbeat of one server, which may be this one.
+/// The fingerprints of one server of the store, which may be this one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct PeerRecord {
+pub(crate) struct ServerTrustRecord {
     pub(crate) server_id: String,
-    /// The revision at which the server wrote its first heartbeat: an order of starts that needs no clock.
-    pub(crate) first_revision: u64,
+    /// The revision of the server's first heartbeat. It orders the starts of servers without a clock.
+    pub(crate) first_heartbeat_revision: u64,
     pub(crate) trust: TrustRecord,
 }
 
 /// A peer whose authorities, keys or issuers differ from those of this server.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct PeerDifference {
+pub(crate) struct PeerTrustDifference {
     server_id: String,
     /// The kinds of fingerprints that differ.
-    kinds: Vec<&'static str>,
+    differing_kinds: Vec<&'static str>,
 }
 
 /// The result of a comparison.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct TrustComparison {
-    differences: BTreeSet<PeerDifference>,
-    is_outvoted: bool,
+pub(crate) struct PeerTrustComparison {
+    peer_differences: BTreeSet<PeerTrustDifference>,
+    is_outvoted_by_peers: bool,
 }
 
 impl TrustRecord {
     pub(crate) fn new(fingerprints: TrustFingerprints) -> Self {
         Self {
-            client_authorities: bound_list(fingerprints.client_authorities),
-            front_proxy_authorities: bound_list(fingerprints.front_proxy_authorities),
-            service_account_keys: bound_list(fingerprints.service_account_keys),
-            service_account_issuers: bound_list(fingerprints.service_account_issuers),
+            client_authorities: hash_if_too_long(fingerprints.client_authorities),
+            front_proxy_authorities: hash_if_too_long(fingerprints.front_proxy_authorities),
+            service_account_keys: hash_if_too_long(fingerprints.service_account_keys),
+            service_account_issuers: hash_if_too_long(fingerprints.service_account_issuers),
         }
     }
 
     /// The kinds of fingerprints in which two servers differ, with the names of the fields in the status.
-    fn different_kinds(&self, other: &Self) -> Vec<&'static str> {
+    fn differing_fingerprint_kinds(&self, other: &Self) -> Vec<&'static str> {
         let kinds = [
             ("clientAuthorities", &self.client_authorities, &other.client_authorities),
             (
@@ -91,7 +90,7 @@ impl TrustRecord {
 }
 
 /// Replaces a long list by one hash of all its items, so that heartbeats stay small.
-fn bound_list(list: Vec<String>) -> Vec<String> {
+fn hash_if_too_long(list: Vec<String>) -> Vec<String> {
     if list.len() <= FINGERPRINTS_MAX {
         return list;
     }
@@ -102,46 +101,49 @@ fn bound_list(list: Vec<String>) -> Vec<String> {
 
 /// Compares what a server trusts with what its peers trust.
 ///
-/// Servers that trust the same form a group. A server is outvoted if another group is larger, or as large and
-/// has the server that started first. So a server that joins with other files than the rest is outvoted, and
-/// never the rest; while files are replaced one server after the other, most servers stay in service.
-pub(crate) fn compare_trust(
+/// Servers with equal fingerprints form a group. A server is outvoted if another group is larger, or is as large
+/// and contains the server that started first. So a server that joins with other files than its peers is outvoted,
+/// and its peers are not. During a rolling replacement of files most servers stay in service.
+pub(crate) fn compare_trust_records(
     server_id: &str,
     own: &TrustRecord,
-    records: &[PeerRecord],
-) -> TrustComparison {
+    records: &[ServerTrustRecord],
+) -> PeerTrustComparison {
     let first_of = |trust: &TrustRecord| {
         let group = records.iter().filter(|record| record.trust == *trust);
-        group.map(|record| record.first_revision).min().unwrap_or(u64::MAX)
+        group.map(|record| record.first_heartbeat_revision).min().unwrap_or(u64::MAX)
     };
     let peers_like = |trust: &TrustRecord| {
         let peers = records.iter().filter(|record| record.server_id != server_id);
         peers.filter(|record| record.trust == *trust).count()
     };
     let own_size = peers_like(own) + 1;
-    let mut comparison = TrustComparison::default();
+    let mut comparison = PeerTrustComparison::default();
     for peer in records.iter().filter(|peer| peer.server_id != server_id).take(PEERS_MAX) {
-        let kinds = own.different_kinds(&peer.trust);
+        let kinds = own.differing_fingerprint_kinds(&peer.trust);
         if kinds.is_empty() {
             continue;
         }
         let size = peers_like(&peer.trust);
         let is_older = first_of(&peer.trust) < first_of(own);
-        comparison.is_outvoted |= size > own_size || (size == own_size && is_older);
-        comparison.differences.insert(PeerDifference { server_id: peer.server_id.clone(), kinds });
+        comparison.is_outvoted_by_peers |= size > own_size || (size == own_size && is_older);
+        comparison.peer_differences.insert(PeerTrustDifference {
+            server_id: peer.server_id.clone(),
+            differing_kinds: kinds,
+        });
     }
     comparison
 }
 
-impl TrustComparison {
-    /// Whether all servers trust the same.
-    pub(crate) fn is_same(&self) -> bool {
-        self.differences.is_empty()
+impl PeerTrustComparison {
+    /// Whether all servers trust the same authorities, keys and issuers.
+    pub(crate) fn has_no_differences(&self) -> bool {
+        self.peer_differences.is_empty()
     }
 
-    /// Whether this server has to change rather than its peers.
-    pub(crate) fn is_outvoted(&self) -> bool {
-        self.is_outvoted
+    /// Whether the files of this server have to change, and not those of its peers.
+    pub(crate) fn is_outvoted_by_peers(&self) -> bool {
+        self.is_outvoted_by_peers
     }
 }
 
@@ -169,20 +171,20 @@ impl ServerState {
             return;
         }
         let Some(records) = self.read_trust_records().await else { return };
-        let next = compare_trust(&self.server_id, &self.trust_record(), &records);
+        let next = compare_trust_records(&self.server_id, &self.trust_record(), &records);
         let last = self.trust_comparison.load();
         if **last == next {
             return;
         }
-        for difference in next.differences.difference(&last.differences) {
-            let kinds = difference.kinds.join(", ");
+        for difference in next.peer_differences.difference(&last.peer_differences) {
+            let kinds = difference.differing_kinds.join(", ");
             self.log.warn(
                 "another server on this store trusts other authorities or keys; users that one server knows, the \
                  other refuses",
                 &[("server", &difference.server_id), ("differs", &kinds)],
             );
         }
-        match (next.is_outvoted, next.is_same()) {
+        match (next.is_outvoted_by_peers, next.has_no_differences()) {
             (true, _) => self.log.error(
                 "this server is not ready, because it trusts other authorities or keys than its peers",
                 &[],
@@ -194,17 +196,17 @@ impl ServerState {
     }
 
     /// The fingerprints of this server and the peers that differ, as the status shows them.
-    pub(crate) fn trust_status(&self) -> Value {
+    pub(crate) fn trust_status_json(&self) -> Value {
         let comparison = self.trust_comparison.load();
-        let state = match (comparison.is_same(), comparison.is_outvoted) {
+        let state = match (comparison.has_no_differences(), comparison.is_outvoted_by_peers) {
             (true, _) => "same",
             (false, false) => "peersDiffer",
             (false, true) => "differsFromPeers",
         };
         let differences: Vec<Value> = comparison
-            .differences
+            .peer_differences
             .iter()
-            .map(|own| json!({"id": own.server_id, "kinds": own.kinds}))
+            .map(|own| json!({"id": own.server_id, "kinds": own.differing_kinds}))
             .collect();
         json!({"state": state, "fingerprints": self.trust_record(), "differences": differences})
     }
@@ -226,18 +228,19 @@ mod tests {
     /// The servers `a` to `e` have these authorities, and started in that order.
     fn outvoted(authorities: &[&str]) -> Vec<bool> {
         let ids = ["a", "b", "c", "d", "e"];
-        let records: Vec<PeerRecord> = ids
+        let records: Vec<ServerTrustRecord> = ids
             .iter()
             .zip(authorities)
             .zip(1..)
-            .map(|((id, authority), first_revision)| PeerRecord {
+            .map(|((id, authority), first_heartbeat_revision)| ServerTrustRecord {
                 server_id: (*id).to_owned(),
-                first_revision,
+                first_heartbeat_revision,
                 trust: trust(authority, "k"),
             })
             .collect();
-        let compare = |own: &PeerRecord| compare_trust(&own.server_id, &own.trust, &records);
-        records.iter().map(|own| compare(own).is_outvoted()).collect()
+        let compare =
+            |own: &ServerTrustRecord| compare_trust_records(&own.server_id, &own.trust, &records);
+        records.iter().map(|own| compare(own).is_outvoted_by_peers()).collect()
     }
 
     #[test]
@@ -259,27 +262,32 @@ mod tests {
 
     #[test]
     fn a_server_that_starts_counts_as_the_last() {
-        let first =
-            PeerRecord { server_id: "a".to_owned(), first_revision: 7, trust: trust("x", "k") };
+        let first = ServerTrustRecord {
+            server_id: "a".to_owned(),
+            first_heartbeat_revision: 7,
+            trust: trust("x", "k"),
+        };
         let records = [first];
-        let same = compare_trust("new", &trust("x", "k"), &records);
-        assert!(same.is_same() && !same.is_outvoted());
-        let other = compare_trust("new", &trust("x", "other"), &records);
-        assert!(!other.is_same() && other.is_outvoted());
-        let difference =
-            PeerDifference { server_id: "a".to_owned(), kinds: vec!["serviceAccountKeys"] };
-        assert_eq!(other.differences, BTreeSet::from([difference]));
+        let same = compare_trust_records("new", &trust("x", "k"), &records);
+        assert!(same.has_no_differences() && !same.is_outvoted_by_peers());
+        let other = compare_trust_records("new", &trust("x", "other"), &records);
+        assert!(!other.has_no_differences() && other.is_outvoted_by_peers());
+        let difference = PeerTrustDifference {
+            server_id: "a".to_owned(),
+            differing_kinds: vec!["serviceAccountKeys"],
+        };
+        assert_eq!(other.peer_differences, BTreeSet::from([difference]));
     }
 
     #[test]
     fn long_lists_are_published_as_one_hash() {
         let list = |n: usize| -> Vec<String> { (0..n).map(|own| own.to_string()).collect() };
-        assert_eq!(bound_list(list(FINGERPRINTS_MAX)).len(), FINGERPRINTS_MAX);
-        let long = bound_list(list(FINGERPRINTS_MAX + 1));
+        assert_eq!(hash_if_too_long(list(FINGERPRINTS_MAX)).len(), FINGERPRINTS_MAX);
+        let long = hash_if_too_long(list(FINGERPRINTS_MAX + 1));
         assert_eq!(long.len(), 1);
-        assert_ne!(long, bound_list(list(FINGERPRINTS_MAX + 2)));
+        assert_ne!(long, hash_if_too_long(list(FINGERPRINTS_MAX + 2)));
         let mut other = list(FINGERPRINTS_MAX + 1);
         other[0] = "x".to_owned();
-        assert_ne!(long, bound_list(other));
+        assert_ne!(long, hash_if_too_long(other));
     }
 }

@@ -5,12 +5,12 @@
 //! from it. The configuration of hooks is confirmed first, because the action may be repeated when another writer
 //! changes the pod, and the hooks are called once.
 
-mod bind;
 mod disruption_budgets;
-mod evict;
+mod pod_binding;
+mod pod_eviction;
 
-pub(crate) use bind::bind_pod;
-pub(crate) use evict::evict_pod;
+pub(crate) use pod_binding::bind_pod;
+pub(crate) use pod_eviction::evict_pod;
 
 use api_object::{Status, Tree};
 use jiff::Timestamp;
@@ -34,7 +34,7 @@ async fn read_pod(ctx: &RequestContext<'_>, key: &Key) -> Result<(Entry, Tree), 
 }
 
 /// The response of a write that failed; `None` if the action can be repeated with the pod as it is now.
-fn final_status(ctx: &RequestContext<'_>, failure: WriteFailure) -> Option<Status> {
+fn final_status_unless_conflict(ctx: &RequestContext<'_>, failure: WriteFailure) -> Option<Status> {
     match failure {
         WriteFailure::Conflict(_) => None,
         WriteFailure::Rejected(status) | WriteFailure::OutcomeUnknown(status) => Some(status),
@@ -46,7 +46,7 @@ fn final_status(ctx: &RequestContext<'_>, failure: WriteFailure) -> Option<Statu
 }
 
 /// The response to an action that succeeded.
-fn success_reply() -> Reply {
+fn action_success_reply() -> Reply {
     let status = json!({
         "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201,
     });
@@ -54,7 +54,7 @@ fn success_reply() -> Reply {
 }
 
 /// Sets a condition in the status of a pod. Its transition time changes with its status only.
-fn set_condition(pod: &mut Tree, mut condition: Tree, now: Timestamp) {
+fn set_pod_condition(pod: &mut Tree, mut condition: Tree, now: Timestamp) {
     let status = api_object::object_member_mut(pod, "status");
     let conditions = status.entry("conditions".to_owned()).or_insert(Value::Null);
     if !conditions.is_array() {
@@ -98,7 +98,7 @@ mod tests {
                 .map_or(0, |own| own.iter().filter(|own| own["type"] != "A").count());
             let mut pod = json!({"status": {"conditions": before}});
             let pod = pod.as_object_mut().unwrap();
-            set_condition(pod, condition(set), now);
+            set_pod_condition(pod, condition(set), now);
             let conditions = pod["status"]["conditions"].as_array().unwrap();
             assert_eq!(conditions.len(), n_others + 1);
             assert_eq!(conditions[n_others]["lastTransitionTime"], want, "{before}");

@@ -8,8 +8,8 @@
 //! 5. Reserve memory for the body, and read it within limits of time and rate. A request without a seat has read its body, so
 //!    slow bodies occupy no seats. A client without permission gets its response before anything of its body is read.
 //! 6. Take a seat of the priority level, or wait for one in the queue of the flow.
-//! 7. Execute the verb: decode the body, admit the object, persist the `Admitted` ([`execute`]). While webhooks run, the
-//!    request has no seat ([`RequestSeat`]). A request that takes a processor for long takes turns ([`run_in_turns`]).
+//! 7. Execute the verb: decode the body, admit the object, persist the `AdmittedObject` ([`execute`]). While webhooks run, the
+//!    request has no seat ([`RequestSeat`]). A request that takes a processor for long takes turns ([`run_in_processor_turns`]).
 //! 8. Encode the response.
 //! 9. Record the end of the request (audit event, log line and metrics), then send the response.
 //!
@@ -39,23 +39,23 @@ use hyper::body::{Body as _, Incoming};
 use jiff::Timestamp;
 
 use self::authenticate::authenticate_and_authorize;
-use self::response_slot::ResponseSlot;
+use self::response_slot::SingleResponseSender;
 use crate::audit_record_guard::AuditRecordGuard;
 use crate::authorize::Authorized;
 use crate::hook_trace;
-use crate::long_work::{LONG_WORK_BYTES, run_in_turns};
+use crate::processor_turns::{LONG_WORK_BYTES, run_in_processor_turns};
 use crate::request_deadline::request_duration_max;
 use crate::request_error::{RequestError, error_response};
 use crate::request_record::RequestRecord;
 use crate::request_seat::RequestSeat;
-use crate::respond::{Reply, ResponseFormat, hold_in_body, text_response};
-use crate::response_bytes::limited_user;
-use crate::rest::{Query, RequestContext, RequestReport};
+use crate::respond::{Reply, ResponseFormat, hold_reservation_in_body, text_response};
+use crate::response_bytes::user_for_limits;
+use crate::rest::{Query, RequestContext, WarningsAndHookReports};
 use crate::review;
-use crate::route::{self, Route, RouteError};
+use crate::route::{self, ResourceRouteError, Route};
 use crate::server_state::ServerState;
 use crate::watch_body;
-use crate::write_progress::WriteProgress;
+use crate::write_begun_flag::WriteBegunFlag;
 
 /// The limit on the bytes of a request body.
 pub(crate) const BODY_BYTES_MAX: usize = 3_145_728;
@@ -80,7 +80,7 @@ const BAD_REQUEST_TEXT: &str = "400 Bad Request";
 const NOT_FOUND_TEXT: &str = "404 page not found\n";
 const PANIC_TEXT: &str = "This request caused apiserver to panic. Look in the logs for details.";
 
-/// The body of a request; `None` after a step has read it.
+/// The body of a request; `None` after it was read.
 pub(crate) type UnreadBody = Option<Incoming>;
 
 /// Handles a request. It runs in a task of its own, so that a client that disconnects does not end it: the
@@ -93,20 +93,20 @@ pub(crate) fn handle_request(
     connection: Arc<Connection>,
     response_sender: ResponseSender,
 ) -> BoxedFuture {
-    Box::pin(process_to_end(server, request, connection, response_sender))
+    Box::pin(process_and_record_request(server, request, connection, response_sender))
 }
 
-async fn process_to_end(
+async fn process_and_record_request(
     server: Arc<ServerState>,
     request: Request<Incoming>,
     connection: Arc<Connection>,
     response_sender: ResponseSender,
 ) {
     let (mut parts, body) = request.into_parts();
-    let audit_id = server.audit_id_generator.id_for_request(&parts.headers);
+    let audit_id = server.audit_id_generator.audit_id_for_request(&parts.headers);
     let record = RequestRecord::new(&parts, connection.peer, audit_id);
     let mut record = AuditRecordGuard::new(&server, record);
-    let mut slot = ResponseSlot::new(response_sender, audit_id);
+    let mut slot = SingleResponseSender::new(response_sender, audit_id);
     let now = Timestamp::now();
     let mut body = Some(body);
     let processed = {
@@ -125,7 +125,7 @@ async fn process_to_end(
         Ok(Ok(response)) => response,
         Ok(Err(error)) => error.into_response(&parts, &mut record, now),
         Err(message) => {
-            server.metrics.panics.inc();
+            server.metrics.request_panics.inc();
             server.log.error("a request made the server panic", &[("message", &message)]);
             record.record_panic(&server);
             text_response(500, PANIC_TEXT.to_owned())
@@ -138,7 +138,7 @@ async fn process_to_end(
         && connection.protocol == HttpProtocol::Http1
         && !parts.headers.contains_key(EXPECT);
     let discard_permit = match is_sending {
-        true => server.body_discards.acquire(record.user_limit_key()).ok(),
+        true => server.body_discards_limit.acquire(record.user_limit_key()).ok(),
         false => None,
     };
     // 9. Record the end of the request, then send the response.
@@ -157,14 +157,14 @@ async fn process_request(
     body: &mut UnreadBody,
     connection: &Connection,
     record: &mut RequestRecord,
-    slot: &mut ResponseSlot,
+    slot: &mut SingleResponseSender,
     now: Timestamp,
 ) -> Result<Response<Body>, RequestError> {
     // 1. Decode the target and the deadline.
     let path_and_query = parts.uri.path_and_query().cloned();
     let target = path_and_query.as_ref().map_or("/", |own| own.as_str());
-    let info = decode_target(parts, target)?;
-    record.record_target(&info);
+    let info = decode_request_target(parts, target)?;
+    record.record_request_target(&info);
     if server.shutdown.phase() >= ShutdownPhase::Refusing && !is_health_path(&info.path) {
         return Err(RequestError::Retry(Status::unavailable("apiserver is shutting down")));
     }
@@ -174,7 +174,7 @@ async fn process_request(
     let duration_max = duration_max.unwrap_or(server.api_settings.request_timeout);
     let begun = tokio::time::Instant::now();
     // 2 and 3. Authenticate, classify, authorize.
-    let mut report = RequestReport::default();
+    let mut report = WarningsAndHookReports::default();
     let authorized = {
         let warnings = &mut report.warnings;
         let authorizing = pin!(authenticate_and_authorize(
@@ -183,7 +183,7 @@ async fn process_request(
         tokio::time::timeout_at(begun + duration_max, authorizing).await
     };
     let Ok(authorized) = authorized else {
-        record.record_undecided(server, duration_max);
+        record.record_undecided_authorization(server, duration_max);
         return Err(Status::timeout().into());
     };
     let (authorized, classification) = authorized?;
@@ -195,7 +195,7 @@ async fn process_request(
         query: &query,
         now,
         deadline: begun + duration_max,
-        write_progress: WriteProgress::default(),
+        write_begun_flag: WriteBegunFlag::default(),
     };
     // 4 to 8. Route, read the body, take a seat, execute, and encode the response.
     let mut running = pin!(request.run(body, record, &mut report));
@@ -205,7 +205,7 @@ async fn process_request(
             Ok(result) => return result,
             // The client gets 504 because the outcome is unknown; the audit event will have the outcome.
             Err(_)
-                if request.write_progress.has_begun_writing()
+                if request.write_begun_flag.has_begun_writing()
                     && slot.respond(|| error_response(parts, now, &Status::timeout())) =>
             {
                 ends_at += WRITE_GRACE;
@@ -216,7 +216,7 @@ async fn process_request(
 }
 
 /// Decodes the target of a request from its method and URL.
-fn decode_target(parts: &Parts, target: &str) -> Result<RequestInfo, RequestError> {
+fn decode_request_target(parts: &Parts, target: &str) -> Result<RequestInfo, RequestError> {
     match RequestInfo::new(parts.method.as_str(), target) {
         Ok(info) => Ok(info),
         Err(authz::RequestError::Malformed(error)) => Err(match error {
@@ -250,11 +250,11 @@ pub(crate) struct AuthorizedRequest<'a> {
     now: Timestamp,
     /// The time by which the request has to be answered.
     deadline: tokio::time::Instant,
-    write_progress: WriteProgress,
+    write_begun_flag: WriteBegunFlag,
 }
 
 /// The part of the server that serves a request.
-enum Destination<'r> {
+enum RequestDestination<'r> {
     /// A path that is no resource.
     Path,
     /// An access review, which is not stored.
@@ -268,17 +268,17 @@ impl AuthorizedRequest<'_> {
         &self,
         unread_body: &mut UnreadBody,
         record: &mut RequestRecord,
-        report: &mut RequestReport,
+        report: &mut WarningsAndHookReports,
     ) -> Result<Response<Body>, RequestError> {
         // 4. Route the target to a resource, and negotiate the format of the response.
-        let destination = self.find_destination(record)?;
+        let destination = self.find_request_destination(record)?;
         let (format, has_body) = match &destination {
-            Destination::Path => (None, false),
-            Destination::AccessReview(_) => (Some(self.negotiate_plain_format()?), true),
-            Destination::Resource(route) => {
+            RequestDestination::Path => (None, false),
+            RequestDestination::AccessReview(_) => (Some(self.negotiate_plain_format()?), true),
+            RequestDestination::Resource(route) => {
                 let is_read = matches!(route.verb, Verb::Get | Verb::List | Verb::Watch);
                 let is_connection = route.connect_options_kind().is_some();
-                (Some(self.negotiate_format(route)?), !is_read && !is_connection)
+                (Some(self.negotiate_response_format(route)?), !is_read && !is_connection)
             }
         };
         // 5. Read the body. The memory for it is reserved until the request ends.
@@ -292,37 +292,39 @@ impl AuthorizedRequest<'_> {
             seat.long_work.mark_long_computation();
         }
         let user = authz::user_limit_key(&self.authorized.user().name);
-        let serving = self.serve(destination, format, body, &seat, record, report);
+        let serving =
+            self.execute_and_build_response(destination, format, body, &seat, record, report);
         let turns = (!self.classification.is_exempt()).then_some(&self.server.turns);
-        run_in_turns(turns, user, &seat.long_work, serving).await
+        run_in_processor_turns(turns, user, &seat.long_work, serving).await
     }
 
     /// Executes the request and encodes its response.
-    async fn serve(
+    async fn execute_and_build_response(
         &self,
-        destination: Destination<'_>,
+        destination: RequestDestination<'_>,
         format: Option<ResponseFormat>,
         body: Bytes,
         seat: &RequestSeat<'_>,
         record: &mut RequestRecord,
-        report: &mut RequestReport,
+        report: &mut WarningsAndHookReports,
     ) -> Result<Response<Body>, RequestError> {
         // The request has its turn if the body is long, so few bodies are decoded at a time.
         let _decoded_reservation = self.reserve_decoded_bytes(&body)?;
         match (destination, format) {
-            (Destination::AccessReview(kind), Some(format)) => {
+            (RequestDestination::AccessReview(kind), Some(format)) => {
                 let warnings = &mut report.warnings;
                 let reply =
                     review::answer_access_review(self, kind, &body, seat, record, warnings).await;
                 let reply = reply.unwrap_or_else(Reply::Status);
                 record.record_reply(&reply);
                 let mut response = format.encode_response(reply, warnings);
-                let bytes = limited_user(self.authorized.user())
-                    .and_then(|user| self.server.response_bytes.count_large(user, &response));
-                hold_in_body(&mut response, bytes);
+                let bytes = user_for_limits(self.authorized.user()).and_then(|user| {
+                    self.server.response_bytes.count_large_response(user, &response)
+                });
+                hold_reservation_in_body(&mut response, bytes);
                 Ok(response)
             }
-            (Destination::Resource(route), Some(format)) => {
+            (RequestDestination::Resource(route), Some(format)) => {
                 self.execute_and_encode(&route, format, body, seat, record, report).await
             }
             (_, _) => {
@@ -342,27 +344,27 @@ impl AuthorizedRequest<'_> {
         })
     }
 
-    /// Finds what serves the request.
-    fn find_destination(
+    /// Determines which part of the server serves the request.
+    fn find_request_destination(
         &self,
         record: &mut RequestRecord,
-    ) -> Result<Destination<'_>, RequestError> {
+    ) -> Result<RequestDestination<'_>, RequestError> {
         if self.authorized.request_info().resource.is_none() {
-            return Ok(Destination::Path);
+            return Ok(RequestDestination::Path);
         }
         if let Some(kind) = self.legacy_review_kind() {
             if route::begins_with_two_slashes(self.authorized.request_info()) {
                 return Err(RequestError::Text(404, NOT_FOUND_TEXT.to_owned()));
             }
-            return self.review_destination(kind);
+            return self.access_review_destination(kind);
         }
         let route = match Route::from_authorized(self.authorized) {
             Ok(route) if route.accepts_method(&self.parts.method) => route,
             Ok(_) => return Err(Status::method_not_allowed().into()),
-            Err(RouteError::Text) => {
+            Err(ResourceRouteError::Text) => {
                 return Err(RequestError::Text(404, NOT_FOUND_TEXT.to_owned()));
             }
-            Err(RouteError::Status(status)) => return Err(status.into()),
+            Err(ResourceRouteError::Status(status)) => return Err(status.into()),
         };
         record.record_route(&route, self.query);
         let resource = &route.resource;
@@ -372,17 +374,17 @@ impl AuthorizedRequest<'_> {
             &resource.plural,
         );
         match review {
-            Some(kind) => self.review_destination(kind),
-            None => Ok(Destination::Resource(route)),
+            Some(kind) => self.access_review_destination(kind),
+            None => Ok(RequestDestination::Resource(route)),
         }
     }
 
-    fn review_destination(
+    fn access_review_destination(
         &self,
         kind: access_reviews::ReviewKind,
-    ) -> Result<Destination<'_>, RequestError> {
+    ) -> Result<RequestDestination<'_>, RequestError> {
         match self.authorized.verb() == Some(Verb::Create) {
-            true => Ok(Destination::AccessReview(kind)),
+            true => Ok(RequestDestination::AccessReview(kind)),
             false => Err(Status::method_not_allowed().into()),
         }
     }
@@ -394,18 +396,18 @@ impl AuthorizedRequest<'_> {
         body: Bytes,
         seat: &RequestSeat<'_>,
         record: &mut RequestRecord,
-        report: &mut RequestReport,
+        report: &mut WarningsAndHookReports,
     ) -> Result<Response<Body>, RequestError> {
         // 7. Execute the verb: decode the body, admit, persist.
         let (query, deadline) = (self.query, self.deadline);
-        let write_progress = &self.write_progress;
+        let write_begun_flag = &self.write_begun_flag;
         let ctx = RequestContext {
             seat: Some(seat),
-            ..RequestContext::new(self.server, route, query, self.now, deadline, write_progress)
+            ..RequestContext::new(self.server, route, query, self.now, deadline, write_begun_flag)
         };
         let reply = self.execute(&ctx, route, body, record, report).await;
         // 8. Encode the response.
-        let headers = self.report_admission(record, report).await;
+        let headers = self.report_hooks_and_build_headers(record, report).await;
         match reply {
             Ok(Reply::Watch { watcher }) => {
                 Ok(watch_body::respond_with_watch(self.server, *watcher, format, record))
@@ -431,18 +433,18 @@ impl AuthorizedRequest<'_> {
 
     /// Reports the hooks of a request to the audit log and to the client, and returns the headers of the
     /// response.
-    async fn report_admission(
+    async fn report_hooks_and_build_headers(
         &self,
         record: &mut RequestRecord,
-        report: &mut RequestReport,
+        report: &mut WarningsAndHookReports,
     ) -> Vec<(HeaderName, HeaderValue)> {
         let mut headers = Vec::new();
-        if let Some(revision) = report.admission_revision {
+        if let Some(revision) = report.admission_config_revision {
             headers.push((hook_trace::REVISION_HEADER, revision.number().into()));
         }
-        if hook_trace::is_trace_requested(&self.parts.headers)
-            && Box::pin(hook_trace::may_see_trace(self.authorized)).await
-            && let Some(value) = hook_trace::trace_header_value(&report.hook_reports)
+        if hook_trace::is_hook_trace_requested(&self.parts.headers)
+            && Box::pin(hook_trace::may_see_hook_trace(self.authorized)).await
+            && let Some(value) = hook_trace::hook_trace_header_value(&report.hook_reports)
         {
             headers.push((hook_trace::TRACE_HEADER, value));
         }
@@ -454,7 +456,7 @@ impl AuthorizedRequest<'_> {
 
     /// The first proposal of access reviews posts them to the core group, in versions that no resource has.
     fn legacy_review_kind(&self) -> Option<access_reviews::ReviewKind> {
-        let info = self.authorized.target()?;
+        let info = self.authorized.target_resource()?;
         let kind = access_reviews::ReviewKind::from_resource(
             &info.api_group,
             &info.api_version,

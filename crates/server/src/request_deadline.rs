@@ -23,7 +23,7 @@ pub(crate) fn request_duration_max(
         true => server.api_settings.request_timeout.min(server.api_settings.write_timeout),
         false => server.api_settings.request_timeout,
     };
-    // The query of a connection is for its peer.
+    // The query parameters of a connection are meant for the kubelet.
     let is_connection = info.resource.as_ref().is_some_and(|own| {
         matches!(own.subresource.as_str(), "attach" | "exec" | "portforward" | "proxy")
     });

@@ -38,8 +38,8 @@ impl RequestError {
         now: Timestamp,
     ) -> Response<Body> {
         let (mut response, is_temporary) = match self {
-            Self::Status(status) => (record_and_respond(parts, record, now, &status), false),
-            Self::Retry(status) => (record_and_respond(parts, record, now, &status), true),
+            Self::Status(status) => (record_error_and_respond(parts, record, now, &status), false),
+            Self::Retry(status) => (record_error_and_respond(parts, record, now, &status), true),
             Self::Text(code, text) => (text_response(code, text), false),
             Self::NoSeat => {
                 let text = "Too many requests, please try again later.\n".to_owned();
@@ -62,7 +62,7 @@ pub(crate) fn format_request<'p>(parts: &'p Parts, pretty: Option<&'p str>) -> F
     FormatRequest { accept: text(ACCEPT), pretty, user_agent: text(USER_AGENT) }
 }
 
-fn record_and_respond(
+fn record_error_and_respond(
     parts: &Parts,
     record: &mut RequestRecord,
     now: Timestamp,

@@ -15,7 +15,7 @@ pub struct RequestLimits {
     pub decoded_bytes_max: usize,
     /// The bytes that the decoded bodies of one user's requests in progress take.
     pub decoded_bytes_per_user_max: usize,
-    /// How slowly a client may send a body.
+    /// The minimum rate at which a client must send a body.
     pub body_pace: BodyPace,
     /// The requests that wait for webhooks without a seat.
     pub webhook_waits_max: usize,

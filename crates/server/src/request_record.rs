@@ -37,13 +37,13 @@ const FAILED_OPEN_BY: &str = "authorization.portcullis.io/failed-open-by";
 pub(crate) struct RequestRecord {
     method: Method,
     uri: Option<PathAndQuery>,
-    peer: SocketAddr,
+    client_address: SocketAddr,
     audit_id: AuditId,
     verb: Cow<'static, str>,
     user: Option<Arc<User>>,
     route: Option<RouteMetricLabels>,
     /// `None` if the audit policy leaves the request out.
-    event: Option<Box<Event>>,
+    audit_event: Option<Box<Event>>,
 }
 
 /// The metric labels of a request that was routed to a resource.
@@ -58,7 +58,7 @@ struct RouteMetricLabels {
 /// it ended.
 pub(crate) struct WatchStreamRecord {
     server: Arc<ServerState>,
-    event: Option<Box<Event>>,
+    audit_event: Option<Box<Event>>,
 }
 
 impl RequestRecord {
@@ -66,16 +66,16 @@ impl RequestRecord {
         Self {
             method: parts.method.clone(),
             uri: parts.uri.path_and_query().cloned(),
-            peer,
+            client_address: peer,
             audit_id,
             verb: Cow::Borrowed(""),
             user: None,
             route: None,
-            event: None,
+            audit_event: None,
         }
     }
 
-    /// The user whom limits count the request for; the same name for all requests that nobody authenticated.
+    /// The user name that limits count the request under. All unauthenticated requests share one name.
     pub(crate) fn user_limit_key(&self) -> &str {
         self.user.as_ref().map_or("system:anonymous", |user| authz::user_limit_key(&user.name))
     }
@@ -85,7 +85,7 @@ impl RequestRecord {
     }
 
     /// Records the target of the request.
-    pub(crate) fn record_target(&mut self, info: &RequestInfo) {
+    pub(crate) fn record_request_target(&mut self, info: &RequestInfo) {
         self.verb = info.verb.clone();
     }
 
@@ -100,14 +100,14 @@ impl RequestRecord {
     ) {
         server.log.info(
             "a request is not authenticated",
-            &[("why", error), ("auditID", &self.audit_id), ("source", &self.peer)],
+            &[("why", error), ("auditID", &self.audit_id), ("source", &self.client_address)],
         );
         self.begin_event(server, None, info, parts, now);
-        if let Some(event) = &mut self.event {
+        if let Some(event) = &mut self.audit_event {
             let status = serde_json::to_value(Status::unauthorized()).ok();
             event.set_response_status(401, status.as_ref());
         }
-        drop(self.write_event(server, Stage::ResponseStarted));
+        drop(self.write_audit_event_of_stage(server, Stage::ResponseStarted));
     }
 
     /// Records the authenticated user, and writes the first audit event.
@@ -124,12 +124,12 @@ impl RequestRecord {
     ) -> Result<(), RequestError> {
         self.user = Some(Arc::clone(user));
         self.begin_event(server, Some(user), info, parts, now);
-        let Some(event) = &self.event else { return Ok(()) };
+        let Some(event) = &self.audit_event else { return Ok(()) };
         let recorded =
             write_audit_event(server, event, Stage::RequestReceived).wait_until_written().await;
         recorded.map_err(|error| {
-            server.metrics.audit_rejected.inc();
-            self.event = None;
+            server.metrics.audit_rejected_requests.inc();
+            self.audit_event = None;
             let uri = go_compat::quote(self.uri());
             RequestError::Text(500, format!("Internal Server Error: {uri}: {error}\n"))
         })
@@ -148,7 +148,7 @@ impl RequestRecord {
             parts.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
         };
         let source_ips =
-            audit::source_ips(text("x-forwarded-for"), text("x-real-ip"), self.peer.ip());
+            audit::source_ips(text("x-forwarded-for"), text("x-real-ip"), self.client_address.ip());
         let received = ReceivedRequest {
             audit_id: self.audit_id.as_str(),
             uri: self.uri(),
@@ -157,40 +157,46 @@ impl RequestRecord {
             user_agent: text("user-agent"),
             at: now,
         };
-        self.event = auditor.begin_event(&received).map(Box::new);
+        self.audit_event = auditor.begin_event(&received).map(Box::new);
     }
 
     /// Records the impersonated user.
     pub(crate) fn record_impersonation(&mut self, user: &Arc<User>, mode: ImpersonationMode) {
         self.user = Some(Arc::clone(user));
-        if let Some(event) = &mut self.event {
+        if let Some(event) = &mut self.audit_event {
             event.set_impersonated_user(user, if mode.is_constrained() { mode.verb() } else { "" });
         }
     }
 
     /// Records the decision of the authorizer chain.
     pub(crate) fn record_decision(&mut self, server: &ServerState, record: &AuthorizationRecord) {
-        server.authorization_metrics.record_decision(&record.decision, record.duration);
-        if let Some(event) = &mut self.event {
-            event.annotate_decision(&record.decision);
+        server
+            .authorization_metrics
+            .record_decision(&record.authorizer_decision, record.authorization_duration);
+        if let Some(event) = &mut self.audit_event {
+            event.annotate_decision(&record.authorizer_decision);
             if let Some(names) = &record.skipped_webhooks {
                 event.annotate(WEBHOOK_SKIPPED, names);
             }
-            if let Some(causes) = &record.failed_open_by {
+            if let Some(causes) = &record.failed_open_webhooks {
                 event.annotate(FAILED_OPEN_BY, causes);
             }
         }
     }
 
     /// Records that the chain did not decide in time.
-    pub(crate) fn record_undecided(&mut self, server: &ServerState, waited: Duration) {
+    pub(crate) fn record_undecided_authorization(
+        &mut self,
+        server: &ServerState,
+        waited: Duration,
+    ) {
         let late = Decision::unavailable(UnavailableCause::DeadlineExceeded);
         server.authorization_metrics.record_decision(&late, waited);
     }
 
     /// Records the reports of the hooks, one for each attempt to write.
     pub(crate) fn record_hook_reports(&mut self, reports: &[SessionReport]) {
-        if let Some(event) = &mut self.event {
+        if let Some(event) = &mut self.audit_event {
             annotate_hook_reports(event, reports);
         }
     }
@@ -212,19 +218,19 @@ impl RequestRecord {
 
     /// Whether the audit event contains request bodies.
     pub(crate) fn wants_request_objects(&self) -> bool {
-        self.event.as_ref().is_some_and(|event| event.wants_request_object())
+        self.audit_event.as_ref().is_some_and(|event| event.wants_request_object())
     }
 
     /// Records the object in the request body.
     pub(crate) fn record_request_object(&mut self, tree: &Tree) {
-        if let Some(event) = &mut self.event {
+        if let Some(event) = &mut self.audit_event {
             event.set_request_object(&Value::Object(tree.clone()));
         }
     }
 
     /// Records the patch in the request body.
     pub(crate) fn record_request_patch(&mut self, bytes: &[u8]) {
-        if let Some(event) = &mut self.event
+        if let Some(event) = &mut self.audit_event
             && event.wants_request_object()
             && let Ok(patch) = codec::parse_json(bytes)
         {
@@ -234,7 +240,7 @@ impl RequestRecord {
 
     /// Records the error of the request.
     pub(crate) fn record_error(&mut self, status: &Status) {
-        if let Some(event) = &mut self.event {
+        if let Some(event) = &mut self.audit_event {
             let value = serde_json::to_value(status).ok();
             event.set_response_status(status.code, value.as_ref());
             if let Some(value) = &value {
@@ -248,7 +254,7 @@ impl RequestRecord {
         if let Reply::Status(status) = reply {
             return self.record_error(status);
         }
-        let Some(event) = &mut self.event else { return };
+        let Some(event) = &mut self.audit_event else { return };
         let (code, object) = match reply {
             Reply::Object { code, tree, .. } | Reply::Tree { code, tree } => {
                 let is_wanted = event.wants_response_object();
@@ -281,49 +287,49 @@ impl RequestRecord {
     }
 
     /// Records that a stream begins; dropping the returned value records its end.
-    pub(crate) fn record_stream(&mut self, server: &Arc<ServerState>) -> WatchStreamRecord {
-        if let Some(event) = &mut self.event {
+    pub(crate) fn record_stream_begin(&mut self, server: &Arc<ServerState>) -> WatchStreamRecord {
+        if let Some(event) = &mut self.audit_event {
             event.set_response_status(200, None);
         }
-        drop(self.write_event(server, Stage::ResponseStarted));
-        WatchStreamRecord { server: Arc::clone(server), event: self.event.take() }
+        drop(self.write_audit_event_of_stage(server, Stage::ResponseStarted));
+        WatchStreamRecord { server: Arc::clone(server), audit_event: self.audit_event.take() }
     }
 
     /// Records that the response to a request that could become a stream begins. Audit logs of Kubernetes have
     /// this stage for all such requests, whether they succeed or not.
     pub(crate) fn record_response_started(&mut self, server: &ServerState) {
-        drop(self.write_event(server, Stage::ResponseStarted));
+        drop(self.write_audit_event_of_stage(server, Stage::ResponseStarted));
     }
 
     /// Records that the request caused a panic.
     pub(crate) fn record_panic(&mut self, server: &ServerState) {
-        if let Some(event) = &mut self.event {
+        if let Some(event) = &mut self.audit_event {
             event.set_response_status(500, None);
         }
-        drop(self.write_event(server, Stage::Panic));
-        self.event = None;
+        drop(self.write_audit_event_of_stage(server, Stage::Panic));
+        self.audit_event = None;
     }
 
-    fn write_event(&self, server: &ServerState, stage: Stage) -> Receipt {
-        let event = self.event.as_ref();
+    fn write_audit_event_of_stage(&self, server: &ServerState, stage: Stage) -> Receipt {
+        let event = self.audit_event.as_ref();
         event.map(|event| write_audit_event(server, event, stage)).unwrap_or_default()
     }
 
-    /// Records the end of the request: last audit event, metrics and log line. The response should wait for the
-    /// receipt.
+    /// Records the end of the request: the last audit event, the metrics and the log line. The caller waits for the
+    /// receipt before it sends the response.
     pub(crate) fn record_end(
         &mut self,
         server: &ServerState,
         code: u16,
         took: Duration,
     ) -> Receipt {
-        if let Some(event) = &mut self.event
+        if let Some(event) = &mut self.audit_event
             && !event.has_response_status()
         {
             event.set_response_status(code, None);
         }
         let receipt = match self.user {
-            Some(_) => self.write_event(server, Stage::ResponseComplete),
+            Some(_) => self.write_audit_event_of_stage(server, Stage::ResponseComplete),
             None => Receipt::default(),
         };
         let is_connection = |own: &RouteMetricLabels| {
@@ -338,16 +344,16 @@ impl RequestRecord {
             None => RequestMetricLabels { verb, ..RequestMetricLabels::default() },
             Some(own) => RequestMetricLabels {
                 verb,
-                dry_run: if own.is_dry_run { "All" } else { "" },
+                dry_run_label: if own.is_dry_run { "All" } else { "" },
                 group: &own.resource.group,
                 version: &own.resource.version,
                 resource: &own.resource.plural,
                 subresource: &own.subresource,
-                scope: own.scope,
+                scope_label: own.scope,
             },
         };
         server.metrics.count_request(&labels, code, took);
-        if server.log.level >= LogLevel::Info {
+        if server.log.least_severe_level >= LogLevel::Info {
             let user = self.user.as_ref().map_or("", |user| user.name.as_str());
             let micros = took.as_micros();
             server.log.info(
@@ -360,7 +366,7 @@ impl RequestRecord {
                     ("micros", &micros),
                     ("user", &user),
                     ("auditID", &self.audit_id),
-                    ("source", &self.peer),
+                    ("source", &self.client_address),
                 ],
             );
         }
@@ -370,7 +376,7 @@ impl RequestRecord {
 
 impl Drop for WatchStreamRecord {
     fn drop(&mut self) {
-        if let Some(event) = &self.event {
+        if let Some(event) = &self.audit_event {
             drop(write_audit_event(&self.server, event, Stage::ResponseComplete));
         }
     }
@@ -378,7 +384,7 @@ impl Drop for WatchStreamRecord {
 
 /// Adds the reports of hooks to an audit event.
 pub(crate) fn annotate_hook_reports(event: &mut Event, reports: &[SessionReport]) {
-    if let Some(trace) = hook_trace::trace_annotation(reports) {
+    if let Some(trace) = hook_trace::hook_trace_annotation(reports) {
         event.annotate(hook_trace::TRACE_ANNOTATION, &trace);
     }
     let has_bodies = event.wants_request_object();
@@ -391,7 +397,7 @@ pub(crate) fn annotate_hook_reports(event: &mut Event, reports: &[SessionReport]
     }
 }
 
-/// Gives an audit event to the backends. The caller drops the receipt if it can not wait.
+/// Passes an audit event to the audit backends. A caller that can not wait drops the receipt.
 pub(crate) fn write_audit_event(server: &ServerState, event: &Event, stage: Stage) -> Receipt {
     let auditor = server.auditor.as_ref();
     auditor.map(|own| own.record_event(event, stage, Timestamp::now())).unwrap_or_default()

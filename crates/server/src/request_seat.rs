@@ -29,63 +29,66 @@ const SEAT_WAIT_MAX: Duration = Duration::from_secs(60);
 pub(crate) struct RequestSeat<'a> {
     server: &'a ServerState,
     user: &'a User,
-    /// An exempt request takes no seat from others, so it keeps its own.
+    /// Whether the priority level is exempt. Such a request keeps its seat while it waits, because exempt seats are
+    /// not limited.
     is_exempt: bool,
-    state: Mutex<SeatState>,
-    /// Whether the request keeps a processor for long.
+    state: Mutex<RequestSeatState>,
+    /// Whether the request needs processor turns.
     pub(crate) long_work: LongComputationFlag,
-    _in_flight: InFlightCount,
+    _in_flight_guard: InFlightRequestGuard,
 }
 
-struct SeatState {
-    holding: Holding,
+struct RequestSeatState {
+    seat_holding: SeatHolding,
     /// Held from the first wait for webhooks to the end of the request.
-    wait_permits: Option<WaitPermits>,
+    webhook_wait_permits: Option<WebhookWaitPermits>,
 }
 
-/// The place among the requests that wait, and the memory for the objects of the request.
-struct WaitPermits {
-    _place: Permit,
-    /// For the most bytes that have waited at one time. They stay for the next wait, so that it is not refused.
+/// The permits of a request that waits for webhooks: one of the waiting requests, and the bytes of its objects.
+struct WebhookWaitPermits {
+    _webhook_wait_permit: Permit,
+    /// The permit for the largest number of object bytes so far. The request keeps it for its next wait, so that
+    /// the next wait is not refused.
     bytes: Permit,
     /// The bytes of the objects that wait now. Only the deletions of a deletecollection wait at the same time.
-    bytes_waiting: usize,
+    waiting_object_bytes: usize,
 }
 
 /// One wait for admission webhooks.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct HookWait {
+pub(crate) struct WebhookWait {
     /// The bytes of the objects that stay in memory meanwhile.
     pub(crate) object_bytes: usize,
     /// Whether the attempt to write has called no webhook yet, so that it may be refused.
-    pub(crate) is_first_of_attempt: bool,
+    pub(crate) is_first_wait_of_attempt: bool,
 }
 
-/// Counts the objects of one wait until it is dropped.
-struct WaitingBytes<'s, 'a> {
+/// Counts the object bytes of one wait until it is dropped.
+struct WaitingObjectBytesGuard<'s, 'a> {
     seat: &'s RequestSeat<'a>,
     n_bytes: usize,
 }
 
-impl Drop for WaitingBytes<'_, '_> {
+impl Drop for WaitingObjectBytesGuard<'_, '_> {
     fn drop(&mut self) {
-        if let Some(permits) = &mut self.seat.lock().wait_permits {
-            permits.bytes_waiting = permits.bytes_waiting.saturating_sub(self.n_bytes);
+        if let Some(permits) = &mut self.seat.lock().webhook_wait_permits {
+            permits.waiting_object_bytes =
+                permits.waiting_object_bytes.saturating_sub(self.n_bytes);
         }
     }
 }
 
-enum Holding {
+enum SeatHolding {
     Seat(Seat),
     Suspended(SuspendedSeat),
-    /// The seat was given back for good, or is coming back.
+    /// The request released its seat for good, or is waiting to get it back.
     Nothing,
 }
 
 /// Counts a request in flight until it is dropped.
-struct InFlightCount(IntGauge);
+struct InFlightRequestGuard(IntGauge);
 
-impl Drop for InFlightCount {
+impl Drop for InFlightRequestGuard {
     fn drop(&mut self) {
         self.0.dec();
     }
@@ -107,24 +110,27 @@ impl<'a> RequestSeat<'a> {
         let wait_max = (deadline.saturating_duration_since(now) / 4).min(SEAT_WAIT_MAX);
         let seat = classification.acquire(1, now + wait_max).await?;
         let in_flight = match verb {
-            "get" | "list" | "watch" => &server.metrics.in_flight_read_only,
-            _ => &server.metrics.in_flight_mutating,
+            "get" | "list" | "watch" => &server.metrics.in_flight_read_only_requests,
+            _ => &server.metrics.in_flight_mutating_requests,
         };
         in_flight.inc();
         Ok(Self {
             server,
             user,
             is_exempt: classification.is_exempt(),
-            state: Mutex::new(SeatState { holding: Holding::Seat(seat), wait_permits: None }),
+            state: Mutex::new(RequestSeatState {
+                seat_holding: SeatHolding::Seat(seat),
+                webhook_wait_permits: None,
+            }),
             long_work: LongComputationFlag::default(),
-            _in_flight: InFlightCount(in_flight.clone()),
+            _in_flight_guard: InFlightRequestGuard(in_flight.clone()),
         })
     }
 
-    /// Gives the seat back for good.
+    /// Releases the seat; the request does not get it back.
     pub(crate) fn release(&self) {
-        let holding = std::mem::replace(&mut self.lock().holding, Holding::Nothing);
-        drop(holding);
+        let seat_holding = std::mem::replace(&mut self.lock().seat_holding, SeatHolding::Nothing);
+        drop(seat_holding);
     }
 
     /// Waits for admission webhooks without the seat. The seat is back before this returns.
@@ -133,13 +139,13 @@ impl<'a> RequestSeat<'a> {
     /// 429, before the attempt calls its first webhook, if too many requests wait or their objects take too much memory.
     pub(crate) async fn wait_for_hooks<T>(
         &self,
-        wait: HookWait,
+        wait: WebhookWait,
         calls: impl Future<Output = T>,
     ) -> Result<T, Status> {
         if self.is_exempt {
             return Ok(calls.await);
         }
-        let _waiting_bytes = self.begin_wait(wait)?;
+        let _waiting_bytes = self.begin_webhook_wait(wait)?;
         self.suspend();
         let output = calls.await;
         self.resume().await;
@@ -160,7 +166,7 @@ impl<'a> RequestSeat<'a> {
             Poll::Ready(output) => Ok(output),
             // The objects of the request count already: with its body, and if it has waited for webhooks.
             Poll::Pending => {
-                let wait = HookWait { object_bytes: 0, is_first_of_attempt: false };
+                let wait = WebhookWait { object_bytes: 0, is_first_wait_of_attempt: false };
                 self.wait_for_hooks(wait, deciding).await
             }
         }
@@ -180,33 +186,39 @@ impl<'a> RequestSeat<'a> {
             return Ok(output);
         }
         if !self.is_exempt {
-            drop(self.begin_wait(HookWait { object_bytes: 0, is_first_of_attempt: true })?);
+            drop(self.begin_webhook_wait(WebhookWait {
+                object_bytes: 0,
+                is_first_wait_of_attempt: true,
+            })?);
             self.release();
         }
         Ok(deciding.await)
     }
 
-    fn begin_wait(&self, wait: HookWait) -> Result<WaitingBytes<'_, 'a>, Status> {
+    fn begin_webhook_wait(
+        &self,
+        wait: WebhookWait,
+    ) -> Result<WaitingObjectBytesGuard<'_, 'a>, Status> {
         let n_bytes = wait.object_bytes;
         let mut state = self.lock();
-        let permits = match &mut state.wait_permits {
+        let permits = match &mut state.webhook_wait_permits {
             Some(permits) => permits,
-            empty => empty.insert(self.acquire_wait_permits()?),
+            empty => empty.insert(self.acquire_webhook_wait_permits()?),
         };
         // A small patch may change a large object, so the memory for the body does not suffice.
-        let n_waiting = permits.bytes_waiting.saturating_add(n_bytes);
-        if wait.is_first_of_attempt {
-            permits.bytes.grow_to(n_waiting).map_err(|_| self.refuse_bytes())?;
+        let n_waiting = permits.waiting_object_bytes.saturating_add(n_bytes);
+        if wait.is_first_wait_of_attempt {
+            permits.bytes.grow_to(n_waiting).map_err(|_| self.too_many_object_bytes_status())?;
         } else {
             permits.bytes.grow_exempt_to(n_waiting);
         }
-        permits.bytes_waiting = n_waiting;
-        Ok(WaitingBytes { seat: self, n_bytes })
+        permits.waiting_object_bytes = n_waiting;
+        Ok(WaitingObjectBytesGuard { seat: self, n_bytes })
     }
 
-    fn acquire_wait_permits(&self) -> Result<WaitPermits, Status> {
+    fn acquire_webhook_wait_permits(&self) -> Result<WebhookWaitPermits, Status> {
         let user = authz::user_limit_key(&self.user.name);
-        let place = self.server.webhook_waits.acquire(user).map_err(|busy| {
+        let place = self.server.webhook_waits_limit.acquire(user).map_err(|busy| {
             let why = match busy {
                 Busy::User { permits_max } => format!(
                     "{permits_max} requests of this user wait for webhooks, which is the most for one user, \
@@ -216,26 +228,29 @@ impl<'a> RequestSeat<'a> {
                     "{permits_max} requests wait for webhooks, which is the most, please try again later"
                 ),
             };
-            self.refuse(&why)
+            self.too_many_requests_status(&why)
         })?;
         let bytes = self.server.body_bytes.common().acquire_many(user, 0);
-        let bytes = bytes.map_err(|_| self.refuse_bytes())?;
-        Ok(WaitPermits { _place: place, bytes, bytes_waiting: 0 })
+        let bytes = bytes.map_err(|_| self.too_many_object_bytes_status())?;
+        Ok(WebhookWaitPermits { _webhook_wait_permit: place, bytes, waiting_object_bytes: 0 })
     }
 
-    fn refuse_bytes(&self) -> Status {
-        self.refuse("the objects of requests take too much memory, please try again later")
+    fn too_many_object_bytes_status(&self) -> Status {
+        self.too_many_requests_status(
+            "the objects of requests take too much memory, please try again later",
+        )
     }
 
-    fn refuse(&self, why: &str) -> Status {
+    fn too_many_requests_status(&self, why: &str) -> Status {
         self.server.metrics.request_terminations.with_label_values(&["429"]).inc();
         Status::too_many_requests(why, 1)
     }
 
     fn suspend(&self) {
         let mut state = self.lock();
-        state.holding = match std::mem::replace(&mut state.holding, Holding::Nothing) {
-            Holding::Seat(seat) => Holding::Suspended(seat.suspend()),
+        state.seat_holding = match std::mem::replace(&mut state.seat_holding, SeatHolding::Nothing)
+        {
+            SeatHolding::Seat(seat) => SeatHolding::Suspended(seat.suspend()),
             other => other,
         };
     }
@@ -243,19 +258,19 @@ impl<'a> RequestSeat<'a> {
     async fn resume(&self) {
         let suspended = {
             let mut state = self.lock();
-            match std::mem::replace(&mut state.holding, Holding::Nothing) {
-                Holding::Suspended(suspended) => suspended,
+            match std::mem::replace(&mut state.seat_holding, SeatHolding::Nothing) {
+                SeatHolding::Suspended(suspended) => suspended,
                 other => {
-                    state.holding = other;
+                    state.seat_holding = other;
                     return;
                 }
             }
         };
         let seat = suspended.resume().await;
-        self.lock().holding = Holding::Seat(seat);
+        self.lock().seat_holding = SeatHolding::Seat(seat);
     }
 
-    fn lock(&self) -> MutexGuard<'_, SeatState> {
+    fn lock(&self) -> MutexGuard<'_, RequestSeatState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -265,8 +280,8 @@ async fn poll_once<F: Future>(mut future: Pin<&mut F>) -> Poll<F::Output> {
     std::future::poll_fn(|cx| Poll::Ready(future.as_mut().poll(cx))).await
 }
 
-/// About as many bytes as the members of an object have in JSON.
-pub(crate) fn tree_bytes(tree: &Tree) -> usize {
+/// Estimates the size of an object in JSON.
+pub(crate) fn estimate_tree_bytes(tree: &Tree) -> usize {
     tree.iter().map(|(key, value)| key.len() + value_bytes(value)).sum()
 }
 
@@ -275,6 +290,6 @@ fn value_bytes(value: &Value) -> usize {
         Value::Null | Value::Bool(_) | Value::Number(_) => 8,
         Value::String(text) => 8 + text.len(),
         Value::Array(items) => 8 + items.iter().map(value_bytes).sum::<usize>(),
-        Value::Object(tree) => 8 + tree_bytes(tree),
+        Value::Object(tree) => 8 + estimate_tree_bytes(tree),
     }
 }

@@ -17,7 +17,7 @@ use store::Item;
 
 use crate::event_encodings::{EventEncodings, EventForm};
 use crate::list_body::{ListBody, ListEncoder};
-use crate::response_bytes::ResponseBytes;
+use crate::response_bytes::ResponseBytesReservation;
 use crate::rest::{ListPage, WatchEvent, WatchEventObject, Watcher};
 
 /// The result of a request, before it is encoded.
@@ -88,8 +88,7 @@ pub(crate) struct ResponseFormat {
     pub(crate) now: Timestamp,
 }
 
-/// Room in the first buffer of a list for the item that crosses the minimum length for compression. Most items
-/// fit.
+/// Extra capacity of a list's first buffer, for the item that exceeds the minimum length for compression.
 const FIRST_SLACK_BYTES: usize = 4 << 10;
 
 /// The bytes of an event around a stored object, with its resourceVersion.
@@ -100,11 +99,12 @@ pub(crate) const PLAIN_JSON: ResponseEncoding =
     ResponseEncoding { format: Format::Json, pretty: false, transform: None };
 
 impl ResponseFormat {
-    fn without_transform(&self) -> ResponseEncoding {
+    fn encoding_without_transform(&self) -> ResponseEncoding {
         ResponseEncoding { transform: None, ..self.encoding }
     }
 
-    /// Whether encoded JSON is compressed, which takes long. Requests know of other large objects before they decode them.
+    /// Whether the response compresses JSON that is already encoded. Compression takes long, so it needs a
+    /// processor turn.
     pub(crate) fn is_compressed(&self, reply: &Reply) -> bool {
         matches!(reply, Reply::Json { json, .. } if json.len() > codec::GZIP_BYTES_MIN)
             && self.accepts_gzip
@@ -118,12 +118,12 @@ impl ResponseFormat {
                 | Transform::PartialObjectMetadataList(version),
             ) => codec::encode_tree(
                 &codec::partial_metadata(tree, version),
-                &self.without_transform(),
+                &self.encoding_without_transform(),
             ),
             Some(Transform::Table(version)) => {
                 let mut out = Vec::new();
                 self.encode_one_row_table(resource, tree, version, true, &mut out);
-                codec::reencode_json(out, &self.without_transform())
+                codec::reencode_json(out, &self.encoding_without_transform())
             }
         }
     }
@@ -157,15 +157,15 @@ impl ResponseFormat {
     }
 
     /// The response to a list. A short list is encoded at once; a long one is encoded while the client reads it.
-    fn list_response(&self, resource: Arc<Resource>, mut page: ListPage) -> Response<Body> {
+    fn build_list_response(&self, resource: Arc<Resource>, mut page: ListPage) -> Response<Body> {
         let bytes_in_flight = page.bytes_in_flight.take();
         let mut encoder = ListEncoder::new(*self, resource, page);
         let mut first =
             Vec::with_capacity(encoder.estimate_bytes(codec::GZIP_BYTES_MIN + FIRST_SLACK_BYTES));
         while first.len() <= codec::GZIP_BYTES_MIN {
             if encoder.write_up_to(codec::GZIP_BYTES_MIN + 1, &mut first) {
-                let mut response = self.bytes_response(200, first);
-                hold_in_body(&mut response, bytes_in_flight);
+                let mut response = self.build_bytes_response(200, first);
+                hold_reservation_in_body(&mut response, bytes_in_flight);
                 return response;
             }
         }
@@ -177,7 +177,7 @@ impl ResponseFormat {
             insert_gzip_headers(headers);
         }
         *response.body_mut() = ListBody::into_body(encoder, first, self.accepts_gzip);
-        hold_in_body(&mut response, bytes_in_flight);
+        hold_reservation_in_body(&mut response, bytes_in_flight);
         response
     }
 
@@ -240,7 +240,8 @@ impl ResponseFormat {
                     )
                     .is_ok();
                 if !is_written {
-                    let tree = decode_with_revision(resource, value, revision).unwrap_or_default();
+                    let tree =
+                        decode_with_resource_version(resource, value, revision).unwrap_or_default();
                     self.encode_event_object(resource, &tree, is_first, &mut out);
                 }
             }
@@ -274,24 +275,25 @@ impl ResponseFormat {
     pub(crate) fn encode_response(&self, reply: Reply, warnings: &[String]) -> Response<Body> {
         let mut response = match reply {
             Reply::Object { code, resource, tree } => {
-                self.bytes_response(code, self.encode_object(&resource, &tree))
+                self.build_bytes_response(code, self.encode_object(&resource, &tree))
             }
-            Reply::Tree { code, tree } => {
-                self.bytes_response(code, codec::encode_tree(&tree, &self.without_transform()))
-            }
+            Reply::Tree { code, tree } => self.build_bytes_response(
+                code,
+                codec::encode_tree(&tree, &self.encoding_without_transform()),
+            ),
             Reply::Json { code, json } => {
                 let is_plain = self.encoding.format == Format::Json && !self.encoding.pretty;
                 let json = if is_plain {
                     json
                 } else {
-                    codec::reencode_json(json, &self.without_transform())
+                    codec::reencode_json(json, &self.encoding_without_transform())
                 };
-                self.bytes_response(code, json)
+                self.build_bytes_response(code, json)
             }
-            Reply::List { resource, page } => self.list_response(resource, page),
+            Reply::List { resource, page } => self.build_list_response(resource, page),
             Reply::Watch { .. } => empty_response(200),
             Reply::Status(status) => self.status_response(&status),
-            Reply::Document(document) => document_response(document),
+            Reply::Document(document) => cacheable_document_response(document),
         };
         for warning in codec::warning_headers(warnings) {
             if let Ok(value) = HeaderValue::from_str(&warning) {
@@ -303,8 +305,8 @@ impl ResponseFormat {
 
     /// Encodes an error as a response.
     pub(crate) fn status_response(&self, status: &Status) -> Response<Body> {
-        let bytes = codec::encode_status(status, &self.without_transform());
-        let mut response = self.bytes_response(status.code, bytes);
+        let bytes = codec::encode_status(status, &self.encoding_without_transform());
+        let mut response = self.build_bytes_response(status.code, bytes);
         let headers = response.headers_mut();
         if let Some(seconds) = status.retry_after_seconds() {
             headers.insert(RETRY_AFTER, seconds.into());
@@ -315,7 +317,7 @@ impl ResponseFormat {
         response
     }
 
-    fn bytes_response(&self, code: u16, mut bytes: Vec<u8>) -> Response<Body> {
+    fn build_bytes_response(&self, code: u16, mut bytes: Vec<u8>) -> Response<Body> {
         let mut response = empty_response(code);
         let headers = response.headers_mut();
         let media_type = self.encoding.format.media_type();
@@ -338,7 +340,10 @@ fn insert_gzip_headers(headers: &mut HeaderMap) {
 }
 
 /// Counts the bytes of a response until its body is dropped.
-pub(crate) fn hold_in_body(response: &mut Response<Body>, bytes: Option<ResponseBytes>) {
+pub(crate) fn hold_reservation_in_body(
+    response: &mut Response<Body>,
+    bytes: Option<ResponseBytesReservation>,
+) {
     if let Some(bytes) = bytes {
         let body = std::mem::take(response.body_mut());
         *response.body_mut() = body.holding(bytes);
@@ -365,7 +370,7 @@ pub(crate) fn text_response(code: u16, text: String) -> Response<Body> {
     response
 }
 
-fn document_response(document: CacheableDocument) -> Response<Body> {
+fn cacheable_document_response(document: CacheableDocument) -> Response<Body> {
     let code = match (&document.location, document.is_not_modified) {
         (Some(_), _) => 301,
         (None, true) => 304,
@@ -397,10 +402,10 @@ pub(crate) fn has_api_version(stored: &[u8], api_version: &str) -> bool {
 }
 
 pub(crate) fn decode_list_item(resource: &Resource, item: &Item) -> Option<Tree> {
-    decode_with_revision(resource, &item.entry.value, item.entry.mod_rev.number())
+    decode_with_resource_version(resource, &item.entry.value, item.entry.mod_rev.number())
 }
 
-fn decode_with_revision(resource: &Resource, value: &[u8], revision: u64) -> Option<Tree> {
+fn decode_with_resource_version(resource: &Resource, value: &[u8], revision: u64) -> Option<Tree> {
     let mut tree: Tree = codec::decode_stored_object(value).ok()?;
     if resource.is_custom() {
         tree.insert("apiVersion".to_owned(), resource.group_version().to_string().into());

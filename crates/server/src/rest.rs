@@ -21,9 +21,9 @@ mod watch;
 pub(crate) use connect::connect;
 pub(crate) use create::{WriteResult, create};
 pub(crate) use create_preconditions::CreatePreconditions;
-pub(crate) use delete::{DeleteResult, delete, delete_admitted, deletion_status};
+pub(crate) use delete::{DeleteResult, delete, delete_admitted_object, deletion_success_status};
 pub(crate) use delete_collection::delete_collection;
-pub(crate) use get::{get, get_entry, read_newest_unless_known};
+pub(crate) use get::{get, get_stored_entry, read_newest_unless_known};
 pub(crate) use list::{ListPage, list};
 pub(crate) use object_filter::ObjectFilter;
 pub(crate) use object_metadata::{normalize_metadata, requester_metadata, validate_metadata};
@@ -33,7 +33,7 @@ pub(crate) use query::{FieldValidation, Query, WatchOptions, WatchStart, WriteOp
 pub(crate) use request_context::{
     RequestContext, VersionedObject, decode_stored_entry, written_kind,
 };
-pub(crate) use request_report::RequestReport;
+pub(crate) use request_report::WarningsAndHookReports;
 pub(crate) use scale::{SCALE, read_scale};
 pub(crate) use update::{patch, update};
 pub(crate) use watch::{WatchEvent, WatchEventObject, Watcher, watch};

@@ -16,14 +16,14 @@ use serde_json::Value;
 
 use crate::admission::{
     ConfigurationFreshnessRequirement, WriteAttempt, WriteRequest, admit_mutating,
-    admit_without_storing, establish_freshness,
+    admit_without_storing, establish_config_freshness,
 };
 use crate::error_status::IntoStatus;
 use crate::request::AuthorizedRequest;
 use crate::request_record::RequestRecord;
 use crate::request_seat::RequestSeat;
 use crate::respond::Reply;
-use crate::rest::{RequestContext, RequestReport, WriteOptions};
+use crate::rest::{RequestContext, WarningsAndHookReports, WriteOptions};
 use crate::route::Route;
 use crate::server_state::ServerState;
 use subject_review_resource::resolve_resource;
@@ -39,17 +39,18 @@ pub(crate) async fn answer_access_review(
     warnings: &mut Vec<String>,
 ) -> Result<Reply, Status> {
     let authorized = request.authorized();
-    let Some(info) = authorized.target() else { return Err(Status::unknown_resource()) };
+    let Some(info) = authorized.target_resource() else { return Err(Status::unknown_resource()) };
     let expected = ExpectedKind {
         group: kind.group(),
         version: &info.api_version,
         kind: kind.name(),
         is_custom: false,
     };
-    let content_type = request.header(&CONTENT_TYPE).filter(|own| !is_of_proposal(kind, own));
+    let content_type =
+        request.header(&CONTENT_TYPE).filter(|own| !is_legacy_form_review(kind, own));
     let format = codec::body_format(content_type, &expected).map_err(IntoStatus::into_status)?;
     let options = request.query().write_options("CreateOptions")?;
-    let chain = &authorized.snapshot().chain;
+    let chain = &authorized.authorized_snapshot().authorizer_chain;
     let is_plain = kind == access_reviews::ReviewKind::SubjectAccessReview
         && format == BodyFormat::Json
         && info.api_version == "v1";
@@ -68,12 +69,12 @@ pub(crate) async fn answer_access_review(
         return Ok(Reply::Json { code: 201, json });
     }
     let question = ReviewBody { kind, expected, format, body, options };
-    Box::pin(question.answer(request, seat, record, warnings)).await
+    Box::pin(question.decode_and_answer(request, seat, record, warnings)).await
 }
 
-/// Reports whether a content type counts as none. The first proposal posts its review by `curl -d`, which declares a form
-/// unless it is told otherwise.
-fn is_of_proposal(kind: access_reviews::ReviewKind, content_type: &str) -> bool {
+/// Whether to ignore the content type of a legacy review. Clients post it with `curl -d`, which declares a form by
+/// default.
+fn is_legacy_form_review(kind: access_reviews::ReviewKind, content_type: &str) -> bool {
     kind == access_reviews::ReviewKind::LegacyResourceAccessReview
         && content_type.trim().eq_ignore_ascii_case("application/x-www-form-urlencoded")
 }
@@ -88,7 +89,7 @@ struct ReviewBody<'a> {
 }
 
 impl ReviewBody<'_> {
-    async fn answer(
+    async fn decode_and_answer(
         self,
         request: &AuthorizedRequest<'_>,
         seat: &RequestSeat<'_>,
@@ -97,11 +98,13 @@ impl ReviewBody<'_> {
     ) -> Result<Reply, Status> {
         let Self { kind, expected, format, body, options } = self;
         let authorized = request.authorized();
-        let chain = Arc::clone(&authorized.snapshot().chain);
-        let Some(info) = authorized.target() else { return Err(Status::unknown_resource()) };
+        let chain = Arc::clone(&authorized.authorized_snapshot().authorizer_chain);
+        let Some(info) = authorized.target_resource() else {
+            return Err(Status::unknown_resource());
+        };
         let decoded =
             codec::decode_object(body, format, &expected).map_err(IntoStatus::into_status)?;
-        options.field_validation.check_findings(&expected, &decoded.findings, warnings)?;
+        options.field_validation.apply_field_validation(&expected, &decoded.findings, warnings)?;
         record.record_request_object(&decoded.tree);
         let request = access_reviews::ReviewRequest {
             version: &info.api_version,
@@ -113,13 +116,13 @@ impl ReviewBody<'_> {
             access_reviews::prepare_review(kind, &Value::Object(decoded.tree), &request)
                 .map_err(IntoStatus::into_status)?;
         if let PreparedReview::Subjects(review) = &mut review {
-            let registry = &authorized.snapshot().registry;
+            let registry = &authorized.authorized_snapshot().resource_registry;
             review
                 .resolve_resource(|named| resolve_resource(registry, named))
                 .map_err(IntoStatus::into_status)?;
         }
         if matches!(review, PreparedReview::Rules(_) | PreparedReview::Subjects(_)) {
-            // Such a review walks over all roles and bindings.
+            // Such a review visits all roles and bindings.
             seat.long_work.begin_long_computation().await;
         }
         let answering = access_reviews::answer_review(&chain, review, Some(authorized.user()));
@@ -156,16 +159,16 @@ pub(crate) async fn issue_token(
     request: &AuthorizedRequest<'_>,
     body: &Bytes,
     record: &mut RequestRecord,
-    report: &mut RequestReport,
+    report: &mut WarningsAndHookReports,
 ) -> Result<Reply, Status> {
     let tree = decode_review(request, "authentication.k8s.io", "v1", "TokenRequest", body)?;
     record.record_request_object(&tree);
     let options = request.query().write_options("CreateOptions")?;
-    let write = WriteRequest::create_subresource("token", ctx.name, options, request.query());
+    let write = WriteRequest::for_subresource_create("token", ctx.name, options, request.query());
     // No transaction could verify an assumed configuration.
     let mut attempt = WriteAttempt::new(ConfigurationFreshnessRequirement::MustConfirm);
     let issued = admit_and_issue_token(ctx, &mut attempt, &write, tree, request.now()).await;
-    attempt.report_only_attempt(report);
+    attempt.report_single_attempt(report);
     Ok(Reply::Tree { code: 201, tree: issued? })
 }
 
@@ -181,7 +184,7 @@ async fn admit_and_issue_token(
     // Hooks see these members even if the client leaves them out.
     api_object::check_and_set_namespace(&mut tree, namespace)?;
     tree.entry("status").or_insert_with(authn::empty_token_status);
-    establish_freshness(ctx, attempt, write, &tree).await?;
+    establish_config_freshness(ctx, attempt, write, &tree).await?;
     let tree = admit_mutating(ctx, attempt, write, tree, None).await?;
     let settings = TokenRequestSettings {
         api_audiences: server.authenticator.api_audiences(),

@@ -27,7 +27,7 @@ pub(crate) struct Route<'a> {
 
 /// Why a target has no route.
 #[derive(Debug)]
-pub(crate) enum RouteError {
+pub(crate) enum ResourceRouteError {
     /// 404 as plain text.
     Text,
     /// An error as a Status.
@@ -36,19 +36,21 @@ pub(crate) enum RouteError {
 
 impl<'a> Route<'a> {
     /// Finds the authorized resource, and checks that it offers the verb for the name and the namespace.
-    pub(crate) fn from_authorized(authorized: &'a Authorized) -> Result<Self, RouteError> {
-        let registry = &authorized.snapshot().registry;
-        let Some(own) = authorized.target() else { return Err(RouteError::Text) };
+    pub(crate) fn from_authorized(authorized: &'a Authorized) -> Result<Self, ResourceRouteError> {
+        let registry = &authorized.authorized_snapshot().resource_registry;
+        let Some(own) = authorized.target_resource() else { return Err(ResourceRouteError::Text) };
         let lacking = || match registry.group(&own.api_group) {
-            Some(group) if group.is_built_in => RouteError::Status(Status::unknown_resource()),
-            _ => RouteError::Text,
+            Some(group) if group.is_built_in => {
+                ResourceRouteError::Status(Status::unknown_resource())
+            }
+            _ => ResourceRouteError::Text,
         };
         let info = authorized.request_info();
         if (info.api_prefix == "api") != own.api_group.is_empty()
             || info.verb == "proxy"
             || begins_with_two_slashes(info)
         {
-            return Err(RouteError::Text);
+            return Err(ResourceRouteError::Text);
         }
         let resource = registry.resource(&own.api_group, &own.api_version, &own.resource);
         let resource = Arc::clone(resource.ok_or_else(lacking)?);
@@ -72,22 +74,23 @@ impl<'a> Route<'a> {
                 || (rest.is_some() && subresource != "proxy"))
         {
             return Err(match resource.is_custom() {
-                true if resource.is_namespaced() && namespace.is_none() => RouteError::Text,
-                true => RouteError::Status(Status::not_found(
+                true if resource.is_namespaced() && namespace.is_none() => ResourceRouteError::Text,
+                true => ResourceRouteError::Status(Status::not_found(
                     &resource.group_resource(),
                     name.unwrap_or_default(),
                 )),
-                false => RouteError::Status(Status::unknown_resource()),
+                false => ResourceRouteError::Status(Status::unknown_resource()),
             });
         }
         let verb = authorized.verb();
-        let is_across = resource.is_namespaced() && namespace.is_none();
-        let place = Place { resource: &resource, is_across, name, subresource };
+        let is_across_namespaces = resource.is_namespaced() && namespace.is_none();
+        let place =
+            RequestedResourcePath { resource: &resource, is_across_namespaces, name, subresource };
         match verb {
-            Some(verb) if place.offers(verb) => {
+            Some(verb) if place.offers_verb(verb) => {
                 Ok(Self { authorized, verb, resource, namespace, name, subresource })
             }
-            _ => Err(place.refuse(info, verb, in_namespace)),
+            _ => Err(place.refuse_verb(info, verb, in_namespace)),
         }
     }
 
@@ -146,73 +149,81 @@ impl NamespaceInPath {
     }
 }
 
-/// The place that a path leads to.
-struct Place<'p> {
+/// The resource, name and subresource that a request path names.
+struct RequestedResourcePath<'p> {
     resource: &'p Resource,
-    /// The resource is namespaced, and the path names no namespace.
-    is_across: bool,
+    /// Whether the path spans all namespaces: the resource is namespaced and the path names no namespace.
+    is_across_namespaces: bool,
     name: Option<&'p str>,
     subresource: Option<&'p str>,
 }
 
-impl Place<'_> {
-    fn offers(&self, verb: Verb) -> bool {
+impl RequestedResourcePath<'_> {
+    fn offers_verb(&self, verb: Verb) -> bool {
         if let Some(subresource) = self.subresource {
             let subresource = self.resource.subresource(subresource);
-            return !self.is_across && subresource.is_some_and(|own| own.verbs.contains(verb));
+            return !self.is_across_namespaces
+                && subresource.is_some_and(|own| own.verbs.contains(verb));
         }
         let fits_name = match verb {
             Verb::Get | Verb::Update | Verb::Patch | Verb::Delete => self.name.is_some(),
             Verb::List | Verb::Create | Verb::DeleteCollection => self.name.is_none(),
-            // The old form of a watch of one object has its name in the path.
+            // The deprecated `watch/` paths may name a single object.
             Verb::Watch => true,
         };
         let fits_scope = match (verb, self.name) {
             (Verb::List | Verb::Watch, None) => true,
-            _ => !self.is_across,
+            _ => !self.is_across_namespaces,
         };
         fits_name && fits_scope && self.resource.supports_verb(verb)
     }
 
-    /// Returns the refusal of a verb that the path does not offer: 404 if it offers no verb at all, otherwise 405.
-    fn refuse(
+    /// Returns the error for a verb that the path does not support: 404 if it supports no verb at all, otherwise
+    /// 405.
+    fn refuse_verb(
         &self,
         info: &RequestInfo,
         verb: Option<Verb>,
         in_namespace: NamespaceInPath,
-    ) -> RouteError {
+    ) -> ResourceRouteError {
         if self.resource.is_custom() {
-            return self.refuse_custom(info, verb);
+            return self.refuse_custom_resource_verb(info, verb);
         }
-        if in_namespace == NamespaceInPath::Empty && self.is_across {
-            let named = Place { is_across: false, ..*self };
-            return RouteError::Status(match verb.filter(|verb| named.offers(*verb)) {
-                None => return named.refuse(info, verb, NamespaceInPath::Named),
-                Some(Verb::Create) if self.name.is_none() => {
-                    let mut errors = FieldErrors::new();
-                    errors.push(FieldPath::root("metadata").child("namespace").required(""));
-                    Status::invalid(&self.resource.group_kind(), "", &errors)
-                }
-                Some(_) => Status::bad_request("Namespace parameter required."),
-            });
+        if in_namespace == NamespaceInPath::Empty && self.is_across_namespaces {
+            let named = RequestedResourcePath { is_across_namespaces: false, ..*self };
+            return ResourceRouteError::Status(
+                match verb.filter(|verb| named.offers_verb(*verb)) {
+                    None => return named.refuse_verb(info, verb, NamespaceInPath::Named),
+                    Some(Verb::Create) if self.name.is_none() => {
+                        let mut errors = FieldErrors::new();
+                        errors.push(FieldPath::root("metadata").child("namespace").required(""));
+                        Status::invalid(&self.resource.group_kind(), "", &errors)
+                    }
+                    Some(_) => Status::bad_request("Namespace parameter required."),
+                },
+            );
         }
-        // A path that begins with `watch` offers nothing but that.
+        // A path that begins with `watch` supports only that verb.
         let is_watch_path = verb == Some(Verb::Watch) && is_watch_path(info);
         let is_any_offered = Verb::ALL
             .into_iter()
-            .any(|offered| (!is_watch_path || offered == Verb::Watch) && self.offers(offered));
-        RouteError::Status(match is_any_offered {
+            .any(|offered| (!is_watch_path || offered == Verb::Watch) && self.offers_verb(offered));
+        ResourceRouteError::Status(match is_any_offered {
             true => Status::method_not_allowed(),
             false => Status::unknown_resource(),
         })
     }
 
-    fn refuse_custom(&self, info: &RequestInfo, verb: Option<Verb>) -> RouteError {
+    fn refuse_custom_resource_verb(
+        &self,
+        info: &RequestInfo,
+        verb: Option<Verb>,
+    ) -> ResourceRouteError {
         let is_listing = matches!(verb, Some(Verb::List | Verb::Watch));
-        if self.is_across && (!is_listing || self.name.is_some()) {
-            return RouteError::Text;
+        if self.is_across_namespaces && (!is_listing || self.name.is_some()) {
+            return ResourceRouteError::Text;
         }
-        RouteError::Status(match verb {
+        ResourceRouteError::Status(match verb {
             Some(Verb::Update | Verb::Patch) if self.name.is_none() => {
                 Status::bad_request("name must be provided")
             }
@@ -249,16 +260,19 @@ mod tests {
     type Found = (Verb, Option<String>, Option<String>, Option<String>);
 
     /// As a request is handled: the method has to be the one of the verb.
-    fn find(sent: Method, target: &str) -> Result<Found, RouteError> {
+    fn find(sent: Method, target: &str) -> Result<Found, ResourceRouteError> {
         let info = RequestInfo::new(sent.as_str(), target).unwrap();
         let node = authz_node::Snapshot::default();
-        let cluster =
-            ClusterSnapshot::empty(Arc::new([]), node, ConfiguredHooks::empty(Arc::default()))
-                .unwrap();
+        let cluster = ClusterSnapshot::of_empty_store(
+            Arc::new([]),
+            node,
+            ConfiguredHooks::without_hooks(Arc::default()),
+        )
+        .unwrap();
         let authorized = Authorized::for_test(Arc::default(), info, Arc::new(cluster));
         let route = Route::from_authorized(&authorized)?;
         if http_method(route.verb) != sent {
-            return Err(RouteError::Status(Status::method_not_allowed()));
+            return Err(ResourceRouteError::Status(Status::method_not_allowed()));
         }
         let text = |part: Option<&str>| part.map(str::to_owned);
         Ok((route.verb, text(route.namespace), text(route.name), text(route.subresource)))
@@ -308,7 +322,7 @@ mod tests {
             (Method::GET, "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"),
         ] {
             match find(method, target) {
-                Err(RouteError::Status(status)) => assert_eq!(status.code, 405, "{target}"),
+                Err(ResourceRouteError::Status(status)) => assert_eq!(status.code, 405, "{target}"),
                 other => panic!("{target}: {other:?}"),
             }
         }
@@ -334,7 +348,9 @@ mod tests {
             ),
         ] {
             match find(method, target) {
-                Err(RouteError::Status(status)) => assert_eq!(status.code, code, "{target}"),
+                Err(ResourceRouteError::Status(status)) => {
+                    assert_eq!(status.code, code, "{target}")
+                }
                 other => panic!("{target}: {other:?}"),
             }
         }
@@ -372,8 +388,8 @@ mod tests {
             ("/apis/authorization.k8s.io/v1/localsubjectaccessreviews", false),
         ] {
             let is_found = match find(Method::GET, target) {
-                Err(RouteError::Text) => is_text,
-                Err(RouteError::Status(status)) => !is_text && status.code == 404,
+                Err(ResourceRouteError::Text) => is_text,
+                Err(ResourceRouteError::Status(status)) => !is_text && status.code == 404,
                 Ok(_) => false,
             };
             assert!(is_found, "{target}");

@@ -26,9 +26,10 @@ use tokio::task::JoinSet;
 
 use crate::admission::ConfiguredHooks;
 use crate::admission::{
-    AdmissionPlugins, ConfigSyncOptions, FreshnessBarrier, PolledConfiguration,
+    AdmissionConfigSyncOptions, AdmissionPlugins, FreshnessBarrier, PolledAdmissionConfig,
 };
 use crate::audit_id::AuditIdGenerator;
+use crate::background_loops;
 use crate::bootstrap::{BootstrapError, bootstrap, retry_bootstrap};
 use crate::ca_files::{CaFiles, reload_ca_files_periodically};
 use crate::clock::Clock;
@@ -37,17 +38,16 @@ use crate::cluster_snapshot::ClusterSnapshot;
 use crate::connection_faults::connection_fault_reporter;
 use crate::decodable_versions::DecodableVersions;
 use crate::event_encodings::EventEncodings;
-use crate::health::Readiness;
+use crate::health::ReadinessState;
 use crate::initializers::{
-    InitializationTracker, UninitializedGetMode, run_initialization_jobs, sweep_abandoned_objects,
+    ObjectInitializationTracker, UninitializedGetMode, run_object_initialization_jobs,
+    sweep_abandoned_objects,
 };
 use crate::log::Log;
-use crate::long_work;
 use crate::loopback::loopback_user;
-use crate::loops;
 use crate::memory_budget::MemoryBudget;
-use crate::metrics::Metrics;
-use crate::referenced_objects::ReferencedObjects;
+use crate::metrics::ServerMetrics;
+use crate::processor_turns;
 use crate::request;
 use crate::request_limits::RequestLimits;
 use crate::response_bytes::ResponseBytesLimit;
@@ -56,13 +56,14 @@ use crate::server_state::{
 };
 use crate::service_directory::ServiceDirectory;
 use crate::snapshot_cache::SnapshotCache;
+use crate::token_object_cache::TokenObjectCache;
 
-/// How long a stopping server waits for the audit backends to take the events that wait for them.
+/// The maximum time that a stopping server waits until the audit backends have written their queued events.
 const AUDIT_FLUSH_TIME_MAX: Duration = Duration::from_secs(5);
 
 /// The options of a server, apart from its store and its listener.
 pub struct ServerOptions {
-    /// The options of requests.
+    /// The settings of the API.
     pub api_settings: ApiSettings,
     /// The prefix of its keys in the store, without a slash at the end.
     pub prefix: String,
@@ -110,7 +111,7 @@ pub struct AdmissionOptions {
     /// The built-in plugins that are enabled.
     pub plugins: AdmissionPlugins,
     /// How fresh the configuration must be.
-    pub config_sync: ConfigSyncOptions,
+    pub config_sync: AdmissionConfigSyncOptions,
     /// The options of initializers.
     pub initializers: InitializerOptions,
     /// The response to GET for an uninitialized object.
@@ -135,7 +136,7 @@ impl Default for AdmissionOptions {
     fn default() -> Self {
         Self {
             plugins: AdmissionPlugins::default(),
-            config_sync: ConfigSyncOptions::default(),
+            config_sync: AdmissionConfigSyncOptions::default(),
             initializers: InitializerOptions::default(),
             get_mode: UninitializedGetMode::default(),
             clock: Clock::default(),
@@ -160,7 +161,7 @@ pub struct Server {
     address: SocketAddr,
     /// The task that serves connections.
     connection_tasks: JoinSet<()>,
-    loop_tasks: JoinSet<()>,
+    background_tasks: JoinSet<()>,
 }
 
 /// The server can not be started.
@@ -186,8 +187,8 @@ pub enum StartError {
 /// A future that is boxed, so that the server is compiled in this crate alone, and not again in each program that runs it.
 pub type BoxedFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-/// Erases the type of a loop, so that the runtime's code for tasks is compiled once for all loops.
-fn boxed(task: impl Future<Output = ()> + Send + 'static) -> BoxedFuture<()> {
+/// Boxes a background loop, so that the code that spawns tasks is compiled once for all loops.
+fn box_task(task: impl Future<Output = ()> + Send + 'static) -> BoxedFuture<()> {
     Box::pin(task)
 }
 
@@ -216,7 +217,7 @@ impl Server {
             ),
         )?;
         let default_environment = HookEnvironment::default();
-        let hooks = ConfiguredHooks::empty(Arc::new(HookEnvironment {
+        let hooks = ConfiguredHooks::without_hooks(Arc::new(HookEnvironment {
             cluster_services: Some(Arc::clone(&options.service_directory) as _),
             credentials: options.admission.hook_credentials,
             client_limits: https_client::Limits {
@@ -231,8 +232,11 @@ impl Server {
             ),
             certificate_observer: Arc::clone(&admission_metrics) as _,
         }));
-        let empty =
-            ClusterSnapshot::empty(options.authorizer_slots, options.node_policy, hooks.clone())?;
+        let empty = ClusterSnapshot::of_empty_store(
+            options.authorizer_slots,
+            options.node_policy,
+            hooks.clone(),
+        )?;
         let issuer_discovery = build_issuer_discovery(
             options.authentication.service_accounts.as_ref(),
             &options.api_settings.advertised_address,
@@ -241,7 +245,7 @@ impl Server {
         let authenticator = Authenticator::new(options.authentication)?;
         let request_limits = options.request_limits;
         let flow_controller = Arc::new(FlowController::new(request_limits.seats_max));
-        let (snapshot_cache, stale_roles) = SnapshotCache::start(
+        let (snapshot_cache, stale_aggregated_roles) = SnapshotCache::start(
             Arc::clone(&store),
             &options.prefix,
             empty.clone(),
@@ -252,18 +256,18 @@ impl Server {
         .await?;
         let address = listener.address();
         options.service_directory.set_server_address(address);
-        let (initialization_tracker, jobs) = InitializationTracker::new();
+        let (object_initialization_tracker, jobs) = ObjectInitializationTracker::new();
         let mut server = ServerState {
             store,
             decodable_versions: Arc::new(DecodableVersions::new(&options.prefix)),
             prefix: options.prefix,
             snapshot_cache,
             api_settings: options.api_settings,
-            metrics: Metrics::new(options.metrics_registry, &flow_controller)?,
+            metrics: ServerMetrics::new(options.metrics_registry, &flow_controller)?,
             log: options.log,
             rng: SystemRandom::new(),
             audit_id_generator: AuditIdGenerator::new([0; 16]),
-            readiness: Readiness::default(),
+            readiness: ReadinessState::default(),
             loopback_user: loopback_user(String::new()),
             authenticator,
             impersonator: Impersonator::default(),
@@ -277,12 +281,14 @@ impl Server {
             started_at: Instant::now(),
             server_id: String::new(),
             trust_comparison: ArcSwap::default(),
-            polled_configuration: ArcSwap::from_pointee(PolledConfiguration::empty(hooks)),
+            polled_admission_config: ArcSwap::from_pointee(
+                PolledAdmissionConfig::before_first_poll(hooks),
+            ),
             initializer_options: options.admission.initializers,
             call_time_max: options.admission.call_time_max,
             hook_addresses: options.admission.hook_addresses,
             get_mode: options.admission.get_mode,
-            initialization_tracker,
+            object_initialization_tracker,
             clock: options.admission.clock,
             authorization_status: options.authorization_status,
             flow_controller: Arc::clone(&flow_controller),
@@ -294,23 +300,23 @@ impl Server {
                 request_limits.decoded_bytes_max,
                 request_limits.decoded_bytes_per_user_max,
             ),
-            body_discards: Arc::new(ConcurrencyLimit::with_limit_per_user(
+            body_discards_limit: Arc::new(ConcurrencyLimit::with_limit_per_user(
                 BODY_DISCARDS_MAX,
                 BODY_DISCARDS_PER_USER_MAX,
             )),
-            webhook_waits: Arc::new(ConcurrencyLimit::with_limit_per_user(
+            webhook_waits_limit: Arc::new(ConcurrencyLimit::with_limit_per_user(
                 request_limits.webhook_waits_max,
                 request_limits.webhook_waits_per_user_max,
             )),
             request_limits,
-            turns: long_work::new_turn_queue(),
+            turns: processor_turns::new_processor_turn_queue(),
             watch_limit: Arc::new(ConcurrencyLimit::with_limit_per_user(
                 unlimited_if_zero(options.watches_max),
                 unlimited_if_zero(options.watches_per_user_max),
             )),
             response_bytes: Arc::new(ResponseBytesLimit::new(options.response_bytes_max)),
             event_encodings: EventEncodings::default(),
-            referenced_objects: ReferencedObjects::default(),
+            token_object_cache: TokenObjectCache::default(),
             shutdown: Shutdown::new(),
             pending_ip_allocations: PendingIpAllocations::default(),
         };
@@ -320,31 +326,39 @@ impl Server {
         let server = Arc::new(server);
         // A server that differs from its peers is never ready, not even for a moment.
         server.compare_trust_with_peers().await;
-        let mut loop_tasks = JoinSet::new();
-        loop_tasks.spawn(boxed(Arc::clone(&server.snapshot_cache).run(empty)));
-        loop_tasks.spawn(boxed(Arc::clone(&server).keep_configuration_fresh()));
-        loop_tasks.spawn(boxed(Arc::clone(&server).write_heartbeats()));
-        loop_tasks.spawn(boxed(Arc::clone(&server).compare_trust_periodically()));
-        loop_tasks.spawn(boxed(Arc::clone(&server).report_configured_hooks()));
-        loop_tasks.spawn(boxed(run_initialization_jobs(Arc::clone(&server), jobs)));
-        loop_tasks.spawn(boxed(sweep_abandoned_objects(Arc::clone(&server))));
-        loop_tasks
-            .spawn(boxed(reload_ca_files_periodically(Arc::clone(&server), options.ca_files)));
-        loop_tasks.spawn(boxed(loops::store_aggregated_roles(Arc::clone(&server), stale_roles)));
-        loop_tasks.spawn(boxed(loops::log_store_alarms(Arc::clone(&server))));
-        loop_tasks.spawn(boxed(loops::log_audit_losses(Arc::clone(&server))));
+        let mut background_tasks = JoinSet::new();
+        background_tasks.spawn(box_task(Arc::clone(&server.snapshot_cache).run(empty)));
+        background_tasks.spawn(box_task(Arc::clone(&server).keep_admission_config_fresh()));
+        background_tasks.spawn(box_task(Arc::clone(&server).write_heartbeats()));
+        background_tasks.spawn(box_task(Arc::clone(&server).compare_trust_periodically()));
+        background_tasks.spawn(box_task(Arc::clone(&server).report_configured_hooks()));
+        background_tasks.spawn(box_task(run_object_initialization_jobs(Arc::clone(&server), jobs)));
+        background_tasks.spawn(box_task(sweep_abandoned_objects(Arc::clone(&server))));
+        background_tasks
+            .spawn(box_task(reload_ca_files_periodically(Arc::clone(&server), options.ca_files)));
+        background_tasks.spawn(box_task(background_loops::store_aggregated_roles(
+            Arc::clone(&server),
+            stale_aggregated_roles,
+        )));
+        background_tasks.spawn(box_task(background_loops::log_store_alarms(Arc::clone(&server))));
+        background_tasks.spawn(box_task(background_loops::log_audit_losses(Arc::clone(&server))));
         if !bootstrap(&server).await? {
-            loop_tasks.spawn(boxed(retry_bootstrap(Arc::clone(&server))));
+            background_tasks.spawn(box_task(retry_bootstrap(Arc::clone(&server))));
         }
         server.readiness.is_bootstrapped.store(true, Ordering::Release);
-        loop_tasks.spawn(boxed(loops::delete_terminating_namespaces(Arc::clone(&server))));
-        loop_tasks.spawn(boxed(loops::reconcile_definitions(Arc::clone(&server))));
-        loop_tasks.spawn(boxed(loops::maintain_flow_control(Arc::clone(&server))));
+        background_tasks
+            .spawn(box_task(background_loops::delete_terminating_namespaces(Arc::clone(&server))));
+        background_tasks.spawn(box_task(background_loops::reconcile_crds(Arc::clone(&server))));
+        background_tasks
+            .spawn(box_task(background_loops::maintain_flow_control(Arc::clone(&server))));
         if server.api_settings.service_ip_range.is_some() {
-            loop_tasks.spawn(boxed(loops::repair_cluster_ips_periodically(Arc::clone(&server))));
+            background_tasks.spawn(box_task(background_loops::repair_cluster_ips_periodically(
+                Arc::clone(&server),
+            )));
         }
         if server.api_settings.has_garbage_collector {
-            loop_tasks.spawn(boxed(loops::collect_garbage(Arc::clone(&server))));
+            background_tasks
+                .spawn(box_task(background_loops::collect_garbage(Arc::clone(&server))));
         }
         let mut connection_tasks = JoinSet::new();
         let service: https_server::Service = {
@@ -361,7 +375,7 @@ impl Server {
             report,
             service,
         ));
-        Ok(Self { state: server, address, connection_tasks, loop_tasks })
+        Ok(Self { state: server, address, connection_tasks, background_tasks })
     }
 
     /// The address that the server listens on.
@@ -385,7 +399,7 @@ impl Server {
             self.state.readiness.is_stopping.store(true, Ordering::Release);
             let drained = self.state.shutdown.drain(plan).await;
             while self.connection_tasks.join_next().await.is_some() {}
-            self.loop_tasks.shutdown().await;
+            self.background_tasks.shutdown().await;
             self.state.remove_heartbeat().await;
             self.flush_audit_events().await;
             self.state.store.close().await;
@@ -420,7 +434,7 @@ fn build_issuer_discovery(
     discovery.inspect_err(warn).ok()
 }
 
-/// A flag of 0 disables its limit.
+/// Converts the value of a limit flag: 0 disables the limit.
 fn unlimited_if_zero(max: usize) -> usize {
     if max == 0 { usize::MAX } else { max }
 }

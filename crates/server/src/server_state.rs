@@ -15,22 +15,22 @@ use store::Store;
 
 use https_server::Shutdown;
 
-use crate::admission::{AdmissionPlugins, FreshnessBarrier, PolledConfigurationSlot};
+use crate::admission::{AdmissionPlugins, FreshnessBarrier, PolledAdmissionConfigSlot};
 use crate::audit_id::AuditIdGenerator;
 use crate::clock::Clock;
 use crate::cluster_ips::{PendingIpAllocations, ServiceIpRange};
 use crate::decodable_versions::DecodableVersions;
 use crate::event_encodings::EventEncodings;
-use crate::health::Readiness;
-use crate::initializers::{InitializationTracker, UninitializedGetMode};
+use crate::health::ReadinessState;
+use crate::initializers::{ObjectInitializationTracker, UninitializedGetMode};
 use crate::log::Log;
 use crate::memory_budget::MemoryBudget;
-use crate::metrics::Metrics;
-use crate::peer_trust::TrustComparison;
-use crate::referenced_objects::ReferencedObjects;
+use crate::metrics::ServerMetrics;
+use crate::peer_trust::PeerTrustComparison;
 use crate::request_limits::RequestLimits;
 use crate::response_bytes::ResponseBytesLimit;
 use crate::snapshot_cache::SnapshotCache;
+use crate::token_object_cache::TokenObjectCache;
 
 /// The maximum number of requests whose bodies are read and dropped at the same time, and those of one user. Clients
 /// without a user count as one.
@@ -75,17 +75,18 @@ pub(crate) struct ServerState {
     /// The versions of objects that lists and watches can send as they are stored.
     pub(crate) decodable_versions: Arc<DecodableVersions>,
     pub(crate) api_settings: ApiSettings,
-    pub(crate) metrics: Metrics,
+    pub(crate) metrics: ServerMetrics,
     pub(crate) log: Log,
     pub(crate) rng: SystemRandom,
     pub(crate) audit_id_generator: AuditIdGenerator,
-    pub(crate) readiness: Readiness,
+    pub(crate) readiness: ReadinessState,
     /// The user of the server's own requests.
     pub(crate) loopback_user: Arc<User>,
     pub(crate) authenticator: Authenticator,
     pub(crate) impersonator: Impersonator,
     pub(crate) token_issuer: TokenIssuer,
-    /// The documents by which others verify tokens; `None` if the issuer can not be discovered.
+    /// The issuer discovery documents, with which other parties verify tokens; `None` if the issuer can not be
+    /// discovered.
     pub(crate) issuer_discovery: Option<authn::IssuerDiscovery>,
     /// Writes audit events; `None` disables auditing.
     pub(crate) auditor: Option<Auditor>,
@@ -101,9 +102,9 @@ pub(crate) struct ServerState {
     pub(crate) server_id: String,
     /// The last comparison of the authorities and keys of this server with those of the other servers of the
     /// store.
-    pub(crate) trust_comparison: ArcSwap<TrustComparison>,
+    pub(crate) trust_comparison: ArcSwap<PeerTrustComparison>,
     /// The admission configuration that was polled last, in poll mode.
-    pub(crate) polled_configuration: PolledConfigurationSlot,
+    pub(crate) polled_admission_config: PolledAdmissionConfigSlot,
     /// The options of initializers.
     pub(crate) initializer_options: InitializerOptions,
     /// The maximum duration of a call of a hook.
@@ -113,7 +114,7 @@ pub(crate) struct ServerState {
     /// The response to GET for an uninitialized object.
     pub(crate) get_mode: UninitializedGetMode,
     /// Tracks objects that wait for initializers.
-    pub(crate) initialization_tracker: InitializationTracker,
+    pub(crate) object_initialization_tracker: ObjectInitializationTracker,
     /// The clock of the timeouts of initializers.
     pub(crate) clock: Clock,
     /// Returns the JSON document of `/portcullis/authorization/status`.
@@ -127,9 +128,9 @@ pub(crate) struct ServerState {
     pub(crate) decoded_bytes: MemoryBudget,
     /// Limits the requests over HTTP/1.1 whose bodies are read and dropped after the response. Each holds a connection
     /// for up to two seconds.
-    pub(crate) body_discards: Arc<ConcurrencyLimit>,
+    pub(crate) body_discards_limit: Arc<ConcurrencyLimit>,
     /// Limits the requests that wait for webhooks without a seat.
-    pub(crate) webhook_waits: Arc<ConcurrencyLimit>,
+    pub(crate) webhook_waits_limit: Arc<ConcurrencyLimit>,
     /// The turns of requests that keep a processor for long.
     pub(crate) turns: Arc<FairCpuScheduler>,
     /// Limits the watches of users who are not in `system:masters`.
@@ -139,7 +140,7 @@ pub(crate) struct ServerState {
     /// The newest events in the form that watches send.
     pub(crate) event_encodings: EventEncodings,
     /// The objects that the tokens of service accounts refer to.
-    pub(crate) referenced_objects: ReferencedObjects,
+    pub(crate) token_object_cache: TokenObjectCache,
     pub(crate) shutdown: Shutdown,
     /// Cluster IPs that requests are about to allocate.
     pub(crate) pending_ip_allocations: PendingIpAllocations,

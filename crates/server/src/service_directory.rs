@@ -36,7 +36,7 @@ pub enum ServiceRouting {
 /// The services and their endpoints, as far as they are needed to connect to one.
 #[derive(Debug)]
 pub struct ServiceDirectory {
-    routing: ServiceRouting,
+    service_routing: ServiceRouting,
     service_tables: RwLock<ServiceTables>,
     /// The address of this server, to which `default/kubernetes` resolves, whatever is stored.
     server_address: OnceLock<SocketAddr>,
@@ -73,7 +73,7 @@ struct ServiceTables {
     /// By `namespace/name` of the service, then by the name of the slice. The parts of an Endpoints object are slices, too.
     endpoint_slices: HashMap<String, BTreeMap<String, EndpointSlice>>,
     /// The service of a slice, by `namespace/name` of the slice.
-    services_by_slice: HashMap<String, String>,
+    service_by_slice: HashMap<String, String>,
 }
 
 #[derive(Debug, Clone)]
@@ -100,7 +100,7 @@ impl ServiceDirectory {
     #[must_use]
     pub fn new(routing: ServiceRouting) -> Self {
         Self {
-            routing,
+            service_routing: routing,
             service_tables: RwLock::default(),
             server_address: OnceLock::new(),
             rng: SystemRandom::new(),
@@ -128,7 +128,7 @@ impl ServiceDirectory {
     ///
     /// # Errors
     /// The value can not be decoded; the object counts as absent.
-    pub(crate) fn apply_stored_object(
+    pub(crate) fn apply_service_or_endpoints(
         &self,
         path: &str,
         value: Option<&[u8]>,
@@ -157,15 +157,15 @@ impl ServiceDirectory {
     }
 
     /// Resolves a service to its cluster IP or to one of its endpoints, as the routing of the server says.
-    fn resolve_by_routing(
+    fn resolve_service_by_routing(
         &self,
         service_tables: &ServiceTables,
         service: &ServiceName,
     ) -> Result<HostPort, LookupError> {
         let ServiceName { namespace, name, .. } = service;
         let found = service_tables.find_service(namespace, name)?;
-        let port = found.port_or_default(name, service.port)?;
-        match self.routing {
+        let port = found.service_port_or_default(name, service.port)?;
+        match self.service_routing {
             ServiceRouting::ClusterIp => found.resolve_by_cluster_ip(name, port),
             ServiceRouting::Endpoints => {
                 let endpoint_slices = service_tables.endpoint_slices_of(service);
@@ -175,7 +175,7 @@ impl ServiceDirectory {
     }
 
     /// The address of this server, if the service is its own one.
-    fn own_address(&self, service: &ServiceName) -> Option<HostPort> {
+    fn own_service_address(&self, service: &ServiceName) -> Option<HostPort> {
         let ServiceName { namespace, name, port } = service;
         let is_own = (namespace.as_str(), name.as_str()) == ("default", "kubernetes")
             && port.unwrap_or(HTTPS_PORT) == HTTPS_PORT;
@@ -202,29 +202,31 @@ impl ClusterServices for ServiceDirectory {
 
 impl ServiceResolver for ServiceDirectory {
     fn resolve_service(&self, service: &ServiceName) -> Result<HostPort, ResolveError> {
-        if let Some(address) = self.own_address(service) {
+        if let Some(address) = self.own_service_address(service) {
             return Ok(address);
         }
         let service_tables = self.service_tables.read().unwrap_or_else(PoisonError::into_inner);
-        Ok(self.resolve_by_routing(&service_tables, service)?)
+        Ok(self.resolve_service_by_routing(&service_tables, service)?)
     }
 
     fn is_endpoint(&self, service: &ServiceName, address: &HostPort) -> bool {
-        if let Some(own) = self.own_address(service) {
+        if let Some(own) = self.own_service_address(service) {
             return own == *address;
         }
         let tables = self.service_tables.read().unwrap_or_else(PoisonError::into_inner);
         let ServiceName { namespace, name, .. } = service;
         let Ok(found) = tables.find_service(namespace, name) else { return false };
-        let Ok(port) = found.port_or_default(name, service.port) else { return false };
-        match self.routing {
+        let Ok(port) = found.service_port_or_default(name, service.port) else { return false };
+        match self.service_routing {
             ServiceRouting::ClusterIp => {
                 found.resolve_by_cluster_ip(name, port).is_ok_and(|at| at == *address)
             }
             ServiceRouting::Endpoints => {
-                let Ok(port_name) = found.port_name(name, port) else { return false };
+                let Ok(service_port_name) = found.service_port_name(name, port) else {
+                    return false;
+                };
                 let mut slices = tables.endpoint_slices_of(service).into_iter().flatten();
-                slices.any(|(_, slice)| slice.has_ready_endpoint(port_name, address))
+                slices.any(|(_, slice)| slice.has_ready_endpoint(service_port_name, address))
             }
         }
     }
@@ -269,7 +271,7 @@ impl ServiceTables {
     }
 
     fn remove_endpoint_slice(&mut self, name: &str) {
-        let Some(service) = self.services_by_slice.remove(name) else { return };
+        let Some(service) = self.service_by_slice.remove(name) else { return };
         if let Some(endpoint_slices) = self.endpoint_slices.get_mut(&service) {
             endpoint_slices.remove(name);
             if endpoint_slices.is_empty() {
@@ -279,13 +281,13 @@ impl ServiceTables {
     }
 
     fn add_endpoint_slice(&mut self, name: &str, object: &Value) {
-        let service = text_at(object, "/metadata/labels/kubernetes.io~1service-name");
+        let service = string_at_pointer(object, "/metadata/labels/kubernetes.io~1service-name");
         let Some((namespace, _)) = name.split_once('/') else { return };
         if service.is_empty() {
             return;
         }
         let service = format!("{namespace}/{service}");
-        self.services_by_slice.insert(name.to_owned(), service.clone());
+        self.service_by_slice.insert(name.to_owned(), service.clone());
         let endpoint_slices = self.endpoint_slices.entry(service).or_default();
         endpoint_slices.insert(name.to_owned(), EndpointSlice::from_object(object));
     }
@@ -293,21 +295,25 @@ impl ServiceTables {
 
 impl Service {
     fn from_object(object: &Value) -> Self {
-        let service_type = match text_at(object, "/spec/type") {
+        let service_type = match string_at_pointer(object, "/spec/type") {
             "" => "ClusterIP",
             service_type => service_type,
         };
         Self {
             service_type: service_type.to_owned(),
-            cluster_ip: text_at(object, "/spec/clusterIP").to_owned(),
-            external_name: text_at(object, "/spec/externalName").to_owned(),
-            preferred_ip_family: text_at(object, "/spec/ipFamilies/0").to_owned(),
+            cluster_ip: string_at_pointer(object, "/spec/clusterIP").to_owned(),
+            external_name: string_at_pointer(object, "/spec/externalName").to_owned(),
+            preferred_ip_family: string_at_pointer(object, "/spec/ipFamilies/0").to_owned(),
             ports: tcp_ports(object.pointer("/spec/ports")),
         }
     }
 
     /// The port that is asked for; otherwise the only port of the service, or 443 if it has several.
-    fn port_or_default(&self, service: &str, port: Option<u16>) -> Result<u16, LookupError> {
+    fn service_port_or_default(
+        &self,
+        service: &str,
+        port: Option<u16>,
+    ) -> Result<u16, LookupError> {
         match (port, self.ports.as_slice()) {
             (Some(port), _) => Ok(port),
             (None, [(_, only)]) => Ok(*only),
@@ -320,7 +326,7 @@ impl Service {
         }
     }
 
-    fn port_name(&self, service: &str, port: u16) -> Result<&str, LookupError> {
+    fn service_port_name(&self, service: &str, port: u16) -> Result<&str, LookupError> {
         let found = self.ports.iter().find(|(_, number)| *number == port);
         let name = found.map(|(name, _)| name.as_str());
         name.ok_or_else(|| LookupError::NoPort { service: service.to_owned(), port })
@@ -333,7 +339,7 @@ impl Service {
                 if matches!(self.cluster_ip.as_str(), "" | "None") {
                     return Err(LookupError::NoClusterIp { cluster_ip: self.cluster_ip.clone() });
                 }
-                self.port_name(service, port)?;
+                self.service_port_name(service, port)?;
                 Ok(HostPort { host: self.cluster_ip.clone(), port })
             }
             other => Err(LookupError::UnsupportedType { service_type: other.to_owned() }),
@@ -351,13 +357,13 @@ impl Service {
         if !matches!(self.service_type.as_str(), "ClusterIP" | "NodePort" | "LoadBalancer") {
             return Err(LookupError::UnsupportedType { service_type: self.service_type.clone() });
         }
-        let port_name = self.port_name(service, port)?;
+        let service_port_name = self.service_port_name(service, port)?;
         let candidates = |is_preferred: bool| {
             let endpoint_slices = endpoint_slices.into_iter().flatten().map(|(_, slice)| slice);
             endpoint_slices
                 .filter(move |slice| (slice.ip_family == self.preferred_ip_family) == is_preferred)
                 .flat_map(move |slice| {
-                    let found = slice.ports.iter().find(|(name, _)| name == port_name);
+                    let found = slice.ports.iter().find(|(name, _)| name == service_port_name);
                     let ready = found.map(|(_, number)| (slice.ready_ips.iter(), *number));
                     ready.into_iter().flat_map(|(ips, number)| ips.map(move |ip| (ip, number)))
                 })
@@ -379,10 +385,10 @@ impl EndpointSlice {
         let endpoints = object.get("endpoints").and_then(Value::as_array).into_iter().flatten();
         let ready_ips = endpoints
             .filter(|endpoint| endpoint.pointer("/conditions/ready") != Some(&Value::Bool(false)))
-            .map(|endpoint| text_at(endpoint, "/addresses/0").to_owned())
+            .map(|endpoint| string_at_pointer(endpoint, "/addresses/0").to_owned())
             .filter(|address| !address.is_empty());
         Self {
-            ip_family: text_at(object, "/addressType").to_owned(),
+            ip_family: string_at_pointer(object, "/addressType").to_owned(),
             ports: tcp_ports(object.get("ports")),
             ready_ips: ready_ips.collect(),
         }
@@ -391,7 +397,8 @@ impl EndpointSlice {
     /// The ready addresses of one subset of an Endpoints object, one slice for each IP family.
     fn from_endpoints_subset(subset: &Value) -> Vec<Self> {
         let addresses = subset.get("addresses").and_then(Value::as_array).into_iter().flatten();
-        let ips = addresses.map(|address| text_at(address, "/ip")).filter(|ip| !ip.is_empty());
+        let ips =
+            addresses.map(|address| string_at_pointer(address, "/ip")).filter(|ip| !ip.is_empty());
         let (v6, v4): (Vec<&str>, Vec<&str>) = ips.partition(|ip| ip.contains(':'));
         let slices = [("IPv4", v4), ("IPv6", v6)].into_iter().filter(|(_, ips)| !ips.is_empty());
         slices
@@ -403,8 +410,8 @@ impl EndpointSlice {
             .collect()
     }
 
-    fn has_ready_endpoint(&self, port_name: &str, address: &HostPort) -> bool {
-        self.ports.iter().any(|(name, number)| name == port_name && *number == address.port)
+    fn has_ready_endpoint(&self, service_port_name: &str, address: &HostPort) -> bool {
+        self.ports.iter().any(|(name, number)| name == service_port_name && *number == address.port)
             && self.ready_ips.contains(&address.host)
     }
 }
@@ -413,20 +420,20 @@ impl EndpointSlice {
 fn tcp_ports(list: Option<&Value>) -> Vec<(String, u16)> {
     let ports = list.and_then(Value::as_array).into_iter().flatten();
     let read = |port: &Value| {
-        if !matches!(text_at(port, "/protocol"), "" | "TCP") {
+        if !matches!(string_at_pointer(port, "/protocol"), "" | "TCP") {
             return None;
         }
         let number = port
             .get("port")
             .and_then(Value::as_u64)
             .and_then(|number| u16::try_from(number).ok())?;
-        Some((text_at(port, "/name").to_owned(), number))
+        Some((string_at_pointer(port, "/name").to_owned(), number))
     };
     ports.filter_map(read).collect()
 }
 
 /// The text at a JSON pointer; empty if there is none.
-fn text_at<'v>(value: &'v Value, pointer: &str) -> &'v str {
+fn string_at_pointer<'v>(value: &'v Value, pointer: &str) -> &'v str {
     value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }
 

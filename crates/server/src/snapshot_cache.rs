@@ -21,7 +21,7 @@ use crate::admission::config_revision_key;
 use crate::cluster_snapshot::{
     ClusterSnapshot, SnapshotUpdateReport, TRACKED_PATHS, service_directory_path,
 };
-use crate::initializers::{ObjectWatchers, WaitingObjects, is_stored_initialized};
+use crate::initializers::{ObjectWatchers, UninitializedObjectCounts, is_stored_initialized};
 use crate::log::Log;
 use crate::service_directory::ServiceDirectory;
 
@@ -38,17 +38,17 @@ pub(crate) struct SnapshotCache {
     store: Arc<dyn Store>,
     /// Without a slash at the end.
     prefix: String,
-    newest_snapshot: ArcSwap<ClusterSnapshot>,
+    snapshot_slot: ArcSwap<ClusterSnapshot>,
     /// Held while the next snapshot is built from the newest one: objects and authorizers change
     /// independently, and neither change may undo the other. It is never held over an await.
-    update_lock: Mutex<()>,
+    snapshot_update_lock: Mutex<()>,
     service_directory: Arc<ServiceDirectory>,
     published_revision: watch::Sender<u64>,
     is_synced: AtomicBool,
-    stale_roles: mpsc::Sender<Vec<Arc<Role>>>,
+    stale_roles_sender: mpsc::Sender<Vec<Arc<Role>>>,
     object_watchers: Arc<ObjectWatchers>,
-    waiting_objects: Arc<WaitingObjects>,
-    /// Follows the flow schemas and priority levels of the snapshot.
+    uninitialized_object_counts: Arc<UninitializedObjectCounts>,
+    /// Configured from the flow schemas and priority levels of each new snapshot.
     flow_controller: Arc<FlowController>,
     log: Log,
 }
@@ -66,22 +66,22 @@ impl SnapshotCache {
         flow_controller: Arc<FlowController>,
         log: Log,
     ) -> Result<(Arc<Self>, mpsc::Receiver<Vec<Arc<Role>>>), ReadError> {
-        let (stale_roles, receiver) = mpsc::channel(STALE_ROLES_QUEUE_MAX);
+        let (stale_roles_sender, receiver) = mpsc::channel(STALE_ROLES_QUEUE_MAX);
         let snapshot_cache = Self {
             store,
             prefix: prefix.to_owned(),
-            newest_snapshot: ArcSwap::from_pointee(empty.clone()),
-            update_lock: Mutex::new(()),
+            snapshot_slot: ArcSwap::from_pointee(empty.clone()),
+            snapshot_update_lock: Mutex::new(()),
             service_directory,
             published_revision: watch::Sender::new(0),
             is_synced: AtomicBool::new(false),
-            stale_roles,
+            stale_roles_sender,
             object_watchers: Arc::default(),
-            waiting_objects: Arc::new(WaitingObjects::new(prefix)),
+            uninitialized_object_counts: Arc::new(UninitializedObjectCounts::new(prefix)),
             flow_controller,
             log,
         };
-        empty.flow_control.configure(&snapshot_cache.flow_controller);
+        empty.flow_control_objects.configure_flow_controller(&snapshot_cache.flow_controller);
         snapshot_cache.load_snapshot(&empty).await?;
         Ok((Arc::new(snapshot_cache), receiver))
     }
@@ -92,13 +92,13 @@ impl SnapshotCache {
     }
 
     /// The objects that wait for initializers.
-    pub(crate) fn waiting_objects(&self) -> &Arc<WaitingObjects> {
-        &self.waiting_objects
+    pub(crate) fn uninitialized_object_counts(&self) -> &Arc<UninitializedObjectCounts> {
+        &self.uninitialized_object_counts
     }
 
     /// Returns the newest snapshot of this server.
     pub(crate) fn snapshot(&self) -> Arc<ClusterSnapshot> {
-        self.newest_snapshot.load_full()
+        self.snapshot_slot.load_full()
     }
 
     /// Replaces the authorizers for requests that begin from now on.
@@ -109,14 +109,14 @@ impl SnapshotCache {
         &self,
         authorizer_slots: &Arc<[AuthorizerSlot]>,
     ) -> Result<(), ConfigurationError> {
-        let _guard = self.lock_updates();
-        let next = self.newest_snapshot.load().with_authorizers(authorizer_slots)?;
-        self.newest_snapshot.store(Arc::new(next));
+        let _guard = self.lock_snapshot_updates();
+        let next = self.snapshot_slot.load().with_authorizers(authorizer_slots)?;
+        self.snapshot_slot.store(Arc::new(next));
         Ok(())
     }
 
-    fn lock_updates(&self) -> MutexGuard<'_, ()> {
-        self.update_lock.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock_snapshot_updates(&self) -> MutexGuard<'_, ()> {
+        self.snapshot_update_lock.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether the watch that feeds the snapshot is running.
@@ -126,7 +126,7 @@ impl SnapshotCache {
 
     /// Waits until the snapshot contains everything up to a revision.
     pub(crate) async fn wait_for_revision(&self, revision: Revision) {
-        if self.newest_snapshot.load().revision >= revision {
+        if self.snapshot_slot.load().revision >= revision {
             return;
         }
         let mut published = self.published_revision.subscribe();
@@ -139,13 +139,13 @@ impl SnapshotCache {
         let mut published = self.published_revision.subscribe();
         // The sender lives as long as this value, so waiting does not fail.
         let _ = published.wait_for(|published| *published > revision).await;
-        self.newest_snapshot.load().revision.number()
+        self.snapshot_slot.load().revision.number()
     }
 
     /// Applies the changes of the store until the task is dropped.
     pub(crate) async fn run(self: Arc<Self>, empty: ClusterSnapshot) {
         loop {
-            let why = match self.watch_and_apply().await {
+            let why = match self.watch_and_update_snapshot().await {
                 WatchError::Compacted { .. } => match self.load_snapshot(&empty).await {
                     Ok(()) => {
                         self.object_watchers.report_missed_events();
@@ -161,11 +161,11 @@ impl SnapshotCache {
         }
     }
 
-    async fn watch_and_apply(&self) -> WatchError {
+    async fn watch_and_update_snapshot(&self) -> WatchError {
         let Ok(prefix) = Prefix::new(&format!("{}/", self.prefix)) else {
             return unavailable_error("the prefix of the store is malformed");
         };
-        let after = self.newest_snapshot.load().revision;
+        let after = self.snapshot_slot.load().revision;
         let mut watch = match self.store.watch(prefix, after).await {
             Ok(watch) => watch,
             Err(error) => return error,
@@ -183,13 +183,13 @@ impl SnapshotCache {
                 };
                 self.update_service_directory(&event.key, value);
             }
-            let _guard = self.lock_updates();
-            let old = self.newest_snapshot.load();
+            let _guard = self.lock_snapshot_updates();
+            let old = self.snapshot_slot.load();
             let (next, report) =
                 old.with_store_events(&self.prefix, &batch.events, batch.complete_through);
             self.publish_snapshot(next, report);
-            self.object_watchers.apply_events(&batch.events);
-            self.waiting_objects.apply_events(&batch.events);
+            self.object_watchers.dispatch_store_events(&batch.events);
+            self.uninitialized_object_counts.apply_store_events(&batch.events);
         }
     }
 
@@ -197,7 +197,7 @@ impl SnapshotCache {
     fn update_service_directory(&self, key: &store::Key, value: Option<&bytes::Bytes>) {
         let Some(path) = service_directory_path(&self.prefix, key.as_str()) else { return };
         let value = value.filter(is_stored_initialized).map(AsRef::as_ref);
-        if let Err(why) = self.service_directory.apply_stored_object(path, value) {
+        if let Err(why) = self.service_directory.apply_service_or_endpoints(path, value) {
             self.log.error("a stored object can not be read", &[("key", &key), ("why", &why)]);
         }
     }
@@ -229,20 +229,21 @@ impl SnapshotCache {
             let entry = self.store.get(&key, at).await?.entry;
             items.extend(entry.map(|entry| Item { key, entry }));
         }
-        self.waiting_objects.replace_waiting_records(&items);
+        self.uninitialized_object_counts.replace_uninitialized_records(&items);
         self.service_directory.clear();
         for item in &items {
             self.update_service_directory(&item.key, Some(&item.entry.value));
         }
         // The connections to hooks and the state of their circuit breakers are kept.
         let mut empty = empty.clone();
-        empty.hooks = self.newest_snapshot.load().hooks.without_configurations();
+        empty.configured_hooks =
+            self.snapshot_slot.load().configured_hooks.without_configurations();
         let (cluster, report) = empty.with_stored_items(&self.prefix, &items, revision);
-        let _guard = self.lock_updates();
+        let _guard = self.lock_snapshot_updates();
         // The authorizers may have changed since the server started with an empty snapshot. These slots have
         // built a chain before, so their names are unique.
         let cluster = cluster
-            .with_authorizers(self.newest_snapshot.load().authorizer_slots())
+            .with_authorizers(self.snapshot_slot.load().authorizer_slots())
             .unwrap_or(cluster);
         self.publish_snapshot(cluster, report);
         Ok(())
@@ -252,17 +253,20 @@ impl SnapshotCache {
     /// configured concurrently.
     fn publish_snapshot(&self, cluster: ClusterSnapshot, report: SnapshotUpdateReport) {
         let revision = cluster.revision;
-        if !Arc::ptr_eq(&cluster.flow_control, &self.newest_snapshot.load().flow_control) {
-            cluster.flow_control.configure(&self.flow_controller);
+        if !Arc::ptr_eq(
+            &cluster.flow_control_objects,
+            &self.snapshot_slot.load().flow_control_objects,
+        ) {
+            cluster.flow_control_objects.configure_flow_controller(&self.flow_controller);
         }
-        self.newest_snapshot.store(Arc::new(cluster));
+        self.snapshot_slot.store(Arc::new(cluster));
         self.published_revision.send_replace(revision.number());
         for (key, why) in &report.undecodable_objects {
             self.log.error("a stored object can not be read", &[("key", key), ("why", why)]);
         }
-        if !report.stale_roles.is_empty() {
+        if !report.stale_aggregated_roles.is_empty() {
             // A full queue means that the same roles are being written already.
-            let _ = self.stale_roles.try_send(report.stale_roles);
+            let _ = self.stale_roles_sender.try_send(report.stale_aggregated_roles);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Checks of the store for health endpoints, whose results all callers share.
 //!
-//! Everybody may ask for the health of the server, without credentials and without a seat. Each check reads the store, or
-//! syncs its disk, so a flood of probes would otherwise be a flood of reads.
+//! Clients may call the health endpoints without credentials and without a seat. Each check reads the store or
+//! syncs its disk, so without sharing a flood of probes would become a flood of reads.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -13,34 +13,35 @@ use tokio::time::Instant;
 /// The timeout of a check.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How long a result is used.
+/// The maximum age of a shared result.
 const AGE_MAX: Duration = Duration::from_secs(1);
 
 /// One check. At most one run of it is in progress, and all requests of the next second share its result. Requests
 /// can therefore neither cause more reads of the store nor change the results of other requests.
 #[derive(Debug, Default)]
-pub(crate) struct StoreCheck(Arc<Mutex<Option<CheckResult>>>);
+pub(crate) struct SharedStoreCheck(Arc<Mutex<Option<StoreCheckResult>>>);
 
 #[derive(Debug, Clone, Copy)]
-struct CheckResult {
+struct StoreCheckResult {
     checked_at: Instant,
-    is_ok: bool,
+    has_passed: bool,
 }
 
-impl StoreCheck {
-    /// The last result if it is new enough, or that of `check`. The check continues if the caller gives up.
-    pub(crate) async fn is_ok<T, E>(
+impl SharedStoreCheck {
+    /// Returns the last result if it is recent enough, and otherwise runs `check`. The check continues if the
+    /// caller stops waiting.
+    pub(crate) async fn has_passed<T, E>(
         &self,
         check: impl Future<Output = Result<T, E>> + Send + 'static,
     ) -> bool {
         let mut last = Arc::clone(&self.0).lock_owned().await;
         if let Some(result) = last.filter(|result| result.checked_at.elapsed() < AGE_MAX) {
-            return result.is_ok;
+            return result.has_passed;
         }
         let checking = tokio::spawn(async move {
             let checked = tokio::time::timeout(TIMEOUT, check).await;
             let is_ok = matches!(checked, Ok(Ok(_)));
-            *last = Some(CheckResult { checked_at: Instant::now(), is_ok });
+            *last = Some(StoreCheckResult { checked_at: Instant::now(), has_passed: is_ok });
             is_ok
         });
         // A check that panics has no result.
@@ -61,7 +62,7 @@ mod tests {
 
     /// Asks so many times at once, of a store that answers after some time. Returns the answers and the number of reads.
     async fn ask(
-        check: &Arc<StoreCheck>,
+        check: &Arc<SharedStoreCheck>,
         n_callers: usize,
         after: Duration,
         answer: Result<(), ()>,
@@ -76,7 +77,7 @@ mod tests {
                     wait(after).await;
                     answer
                 };
-                check.is_ok(read).await
+                check.has_passed(read).await
             });
         }
         (callers.join_all().await, n_reads.load(Ordering::Relaxed))
@@ -84,14 +85,14 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_flood_of_probes_reads_the_store_once_a_second() {
-        let check = Arc::new(StoreCheck::default());
+        let check = Arc::new(SharedStoreCheck::default());
         let moment = Duration::from_millis(10);
         assert_eq!(ask(&check, 100, moment, Ok(())).await, (vec![true; 100], 1));
         assert_eq!(ask(&check, 100, moment, Err(())).await, (vec![true; 100], 0));
         tokio::time::advance(AGE_MAX).await;
         assert_eq!(ask(&check, 100, moment, Err(())).await, (vec![false; 100], 1));
         tokio::time::advance(AGE_MAX).await;
-        // A store that hangs is asked once too, and each caller learns it within the timeout.
+        // A hanging store is read once too, and each caller gets the failure within the timeout.
         let begun = Instant::now();
         assert_eq!(ask(&check, 100, 10 * TIMEOUT, Ok(())).await, (vec![false; 100], 1));
         assert_eq!(begun.elapsed(), TIMEOUT);
@@ -99,13 +100,13 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_caller_that_gives_up_does_not_end_the_check() {
-        let check = Arc::new(StoreCheck::default());
+        let check = Arc::new(SharedStoreCheck::default());
         let second = Duration::from_secs(1);
         let slow = async move {
             wait(second).await;
             Result::<(), ()>::Ok(())
         };
-        assert!(tokio::time::timeout(second / 10, check.is_ok(slow)).await.is_err());
+        assert!(tokio::time::timeout(second / 10, check.has_passed(slow)).await.is_err());
         let (answers, n_reads) = ask(&check, 1, second, Err(())).await;
         assert_eq!((answers, n_reads), (vec![true], 0));
     }

@@ -83,7 +83,10 @@ pub(crate) fn is_undecodable_status(status: &Status) -> bool {
 }
 
 /// The warning for a list that contains placeholders.
-pub(crate) fn placeholders_warning(resource: &Resource, placeholders: &[String]) -> Option<String> {
+pub(crate) fn undecodable_objects_warning(
+    resource: &Resource,
+    placeholders: &[String],
+) -> Option<String> {
     let n_more = placeholders.len().saturating_sub(NAMED_OBJECTS_MAX);
     let named = placeholders.get(..placeholders.len() - n_more)?;
     let more = if n_more > 0 { format!(" and {n_more} more") } else { String::new() };
@@ -97,7 +100,10 @@ pub(crate) fn placeholders_warning(resource: &Resource, placeholders: &[String])
 }
 
 /// Adds the tracked objects that can not be decoded to the status of authorization.
-pub(crate) fn add_undecodable_objects(mut status: Value, cluster: &ClusterSnapshot) -> Value {
+pub(crate) fn add_undecodable_objects_to_status(
+    mut status: Value,
+    cluster: &ClusterSnapshot,
+) -> Value {
     let objects = cluster.undecodable_objects.iter();
     let objects: Vec<Value> =
         objects.map(|(path, why)| json!({"path": path, "error": why})).collect();
@@ -110,7 +116,7 @@ pub(crate) fn add_undecodable_objects(mut status: Value, cluster: &ClusterSnapsh
     status
 }
 
-/// How many objects of each tracked path can not be decoded.
+/// Counts the undecodable objects by storage path.
 pub(crate) fn count_undecodable_by_path(
     cluster: &ClusterSnapshot,
 ) -> impl Iterator<Item = (&'static str, usize)> {

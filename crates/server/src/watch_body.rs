@@ -23,9 +23,9 @@ const CHUNK_BYTES: usize = 32 * 1024;
 
 /// When a watch ends: after the time that the client sets, or after a random time between the minimum and
 /// twice the minimum, so that clients that connected together do not reconnect together.
-pub(crate) fn watch_end_time(server: &ServerState, timeout_seconds: u64) -> Instant {
+pub(crate) fn watch_end_time(server: &ServerState, watch_timeout_seconds: u64) -> Instant {
     let least = server.api_settings.watch_duration_min;
-    let length = match timeout_seconds {
+    let length = match watch_timeout_seconds {
         0 => {
             let [high, low] = server.random_bytes::<2>();
             let part = f64::from(u16::from_be_bytes([high, low])) / f64::from(u16::MAX);
@@ -44,7 +44,7 @@ pub(crate) fn respond_with_watch(
     record: &mut RequestRecord,
 ) -> Response<Body> {
     let registration = server.shutdown.register_watch();
-    let stream_record = record.record_stream(server);
+    let stream_record = record.record_stream_begin(server);
     let server = Arc::clone(server);
     let body = Body::produced_by(|sender| async move {
         let running = RunningWatch::begin(&server, &watcher.resource);
@@ -103,7 +103,7 @@ impl RunningWatch {
         let metrics = &server.metrics;
         let running =
             metrics.long_running_requests.with_label_values(&["WATCH", group, version, plural]);
-        let sent_events = metrics.watch_events.with_label_values(&[group, version, plural]);
+        let sent_events = metrics.sent_watch_events.with_label_values(&[group, version, plural]);
         running.inc();
         Self { running, sent_events }
     }

@@ -1,35 +1,35 @@
-//! Lets other tasks of a thread run during a long loop.
+//! A timer that lets a long loop yield to other tasks of its thread.
 
 use std::time::{Duration, Instant};
 
-/// How long a loop runs before other tasks have their turn.
+/// The maximum time that a loop runs before it yields to other tasks.
 const TURN_TIME_MAX: Duration = Duration::from_millis(1);
 
-/// How many steps of a loop are taken between two looks at the clock.
+/// The number of loop steps between two reads of the clock.
 const STEPS_PER_CLOCK_READ: usize = 32;
 
 /// Measures how long a loop has kept its thread.
 #[derive(Debug)]
 pub(crate) struct YieldTimer {
-    begun: Instant,
-    n_steps: usize,
+    turn_started_at: Instant,
+    n_loop_steps: usize,
 }
 
 impl Default for YieldTimer {
     fn default() -> Self {
-        Self { begun: Instant::now(), n_steps: 0 }
+        Self { turn_started_at: Instant::now(), n_loop_steps: 0 }
     }
 }
 
 impl YieldTimer {
-    /// Counts a step of the loop, and gives other tasks a turn if the loop has run for a while.
-    pub(crate) async fn yield_if_late(&mut self) {
-        self.n_steps += 1;
-        if self.n_steps.is_multiple_of(STEPS_PER_CLOCK_READ)
-            && self.begun.elapsed() >= TURN_TIME_MAX
+    /// Counts a step of the loop, and yields to other tasks if the loop has run for [`TURN_TIME_MAX`].
+    pub(crate) async fn yield_if_turn_over(&mut self) {
+        self.n_loop_steps += 1;
+        if self.n_loop_steps.is_multiple_of(STEPS_PER_CLOCK_READ)
+            && self.turn_started_at.elapsed() >= TURN_TIME_MAX
         {
             tokio::task::yield_now().await;
-            self.begun = Instant::now();
+            self.turn_started_at = Instant::now();
         }
     }
 }
@@ -56,7 +56,7 @@ mod tests {
         });
         let (begun, mut timer) = (Instant::now(), YieldTimer::default());
         while begun.elapsed() < 20 * TURN_TIME_MAX {
-            timer.yield_if_late().await;
+            timer.yield_if_turn_over().await;
         }
         other.abort();
         assert!(n_turns.load(Ordering::Relaxed) >= 2);

@@ -8,7 +8,7 @@ const EXECUTING_PATHS: [&str; 8] = [
     "crates/server/src/rest/",
     "crates/server/src/admission/",
     "crates/server/src/initializers/",
-    "crates/server/src/loops/",
+    "crates/server/src/background_loops/",
     "crates/server/src/request/",
     "crates/server/src/admission.rs",
     "crates/server/src/loopback.rs",

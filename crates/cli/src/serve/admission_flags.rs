@@ -10,7 +10,8 @@ use admission::{
 use admission_hooks::{CALLS_IN_FLIGHT_MAX, ServiceCredentials, ServiceCredentialsTable};
 use kubeconfig::{ServiceUsers, UserCredentials};
 use server::{
-    AdmissionOptions, ConfigSyncMode, ConfigSyncOptions, Log, LogLevel, UninitializedGetMode,
+    AdmissionConfigSyncMode, AdmissionConfigSyncOptions, AdmissionOptions, Log, LogLevel,
+    UninitializedGetMode,
 };
 
 use super::parse_flag_values::{
@@ -198,22 +199,22 @@ impl AdmissionFlags {
         hook_credentials: ServiceCredentialsTable,
     ) -> AdmissionOptions {
         let sync_mode = match self.admission_sync_mode {
-            SyncModeFlag::Barrier => ConfigSyncMode::Barrier,
-            SyncModeFlag::Poll => ConfigSyncMode::Poll,
+            SyncModeFlag::Barrier => AdmissionConfigSyncMode::Barrier,
+            SyncModeFlag::Poll => AdmissionConfigSyncMode::Poll,
         };
         let drift = match sharing {
             StoreSharing::Shared => InitializerOptions::default().clock_drift,
             StoreSharing::Exclusive => Duration::ZERO,
         };
         AdmissionOptions {
-            config_sync: ConfigSyncOptions {
-                sync_mode,
-                poll_interval: self.admission_sync_poll_interval,
-                max_staleness: self.admission_sync_max_staleness,
-                bootstrap_wait: self.admission_sync_bootstrap_wait,
+            config_sync: AdmissionConfigSyncOptions {
+                config_sync_mode: sync_mode,
+                config_poll_interval: self.admission_sync_poll_interval,
+                config_staleness_max: self.admission_sync_max_staleness,
+                first_confirmation_wait_max: self.admission_sync_bootstrap_wait,
                 // Mode `poll` polls even if no other server writes.
                 is_only_server: sharing == StoreSharing::Exclusive
-                    && sync_mode == ConfigSyncMode::Barrier,
+                    && sync_mode == AdmissionConfigSyncMode::Barrier,
             },
             initializers: InitializerOptions {
                 is_enabled: self.admission_initializers_enabled,
@@ -335,7 +336,7 @@ mod tests {
             let is_own = sharing == StoreSharing::Exclusive;
             assert_eq!(
                 found.config_sync,
-                ConfigSyncOptions { is_only_server: is_own, ..own.config_sync.clone() }
+                AdmissionConfigSyncOptions { is_only_server: is_own, ..own.config_sync.clone() }
             );
             let drift = if is_own { Duration::ZERO } else { Duration::from_secs(30) };
             let want = InitializerOptions { clock_drift: drift, ..own.initializers.clone() };
@@ -374,11 +375,11 @@ mod tests {
             ],
             StoreSharing::Exclusive,
         );
-        let sync = ConfigSyncOptions {
-            sync_mode: ConfigSyncMode::Poll,
-            poll_interval: second(2),
-            max_staleness: second(7),
-            bootstrap_wait: second(0),
+        let sync = AdmissionConfigSyncOptions {
+            config_sync_mode: AdmissionConfigSyncMode::Poll,
+            config_poll_interval: second(2),
+            config_staleness_max: second(7),
+            first_confirmation_wait_max: second(0),
             is_only_server: false,
         };
         assert_eq!(found.config_sync, sync);

@@ -29,7 +29,7 @@ impl AdmissionPluginFlags {
     /// A name is unknown, a plugin is in both flags, or a plugin can not be disabled.
     pub(super) fn to_plugins(&self) -> Result<AdmissionPlugins, LoadFailure> {
         let (enabled, disabled) = (&self.enable_admission_plugins, &self.disable_admission_plugins);
-        AdmissionPlugins::from_flags(enabled, disabled)
+        AdmissionPlugins::from_plugin_flags(enabled, disabled)
             .map_err(|error| LoadFailure::Usage(vec![error.to_string()]))
     }
 }
@@ -56,7 +56,7 @@ mod tests {
     fn the_help_names_every_plugin() {
         let help = <Program as clap::CommandFactory>::command().render_long_help().to_string();
         let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
-        for name in AdmissionPlugin::names() {
+        for name in AdmissionPlugin::plugin_names() {
             assert!(help.contains(name), "{name}");
         }
     }
@@ -68,9 +68,9 @@ mod tests {
         assert_eq!(plugins(&[enabled]).unwrap(), AdmissionPlugins::default());
         let disabled = "--disable-admission-plugins=NodeRestriction,CertificateSigning";
         let chosen = plugins(&[disabled]).unwrap();
-        assert!(!chosen.is_enabled(AdmissionPlugin::NodeRestriction));
-        assert!(!chosen.is_enabled(AdmissionPlugin::CertificateSigning));
-        assert!(chosen.is_enabled(AdmissionPlugin::CertificateApproval));
+        assert!(!chosen.is_plugin_enabled(AdmissionPlugin::NodeRestriction));
+        assert!(!chosen.is_plugin_enabled(AdmissionPlugin::CertificateSigning));
+        assert!(chosen.is_plugin_enabled(AdmissionPlugin::CertificateApproval));
         for (flag, why) in [
             (
                 "--enable-admission-plugins=PodSecurity",

@@ -57,7 +57,8 @@ pub(super) fn find_reachable_addresses(
 /// Converts the flags to the options of the generated certificates.
 pub(super) fn build_pki_options(args: &Args, reachable: &ReachableAddresses) -> PkiOptions {
     let listen = &args.listen;
-    let service_ip = listen.service_cluster_ip_range.map(|range| IpAddr::V4(range.first_ip()));
+    let service_ip =
+        listen.service_cluster_ip_range.map(|range| IpAddr::V4(range.first_cluster_ip()));
     let addresses = [Some(listen.bind_address), Some(reachable.advertised), service_ip];
     let addresses = addresses.into_iter().flatten().chain(reachable.others.iter().copied());
     let names = ServerNames::new(https_server::host_name().as_deref(), addresses);

@@ -7,12 +7,12 @@ use api_object::{Status, Tree};
 use authz::{Resource as Target, Verb};
 use store::Expect;
 
-use super::configuration_checks::check_configuration;
+use super::admission_config_checks::check_admission_configuration;
+use super::admission_plugins::AdmissionPlugin;
 use super::escalation::{EscalationProof, check_escalation};
 use super::node_restriction::{NodeRestrictionProof, check_node_restriction};
 use super::owner_references::check_owner_references;
-use super::plugins::AdmissionPlugin;
-use crate::authorize::authorize_target;
+use crate::authorize::authorize_other_target;
 use crate::cluster_ips::ClusterIpChange;
 use crate::rest::RequestContext;
 
@@ -24,7 +24,7 @@ const SIGNERS: (&str, &str) = ("certificates.k8s.io", "signers");
 /// escalation check and of NodeRestriction for that. Admission stores nothing but checked objects.
 #[derive(Clone)]
 pub(crate) struct CheckedObject {
-    tree: Tree,
+    object_tree: Tree,
     /// The config revision at which an admission configuration was checked against the others.
     checked_config_revision: Option<Expect>,
     _escalation_proof: EscalationProof,
@@ -32,12 +32,12 @@ pub(crate) struct CheckedObject {
 }
 
 impl CheckedObject {
-    pub(crate) fn tree(&self) -> &Tree {
-        &self.tree
+    pub(crate) fn object_tree(&self) -> &Tree {
+        &self.object_tree
     }
 
     pub(super) fn into_parts(self) -> (Tree, Option<Expect>) {
-        (self.tree, self.checked_config_revision)
+        (self.object_tree, self.checked_config_revision)
     }
 
     /// Assigns a cluster IP to a service that needs one. No check depends on the IP, so the object stays
@@ -51,7 +51,7 @@ impl CheckedObject {
         old: Option<&Tree>,
         is_dry_run: bool,
     ) -> Result<ClusterIpChange, Status> {
-        ctx.allocate_cluster_ip(&mut self.tree, old, is_dry_run).await
+        ctx.allocate_cluster_ip(&mut self.object_tree, old, is_dry_run).await
     }
 }
 
@@ -77,15 +77,15 @@ pub(crate) async fn run_built_in_checks(
     let operation = if old.is_none() { Operation::Create } else { Operation::Update };
     let restricted = check_node_restriction(ctx, operation, Some(&tree), old).await?;
     let plugins = ctx.server.admission_plugins;
-    if plugins.is_enabled(AdmissionPlugin::OwnerReferencesPermissionEnforcement) {
+    if plugins.is_plugin_enabled(AdmissionPlugin::OwnerReferencesPermissionEnforcement) {
         check_owner_references(ctx, &tree, old).await?;
     }
     let grants = check_escalation(ctx, &tree, old).await?;
     check_certificate_request(ctx, &tree, old).await?;
     warnings.extend(check_unenforced_features(ctx, &tree, old)?);
-    let checked_config_revision = check_configuration(ctx, &tree, old, warnings).await?;
+    let checked_config_revision = check_admission_configuration(ctx, &tree, old, warnings).await?;
     Ok(CheckedObject {
-        tree,
+        object_tree: tree,
         checked_config_revision,
         _escalation_proof: grants,
         _node_restriction_proof: restricted,
@@ -121,7 +121,7 @@ async fn check_certificate_request(
         |why: &str| Status::forbidden(&ctx.resource.group_resource(), api_object::name(new), why);
     let plugins = ctx.server.admission_plugins;
     if old.is_none()
-        && plugins.is_enabled(AdmissionPlugin::CertificateSubjectRestriction)
+        && plugins.is_plugin_enabled(AdmissionPlugin::CertificateSubjectRestriction)
         && let Some(why) = api_resources::forbidden_subject_reason(ctx.resource, new)
     {
         return Err(forbidden(&why));
@@ -134,14 +134,14 @@ async fn check_certificate_request(
         "attest" => AdmissionPlugin::ClusterTrustBundleAttest,
         _ => AdmissionPlugin::CertificateSigning,
     };
-    if !plugins.is_enabled(plugin) {
+    if !plugins.is_plugin_enabled(plugin) {
         return Ok(());
     }
     let domain = signer.split_once('/').map_or(signer, |(domain, _)| domain);
     for name in [signer, &format!("{domain}/*")] {
         let (api_group, resource) = SIGNERS;
         let target = Target { api_group, api_version: "*", resource, name, ..Target::default() };
-        if authorize_target(ctx, Verb::new(verb), &target).await?.is_ok() {
+        if authorize_other_target(ctx, Verb::new(verb), &target).await?.is_ok() {
             return Ok(());
         }
     }

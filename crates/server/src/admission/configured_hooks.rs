@@ -14,16 +14,16 @@ use codec::JsonError;
 #[derive(Clone)]
 pub struct ConfiguredHooks {
     /// The compiled configurations, by path in the store.
-    configurations: Arc<BTreeMap<String, Arc<Configuration>>>,
+    compiled_configurations: Arc<BTreeMap<String, Arc<Configuration>>>,
     /// The errors of stored configurations that can not be decoded, by path.
-    pub(crate) undecodable: Arc<BTreeMap<String, String>>,
-    /// The configurations before the store is read again from scratch. One of them stays in force if the
-    /// object at its path can not be decoded any more.
+    pub(crate) undecodable_configurations: Arc<BTreeMap<String, String>>,
+    /// The configurations from before the last full read of the store. One of them stays in force if the object at
+    /// its path can no longer be decoded.
     last_known_configurations: Arc<BTreeMap<String, Arc<Configuration>>>,
     /// All configurations, ordered and indexed.
-    pub(crate) snapshot: Arc<Snapshot>,
+    pub(crate) hook_index: Arc<Snapshot>,
     /// The connections to the hooks.
-    pub(crate) connections: Arc<HookConnections>,
+    pub(crate) hook_connections: Arc<HookConnections>,
     hook_environment: Arc<HookEnvironment>,
 }
 
@@ -39,50 +39,50 @@ pub(crate) const CONFIGURATION_PATHS: [(&str, ConfigurationKind); 4] = [
 ];
 
 /// The kind of the configuration at a path; `None` for other objects.
-pub(crate) fn configuration_kind_at(path: &str) -> Option<ConfigurationKind> {
+pub(crate) fn configuration_kind_at_path(path: &str) -> Option<ConfigurationKind> {
     let entry = CONFIGURATION_PATHS.iter().find(|(prefix, _)| path.starts_with(prefix));
     entry.map(|(_, kind)| *kind)
 }
 
 /// A configuration that was stored or deleted.
-pub(crate) struct ConfigurationChange {
+pub(crate) struct AdmissionConfigChange {
     /// Its path below the prefix of the store.
     pub(crate) path: String,
     pub(crate) kind: ConfigurationKind,
     /// `None` if it was deleted; an error if it can not be decoded.
-    pub(crate) tree: Option<Result<Tree, JsonError>>,
+    pub(crate) object_tree: Option<Result<Tree, JsonError>>,
 }
 
 impl ConfiguredHooks {
-    /// No configuration and no connections.
-    pub(crate) fn empty(hook_environment: Arc<HookEnvironment>) -> Self {
+    /// Creates a value without configurations and connections.
+    pub(crate) fn without_hooks(hook_environment: Arc<HookEnvironment>) -> Self {
         Self {
-            configurations: Arc::default(),
-            undecodable: Arc::default(),
+            compiled_configurations: Arc::default(),
+            undecodable_configurations: Arc::default(),
             last_known_configurations: Arc::default(),
-            snapshot: Arc::new(Snapshot::new(&[])),
-            connections: Arc::default(),
+            hook_index: Arc::new(Snapshot::new(&[])),
+            hook_connections: Arc::default(),
             hook_environment,
         }
     }
 
-    /// No configuration, but with the connections and the last known configurations of this value, for
-    /// reading the store again from scratch.
+    /// Returns a copy without configurations. It keeps the hook connections and the last known configurations, and
+    /// serves as the base when the server rereads the whole store.
     pub(crate) fn without_configurations(&self) -> Self {
         Self {
-            configurations: Arc::default(),
-            undecodable: Arc::default(),
-            last_known_configurations: Arc::clone(&self.configurations),
-            snapshot: Arc::new(Snapshot::new(&[])),
-            connections: Arc::clone(&self.connections),
+            compiled_configurations: Arc::default(),
+            undecodable_configurations: Arc::default(),
+            last_known_configurations: Arc::clone(&self.compiled_configurations),
+            hook_index: Arc::new(Snapshot::new(&[])),
+            hook_connections: Arc::clone(&self.hook_connections),
             hook_environment: Arc::clone(&self.hook_environment),
         }
     }
 
     /// The bytes of memory that the regular expressions of all configurations take, without the one that is about
     /// to be replaced.
-    pub(super) fn pattern_bytes_except(&self, kind: ConfigurationKind, name: &str) -> usize {
-        let others = self.configurations.values();
+    pub(super) fn regex_bytes_except(&self, kind: ConfigurationKind, name: &str) -> usize {
+        let others = self.compiled_configurations.values();
         let others = others.filter(|other| other.kind() != kind || other.name() != name);
         others.map(|other| other.pattern_bytes()).sum()
     }
@@ -91,10 +91,10 @@ impl ConfiguredHooks {
     ///
     /// A configuration that can not be decoded does not affect the others. If this server knows its last
     /// decodable state, that stays in force: a hook does not vanish because of damaged bytes.
-    pub(crate) fn with_configuration_changes(&self, changes: Vec<ConfigurationChange>) -> Self {
-        let mut configurations = self.configurations.as_ref().clone();
-        let mut undecodable = self.undecodable.as_ref().clone();
-        for ConfigurationChange { path, kind, tree } in changes {
+    pub(crate) fn with_configuration_changes(&self, changes: Vec<AdmissionConfigChange>) -> Self {
+        let mut configurations = self.compiled_configurations.as_ref().clone();
+        let mut undecodable = self.undecodable_configurations.as_ref().clone();
+        for AdmissionConfigChange { path, kind, object_tree: tree } in changes {
             undecodable.remove(&path);
             match tree {
                 None => {
@@ -114,13 +114,13 @@ impl ConfiguredHooks {
         let all: Vec<Arc<Configuration>> = configurations.values().cloned().collect();
         let snapshot = Snapshot::new(&all);
         let connections =
-            HookConnections::new(&snapshot, &self.hook_environment, &self.connections);
+            HookConnections::new(&snapshot, &self.hook_environment, &self.hook_connections);
         Self {
-            configurations: Arc::new(configurations),
-            undecodable: Arc::new(undecodable),
+            compiled_configurations: Arc::new(configurations),
+            undecodable_configurations: Arc::new(undecodable),
             last_known_configurations: Arc::default(),
-            snapshot: Arc::new(snapshot),
-            connections: Arc::new(connections),
+            hook_index: Arc::new(snapshot),
+            hook_connections: Arc::new(connections),
             hook_environment: Arc::clone(&self.hook_environment),
         }
     }
@@ -128,6 +128,8 @@ impl ConfiguredHooks {
 
 impl fmt::Debug for ConfiguredHooks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Hooks").field("configurations", &self.configurations.len()).finish()
+        f.debug_struct("ConfiguredHooks")
+            .field("configurations", &self.compiled_configurations.len())
+            .finish()
     }
 }

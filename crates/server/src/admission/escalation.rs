@@ -12,7 +12,7 @@ use authz_rbac::{
 use field_errors::{FieldErrors, FieldPath, path_segment_faults};
 use manifests::rbac::RbacObject;
 
-use crate::authorize::authorize_target;
+use crate::authorize::authorize_other_target;
 use crate::rest::RequestContext;
 
 /// The proof that the escalation check ran on an object. Only [`check_escalation`] makes it.
@@ -42,23 +42,27 @@ pub(super) async fn check_escalation(
     let object = decode_rbac_object(ctx, new)?;
     let authorized = match &object {
         RbacObject::Role(role) => {
-            authorize_target(ctx, Verb::new("escalate"), &escalate_check_target(role, ctx.name))
-                .await?
+            authorize_other_target(
+                ctx,
+                Verb::new("escalate"),
+                &escalate_check_target(role, ctx.name),
+            )
+            .await?
         }
         RbacObject::Binding(binding) => {
-            authorize_target(ctx, Verb::new("bind"), &bind_check_target(binding)).await?
+            authorize_other_target(ctx, Verb::new("bind"), &bind_check_target(binding)).await?
         }
     };
     if authorized.is_ok() {
         return Ok(EscalationProof(()));
     }
     let old = old.map(|old| decode_rbac_object(ctx, old)).transpose()?;
-    let rbac = Arc::clone(&ctx.server.snapshot_cache.snapshot().rbac);
+    let rbac = Arc::clone(&ctx.server.snapshot_cache.snapshot().rbac_snapshot);
     let check =
         |steps_max: u64| check_user_holds_grants(&rbac, user, &object, old.as_ref(), steps_max);
     let outcome = match check(QUICK_CHECK_STEPS_MAX) {
         Err(EscalationRefusal::TooManySteps) => {
-            ctx.begin_long_work().await;
+            ctx.wait_for_processor_turn().await;
             check(CHECK_STEPS_MAX)
         }
         outcome => outcome,
@@ -78,7 +82,7 @@ pub(crate) async fn check_grants_of_invalid_object(
     old: Option<&Tree>,
 ) -> Result<(), Status> {
     match check_escalation(ctx, new, old).await {
-        // The caller reports what is invalid, and completely.
+        // The caller reports all validation errors.
         Err(status) if status.code == 422 => Ok(()),
         other => other.map(drop),
     }

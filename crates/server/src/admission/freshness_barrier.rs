@@ -17,7 +17,7 @@ use super::FreshnessError;
 
 /// How a server keeps its admission configuration current.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum ConfigSyncMode {
+pub enum AdmissionConfigSyncMode {
     /// Each write confirms the configuration, or lets its transaction verify it.
     #[default]
     Barrier,
@@ -27,27 +27,27 @@ pub enum ConfigSyncMode {
 
 /// The settings of the freshness of the admission configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ConfigSyncOptions {
+pub struct AdmissionConfigSyncOptions {
     /// How the configuration is kept current.
-    pub sync_mode: ConfigSyncMode,
+    pub config_sync_mode: AdmissionConfigSyncMode,
     /// The interval of reads when no request causes one.
-    pub poll_interval: Duration,
+    pub config_poll_interval: Duration,
     /// The maximum age of the last confirmation. If it is older, writes are refused.
-    pub max_staleness: Duration,
+    pub config_staleness_max: Duration,
     /// How long a request waits for the first confirmation after the start of the server.
-    pub bootstrap_wait: Duration,
+    pub first_confirmation_wait_max: Duration,
     /// This server is the only writer of the store. A write returns only after the local snapshot contains
     /// it, so the local configuration is always current.
     pub is_only_server: bool,
 }
 
-impl Default for ConfigSyncOptions {
+impl Default for AdmissionConfigSyncOptions {
     fn default() -> Self {
         Self {
-            sync_mode: ConfigSyncMode::default(),
-            poll_interval: Duration::from_secs(1),
-            max_staleness: Duration::from_secs(5),
-            bootstrap_wait: Duration::from_secs(5),
+            config_sync_mode: AdmissionConfigSyncMode::default(),
+            config_poll_interval: Duration::from_secs(1),
+            config_staleness_max: Duration::from_secs(5),
+            first_confirmation_wait_max: Duration::from_secs(5),
             is_only_server: false,
         }
     }
@@ -57,52 +57,52 @@ impl Default for ConfigSyncOptions {
 #[derive(Debug, Clone)]
 struct LastConfigRead {
     /// Requests with a ticket up to this number arrived before the read began.
-    through_ticket: u64,
+    last_covered_ticket: u64,
     /// The config revision that the read found, or why it failed.
-    outcome: Result<RequiredRevision, Arc<str>>,
-    /// The local snapshot contained every configuration that the store had at this moment.
-    confirmed_at: Option<Instant>,
+    read_outcome: Result<RequiredConfigRevision, Arc<str>>,
+    /// The last time at which the local snapshot contained every configuration of the store.
+    config_confirmed_at: Option<Instant>,
 }
 
 /// Confirms the configuration for all requests.
 pub(crate) struct FreshnessBarrier {
-    pub(crate) options: ConfigSyncOptions,
+    pub(crate) options: AdmissionConfigSyncOptions,
     /// The ticket of the last request.
-    last_ticket: AtomicU64,
-    read_requested: Notify,
-    last_read: watch::Sender<LastConfigRead>,
+    last_request_ticket: AtomicU64,
+    read_request_notify: Notify,
+    last_config_read: watch::Sender<LastConfigRead>,
 }
 
-/// A revision that the local snapshot has to contain, and when the read that found it began.
+/// A revision that the local snapshot has to contain, and the start time of the read that returned it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct RequiredRevision {
+pub(crate) struct RequiredConfigRevision {
     pub(crate) revision: Revision,
-    pub(crate) read_began: Instant,
+    pub(crate) read_began_at: Instant,
 }
 
 /// The age of the last confirmation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ConfirmationAge {
+pub(crate) struct ConfigConfirmationAge {
     /// `None` before the first confirmation.
-    pub(crate) age: Option<Duration>,
-    pub(crate) is_stale: bool,
+    pub(crate) last_confirmation_age: Option<Duration>,
+    pub(crate) is_confirmation_stale: bool,
     /// The error of the last read, if it failed.
-    pub(crate) last_error: Option<Arc<str>>,
+    pub(crate) last_read_error: Option<Arc<str>>,
 }
 
 const NO_RESPONSE: &str = "the store does not answer";
 
 impl FreshnessBarrier {
-    pub(crate) fn new(options: ConfigSyncOptions) -> Self {
+    pub(crate) fn new(options: AdmissionConfigSyncOptions) -> Self {
         let outcome = Err("configuration is not ready".into());
         Self {
             options,
-            last_ticket: AtomicU64::new(0),
-            read_requested: Notify::new(),
-            last_read: watch::Sender::new(LastConfigRead {
-                through_ticket: 0,
-                outcome,
-                confirmed_at: None,
+            last_request_ticket: AtomicU64::new(0),
+            read_request_notify: Notify::new(),
+            last_config_read: watch::Sender::new(LastConfigRead {
+                last_covered_ticket: 0,
+                read_outcome: outcome,
+                config_confirmed_at: None,
             }),
         }
     }
@@ -120,57 +120,63 @@ impl FreshnessBarrier {
     {
         loop {
             // Requests with a ticket up to this one arrived before the read and may use its result.
-            let through_ticket = self.last_ticket.load(Ordering::SeqCst);
-            let read_began = Instant::now();
-            let read = tokio::time::timeout(self.options.max_staleness, read_newest()).await;
+            let last_covered_ticket = self.last_request_ticket.load(Ordering::SeqCst);
+            let read_began_at = Instant::now();
+            let read = tokio::time::timeout(self.options.config_staleness_max, read_newest()).await;
             let outcome = match read {
-                Ok(Ok(revision)) => Ok(RequiredRevision { revision, read_began }),
+                Ok(Ok(revision)) => Ok(RequiredConfigRevision { revision, read_began_at }),
                 Ok(Err(error)) => Err(error.to_string().into()),
                 Err(_) => Err(NO_RESPONSE.into()),
             };
             let applied = applied();
-            self.last_read.send_modify(|last| {
+            self.last_config_read.send_modify(|last| {
                 // The snapshot may have caught up with the previous read by now.
-                for required in [&last.outcome, &outcome].into_iter().flatten() {
+                for required in [&last.read_outcome, &outcome].into_iter().flatten() {
                     if applied >= required.revision {
-                        last.confirmed_at = last.confirmed_at.max(Some(required.read_began));
+                        last.config_confirmed_at =
+                            last.config_confirmed_at.max(Some(required.read_began_at));
                     }
                 }
-                last.through_ticket = through_ticket;
-                last.outcome = outcome;
+                last.last_covered_ticket = last_covered_ticket;
+                last.read_outcome = outcome;
             });
-            if self.last_ticket.load(Ordering::SeqCst) == through_ticket {
+            if self.last_request_ticket.load(Ordering::SeqCst) == last_covered_ticket {
                 tokio::select! {
-                    () = self.read_requested.notified() => {}
-                    () = tokio::time::sleep_until(read_began + self.options.poll_interval) => {}
+                    () = self.read_request_notify.notified() => {}
+                    () = tokio::time::sleep_until(read_began_at + self.options.config_poll_interval) => {}
                 }
             }
         }
     }
 
     /// Records the result of a poll of the whole configuration that began at this moment.
-    pub(crate) fn record_poll(&self, read_began: Instant, outcome: Result<Revision, Arc<str>>) {
-        self.last_read.send_modify(|last| {
+    pub(crate) fn record_config_poll(
+        &self,
+        read_began_at: Instant,
+        outcome: Result<Revision, Arc<str>>,
+    ) {
+        self.last_config_read.send_modify(|last| {
             if outcome.is_ok() {
-                last.confirmed_at = last.confirmed_at.max(Some(read_began));
+                last.config_confirmed_at = last.config_confirmed_at.max(Some(read_began_at));
             }
-            last.outcome = outcome.map(|revision| RequiredRevision { revision, read_began });
+            last.read_outcome =
+                outcome.map(|revision| RequiredConfigRevision { revision, read_began_at });
         });
     }
 
     /// Records that the local snapshot contains the required revision.
-    pub(crate) fn record_confirmation(&self, required: RequiredRevision) {
-        self.last_read.send_if_modified(|last| {
-            let is_newer = last.confirmed_at < Some(required.read_began);
+    pub(crate) fn record_config_confirmation(&self, required: RequiredConfigRevision) {
+        self.last_config_read.send_if_modified(|last| {
+            let is_newer = last.config_confirmed_at < Some(required.read_began_at);
             if is_newer {
-                last.confirmed_at = Some(required.read_began);
+                last.config_confirmed_at = Some(required.read_began_at);
             }
             is_newer
         });
     }
 
-    /// The revision that the snapshot has to contain for a request that arrives now; `None` if the
-    /// snapshot serves as it is. The only server of a store needs no read.
+    /// Returns the revision that the snapshot has to contain for a request that arrives now; `None` if the current
+    /// snapshot suffices. The only server of a store needs no read.
     ///
     /// 1. A read of the config revision key begins after the request has arrived.
     /// 2. If the read succeeds, its revision is required.
@@ -178,32 +184,34 @@ impl FreshnessBarrier {
     ///    serves until it is older than the maximum staleness.
     /// 4. If the deadline of the caller passes first, the write is refused: a caller must not be able to
     ///    choose an old configuration with a short deadline.
-    pub(crate) async fn required_revision(
+    pub(crate) async fn required_config_revision(
         &self,
         deadline: Instant,
-    ) -> Result<Option<RequiredRevision>, FreshnessError> {
+    ) -> Result<Option<RequiredConfigRevision>, FreshnessError> {
         if self.options.is_only_server {
             return Ok(None);
         }
-        let mut reads = self.last_read.subscribe();
+        let mut reads = self.last_config_read.subscribe();
         let (is_first, is_failing) = {
             let last = reads.borrow();
-            (last.confirmed_at.is_none(), last.outcome.is_err())
+            (last.config_confirmed_at.is_none(), last.read_outcome.is_err())
         };
         if !is_first && is_failing {
             self.check_confirmation_age()?;
         }
-        let ticket = match self.options.sync_mode {
-            ConfigSyncMode::Barrier => self.last_ticket.fetch_add(1, Ordering::SeqCst) + 1,
-            ConfigSyncMode::Poll => 0,
+        let ticket = match self.options.config_sync_mode {
+            AdmissionConfigSyncMode::Barrier => {
+                self.last_request_ticket.fetch_add(1, Ordering::SeqCst) + 1
+            }
+            AdmissionConfigSyncMode::Poll => 0,
         };
-        self.read_requested.notify_one();
+        self.read_request_notify.notify_one();
         let is_served = |last: &LastConfigRead| {
-            last.through_ticket >= ticket && (!is_first || last.outcome.is_ok())
+            last.last_covered_ticket >= ticket && (!is_first || last.read_outcome.is_ok())
         };
         let limit = match is_first {
-            true => self.options.bootstrap_wait,
-            false => self.options.max_staleness,
+            true => self.options.first_confirmation_wait_max,
+            false => self.options.config_staleness_max,
         };
         let limit = Instant::now() + limit;
         let served = tokio::time::timeout_at(deadline.min(limit), reads.wait_for(is_served)).await;
@@ -211,54 +219,58 @@ impl FreshnessBarrier {
             Ok(Ok(last)) => last.clone(),
             Err(_) if deadline < limit => return Err(FreshnessError::DeadlineExceeded),
             // The sender lives as long as this value, so only the limit can have passed.
-            Ok(Err(_)) | Err(_) => self.last_read.borrow().clone(),
+            Ok(Err(_)) | Err(_) => self.last_config_read.borrow().clone(),
         };
-        match (&last.outcome, self.options.sync_mode) {
-            (Ok(required), ConfigSyncMode::Barrier) if last.through_ticket >= ticket => {
+        match (&last.read_outcome, self.options.config_sync_mode) {
+            (Ok(required), AdmissionConfigSyncMode::Barrier)
+                if last.last_covered_ticket >= ticket =>
+            {
                 Ok(Some(*required))
             }
             _ => self.check_confirmation_age().map(|()| None),
         }
     }
 
-    /// Whether the last read succeeded and a recent one was confirmed. Then a write may assume that its
-    /// configuration is current, because its transaction verifies that.
-    pub(crate) fn is_healthy(&self) -> bool {
-        let ConfigSyncOptions { poll_interval, max_staleness, .. } = self.options;
-        let last = self.last_read.borrow();
+    /// Whether the last read succeeded and the configuration was confirmed recently. A write may then assume that
+    /// its configuration is current, because its transaction verifies that.
+    pub(crate) fn is_config_recently_confirmed(&self) -> bool {
+        let AdmissionConfigSyncOptions { config_poll_interval, config_staleness_max, .. } =
+            self.options;
+        let last = self.last_config_read.borrow();
         // A read begins at least once in an interval.
-        let recent = max_staleness.min(2 * poll_interval);
-        last.outcome.is_ok() && last.confirmed_at.is_some_and(|at| at.elapsed() <= recent)
+        let recent = config_staleness_max.min(2 * config_poll_interval);
+        last.read_outcome.is_ok()
+            && last.config_confirmed_at.is_some_and(|at| at.elapsed() <= recent)
     }
 
     /// Checks that the last confirmation is recent enough.
     fn check_confirmation_age(&self) -> Result<(), FreshnessError> {
-        let confirmation = self.confirmation_age();
-        match (confirmation.age, confirmation.is_stale) {
+        let confirmation = self.config_confirmation_age();
+        match (confirmation.last_confirmation_age, confirmation.is_confirmation_stale) {
             (None, _) => Err(FreshnessError::Pending),
             (Some(_), false) => Ok(()),
             (Some(_), true) => {
-                let why = confirmation.last_error.unwrap_or_else(|| NO_RESPONSE.into());
+                let why = confirmation.last_read_error.unwrap_or_else(|| NO_RESPONSE.into());
                 Err(FreshnessError::Stale(why))
             }
         }
     }
 
     /// The age of the last confirmation, and why there is no newer one.
-    pub(crate) fn confirmation_age(&self) -> ConfirmationAge {
+    pub(crate) fn config_confirmation_age(&self) -> ConfigConfirmationAge {
         if self.options.is_only_server {
-            return ConfirmationAge {
-                age: Some(Duration::ZERO),
-                is_stale: false,
-                last_error: None,
+            return ConfigConfirmationAge {
+                last_confirmation_age: Some(Duration::ZERO),
+                is_confirmation_stale: false,
+                last_read_error: None,
             };
         }
-        let last = self.last_read.borrow();
-        let age = last.confirmed_at.map(|at| at.elapsed());
-        ConfirmationAge {
-            age,
-            is_stale: age.is_none_or(|age| age > self.options.max_staleness),
-            last_error: last.outcome.as_ref().err().cloned(),
+        let last = self.last_config_read.borrow();
+        let age = last.config_confirmed_at.map(|at| at.elapsed());
+        ConfigConfirmationAge {
+            last_confirmation_age: age,
+            is_confirmation_stale: age.is_none_or(|age| age > self.options.config_staleness_max),
+            last_read_error: last.read_outcome.as_ref().err().cloned(),
         }
     }
 }
@@ -271,7 +283,7 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    /// Lets time pass on the paused clock, so that the tasks that are due in between run.
+    /// Advances the paused clock in steps, so that tasks that become due run in between.
     async fn pass_time(time: Duration) {
         let _ = tokio::time::timeout(time, std::future::pending::<()>()).await;
     }
@@ -300,11 +312,14 @@ mod tests {
         }
     }
 
-    fn begin(scene: Scene, sync_mode: ConfigSyncMode) -> (Arc<Scene>, Arc<FreshnessBarrier>) {
+    fn begin(
+        scene: Scene,
+        sync_mode: AdmissionConfigSyncMode,
+    ) -> (Arc<Scene>, Arc<FreshnessBarrier>) {
         let scene = Arc::new(scene);
-        let barrier = Arc::new(FreshnessBarrier::new(ConfigSyncOptions {
-            sync_mode,
-            ..ConfigSyncOptions::default()
+        let barrier = Arc::new(FreshnessBarrier::new(AdmissionConfigSyncOptions {
+            config_sync_mode: sync_mode,
+            ..AdmissionConfigSyncOptions::default()
         }));
         let (own, run) = (Arc::clone(&scene), Arc::clone(&barrier));
         tokio::spawn(async move {
@@ -315,13 +330,13 @@ mod tests {
     }
 
     async fn need(barrier: &FreshnessBarrier) -> Result<Option<u64>, FreshnessError> {
-        let need = barrier.required_revision(Instant::now() + 30 * SECOND).await;
+        let need = barrier.required_config_revision(Instant::now() + 30 * SECOND).await;
         need.map(|need| need.map(|need| need.revision.number()))
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_request_needs_what_was_acknowledged_before_it() {
-        let (scene, barrier) = begin(Scene::default(), ConfigSyncMode::Barrier);
+        let (scene, barrier) = begin(Scene::default(), AdmissionConfigSyncMode::Barrier);
         for mark in [3, 4, 9] {
             scene.config_revision.store(mark, Ordering::SeqCst);
             assert_eq!(need(&barrier).await, Ok(Some(mark)));
@@ -332,7 +347,7 @@ mod tests {
     async fn requests_share_reads_that_begin_after_them() {
         let read_takes = Duration::from_millis(10);
         let (scene, barrier) =
-            begin(Scene { read_takes, ..Scene::default() }, ConfigSyncMode::Barrier);
+            begin(Scene { read_takes, ..Scene::default() }, AdmissionConfigSyncMode::Barrier);
         assert_eq!(need(&barrier).await, Ok(Some(0)));
         let before = scene.n_reads.load(Ordering::SeqCst);
         let mut requests = tokio::task::JoinSet::new();
@@ -353,7 +368,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn reads_that_fail_are_forgiven_for_a_while() {
-        let (scene, barrier) = begin(Scene::default(), ConfigSyncMode::Barrier);
+        let (scene, barrier) = begin(Scene::default(), AdmissionConfigSyncMode::Barrier);
         assert_eq!(need(&barrier).await, Ok(Some(0)));
         *scene.fault.lock().unwrap() = Some("cut off");
         pass_time(3 * SECOND).await;
@@ -367,7 +382,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_read_that_hangs_makes_stale() {
-        let (scene, barrier) = begin(Scene::default(), ConfigSyncMode::Barrier);
+        let (scene, barrier) = begin(Scene::default(), AdmissionConfigSyncMode::Barrier);
         assert_eq!(need(&barrier).await, Ok(Some(0)));
         scene.is_hanging.store(true, Ordering::SeqCst);
         pass_time(2 * SECOND).await;
@@ -381,14 +396,14 @@ mod tests {
     async fn a_deadline_of_the_caller_never_degrades() {
         let read_takes = Duration::from_millis(100);
         let (scene, barrier) =
-            begin(Scene { read_takes, ..Scene::default() }, ConfigSyncMode::Barrier);
+            begin(Scene { read_takes, ..Scene::default() }, AdmissionConfigSyncMode::Barrier);
         assert_eq!(need(&barrier).await, Ok(Some(0)));
         for fault in [None, Some("cut off")] {
             scene.config_revision.fetch_add(1, Ordering::SeqCst);
             *scene.fault.lock().unwrap() = fault;
             for hurry in [0, 1, 15, 50] {
                 let deadline = Instant::now() + Duration::from_millis(hurry);
-                let hurried = barrier.required_revision(deadline).await;
+                let hurried = barrier.required_config_revision(deadline).await;
                 assert_eq!(hurried, Err(FreshnessError::DeadlineExceeded), "{hurry} ms, {fault:?}");
             }
         }
@@ -397,7 +412,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn after_a_start_requests_wait() {
         let scene = Scene { fault: Mutex::new(Some("unreachable")), ..Scene::default() };
-        let (scene, barrier) = begin(scene, ConfigSyncMode::Barrier);
+        let (scene, barrier) = begin(scene, AdmissionConfigSyncMode::Barrier);
         let begun = Instant::now();
         assert_eq!(need(&barrier).await, Err(FreshnessError::Pending));
         assert_eq!(begun.elapsed().as_secs(), 5);
@@ -410,37 +425,42 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_revision_that_the_snapshot_lacks_is_not_confirmed() {
-        let (scene, barrier) = begin(Scene::default(), ConfigSyncMode::Barrier);
+        let (scene, barrier) = begin(Scene::default(), AdmissionConfigSyncMode::Barrier);
         assert_eq!(need(&barrier).await, Ok(Some(0)));
-        // The snapshot misses a change: reads succeed, but they confirm nothing.
+        // The snapshot lacks a change: reads succeed, but they confirm nothing.
         scene.config_revision.store(7, Ordering::SeqCst);
         pass_time(6 * SECOND).await;
-        assert!(barrier.confirmation_age().is_stale);
+        assert!(barrier.config_confirmation_age().is_confirmation_stale);
         scene.applied.store(7, Ordering::SeqCst);
         pass_time(2 * SECOND).await;
-        assert!(!barrier.confirmation_age().is_stale);
+        assert!(!barrier.config_confirmation_age().is_confirmation_stale);
     }
 
     #[tokio::test(start_paused = true)]
     async fn polling_relies_on_the_last_read() {
-        let options =
-            ConfigSyncOptions { sync_mode: ConfigSyncMode::Poll, ..ConfigSyncOptions::default() };
+        let options = AdmissionConfigSyncOptions {
+            config_sync_mode: AdmissionConfigSyncMode::Poll,
+            ..AdmissionConfigSyncOptions::default()
+        };
         let barrier = FreshnessBarrier::new(options);
         assert_eq!(need(&barrier).await, Err(FreshnessError::Pending));
-        barrier.record_poll(Instant::now(), Ok(Revision::new(5)));
+        barrier.record_config_poll(Instant::now(), Ok(Revision::new(5)));
         assert_eq!(need(&barrier).await, Ok(None));
         pass_time(4 * SECOND).await;
-        barrier.record_poll(Instant::now(), Err("cut off".into()));
+        barrier.record_config_poll(Instant::now(), Err("cut off".into()));
         assert_eq!(need(&barrier).await, Ok(None));
         pass_time(2 * SECOND).await;
         assert_eq!(need(&barrier).await, Err(FreshnessError::Stale("cut off".into())));
-        barrier.record_poll(Instant::now(), Ok(Revision::new(5)));
+        barrier.record_config_poll(Instant::now(), Ok(Revision::new(5)));
         assert_eq!(need(&barrier).await, Ok(None));
     }
 
     #[tokio::test(start_paused = true)]
     async fn the_only_server_need_not_ask() {
-        let options = ConfigSyncOptions { is_only_server: true, ..ConfigSyncOptions::default() };
+        let options = AdmissionConfigSyncOptions {
+            is_only_server: true,
+            ..AdmissionConfigSyncOptions::default()
+        };
         assert_eq!(need(&FreshnessBarrier::new(options)).await, Ok(None));
     }
 }

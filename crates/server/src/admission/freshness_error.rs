@@ -22,7 +22,7 @@ pub(crate) enum FreshnessError {
 
 impl FreshnessError {
     /// The reason in the metrics; `None` if the client chose the deadline.
-    pub(super) fn metric_reason(&self) -> Option<ConfigRefusal> {
+    pub(super) fn refusal_metric_reason(&self) -> Option<ConfigRefusal> {
         match self {
             Self::Pending => Some(ConfigRefusal::Pending),
             Self::Stale(_) => Some(ConfigRefusal::Stale),
@@ -42,7 +42,7 @@ impl FreshnessError {
 }
 
 /// The response to a write whose configuration can not be confirmed.
-pub(super) fn not_fresh_status(
+pub(super) fn config_not_fresh_status(
     not_fresh: &FreshnessError,
     operation: Operation,
     resource: &Resource,

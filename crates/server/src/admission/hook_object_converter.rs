@@ -11,7 +11,7 @@ use crate::rest::requester_metadata;
 
 /// Converts objects between served versions, and completes them as the write of the request would.
 pub(super) struct HookObjectConverter<'a> {
-    pub(super) registry: &'a Registry,
+    pub(super) resource_registry: &'a Registry,
     pub(super) operation: Operation,
     /// The resource that is written to.
     pub(super) resource: &'a Resource,
@@ -20,11 +20,11 @@ pub(super) struct HookObjectConverter<'a> {
     /// The user of the request.
     pub(super) user: &'a User,
     /// The stored object, if there is one.
-    pub(super) old: Option<&'a Tree>,
+    pub(super) old_object: Option<&'a Tree>,
 }
 
 impl ObjectConverter for HookObjectConverter<'_> {
-    /// Served versions differ in their name only.
+    /// The served versions of a kind differ only in their version name, so the conversion renames it.
     fn convert_to_kind(
         &self,
         tree: &Tree,
@@ -57,7 +57,7 @@ impl ObjectConverter for HookObjectConverter<'_> {
         api_object::normalize_metadata(&mut tree).map_err(|error| invalid(&error))?;
         match resource {
             Some(resource) => {
-                self.complete_object(resource, &mut tree, kind)?;
+                self.complete_object_as_stored(resource, &mut tree, kind)?;
             }
             None if self.subresource == "token" => authn::set_token_request_defaults(&mut tree),
             None => {}
@@ -67,26 +67,27 @@ impl ObjectConverter for HookObjectConverter<'_> {
 }
 
 impl HookObjectConverter<'_> {
-    /// The resource of a kind: that of the request, or another version of it that a hook asks for.
+    /// Finds the resource of a kind: the resource of the request, or another version of it that a hook requests.
     fn resource_of_kind(&self, kind: &GroupVersionKind<'_>) -> Option<&Resource> {
         match *kind == kind_of_written_object(self.resource, "") {
             true => Some(self.resource),
             false => {
-                let found = self.registry.resource_of_kind(kind.group, kind.version, kind.kind);
+                let found =
+                    self.resource_registry.resource_of_kind(kind.group, kind.version, kind.kind);
                 found.map(std::ops::Deref::deref)
             }
         }
     }
 
     /// Completes the object as the write will store it.
-    fn complete_object(
+    fn complete_object_as_stored(
         &self,
         resource: &Resource,
         tree: &mut Tree,
         kind: &GroupVersionKind<'_>,
     ) -> Result<(), ObjectConversionError> {
         let malformed = |error: PrepareError| ObjectConversionError(error.to_string());
-        match (self.operation, self.old) {
+        match (self.operation, self.old_object) {
             // A Binding is not stored; the uid in it is the one that the pod must have.
             (Operation::Create, _) if self.subresource.is_empty() && resource.is_stored() => {
                 api_resources::complete_new_object(resource, tree, &requester_metadata(self.user))

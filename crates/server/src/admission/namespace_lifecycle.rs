@@ -12,7 +12,7 @@ const IMMORTAL_NAMESPACES: [&str; 3] = ["default", "kube-public", "kube-system"]
 
 /// Checks that the definition of a custom resource is not terminating. It reads the newest snapshot, because
 /// the definition may have been deleted since the request was routed.
-pub(super) fn check_definition_not_terminating(
+pub(super) fn check_crd_not_terminating(
     ctx: &RequestContext<'_>,
     name: &str,
 ) -> Result<(), Status> {
@@ -22,7 +22,7 @@ pub(super) fn check_definition_not_terminating(
         return Ok(());
     };
     let cluster = ctx.server.snapshot_cache.snapshot();
-    let origin = cluster.registry.resource(group, version, plural).map(|own| &own.origin);
+    let origin = cluster.resource_registry.resource(group, version, plural).map(|own| &own.origin);
     match origin {
         Some(ResourceOrigin::Custom(served))
             if !served.is_terminating && served.definition_uid == routed.definition_uid =>
@@ -30,13 +30,13 @@ pub(super) fn check_definition_not_terminating(
             Ok(())
         }
         Some(ResourceOrigin::Custom(_) | ResourceOrigin::BuiltIn(_)) | None => {
-            Err(definition_terminating_status(ctx, name))
+            Err(crd_terminating_status(ctx, name))
         }
     }
 }
 
 /// The response to a create whose definition is terminating or deleted.
-pub(crate) fn definition_terminating_status(ctx: &RequestContext<'_>, name: &str) -> Status {
+pub(crate) fn crd_terminating_status(ctx: &RequestContext<'_>, name: &str) -> Status {
     let why = "create not allowed while custom resource definition is terminating";
     Status::forbidden(&ctx.resource.group_resource(), name, why)
 }
@@ -66,7 +66,8 @@ pub(super) async fn check_namespace_lifecycle(
     }
     let current = find_namespace(ctx, namespace).await?;
     // The request was authorized for the namespace of that moment.
-    let authorized = ctx.authorized.snapshot().namespaces.get(namespace).or(current.as_ref());
+    let authorized =
+        ctx.authorized.authorized_snapshot().namespaces.get(namespace).or(current.as_ref());
     if namespace_uid.is_none() {
         *namespace_uid = authorized.map(|own| own.uid.clone());
     }

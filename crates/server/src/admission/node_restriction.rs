@@ -1,4 +1,4 @@
-//! What a node may write, as in the admission plugin NodeRestriction of Kubernetes.
+//! Restricts what a node may write, as the admission plugin NodeRestriction of Kubernetes does.
 //!
 //! An authorizer knows the name of the object that a node writes; this plugin knows its content. Both together
 //! keep a node to its own Node, its own pods, and what these pods refer to. The plugin decides about users
@@ -12,26 +12,26 @@
 //! Three rules are stricter than those of Kubernetes: a node sets no owner references when it creates its Node,
 //! updates only ResourceSlices of its own, and binds no pods through `bindings` either.
 
-mod audiences;
+mod claim_status_rules;
 mod node_labels;
-mod node_lookups;
-mod own_node;
-mod pod_certificates;
+mod node_pod_rules;
+mod node_restriction_lookups;
+mod own_node_rules;
+mod pod_certificate_requests;
 mod pod_references;
-mod pods;
-mod same_value;
 #[cfg(test)]
 mod tests;
+mod token_audiences;
 mod token_requests;
-mod volume_claims;
+mod value_equality;
 
 use admission::Operation;
 use api_object::{GroupResource, Status, Tree};
 use authz_node::NodeIdentity;
 use serde_json::Value;
 
-use self::node_lookups::NodeLookups;
-use super::plugins::AdmissionPlugin;
+use self::node_restriction_lookups::NodeRestrictionLookups;
+use super::admission_plugins::AdmissionPlugin;
 use crate::rest::RequestContext;
 
 /// The namespace of the leases of nodes.
@@ -55,29 +55,29 @@ struct NodeWrite<'a> {
     /// The object that the request carries: the next state, or for example an Eviction. `None` for a deletion.
     object: Option<&'a Tree>,
     /// The stored object; `None` for a create.
-    old: Option<&'a Tree>,
+    old_object: Option<&'a Tree>,
 }
 
 /// Why a write of a node is refused.
 #[derive(Debug)]
-enum NodeRefusal {
+enum NodeWriteRefusal {
     /// 403 with this reason.
     Forbidden(String),
     /// Any other status: an object that the rule needs does not exist, or the server failed to read it.
     Status(Status),
 }
 
-impl From<Status> for NodeRefusal {
+impl From<Status> for NodeWriteRefusal {
     fn from(status: Status) -> Self {
         Self::Status(status)
     }
 }
 
 /// The outcome of a rule.
-type RuleResult = Result<(), NodeRefusal>;
+type NodeRuleResult = Result<(), NodeWriteRefusal>;
 
-fn forbid<T>(why: impl Into<String>) -> Result<T, NodeRefusal> {
-    Err(NodeRefusal::Forbidden(why.into()))
+fn forbid_node_write<T>(why: impl Into<String>) -> Result<T, NodeWriteRefusal> {
+    Err(NodeWriteRefusal::Forbidden(why.into()))
 }
 
 /// The proof that the rules of NodeRestriction ran on an object. Only [`check_node_restriction`] makes it.
@@ -100,7 +100,7 @@ pub(super) async fn check_node_restriction(
     let user = ctx.authorized.user();
     let identity = NodeIdentity::from_user(Some(user));
     let is_restricted = identity != NodeIdentity::NotANode
-        && ctx.server.admission_plugins.is_enabled(AdmissionPlugin::NodeRestriction)
+        && ctx.server.admission_plugins.is_plugin_enabled(AdmissionPlugin::NodeRestriction)
         && !ctx.resource.is_custom();
     if !is_restricted {
         return Ok(proof);
@@ -113,7 +113,8 @@ pub(super) async fn check_node_restriction(
     };
     let NodeIdentity::Node(node_name) = identity else {
         let user = go_compat::quote(&user.name);
-        let refusal = NodeRefusal::Forbidden(format!("could not determine node from user {user}"));
+        let refusal =
+            NodeWriteRefusal::Forbidden(format!("could not determine node from user {user}"));
         return Err(into_status(ctx, name, object, refusal));
     };
     let write = NodeWrite {
@@ -126,9 +127,9 @@ pub(super) async fn check_node_restriction(
         namespace: ctx.namespace.unwrap_or_default(),
         name,
         object,
-        old,
+        old_object: old,
     };
-    match check_write(&write, ctx).await {
+    match check_node_write(&write, ctx).await {
         Ok(()) => Ok(proof),
         Err(refusal) => Err(into_status(ctx, name, object, refusal)),
     }
@@ -139,7 +140,7 @@ pub(super) async fn check_node_restriction(
 ///
 /// # Errors
 /// As [`check_node_restriction`].
-pub(crate) async fn check_sent_object(
+pub(crate) async fn check_object_sent_by_node(
     ctx: &RequestContext<'_>,
     sent: &Tree,
     old: &Tree,
@@ -154,10 +155,13 @@ pub(crate) async fn check_sent_object(
 /// 403 if the pod is bound to another node.
 pub(crate) fn check_pod_is_on_own_node(ctx: &RequestContext<'_>, pod: &Tree) -> Result<(), Status> {
     let identity = NodeIdentity::from_user(Some(ctx.authorized.user()));
-    let is_enabled = ctx.server.admission_plugins.is_enabled(AdmissionPlugin::NodeRestriction);
+    let is_enabled =
+        ctx.server.admission_plugins.is_plugin_enabled(AdmissionPlugin::NodeRestriction);
     match identity {
-        NodeIdentity::Node(node_name) if is_enabled => pods::check_evicted_pod(node_name, pod)
-            .map_err(|refusal| into_status(ctx, ctx.name, None, refusal)),
+        NodeIdentity::Node(node_name) if is_enabled => {
+            node_pod_rules::check_node_may_evict_pod(node_name, pod)
+                .map_err(|refusal| into_status(ctx, ctx.name, None, refusal))
+        }
         NodeIdentity::Node(_) | NodeIdentity::Unnamed | NodeIdentity::NotANode => Ok(()),
     }
 }
@@ -166,11 +170,11 @@ fn into_status(
     ctx: &RequestContext<'_>,
     name: &str,
     object: Option<&Tree>,
-    refusal: NodeRefusal,
+    refusal: NodeWriteRefusal,
 ) -> Status {
     let why = match refusal {
-        NodeRefusal::Status(status) => return status,
-        NodeRefusal::Forbidden(why) => why,
+        NodeWriteRefusal::Status(status) => return status,
+        NodeWriteRefusal::Forbidden(why) => why,
     };
     let prefix = object.map_or("", |object| {
         api_object::string_member(api_object::metadata(object), "generateName")
@@ -180,86 +184,100 @@ fn into_status(
 }
 
 /// Applies the rules of the resource that is written.
-async fn check_write(write: &NodeWrite<'_>, lookups: &impl NodeLookups) -> RuleResult {
+async fn check_node_write(
+    write: &NodeWrite<'_>,
+    lookups: &impl NodeRestrictionLookups,
+) -> NodeRuleResult {
     match (write.group, write.resource) {
         ("", "pods") => match write.subresource {
-            "" => pods::check_pod(write, lookups).await,
-            "status" => pods::check_status(write),
-            "eviction" => pods::check_eviction(write, lookups).await,
-            other => pods::refuse_subresource(other),
+            "" => node_pod_rules::check_pod_write_by_node(write, lookups).await,
+            "status" => node_pod_rules::check_pod_status_by_node(write),
+            "eviction" => node_pod_rules::check_eviction_by_node(write, lookups).await,
+            other => node_pod_rules::refuse_pod_subresource(other),
         },
-        ("", "bindings") => pods::refuse_subresource("binding"),
-        ("", "nodes") => own_node::check_node(write),
+        ("", "bindings") => node_pod_rules::refuse_pod_subresource("binding"),
+        ("", "nodes") => own_node_rules::check_own_node_write(write),
         ("", "persistentvolumeclaims") => match write.subresource {
-            "status" => volume_claims::check_status(write),
-            _ => forbid("may only update PVC status"),
+            "status" => claim_status_rules::check_claim_status_by_node(write),
+            _ => forbid_node_write("may only update PVC status"),
         },
-        ("", "serviceaccounts") => token_requests::check_token_request(write, lookups).await,
-        ("certificates.k8s.io", "podcertificaterequests") => {
-            pod_certificates::check_request(write, lookups).await
+        ("", "serviceaccounts") => {
+            token_requests::check_token_request_by_node(write, lookups).await
         }
-        ("certificates.k8s.io", "certificatesigningrequests") => check_node_certificate(write),
-        ("coordination.k8s.io", "leases") => check_lease(write),
-        ("storage.k8s.io", "csinodes") => check_csi_node(write),
-        ("resource.k8s.io", "resourceslices") => check_resource_slice(write),
+        ("certificates.k8s.io", "podcertificaterequests") => {
+            pod_certificate_requests::check_pod_certificate_request(write, lookups).await
+        }
+        ("certificates.k8s.io", "certificatesigningrequests") => {
+            check_node_certificate_request(write)
+        }
+        ("coordination.k8s.io", "leases") => check_own_lease(write),
+        ("storage.k8s.io", "csinodes") => check_own_csi_node(write),
+        ("resource.k8s.io", "resourceslices") => check_own_resource_slice(write),
         (_, _) => Ok(()),
     }
 }
 
-/// A node renews its own lease, in the namespace of such leases.
-fn check_lease(write: &NodeWrite<'_>) -> RuleResult {
+/// Checks that a node writes only its own Lease, in the namespace `kube-node-lease`.
+fn check_own_lease(write: &NodeWrite<'_>) -> NodeRuleResult {
     if write.namespace != NODE_LEASES {
         let namespace = go_compat::quote(NODE_LEASES);
-        return forbid(format!("can only access leases in the {namespace} system namespace"));
+        return forbid_node_write(format!(
+            "can only access leases in the {namespace} system namespace"
+        ));
     }
     match write.name == write.node_name {
         true => Ok(()),
-        false => forbid("can only access node lease with the same name as the requesting node"),
+        false => forbid_node_write(
+            "can only access node lease with the same name as the requesting node",
+        ),
     }
 }
 
-fn check_csi_node(write: &NodeWrite<'_>) -> RuleResult {
+fn check_own_csi_node(write: &NodeWrite<'_>) -> NodeRuleResult {
     match write.name == write.node_name {
         true => Ok(()),
-        false => forbid("can only access CSINode with the same name as the requesting node"),
+        false => {
+            forbid_node_write("can only access CSINode with the same name as the requesting node")
+        }
     }
 }
 
-/// A node announces devices of its own. The name of the node in a slice is immutable, so the stored slice tells
-/// whose it is.
-fn check_resource_slice(write: &NodeWrite<'_>) -> RuleResult {
+/// Checks that a node writes only ResourceSlices of its own devices. The node name in a slice is immutable, so the
+/// stored slice decides about updates and deletions.
+fn check_own_resource_slice(write: &NodeWrite<'_>) -> NodeRuleResult {
     let verb = match write.operation {
         Operation::Create => "create",
         Operation::Update => "update",
         Operation::Delete => "delete",
         Operation::Connect => return Ok(()),
     };
-    let is_own = |slice: Option<&Tree>| slice.is_some_and(|own| node_of(own) == write.node_name);
-    // The old slice decides about updates and deletions, and the new one must not become another node's.
+    let is_own =
+        |slice: Option<&Tree>| slice.is_some_and(|own| spec_node_name(own) == write.node_name);
+    // The stored slice decides about updates and deletions, and an update must not name another node.
     let is_allowed = match write.operation {
         Operation::Create => is_own(write.object),
-        Operation::Update => is_own(write.old) && is_own(write.object),
-        Operation::Delete | Operation::Connect => is_own(write.old),
+        Operation::Update => is_own(write.old_object) && is_own(write.object),
+        Operation::Delete | Operation::Connect => is_own(write.old_object),
     };
     match is_allowed {
         true => Ok(()),
-        false => forbid(format!(
+        false => forbid_node_write(format!(
             "can only {verb} ResourceSlice with the same NodeName as the requesting node"
         )),
     }
 }
 
-/// A node requests certificates of nodes for itself only.
-fn check_node_certificate(write: &NodeWrite<'_>) -> RuleResult {
+/// Checks that a node requests node certificates only for itself.
+fn check_node_certificate_request(write: &NodeWrite<'_>) -> NodeRuleResult {
     let (Operation::Create, Some(request)) = (write.operation, write.object) else { return Ok(()) };
     match api_resources::forbidden_node_certificate_reason(request, write.node_name) {
-        Some(why) => forbid(why),
+        Some(why) => forbid_node_write(why),
         None => Ok(()),
     }
 }
 
 /// The node that an object names in its spec; empty if it names none.
-fn node_of(object: &Tree) -> &str {
+fn spec_node_name(object: &Tree) -> &str {
     spec(object).get("nodeName").and_then(Value::as_str).unwrap_or_default()
 }
 
@@ -269,7 +287,7 @@ fn spec(object: &Tree) -> &Value {
 }
 
 /// A string member of a value, or the empty string.
-fn text<'v>(value: &'v Value, member: &str) -> &'v str {
+fn string_member<'v>(value: &'v Value, member: &str) -> &'v str {
     value.get(member).and_then(Value::as_str).unwrap_or_default()
 }
 
@@ -279,7 +297,7 @@ fn items<'v>(value: &'v Value, member: &str) -> &'v [Value] {
 }
 
 /// The value of a member that is neither absent nor null.
-fn set_member<'v>(value: &'v Value, member: &str) -> Option<&'v Value> {
+fn non_null_member<'v>(value: &'v Value, member: &str) -> Option<&'v Value> {
     value.get(member).filter(|own| !own.is_null())
 }
 
@@ -287,13 +305,13 @@ fn set_member<'v>(value: &'v Value, member: &str) -> Option<&'v Value> {
 ///
 /// # Errors
 /// 404 if it does not exist, or the error of the read.
-async fn require_object(
-    lookups: &impl NodeLookups,
+async fn read_required_object(
+    lookups: &impl NodeRestrictionLookups,
     group: &str,
     resource: &str,
     namespace: &str,
     name: &str,
-) -> Result<Tree, NodeRefusal> {
-    let found = lookups.find(group, resource, namespace, name).await?;
+) -> Result<Tree, NodeWriteRefusal> {
+    let found = lookups.find_stored_object(group, resource, namespace, name).await?;
     found.ok_or_else(|| Status::not_found(&GroupResource::new(group, resource), name).into())
 }

@@ -12,10 +12,11 @@ use authz::{Decision, Namespace, Resource as Target, Verb};
 use field_errors::{FieldErrors, FieldPath};
 use serde_json::Value;
 
-use crate::authorize::authorize_target;
+use crate::authorize::authorize_other_target;
 use crate::rest::RequestContext;
 
-/// The most owners that one write may newly block. Each costs one decision of the authorizers.
+/// The maximum number of owners whose deletion one write may newly block. Each needs one decision of the
+/// authorizers.
 const NEWLY_BLOCKED_MAX: usize = 64;
 
 /// Checks that the user may change the owner references of an object:
@@ -49,7 +50,7 @@ pub(super) async fn check_owner_references(
             name: ctx.name,
             ..Target::default()
         };
-        if let Err(decision) = authorize_target(ctx, Verb::DELETE, &target).await? {
+        if let Err(decision) = authorize_other_target(ctx, Verb::DELETE, &target).await? {
             let why = "cannot set an ownerRef on a resource you can't delete";
             return Err(owners_forbidden_status(ctx, name, why, &decision));
         }
@@ -78,7 +79,7 @@ async fn check_may_block_owner_deletion(
     let OwnerKey { api_version, kind, name: owner_name } = *owner;
     let cluster = ctx.server.snapshot_cache.snapshot();
     let version = GroupVersion::parse_api_version(api_version);
-    let resources = cluster.registry.resources().filter(|resource| {
+    let resources = cluster.resource_registry.resources().filter(|resource| {
         resource.kind == kind && version.as_ref() == Some(&resource.group_version())
     });
     let mut is_known = false;
@@ -97,7 +98,7 @@ async fn check_may_block_owner_deletion(
             name: owner_name,
             ..Target::default()
         };
-        if let Err(decision) = authorize_target(ctx, Verb::UPDATE, &target).await? {
+        if let Err(decision) = authorize_other_target(ctx, Verb::UPDATE, &target).await? {
             let why = "cannot set blockOwnerDeletion if an ownerReference refers to a resource \
                            you can't set finalizers on";
             return Err(owners_forbidden_status(ctx, name, why, &decision));
@@ -115,9 +116,9 @@ async fn check_may_block_owner_deletion(
     Err(Status::forbidden(&ctx.resource.group_resource(), name, &why))
 }
 
-/// The namespace as authorizers see it: that of a Namespace is its own name.
+/// The namespace that authorizers see. The namespace of a Namespace object is its own name.
 fn authorized_namespace<'a>(ctx: &RequestContext<'a>) -> Namespace<'a> {
-    Namespace::from(ctx.authorized.target().map(|target| target.namespace.as_str()))
+    Namespace::from(ctx.authorized.target_resource().map(|target| target.namespace.as_str()))
 }
 
 fn owners_forbidden_status(
@@ -143,22 +144,24 @@ fn blocks_owner_deletion(reference: &Value) -> bool {
     reference["blockOwnerDeletion"] == Value::Bool(true)
 }
 
-/// The owners whose deletion the new references block and the old ones did not, each once. An old reference
-/// with the same uid but another kind or name does not count, because the check was about that one.
+/// The owners whose deletion the new references block and the old ones did not, each once. An old reference with
+/// the same uid but another kind or name does not count, because an earlier check was about that other kind or
+/// name.
 fn newly_blocked_owners<'t>(after: &'t [Value], before: &[Value]) -> Vec<OwnerKey<'t>> {
     let blocked_before: HashSet<(OwnerKey<'_>, &Value)> = before
         .iter()
         .filter(|own| blocks_owner_deletion(own))
-        .map(|own| (owner_key(own), &own["uid"]))
+        .map(|own| (owner_key_of_reference(own), &own["uid"]))
         .collect();
     let mut seen = HashSet::new();
     let newly = after.iter().filter(|own| {
-        blocks_owner_deletion(own) && !blocked_before.contains(&(owner_key(own), &own["uid"]))
+        blocks_owner_deletion(own)
+            && !blocked_before.contains(&(owner_key_of_reference(own), &own["uid"]))
     });
-    newly.map(owner_key).filter(|owner| seen.insert(*owner)).collect()
+    newly.map(owner_key_of_reference).filter(|owner| seen.insert(*owner)).collect()
 }
 
-fn owner_key(reference: &Value) -> OwnerKey<'_> {
+fn owner_key_of_reference(reference: &Value) -> OwnerKey<'_> {
     let text = |member: &str| reference[member].as_str().unwrap_or_default();
     OwnerKey { api_version: text("apiVersion"), kind: text("kind"), name: text("name") }
 }

@@ -17,8 +17,8 @@ use store::{
 };
 use tokio::time::Instant;
 
-use super::freshness_barrier::ConfigSyncMode;
-use crate::peer_trust::{PeerRecord, TrustRecord};
+use super::freshness_barrier::AdmissionConfigSyncMode;
+use crate::peer_trust::{ServerTrustRecord, TrustRecord};
 use crate::rest::Query;
 use crate::server_state::ServerState;
 
@@ -36,7 +36,7 @@ const HEARTBEAT_TTL: Duration = Duration::from_secs(5);
 const ACK_POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// The longest `ackTimeout` of a writer.
 const ACK_TIMEOUT_MAX: Duration = Duration::from_secs(30);
-/// A wait ends this long before the deadline of its request, so that the response can still be sent.
+/// The wait ends this long before the deadline of the request, so that the server can still send the response.
 const RESPONSE_TIME: Duration = Duration::from_millis(200);
 
 /// The heartbeat of a server.
@@ -80,9 +80,9 @@ enum ReadHeartbeatsError {
 impl ServerState {
     /// The revision of the configuration that this server admits writes by.
     pub(crate) fn observed_config_revision(&self) -> Revision {
-        match self.barrier.options.sync_mode {
-            ConfigSyncMode::Barrier => self.snapshot_cache.snapshot().revision,
-            ConfigSyncMode::Poll => self.polled_configuration.load().revision(),
+        match self.barrier.options.config_sync_mode {
+            AdmissionConfigSyncMode::Barrier => self.snapshot_cache.snapshot().revision,
+            AdmissionConfigSyncMode::Poll => self.polled_admission_config.load().revision(),
         }
     }
 
@@ -120,7 +120,7 @@ impl ServerState {
                 Ok(Err(WriteError::Conflict { current })) => {
                     expect = current.map_or(Expect::Absent, |entry| Expect::At(entry.mod_rev));
                 }
-                // The heartbeat expires, and this server notices by itself that its configuration is stale.
+                // The heartbeat expires then. This server also detects by itself that its configuration is stale.
                 Ok(Err(_)) | Err(_) => {}
             }
         }
@@ -154,13 +154,17 @@ impl ServerState {
         Ok(page.items.iter().filter_map(read).collect())
     }
 
-    /// Reads what the servers of the store trust; `None` if the heartbeats can not be read.
-    pub(crate) async fn read_trust_records(&self) -> Option<Vec<PeerRecord>> {
+    /// Reads the trust fingerprints of all servers of the store; `None` if the heartbeats can not be read.
+    pub(crate) async fn read_trust_records(&self) -> Option<Vec<ServerTrustRecord>> {
         let read = tokio::time::timeout(HEARTBEAT_TTL, self.read_stored_heartbeats()).await;
         let stored = read.ok().and_then(Result::ok)?;
         let record = |(heartbeat, first): (ServerHeartbeat, Revision)| {
             let trust = heartbeat.trust?;
-            Some(PeerRecord { server_id: heartbeat.id, first_revision: first.number(), trust })
+            Some(ServerTrustRecord {
+                server_id: heartbeat.id,
+                first_heartbeat_revision: first.number(),
+                trust,
+            })
         };
         Some(stored.into_iter().filter_map(record).collect())
     }
@@ -185,7 +189,7 @@ impl ServerState {
     }
 
     /// Waits until all servers observe a configuration, and returns a warning that names those that do not.
-    pub(crate) async fn wait_for_servers(
+    pub(crate) async fn wait_until_servers_observe(
         &self,
         revision: Revision,
         timeout: Duration,
@@ -230,24 +234,27 @@ impl ServerState {
     }
 
     /// The freshness of the admission configuration on this server, and the heartbeats of all servers.
-    pub(crate) async fn admission_status(&self) -> Value {
-        let confirmation = self.barrier.confirmation_age();
-        let state = match (confirmation.age, confirmation.is_stale) {
+    pub(crate) async fn admission_status_json(&self) -> Value {
+        let confirmation = self.barrier.config_confirmation_age();
+        let state = match (confirmation.last_confirmation_age, confirmation.is_confirmation_stale) {
             (None, _) => "bootstrapping",
             (Some(_), false) => "ready",
             (Some(_), true) => "stale",
         };
-        let mode = match self.barrier.options.sync_mode {
-            ConfigSyncMode::Barrier => "barrier",
-            ConfigSyncMode::Poll => "poll",
+        let mode = match self.barrier.options.config_sync_mode {
+            AdmissionConfigSyncMode::Barrier => "barrier",
+            AdmissionConfigSyncMode::Poll => "poll",
         };
         let now = Timestamp::now();
-        let confirmed_at = confirmation.age.and_then(|age| now.checked_sub(age).ok());
-        let undecodable = match self.barrier.options.sync_mode {
-            ConfigSyncMode::Barrier => {
-                Arc::clone(&self.snapshot_cache.snapshot().hooks.undecodable)
+        let config_confirmed_at =
+            confirmation.last_confirmation_age.and_then(|age| now.checked_sub(age).ok());
+        let undecodable = match self.barrier.options.config_sync_mode {
+            AdmissionConfigSyncMode::Barrier => Arc::clone(
+                &self.snapshot_cache.snapshot().configured_hooks.undecodable_configurations,
+            ),
+            AdmissionConfigSyncMode::Poll => {
+                self.polled_admission_config.load().undecodable_configurations()
             }
-            ConfigSyncMode::Poll => self.polled_configuration.load().undecodable(),
         };
         let invalid: Vec<Value> =
             undecodable.iter().map(|(path, why)| json!({"path": path, "error": why})).collect();
@@ -268,12 +275,12 @@ impl ServerState {
             "mode": mode,
             "state": state,
             "revision": self.observed_config_revision().number(),
-            "confirmedAt": confirmed_at.map(api_object::format_rfc3339_micro),
-            "ageSeconds": confirmation.age.map(|age| age.as_secs_f64()),
-            "lastError": confirmation.last_error.as_deref(),
+            "confirmedAt": config_confirmed_at.map(api_object::format_rfc3339_micro),
+            "ageSeconds": confirmation.last_confirmation_age.map(|age| age.as_secs_f64()),
+            "lastError": confirmation.last_read_error.as_deref(),
             "invalidObjects": invalid,
             "servers": servers,
-            "trust": self.trust_status(),
+            "trust": self.trust_status_json(),
         })
     }
 }

@@ -5,32 +5,33 @@ use admission_hooks::HookSession;
 use api_object::Status;
 use store::Entry;
 
-use super::freshness::{
-    ConfigurationFreshnessRequirement, ConfigurationMatches, Freshness, confirm_for_write,
+use super::config_freshness::{
+    ConfigFreshness, ConfigurationFreshnessRequirement, MatchingHooksAndInitializers,
+    confirm_config_for_write,
 };
-use crate::rest::{RequestContext, RequestReport, WriteFailure};
+use crate::rest::{RequestContext, WarningsAndHookReports, WriteFailure};
 
 /// The state of one attempt to write an object. A retry makes a new one.
 pub(crate) struct WriteAttempt {
     configuration_freshness_requirement: ConfigurationFreshnessRequirement,
-    /// `None` until [`super::establish_freshness`] sets it.
-    pub(super) freshness: Option<Freshness>,
-    pub(super) configuration_matches: ConfigurationMatches,
+    /// `None` until [`super::establish_config_freshness`] sets it.
+    pub(super) config_freshness: Option<ConfigFreshness>,
+    pub(super) matching_hooks_and_initializers: MatchingHooksAndInitializers,
     /// The session with the hooks; `None` until a hook matches.
     pub(super) hook_session: Option<HookSession>,
     /// The uid of the namespace in which the request began to create an object. Retries keep it.
     pub(super) namespace_uid: Option<String>,
     /// Whether the client or the configuration chose the initializers of a new object.
-    pub(super) initializer_origin: InitializersOrigin,
+    pub(super) initializers_origin: InitializersOrigin,
     /// The warnings for the client. Those of a repeated attempt are dropped.
     pub(crate) warnings: Vec<String>,
 }
 
 /// The decision about the result of an attempt.
-pub(crate) enum AttemptConclusion<T> {
+pub(crate) enum FinalOrRetry<T> {
     /// The result of the request.
     Final(Result<T, Status>),
-    /// The verb makes this attempt next.
+    /// The verb runs this attempt next.
     Retry {
         next: Box<WriteAttempt>,
         /// The stored object as the failed transaction found it; `None` if the verb has to read it.
@@ -42,11 +43,11 @@ impl WriteAttempt {
     pub(crate) fn new(requirement: ConfigurationFreshnessRequirement) -> Self {
         Self {
             configuration_freshness_requirement: requirement,
-            freshness: None,
-            configuration_matches: ConfigurationMatches::default(),
+            config_freshness: None,
+            matching_hooks_and_initializers: MatchingHooksAndInitializers::default(),
             hook_session: None,
             namespace_uid: None,
-            initializer_origin: InitializersOrigin::Configuration,
+            initializers_origin: InitializersOrigin::Configuration,
             warnings: Vec::new(),
         }
     }
@@ -55,26 +56,27 @@ impl WriteAttempt {
         &self.configuration_freshness_requirement
     }
 
-    pub(super) fn set_freshness(
+    pub(super) fn set_config_freshness(
         &mut self,
-        freshness: Freshness,
-        configuration_matches: ConfigurationMatches,
+        freshness: ConfigFreshness,
+        matching_hooks_and_initializers: MatchingHooksAndInitializers,
     ) {
-        self.freshness = Some(freshness);
-        self.configuration_matches = configuration_matches;
+        self.config_freshness = Some(freshness);
+        self.matching_hooks_and_initializers = matching_hooks_and_initializers;
     }
 
     /// Records that a transaction of this attempt verified the config revision key.
     pub(crate) fn record_config_verified(&mut self) {
-        self.freshness = self.freshness.take().map(Freshness::into_confirmed);
+        self.config_freshness =
+            self.config_freshness.take().map(ConfigFreshness::into_confirmed_freshness);
     }
 
     /// Moves the reports of the hooks, and on the last attempt the warnings, into the report of the
     /// request.
-    fn move_into_report(&mut self, report: &mut RequestReport, is_last: bool) {
+    fn move_reports_and_warnings(&mut self, report: &mut WarningsAndHookReports, is_last: bool) {
         report.hook_reports.extend(self.hook_session.take().map(HookSession::into_report));
-        let snapshot = self.freshness.as_ref().and_then(Freshness::snapshot);
-        report.admission_revision = snapshot.map(|snapshot| snapshot.revision);
+        let snapshot = self.config_freshness.as_ref().and_then(ConfigFreshness::admission_snapshot);
+        report.admission_config_revision = snapshot.map(|snapshot| snapshot.revision);
         if is_last {
             report.warnings.append(&mut self.warnings);
         }
@@ -85,90 +87,90 @@ impl WriteAttempt {
     }
 
     /// Ends the only attempt of a request that stores nothing.
-    pub(crate) fn report_only_attempt(mut self, report: &mut RequestReport) {
-        self.move_into_report(report, true);
+    pub(crate) fn report_single_attempt(mut self, report: &mut WarningsAndHookReports) {
+        self.move_reports_and_warnings(report, true);
     }
 
     /// Decides whether the result of an attempt is final:
     ///
     /// 1. If another writer changed the object, or took its cluster IP, retry with the object as it is now.
     /// 2. If the config revision key moved, retry with a confirmed configuration.
-    /// 3. If the outcome is unknown, or the server itself failed (5xx), the result is final: another
-    ///    read would not tell more.
+    /// 3. If the outcome is unknown, or the server itself failed (5xx), the result is final: another read would not
+    ///    help.
     /// 4. If the attempt wrote, or its configuration was confirmed, the result is final.
     /// 5. Otherwise the attempt wrote nothing and only assumed its configuration. Confirm it now. The
     ///    result is final if the config revision is the assumed one; otherwise retry with the confirmed
     ///    configuration.
-    pub(crate) async fn conclude<T>(
+    pub(crate) async fn conclude_attempt<T>(
         mut self,
         ctx: &RequestContext<'_>,
         operation: Operation,
         result: Result<T, WriteFailure>,
-        report: &mut RequestReport,
-    ) -> AttemptConclusion<T> {
+        report: &mut WarningsAndHookReports,
+    ) -> FinalOrRetry<T> {
         let result = match result {
             Err(WriteFailure::Conflict(current)) => {
-                self.move_into_report(report, false);
-                let requirement = match self.freshness.take() {
-                    Some(Freshness::Confirmed(snapshot)) => {
+                self.move_reports_and_warnings(report, false);
+                let requirement = match self.config_freshness.take() {
+                    Some(ConfigFreshness::Confirmed(snapshot)) => {
                         ConfigurationFreshnessRequirement::Reuse(snapshot)
                     }
-                    Some(Freshness::Assumed(_) | Freshness::Exempt) | None => {
+                    Some(ConfigFreshness::Assumed(_) | ConfigFreshness::Exempt) | None => {
                         self.configuration_freshness_requirement.clone()
                     }
                 };
-                return AttemptConclusion::Retry {
+                return FinalOrRetry::Retry {
                     next: self.into_next_attempt(requirement),
                     current: Some(current),
                 };
             }
             Err(WriteFailure::ConfigRevisionMoved) => {
-                self.move_into_report(report, false);
+                self.move_reports_and_warnings(report, false);
                 let next = self.into_next_attempt(ConfigurationFreshnessRequirement::MustConfirm);
-                return AttemptConclusion::Retry { next, current: None };
+                return FinalOrRetry::Retry { next, current: None };
             }
             Err(WriteFailure::AddressTaken) => {
-                self.move_into_report(report, false);
+                self.move_reports_and_warnings(report, false);
                 let requirement = self.configuration_freshness_requirement.clone();
-                return AttemptConclusion::Retry {
+                return FinalOrRetry::Retry {
                     next: self.into_next_attempt(requirement),
                     current: None,
                 };
             }
             Err(WriteFailure::OutcomeUnknown(status)) => {
-                self.move_into_report(report, true);
-                return AttemptConclusion::Final(Err(status));
+                self.move_reports_and_warnings(report, true);
+                return FinalOrRetry::Final(Err(status));
             }
             Err(WriteFailure::Rejected(status)) if status.code >= 500 => {
-                self.move_into_report(report, true);
-                return AttemptConclusion::Final(Err(status));
+                self.move_reports_and_warnings(report, true);
+                return FinalOrRetry::Final(Err(status));
             }
             Err(WriteFailure::Rejected(status)) => Err(status),
             Ok(done) => Ok(done),
         };
-        let assumed = match &self.freshness {
-            Some(Freshness::Assumed(snapshot)) => snapshot.config_revision(),
-            Some(Freshness::Confirmed(_) | Freshness::Exempt) | None => {
-                self.move_into_report(report, true);
-                return AttemptConclusion::Final(result);
+        let assumed = match &self.config_freshness {
+            Some(ConfigFreshness::Assumed(snapshot)) => snapshot.config_revision(),
+            Some(ConfigFreshness::Confirmed(_) | ConfigFreshness::Exempt) | None => {
+                self.move_reports_and_warnings(report, true);
+                return FinalOrRetry::Final(result);
             }
         };
-        match confirm_for_write(ctx, operation).await {
+        match confirm_config_for_write(ctx, operation).await {
             Err(status) => {
-                self.freshness = None;
-                self.move_into_report(report, true);
-                AttemptConclusion::Final(Err(status))
+                self.config_freshness = None;
+                self.move_reports_and_warnings(report, true);
+                FinalOrRetry::Final(Err(status))
             }
             Ok(confirmed) if confirmed.config_revision() == assumed => {
-                self.freshness = Some(Freshness::Confirmed(confirmed));
-                self.move_into_report(report, true);
-                AttemptConclusion::Final(result)
+                self.config_freshness = Some(ConfigFreshness::Confirmed(confirmed));
+                self.move_reports_and_warnings(report, true);
+                FinalOrRetry::Final(result)
             }
             Ok(confirmed) => {
-                self.move_into_report(report, false);
+                self.move_reports_and_warnings(report, false);
                 let next =
                     self.into_next_attempt(ConfigurationFreshnessRequirement::Reuse(confirmed));
-                AttemptConclusion::Retry { next, current: None }
+                FinalOrRetry::Retry { next, current: None }
             }
         }
     }

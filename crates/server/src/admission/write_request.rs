@@ -17,10 +17,10 @@ pub(crate) struct WriteRequest {
     /// The options of the operation, with kind and version; empty for a connection.
     pub(crate) options: Tree,
     pub(crate) is_dry_run: bool,
-    /// Whether requests to hooks contain the name of the object.
-    pub(crate) sends_name: bool,
+    /// Whether hook requests contain the name of the object.
+    pub(crate) sends_name_to_hooks: bool,
     /// The name in the URL path, if the body is another object than the path names, such as a TokenRequest.
-    pub(crate) path_name: Option<String>,
+    pub(crate) name_in_path: Option<String>,
     /// The revision of the stored object; `None` if there is none.
     pub(crate) stored_revision: Option<Revision>,
 }
@@ -40,26 +40,26 @@ fn meta_options_tree(kind: &str, members: Value) -> Tree {
 impl WriteRequest {
     /// A create of an object, or of a subresource.
     pub(crate) fn create(subresource: &str, own: WriteOptions, query: &Query) -> Self {
-        Self::with_query_options(Operation::Create, "CreateOptions", subresource, own, query)
+        Self::from_query_options(Operation::Create, "CreateOptions", subresource, own, query)
     }
 
     /// A create of a subresource of the object that the path names.
-    pub(crate) fn create_subresource(
+    pub(crate) fn for_subresource_create(
         subresource: &str,
         name: &str,
         own: WriteOptions,
         query: &Query,
     ) -> Self {
-        Self { path_name: Some(name.to_owned()), ..Self::create(subresource, own, query) }
+        Self { name_in_path: Some(name.to_owned()), ..Self::create(subresource, own, query) }
     }
 
     /// An update or a patch of an object, or of a subresource.
     pub(crate) fn update(subresource: Option<&str>, own: WriteOptions, query: &Query) -> Self {
         let subresource = subresource.unwrap_or_default();
-        Self::with_query_options(Operation::Update, "UpdateOptions", subresource, own, query)
+        Self::from_query_options(Operation::Update, "UpdateOptions", subresource, own, query)
     }
 
-    fn with_query_options(
+    fn from_query_options(
         operation: Operation,
         kind: &str,
         subresource: &str,
@@ -76,22 +76,22 @@ impl WriteRequest {
             subresource: subresource.to_owned(),
             options: meta_options_tree(kind, members),
             is_dry_run: own.is_dry_run,
-            sends_name: true,
-            path_name: None,
+            sends_name_to_hooks: true,
+            name_in_path: None,
             stored_revision: None,
         }
     }
 
     /// A connection to the object that the path names. Hooks see the options of the connection as `object`, so
     /// `options` is empty.
-    pub(crate) fn connect(subresource: &str, name: &str) -> Self {
+    pub(crate) fn for_connect(subresource: &str, name: &str) -> Self {
         Self {
             operation: Operation::Connect,
             subresource: subresource.to_owned(),
             options: Tree::new(),
             is_dry_run: false,
-            sends_name: true,
-            path_name: Some(name.to_owned()),
+            sends_name_to_hooks: true,
+            name_in_path: Some(name.to_owned()),
             stored_revision: None,
         }
     }
@@ -122,8 +122,8 @@ impl WriteRequest {
             subresource: String::new(),
             options: meta_options_tree("DeleteOptions", members),
             is_dry_run: own.is_dry_run,
-            sends_name: !is_collection,
-            path_name: None,
+            sends_name_to_hooks: !is_collection,
+            name_in_path: None,
             stored_revision: None,
         }
     }
@@ -141,7 +141,7 @@ impl WriteRequest {
         equivalents: &'a [EquivalentResource<'a>],
     ) -> Attributes<'a> {
         let (resource, namespace) = (ctx.resource, ctx.namespace.unwrap_or_default());
-        let name = self.path_name.as_deref().unwrap_or(name);
+        let name = self.name_in_path.as_deref().unwrap_or(name);
         // The namespace of a Namespace is its own name.
         let is_namespace = resource.group.is_empty() && resource.plural == "namespaces";
         Attributes {
@@ -149,7 +149,7 @@ impl WriteRequest {
             kind: kind_of_written_object(resource, &self.subresource),
             resource: group_version_resource(resource),
             subresource: &self.subresource,
-            name: if self.sends_name { name } else { "" },
+            name: if self.sends_name_to_hooks { name } else { "" },
             namespace: if is_namespace { name } else { namespace },
             object: None,
             old_object: None,

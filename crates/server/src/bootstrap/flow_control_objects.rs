@@ -12,15 +12,15 @@ use crate::object_ref::ObjectRef;
 use crate::server_state::ServerState;
 
 /// A default object, as it is created if it is missing.
-struct DefaultObject {
+struct DefaultFlowControlObject {
     kind: Kind,
-    class: DefaultObjectClass,
-    tree: Tree,
+    default_object_class: DefaultObjectClass,
+    object_tree: Tree,
 }
 
-/// A write that brings the stored objects up to date.
+/// A write that brings a stored flow schema or priority level up to date.
 #[derive(Debug)]
-pub(crate) enum DefaultObjectChange {
+pub(crate) enum DefaultFlowControlChange {
     /// The object is missing.
     Create(Kind, Tree),
     /// The object differs from its default; the default comes first.
@@ -29,28 +29,30 @@ pub(crate) enum DefaultObjectChange {
     Delete(Kind, String),
 }
 
-/// The writes that bring the stored objects up to date. There are none if the stored objects are those that
-/// this server would write, so several servers on one store do not write in turn.
+/// Returns the writes that bring the stored flow schemas and priority levels up to date. It returns none if they
+/// equal the defaults of this server, so several servers on one store do not overwrite each other.
 ///
 /// # Errors
 /// Never in practice: JSON can express every default object.
-pub(crate) fn default_object_changes(
+pub(crate) fn default_flow_control_changes(
     stored: &FlowControlObjects,
-) -> Result<Vec<DefaultObjectChange>, serde_json::Error> {
-    let defaults = default_objects()?;
+) -> Result<Vec<DefaultFlowControlChange>, serde_json::Error> {
+    let defaults = default_flow_control_objects()?;
     let is_default = |kind: Kind, name: &str| {
-        defaults.iter().any(|own| own.kind == kind && api_object::name(&own.tree) == name)
+        defaults.iter().any(|own| own.kind == kind && api_object::name(&own.object_tree) == name)
     };
     let unwanted = stored
         .iter()
         .filter(|(kind, name, tree)| is_auto_updated(tree) && !is_default(*kind, name))
-        .map(|(kind, name, _)| DefaultObjectChange::Delete(kind, name.to_owned()));
-    let mut changes: Vec<DefaultObjectChange> = unwanted.collect();
-    for DefaultObject { kind, class, tree } in defaults {
-        match stored.tree(kind, api_object::name(&tree)) {
-            None => changes.push(DefaultObjectChange::Create(kind, tree)),
+        .map(|(kind, name, _)| DefaultFlowControlChange::Delete(kind, name.to_owned()));
+    let mut changes: Vec<DefaultFlowControlChange> = unwanted.collect();
+    for DefaultFlowControlObject { kind, default_object_class: class, object_tree: tree } in
+        defaults
+    {
+        match stored.object_tree(kind, api_object::name(&tree)) {
+            None => changes.push(DefaultFlowControlChange::Create(kind, tree)),
             Some(own) if update_default_object(kind, class, &tree, own).is_some() => {
-                changes.push(DefaultObjectChange::Update(kind, class, tree));
+                changes.push(DefaultFlowControlChange::Update(kind, class, tree));
             }
             Some(_) => {}
         }
@@ -58,7 +60,7 @@ pub(crate) fn default_object_changes(
     Ok(changes)
 }
 
-fn default_objects() -> Result<Vec<DefaultObject>, serde_json::Error> {
+fn default_flow_control_objects() -> Result<Vec<DefaultFlowControlObject>, serde_json::Error> {
     use DefaultObjectClass::{Mandatory, Suggested};
     let mut objects = Vec::new();
     for (class, levels, schemas) in [
@@ -67,20 +69,28 @@ fn default_objects() -> Result<Vec<DefaultObject>, serde_json::Error> {
     ] {
         for level in levels {
             let tree = manifests::flow_control::encode_priority_level(&level)?;
-            objects.push(DefaultObject { kind: Kind::PriorityLevelConfiguration, class, tree });
+            objects.push(DefaultFlowControlObject {
+                kind: Kind::PriorityLevelConfiguration,
+                default_object_class: class,
+                object_tree: tree,
+            });
         }
         for schema in schemas {
             let tree = manifests::flow_control::encode_flow_schema(&schema)?;
-            objects.push(DefaultObject { kind: Kind::FlowSchema, class, tree });
+            objects.push(DefaultFlowControlObject {
+                kind: Kind::FlowSchema,
+                default_object_class: class,
+                object_tree: tree,
+            });
         }
     }
     for object in &mut objects {
-        set_auto_update_annotation(&mut object.tree, true);
+        set_auto_update_annotation(&mut object.object_tree, true);
     }
     Ok(objects)
 }
 
-impl DefaultObjectChange {
+impl DefaultFlowControlChange {
     /// The name of the object.
     pub(crate) fn name(&self) -> &str {
         match self {
@@ -89,17 +99,18 @@ impl DefaultObjectChange {
         }
     }
 
-    /// Writes the change. Somebody else may have written the object in the meantime; it is looked at again later.
+    /// Writes the change. If another writer changed the object in the meantime, the next run of the loop checks it
+    /// again.
     ///
     /// # Errors
     /// The status of a write that was refused.
-    pub(crate) async fn apply(self, server: &ServerState) -> Result<(), Status> {
+    pub(crate) async fn write_change(self, server: &ServerState) -> Result<(), Status> {
         let written = match self {
             Self::Create(kind, tree) => {
-                server.loopback_create(object_ref(kind, ""), tree).await.map(drop)
+                server.loopback_create(flow_control_object_ref(kind, ""), tree).await.map(drop)
             }
             Self::Update(kind, class, default) => {
-                let object_ref = object_ref(kind, api_object::name(&default));
+                let object_ref = flow_control_object_ref(kind, api_object::name(&default));
                 let current = server.loopback_get(object_ref).await?.into_tree();
                 match update_default_object(kind, class, &default, &current) {
                     Some(updated) => server.loopback_update(object_ref, updated).await.map(drop),
@@ -108,7 +119,10 @@ impl DefaultObjectChange {
             }
             Self::Delete(kind, name) => {
                 let options = api_object::DeleteOptions::default();
-                server.loopback_delete(object_ref(kind, &name), &options).await.map(drop)
+                server
+                    .loopback_delete(flow_control_object_ref(kind, &name), &options)
+                    .await
+                    .map(drop)
             }
         };
         match written {
@@ -120,7 +134,7 @@ impl DefaultObjectChange {
     }
 }
 
-/// An object of the group; the collection if there is no name.
-pub(crate) fn object_ref(kind: Kind, name: &str) -> ObjectRef<'_> {
+/// Returns the reference to a flow schema or priority level; to the collection if `name` is empty.
+pub(crate) fn flow_control_object_ref(kind: Kind, name: &str) -> ObjectRef<'_> {
     ObjectRef::new((GROUP, "v1", kind.resource()), "", name)
 }

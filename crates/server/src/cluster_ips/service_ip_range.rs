@@ -7,8 +7,8 @@ use std::str::FromStr;
 /// The IPv4 network that services get their cluster IPs from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ServiceIpRange {
-    network: u32,
-    prefix_bits: u32,
+    network_address: u32,
+    network_prefix_bits: u32,
 }
 
 /// The text is not a usable range.
@@ -27,34 +27,34 @@ impl FromStr for ServiceIpRange {
             return Err(ServiceIpRangeError);
         }
         let mask = u32::MAX << (32 - prefix_bits);
-        Ok(Self { network: u32::from(address) & mask, prefix_bits })
+        Ok(Self { network_address: u32::from(address) & mask, network_prefix_bits: prefix_bits })
     }
 }
 
 impl fmt::Display for ServiceIpRange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", Ipv4Addr::from(self.network), self.prefix_bits)
+        write!(f, "{}/{}", Ipv4Addr::from(self.network_address), self.network_prefix_bits)
     }
 }
 
 impl ServiceIpRange {
     /// The first address, which the service `default/kubernetes` has.
     #[must_use]
-    pub fn first_ip(self) -> Ipv4Addr {
-        Ipv4Addr::from(self.network + 1)
+    pub fn first_cluster_ip(self) -> Ipv4Addr {
+        Ipv4Addr::from(self.network_address + 1)
     }
 
     /// How many addresses there are: all but the network and the broadcast address.
     pub(super) fn len(self) -> u32 {
-        (1 << (32 - self.prefix_bits)) - 2
+        (1 << (32 - self.network_prefix_bits)) - 2
     }
 
-    pub(super) fn nth_ip(self, idx: u32) -> Ipv4Addr {
-        Ipv4Addr::from(self.network + 1 + idx % self.len())
+    pub(super) fn nth_cluster_ip(self, idx: u32) -> Ipv4Addr {
+        Ipv4Addr::from(self.network_address + 1 + idx % self.len())
     }
 
     pub(super) fn contains(self, address: Ipv4Addr) -> bool {
-        let offset = u32::from(address).wrapping_sub(self.network);
+        let offset = u32::from(address).wrapping_sub(self.network_address);
         (1..=self.len()).contains(&offset)
     }
 }
@@ -67,9 +67,9 @@ mod tests {
     fn a_range_has_all_addresses_but_two() {
         let range: ServiceIpRange = "10.0.0.77/29".parse().unwrap();
         assert_eq!(range.to_string(), "10.0.0.72/29");
-        assert_eq!((range.first_ip(), range.len()), (Ipv4Addr::new(10, 0, 0, 73), 6));
-        assert_eq!(range.nth_ip(5), Ipv4Addr::new(10, 0, 0, 78));
-        assert_eq!(range.nth_ip(6), range.first_ip());
+        assert_eq!((range.first_cluster_ip(), range.len()), (Ipv4Addr::new(10, 0, 0, 73), 6));
+        assert_eq!(range.nth_cluster_ip(5), Ipv4Addr::new(10, 0, 0, 78));
+        assert_eq!(range.nth_cluster_ip(6), range.first_cluster_ip());
         for (address, want) in [(72, false), (73, true), (78, true), (79, false)] {
             assert_eq!(range.contains(Ipv4Addr::new(10, 0, 0, address)), want, "{address}");
         }

@@ -1,4 +1,4 @@
-//! The parts of a namespace that decisions need.
+//! The Namespaces of the snapshot.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use api_object::Tree;
 use serde_json::{Value, json};
 use store::Revision;
 
-use super::StoredObjectError;
+use super::StoredObjectDecodeError;
 
 /// Whether objects may be created in a namespace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,10 +19,10 @@ pub enum NamespacePhase {
     Uninitialized,
 }
 
-/// A namespace as decisions see it.
+/// The parts of a Namespace that admission decisions use.
 #[derive(Debug, Clone)]
 pub struct Namespace {
-    /// The uid, which tells the namespace from an earlier one of its name.
+    /// The uid. An earlier namespace of the same name had another one.
     pub uid: String,
     /// The revision that wrote it.
     pub mod_rev: Revision,
@@ -34,7 +34,10 @@ pub struct Namespace {
 
 impl Namespace {
     /// Decodes a stored namespace.
-    pub(crate) fn from_stored(value: &[u8], mod_rev: Revision) -> Result<Self, StoredObjectError> {
+    pub(crate) fn from_stored_namespace(
+        value: &[u8],
+        mod_rev: Revision,
+    ) -> Result<Self, StoredObjectDecodeError> {
         let stored = codec::decode_stored_object(value)?;
         let metadata = api_object::metadata(&stored);
         let stored_phase = stored.get("status").and_then(|status| status.get("phase"));

@@ -4,7 +4,7 @@ use authz::Namespace;
 use bytes::Bytes;
 use serde_json::Value;
 
-use super::StoredObjectError;
+use super::StoredObjectDecodeError;
 
 /// Stores a role or a binding in the index, or removes it. An object that can not be decoded is removed: its
 /// earlier version does not stay in force.
@@ -12,13 +12,13 @@ pub(super) fn apply_rbac_object(
     rbac: &mut authz_rbac::Snapshot,
     path: &str,
     value: Option<&Bytes>,
-) -> Result<(), StoredObjectError> {
+) -> Result<(), StoredObjectDecodeError> {
     let mut segments = path.split('/');
     let kind = segments.next().unwrap_or_default();
     let (namespace, name) = match (segments.next(), segments.next()) {
         (Some(namespace), Some(name)) => (namespace, name),
         (Some(name), None) => ("", name),
-        _ => return Err(StoredObjectError::UnnamedKey),
+        _ => return Err(StoredObjectDecodeError::UnnamedKey),
     };
     let is_role = kind.ends_with("roles");
     let decoded =
@@ -42,15 +42,15 @@ fn decode_rbac_object(
     is_role: bool,
     namespace: &str,
     name: &str,
-) -> Result<manifests::rbac::RbacObject, StoredObjectError> {
+) -> Result<manifests::rbac::RbacObject, StoredObjectDecodeError> {
     let manifest = manifests::rbac::decode(&Value::Object(codec::decode_stored_object(value)?))?;
-    let object = manifest.into_object_unvalidated().map_err(StoredObjectError::Invalid)?;
+    let object = manifest.into_object_unvalidated().map_err(StoredObjectDecodeError::Invalid)?;
     let (metadata, is_of_kind) = match &object {
         manifests::rbac::RbacObject::Role(role) => (&role.metadata, is_role),
         manifests::rbac::RbacObject::Binding(binding) => (&binding.metadata, !is_role),
     };
     match is_of_kind && (metadata.namespace.as_str(), metadata.name.as_str()) == (namespace, name) {
         true => Ok(object),
-        false => Err(StoredObjectError::NameDiffersFromKey),
+        false => Err(StoredObjectDecodeError::NameDiffersFromKey),
     }
 }

@@ -9,17 +9,17 @@ use serde_json::Value;
 use store::Revision;
 
 use super::rbac_objects::apply_rbac_object;
-use super::tracked_keys::{TrackedKeyKind, classify_key};
+use super::snapshot_keys::{SnapshotKeyKind, classify_snapshot_key};
 use super::{
-    ClusterSnapshot, FlowControlObjects, Namespace, SnapshotUpdateReport, StoredDefinition,
-    StoredObjectError,
+    ClusterSnapshot, FlowControlObjects, Namespace, SnapshotUpdateReport, StoredCrd,
+    StoredObjectDecodeError,
 };
-use crate::admission::ConfigurationChange;
+use crate::admission::AdmissionConfigChange;
 use crate::initializers::{UNINITIALIZED_PATH, is_stored_initialized};
-use crate::long_work::work_beside_workers;
+use crate::processor_turns::run_outside_async_workers;
 
 /// A write or a deletion of a key.
-pub(super) struct KeyChange<'b> {
+pub(super) struct StoreKeyChange<'b> {
     /// The key with the prefix of the store.
     pub(super) key: &'b str,
     /// The revision of the change.
@@ -31,35 +31,35 @@ pub(super) struct KeyChange<'b> {
 /// Copies of the parts of the snapshot that changes have modified; `None` for unmodified parts.
 #[derive(Default)]
 struct ModifiedSnapshotParts {
-    rbac: Option<authz_rbac::Snapshot>,
-    node: Option<authz_node::Snapshot>,
+    rbac_snapshot: Option<authz_rbac::Snapshot>,
+    node_graph: Option<authz_node::Snapshot>,
     namespaces: Option<HashMap<String, Namespace>>,
-    definitions: Option<persistent::Map<Arc<str>, Arc<StoredDefinition>>>,
-    definition_changes: Vec<DefinitionChange>,
-    flow_control: Option<FlowControlObjects>,
-    hooks: Vec<ConfigurationChange>,
+    crds_by_name: Option<persistent::Map<Arc<str>, Arc<StoredCrd>>>,
+    crd_changes: Vec<DefinitionChange>,
+    flow_control_objects: Option<FlowControlObjects>,
+    admission_config_changes: Vec<AdmissionConfigChange>,
     config_revision: Option<Option<Revision>>,
     undecodable_objects: Option<BTreeMap<String, String>>,
-    paths_with_uninitialized: Option<BTreeSet<String>>,
-    has_cluster_role: bool,
+    paths_with_uninitialized_objects: Option<BTreeSet<String>>,
+    has_changed_cluster_role: bool,
 }
 
 impl ClusterSnapshot {
-    pub(super) fn with_key_changes<'b>(
+    pub(super) fn with_store_key_changes<'b>(
         &self,
         prefix: &str,
-        changes: impl Iterator<Item = KeyChange<'b>>,
+        changes: impl Iterator<Item = StoreKeyChange<'b>>,
         revision: Revision,
     ) -> (Self, SnapshotUpdateReport) {
         let mut parts = ModifiedSnapshotParts::default();
         let mut report = SnapshotUpdateReport::default();
         for change in changes {
             let key = change.key;
-            let Some((kind, path)) = classify_key(prefix, key) else { continue };
-            let applied = self.apply_key_change(&mut parts, kind, path, change);
+            let Some((kind, path)) = classify_snapshot_key(prefix, key) else { continue };
+            let applied = self.apply_store_key_change(&mut parts, kind, path, change);
             let why = applied.err().map(|error| error.to_string());
-            if kind != TrackedKeyKind::ConfigRevision {
-                self.record_undecodable(&mut parts, path, why.as_deref());
+            if kind != SnapshotKeyKind::ConfigRevision {
+                self.record_undecodable_object(&mut parts, path, why.as_deref());
             }
             report.undecodable_objects.extend(why.map(|why| (key.to_owned(), why)));
         }
@@ -68,7 +68,12 @@ impl ClusterSnapshot {
     }
 
     /// Records why an object can not be decoded, or that it can be.
-    fn record_undecodable(&self, parts: &mut ModifiedSnapshotParts, path: &str, why: Option<&str>) {
+    fn record_undecodable_object(
+        &self,
+        parts: &mut ModifiedSnapshotParts,
+        path: &str,
+        why: Option<&str>,
+    ) {
         let known = parts.undecodable_objects.as_ref().unwrap_or(&self.undecodable_objects);
         if why.is_none() && !known.contains_key(path) {
             return;
@@ -84,92 +89,98 @@ impl ClusterSnapshot {
 
     /// Applies one change. An object that can not be decoded counts as absent: its earlier version does not
     /// stay in force.
-    fn apply_key_change(
+    fn apply_store_key_change(
         &self,
         parts: &mut ModifiedSnapshotParts,
-        kind: TrackedKeyKind,
+        kind: SnapshotKeyKind,
         path: &str,
-        change: KeyChange<'_>,
-    ) -> Result<(), StoredObjectError> {
-        let KeyChange { revision, old_value, new_value, .. } = change;
+        change: StoreKeyChange<'_>,
+    ) -> Result<(), StoredObjectDecodeError> {
+        let StoreKeyChange { revision, old_value, new_value, .. } = change;
         // An uninitialized object does not affect decisions.
         let (shown_old, shown_new) =
             (old_value.filter(is_stored_initialized), new_value.filter(is_stored_initialized));
         match kind {
-            TrackedKeyKind::Rbac => {
-                let rbac = parts.rbac.get_or_insert_with(|| self.rbac.as_ref().clone());
-                parts.has_cluster_role |= path.starts_with("clusterroles/");
+            SnapshotKeyKind::Rbac => {
+                let rbac =
+                    parts.rbac_snapshot.get_or_insert_with(|| self.rbac_snapshot.as_ref().clone());
+                parts.has_changed_cluster_role |= path.starts_with("clusterroles/");
                 apply_rbac_object(rbac, path, shown_new)
             }
-            TrackedKeyKind::Node => {
-                let node = parts.node.get_or_insert_with(|| self.node.as_ref().clone());
-                apply_node_object(node, shown_old, shown_new)
+            SnapshotKeyKind::Node => {
+                let node = parts.node_graph.get_or_insert_with(|| self.node_graph.as_ref().clone());
+                apply_node_graph_object(node, shown_old, shown_new)
             }
             // An uninitialized namespace is deleted like any other; its phase says that it is uninitialized.
-            TrackedKeyKind::Namespace => {
+            SnapshotKeyKind::Namespace => {
                 let namespaces =
                     parts.namespaces.get_or_insert_with(|| self.namespaces.as_ref().clone());
-                let name = object_name(path);
-                let decoded =
-                    new_value.map(|value| Namespace::from_stored(value, revision)).transpose();
+                let name = object_name_of_path(path);
+                let decoded = new_value
+                    .map(|value| Namespace::from_stored_namespace(value, revision))
+                    .transpose();
                 namespaces.remove(name);
                 if let Some(namespace) = decoded? {
                     namespaces.insert(name.to_owned(), namespace);
                 }
                 Ok(())
             }
-            TrackedKeyKind::Definition => {
+            SnapshotKeyKind::Definition => {
                 let definitions =
-                    parts.definitions.get_or_insert_with(|| self.definitions.as_ref().clone());
-                let name = object_name(path);
+                    parts.crds_by_name.get_or_insert_with(|| self.crds_by_name.as_ref().clone());
+                let name = object_name_of_path(path);
                 let decoded = shown_new.map(|value| codec::decode_stored_object(value)).transpose();
-                let old = definitions.remove(name).map(|stored| Arc::clone(&stored.defined));
+                let old =
+                    definitions.remove(name).map(|stored| Arc::clone(&stored.defined_resources));
                 let (new, applied) = match decoded {
                     Ok(tree) => (tree, Ok(())),
                     Err(error) => (None, Err(error.into())),
                 };
                 let new = new.map(|tree| {
                     let defined = Arc::new(DefinedResources::read(&tree));
-                    let stored = StoredDefinition {
+                    let stored = StoredCrd {
                         uid: api_object::uid(&tree).to_owned(),
                         is_terminating: api_object::is_terminating(&tree),
-                        defined: Arc::clone(&defined),
+                        defined_resources: Arc::clone(&defined),
                         mod_rev: revision,
                     };
                     definitions.insert(Arc::from(name), Arc::new(stored));
                     defined
                 });
-                parts
-                    .definition_changes
-                    .push(DefinitionChange { old_resources: old, new_resources: new });
+                parts.crd_changes.push(DefinitionChange { old_resources: old, new_resources: new });
                 applied
             }
-            TrackedKeyKind::FlowControl => {
-                let objects =
-                    parts.flow_control.get_or_insert_with(|| self.flow_control.as_ref().clone());
-                objects.apply(path, shown_new)
+            SnapshotKeyKind::FlowControl => {
+                let objects = parts
+                    .flow_control_objects
+                    .get_or_insert_with(|| self.flow_control_objects.as_ref().clone());
+                objects.apply_service_or_endpoints(path, shown_new)
             }
-            TrackedKeyKind::Hooks(kind) => {
+            SnapshotKeyKind::Hooks(kind) => {
                 let decoded = new_value.map(|value| codec::decode_stored_object(value)).transpose();
                 let (tree, applied) = match decoded {
                     Ok(tree) => (tree.map(Ok), Ok(())),
                     Err(error) => (Some(Err(error.clone())), Err(error.into())),
                 };
-                parts.hooks.push(ConfigurationChange { path: path.to_owned(), kind, tree });
+                parts.admission_config_changes.push(AdmissionConfigChange {
+                    path: path.to_owned(),
+                    kind,
+                    object_tree: tree,
+                });
                 applied
             }
-            TrackedKeyKind::ConfigRevision => {
+            SnapshotKeyKind::ConfigRevision => {
                 parts.config_revision = Some(new_value.map(|_| revision));
                 Ok(())
             }
-            TrackedKeyKind::UninitializedPath => {
-                let paths = (parts.paths_with_uninitialized)
-                    .get_or_insert_with(|| self.paths_with_uninitialized.as_ref().clone());
+            SnapshotKeyKind::UninitializedPath => {
+                let paths = (parts.paths_with_uninitialized_objects)
+                    .get_or_insert_with(|| self.paths_with_uninitialized_objects.as_ref().clone());
                 let path = path.strip_prefix(UNINITIALIZED_PATH).unwrap_or_default();
                 paths.insert(path.trim_start_matches('/').to_owned());
                 Ok(())
             }
-            TrackedKeyKind::ServiceOrEndpoints | TrackedKeyKind::WaitingObject => Ok(()),
+            SnapshotKeyKind::ServiceOrEndpoints | SnapshotKeyKind::UninitializedRecord => Ok(()),
         }
     }
 
@@ -180,29 +191,31 @@ impl ClusterSnapshot {
         report: &mut SnapshotUpdateReport,
     ) -> Self {
         let mut next = Self { revision, ..self.clone() };
-        let is_chain_stale = parts.rbac.is_some() || parts.node.is_some();
-        if let Some(mut rbac) = parts.rbac {
-            if parts.has_cluster_role {
-                // The snapshot decides by the aggregated rules at once; they are stored later.
-                report.stale_roles = rbac.aggregate_roles();
+        let is_chain_stale = parts.rbac_snapshot.is_some() || parts.node_graph.is_some();
+        if let Some(mut rbac) = parts.rbac_snapshot {
+            if parts.has_changed_cluster_role {
+                // The snapshot uses the aggregated rules immediately; a background loop stores them later.
+                report.stale_aggregated_roles = rbac.aggregate_roles();
             }
-            next.rbac = Arc::new(rbac);
+            next.rbac_snapshot = Arc::new(rbac);
         }
-        if let Some(node) = parts.node {
-            next.node = Arc::new(node);
+        if let Some(node) = parts.node_graph {
+            next.node_graph = Arc::new(node);
         }
         if is_chain_stale {
             // The slots have built a chain before, so their names are unique.
-            next.chain = next.build_authorizer_chain(&next.authorizer_slots).unwrap_or(next.chain);
+            next.authorizer_chain = next
+                .build_authorizer_chain(&next.authorizer_slots)
+                .unwrap_or(next.authorizer_chain);
         }
         if let Some(namespaces) = parts.namespaces {
             next.namespaces = Arc::new(namespaces);
         }
-        if let Some(objects) = parts.flow_control {
-            next.flow_control = Arc::new(objects);
+        if let Some(objects) = parts.flow_control_objects {
+            next.flow_control_objects = Arc::new(objects);
         }
-        if let Some(paths) = parts.paths_with_uninitialized {
-            next.paths_with_uninitialized = Arc::new(paths);
+        if let Some(paths) = parts.paths_with_uninitialized_objects {
+            next.paths_with_uninitialized_objects = Arc::new(paths);
         }
         if let Some(objects) = parts.undecodable_objects {
             next.undecodable_objects = Arc::new(objects);
@@ -210,16 +223,18 @@ impl ClusterSnapshot {
         if let Some(config_revision) = parts.config_revision {
             next.config_revision = config_revision;
         }
-        if !parts.hooks.is_empty() {
+        if !parts.admission_config_changes.is_empty() {
             // Match conditions may take long to compile.
-            next.hooks = work_beside_workers(|| next.hooks.with_configuration_changes(parts.hooks));
+            next.configured_hooks = run_outside_async_workers(|| {
+                next.configured_hooks.with_configuration_changes(parts.admission_config_changes)
+            });
         }
-        if let Some(definitions) = parts.definitions {
+        if let Some(definitions) = parts.crds_by_name {
             let (registry, faults) =
-                next.registry.with_definition_changes(parts.definition_changes);
+                next.resource_registry.with_definition_changes(parts.crd_changes);
             report.undecodable_objects.extend(faults);
-            next.registry = Arc::new(registry);
-            next.definitions = Arc::new(definitions);
+            next.resource_registry = Arc::new(registry);
+            next.crds_by_name = Arc::new(definitions);
         }
         next
     }
@@ -227,12 +242,12 @@ impl ClusterSnapshot {
 
 /// Replaces an object in the graph of the node authorizer. The edges of a version that can not be decoded
 /// are removed.
-fn apply_node_object(
+fn apply_node_graph_object(
     policy: &mut authz_node::Snapshot,
     old_value: Option<&Bytes>,
     new_value: Option<&Bytes>,
-) -> Result<(), StoredObjectError> {
-    let decode = |value: Option<&Bytes>| -> Result<_, StoredObjectError> {
+) -> Result<(), StoredObjectDecodeError> {
+    let decode = |value: Option<&Bytes>| -> Result<_, StoredObjectDecodeError> {
         let tree = value.map(|value| codec::decode_stored_object(value)).transpose()?;
         Ok(tree.and_then(|tree| manifests::parse_node_object(&Value::Object(tree))))
     };
@@ -240,7 +255,7 @@ fn apply_node_object(
     let new = decode(new_value);
     match (&old, new.as_ref().ok().and_then(Option::as_ref)) {
         (Some(old), Some(new)) => policy.graph.update_object(old, new),
-        (None, Some(new)) => policy.graph.add_object(new),
+        (None, Some(new)) => policy.graph.add_object_usage(new),
         (Some(old), None) => policy.graph.delete_object(old),
         (None, None) => {}
     }
@@ -248,6 +263,6 @@ fn apply_node_object(
 }
 
 /// The name of the object with a path, which is the last segment.
-fn object_name(path: &str) -> &str {
+fn object_name_of_path(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or_default()
 }

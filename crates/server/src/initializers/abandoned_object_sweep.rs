@@ -13,10 +13,10 @@ use std::time::Duration;
 use api_resources::Verb;
 use store::{At, Delete, Expect, Key, ListRequest, Prefix, ReadError, WriteError};
 
-use super::failed_objects::FailedInitialization;
-use super::initialization_tracker::InitializationJob;
+use super::failed_object_deletion::FailedObjectDeletion;
+use super::object_initialization_tracker::ObjectInitializationJob;
+use super::uninitialized_object_counts::{AbandonedObjectCandidate, UninitializedObjectState};
 use super::uninitialized_visibility::is_stored_uninitialized;
-use super::waiting_objects::{SweepCandidate, WaitingState};
 use crate::object_ref::ObjectRef;
 use crate::server_state::ServerState;
 
@@ -32,7 +32,7 @@ const PAGE_ITEMS: usize = 500;
 
 /// Why the check of one object failed.
 #[derive(Debug, thiserror::Error)]
-enum SweepError {
+enum AbandonedObjectSweepError {
     #[error(transparent)]
     Read(#[from] ReadError),
     #[error(transparent)]
@@ -47,21 +47,21 @@ pub(crate) async fn sweep_abandoned_objects(server: Arc<ServerState>) {
     }
     // Objects that failed before this start have no server that deletes them. The first pass reads the
     // objects in the state Unread; the second deletes those that it found to have failed.
-    sweep_candidates_once(&server, true, Duration::ZERO).await;
-    sweep_candidates_once(&server, true, Duration::ZERO).await;
+    sweep_abandoned_objects_once(&server, true, Duration::ZERO).await;
+    sweep_abandoned_objects_once(&server, true, Duration::ZERO).await;
     let mut ticks = tokio::time::interval(SWEEP_INTERVAL);
     loop {
         let with_objects = tokio::select! {
             _ = ticks.tick() => true,
-            () = server.snapshot_cache.waiting_objects().wait_for_deletable_record() => false,
+            () = server.snapshot_cache.uninitialized_object_counts().wait_for_deletable_record() => false,
         };
-        sweep_candidates_once(&server, with_objects, OWNER_GRACE_PERIOD).await;
+        sweep_abandoned_objects_once(&server, with_objects, OWNER_GRACE_PERIOD).await;
     }
 }
 
 /// Counts the waiting objects without a record, which an older version of the server stored.
 async fn count_unrecorded_objects(server: &ServerState) -> Result<(), ReadError> {
-    let paths = Arc::clone(&server.snapshot_cache.snapshot().paths_with_uninitialized);
+    let paths = Arc::clone(&server.snapshot_cache.snapshot().paths_with_uninitialized_objects);
     for path in paths.iter() {
         let Ok(prefix) = Prefix::new(&format!("{}/{path}/", server.prefix)) else { continue };
         let mut from = Bound::Unbounded;
@@ -75,7 +75,7 @@ async fn count_unrecorded_objects(server: &ServerState) -> Result<(), ReadError>
             {
                 server
                     .snapshot_cache
-                    .waiting_objects()
+                    .uninitialized_object_counts()
                     .count_unrecorded_object(&item.key, &item.entry.value);
             }
             match page.items.last() {
@@ -87,14 +87,22 @@ async fn count_unrecorded_objects(server: &ServerState) -> Result<(), ReadError>
     Ok(())
 }
 
-async fn sweep_candidates_once(server: &ServerState, with_objects: bool, grace: Duration) {
-    for record in server.snapshot_cache.waiting_objects().sweep_candidates(with_objects) {
-        let outcome = match record.state {
-            WaitingState::NotCounted => delete_waiting_record(server, &record).await,
-            WaitingState::Creating
-            | WaitingState::Unread
-            | WaitingState::Waiting
-            | WaitingState::Failed => sweep_object(server, &record, grace).await,
+async fn sweep_abandoned_objects_once(server: &ServerState, with_objects: bool, grace: Duration) {
+    for record in server
+        .snapshot_cache
+        .uninitialized_object_counts()
+        .abandoned_object_candidates(with_objects)
+    {
+        let outcome = match record.object_state {
+            UninitializedObjectState::NotCounted => {
+                delete_uninitialized_record(server, &record).await
+            }
+            UninitializedObjectState::Creating
+            | UninitializedObjectState::Unread
+            | UninitializedObjectState::Waiting
+            | UninitializedObjectState::Failed => {
+                sweep_abandoned_object(server, &record, grace).await
+            }
         };
         if let Err(why) = outcome {
             let why = format!("{why}, it is tried again");
@@ -106,14 +114,14 @@ async fn sweep_candidates_once(server: &ServerState, with_objects: bool, grace: 
     }
 }
 
-async fn sweep_object(
+async fn sweep_abandoned_object(
     server: &ServerState,
-    record: &SweepCandidate,
+    record: &AbandonedObjectCandidate,
     grace: Duration,
-) -> Result<(), SweepError> {
-    let waiting = server.snapshot_cache.waiting_objects();
+) -> Result<(), AbandonedObjectSweepError> {
+    let waiting = server.snapshot_cache.uninitialized_object_counts();
     let got = server.store.get(&record.key, At::Newest).await?;
-    waiting.apply_read_value(&record.key, got.entry.as_ref().map(|entry| &entry.value));
+    waiting.record_read_object(&record.key, got.entry.as_ref().map(|entry| &entry.value));
     let Some(entry) = got.entry else {
         return stop_counting_missing_object(server, record);
     };
@@ -121,25 +129,25 @@ async fn sweep_object(
     if api_object::uid(&tree) != record.uid {
         return stop_counting_missing_object(server, record);
     }
-    if record.state == WaitingState::Failed
-        && record.state_age >= grace
+    if record.object_state == UninitializedObjectState::Failed
+        && record.object_state_age >= grace
         && super::has_failed_initialization(&tree)
     {
         let cluster = server.snapshot_cache.snapshot();
-        let request = cluster.registry.resources().find_map(|resource| {
+        let request = cluster.resource_registry.resources().find_map(|resource| {
             let (namespace, name) =
                 api_resources::names_in_key(&server.prefix, resource, &record.key)?;
-            Some(ObjectRef::of_resource(resource, namespace, name).to_request(Verb::Delete))
+            Some(ObjectRef::for_resource(resource, namespace, name).to_request_info(Verb::Delete))
         });
-        let failed = FailedInitialization::left_by_dead_server(
+        let failed = FailedObjectDeletion::left_by_dead_server(
             record.key.clone(),
             tree,
             entry.mod_rev,
             request,
         );
         server
-            .initialization_tracker
-            .enqueue(InitializationJob::DeleteFailed(Box::new(failed)))
+            .object_initialization_tracker
+            .enqueue_initialization_job(ObjectInitializationJob::DeleteFailed(Box::new(failed)))
             .await;
     }
     Ok(())
@@ -149,27 +157,30 @@ async fn sweep_object(
 /// still happen.
 fn stop_counting_missing_object(
     server: &ServerState,
-    record: &SweepCandidate,
-) -> Result<(), SweepError> {
-    if record.state_age >= OWNER_GRACE_PERIOD {
-        server.snapshot_cache.waiting_objects().stop_counting_object(&record.uid);
+    record: &AbandonedObjectCandidate,
+) -> Result<(), AbandonedObjectSweepError> {
+    if record.object_state_age >= OWNER_GRACE_PERIOD {
+        server.snapshot_cache.uninitialized_object_counts().stop_counting_object(&record.uid);
     }
     Ok(())
 }
 
-async fn delete_waiting_record(
+async fn delete_uninitialized_record(
     server: &ServerState,
-    record: &SweepCandidate,
-) -> Result<(), SweepError> {
-    let waiting = server.snapshot_cache.waiting_objects();
-    if let Some(key) = waiting.key_of_record(&record.uid) {
-        delete_newest_version(server, &key).await?;
+    record: &AbandonedObjectCandidate,
+) -> Result<(), AbandonedObjectSweepError> {
+    let waiting = server.snapshot_cache.uninitialized_object_counts();
+    if let Some(key) = waiting.uninitialized_record_key(&record.uid) {
+        delete_newest_record_version(server, &key).await?;
     }
-    waiting.remove_object(&record.uid);
+    waiting.remove_counted_object(&record.uid);
     Ok(())
 }
 
-async fn delete_newest_version(server: &ServerState, key: &Key) -> Result<(), SweepError> {
+async fn delete_newest_record_version(
+    server: &ServerState,
+    key: &Key,
+) -> Result<(), AbandonedObjectSweepError> {
     let got = server.store.get(key, At::Newest).await?;
     let Some(entry) = got.entry else { return Ok(()) };
     let delete =

@@ -9,11 +9,11 @@ use api_object::{Status, Tree};
 use authz::{Recorder, Target, Verb, Verdict};
 
 use crate::admission::WriteRequest;
-use crate::authorize::current_chain;
+use crate::authorize::newest_authorizer_chain;
 use crate::error_status::IntoStatus;
 use crate::rest::RequestContext;
 
-/// Carries out the decision about the initializers of a new object, and returns who chose them.
+/// Sets the initializers of a new object, and returns whether the client or the configuration chose them.
 ///
 /// # Errors
 /// 403 if the client supplied initializers and may not `initialize` the object.
@@ -125,7 +125,7 @@ async fn check_may_initialize(
         verb: Verb::new("initialize"),
         target: Target::Resource(target),
     };
-    let chain = current_chain(ctx);
+    let chain = newest_authorizer_chain(ctx);
     let deciding = chain.authorize(&attributes, Recorder::disabled());
     let decision = ctx.wait_for_check(deciding).await?.decision;
     match (decision.verdict, decision.error) {

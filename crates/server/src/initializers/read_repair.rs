@@ -5,9 +5,9 @@ use api_object::{Status, Tree};
 use store::{Entry, Key, WriteError};
 
 use crate::admission::FreshnessError;
-use crate::cluster_snapshot::is_tracked;
-use crate::error_status::{UninitializedObject, being_initialized_status};
-use crate::rest::{RequestContext, VersionedObject, get_entry};
+use crate::cluster_snapshot::is_snapshot_key;
+use crate::error_status::{UninitializedObject, object_being_initialized_status};
+use crate::rest::{RequestContext, VersionedObject, get_stored_entry};
 
 /// The bytes of a resourceVersion in JSON, with its name.
 const RESOURCE_VERSION_BYTES: usize = 48;
@@ -44,20 +44,20 @@ pub(crate) async fn get_with_read_repair(
     accepts_json: bool,
 ) -> Result<GetResult, Status> {
     let includes_uninitialized = ctx.query.includes_uninitialized()?;
-    let (key, entry) = get_entry(ctx).await?;
-    if accepts_json && let Some(json) = splice_checked_entry(ctx, &key, &entry)? {
+    let (key, entry) = get_stored_entry(ctx).await?;
+    if accepts_json && let Some(json) = splice_json_of_checked_version(ctx, &key, &entry)? {
         return Ok(GetResult::Json(json));
     }
     let entry = match super::is_stored_uninitialized(&entry.value) {
         true => Box::pin(repair_if_initializer_late(ctx, key, entry)).await?,
         false => entry,
     };
-    get_result(ctx, &entry, includes_uninitialized)
+    build_get_result(ctx, &entry, includes_uninitialized)
 }
 
 /// The JSON of a stored object that all clients see, if an earlier read decoded this version and found that it is
 /// the object of its key. The first read of a version checks it.
-fn splice_checked_entry(
+fn splice_json_of_checked_version(
     ctx: &RequestContext<'_>,
     key: &Key,
     entry: &Entry,
@@ -67,9 +67,9 @@ fn splice_checked_entry(
         return Ok(None);
     }
     let versions = &ctx.server.decodable_versions;
-    if !versions.is_checked(key, entry.mod_rev) {
+    if !versions.is_version_checked(key, entry.mod_rev) {
         ctx.decode_authorized_entry(entry)?;
-        versions.remember_checked(key, entry.mod_rev);
+        versions.remember_checked_version(key, entry.mod_rev);
     }
     let mut json = Vec::with_capacity(entry.value.len() + RESOURCE_VERSION_BYTES);
     let type_meta = codec::IncludeTypeMeta::Keep;
@@ -79,7 +79,7 @@ fn splice_checked_entry(
     Ok(spliced.is_ok().then_some(json))
 }
 
-fn get_result(
+fn build_get_result(
     ctx: &RequestContext<'_>,
     entry: &Entry,
     includes_uninitialized: bool,
@@ -94,9 +94,9 @@ fn get_result(
     }
     let resource = ctx.resource.group_resource();
     let revision = entry.mod_rev.number();
-    let status = being_initialized_status(&UninitializedObject {
+    let status = object_being_initialized_status(&UninitializedObject {
         resource: &resource,
-        tree: &tree,
+        object_tree: &tree,
         revision,
     });
     let status = serde_json::to_value(&status).ok();
@@ -118,21 +118,26 @@ async fn repair_if_initializer_late(
     let (options, now) = (&ctx.server.initializer_options, ctx.server.clock.wall_time());
     // The local snapshot shows for most objects that no repair is due, without a read of the store.
     let cluster = ctx.server.snapshot_cache.snapshot();
-    if repair_on_read(options, &tree, now, Some(&cluster.hooks.snapshot)).is_none() {
+    if repair_on_read(options, &tree, now, Some(&cluster.configured_hooks.hook_index)).is_none() {
         return Ok(entry);
     }
-    let confirmed = match ctx.server.confirm_current(ctx.deadline).await {
+    let confirmed = match ctx.server.confirm_config_current(ctx.deadline).await {
         Ok(confirmed) => Some(confirmed),
         // A reader must not be able to choose an old configuration with a short deadline.
         Err(FreshnessError::DeadlineExceeded) => return Ok(entry),
         Err(_) => None,
     };
-    let snapshot = confirmed.as_ref().map(|confirmed| confirmed.hooks.snapshot.as_ref());
+    let snapshot =
+        confirmed.as_ref().map(|confirmed| confirmed.configured_hooks.hook_index.as_ref());
     let Some(repair) = repair_on_read(options, &tree, now, snapshot) else { return Ok(entry) };
-    match ctx.server.write_waiting_object(&key, &entry, &repair.repaired_object, ctx.ttl()).await {
+    match ctx
+        .server
+        .write_uninitialized_object(&key, &entry, &repair.repaired_object, ctx.ttl())
+        .await
+    {
         Ok(entry) => {
             ctx.server.admission_metrics.count_read_repair(&repair.initializer_name);
-            if is_tracked(&ctx.server.prefix, &key) {
+            if is_snapshot_key(&ctx.server.prefix, &key) {
                 ctx.server.snapshot_cache.wait_for_revision(entry.mod_rev).await;
             }
             Ok(entry)

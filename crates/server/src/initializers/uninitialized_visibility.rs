@@ -34,11 +34,14 @@ pub(crate) fn is_stored_initialized(stored: &&Bytes) -> bool {
 }
 
 /// Whether a resource has, or once had, uninitialized objects.
-pub(super) fn has_uninitialized_objects(cluster: &ClusterSnapshot, resource: &Resource) -> bool {
+pub(super) fn ever_had_uninitialized_objects(
+    cluster: &ClusterSnapshot,
+    resource: &Resource,
+) -> bool {
     resource
         .storage_path
         .as_ref()
-        .is_some_and(|path| cluster.paths_with_uninitialized.contains(path))
+        .is_some_and(|path| cluster.paths_with_uninitialized_objects.contains(path))
 }
 
 impl Query {
@@ -59,7 +62,9 @@ impl Query {
 }
 
 /// The filter of a list or a watch, which hides uninitialized objects unless the client asks for them.
-pub(crate) fn visibility_filter(ctx: &RequestContext<'_>) -> Result<ObjectFilter, Status> {
+pub(crate) fn uninitialized_visibility_filter(
+    ctx: &RequestContext<'_>,
+) -> Result<ObjectFilter, Status> {
     let filter = ObjectFilter::parse(ctx.resource, ctx.query, ctx.name)?;
     let includes = ctx.query.includes_uninitialized()?;
     Ok(match includes || !ctx.server.initializer_options.is_enabled {
@@ -69,15 +74,18 @@ pub(crate) fn visibility_filter(ctx: &RequestContext<'_>) -> Result<ObjectFilter
 }
 
 /// Whether the snapshot proves that the resource had no hidden objects at a revision.
-pub(crate) fn snapshot_has_no_hidden_objects(ctx: &RequestContext<'_>, at: Revision) -> bool {
+pub(crate) fn snapshot_shows_no_uninitialized_objects(
+    ctx: &RequestContext<'_>,
+    at: Revision,
+) -> bool {
     let cluster = ctx.server.snapshot_cache.snapshot();
-    cluster.revision >= at && !has_uninitialized_objects(&cluster, ctx.resource)
+    cluster.revision >= at && !ever_had_uninitialized_objects(&cluster, ctx.resource)
 }
 
 /// Whether the resource had no hidden objects at a revision. It asks the store if the snapshot is behind.
-pub(crate) async fn has_no_hidden_objects(ctx: &RequestContext<'_>, at: Revision) -> bool {
+pub(crate) async fn had_no_uninitialized_objects(ctx: &RequestContext<'_>, at: Revision) -> bool {
     if ctx.server.snapshot_cache.snapshot().revision >= at {
-        return snapshot_has_no_hidden_objects(ctx, at);
+        return snapshot_shows_no_uninitialized_objects(ctx, at);
     }
     let Some(key) = ctx.server.uninitialized_resource_key(ctx.resource) else { return false };
     let got = ctx.server.store.get(&key, At::Exactly(at)).await;

@@ -8,11 +8,11 @@ const BUFFERED: &str = "buffered";
 
 /// The metrics about the audit backends. Without an audit policy all of them are zero.
 pub(crate) struct AuditMetrics {
-    events: IntCounter,
-    levels: IntCounterVec,
-    errors: IntCounterVec,
-    lost_events: IntCounterVec,
-    queued_events: IntGaugeVec,
+    audit_event_count: IntCounter,
+    audit_level_counts: IntCounterVec,
+    audit_error_counts: IntCounterVec,
+    lost_audit_events: IntCounterVec,
+    queued_audit_events: IntGaugeVec,
 }
 
 impl AuditMetrics {
@@ -30,62 +30,66 @@ impl AuditMetrics {
             "Counter of audit events generated and sent to the audit backend.",
         )?;
         registry.register(Box::new(events.clone()))?;
-        let queued_events = IntGaugeVec::new(
+        let queued_audit_events = IntGaugeVec::new(
             Opts::new(
                 "portcullis_audit_queued_events",
                 "Number of audit events that wait for a backend or are being written by it.",
             ),
             &["backend"],
         )?;
-        registry.register(Box::new(queued_events.clone()))?;
+        registry.register(Box::new(queued_audit_events.clone()))?;
         Ok(Self {
-            events,
-            levels: counters(
+            audit_event_count: events,
+            audit_level_counts: counters(
                 "apiserver_audit_level_total",
                 "Counter of policy levels for audit events (1 per request).",
                 &["level"],
             )?,
-            errors: counters(
+            audit_error_counts: counters(
                 "apiserver_audit_error_total",
                 "Counter of audit events that failed to be audited properly. Plugin identifies the \
                  plugin affected by the error.",
                 &["plugin"],
             )?,
-            lost_events: counters(
+            lost_audit_events: counters(
                 "portcullis_audit_lost_events_total",
                 "Number of audit events that a backend lost: its queue was full, one user had taken up \
                  half of the queue, the write failed, or the event was too large.",
                 &["backend", "cause"],
             )?,
-            queued_events,
+            queued_audit_events,
         })
     }
 
     /// Sets the metrics from the counts of the auditor.
     pub(crate) fn set_from_auditor(&self, auditor: &Auditor) {
-        self.events.inc_by(auditor.n_events().saturating_sub(self.events.get()));
+        self.audit_event_count
+            .inc_by(auditor.n_events().saturating_sub(self.audit_event_count.get()));
         for (level, count) in auditor.n_requests_by_level() {
-            raise_to(&self.levels.with_label_values(&[level.name()]), count);
+            raise_counter_to(&self.audit_level_counts.with_label_values(&[level.name()]), count);
         }
         let mut n_buffered = 0;
         for status in auditor.backend_statuses() {
             let mut n_failed = 0;
             for (cause, count) in status.n_lost {
-                raise_to(&self.lost_events.with_label_values(&[status.name, cause.name()]), count);
+                raise_counter_to(
+                    &self.lost_audit_events.with_label_values(&[status.name, cause.name()]),
+                    count,
+                );
                 match cause {
                     LossCause::QueueFull | LossCause::UserShare => n_buffered += count,
                     LossCause::Failed | LossCause::TooLarge => n_failed += count,
                 }
             }
-            raise_to(&self.errors.with_label_values(&[status.name]), n_failed);
+            raise_counter_to(&self.audit_error_counts.with_label_values(&[status.name]), n_failed);
             let n_queued = i64::try_from(status.n_queued).unwrap_or(i64::MAX);
-            self.queued_events.with_label_values(&[status.name]).set(n_queued);
+            self.queued_audit_events.with_label_values(&[status.name]).set(n_queued);
         }
-        raise_to(&self.errors.with_label_values(&[BUFFERED]), n_buffered);
+        raise_counter_to(&self.audit_error_counts.with_label_values(&[BUFFERED]), n_buffered);
     }
 }
 
-/// Raises a counter to a count that is kept elsewhere.
-fn raise_to(counter: &IntCounter, count: u64) {
+/// Raises a counter to a total that another component counts.
+fn raise_counter_to(counter: &IntCounter, count: u64) {
     counter.inc_by(count.saturating_sub(counter.get()));
 }

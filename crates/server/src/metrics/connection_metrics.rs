@@ -7,8 +7,8 @@ use prometheus::{IntCounterVec, IntGauge, Opts, Registry};
 /// is closed.
 pub(crate) struct ConnectionMetrics {
     open: IntGauge,
-    evicted: IntCounterVec,
-    refused: IntCounterVec,
+    evicted_connections: IntCounterVec,
+    refused_connections: IntCounterVec,
 }
 
 impl ConnectionMetrics {
@@ -29,12 +29,12 @@ impl ConnectionMetrics {
         };
         Ok(Self {
             open,
-            evicted: counters(
+            evicted_connections: counters(
                 "portcullis_evicted_connections_total",
                 "Number of connections that were closed to make room for others, by the limit that \
                  was reached.",
             )?,
-            refused: counters(
+            refused_connections: counters(
                 "portcullis_refused_connections_total",
                 "Number of connections that were refused because no other could be closed, by the \
                  limit that was reached.",
@@ -43,18 +43,18 @@ impl ConnectionMetrics {
     }
 
     /// Sets the number of open connections.
-    pub(crate) fn set_open(&self, n_open: usize) {
+    pub(crate) fn set_open_connections(&self, n_open: usize) {
         self.open.set(i64::try_from(n_open).unwrap_or(i64::MAX));
     }
 
     /// Counts a connection that was closed or refused at a limit. Other faults have no metric.
-    pub(crate) fn count_fault(&self, fault: &ConnectionFault) {
+    pub(crate) fn count_connection_fault(&self, fault: &ConnectionFault) {
         match fault {
             ConnectionFault::Evicted { limit, .. } => {
-                self.evicted.with_label_values(&[limit.name()]).inc();
+                self.evicted_connections.with_label_values(&[limit.name()]).inc();
             }
             ConnectionFault::Refused { limit, .. } => {
-                self.refused.with_label_values(&[limit.name()]).inc();
+                self.refused_connections.with_label_values(&[limit.name()]).inc();
             }
             ConnectionFault::Accept(_)
             | ConnectionFault::Handshake { .. }

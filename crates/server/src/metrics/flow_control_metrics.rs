@@ -15,11 +15,11 @@ use prometheus::proto::{
 const FLOW: &[&str] = &["flow_schema", "priority_level"];
 
 /// A metric family of priority and fairness.
-struct FamilyDefinition {
+struct MetricFamilyDefinition {
     name: &'static str,
     labels: &'static [&'static str],
     metric_type: MetricType,
-    help: &'static str,
+    help_text: &'static str,
 }
 
 const DISPATCHED: usize = 0;
@@ -32,89 +32,94 @@ const EXECUTION_SECONDS: usize = 6;
 const NOMINAL_SEATS: usize = 7;
 const CURRENT_SEATS: usize = 8;
 
-const FAMILIES: [FamilyDefinition; 9] = [
-    FamilyDefinition {
+const FAMILIES: [MetricFamilyDefinition; 9] = [
+    MetricFamilyDefinition {
         name: "apiserver_flowcontrol_dispatched_requests_total",
         labels: FLOW,
         metric_type: MetricType::COUNTER,
-        help: "Number of requests executed by API Priority and Fairness subsystem",
+        help_text: "Number of requests executed by API Priority and Fairness subsystem",
     },
-    FamilyDefinition {
+    MetricFamilyDefinition {
         name: "apiserver_flowcontrol_rejected_requests_total",
         labels: &["flow_schema", "priority_level", "reason"],
         metric_type: MetricType::COUNTER,
-        help: "Number of requests rejected by API Priority and Fairness subsystem",
+        help_text: "Number of requests rejected by API Priority and Fairness subsystem",
     },
-    FamilyDefinition {
+    MetricFamilyDefinition {
         name: "apiserver_flowcontrol_current_inqueue_requests",
         labels: FLOW,
         metric_type: MetricType::GAUGE,
-        help: "Number of requests currently pending in queues of the API Priority and Fairness subsystem",
+        help_text: "Number of requests currently pending in queues of the API Priority and Fairness subsystem",
     },
-    FamilyDefinition {
+    MetricFamilyDefinition {
         name: "apiserver_flowcontrol_current_executing_requests",
         labels: FLOW,
         metric_type: MetricType::GAUGE,
-        help: "Number of requests in regular execution phase in the API Priority and Fairness subsystem",
+        help_text: "Number of requests in regular execution phase in the API Priority and Fairness subsystem",
     },
-    FamilyDefinition {
+    MetricFamilyDefinition {
         name: "apiserver_flowcontrol_current_executing_seats",
         labels: FLOW,
         metric_type: MetricType::GAUGE,
-        help: "Concurrency (number of seats) occupied by the currently executing requests",
+        help_text: "Concurrency (number of seats) occupied by the currently executing requests",
     },
-    FamilyDefinition {
+    MetricFamilyDefinition {
         name: "apiserver_flowcontrol_request_wait_duration_seconds",
         labels: &["execute", "flow_schema", "priority_level"],
         metric_type: MetricType::HISTOGRAM,
-        help: "Length of time a request spent waiting in its queue",
+        help_text: "Length of time a request spent waiting in its queue",
     },
-    FamilyDefinition {
+    MetricFamilyDefinition {
         name: "apiserver_flowcontrol_request_execution_seconds",
         labels: &["flow_schema", "priority_level", "type"],
         metric_type: MetricType::HISTOGRAM,
-        help: "Duration of initial stage (for a WATCH) or any (for a non-WATCH) stage of request execution",
+        help_text: "Duration of initial stage (for a WATCH) or any (for a non-WATCH) stage of request execution",
     },
-    FamilyDefinition {
+    MetricFamilyDefinition {
         name: "apiserver_flowcontrol_nominal_limit_seats",
         labels: &["priority_level"],
         metric_type: MetricType::GAUGE,
-        help: "Nominal number of execution seats configured for each priority level",
+        help_text: "Nominal number of execution seats configured for each priority level",
     },
-    FamilyDefinition {
+    MetricFamilyDefinition {
         name: "apiserver_flowcontrol_current_limit_seats",
         labels: &["priority_level"],
         metric_type: MetricType::GAUGE,
-        help: "Current number of execution seats of each priority level; levels do not borrow, so it is the nominal number",
+        help_text: "Current number of execution seats of each priority level; levels do not borrow, so it is the nominal number",
     },
 ];
 
 /// Reads the counts of a flow controller.
-pub(super) struct FlowControlCollector {
+pub(super) struct FlowControlMetricsCollector {
     flow_controller: Arc<FlowController>,
-    descriptors: Vec<Desc>,
+    metric_descriptors: Vec<Desc>,
 }
 
-impl FlowControlCollector {
+impl FlowControlMetricsCollector {
     /// # Errors
     /// A metric name is malformed.
     pub(super) fn new(flow_controller: &Arc<FlowController>) -> Result<Self, prometheus::Error> {
         let descriptors = FAMILIES.iter().map(|family| {
             let labels = family.labels.iter().map(|label| (*label).to_owned()).collect();
-            Desc::new(family.name.to_owned(), family.help.to_owned(), labels, Default::default())
+            Desc::new(
+                family.name.to_owned(),
+                family.help_text.to_owned(),
+                labels,
+                Default::default(),
+            )
         });
         let descriptors = descriptors.collect::<Result<_, _>>()?;
-        Ok(Self { flow_controller: Arc::clone(flow_controller), descriptors })
+        Ok(Self { flow_controller: Arc::clone(flow_controller), metric_descriptors: descriptors })
     }
 }
 
-impl Collector for FlowControlCollector {
+impl Collector for FlowControlMetricsCollector {
     fn desc(&self) -> Vec<&Desc> {
-        self.descriptors.iter().collect()
+        self.metric_descriptors.iter().collect()
     }
 
     fn collect(&self) -> Vec<MetricFamily> {
-        let mut samples = Samples::default();
+        let mut samples = FlowControlMetricSamples::default();
         for own in self.flow_controller.flow_usages() {
             let flow = [&*own.schema, &*own.level];
             samples.push_counter(DISPATCHED, &flow, own.n_dispatched);
@@ -142,15 +147,15 @@ impl Collector for FlowControlCollector {
             samples.push_gauge(NOMINAL_SEATS, &[&own.name], seats);
             samples.push_gauge(CURRENT_SEATS, &[&own.name], seats);
         }
-        samples.into_families()
+        samples.into_metric_families()
     }
 }
 
 /// The samples of each family.
 #[derive(Default)]
-struct Samples([Vec<Metric>; FAMILIES.len()]);
+struct FlowControlMetricSamples([Vec<Metric>; FAMILIES.len()]);
 
-impl Samples {
+impl FlowControlMetricSamples {
     /// A counter is exposed from its first event on, as in Kubernetes.
     fn push_counter(&mut self, family: usize, values: &[&str], count: u64) {
         if count > 0 {
@@ -199,12 +204,12 @@ impl Samples {
         samples.push(sample);
     }
 
-    fn into_families(self) -> Vec<MetricFamily> {
+    fn into_metric_families(self) -> Vec<MetricFamily> {
         let families = FAMILIES.iter().zip(self.0).filter(|(_, samples)| !samples.is_empty());
         let families = families.map(|(definition, samples)| {
             let mut family = MetricFamily::default();
             family.set_name(definition.name.to_owned());
-            family.set_help(definition.help.to_owned());
+            family.set_help(definition.help_text.to_owned());
             family.set_field_type(definition.metric_type);
             family.set_metric(samples);
             family

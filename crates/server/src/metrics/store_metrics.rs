@@ -5,14 +5,14 @@ use store::{Alarm, StoreStatus};
 
 /// The metrics about the space that the store uses. All are zero for etcd.
 pub(crate) struct StoreMetrics {
-    size_bytes: IntGauge,
-    live_bytes: IntGauge,
-    quota_bytes: IntGauge,
-    history_bytes: IntGauge,
-    history_bytes_max: IntGauge,
+    store_size_bytes: IntGauge,
+    live_object_bytes: IntGauge,
+    store_quota_bytes: IntGauge,
+    store_history_bytes: IntGauge,
+    store_history_bytes_max: IntGauge,
     disk_free_bytes: IntGauge,
-    alarms: IntGaugeVec,
-    degraded: IntGauge,
+    raised_store_alarms: IntGaugeVec,
+    is_store_degraded: IntGauge,
     refused_writes: IntCounter,
     throttled_writes: IntCounter,
 }
@@ -41,23 +41,23 @@ impl StoreMetrics {
         )?;
         registry.register(Box::new(alarms.clone()))?;
         Ok(Self {
-            size_bytes: gauge(
+            store_size_bytes: gauge(
                 "apiserver_storage_size_bytes",
                 "Size of the files of the embedded store in bytes.",
             )?,
-            live_bytes: gauge(
+            live_object_bytes: gauge(
                 "portcullis_store_live_bytes",
                 "Bytes of the current versions of all objects.",
             )?,
-            quota_bytes: gauge(
+            store_quota_bytes: gauge(
                 "portcullis_store_quota_bytes",
                 "Bytes that the current versions of all objects may take up.",
             )?,
-            history_bytes: gauge(
+            store_history_bytes: gauge(
                 "portcullis_store_history_bytes",
                 "Bytes of the changes that watches can still be told.",
             )?,
-            history_bytes_max: gauge(
+            store_history_bytes_max: gauge(
                 "portcullis_store_history_max_bytes",
                 "Bytes of changes beyond which the oldest are forgotten.",
             )?,
@@ -65,8 +65,8 @@ impl StoreMetrics {
                 "portcullis_store_disk_free_bytes",
                 "Free space of the disk of the embedded store in bytes.",
             )?,
-            alarms,
-            degraded: gauge(
+            raised_store_alarms: alarms,
+            is_store_degraded: gauge(
                 "portcullis_store_degraded",
                 "Whether the store fails to write a snapshot, a page of history or another log file.",
             )?,
@@ -82,19 +82,19 @@ impl StoreMetrics {
     }
 
     /// Sets the metrics from the status of the store.
-    pub(crate) fn set_from_status(&self, status: &StoreStatus) {
+    pub(crate) fn set_from_store_status(&self, status: &StoreStatus) {
         let gauge_value = |bytes: u64| i64::try_from(bytes).unwrap_or(i64::MAX);
         for alarm in Alarm::ALL {
             let is_on = status.alarms.contains(&alarm);
-            self.alarms.with_label_values(&[alarm.name()]).set(i64::from(is_on));
+            self.raised_store_alarms.with_label_values(&[alarm.name()]).set(i64::from(is_on));
         }
-        self.degraded.set(i64::from(status.failed_maintenance.is_some()));
+        self.is_store_degraded.set(i64::from(status.failed_maintenance.is_some()));
         let Some(usage) = &status.usage else { return };
-        self.size_bytes.set(gauge_value(usage.disk_bytes));
-        self.live_bytes.set(gauge_value(usage.live_bytes));
-        self.quota_bytes.set(gauge_value(usage.quota_bytes));
-        self.history_bytes.set(gauge_value(usage.history_bytes));
-        self.history_bytes_max.set(gauge_value(usage.history_bytes_max));
+        self.store_size_bytes.set(gauge_value(usage.disk_bytes));
+        self.live_object_bytes.set(gauge_value(usage.live_bytes));
+        self.store_quota_bytes.set(gauge_value(usage.quota_bytes));
+        self.store_history_bytes.set(gauge_value(usage.history_bytes));
+        self.store_history_bytes_max.set(gauge_value(usage.history_bytes_max));
         self.disk_free_bytes.set(gauge_value(usage.disk_free_bytes.unwrap_or(0)));
         self.refused_writes.inc_by(usage.n_refused.saturating_sub(self.refused_writes.get()));
         self.throttled_writes.inc_by(usage.n_throttled.saturating_sub(self.throttled_writes.get()));

@@ -5,9 +5,9 @@ use std::collections::{HashMap, HashSet};
 use api_resources::Registry;
 use prometheus::core::{Collector, MetricVec, MetricVecBuilder};
 
-use super::Metrics;
+use super::ServerMetrics;
 
-impl Metrics {
+impl ServerMetrics {
     /// Removes the series of resources that the registry does not contain. Otherwise a user who may create
     /// and delete definitions could create any number of series.
     pub(crate) fn remove_unserved_series(&self, registry: &Registry) {
@@ -23,21 +23,21 @@ impl Metrics {
             resource.is_empty()
                 || registry.resource(text("group"), text("version"), resource).is_some()
         };
-        retain_series(&self.request_counts, is_served);
-        retain_series(&self.request_durations, is_served);
-        retain_series(&self.long_running_requests, is_served);
-        retain_series(&self.watch_events, is_served);
-        retain_series(&self.store_requests, |labels| {
+        retain_metric_series(&self.request_counts, is_served);
+        retain_metric_series(&self.request_durations, is_served);
+        retain_metric_series(&self.long_running_requests, is_served);
+        retain_metric_series(&self.sent_watch_events, is_served);
+        retain_metric_series(&self.store_request_durations, |labels| {
             labels.get("type").is_none_or(|plural| plurals.contains(plural))
         });
-        retain_series(&self.storage_objects, |labels| {
+        retain_metric_series(&self.stored_object_counts, |labels| {
             labels.get("resource").is_none_or(|name| group_resources.contains(*name))
         });
     }
 }
 
 /// Removes the series whose labels the predicate rejects.
-fn retain_series<B: MetricVecBuilder>(
+fn retain_metric_series<B: MetricVecBuilder>(
     metrics: &MetricVec<B>,
     is_kept: impl Fn(&HashMap<&str, &str>) -> bool,
 ) {
@@ -64,7 +64,7 @@ mod tests {
     #[test]
     fn series_of_resources_that_are_not_served_are_removed() {
         let controller = std::sync::Arc::new(flow_control::FlowController::new(1));
-        let metrics = Metrics::new(prometheus::Registry::new(), &controller).unwrap();
+        let metrics = ServerMetrics::new(prometheus::Registry::new(), &controller).unwrap();
         for (group, resource) in [("", "pods"), ("example.com", "widgets"), ("", "")] {
             let labels = RequestMetricLabels {
                 verb: "GET",
@@ -78,15 +78,15 @@ mod tests {
                 .long_running_requests
                 .with_label_values(&["WATCH", group, "v1", resource])
                 .inc();
-            metrics.watch_events.with_label_values(&[group, "v1", resource]).inc();
+            metrics.sent_watch_events.with_label_values(&[group, "v1", resource]).inc();
         }
         for plural in ["pods", "widgets"] {
-            metrics.store_requests.with_label_values(&["get", plural]).observe(0.1);
+            metrics.store_request_durations.with_label_values(&["get", plural]).observe(0.1);
         }
-        metrics.storage_objects.with_label_values(&["widgets.example.com"]).set(1);
-        metrics.storage_objects.with_label_values(&["pods"]).set(1);
+        metrics.stored_object_counts.with_label_values(&["widgets.example.com"]).set(1);
+        metrics.stored_object_counts.with_label_values(&["pods"]).set(1);
         metrics.remove_unserved_series(&Registry::built_in());
-        let text = String::from_utf8(metrics.encode_text()).unwrap();
+        let text = String::from_utf8(metrics.encode_metrics_text()).unwrap();
         assert!(!text.contains("widgets"), "{text}");
         let n_pods = text.lines().filter(|line| line.contains("\"pods\"")).count();
         assert!(n_pods > 4, "{text}");

@@ -10,7 +10,7 @@ use http::request::Parts;
 use https_server::Connection;
 use jiff::Timestamp;
 
-use super::response_slot::ResponseSlot;
+use super::response_slot::SingleResponseSender;
 use crate::authorize::{Authorized, ChainAuthorizer, authorize};
 use crate::cluster_snapshot::ClusterSnapshot;
 use crate::error_status::IntoStatus;
@@ -24,7 +24,7 @@ pub(super) async fn authenticate_and_authorize(
     parts: &mut Parts,
     connection: &Connection,
     record: &mut RequestRecord,
-    slot: &mut ResponseSlot,
+    slot: &mut SingleResponseSender,
     info: RequestInfo,
     target: &str,
     now: Timestamp,
@@ -41,7 +41,7 @@ pub(super) async fn authenticate_and_authorize(
     let authenticated = match authenticated {
         Ok(authenticated) => authenticated,
         Err(error) => {
-            server.metrics.authentications.with_label_values(&["failure"]).inc();
+            server.metrics.authentication_counts.with_label_values(&["failure"]).inc();
             connection.close();
             record.record_unauthenticated(server, &error, &info, parts, now);
             return Err(Status::unauthorized().into());
@@ -56,26 +56,27 @@ pub(super) async fn authenticate_and_authorize(
     let user = authenticated.user;
     record.record_user(server, &user, &info, parts, now).await?;
     if !is_anonymous {
-        count_connection(server, connection, &user)?;
+        count_connection_for_user(server, connection, &user)?;
     }
     let cluster = server.snapshot_cache.snapshot();
     let mut user = user;
     if authn::has_impersonation_headers(&parts.headers) {
-        // Few requests impersonate, and the future is large.
+        // The future is boxed because it is large and few requests impersonate.
         user = Box::pin(impersonate(server, parts, record, &cluster, &info, user)).await?;
         authn::strip_impersonation_headers(&mut parts.headers);
     }
     server.authenticator.strip_credentials(&mut parts.headers);
     // 3. Classify by flow schema, and authorize.
-    let classification = classify(server, &info, &user)?;
-    slot.set_classification(classification.clone());
+    let classification = classify_flow(server, &info, &user)?;
+    slot.set_flow_classification(classification.clone());
     let (authorized, decision) = authorize(cluster, Arc::clone(&user), info).await;
     record.record_decision(server, &decision);
     match authorized {
         Ok(authorized) => Ok((authorized, classification)),
         Err(info) => {
             let attributes = info.attributes(Some(&user));
-            let checked = access_reviews::check_allowed(&attributes, target, &decision.decision);
+            let checked =
+                access_reviews::check_allowed(&attributes, target, &decision.authorizer_decision);
             Err(match checked {
                 Err(AccessError::EvaluationFailed(text)) => RequestError::Text(500, text),
                 Err(AccessError::Forbidden(request)) => request.into_status().into(),
@@ -96,7 +97,7 @@ async fn impersonate(
     user: Arc<User>,
 ) -> Result<Arc<User>, Status> {
     let attributes = info.attributes(Some(&user));
-    let chain = ChainAuthorizer(Arc::clone(&cluster.chain));
+    let chain = ChainAuthorizer(Arc::clone(&cluster.authorizer_chain));
     let impersonated = server.impersonator.impersonate(&parts.headers, &attributes, &chain).await;
     let Some(impersonated) = impersonated.map_err(IntoStatus::into_status)? else {
         return Ok(user);
@@ -106,8 +107,8 @@ async fn impersonate(
     Ok(user)
 }
 
-/// Counts the connection for the user who has authenticated, and no longer for its address.
-fn count_connection(
+/// Counts the connection under its authenticated user, and no longer under its client address.
+fn count_connection_for_user(
     server: &ServerState,
     connection: &Connection,
     user: &User,
@@ -122,7 +123,7 @@ fn count_connection(
 }
 
 /// The flow schema, priority level and flow of a request.
-fn classify(
+fn classify_flow(
     server: &ServerState,
     info: &RequestInfo,
     user: &User,

@@ -12,15 +12,15 @@ use super::AuthorizedRequest;
 use crate::admission::{is_admission_configuration, parse_ack_timeout};
 use crate::error_status::IntoStatus;
 use crate::initializers::{
-    GetResult, get_with_read_repair, visibility_filter, wait_for_initializers,
+    GetResult, get_with_read_repair, uninitialized_visibility_filter, wait_for_initializers,
 };
 use crate::pod_actions;
 use crate::request_record::RequestRecord;
 use crate::respond::Reply;
 use crate::rest::{
-    DeleteResult, ObjectFilter, PatchRequest, RequestContext, RequestReport, SCALE,
-    VersionedObject, WriteResult, connect, create, delete, delete_collection, deletion_status,
-    list, patch, read_scale, update, watch,
+    DeleteResult, ObjectFilter, PatchRequest, RequestContext, SCALE, VersionedObject,
+    WarningsAndHookReports, WriteResult, connect, create, delete, delete_collection,
+    deletion_success_status, list, patch, read_scale, update, watch,
 };
 use crate::review;
 use crate::route::Route;
@@ -38,7 +38,7 @@ impl AuthorizedRequest<'_> {
         route: &Route<'_>,
         body: Bytes,
         record: &mut RequestRecord,
-        report: &mut RequestReport,
+        report: &mut WarningsAndHookReports,
     ) -> Result<Reply, Status> {
         let resource = &route.resource;
         if let Some(options_kind) = route.connect_options_kind() {
@@ -64,19 +64,20 @@ impl AuthorizedRequest<'_> {
             }
             Verb::List => {
                 ObjectFilter::check_syntax_first(self.query, self.query.list_options())?;
-                let filter = visibility_filter(ctx)?;
+                let filter = uninitialized_visibility_filter(ctx)?;
                 let page = Box::pin(list(ctx, &filter)).await?;
-                report.warnings.extend(undecodable_objects::placeholders_warning(
+                report.warnings.extend(undecodable_objects::undecodable_objects_warning(
                     resource,
                     &page.placeholders,
                 ));
                 Ok(Reply::List { resource: Arc::clone(resource), page })
             }
             Verb::Watch => {
-                let options = self.query.watch_options();
+                let options = self.query.parse_watch_options();
                 let options = ObjectFilter::check_syntax_first(self.query, options)?;
-                let filter = visibility_filter(ctx)?;
-                let ends_at = watch_body::watch_end_time(self.server, options.timeout_seconds);
+                let filter = uninitialized_visibility_filter(ctx)?;
+                let ends_at =
+                    watch_body::watch_end_time(self.server, options.watch_timeout_seconds);
                 let watching = watch(ctx, Arc::clone(resource), filter, options, ends_at);
                 let watcher = Box::pin(watching).await?;
                 Ok(Reply::Watch { watcher: Box::new(watcher) })
@@ -94,20 +95,21 @@ impl AuthorizedRequest<'_> {
         route: &Route<'_>,
         body: Bytes,
         record: &mut RequestRecord,
-        report: &mut RequestReport,
+        report: &mut WarningsAndHookReports,
     ) -> Result<Reply, Status> {
-        ctx.check_response_room()?;
+        ctx.check_user_response_bytes()?;
         let can_wait = is_admission_configuration(&route.resource);
         if can_wait {
             // Match conditions may take long to compile.
-            ctx.begin_long_work().await;
+            ctx.wait_for_processor_turn().await;
         }
         let ack_timeout = if can_wait { parse_ack_timeout(self.query)? } else { None };
         let reply = self.execute_write_verb(ctx, route, body, record, report).await?;
         if let Some(timeout) = ack_timeout {
             ctx.release_seat();
             let revision = self.server.read_config_revision().await?;
-            let warning = self.server.wait_for_servers(revision, timeout, self.deadline).await;
+            let warning =
+                self.server.wait_until_servers_observe(revision, timeout, self.deadline).await;
             report.warnings.extend(warning);
         }
         Ok(reply)
@@ -119,7 +121,7 @@ impl AuthorizedRequest<'_> {
         route: &Route<'_>,
         body: Bytes,
         record: &mut RequestRecord,
-        report: &mut RequestReport,
+        report: &mut WarningsAndHookReports,
     ) -> Result<Reply, Status> {
         let resource = &route.resource;
         let object = |code: u16, shown: VersionedObject| object_reply(route, code, shown);
@@ -142,7 +144,7 @@ impl AuthorizedRequest<'_> {
                         self.decode_object(route, &body, "CreateOptions", record, report)?;
                     drop(body);
                     let written = create(ctx, tree, options, report).await?;
-                    let written = release_seat_and_wait(ctx, written).await?;
+                    let written = release_seat_and_await_initializers(ctx, written).await?;
                     Ok(object(written.code, written.object))
                 }
             },
@@ -151,7 +153,7 @@ impl AuthorizedRequest<'_> {
                     self.decode_object(route, &body, "UpdateOptions", record, report)?;
                 drop(body);
                 let written = update(ctx, &tree, options, report).await?;
-                let written = release_seat_and_wait(ctx, written).await?;
+                let written = release_seat_and_await_initializers(ctx, written).await?;
                 Ok(object(written.code, written.object))
             }
             Verb::Patch => {
@@ -177,9 +179,10 @@ impl AuthorizedRequest<'_> {
                     DeleteResult::Removed(shown) if resource.returns_object_on_delete => {
                         Ok(object(200, shown))
                     }
-                    DeleteResult::Removed(shown) => {
-                        Ok(Reply::Tree { code: 200, tree: deletion_status(resource, &shown.tree) })
-                    }
+                    DeleteResult::Removed(shown) => Ok(Reply::Tree {
+                        code: 200,
+                        tree: deletion_success_status(resource, &shown.tree),
+                    }),
                 }
             }
             Verb::DeleteCollection => {
@@ -217,11 +220,11 @@ fn object_reply(route: &Route<'_>, code: u16, shown: VersionedObject) -> Reply {
 
 /// Waits for the initializers of a written object. The request gives its seat back before, so that it does not keep the
 /// initializers from running.
-async fn release_seat_and_wait(
+async fn release_seat_and_await_initializers(
     ctx: &RequestContext<'_>,
     written: WriteResult,
 ) -> Result<WriteResult, Status> {
-    if written.initialization_wait.is_some() {
+    if written.object_initialization_wait.is_some() {
         ctx.release_seat();
     }
     wait_for_initializers(ctx, written).await

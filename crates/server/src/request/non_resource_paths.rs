@@ -30,7 +30,7 @@ impl AuthorizedRequest<'_> {
             return Err(RequestError::Text(404, NOT_FOUND_TEXT.to_owned()));
         }
         if let Some(text) = health::health_response(self.server, path, self.query).await {
-            return Ok(text_response(text.code, text.text));
+            return Ok(text_response(text.code, text.body_text));
         }
         if path == "/metrics" {
             return Ok(crate::metrics::metrics_response(self.server).await);
@@ -40,10 +40,10 @@ impl AuthorizedRequest<'_> {
                 return Err(Status::method_not_allowed().into());
             }
             let status = match path {
-                ADMISSION_STATUS_PATH => self.server.admission_status().await,
+                ADMISSION_STATUS_PATH => self.server.admission_status_json().await,
                 _ => {
                     let cluster = self.server.snapshot_cache.snapshot();
-                    undecodable_objects::add_undecodable_objects(
+                    undecodable_objects::add_undecodable_objects_to_status(
                         (self.server.authorization_status)(),
                         &cluster,
                     )
@@ -59,15 +59,15 @@ impl AuthorizedRequest<'_> {
                 _ => Err(Status::method_not_allowed().into()),
             };
         }
-        let registry = &self.authorized.snapshot().registry;
-        let is_offered = method == "get" || discovery::answers_every_method(registry, path);
+        let registry = &self.authorized.authorized_snapshot().resource_registry;
+        let is_offered = method == "get" || discovery::answers_every_http_method(registry, path);
         let mut format_request = self.format_request();
         if !is_offered {
             // The method is refused whatever the client accepts.
             format_request.accept = "";
         }
         let etag = self.header(&http::header::IF_NONE_MATCH);
-        let document = discovery::discovery_document(
+        let document = discovery::discovery_reply(
             self.server,
             registry,
             path,
@@ -82,7 +82,7 @@ impl AuthorizedRequest<'_> {
                 Ok(self.new_response_format(PLAIN_JSON).encode_response(reply, &[]))
             }
             Some(reply) => Ok(self.negotiate_plain_format()?.encode_response(reply, &[])),
-            None if discovery::is_known_group(registry, path) => {
+            None if discovery::is_path_of_known_group(registry, path) => {
                 Err(Status::unknown_resource().into())
             }
             None => Err(RequestError::Text(404, NOT_FOUND_TEXT.to_owned())),

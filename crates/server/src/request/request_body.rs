@@ -15,10 +15,10 @@ use crate::memory_budget::MemoryBudget;
 use crate::request_error::format_request;
 use crate::request_record::RequestRecord;
 use crate::respond::{IncludeObject, ResponseFormat};
-use crate::rest::{RequestReport, WriteOptions, written_kind};
+use crate::rest::{WarningsAndHookReports, WriteOptions, written_kind};
 use crate::route::Route;
 
-/// Every body counts with at least this many bytes, which stand for the other memory of a request.
+/// The minimum reservation for a body. It covers the other memory of a request.
 const BODY_RESERVATION_MIN: usize = 16 << 10;
 
 /// Shorter bodies do not count with what they are decoded to.
@@ -46,9 +46,12 @@ impl AuthorizedRequest<'_> {
         }
     }
 
-    pub(super) fn negotiate_format(&self, route: &Route<'_>) -> Result<ResponseFormat, Status> {
+    pub(super) fn negotiate_response_format(
+        &self,
+        route: &Route<'_>,
+    ) -> Result<ResponseFormat, Status> {
         if route.connect_options_kind().is_some() {
-            // The client says what it accepts from the peer of the connection, which may be anything.
+            // The `Accept` header of a connection is meant for the kubelet and may contain anything.
             let json = codec::ResponseEncoding {
                 format: codec::Format::Json,
                 pretty: false,
@@ -145,7 +148,7 @@ impl AuthorizedRequest<'_> {
         }
         let budget = &self.server.decoded_bytes;
         let n_bytes = codec::estimate_decoded_bytes(body, self.header(&CONTENT_TYPE));
-        if n_bytes > budget.bytes_per_user_max() && !self.classification.is_exempt() {
+        if n_bytes > budget.response_bytes_per_user_max() && !self.classification.is_exempt() {
             return Err(Status::too_large_with_reason("it has too many values"));
         }
         let permit = self.reserve(budget, n_bytes).map_err(|busy| {
@@ -173,22 +176,22 @@ impl AuthorizedRequest<'_> {
         body: &Bytes,
         options_kind: &str,
         record: &mut RequestRecord,
-        report: &mut RequestReport,
+        report: &mut WarningsAndHookReports,
     ) -> Result<(api_object::Tree, WriteOptions), Status> {
         let expected = written_kind(&route.resource, route.subresource);
-        self.decode_kind(&expected, None, body, options_kind, record, report)
+        self.decode_object_of_kind(&expected, None, body, options_kind, record, report)
     }
 
     /// Decodes an object of a kind, or of an older version of it that has the same fields, and the options of the
     /// write.
-    pub(crate) fn decode_kind(
+    pub(crate) fn decode_object_of_kind(
         &self,
         expected: &ExpectedKind<'_>,
         older_version: Option<&str>,
         body: &Bytes,
         options_kind: &str,
         record: &mut RequestRecord,
-        report: &mut RequestReport,
+        report: &mut WarningsAndHookReports,
     ) -> Result<(api_object::Tree, WriteOptions), Status> {
         let format = codec::body_format(self.header(&CONTENT_TYPE), expected)
             .map_err(IntoStatus::into_status)?;
@@ -204,7 +207,7 @@ impl AuthorizedRequest<'_> {
         }
         let decoded = decoded.map_err(IntoStatus::into_status)?;
         let (findings, warnings) = (&decoded.findings, &mut report.warnings);
-        options.field_validation.check_findings(expected, findings, warnings)?;
+        options.field_validation.apply_field_validation(expected, findings, warnings)?;
         record.record_request_object(&decoded.tree);
         Ok((decoded.tree, options))
     }

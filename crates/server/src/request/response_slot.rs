@@ -13,19 +13,19 @@ const FLOW_SCHEMA_UID: HeaderName = HeaderName::from_static("x-kubernetes-pf-flo
 const PRIORITY_LEVEL_UID: HeaderName = HeaderName::from_static("x-kubernetes-pf-prioritylevel-uid");
 
 /// Sends the response of a request once, with its audit id and its classification.
-pub(super) struct ResponseSlot {
+pub(super) struct SingleResponseSender {
     response_sender: Option<ResponseSender>,
     audit_id: AuditId,
     classification: Option<Classification>,
 }
 
-impl ResponseSlot {
+impl SingleResponseSender {
     pub(super) fn new(response_sender: ResponseSender, audit_id: AuditId) -> Self {
         Self { response_sender: Some(response_sender), audit_id, classification: None }
     }
 
     /// Sets the classification that the headers of the response name.
-    pub(super) fn set_classification(&mut self, classification: Classification) {
+    pub(super) fn set_flow_classification(&mut self, classification: Classification) {
         self.classification = Some(classification);
     }
 

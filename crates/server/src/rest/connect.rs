@@ -1,19 +1,19 @@
 //! The subresources that become connections to a node: `exec`, `attach`, `portforward` and `proxy`.
 //!
-//! This server knows no kubelet. It authorizes and admits such a request as Kubernetes does, and then
-//! answers 503 with a message about the missing kubelet.
-//! It never reads the body of the request, opens no connection for it, and upgrades none.
+//! This server has no connection to kubelets. It authorizes and admits such a request as Kubernetes does, and then
+//! answers 503 with a message about the missing kubelet. It never reads the body of the request, opens no
+//! connection for it, and upgrades none.
 
 use api_object::{Status, Tree};
 use api_resources::Verb;
 use serde_json::{Value, json};
 
-use super::{Query, RequestContext, RequestReport, read_newest_unless_known};
+use super::{Query, RequestContext, WarningsAndHookReports, read_newest_unless_known};
 use crate::admission::{
     ConfigurationFreshnessRequirement, WriteAttempt, WriteRequest, admit_mutating,
-    admit_without_storing, establish_freshness,
+    admit_without_storing, establish_config_freshness,
 };
-use crate::authorize::authorize_verb;
+use crate::authorize::authorize_other_verb;
 use crate::initializers::is_stored_uninitialized;
 
 /// The answer to a connection that was authorized and admitted.
@@ -34,7 +34,7 @@ const FLAGS: [&str; 4] = ["stdin", "stdout", "stderr", "tty"];
 pub(crate) async fn connect(
     ctx: &RequestContext<'_>,
     options_kind: &str,
-    report: &mut RequestReport,
+    report: &mut WarningsAndHookReports,
 ) -> Status {
     match authorize_and_admit(ctx, options_kind, report).await {
         Ok(()) => Status::unavailable(NO_KUBELET),
@@ -45,23 +45,23 @@ pub(crate) async fn connect(
 async fn authorize_and_admit(
     ctx: &RequestContext<'_>,
     options_kind: &str,
-    report: &mut RequestReport,
+    report: &mut WarningsAndHookReports,
 ) -> Result<(), Status> {
     if ctx.query.get("dryRun").is_some() {
         return Err(Status::bad_request("dryRun is not supported"));
     }
     let subresource = ctx.subresource.unwrap_or_default();
     let options = match subresource {
-        "proxy" => proxy_options(options_kind, &forwarded_path(ctx)),
-        _ => stream_options(options_kind, ctx.query)?,
+        "proxy" => proxy_options_tree(options_kind, &path_behind_proxy(ctx)),
+        _ => stream_options_tree(options_kind, ctx.query)?,
     };
     if subresource != "proxy" && ctx.authorized.verb() != Some(Verb::Create) {
-        authorize_verb(ctx, Verb::Create).await?;
+        authorize_other_verb(ctx, Verb::Create).await?;
     }
-    let write = WriteRequest::connect(subresource, ctx.name);
+    let write = WriteRequest::for_connect(subresource, ctx.name);
     let mut attempt = WriteAttempt::new(ConfigurationFreshnessRequirement::MustConfirm);
-    let admitted = admit(ctx, &mut attempt, &write, options).await;
-    attempt.report_only_attempt(report);
+    let admitted = admit_connection(ctx, &mut attempt, &write, options).await;
+    attempt.report_single_attempt(report);
     admitted?;
     let name = object_name(ctx)?;
     let entry = read_newest_unless_known(ctx, &ctx.key(name)?, None, "get").await?;
@@ -69,30 +69,30 @@ async fn authorize_and_admit(
     entry.map(drop).ok_or_else(|| ctx.not_found(name))
 }
 
-async fn admit(
+async fn admit_connection(
     ctx: &RequestContext<'_>,
     attempt: &mut WriteAttempt,
     write: &WriteRequest,
     options: Tree,
 ) -> Result<(), Status> {
-    establish_freshness(ctx, attempt, write, &options).await?;
+    establish_config_freshness(ctx, attempt, write, &options).await?;
     let options = admit_mutating(ctx, attempt, write, options, None).await?;
     admit_without_storing(ctx, attempt, write, &options).await
 }
 
 /// The options of a stream, as Kubernetes reads them from the query.
-fn stream_options(kind: &str, query: &Query) -> Result<Tree, Status> {
-    let mut options = options_of_kind(kind);
+fn stream_options_tree(kind: &str, query: &Query) -> Result<Tree, Status> {
+    let mut options = new_options_tree(kind);
     if kind == "PodPortForwardOptions" {
         let ports: Vec<Value> =
-            query.all_values("ports").map(parse_port).collect::<Result<_, _>>()?;
+            query.all_parameter_values("ports").map(parse_port).collect::<Result<_, _>>()?;
         if !ports.is_empty() {
             options.insert("ports".to_owned(), ports.into());
         }
         return Ok(options);
     }
     for flag in FLAGS {
-        if query.get(flag).is_some_and(is_true) {
+        if query.get(flag).is_some_and(is_query_flag_true) {
             options.insert(flag.to_owned(), true.into());
         }
     }
@@ -101,22 +101,22 @@ fn stream_options(kind: &str, query: &Query) -> Result<Tree, Status> {
         options.insert("container".to_owned(), container.into());
     }
     if kind == "PodExecOptions" {
-        let command: Vec<&str> = query.all_values("command").collect();
+        let command: Vec<&str> = query.all_parameter_values("command").collect();
         let command = if command.is_empty() { Value::Null } else { json!(command) };
         options.insert("command".to_owned(), command);
     }
     Ok(options)
 }
 
-fn proxy_options(kind: &str, path: &str) -> Tree {
-    let mut options = options_of_kind(kind);
+fn proxy_options_tree(kind: &str, path: &str) -> Tree {
+    let mut options = new_options_tree(kind);
     if !path.is_empty() {
         options.insert("path".to_owned(), path.into());
     }
     options
 }
 
-fn options_of_kind(kind: &str) -> Tree {
+fn new_options_tree(kind: &str) -> Tree {
     let mut options = Tree::new();
     options.insert("kind".to_owned(), kind.into());
     options.insert("apiVersion".to_owned(), "v1".into());
@@ -124,7 +124,7 @@ fn options_of_kind(kind: &str) -> Tree {
 }
 
 /// Reads a flag as Kubernetes does: everything but `false` and `0` is true, an empty value too.
-fn is_true(value: &str) -> bool {
+fn is_query_flag_true(value: &str) -> bool {
     value != "0" && !value.eq_ignore_ascii_case("false")
 }
 
@@ -143,9 +143,9 @@ fn parse_port(text: &str) -> Result<Value, Status> {
 }
 
 /// The path that a request to `proxy` names below the object: empty, or with a slash at its beginning.
-fn forwarded_path(ctx: &RequestContext<'_>) -> String {
+fn path_behind_proxy(ctx: &RequestContext<'_>) -> String {
     let info = ctx.authorized.request_info();
-    let Some(target) = ctx.authorized.target() else { return String::new() };
+    let Some(target) = ctx.authorized.target_resource() else { return String::new() };
     let rest: Vec<&str> = target.path_segments().skip(3).collect();
     let mut path = rest.join("/");
     if !path.is_empty() && !path.starts_with('/') {
@@ -195,7 +195,7 @@ mod tests {
             ("PodPortForwardOptions", "ports=80&ports=443&x=1", json!({"ports": [80, 443]})),
             ("PodPortForwardOptions", "", json!({})),
         ] {
-            let options = stream_options(kind, &Query::parse(&format!("/x?{query}"))).unwrap();
+            let options = stream_options_tree(kind, &Query::parse(&format!("/x?{query}"))).unwrap();
             let mut want = want;
             want["kind"] = kind.into();
             want["apiVersion"] = "v1".into();
@@ -203,7 +203,7 @@ mod tests {
         }
         for (port, why) in [("a", "invalid syntax"), ("4294967296", "value out of range")] {
             let query = Query::parse(&format!("/x?ports={port}"));
-            let error = stream_options("PodPortForwardOptions", &query).unwrap_err();
+            let error = stream_options_tree("PodPortForwardOptions", &query).unwrap_err();
             let want = format!("strconv.ParseInt: parsing \"{port}\": {why}");
             assert_eq!((error.code, error.message), (400, want));
         }

@@ -6,19 +6,21 @@ use serde_json::Value;
 use store::Expect;
 
 use crate::admission::{
-    AttemptConclusion, CheckedObject, ConfigurationFreshnessRequirement, WriteAttempt,
-    WriteRequest, admit_mutating, admit_object, check_grants_of_invalid_object,
-    establish_freshness, run_built_in_checks,
+    CheckedObject, ConfigurationFreshnessRequirement, FinalOrRetry, WriteAttempt, WriteRequest,
+    admit_mutating, admit_object, check_grants_of_invalid_object, establish_config_freshness,
+    run_built_in_checks,
 };
 use crate::cluster_ips::ClusterIpChange;
 use crate::error_status::IntoStatus;
-use crate::initializers::{InitializationWait, store_uninitialized_object};
+use crate::initializers::{ObjectInitializationWait, store_uninitialized_object};
 use crate::rest::object_metadata::{
     dedup_owner_references, normalize_metadata, requester_metadata, set_authorized_name,
     validate_metadata,
 };
 use crate::rest::persist::persist;
-use crate::rest::{RequestContext, RequestReport, VersionedObject, WriteFailure, WriteOptions};
+use crate::rest::{
+    RequestContext, VersionedObject, WarningsAndHookReports, WriteFailure, WriteOptions,
+};
 
 /// How many generated names the server tries before it refuses the request.
 const NAME_TRIES: usize = 8;
@@ -30,20 +32,20 @@ pub(crate) struct WriteResult {
     /// The status code of the response.
     pub(crate) code: u16,
     /// The client waits for the initializers of the object.
-    pub(crate) initialization_wait: Option<InitializationWait>,
+    pub(crate) object_initialization_wait: Option<ObjectInitializationWait>,
 }
 
 /// Creates the object that the client sent.
 ///
 /// 1. Attempt to admit and store the object.
-/// 2. Repeat the attempt if its result is not final, see [`WriteAttempt::conclude`].
+/// 2. Repeat the attempt if its result is not final, see [`WriteAttempt::conclude_attempt`].
 /// 3. Return the object. If it has initializers, the caller waits for them, unless the client asked for
 ///    uninitialized objects.
 pub(crate) async fn create(
     ctx: &RequestContext<'_>,
     tree: Tree,
     options: WriteOptions,
-    report: &mut RequestReport,
+    report: &mut WarningsAndHookReports,
 ) -> Result<WriteResult, Status> {
     create_with_attempt(
         ctx,
@@ -61,14 +63,14 @@ pub(super) async fn create_with_attempt(
     tree: Tree,
     options: WriteOptions,
     mut attempt: WriteAttempt,
-    report: &mut RequestReport,
+    report: &mut WarningsAndHookReports,
 ) -> Result<WriteResult, Status> {
     let includes_uninitialized = ctx.query.includes_uninitialized()?;
     let created = loop {
         let result = attempt_create(ctx, &mut attempt, tree.clone(), options).await;
-        match attempt.conclude(ctx, Operation::Create, result, report).await {
-            AttemptConclusion::Final(result) => break result?,
-            AttemptConclusion::Retry { next, .. } => attempt = *next,
+        match attempt.conclude_attempt(ctx, Operation::Create, result, report).await {
+            FinalOrRetry::Final(result) => break result?,
+            FinalOrRetry::Retry { next, .. } => attempt = *next,
         }
     };
     let (shown, wait) = created;
@@ -77,12 +79,12 @@ pub(super) async fn create_with_attempt(
     Ok(WriteResult {
         object: shown,
         code: if is_pending { 202 } else { 201 },
-        initialization_wait: wait,
+        object_initialization_wait: wait,
     })
 }
 
 /// The object of a create, which a dry run does not store, and the wait for its initializers.
-type CreatedObject = (VersionedObject, Option<InitializationWait>);
+type CreatedObjectAndWait = (VersionedObject, Option<ObjectInitializationWait>);
 
 /// Attempts to create an object:
 ///
@@ -95,13 +97,13 @@ async fn attempt_create(
     attempt: &mut WriteAttempt,
     mut tree: Tree,
     options: WriteOptions,
-) -> Result<CreatedObject, WriteFailure> {
+) -> Result<CreatedObjectAndWait, WriteFailure> {
     let namespace = ctx.namespace.unwrap_or_default();
     normalize_metadata(ctx, &mut tree)?;
     api_object::check_and_set_namespace(&mut tree, namespace)?;
     dedup_owner_references(&mut tree, &mut attempt.warnings);
     let write = WriteRequest::create("", options, ctx.query);
-    establish_freshness(ctx, attempt, &write, &tree).await?;
+    establish_config_freshness(ctx, attempt, &write, &tree).await?;
     let mut tree = admit_mutating(ctx, attempt, &write, tree, None).await?;
     api_object::check_and_set_namespace(&mut tree, namespace)?;
     if !ctx.name.is_empty() {
@@ -112,9 +114,11 @@ async fn attempt_create(
     let prefix = api_object::string_member(metadata, "generateName").to_owned();
     if !api_object::string_member(metadata, "name").is_empty() || prefix.is_empty() {
         let name = api_object::name(&tree).to_owned();
-        return match create_named(ctx, attempt, &write, tree, options).await {
-            // Like Kubernetes, as if the server had generated the name.
-            Err(WriteFailure::Rejected(status)) if !prefix.is_empty() && is_name_taken(&status) => {
+        return match create_object_with_name(ctx, attempt, &write, tree, options).await {
+            // As in Kubernetes, the client gets the same response as if the server had generated the name.
+            Err(WriteFailure::Rejected(status))
+                if !prefix.is_empty() && is_name_taken_status(&status) =>
+            {
                 Err(names_exhausted_status(ctx, &name).into())
             }
             result => result,
@@ -125,8 +129,8 @@ async fn attempt_create(
         name = api_object::generate_name(&prefix, ctx.server.random_bytes());
         let mut tree = tree.clone();
         api_object::metadata_mut(&mut tree).insert("name".to_owned(), name.as_str().into());
-        match create_named(ctx, attempt, &write, tree, options).await {
-            Err(WriteFailure::Rejected(status)) if is_name_taken(&status) => {}
+        match create_object_with_name(ctx, attempt, &write, tree, options).await {
+            Err(WriteFailure::Rejected(status)) if is_name_taken_status(&status) => {}
             result => return result,
         }
     }
@@ -139,13 +143,13 @@ async fn attempt_create(
 /// 2. Run the built-in checks.
 /// 3. Assign a cluster IP to a service. If another service takes the IP first, assign the next one.
 /// 4. Run the validating phase, which sees the object as it is stored, and store the object.
-async fn create_named(
+async fn create_object_with_name(
     ctx: &RequestContext<'_>,
     attempt: &mut WriteAttempt,
     write: &WriteRequest,
     mut tree: Tree,
     options: WriteOptions,
-) -> Result<CreatedObject, WriteFailure> {
+) -> Result<CreatedObjectAndWait, WriteFailure> {
     let now = api_object::format_rfc3339(ctx.now);
     let uid = api_object::uuid4(ctx.server.random_bytes());
     let requester_metadata = requester_metadata(ctx.authorized.user());
@@ -163,7 +167,7 @@ async fn create_named(
         return Err(Status::invalid(&ctx.group_kind(), &name, &errors).into());
     }
     let mut checked = run_built_in_checks(ctx, tree, None, &mut attempt.warnings).await?;
-    let without_ip = ctx.is_service().then(|| checked.clone());
+    let without_ip = ctx.is_service_resource().then(|| checked.clone());
     loop {
         let addresses = checked.assign_cluster_ip(ctx, None, options.is_dry_run).await?;
         let (version, addresses) = (sent_version.as_ref(), &addresses);
@@ -187,8 +191,8 @@ async fn store_new_object(
     sent_version: Option<&Value>,
     options: WriteOptions,
     addresses: &ClusterIpChange,
-) -> Result<CreatedObject, WriteFailure> {
-    let name = api_object::name(checked.tree()).to_owned();
+) -> Result<CreatedObjectAndWait, WriteFailure> {
+    let name = api_object::name(checked.object_tree()).to_owned();
     let name = name.as_str();
     let admitted = admit_object(ctx, attempt, write, checked, None).await?;
     let key = ctx.key(name)?;
@@ -211,7 +215,7 @@ async fn store_new_object(
         let message = "resourceVersion should not be set on objects to be created";
         return Err(Status::error_without_reason(message).into());
     }
-    let stored = match has_pending_initializers(admitted.tree()) {
+    let stored = match has_pending_initializers(admitted.object_tree()) {
         true => {
             let stored = store_uninitialized_object(ctx, key, admitted, addresses).await;
             stored.map(|(shown, wait)| (shown, Some(wait)))
@@ -230,7 +234,7 @@ async fn store_new_object(
     })
 }
 
-fn is_name_taken(status: &Status) -> bool {
+fn is_name_taken_status(status: &Status) -> bool {
     status.is_from_this_server() && status.reason == "AlreadyExists"
 }
 

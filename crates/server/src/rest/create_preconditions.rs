@@ -9,24 +9,24 @@ use api_object::{Status, Tree};
 use api_resources::ResourceOrigin;
 use store::{At, Entry, Expect, Key, Revision, Transaction, WriteError};
 
-use crate::admission::{Admitted, check_namespace_is_usable, definition_terminating_status};
+use crate::admission::{AdmittedObject, check_namespace_is_usable, crd_terminating_status};
 use crate::cluster_snapshot::{Namespace, NamespacePhase};
 use crate::rest::RequestContext;
 
 /// The parents of a new object, each at the revision that was checked.
 #[derive(Debug, Default)]
-pub(crate) struct CreatePreconditions(Vec<CheckedParent>);
+pub(crate) struct CreatePreconditions(Vec<ParentPrecondition>);
 
 #[derive(Debug)]
-struct CheckedParent {
-    kind: CreateParentKind,
+struct ParentPrecondition {
+    kind: NamespaceOrCrd,
     key: Key,
     checked_revision: Revision,
 }
 
 /// The kind of a parent of a new object: its namespace, or the definition of its custom resource.
 #[derive(Debug, Clone, Copy)]
-enum CreateParentKind {
+enum NamespaceOrCrd {
     Namespace,
     Definition,
 }
@@ -36,9 +36,9 @@ impl CreatePreconditions {
     ///
     /// # Errors
     /// One of them is terminating or deleted.
-    pub(crate) async fn check_parents(
+    pub(crate) async fn check_namespace_and_crd(
         ctx: &RequestContext<'_>,
-        admitted: &Admitted,
+        admitted: &AdmittedObject,
     ) -> Result<Self, Status> {
         let cluster = ctx.server.snapshot_cache.snapshot();
         let mut parents = Vec::new();
@@ -48,20 +48,24 @@ impl CreatePreconditions {
                     && admitted.namespace_uid() == Some(own.uid.as_str())
             });
             let known = known.map(|own| own.mod_rev);
-            let key = parent_key(ctx, "", "namespaces", namespace)?;
-            parents
-                .push(check_parent(ctx, CreateParentKind::Namespace, key, known, admitted).await?);
+            let key = namespace_or_crd_key(ctx, "", "namespaces", namespace)?;
+            parents.push(
+                check_namespace_or_crd(ctx, NamespaceOrCrd::Namespace, key, known, admitted)
+                    .await?,
+            );
         }
         if let ResourceOrigin::Custom(routed) = &ctx.resource.origin {
             let known = cluster
-                .definitions
+                .crds_by_name
                 .get(routed.definition_name.as_str())
                 .filter(|own| !own.is_terminating && own.uid == routed.definition_uid);
             let known = known.map(|own| own.mod_rev);
             let (group, plural) = ("apiextensions.k8s.io", "customresourcedefinitions");
-            let key = parent_key(ctx, group, plural, &routed.definition_name)?;
-            parents
-                .push(check_parent(ctx, CreateParentKind::Definition, key, known, admitted).await?);
+            let key = namespace_or_crd_key(ctx, group, plural, &routed.definition_name)?;
+            parents.push(
+                check_namespace_or_crd(ctx, NamespaceOrCrd::Definition, key, known, admitted)
+                    .await?,
+            );
         }
         Ok(Self(parents))
     }
@@ -74,7 +78,7 @@ impl CreatePreconditions {
     }
 
     /// Whether a transaction failed because a parent changed.
-    pub(crate) fn has_caused_failure(&self, written: &Result<Revision, WriteError>) -> bool {
+    pub(crate) fn has_failed_transaction(&self, written: &Result<Revision, WriteError>) -> bool {
         match written {
             Err(WriteError::ConditionFailed { key, .. }) => {
                 self.0.iter().any(|parent| parent.key == *key)
@@ -88,11 +92,11 @@ impl CreatePreconditions {
     ///
     /// # Errors
     /// The parent is terminating or deleted, or the deadline of the request has passed.
-    pub(crate) fn recheck_failed_parent(
+    pub(crate) fn recheck_changed_precondition(
         &mut self,
         ctx: &RequestContext<'_>,
         written: Result<Revision, WriteError>,
-        admitted: &Admitted,
+        admitted: &AdmittedObject,
     ) -> Result<Option<Result<Revision, WriteError>>, Status> {
         let Err(WriteError::ConditionFailed { key, current }) = &written else {
             return Ok(Some(written));
@@ -101,50 +105,51 @@ impl CreatePreconditions {
             return Ok(Some(written));
         };
         parent.checked_revision =
-            check_parent_version(ctx, parent.kind, current.as_ref(), admitted)?;
+            check_newest_namespace_or_crd(ctx, parent.kind, current.as_ref(), admitted)?;
         ctx.check_deadline()?;
         Ok(None)
     }
 }
 
-async fn check_parent(
+async fn check_namespace_or_crd(
     ctx: &RequestContext<'_>,
-    kind: CreateParentKind,
+    kind: NamespaceOrCrd,
     key: Key,
     known_revision: Option<Revision>,
-    admitted: &Admitted,
-) -> Result<CheckedParent, Status> {
+    admitted: &AdmittedObject,
+) -> Result<ParentPrecondition, Status> {
     let checked_revision = match known_revision {
         Some(revision) => revision,
         None => {
             let got = ctx.server.store.get(&key, At::Newest).await;
             let got = got.map_err(|error| ctx.read_failure_status("create", &error))?;
-            check_parent_version(ctx, kind, got.entry.as_ref(), admitted)?
+            check_newest_namespace_or_crd(ctx, kind, got.entry.as_ref(), admitted)?
         }
     };
-    Ok(CheckedParent { kind, key, checked_revision })
+    Ok(ParentPrecondition { kind, key, checked_revision })
 }
 
 /// Checks the newest version of a parent and returns its revision.
-fn check_parent_version(
+fn check_newest_namespace_or_crd(
     ctx: &RequestContext<'_>,
-    kind: CreateParentKind,
+    kind: NamespaceOrCrd,
     current: Option<&Entry>,
-    admitted: &Admitted,
+    admitted: &AdmittedObject,
 ) -> Result<Revision, Status> {
-    let name = api_object::name(admitted.tree());
+    let name = api_object::name(admitted.object_tree());
     let unreadable = |why: &str| Status::internal(&format!("an owner can not be read: {why}"));
     match kind {
-        CreateParentKind::Namespace => {
-            let read = |entry: &Entry| Namespace::from_stored(&entry.value, entry.mod_rev);
+        NamespaceOrCrd::Namespace => {
+            let read =
+                |entry: &Entry| Namespace::from_stored_namespace(&entry.value, entry.mod_rev);
             let namespace =
                 current.map(read).transpose().map_err(|why| unreadable(&why.to_string()))?;
             let uid = admitted.namespace_uid();
             check_namespace_is_usable(ctx, uid, namespace.as_ref(), name)?;
         }
-        CreateParentKind::Definition => {
+        NamespaceOrCrd::Definition => {
             let ResourceOrigin::Custom(routed) = &ctx.resource.origin else {
-                return Err(definition_terminating_status(ctx, name));
+                return Err(crd_terminating_status(ctx, name));
             };
             let read = |entry: &Entry| codec::decode_stored_object(&entry.value);
             let definition: Option<Tree> =
@@ -153,20 +158,20 @@ fn check_parent_version(
                 api_object::uid(own) == routed.definition_uid && !api_object::is_terminating(own)
             };
             if !definition.as_ref().is_some_and(is_usable) {
-                return Err(definition_terminating_status(ctx, name));
+                return Err(crd_terminating_status(ctx, name));
             }
         }
     }
     Ok(current.map_or(Revision::ZERO, |entry| entry.mod_rev))
 }
 
-fn parent_key(
+fn namespace_or_crd_key(
     ctx: &RequestContext<'_>,
     group: &str,
     plural: &str,
     name: &str,
 ) -> Result<Key, Status> {
-    let registry = &ctx.authorized.snapshot().registry;
+    let registry = &ctx.authorized.authorized_snapshot().resource_registry;
     let resource = registry.resource(group, "v1", plural);
     let text =
         resource.and_then(|own| api_resources::object_key(&ctx.server.prefix, own, None, name));

@@ -8,13 +8,13 @@ use serde_json::{Value, json};
 use store::{Entry, Expect};
 
 use crate::admission::{
-    AdmittedDeletion, AttemptConclusion, ConfigurationFreshnessRequirement, DeletionStep,
-    WriteAttempt, WriteRequest, admit_deletion, admit_mutating, establish_freshness,
+    AdmittedDeletion, ConfigurationFreshnessRequirement, FinalOrRetry, RemovableOrPending,
+    WriteAttempt, WriteRequest, admit_deletion, admit_mutating, establish_config_freshness,
 };
 use crate::cluster_ips::ClusterIpChange;
 use crate::rest::get::read_newest_unless_known;
-use crate::rest::persist::{persist, remove_admitted};
-use crate::rest::{RequestContext, RequestReport, VersionedObject, WriteFailure};
+use crate::rest::persist::{persist, remove_admitted_object};
+use crate::rest::{RequestContext, VersionedObject, WarningsAndHookReports, WriteFailure};
 use crate::undecodable_objects;
 
 /// The result of a delete.
@@ -22,19 +22,19 @@ use crate::undecodable_objects;
 pub(crate) enum DeleteResult {
     /// The object was removed.
     Removed(VersionedObject),
-    /// The object is marked for deletion; finalizers or a grace period hold it back.
+    /// The object is marked for deletion; its finalizers or its grace period delay the removal.
     Terminating(VersionedObject),
 }
 
-/// Deletes the authorized object, or marks it for deletion.
+/// Deletes the authorized object, or marks it for deletion if it has finalizers or a grace period.
 ///
 /// 1. Read the object, unless a failed transaction returned it.
 /// 2. Attempt to admit the deletion and to remove or mark the object.
-/// 3. Repeat the attempt if its result is not final, see [`WriteAttempt::conclude`].
+/// 3. Repeat the attempt if its result is not final, see [`WriteAttempt::conclude_attempt`].
 pub(crate) async fn delete(
     ctx: &RequestContext<'_>,
     options: &DeleteOptions,
-    report: &mut RequestReport,
+    report: &mut WarningsAndHookReports,
 ) -> Result<DeleteResult, Status> {
     let key = ctx.key(ctx.name)?;
     let mut attempt = WriteAttempt::new(ConfigurationFreshnessRequirement::MayAssume);
@@ -43,9 +43,9 @@ pub(crate) async fn delete(
         let current = read_newest_unless_known(ctx, &key, known.take(), "delete").await?;
         let entry = current.ok_or_else(|| ctx.not_found(ctx.name))?;
         let result = attempt_delete(ctx, &mut attempt, options, &entry).await;
-        match attempt.conclude(ctx, Operation::Delete, result, report).await {
-            AttemptConclusion::Final(result) => return result,
-            AttemptConclusion::Retry { next, current } => (attempt, known) = (*next, current),
+        match attempt.conclude_attempt(ctx, Operation::Delete, result, report).await {
+            FinalOrRetry::Final(result) => return result,
+            FinalOrRetry::Retry { next, current } => (attempt, known) = (*next, current),
         }
     }
 }
@@ -56,7 +56,7 @@ pub(crate) async fn delete(
 /// 2. Check the preconditions of the client.
 /// 3. Establish which configuration admits the deletion, and run both phases.
 /// 4. Mark a running pod for deletion after its grace period.
-/// 5. Otherwise remove the object, or mark it for deletion if finalizers hold it back.
+/// 5. Otherwise remove the object, or mark it for deletion if it has finalizers.
 async fn attempt_delete(
     ctx: &RequestContext<'_>,
     attempt: &mut WriteAttempt,
@@ -89,15 +89,15 @@ async fn attempt_delete(
     options.check_preconditions(&ctx.group_kind(), ctx.name, &old, entry.mod_rev.number())?;
     let write =
         WriteRequest::delete(options, ctx.is_collection_member).with_stored_revision(entry.mod_rev);
-    establish_freshness(ctx, attempt, &write, &old).await?;
+    establish_config_freshness(ctx, attempt, &write, &old).await?;
     let old = admit_mutating(ctx, attempt, &write, old, None).await?;
     let admitted = admit_deletion(ctx, attempt, &write, old).await?;
-    delete_admitted(ctx, attempt, options, admitted, entry, is_placeholder).await
+    delete_admitted_object(ctx, attempt, options, admitted, entry, is_placeholder).await
 }
 
 /// Removes an object whose deletion was admitted, or marks it for deletion. `entry` is its stored form; another
 /// writer who changes the object in the meantime causes a conflict.
-pub(crate) async fn delete_admitted(
+pub(crate) async fn delete_admitted_object(
     ctx: &RequestContext<'_>,
     attempt: &mut WriteAttempt,
     options: &DeleteOptions,
@@ -107,32 +107,38 @@ pub(crate) async fn delete_admitted(
 ) -> Result<DeleteResult, WriteFailure> {
     let key = ctx.key(ctx.name)?;
     let finalizers = match ctx.server.api_settings.has_garbage_collector {
-        true => options.finalizers(admitted.tree(), ctx.resource.orphans_dependents_by_default),
-        false => api_object::finalizers(admitted.tree()).into_iter().map(str::to_owned).collect(),
+        true => {
+            options.finalizers(admitted.object_tree(), ctx.resource.orphans_dependents_by_default)
+        }
+        false => {
+            api_object::finalizers(admitted.object_tree()).into_iter().map(str::to_owned).collect()
+        }
     };
     if is_placeholder && !options.is_dry_run {
         ctx.server.log.warn("an object that can not be decoded is deleted", &[("key", &key)]);
     }
-    if let Some(seconds) = grace_period_seconds(ctx, options, admitted.tree()) {
-        return delete_gracefully(ctx, attempt, options, admitted, entry, seconds).await;
+    if let Some(seconds) = grace_period_seconds(ctx, options, admitted.object_tree()) {
+        return delete_pod_gracefully(ctx, attempt, options, admitted, entry, seconds).await;
     }
     let (expect, revision) = (Expect::At(entry.mod_rev), Some(entry.mod_rev));
     // No controller can process the finalizers of an object that can not be decoded: not even the resource
     // that a definition defines is known. Its objects are deleted before the next definition of its name is
     // served.
     let is_forced = is_placeholder;
-    match admitted.into_deletion_step(ctx.resource, finalizers, is_forced, ctx.now) {
-        DeletionStep::Removable(admitted) => {
+    match admitted.into_removable_or_pending(ctx.resource, finalizers, is_forced, ctx.now) {
+        RemovableOrPending::Removable(admitted) => {
             let tree = match options.is_dry_run {
                 true => admitted.into_tree(),
-                false => remove_admitted(ctx, attempt, &key, admitted, None, expect).await?,
+                false => remove_admitted_object(ctx, attempt, &key, admitted, None, expect).await?,
             };
             Ok(DeleteResult::Removed(VersionedObject { tree, revision }))
         }
-        DeletionStep::Pending { marked, is_changed, .. } if !is_changed || options.is_dry_run => {
+        RemovableOrPending::Pending { marked, is_changed, .. }
+            if !is_changed || options.is_dry_run =>
+        {
             Ok(DeleteResult::Terminating(VersionedObject { tree: marked.into_tree(), revision }))
         }
-        DeletionStep::Pending { marked, before, .. } => {
+        RemovableOrPending::Pending { marked, before, .. } => {
             let none = ClusterIpChange::default();
             let shown = persist(ctx, attempt, key, marked, expect, &none, Some(&before)).await?;
             Ok(DeleteResult::Terminating(shown))
@@ -158,7 +164,7 @@ fn grace_period_seconds(
 }
 
 /// Marks a pod for deletion after a grace period. It stays until a delete without grace period.
-async fn delete_gracefully(
+async fn delete_pod_gracefully(
     ctx: &RequestContext<'_>,
     attempt: &mut WriteAttempt,
     options: &DeleteOptions,
@@ -166,7 +172,7 @@ async fn delete_gracefully(
     entry: &Entry,
     seconds: i64,
 ) -> Result<DeleteResult, WriteFailure> {
-    let old = admitted.tree();
+    let old = admitted.object_tree();
     let earlier =
         api_object::integer_member(api_object::metadata(old), "deletionGracePeriodSeconds");
     let revision = Some(entry.mod_rev);
@@ -191,7 +197,7 @@ async fn delete_gracefully(
 }
 
 /// The `Status` in the response to a delete that removed an object.
-pub(crate) fn deletion_status(resource: &Resource, tree: &Tree) -> Tree {
+pub(crate) fn deletion_success_status(resource: &Resource, tree: &Tree) -> Tree {
     let mut details = json!({
         "name": api_object::name(tree),
         "kind": resource.plural,

@@ -7,9 +7,9 @@ use admission::Operation;
 use api_object::{DeleteOptions, Status};
 use store::Item;
 
-use crate::admission::confirm_configuration;
-use crate::rest::{ListPage, ObjectFilter, RequestContext, RequestReport, delete, list};
-use crate::write_progress::WriteProgress;
+use crate::admission::confirm_admission_configuration;
+use crate::rest::{ListPage, ObjectFilter, RequestContext, WarningsAndHookReports, delete, list};
+use crate::write_begun_flag::WriteBegunFlag;
 
 /// Deletes all objects of a page and returns them as they were listed.
 ///
@@ -21,9 +21,10 @@ pub(crate) async fn delete_collection(
     ctx: &RequestContext<'_>,
     filter: &ObjectFilter,
     options: &DeleteOptions,
-    report: &mut RequestReport,
+    report: &mut WarningsAndHookReports,
 ) -> Result<ListPage, Status> {
-    report.admission_revision = confirm_configuration(ctx, Operation::Delete).await?;
+    report.admission_config_revision =
+        confirm_admission_configuration(ctx, Operation::Delete).await?;
     let page = list(ctx, filter).await?;
     for items in page.items.chunks(ctx.server.api_settings.delete_workers.max(1)) {
         let deletions =
@@ -31,8 +32,8 @@ pub(crate) async fn delete_collection(
         let mut first_error = None;
         for (result, item_report) in join_all(deletions.collect()).await {
             report.hook_reports.extend(item_report.hook_reports);
-            report.admission_revision =
-                item_report.admission_revision.or(report.admission_revision);
+            report.admission_config_revision =
+                item_report.admission_config_revision.or(report.admission_config_revision);
             match result {
                 // Another client deleted the object in the meantime.
                 Err(status) if status.is_from_this_server() && status.code == 404 => {}
@@ -51,8 +52,8 @@ async fn delete_collection_item(
     ctx: &RequestContext<'_>,
     item: &Item,
     options: &DeleteOptions,
-) -> (Result<(), Status>, RequestReport) {
-    let mut report = RequestReport::default();
+) -> (Result<(), Status>, WarningsAndHookReports) {
+    let mut report = WarningsAndHookReports::default();
     let names = api_resources::names_in_key(&ctx.server.prefix, ctx.resource, &item.key);
     let Some((namespace, name)) = names else {
         return (Err(Status::internal("a stored key names no object")), report);
@@ -61,13 +62,13 @@ async fn delete_collection_item(
         let why = "the object is not part of the collection that was authorized";
         return (Err(Status::internal(why)), report);
     };
-    let write_progress = WriteProgress::default();
+    let write_begun_flag = WriteBegunFlag::default();
     let member_ctx = RequestContext {
         authorized: &member,
         namespace,
         name,
         subresource: None,
-        write_progress: &write_progress,
+        write_begun_flag: &write_begun_flag,
         is_collection_member: true,
         ..*ctx
     };

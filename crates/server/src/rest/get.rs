@@ -11,8 +11,8 @@ const FUTURE_WAIT: std::time::Duration = std::time::Duration::from_secs(3);
 
 /// Reads the authorized object.
 pub(crate) async fn get(ctx: &RequestContext<'_>) -> Result<VersionedObject, Status> {
-    let (_, entry) = get_entry(ctx).await?;
-    ctx.begin_work_on(&entry).await;
+    let (_, entry) = get_stored_entry(ctx).await?;
+    ctx.wait_for_turn_if_large(&entry).await;
     Ok(VersionedObject {
         tree: ctx.decode_authorized_entry(&entry)?,
         revision: Some(entry.mod_rev),
@@ -20,8 +20,8 @@ pub(crate) async fn get(ctx: &RequestContext<'_>) -> Result<VersionedObject, Sta
 }
 
 /// Reads the authorized object in its stored form, with its key.
-pub(crate) async fn get_entry(ctx: &RequestContext<'_>) -> Result<(Key, Entry), Status> {
-    if ctx.query.is_flag_set("export") {
+pub(crate) async fn get_stored_entry(ctx: &RequestContext<'_>) -> Result<(Key, Entry), Status> {
+    if ctx.query.is_parameter_true("export") {
         return Err(Status::bad_request(
             "the export parameter, deprecated since v1.14, is no longer supported",
         ));
@@ -75,7 +75,7 @@ pub(crate) async fn read_newest_unless_known(
     let got = ctx.time_store_request("get", ctx.server.store.get(key, At::Newest)).await;
     let entry = got.map_err(|error| ctx.read_failure_status(verb, &error))?.entry;
     if let Some(entry) = &entry {
-        ctx.begin_work_on(entry).await;
+        ctx.wait_for_turn_if_large(entry).await;
     }
     Ok(entry)
 }

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use api_object::{ContinueToken, Status};
 use store::{At, Item, Key, ListRequest, Prefix, ReadError, Revision};
 
-use crate::decodable_versions::ListedEntry;
+use crate::decodable_versions::EntryOrPlaceholder;
 use crate::initializers::{
-    has_no_hidden_objects, is_stored_uninitialized, snapshot_has_no_hidden_objects,
+    had_no_uninitialized_objects, is_stored_uninitialized, snapshot_shows_no_uninitialized_objects,
 };
-use crate::response_bytes::{ResponseBytes, ResponseBytesError, ResponseBytesLimit};
+use crate::response_bytes::{ResponseBytesError, ResponseBytesLimit, ResponseBytesReservation};
 use crate::rest::get::wait_for_store_revision;
 use crate::rest::query::RequestedRevision;
 use crate::rest::{ObjectFilter, RequestContext};
@@ -20,7 +20,8 @@ use crate::yield_timer::YieldTimer;
 /// The most objects of one read of the store, so that a long list lets other tasks run in between.
 const ROUND_ITEMS_MAX: usize = 10_000;
 
-/// The bytes of one read of the store. What the objects of earlier reads take is reserved before the next.
+/// The maximum number of bytes of one read of the store. The bytes of earlier reads are reserved before the next
+/// read.
 const ROUND_BYTES_MAX: usize = 8 << 20;
 
 /// A page of a list.
@@ -38,7 +39,7 @@ pub(crate) struct ListPage {
     pub(crate) placeholders: Vec<String>,
     /// The bytes that the objects take while the response waits for its client; `None` for a member of
     /// `system:masters`.
-    pub(crate) bytes_in_flight: Option<ResponseBytes>,
+    pub(crate) bytes_in_flight: Option<ResponseBytesReservation>,
 }
 
 const CONTINUE_TOO_OLD: &str = "The provided continue parameter is too old to display a consistent \
@@ -63,12 +64,12 @@ pub(crate) async fn list(
         ctx.server.metrics.request_terminations.with_label_values(&["429"]).inc();
         error.to_status()
     };
-    let limited_user = ctx.limited_user();
-    if let Some(user) = limited_user {
-        ctx.server.response_bytes.check_room(user).map_err(refuse)?;
+    let user_for_limits = ctx.user_for_limits();
+    if let Some(user) = user_for_limits {
+        ctx.server.response_bytes.check_bytes_available(user).map_err(refuse)?;
     }
     let limit = &ctx.server.response_bytes;
-    let mut reservation = GrowingReservation { limit, user: limited_user, reserved: None };
+    let mut reservation = GrowingReservation { limit, user: user_for_limits, reserved: None };
     match read_list_page(ctx, &prefix, filter, options.limit, at, from.clone(), &mut reservation)
         .await
     {
@@ -100,12 +101,13 @@ struct GrowingReservation<'a> {
     limit: &'a Arc<ResponseBytesLimit>,
     /// `None` for a member of `system:masters`.
     user: Option<&'a str>,
-    reserved: Option<ResponseBytes>,
+    reserved: Option<ResponseBytesReservation>,
 }
 
 impl GrowingReservation<'_> {
-    /// Reserves this many bytes instead of those before. They are given back first, because a list beyond the limit is
-    /// possible if it is the only one, and its own bytes must not stand in its way.
+    /// Replaces the reservation by one of this many bytes. The old reservation is released first, because a single
+    /// list may exceed the limit if no other response is in flight, and its own bytes must not count as another
+    /// response.
     fn grow_to(&mut self, n_bytes: usize) -> Result<(), ResponseBytesError> {
         if let Some(user) = self.user {
             self.reserved = None;
@@ -115,7 +117,7 @@ impl GrowingReservation<'_> {
     }
 }
 
-/// The memory that objects take if nobody else refers to them.
+/// The memory of these objects if no other component holds references to them.
 fn held_bytes(items: &Vec<Item>) -> usize {
     let values: usize = items.iter().map(|item| item.entry.value.len()).sum();
     values + items.capacity() * size_of::<Item>()
@@ -167,17 +169,20 @@ async fn read_list_page(
         let mut page =
             ctx.time_store_request("list", ctx.server.store.list(prefix, request)).await?;
         at = At::Exactly(page.revision);
-        let hides =
-            filter.hides_uninitialized() && !snapshot_has_no_hidden_objects(ctx, page.revision);
+        let hides = filter.hides_uninitialized()
+            && !snapshot_shows_no_uninitialized_objects(ctx, page.revision);
         let last = page.items.last().map(|item| item.key.clone());
         let n_read = page.items.len() as u64;
         let has_room = limit == 0 || items.len() + page.items.len() <= limit;
         if filter.has_no_selectors() && !hides && has_room {
-            // The common case moves no object.
+            // In the common case no object is moved.
             for item in &mut page.items {
                 let Item { key, entry } = item;
-                let placeholder =
-                    ctx.server.decodable_versions.placeholder(ctx.resource, key, entry);
+                let placeholder = ctx.server.decodable_versions.placeholder_if_undecodable(
+                    ctx.resource,
+                    key,
+                    entry,
+                );
                 if let Some(placeholder) = placeholder {
                     placeholders.push(object_name_of_key(key).to_owned());
                     *entry = placeholder;
@@ -200,7 +205,7 @@ async fn read_list_page(
             }
         }
         for (idx, Item { key, entry }) in page.items.into_iter().enumerate() {
-            yield_timer.yield_if_late().await;
+            yield_timer.yield_if_turn_over().await;
             if hides && is_stored_uninitialized(&entry.value) {
                 continue;
             }
@@ -216,7 +221,7 @@ async fn read_list_page(
             let n_after = n_read - idx as u64 - 1 + page.remaining;
             if limit > 0 && items.len() == limit && n_after > 0 {
                 let is_counted = filter.has_no_selectors()
-                    && (!hides || has_no_hidden_objects(ctx, page.revision).await);
+                    && (!hides || had_no_uninitialized_objects(ctx, page.revision).await);
                 let n_remaining = is_counted.then_some(n_after);
                 let continue_token = continue_token_after(prefix, items.last(), page.revision);
                 return Ok(ListPage {
@@ -252,7 +257,7 @@ fn matches_filter(
     ctx: &RequestContext<'_>,
     filter: &ObjectFilter,
     key: &Key,
-    listed: &ListedEntry,
+    listed: &EntryOrPlaceholder,
 ) -> bool {
     if filter.has_no_selectors() {
         return true;

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::rest::RequestContext;
 
-/// Brings the metadata into its canonical form.
+/// Normalizes the metadata: drops unknown, null and empty members.
 ///
 /// # Errors
 /// 400 if a member has a wrong type.
@@ -81,7 +81,7 @@ pub(crate) fn validate_metadata(ctx: &RequestContext<'_>, tree: &Tree) -> FieldE
         false => rule.name_faults(name),
     };
     let mut errors = api_object::validate_metadata(tree, ctx.resource.is_namespaced(), name_faults);
-    if takes_only_qualified_finalizers(ctx.resource) {
+    if requires_qualified_finalizers(ctx.resource) {
         errors.append(api_object::validate_qualified_finalizers(tree));
     }
     errors
@@ -89,7 +89,7 @@ pub(crate) fn validate_metadata(ctx: &RequestContext<'_>, tree: &Tree) -> FieldE
 
 /// Whether finalizers of the resource have to be qualified. As in Kubernetes, custom resources and some built-in
 /// ones are exempt.
-fn takes_only_qualified_finalizers(resource: &Resource) -> bool {
+fn requires_qualified_finalizers(resource: &Resource) -> bool {
     let is_exempt = match resource.group.as_str() {
         "admissionregistration.k8s.io"
         | "apiextensions.k8s.io"

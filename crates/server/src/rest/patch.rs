@@ -1,4 +1,4 @@
-//! The next state of an object by a patch.
+//! Applies patches to stored objects.
 
 use api_object::{GroupKind, GroupVersion, Status, Tree};
 use codec::{ExpectedKind, PatchType};
@@ -30,7 +30,7 @@ pub(super) fn apply_patch(
     warnings: &mut Vec<String>,
 ) -> Result<Tree, Status> {
     let parsed = codec::parse_json(&patch.body).map_err(|_| PatchError::NotJson.into_status())?;
-    check_findings(&parsed.findings, patch.field_validation, warnings)?;
+    apply_field_validation(&parsed.findings, patch.field_validation, warnings)?;
     let mut patched = patched_object(kind, patch.patch_type, parsed.value, old, revision)?;
     for (member, expected) in [
         ("apiVersion", GroupVersion::new(kind.group, kind.version).to_string()),
@@ -55,7 +55,7 @@ pub(super) fn apply_patch(
         let whole = serde_json::Value::Object(whole.unwrap_or_default()).to_string();
         invalid_patch_status(&whole, &error.to_string())
     })?;
-    check_findings(&findings, patch.field_validation, warnings)?;
+    apply_field_validation(&findings, patch.field_validation, warnings)?;
     Ok(patched)
 }
 
@@ -81,7 +81,7 @@ fn patched_object(
 }
 
 /// Warns about or refuses fields that a patch has twice, or that the kind does not have.
-fn check_findings(
+fn apply_field_validation(
     findings: &[codec::StrictFinding],
     validation: FieldValidation,
     warnings: &mut Vec<String>,

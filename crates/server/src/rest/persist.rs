@@ -3,9 +3,9 @@
 use api_object::{Status, Tree};
 use store::{Delete, Entry, Expect, Key, Put, Revision, VALUE_BYTES_MAX, WriteError};
 
-use crate::admission::{Admitted, WriteAttempt};
+use crate::admission::{AdmittedObject, WriteAttempt};
 use crate::cluster_ips::{ClusterIpChange, is_reservation_key};
-use crate::cluster_snapshot::is_tracked;
+use crate::cluster_snapshot::is_snapshot_key;
 use crate::out_of_space;
 use crate::rest::{CreatePreconditions, RequestContext, VersionedObject};
 
@@ -19,7 +19,7 @@ pub(crate) enum WriteFailure {
     AddressTaken,
     /// The response of the request. Nothing was written.
     Rejected(Status),
-    /// The response of the request. The store did not tell whether the write happened.
+    /// The response of the request. It is unknown whether the store executed the write.
     OutcomeUnknown(Status),
 }
 
@@ -39,66 +39,70 @@ pub(crate) async fn persist(
     ctx: &RequestContext<'_>,
     attempt: &mut WriteAttempt,
     key: Key,
-    admitted: Admitted,
+    admitted: AdmittedObject,
     expect: Expect,
     addresses: &ClusterIpChange,
     stored: Option<&Tree>,
 ) -> Result<VersionedObject, WriteFailure> {
-    let value = codec::encode_stored_object(admitted.tree()).into();
-    let is_tracked = is_tracked(&ctx.server.prefix, &key);
-    let mark = admitted.config_shared_revision(&ctx.server.prefix).map_err(Status::from)?;
+    let value = codec::encode_stored_object(admitted.object_tree()).into();
+    let is_snapshot_key = is_snapshot_key(&ctx.server.prefix, &key);
+    let mark = admitted.config_revision_of_transaction(&ctx.server.prefix).map_err(Status::from)?;
     let put = Put { key, value, expect, ttl: ctx.ttl(), shared_revision: mark };
     let mut transaction = addresses.add_to_transaction(put.into());
-    if stored.is_some_and(|stored| is_removal_step(admitted.tree(), stored)) {
+    if stored.is_some_and(|stored| is_removal_step(admitted.object_tree(), stored)) {
         transaction = transaction.mark_as_removal();
     }
     let (operation, mut preconditions) = match expect {
-        Expect::Absent => ("create", CreatePreconditions::check_parents(ctx, &admitted).await?),
+        Expect::Absent => {
+            ("create", CreatePreconditions::check_namespace_and_crd(ctx, &admitted).await?)
+        }
         Expect::At(_) => ("update", CreatePreconditions::default()),
     };
-    ctx.write_progress.mark_begun();
+    ctx.write_begun_flag.mark_write_begun();
     let written = loop {
         let transaction = preconditions.add_to_transaction(transaction.clone());
         let written = ctx.time_store_request(operation, ctx.server.store.write(transaction)).await;
         // INVARIANT of store::Transaction: conditions are checked in their order, and that on the config
         // revision key comes before the preconditions.
-        if written.is_ok() || preconditions.has_caused_failure(&written) {
+        if written.is_ok() || preconditions.has_failed_transaction(&written) {
             attempt.record_config_verified();
         }
-        if let Some(written) = preconditions.recheck_failed_parent(ctx, written, &admitted)? {
+        if let Some(written) =
+            preconditions.recheck_changed_precondition(ctx, written, &admitted)?
+        {
             break written;
         }
     };
-    let revision = await_write_visible(ctx, written, operation, is_tracked).await?;
+    let revision = await_write_visible(ctx, written, operation, is_snapshot_key).await?;
     Ok(VersionedObject { tree: admitted.into_tree(), revision: Some(revision) })
 }
 
 /// Removes an object whose removal was admitted, and waits until the local snapshot shows that. The cluster
 /// IP of the stored object is freed in the same revision. `stored` is the stored object if the admitted one
 /// is its next state.
-pub(crate) async fn remove_admitted(
+pub(crate) async fn remove_admitted_object(
     ctx: &RequestContext<'_>,
     attempt: &mut WriteAttempt,
     key: &Key,
-    admitted: Admitted,
+    admitted: AdmittedObject,
     stored: Option<&Tree>,
     expect: Expect,
 ) -> Result<Tree, WriteFailure> {
-    let mark = admitted.config_shared_revision(&ctx.server.prefix).map_err(Status::from)?;
+    let mark = admitted.config_revision_of_transaction(&ctx.server.prefix).map_err(Status::from)?;
     let delete = Delete { key: key.clone(), expect, shared_revision: mark };
-    let stored = stored.unwrap_or(admitted.tree());
-    ctx.write_progress.mark_begun();
+    let stored = stored.unwrap_or(admitted.object_tree());
+    ctx.write_begun_flag.mark_write_begun();
     loop {
-        let held = ctx.server.find_owned_reservation(stored).await;
+        let held = ctx.server.find_owned_ip_reservation(stored).await;
         let held = held.map_err(|error| ctx.read_failure_status("delete", &error))?;
         let transaction =
-            ClusterIpChange::for_release(held).add_to_transaction(delete.clone().into());
+            ClusterIpChange::releasing_reservation(held).add_to_transaction(delete.clone().into());
         let written = ctx.time_store_request("delete", ctx.server.store.write(transaction)).await;
         if written.is_ok() {
             attempt.record_config_verified();
         }
-        let is_tracked = is_tracked(&ctx.server.prefix, key);
-        match await_write_visible(ctx, written, "delete", is_tracked).await {
+        let is_snapshot_key = is_snapshot_key(&ctx.server.prefix, key);
+        match await_write_visible(ctx, written, "delete", is_snapshot_key).await {
             Ok(_) => return Ok(admitted.into_tree()),
             Err(WriteFailure::AddressTaken) => ctx.check_deadline()?,
             Err(failure) => return Err(failure),
@@ -111,11 +115,11 @@ pub(crate) async fn await_write_visible(
     ctx: &RequestContext<'_>,
     written: Result<Revision, WriteError>,
     operation: &str,
-    is_tracked: bool,
+    is_snapshot_key: bool,
 ) -> Result<Revision, WriteFailure> {
     match written {
         Ok(revision) => {
-            if is_tracked {
+            if is_snapshot_key {
                 ctx.server.snapshot_cache.wait_for_revision(revision).await;
             }
             Ok(revision)

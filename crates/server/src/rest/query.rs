@@ -25,7 +25,7 @@ impl FieldValidation {
     ///
     /// # Errors
     /// 400 if the validation is strict and there are findings.
-    pub(crate) fn check_findings(
+    pub(crate) fn apply_field_validation(
         self,
         expected: &codec::ExpectedKind<'_>,
         findings: &[codec::StrictFinding],
@@ -75,7 +75,7 @@ pub(crate) struct WatchOptions {
     pub(crate) start: WatchStart,
     pub(crate) allows_bookmarks: bool,
     /// The duration of the watch; 0 if the server chooses it.
-    pub(crate) timeout_seconds: u64,
+    pub(crate) watch_timeout_seconds: u64,
 }
 
 /// The first events of a watch.
@@ -108,7 +108,7 @@ impl Query {
     }
 
     /// All values of a parameter.
-    pub(crate) fn all_values<'q>(&'q self, name: &str) -> impl Iterator<Item = &'q str> {
+    pub(crate) fn all_parameter_values<'q>(&'q self, name: &str) -> impl Iterator<Item = &'q str> {
         self.parameters.iter().filter(move |(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 
@@ -118,12 +118,12 @@ impl Query {
     }
 
     /// Whether a boolean parameter is set. Present means true, unless its value is `0` or `false`.
-    pub(crate) fn is_flag_set(&self, name: &str) -> bool {
+    pub(crate) fn is_parameter_true(&self, name: &str) -> bool {
         self.get(name).is_some_and(|value| value != "0" && !value.eq_ignore_ascii_case("false"))
     }
 
     fn parse_optional_flag(&self, name: &str) -> Option<bool> {
-        self.get(name).map(|_| self.is_flag_set(name))
+        self.get(name).map(|_| self.is_parameter_true(name))
     }
 
     fn parse_integer(&self, name: &str) -> Result<Option<i64>, Status> {
@@ -146,7 +146,7 @@ impl Query {
             errors.push(FieldPath::root("force").forbidden(detail));
         }
         validate_field_manager(self.text_or_empty("fieldManager"), &mut errors);
-        let dry_run: Vec<&str> = self.all_values("dryRun").collect();
+        let dry_run: Vec<&str> = self.all_parameter_values("dryRun").collect();
         let is_dry_run = api_object::parse_dry_run(&dry_run, &mut errors);
         let field_validation = match self.text_or_empty("fieldValidation") {
             "Ignore" => FieldValidation::Ignore,
@@ -168,13 +168,13 @@ impl Query {
     pub(crate) fn delete_options(&self) -> Result<DeleteOptions, Status> {
         let precondition =
             |name: &str| self.get(name).filter(|own| !own.is_empty()).map(str::to_owned);
-        let dry_run: Vec<&str> = self.all_values("dryRun").collect();
+        let dry_run: Vec<&str> = self.all_parameter_values("dryRun").collect();
         DeleteOptions {
             grace_period_seconds: self.parse_integer("gracePeriodSeconds")?,
             orphan_dependents: self.parse_optional_flag("orphanDependents"),
             uid: precondition("uid"),
             resource_version: precondition("resourceVersion"),
-            ignores_read_error: self.is_flag_set(api_object::IGNORE_READ_ERROR),
+            ignores_read_error: self.is_parameter_true(api_object::IGNORE_READ_ERROR),
             ..DeleteOptions::default()
         }
         .with_policy_and_dry_run(self.get("propagationPolicy"), &dry_run)
@@ -182,7 +182,7 @@ impl Query {
 
     /// The options of a list.
     pub(crate) fn list_options(&self) -> Result<ListOptions, Status> {
-        // Only watches use it, but it has to be a number here as well.
+        // Only watches use `timeoutSeconds`, but a list refuses a malformed value as well.
         self.parse_integer("timeoutSeconds")?;
         let limit =
             usize::try_from(self.parse_integer("limit")?.unwrap_or_default()).unwrap_or_default();
@@ -249,7 +249,7 @@ impl Query {
     }
 
     /// The options of a watch.
-    pub(crate) fn watch_options(&self) -> Result<WatchOptions, Status> {
+    pub(crate) fn parse_watch_options(&self) -> Result<WatchOptions, Status> {
         let timeout = self.parse_integer("timeoutSeconds")?.unwrap_or_default();
         // A watch has no pages, but the limit has to be a number.
         self.parse_integer("limit")?;
@@ -292,8 +292,8 @@ impl Query {
         };
         Ok(WatchOptions {
             start,
-            allows_bookmarks: self.is_flag_set("allowWatchBookmarks"),
-            timeout_seconds: u64::try_from(timeout).unwrap_or_default(),
+            allows_bookmarks: self.is_parameter_true("allowWatchBookmarks"),
+            watch_timeout_seconds: u64::try_from(timeout).unwrap_or_default(),
         })
     }
 }
@@ -386,7 +386,7 @@ mod tests {
         for query in
             ["sendInitialEvents=true", "resourceVersionMatch=NotOlderThan&resourceVersion=1"]
         {
-            let status = Query::parse(&format!("/x?{query}")).watch_options().unwrap_err();
+            let status = Query::parse(&format!("/x?{query}")).parse_watch_options().unwrap_err();
             assert_eq!(status.code, 422, "{query}");
         }
     }
@@ -403,7 +403,7 @@ mod tests {
             ),
             ("sendInitialEvents=false&resourceVersionMatch=NotOlderThan", WatchStart::After(0)),
         ] {
-            let options = Query::parse(&format!("/x?{query}")).watch_options().unwrap();
+            let options = Query::parse(&format!("/x?{query}")).parse_watch_options().unwrap();
             assert_eq!(options.start, want, "{query}");
         }
     }

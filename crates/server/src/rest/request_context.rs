@@ -11,17 +11,17 @@ use jiff::Timestamp;
 use store::{Entry, Key, Prefix, ReadError, Revision};
 
 use crate::authorize::Authorized;
-use crate::long_work::LONG_WORK_BYTES;
-use crate::request_seat::{HookWait, RequestSeat};
-use crate::respond::hold_in_body;
-use crate::response_bytes::{COUNTED_BYTES_MIN, ResponseBytesError, limited_user};
+use crate::processor_turns::LONG_WORK_BYTES;
+use crate::request_seat::{RequestSeat, WebhookWait};
+use crate::respond::hold_reservation_in_body;
+use crate::response_bytes::{COUNTED_BYTES_MIN, ResponseBytesError, user_for_limits};
 use crate::rest::Query;
 use crate::route::Route;
 use crate::server_state::ServerState;
 use crate::undecodable_objects;
-use crate::write_progress::WriteProgress;
+use crate::write_begun_flag::WriteBegunFlag;
 
-/// Everything that a verb knows about its request. No step of the request changes it.
+/// The request as verbs see it. No step of the request changes it.
 #[derive(Clone, Copy)]
 pub(crate) struct RequestContext<'a> {
     pub(crate) server: &'a ServerState,
@@ -40,7 +40,7 @@ pub(crate) struct RequestContext<'a> {
     pub(crate) deadline: tokio::time::Instant,
     /// Set when the first write begins. Each object of a deletecollection has its own, because the
     /// deadline may end the collection between two objects.
-    pub(crate) write_progress: &'a WriteProgress,
+    pub(crate) write_begun_flag: &'a WriteBegunFlag,
     /// The seat of the request; the server's own requests need none.
     pub(crate) seat: Option<&'a RequestSeat<'a>>,
     /// The server writes its own bootstrap objects, which must not depend on hooks.
@@ -76,19 +76,19 @@ impl<'a> RequestContext<'a> {
         query: &'a Query,
         now: Timestamp,
         deadline: tokio::time::Instant,
-        write_progress: &'a WriteProgress,
+        write_begun_flag: &'a WriteBegunFlag,
     ) -> Self {
         Self {
             server,
             authorized: route.authorized,
             resource: &route.resource,
             namespace: route.namespace,
-            name: route.authorized.target().map_or("", |target| &target.name),
+            name: route.authorized.target_resource().map_or("", |target| &target.name),
             subresource: route.subresource,
             query,
             now,
             deadline,
-            write_progress,
+            write_begun_flag,
             seat: None,
             is_exempt_from_hooks: false,
             is_collection_member: false,
@@ -101,7 +101,7 @@ impl<'a> RequestContext<'a> {
     where
         'a: 'b,
     {
-        let target = authorized.target();
+        let target = authorized.target_resource();
         let namespace = target.map(|target| target.namespace.as_str());
         RequestContext {
             authorized,
@@ -111,39 +111,39 @@ impl<'a> RequestContext<'a> {
         }
     }
 
-    /// The user whom limits count the request for; `None` for a member of `system:masters`, whom no limit stops.
-    pub(crate) fn limited_user(&self) -> Option<&'a str> {
-        limited_user(self.authorized.user())
+    /// The user name that limits count the request under; `None` for members of `system:masters`, who are exempt.
+    pub(crate) fn user_for_limits(&self) -> Option<&'a str> {
+        user_for_limits(self.authorized.user())
     }
 
     /// Checks before a write that not too many responses wait for the user: the response of a write is not refused.
     ///
     /// # Errors
     /// 429 if too many bytes wait for the user.
-    pub(crate) fn check_response_room(&self) -> Result<(), Status> {
-        let Some(user) = self.limited_user() else { return Ok(()) };
-        match self.server.response_bytes.check_room(user) {
+    pub(crate) fn check_user_response_bytes(&self) -> Result<(), Status> {
+        let Some(user) = self.user_for_limits() else { return Ok(()) };
+        match self.server.response_bytes.check_bytes_available(user) {
             Err(error @ ResponseBytesError::User { .. }) => {
                 self.server.metrics.request_terminations.with_label_values(&["429"]).inc();
                 Err(error.to_status())
             }
-            // The responses of others are no reason to refuse a write.
+            // The unread responses of other users do not refuse a write.
             Err(ResponseBytesError::Total { .. }) | Ok(()) => Ok(()),
         }
     }
 
-    /// Counts the bytes of a response until the client has taken them. A list has counted its objects before.
+    /// Counts the bytes of a response until the client has read them. The bytes of a list are already counted.
     ///
     /// # Errors
     /// 429 if the request reads, and too many bytes wait for the user.
     pub(crate) fn count_response_bytes(&self, response: &mut Response<Body>) -> Result<(), Status> {
         let n_bytes = response.body().held_bytes();
-        let Some(user) = self.limited_user().filter(|_| n_bytes >= COUNTED_BYTES_MIN) else {
+        let Some(user) = self.user_for_limits().filter(|_| n_bytes >= COUNTED_BYTES_MIN) else {
             return Ok(());
         };
         let limit = &self.server.response_bytes;
         let counted = match self.authorized.verb() {
-            // The objects of a list stand for its bytes.
+            // A list has already counted the bytes of its objects.
             Some(Verb::List | Verb::DeleteCollection | Verb::Watch) => return Ok(()),
             Some(Verb::Get) => limit.reserve(user, n_bytes).map_err(|error| {
                 self.server.metrics.request_terminations.with_label_values(&["429"]).inc();
@@ -153,7 +153,7 @@ impl<'a> RequestContext<'a> {
                 limit.count(user, n_bytes)
             }
         };
-        hold_in_body(response, Some(counted));
+        hold_reservation_in_body(response, Some(counted));
         Ok(())
     }
 
@@ -207,7 +207,7 @@ impl RequestContext<'_> {
         let labels = [operation, &self.resource.plural];
         self.server
             .metrics
-            .store_requests
+            .store_request_durations
             .with_label_values(&labels)
             .observe(started.elapsed().as_secs_f64());
         output
@@ -219,7 +219,7 @@ impl RequestContext<'_> {
     /// 429, before the attempt calls its first webhook, if too many requests wait or their objects take too much memory.
     pub(crate) async fn wait_for_hooks<T>(
         &self,
-        wait: HookWait,
+        wait: WebhookWait,
         calls: impl Future<Output = T>,
     ) -> Result<T, Status> {
         match self.seat {
@@ -243,16 +243,16 @@ impl RequestContext<'_> {
     }
 
     /// Waits for a turn of the user, because the rest of the request occupies a processor for long.
-    pub(crate) async fn begin_long_work(&self) {
+    pub(crate) async fn wait_for_processor_turn(&self) {
         if let Some(seat) = self.seat {
             seat.long_work.begin_long_computation().await;
         }
     }
 
     /// Waits for a turn of the user if a stored object is large.
-    pub(crate) async fn begin_work_on(&self, entry: &Entry) {
+    pub(crate) async fn wait_for_turn_if_large(&self, entry: &Entry) {
         if entry.value.len() > LONG_WORK_BYTES {
-            self.begin_long_work().await;
+            self.wait_for_processor_turn().await;
         }
     }
 

@@ -10,7 +10,7 @@ use serde_json::Value;
 use store::Entry;
 
 use crate::admission::{
-    WriteAttempt, WriteRequest, admit_mutating, establish_freshness, run_built_in_checks,
+    WriteAttempt, WriteRequest, admit_mutating, establish_config_freshness, run_built_in_checks,
 };
 use crate::cluster_ips::ClusterIpChange;
 use crate::error_status::IntoStatus;
@@ -74,7 +74,7 @@ pub(super) async fn attempt_scale(
     }
     let write = WriteRequest::update(ctx.subresource, options, ctx.query)
         .with_stored_revision(entry.mod_rev);
-    establish_freshness(ctx, attempt, &write, &scale).await?;
+    establish_config_freshness(ctx, attempt, &write, &scale).await?;
     let mut scale = admit_mutating(ctx, attempt, &write, scale, Some(&old_scale.tree)).await?;
     let replicas = valid_replicas(ctx, &scale, &old_scale, is_patch)?;
     check_uid(ctx, &scale, &old)?;

@@ -8,11 +8,11 @@ use field_errors::{FieldErrors, FieldPath};
 use store::{Entry, Expect, Revision};
 
 use crate::admission::{
-    AttemptConclusion, CheckedObject, ConfigurationFreshnessRequirement, WriteAttempt,
-    WriteRequest, admit_mutating, admit_object, admit_scaled_object,
-    check_grants_of_invalid_object, check_sent_object, establish_freshness, run_built_in_checks,
+    CheckedObject, ConfigurationFreshnessRequirement, FinalOrRetry, WriteAttempt, WriteRequest,
+    admit_mutating, admit_object, admit_scaled_object, check_grants_of_invalid_object,
+    check_object_sent_by_node, establish_config_freshness, run_built_in_checks,
 };
-use crate::authorize::authorize_verb;
+use crate::authorize::authorize_other_verb;
 use crate::cluster_ips::ClusterIpChange;
 use crate::error_status::IntoStatus;
 use crate::initializers::{delete_failed_object, has_failed_initialization};
@@ -23,12 +23,14 @@ use crate::rest::object_metadata::{
     validate_metadata,
 };
 use crate::rest::patch::{PatchRequest, apply_patch};
-use crate::rest::persist::{persist, remove_admitted};
+use crate::rest::persist::{persist, remove_admitted_object};
 use crate::rest::query::parse_resource_version;
 use crate::rest::scale::{SCALE, attempt_scale};
-use crate::rest::{RequestContext, RequestReport, VersionedObject, WriteFailure, WriteOptions};
+use crate::rest::{
+    RequestContext, VersionedObject, WarningsAndHookReports, WriteFailure, WriteOptions,
+};
 
-/// How the client describes the next state of an object.
+/// The request body: a replacement of the object, or a patch.
 #[derive(Clone, Copy)]
 pub(super) enum ReplaceOrPatch<'c> {
     Replace(&'c Tree),
@@ -41,7 +43,7 @@ pub(crate) async fn update(
     ctx: &RequestContext<'_>,
     tree: &Tree,
     options: WriteOptions,
-    report: &mut RequestReport,
+    report: &mut WarningsAndHookReports,
 ) -> Result<WriteResult, Status> {
     update_or_patch(ctx, ReplaceOrPatch::Replace(tree), options, report).await
 }
@@ -51,7 +53,7 @@ pub(crate) async fn patch(
     ctx: &RequestContext<'_>,
     patch: &PatchRequest,
     options: WriteOptions,
-    report: &mut RequestReport,
+    report: &mut WarningsAndHookReports,
 ) -> Result<WriteResult, Status> {
     update_or_patch(ctx, ReplaceOrPatch::Patch(patch), options, report).await
 }
@@ -62,16 +64,16 @@ pub(crate) async fn patch(
 /// 1. Read the object, unless a failed transaction returned it.
 /// 2. If it does not exist, create it where the resource allows that.
 /// 3. Attempt to admit and store the next state.
-/// 4. Repeat the attempt if its result is not final, see [`WriteAttempt::conclude`].
+/// 4. Repeat the attempt if its result is not final, see [`WriteAttempt::conclude_attempt`].
 async fn update_or_patch(
     ctx: &RequestContext<'_>,
     change: ReplaceOrPatch<'_>,
     options: WriteOptions,
-    report: &mut RequestReport,
+    report: &mut WarningsAndHookReports,
 ) -> Result<WriteResult, Status> {
     let key = ctx.key(ctx.name)?;
     if let ReplaceOrPatch::Replace(tree) = change {
-        check_sent_names(ctx, tree)?;
+        check_update_names_target(ctx, tree)?;
     }
     let mut attempt = WriteAttempt::new(ConfigurationFreshnessRequirement::MayAssume);
     let mut known: Option<Option<Entry>> = None;
@@ -86,15 +88,15 @@ async fn update_or_patch(
             }
             _ => attempt_update(ctx, &mut attempt, change, options, &entry).await,
         };
-        match attempt.conclude(ctx, Operation::Update, result, report).await {
-            AttemptConclusion::Final(result) => return result,
-            AttemptConclusion::Retry { next, current } => (attempt, known) = (*next, current),
+        match attempt.conclude_attempt(ctx, Operation::Update, result, report).await {
+            FinalOrRetry::Final(result) => return result,
+            FinalOrRetry::Retry { next, current } => (attempt, known) = (*next, current),
         }
     }
 }
 
 /// Checks that a replacement names the authorized object, whether that exists or not.
-fn check_sent_names(ctx: &RequestContext<'_>, tree: &Tree) -> Result<(), Status> {
+fn check_update_names_target(ctx: &RequestContext<'_>, tree: &Tree) -> Result<(), Status> {
     let mut names = Tree::new();
     if let Some(metadata) = tree.get("metadata") {
         names.insert("metadata".to_owned(), metadata.clone());
@@ -109,7 +111,7 @@ async fn create_on_update(
     change: ReplaceOrPatch<'_>,
     options: WriteOptions,
     attempt: WriteAttempt,
-    report: &mut RequestReport,
+    report: &mut WarningsAndHookReports,
 ) -> Result<WriteResult, Status> {
     let ReplaceOrPatch::Replace(tree) = change else { return Err(ctx.not_found(ctx.name)) };
     if !ctx.resource.allows_create_on_update || ctx.subresource.is_some() {
@@ -117,7 +119,7 @@ async fn create_on_update(
     }
     // An object with the uid that the client expects does not exist.
     check_uid_precondition(ctx, tree, &Tree::new())?;
-    let authorized = authorize_verb(ctx, Verb::Create).await?;
+    let authorized = authorize_other_verb(ctx, Verb::Create).await?;
     let mut tree = tree.clone();
     normalize_metadata(ctx, &mut tree)?;
     set_authorized_name(ctx, &mut tree)?;
@@ -160,12 +162,12 @@ async fn attempt_update(
     if !is_patch {
         check_uid_precondition(ctx, &new, &old)?;
     }
-    check_sent_object(ctx, &new, &old).await?;
+    check_object_sent_by_node(ctx, &new, &old).await?;
     api_resources::complete_updated_object(ctx.resource, &mut new, &old, subresource)
         .map_err(IntoStatus::into_status)?;
     let write =
         WriteRequest::update(subresource, options, ctx.query).with_stored_revision(entry.mod_rev);
-    establish_freshness(ctx, attempt, &write, &new).await?;
+    establish_config_freshness(ctx, attempt, &write, &new).await?;
     let mut new = admit_mutating(ctx, attempt, &write, new, Some(&old)).await?;
     // The object is stored under the authorized name. If a hook changes the name in the object, the validation below
     // refuses it, because the stored object has the authorized name.
@@ -181,7 +183,7 @@ async fn attempt_update(
         return Err(Status::invalid(&ctx.group_kind(), ctx.name, &errors).into());
     }
     let mut checked = run_built_in_checks(ctx, new, Some(&old), &mut attempt.warnings).await?;
-    let without_ip = (ctx.is_service() && subresource.is_none()).then(|| checked.clone());
+    let without_ip = (ctx.is_service_resource() && subresource.is_none()).then(|| checked.clone());
     loop {
         let addresses = match subresource {
             None => checked.assign_cluster_ip(ctx, Some(&old), options.is_dry_run).await?,
@@ -214,7 +216,7 @@ pub(super) async fn store_updated_object(
         _ => admit_object(ctx, attempt, write, checked, Some(old)).await?,
     };
     let written = |shown: VersionedObject| {
-        Ok(WriteResult { object: shown, code: 200, initialization_wait: None })
+        Ok(WriteResult { object: shown, code: 200, object_initialization_wait: None })
     };
     let unchanged = |tree: Tree| VersionedObject { tree, revision: Some(revision) };
     if options.is_dry_run {
@@ -222,12 +224,12 @@ pub(super) async fn store_updated_object(
     }
     let key = ctx.key(ctx.name)?;
     let expect = Expect::At(revision);
-    if is_deletion_complete(ctx, admitted.tree()) {
-        let tree = remove_admitted(ctx, attempt, &key, admitted, Some(old), expect).await?;
+    if is_deletion_complete(ctx, admitted.object_tree()) {
+        let tree = remove_admitted_object(ctx, attempt, &key, admitted, Some(old), expect).await?;
         return written(unchanged(tree));
     }
     // Objects that differ only in the order of their members are equal.
-    let shown = match admitted.tree() == old {
+    let shown = match admitted.object_tree() == old {
         true => unchanged(admitted.into_tree()),
         false => persist(ctx, attempt, key.clone(), admitted, expect, addresses, Some(old)).await?,
     };
@@ -297,7 +299,7 @@ pub(super) fn take_and_check_resource_version(
     Err(Status::conflict(&ctx.resource.group_resource(), ctx.name, why))
 }
 
-/// Whether an object is marked for deletion and nothing holds it back any more.
+/// Whether an object is marked for deletion and has neither finalizers nor a grace period left.
 fn is_deletion_complete(ctx: &RequestContext<'_>, tree: &Tree) -> bool {
     api_object::is_ready_for_removal(tree) && !api_resources::blocks_removal(ctx.resource, tree)
 }

@@ -29,12 +29,12 @@ const LAST_BOOKMARK: Duration = Duration::from_secs(2);
 /// How many of the objects that exist when a watch begins are read at a time. The watch sends them before it reads more,
 /// so that it holds few of them.
 const INITIAL_PAGE_ITEMS: usize = 128;
-/// A page of these objects ends when they have this many bytes, because a client that reads slowly makes its watch hold a
-/// page for long.
+/// A page of these objects ends when they have this many bytes, because a watch with a slow client holds its page
+/// for a long time.
 const INITIAL_PAGE_BYTES: usize = 1 << 20;
 /// A watch that has sent its events keeps room for this many, because an idle watch should be small.
 const KEPT_EVENTS_MAX: usize = 16;
-/// A watch that has looked at this many events of others in vain lets other tasks run.
+/// A watch that has skipped this many events that its client does not see lets other tasks run.
 const UNSEEN_EVENTS_PER_TURN: usize = 64;
 /// The annotation of the bookmark after the objects that existed when the watch began.
 const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
@@ -78,8 +78,8 @@ pub(crate) struct Watcher {
     allows_bookmarks: bool,
     bookmark_interval: Duration,
     last_bookmark: (Instant, Revision),
-    /// Fires when a bookmark may be due or the watch ends. It is set again only after it has fired, because most events
-    /// come long before.
+    /// Fires when a bookmark may be due or the watch ends. It is reset only after it has fired, because most events
+    /// arrive long before.
     timer: Pin<Box<Sleep>>,
     pub(crate) ends_at: Instant,
     has_ended: bool,
@@ -148,7 +148,7 @@ pub(crate) async fn watch(
 /// Acquires one of the permits for watches, of which each user has a share; members of `system:masters`
 /// need none.
 fn acquire_watch_permit(ctx: &RequestContext<'_>) -> Result<Option<Permit>, Status> {
-    let Some(user) = ctx.limited_user() else { return Ok(None) };
+    let Some(user) = ctx.user_for_limits() else { return Ok(None) };
     ctx.server.watch_limit.acquire(user).map(Some).map_err(|busy| {
         ctx.server.metrics.request_terminations.with_label_values(&["429"]).inc();
         let why = match busy {
@@ -241,7 +241,7 @@ impl Watcher {
             }
         }
         if self.pending_events.is_empty() {
-            // A selector has dropped all objects of the page, and nothing else ends the turn of this task.
+            // The selector matched no object of the page, so no event suspends this task.
             tokio::task::yield_now().await;
         }
     }

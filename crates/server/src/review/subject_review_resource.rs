@@ -1,4 +1,4 @@
-//! The resource that a review about subjects names, by its plural or in another way that people write.
+//! Resolves the resource in a review about subjects, which may be a plural, singular or short name.
 
 use access_reviews::{ResolvedResource, ResourceResolutionError, ResourceToResolve};
 use api_resources::{Registry, ResourceName, ResourceNameError, ResourceNameTable, Scope};

@@ -5,7 +5,7 @@ use super::*;
 fn directory(routing: ServiceRouting, objects: &[(&str, Value)]) -> ServiceDirectory {
     let directory = ServiceDirectory::new(routing);
     for (path, object) in objects {
-        directory.apply_stored_object(path, Some(object.to_string().as_bytes())).unwrap();
+        directory.apply_service_or_endpoints(path, Some(object.to_string().as_bytes())).unwrap();
     }
     directory
 }
@@ -102,9 +102,9 @@ fn only_ready_endpoints_are_used() {
     }
     // An endpoint that moves is resolved to its new address. Unknown readiness counts as ready.
     let moved = slice("a", &[("10.1.0.9", None)], 9443).to_string();
-    services.apply_stored_object("endpointslices/ns/a-1", Some(moved.as_bytes())).unwrap();
+    services.apply_service_or_endpoints("endpointslices/ns/a-1", Some(moved.as_bytes())).unwrap();
     assert_eq!(resolve(&services, "a"), "10.1.0.9:9443");
-    services.apply_stored_object("endpointslices/ns/a-1", None).unwrap();
+    services.apply_service_or_endpoints("endpointslices/ns/a-1", None).unwrap();
     assert_eq!(resolve(&services, "a"), "no endpoints available for service \"a\"");
 }
 
@@ -126,7 +126,7 @@ fn all_ready_endpoints_are_used_and_the_first_family_is_preferred() {
     seen.sort();
     seen.dedup();
     assert_eq!(seen, ["10.1.0.1:1", "10.1.0.2:1"]);
-    services.apply_stored_object("endpointslices/ns/a-2", None).unwrap();
+    services.apply_service_or_endpoints("endpointslices/ns/a-2", None).unwrap();
     assert_eq!(resolve(&services, "a"), "fd00::1:1");
 }
 
@@ -147,7 +147,7 @@ fn an_object_that_can_not_be_decoded_counts_as_absent() {
         ServiceRouting::ClusterIp,
         &[("services/specs/ns/a", service(json!({"clusterIP": "10.0.0.1", "ports": https()})))],
     );
-    assert!(services.apply_stored_object("services/specs/ns/a", Some(b"{")).is_err());
+    assert!(services.apply_service_or_endpoints("services/specs/ns/a", Some(b"{")).is_err());
     assert_eq!(resolve(&services, "a"), "services \"a\" not found");
 }
 
@@ -202,7 +202,7 @@ fn endpoints_count_as_well_as_endpoint_slices() {
         |services: &ServiceDirectory, ip| services.is_endpoint(&service_name("a", None), &at(ip));
     assert!(is_endpoint(&services, "10.1.0.1") && !is_endpoint(&services, "10.1.0.2"));
     let put = |object: Value| {
-        services.apply_stored_object(path, Some(object.to_string().as_bytes())).unwrap();
+        services.apply_service_or_endpoints(path, Some(object.to_string().as_bytes())).unwrap();
     };
     put(endpoints(&["10.1.0.2", "fd00::1"], &["10.1.0.1"]));
     assert!(!is_endpoint(&services, "10.1.0.1") && is_endpoint(&services, "fd00::1"));
@@ -211,12 +211,12 @@ fn endpoints_count_as_well_as_endpoint_slices() {
     put(endpoints(&[], &["10.1.0.2"]));
     assert_eq!(resolve(&services, "a"), "no endpoints available for service \"a\"");
     let more = slice("a", &[("10.1.0.9", Some(true))], 9443).to_string();
-    services.apply_stored_object("endpointslices/ns/a-1", Some(more.as_bytes())).unwrap();
+    services.apply_service_or_endpoints("endpointslices/ns/a-1", Some(more.as_bytes())).unwrap();
     put(endpoints(&["10.1.0.2"], &[]));
     let mut seen: Vec<String> = (0..200).map(|_| resolve(&services, "a")).collect();
     seen.sort();
     seen.dedup();
     assert_eq!(seen, ["10.1.0.2:8443", "10.1.0.9:9443"]);
-    services.apply_stored_object(path, None).unwrap();
+    services.apply_service_or_endpoints(path, None).unwrap();
     assert_eq!(resolve(&services, "a"), "10.1.0.9:9443");
 }

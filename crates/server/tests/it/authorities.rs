@@ -234,9 +234,9 @@ async fn removed_authorities_are_not_trusted_any_more() {
         let path = files.path().join(flag);
         std::fs::write(&path, &old.pem).unwrap();
         let follow = CaFiles {
-            client_ca: (!is_proxy).then(|| path.clone()),
-            requestheader_client_ca: is_proxy.then(|| path.clone()),
-            reload_interval: Duration::from_millis(5),
+            client_ca_file: (!is_proxy).then(|| path.clone()),
+            requestheader_client_ca_file: is_proxy.then(|| path.clone()),
+            ca_reload_interval: Duration::from_millis(5),
         };
         let folder = tempfile::tempdir().unwrap();
         let cluster = Cluster::start_by(

@@ -14,7 +14,7 @@ use https_server::{
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject;
 use server::{
-    AdmissionOptions, ApiSettings, CaFiles, ConfigSyncOptions, Log, LogFormat, LogLevel,
+    AdmissionConfigSyncOptions, AdmissionOptions, ApiSettings, CaFiles, Log, LogFormat, LogLevel,
     RequestLimits, Server, ServerOptions, ServiceDirectory, ServiceRouting,
 };
 use store_embedded::EmbeddedStore;
@@ -191,7 +191,10 @@ pub(crate) fn options(pki: &PkiFiles, address: SocketAddr) -> ServerOptions {
         metrics_registry: registry,
         authorization_metrics,
         admission: AdmissionOptions {
-            config_sync: ConfigSyncOptions { is_only_server: true, ..ConfigSyncOptions::default() },
+            config_sync: AdmissionConfigSyncOptions {
+                is_only_server: true,
+                ..AdmissionConfigSyncOptions::default()
+            },
             ..AdmissionOptions::default()
         },
         node_policy: authz_node::Snapshot::default(),
@@ -214,7 +217,7 @@ pub(crate) fn options(pki: &PkiFiles, address: SocketAddr) -> ServerOptions {
         watches_per_user_max: 5_000,
         response_bytes_max: 1 << 30,
         connection_limits: Limits::default(),
-        log: Log { format: LogFormat::Text, level: LogLevel::Warn },
+        log: Log { line_format: LogFormat::Text, least_severe_level: LogLevel::Warn },
     }
 }
 

@@ -12,7 +12,7 @@ use fake_http::{Peer, Script};
 use http::Method;
 use https_server::DrainPlan;
 use serde_json::{Value, json};
-use server::{ConfigSyncMode, ConfigSyncOptions, Server, ServerOptions};
+use server::{AdmissionConfigSyncMode, AdmissionConfigSyncOptions, Server, ServerOptions};
 use store::Prefix;
 use store_etcd::EtcdStore;
 use tempfile::TempDir;
@@ -43,7 +43,7 @@ impl Station {
         let (pki, listener) = listen(folder.path());
         let address = listener.address();
         let mut options = options(&pki, address);
-        options.admission.config_sync = ConfigSyncOptions::default();
+        options.admission.config_sync = AdmissionConfigSyncOptions::default();
         change(&mut options);
         let endpoints = lines.iter().map(|line| line.url.clone()).collect();
         let prefix = Prefix::new("/registry/").expect("a prefix");
@@ -339,11 +339,11 @@ async fn polling_sees_changes_within_its_interval() {
     let members = [Member::alone()];
     members.iter().for_each(Member::wait_until_healthy);
     let poll = |options: &mut ServerOptions| {
-        options.admission.config_sync = ConfigSyncOptions {
-            sync_mode: ConfigSyncMode::Poll,
-            poll_interval: Duration::from_millis(200),
-            max_staleness: Duration::from_secs(1),
-            ..ConfigSyncOptions::default()
+        options.admission.config_sync = AdmissionConfigSyncOptions {
+            config_sync_mode: AdmissionConfigSyncMode::Poll,
+            config_poll_interval: Duration::from_millis(200),
+            config_staleness_max: Duration::from_secs(1),
+            ..AdmissionConfigSyncOptions::default()
         };
     };
     let writer = Station::start(&members, poll).await;
@@ -387,11 +387,11 @@ async fn who_writes_a_configuration_may_wait_for_all_servers() {
     let quick = Station::start(&members, |_| {}).await;
     // It reads the configuration once in ten seconds: a live server that lags.
     let slow = Station::start(&members, |options| {
-        options.admission.config_sync = ConfigSyncOptions {
-            sync_mode: ConfigSyncMode::Poll,
-            poll_interval: Duration::from_secs(10),
-            max_staleness: Duration::from_secs(30),
-            ..ConfigSyncOptions::default()
+        options.admission.config_sync = AdmissionConfigSyncOptions {
+            config_sync_mode: AdmissionConfigSyncMode::Poll,
+            config_poll_interval: Duration::from_secs(10),
+            config_staleness_max: Duration::from_secs(30),
+            ..AdmissionConfigSyncOptions::default()
         };
     })
     .await;

@@ -27,7 +27,7 @@ const KUBERNETES_DOMAINS: [&str; 2] = ["kubernetes.io", "k8s.io"];
 const RESTRICTED_DOMAIN: &str = "node-restriction.kubernetes.io";
 
 /// The labels that differ between two versions of a node and that the node may not change, in order.
-pub(super) fn forbidden_labels(new: Option<&Value>, old: Option<&Value>) -> Vec<String> {
+pub(super) fn forbidden_label_changes(new: Option<&Value>, old: Option<&Value>) -> Vec<String> {
     let keys = |labels: Option<&Value>| -> BTreeSet<String> {
         labels.and_then(Value::as_object).into_iter().flat_map(|own| own.keys().cloned()).collect()
     };
@@ -36,10 +36,10 @@ pub(super) fn forbidden_labels(new: Option<&Value>, old: Option<&Value>) -> Vec<
         value(new) != value(old)
     };
     let all: BTreeSet<String> = keys(new).union(&keys(old)).cloned().collect();
-    all.into_iter().filter(|key| changed(key) && is_forbidden(key)).collect()
+    all.into_iter().filter(|key| changed(key) && is_forbidden_label(key)).collect()
 }
 
-fn is_forbidden(key: &str) -> bool {
+fn is_forbidden_label(key: &str) -> bool {
     let Some((domain, _)) = key.split_once('/') else { return false };
     let is_in = |parent: &str| {
         domain.strip_suffix(parent).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
@@ -77,7 +77,7 @@ mod tests {
             ("node-restriction.kubernetes.io.node.kubernetes.io/a", false),
             ("node-role.kubernetes.io/control-plane", true),
         ] {
-            assert_eq!(is_forbidden(key), want, "{key}");
+            assert_eq!(is_forbidden_label(key), want, "{key}");
         }
     }
 }

@@ -7,8 +7,8 @@ use api_object::Tree;
 use authz_node::GraphObject;
 use serde_json::Value;
 
-use super::pods::volumes;
-use super::{set_member, spec, text};
+use super::node_pod_rules::pod_volumes;
+use super::{non_null_member, spec, string_member};
 
 /// Sources of volumes that refer to objects, and what messages call these.
 const REFERRING_SOURCES: [(&str, &str); 7] = [
@@ -58,7 +58,7 @@ const OTHER_SOURCES: [&str; 22] = [
 
 /// A volume might refer to an object.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum ReferenceError {
+pub(super) enum PodReferenceError {
     /// The volume of this name has no known source.
     #[error("unknown volume type for volume  {}", go_compat::quote(.0))]
     UnknownVolume(String),
@@ -68,49 +68,49 @@ pub(super) enum ReferenceError {
 }
 
 /// The first reference to another object; `None` if there is none.
-pub(super) fn find_reference(pod: &Tree) -> Result<Option<&'static str>, ReferenceError> {
+pub(super) fn find_pod_reference(pod: &Tree) -> Result<Option<&'static str>, PodReferenceError> {
     let spec = spec(pod);
     // `serviceAccount` is the former name of the field, which the server copies.
     let accounts = ["serviceAccountName", "serviceAccount"];
-    if accounts.into_iter().any(|member| is_used(spec, member)) {
+    if accounts.into_iter().any(|member| is_non_empty_member(spec, member)) {
         return Ok(Some("serviceaccounts"));
     }
-    if let Some(GraphObject::Pod(named)) = manifests::parse_node_object(&with_type(pod)) {
+    if let Some(GraphObject::Pod(named)) = manifests::parse_node_object(&with_pod_type_meta(pod)) {
         for (names, what) in [(&named.secrets, "secrets"), (&named.config_maps, "configmaps")] {
             if names.iter().any(|name| !name.is_empty()) {
                 return Ok(Some(what));
             }
         }
     }
-    if is_used(spec, "resourceClaims") {
+    if is_non_empty_member(spec, "resourceClaims") {
         return Ok(Some("resourceclaims"));
     }
-    // A value that is no list might be understood by another reader.
-    if set_member(spec, "volumes").is_some_and(|own| !own.is_array()) {
-        return Err(ReferenceError::UnknownVolume(String::new()));
+    // Another component might interpret a value that is not a list, so it is refused.
+    if non_null_member(spec, "volumes").is_some_and(|own| !own.is_array()) {
+        return Err(PodReferenceError::UnknownVolume(String::new()));
     }
-    for volume in volumes(pod) {
-        if let Some(what) = find_reference_of_volume(volume)? {
+    for volume in pod_volumes(pod) {
+        if let Some(what) = find_volume_reference(volume)? {
             return Ok(Some(what));
         }
     }
     Ok(None)
 }
 
-fn find_reference_of_volume(volume: &Value) -> Result<Option<&'static str>, ReferenceError> {
-    let name = || text(volume, "name").to_owned();
-    if let Some((_, what)) = find_set(volume, &REFERRING_SOURCES) {
+fn find_volume_reference(volume: &Value) -> Result<Option<&'static str>, PodReferenceError> {
+    let name = || string_member(volume, "name").to_owned();
+    if let Some((_, what)) = find_non_null_member(volume, &REFERRING_SOURCES) {
         return Ok(Some(what));
     }
-    if let Some(projected) = set_member(volume, "projected") {
+    if let Some(projected) = non_null_member(volume, "projected") {
         let sources = projected.get("sources").unwrap_or(&Value::Null);
         let sources = match sources {
             Value::Null => &[][..],
             Value::Array(sources) => sources,
-            _ => return Err(ReferenceError::UnknownSource(name())),
+            _ => return Err(PodReferenceError::UnknownSource(name())),
         };
         for source in sources {
-            if let Some((_, what)) = find_set(source, &REFERRING_PROJECTIONS) {
+            if let Some((_, what)) = find_non_null_member(source, &REFERRING_PROJECTIONS) {
                 return Ok(Some(what));
             }
             let members = source.as_object().into_iter().flatten();
@@ -118,11 +118,11 @@ fn find_reference_of_volume(volume: &Value) -> Result<Option<&'static str>, Refe
             let is_known = set_members.peek().is_some()
                 && set_members.all(|(member, _)| member == "downwardAPI");
             if !is_known {
-                return Err(ReferenceError::UnknownSource(name()));
+                return Err(PodReferenceError::UnknownSource(name()));
             }
         }
     }
-    // One known source hides no other one.
+    // A volume with a known source may have a second, unknown one, so every member is checked.
     let is_source = |member: &str| member == "projected" || OTHER_SOURCES.contains(&member);
     let mut set_members = volume
         .as_object()
@@ -133,20 +133,20 @@ fn find_reference_of_volume(volume: &Value) -> Result<Option<&'static str>, Refe
         .peekable();
     match set_members.peek().is_some() && set_members.all(is_source) {
         true => Ok(None),
-        false => Err(ReferenceError::UnknownVolume(name())),
+        false => Err(PodReferenceError::UnknownVolume(name())),
     }
 }
 
-fn find_set(
+fn find_non_null_member(
     value: &Value,
     members: &[(&'static str, &'static str)],
 ) -> Option<(&'static str, &'static str)> {
-    members.iter().copied().find(|(member, _)| set_member(value, member).is_some())
+    members.iter().copied().find(|(member, _)| non_null_member(value, member).is_some())
 }
 
 /// Whether a member has a value other than the empty string and the empty list.
-fn is_used(value: &Value, member: &str) -> bool {
-    match set_member(value, member) {
+fn is_non_empty_member(value: &Value, member: &str) -> bool {
+    match non_null_member(value, member) {
         None => false,
         Some(Value::String(text)) => !text.is_empty(),
         Some(Value::Array(items)) => !items.is_empty(),
@@ -154,8 +154,8 @@ fn is_used(value: &Value, member: &str) -> bool {
     }
 }
 
-/// The pod with the type that the reader of references expects.
-fn with_type(pod: &Tree) -> Value {
+/// Returns the pod with `apiVersion` and `kind`, which the decoder of references expects.
+fn with_pod_type_meta(pod: &Tree) -> Value {
     let mut pod = pod.clone();
     pod.insert("apiVersion".to_owned(), "v1".into());
     pod.insert("kind".to_owned(), "Pod".into());

@@ -17,8 +17,8 @@ struct Objects {
     allowed: Vec<(&'static str, &'static str, &'static str)>,
 }
 
-impl NodeLookups for Objects {
-    async fn find(
+impl NodeRestrictionLookups for Objects {
+    async fn find_stored_object(
         &self,
         _group: &str,
         resource: &str,
@@ -29,7 +29,7 @@ impl NodeLookups for Objects {
         Ok(found.map(|own| own.as_object().cloned().unwrap()))
     }
 
-    async fn is_allowed(
+    async fn is_node_allowed(
         &self,
         _write: &NodeWrite<'_>,
         verb: &str,
@@ -43,10 +43,10 @@ impl NodeLookups for Objects {
 /// Runs a rule whose lookups are never pending.
 fn outcome(write: &NodeWrite<'_>, objects: &Objects) -> String {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    match runtime.block_on(check_write(write, objects)) {
+    match runtime.block_on(check_node_write(write, objects)) {
         Ok(()) => "ok".to_owned(),
-        Err(NodeRefusal::Forbidden(why)) => why,
-        Err(NodeRefusal::Status(status)) => format!("{} {}", status.code, status.message),
+        Err(NodeWriteRefusal::Forbidden(why)) => why,
+        Err(NodeWriteRefusal::Status(status)) => format!("{} {}", status.code, status.message),
     }
 }
 
@@ -82,7 +82,7 @@ impl Case {
             namespace,
             name: self.name,
             object: self.object.as_object(),
-            old: self.old.as_object(),
+            old_object: self.old.as_object(),
         };
         outcome(&write, objects)
     }

@@ -1,47 +1,53 @@
-//! Token requests: a node gets tokens of the service accounts of its pods, bound to these pods.
+//! The rules for TokenRequests: a node requests tokens of the service accounts of its pods, bound to these pods.
 
 use admission::Operation;
 use serde_json::Value;
 
-use super::audiences::check_audiences;
-use super::node_lookups::NodeLookups;
-use super::{NodeWrite, RuleResult, forbid, node_of, require_object, spec, text};
+use super::node_restriction_lookups::NodeRestrictionLookups;
+use super::token_audiences::check_token_audiences;
+use super::{
+    NodeRuleResult, NodeWrite, forbid_node_write, read_required_object, spec, spec_node_name,
+    string_member,
+};
 
 /// Checks a token request:
 ///
 /// 1. It is bound to a pod, by name and uid.
 /// 2. The pod is bound to the node.
-/// 3. The pod, or a permission of the node, gives a reason for the audience.
+/// 3. The pod uses the audience, or the node has the permission to request tokens for it.
 ///
-/// That the service account is the one of the pod is checked when the token is issued.
-pub(super) async fn check_token_request(
+/// The token issuer checks that the service account is that of the pod.
+pub(super) async fn check_token_request_by_node(
     write: &NodeWrite<'_>,
-    lookups: &impl NodeLookups,
-) -> RuleResult {
+    lookups: &impl NodeRestrictionLookups,
+) -> NodeRuleResult {
     let (Operation::Create, "token", Some(request)) =
         (write.operation, write.subresource, write.object)
     else {
         return Ok(());
     };
     let reference = spec(request).get("boundObjectRef").unwrap_or(&Value::Null);
-    let name = text(reference, "name");
-    if (text(reference, "apiVersion"), text(reference, "kind")) != ("v1", "Pod") || name.is_empty()
+    let name = string_member(reference, "name");
+    if (string_member(reference, "apiVersion"), string_member(reference, "kind")) != ("v1", "Pod")
+        || name.is_empty()
     {
-        return forbid("node requested token not bound to a pod");
+        return forbid_node_write("node requested token not bound to a pod");
     }
-    let uid = text(reference, "uid");
+    let uid = string_member(reference, "uid");
     if uid.is_empty() {
-        return forbid("node requested token with a pod binding without a uid");
+        return forbid_node_write("node requested token with a pod binding without a uid");
     }
-    let pod = require_object(lookups, "", "pods", write.namespace, name).await?;
+    let pod = read_required_object(lookups, "", "pods", write.namespace, name).await?;
     if uid != api_object::uid(&pod) {
-        return forbid(format!(
+        return forbid_node_write(format!(
             "the UID in the bound object reference ({uid}) does not match the UID in record. The \
              object might have been deleted and then recreated"
         ));
     }
-    if node_of(&pod) != write.node_name {
-        return forbid("node requested token bound to a pod scheduled on a different node");
+    if spec_node_name(&pod) != write.node_name {
+        return forbid_node_write(
+            "node requested token bound to a pod scheduled on a different node",
+        );
     }
-    check_audiences(write, spec(request), &pod, lookups).await
+    check_token_audiences(write, spec(request), &pod, lookups).await
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use fake_http::Script;
 use serde_json::{Value, json};
-use server::{ConfigSyncMode, ConfigSyncOptions};
+use server::{AdmissionConfigSyncMode, AdmissionConfigSyncOptions};
 use store::{Expect, Key, Put, Store};
 use store_embedded::EmbeddedStore;
 
@@ -18,7 +18,7 @@ use crate::cluster::Cluster;
 
 const STATUS: &str = "/portcullis/admission/status";
 
-fn admission_revision(answer: &Answer) -> Option<u64> {
+fn admission_config_revision(answer: &Answer) -> Option<u64> {
     let value = answer.headers.get("portcullis-admission-revision")?;
     Some(value.to_str().unwrap().parse().unwrap())
 }
@@ -48,7 +48,7 @@ async fn a_restart_sees_what_was_written_meanwhile() {
     drop(store);
     let cluster = Cluster::start_in(folder, |_, _| {}).await;
     let answer = cluster.admin().post(MAPS, &map("after")).await;
-    assert!(admission_revision(&answer) >= Some(revision));
+    assert!(admission_config_revision(&answer) >= Some(revision));
     assert_eq!(
         message(answer, 403),
         "admission webhook \"v.x.y\" denied the request: written meanwhile"
@@ -127,7 +127,11 @@ async fn writes_tell_by_which_state_they_were_admitted() {
         let body =
             webhook_configuration(VALIDATING, &name, &[scene.webhook("v.x.y", &hook, json!({}))]);
         let answer = scene.admin.post(VALIDATING, &body).await;
-        assert_eq!(admission_revision(&answer), None, "E1 is not admitted by the configuration");
+        assert_eq!(
+            admission_config_revision(&answer),
+            None,
+            "E1 is not admitted by the configuration"
+        );
         let made = answer.expect(201);
         let written: u64 = made["metadata"]["resourceVersion"].as_str().unwrap().parse().unwrap();
         let admin = &scene.admin;
@@ -139,15 +143,15 @@ async fn writes_tell_by_which_state_they_were_admitted() {
             admin.delete(&path).await,
             admin.delete(MAPS).await,
         ] {
-            let revision = admission_revision(&answer).unwrap_or_default();
+            let revision = admission_config_revision(&answer).unwrap_or_default();
             assert!(revision >= written && revision >= last, "{revision} {written} {last}");
             last = revision;
         }
-        assert_eq!(admission_revision(&admin.get(MAPS).await), None);
+        assert_eq!(admission_config_revision(&admin.get(MAPS).await), None);
     }
     // The response to a denied request has the header as well.
     hook.replace(deny("no")).unwrap();
-    assert!(admission_revision(&scene.create("").await) >= Some(last));
+    assert!(admission_config_revision(&scene.create("").await) >= Some(last));
 }
 
 /// The time to wait for other servers must be a duration.
@@ -179,11 +183,11 @@ async fn a_time_to_wait_that_is_none() {
 async fn a_stale_configuration() {
     let scene = Scene::start_with(|options| {
         // It is read once, and is too old soon after.
-        options.admission.config_sync = ConfigSyncOptions {
-            sync_mode: ConfigSyncMode::Poll,
-            poll_interval: Duration::from_secs(3600),
-            max_staleness: Duration::from_millis(300),
-            ..ConfigSyncOptions::default()
+        options.admission.config_sync = AdmissionConfigSyncOptions {
+            config_sync_mode: AdmissionConfigSyncMode::Poll,
+            config_poll_interval: Duration::from_secs(3600),
+            config_staleness_max: Duration::from_millis(300),
+            ..AdmissionConfigSyncOptions::default()
         };
     })
     .await;

@@ -577,7 +577,7 @@ async fn a_plugin_that_is_disabled_refuses_nothing() {
                 };
                 let disabled: Vec<String> = disabled.iter().map(|&own| own.to_owned()).collect();
                 options.admission.plugins =
-                    server::AdmissionPlugins::from_flags(&[], &disabled).unwrap();
+                    server::AdmissionPlugins::from_plugin_flags(&[], &disabled).unwrap();
             },
         )
         .await;

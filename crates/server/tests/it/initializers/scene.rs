@@ -39,7 +39,7 @@ impl Scene {
         now: jiff::Timestamp,
         change: impl FnOnce(&mut ServerOptions),
     ) -> Self {
-        let clock = Clock::manual(now);
+        let clock = Clock::new_manual(now);
         let own = clock.clone();
         let cluster = Cluster::start_by(
             folder,
@@ -131,7 +131,7 @@ impl Scene {
     }
 
     pub(super) fn pass(&self, seconds: f64) {
-        self.clock.advance(Duration::from_secs_f64(seconds));
+        self.clock.advance_time(Duration::from_secs_f64(seconds));
     }
 
     /// Waits until timers are set to so many seconds after the beginning, for so many objects.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use http::Method;
 use serde_json::json;
-use server::{ConfigSyncMode, ConfigSyncOptions};
+use server::{AdmissionConfigSyncMode, AdmissionConfigSyncOptions};
 
 use super::scene::{MAPS, Scene, entry, map, map_with, next, pending, seen};
 use crate::initializers::scene::{INITIALIZERS, configuration};
@@ -219,11 +219,11 @@ async fn nothing_is_taken_out_by_stale_configuration() {
     let folder = scene.cluster.stop(Duration::ZERO).await;
     let scene = Scene::start_in(folder, jiff::Timestamp::now(), |options| {
         // The poll interval is so long that the server reads the configuration only once.
-        options.admission.config_sync = ConfigSyncOptions {
-            sync_mode: ConfigSyncMode::Poll,
-            poll_interval: Duration::from_secs(3600),
-            max_staleness: Duration::from_secs(2),
-            ..ConfigSyncOptions::default()
+        options.admission.config_sync = AdmissionConfigSyncOptions {
+            config_sync_mode: AdmissionConfigSyncMode::Poll,
+            config_poll_interval: Duration::from_secs(3600),
+            config_staleness_max: Duration::from_secs(2),
+            ..AdmissionConfigSyncOptions::default()
         };
     })
     .await;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use etcd_testing::{Member, State};
 use serde_json::{Value, json};
-use server::{Clock, ConfigSyncOptions};
+use server::{AdmissionConfigSyncOptions, Clock};
 
 use super::scene::{INITIALIZERS, MAPS, asleep, configuration, entry, map, next, pending, seen};
 use crate::client::Client;
@@ -19,13 +19,13 @@ fn member() -> Member {
 
 /// A server whose clock began so much later than time did.
 async fn station(members: &[Member], later: Duration) -> (Station, Clock) {
-    let clock = Clock::manual(jiff::Timestamp::now() + later);
+    let clock = Clock::new_manual(jiff::Timestamp::now() + later);
     let own = clock.clone();
     let station = Station::start(members, |options| {
         options.admission.clock = own;
-        options.admission.config_sync = ConfigSyncOptions {
-            max_staleness: Duration::from_secs(2),
-            ..ConfigSyncOptions::default()
+        options.admission.config_sync = AdmissionConfigSyncOptions {
+            config_staleness_max: Duration::from_secs(2),
+            ..AdmissionConfigSyncOptions::default()
         };
     });
     (station.await, clock)
@@ -65,7 +65,7 @@ async fn initializers_act_at_any_server() {
     let page = two.admin().get(&format!("{MAPS}?labelSelector=x")).await.expect(200);
     assert_eq!(page["items"], json!([]));
     asleep(&clock, 5.0, 1).await;
-    clock.advance(Duration::from_secs(1));
+    clock.advance_time(Duration::from_secs(1));
     assert_eq!(pending(&act(&two.admin(), "a.x.y").await), Some(vec!["b.x.y"]));
     asleep(&clock, 6.0, 1).await;
     assert!(!creator.is_finished());
@@ -87,7 +87,7 @@ async fn another_server_repairs() {
     let path = format!("{MAPS}/m");
     let left = two.admin().get(&path).await.expect(200);
     assert_eq!(pending(&left), Some(vec!["a.x.y", "b.x.y"]));
-    clock.advance(Duration::from_secs(60));
+    clock.advance_time(Duration::from_secs(60));
     let repaired = two.admin().get(&path).await.expect(200);
     assert_eq!(pending(&repaired), Some(vec!["b.x.y"]));
 }
@@ -104,13 +104,13 @@ async fn a_server_that_is_cut_off_waits() {
     asleep(&clock, 5.0, 1).await;
     one.set_lines(State::Closed);
     while one.status().await["state"] != "stale" {}
-    clock.advance(Duration::from_secs(5));
+    clock.advance_time(Duration::from_secs(5));
     asleep(&clock, 6.0, 1).await;
     let kept = two.admin().get(&format!("{MAPS}/m")).await.expect(200);
     assert_eq!(pending(&kept), Some(vec!["a.x.y", "b.x.y"]));
     one.set_lines(State::Open);
     while one.status().await["state"] != "ready" {}
-    clock.advance(Duration::from_secs(1));
+    clock.advance_time(Duration::from_secs(1));
     asleep(&clock, 11.0, 1).await;
     let next = two.admin().get(&format!("{MAPS}/m")).await.expect(200);
     assert_eq!(pending(&next), Some(vec!["b.x.y"]));
