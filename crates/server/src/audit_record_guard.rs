@@ -34,7 +34,7 @@ impl AuditRecordGuard {
     /// Records the end of the request with the status code of its response. In the blocking modes of audit it
     /// waits, for a limited time, until the last event is written.
     pub(crate) async fn record_end(mut self, code: u16) {
-        let receipt = self.write_end(code);
+        let receipt = self.write_end_of_request(code);
         if !receipt.needs_no_wait() {
             // The request has been executed: a response that is withheld would undo nothing.
             let _ = receipt.wait_until_written().await;

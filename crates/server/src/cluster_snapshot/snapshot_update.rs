@@ -255,7 +255,7 @@ fn apply_node_graph_object(
     let new = decode(new_value);
     match (&old, new.as_ref().ok().and_then(Option::as_ref)) {
         (Some(old), Some(new)) => policy.graph.update_object(old, new),
-        (None, Some(new)) => policy.graph.add_object_usage(new),
+        (None, Some(new)) => policy.graph.add_object(new),
         (Some(old), None) => policy.graph.delete_object(old),
         (None, None) => {}
     }
