@@ -18,9 +18,9 @@ fuzz_target!(|bytes: &[u8]| {
     let kind = KINDS[usize::from(choice) % KINDS.len()];
     let format = FORMATS[usize::from(choice >> 4) % FORMATS.len()];
     let expected =
-        ExpectedKind { group: GROUP, version: "v1", kind: kind.name(), is_custom: false };
+        ExpectedKind { group: GROUP, version: "v1", kind: kind.name(), is_custom_resource: false };
     let Ok(decoded) = codec::decode_object(body, format, &expected) else { return };
-    let mut tree = decoded.tree;
+    let mut tree = decoded.object_tree;
     set_defaults(kind, &mut tree);
     let mut again = tree.clone();
     set_defaults(kind, &mut again);

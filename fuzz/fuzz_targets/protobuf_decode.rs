@@ -25,7 +25,7 @@ const KINDS: [(&str, &str); 12] = [
 fuzz_target!(|bytes: &[u8]| {
     let Some((&choice, object)) = bytes.split_first() else { return };
     let (group, kind) = KINDS[usize::from(choice) % KINDS.len()];
-    let expected = ExpectedKind { group, version: "v1", kind, is_custom: false };
+    let expected = ExpectedKind { group, version: "v1", kind, is_custom_resource: false };
     // The envelope without a kind, around the bytes of the object.
     let mut body = b"k8s\0\x12".to_vec();
     let mut len = object.len();
@@ -38,8 +38,8 @@ fuzz_target!(|bytes: &[u8]| {
     let _ = codec::decode_object(object, BodyFormat::Protobuf, &expected);
     let _ = codec::decode_delete_options(&body, BodyFormat::Protobuf);
     if let Ok(decoded) = codec::decode_object(&body, BodyFormat::Protobuf, &expected) {
-        let written = Value::Object(decoded.tree.clone()).to_string();
+        let written = Value::Object(decoded.object_tree.clone()).to_string();
         let read = codec::parse_json(written.as_bytes()).expect("JSON of limited depth");
-        assert_eq!(read.value, Value::Object(decoded.tree));
+        assert_eq!(read.value, Value::Object(decoded.object_tree));
     }
 });

@@ -18,10 +18,10 @@ fuzz_target!(|bytes: &[u8]| {
     let Some((&choice, body)) = bytes.split_first() else { return };
     let (group, kind, is_custom) = KINDS[usize::from(choice) % KINDS.len()];
     let format = FORMATS[usize::from(choice >> 4) % FORMATS.len()];
-    let expected = ExpectedKind { group, version: "v1", kind, is_custom };
+    let expected = ExpectedKind { group, version: "v1", kind, is_custom_resource: is_custom };
     let _ = codec::decode_delete_options(body, format);
     if let Ok(decoded) = codec::decode_object(body, format, &expected) {
-        let mut tree = decoded.tree;
+        let mut tree = decoded.object_tree;
         if api_object::normalize_metadata(&mut tree).is_ok() {
             let stored = codec::encode_stored_object(&tree);
             let mut shown = Vec::new();
@@ -36,13 +36,13 @@ fuzz_target!(|bytes: &[u8]| {
         }
     }
     if let Ok(accept) = std::str::from_utf8(body) {
-        let asked = FormatRequest { accept, pretty: None, user_agent: "" };
+        let asked = FormatRequest { accept_header: accept, pretty_parameter: None, user_agent: "" };
         for endpoint in
             [EndpointKind::Object, EndpointKind::List, EndpointKind::Watch, EndpointKind::Plain]
         {
-            let _ = codec::negotiate(&asked, endpoint);
+            let _ = codec::negotiate_response_format(&asked, endpoint);
         }
-        let _ = codec::negotiate_discovery(&asked);
+        let _ = codec::negotiate_discovery_format(&asked);
         let _ = codec::accepts_gzip(accept);
         let _ = api_object::ContinueToken::decode_token(accept);
     }

@@ -98,8 +98,9 @@ impl ServiceClients {
         let (namespace, name) = (self.namespace.clone(), self.name.clone());
         let name = ServiceName { namespace, name, port: Some(port) };
         // The connections to an endpoint that is no longer ready end with their running calls.
-        self.lock()
-            .retain(|it| it.port == port && self.cluster_services.is_endpoint(&name, &it.at));
+        self.lock().retain(|it| {
+            it.port == port && self.cluster_services.is_current_endpoint(&name, &it.at)
+        });
         let at = self.cluster_services.resolve_service(&name);
         let at = at.map_err(|error| self.unresolved_service_error(&error, port, config, query))?;
         let mut clients = self.lock();

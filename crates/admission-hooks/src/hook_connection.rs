@@ -115,7 +115,7 @@ impl HookConnection {
             ResponseBytesPermit::new(&self.environment.response_bytes_limit, user);
         let was_last_evaluation_long =
             body.len() > self.environment.client_limits.body_bytes_max / REPETITION_FACTOR;
-        let reply = client.post_counted(query, body, timeout, &mut answer_bytes).await;
+        let reply = client.post_counting_bytes(query, body, timeout, &mut answer_bytes).await;
         let reply = reply.map_err(|fault| match fault.kind {
             FaultKind::TooLarge if was_last_evaluation_long => ExchangeError::TooLarge(fault),
             _ => ExchangeError::Fault(fault),

@@ -46,7 +46,7 @@ impl ResponseBytesPermit {
 }
 
 impl CountReplyBytes for ResponseBytesPermit {
-    fn grow_to(&mut self, n_bytes: usize) -> bool {
+    fn reserve_body_bytes(&mut self, n_bytes: usize) -> bool {
         if n_bytes <= UNCOUNTED_BYTES_MAX {
             return true;
         }
@@ -74,24 +74,35 @@ mod tests {
         for user in ["a", "b", "c", "d"] {
             for _ in 0..RESPONSES_PER_USER {
                 let mut bytes = ResponseBytesPermit::new(&limit, user);
-                assert!([MIB, 2 * MIB, 4 * MIB].iter().all(|n| bytes.grow_to(*n)), "{user}");
+                assert!(
+                    [MIB, 2 * MIB, 4 * MIB].iter().all(|n| bytes.reserve_body_bytes(*n)),
+                    "{user}"
+                );
                 held.push(bytes);
             }
             let mut more = ResponseBytesPermit::new(&limit, user);
-            assert!(more.grow_to(UNCOUNTED_BYTES_MAX) && !more.grow_to(MIB), "{user}");
+            assert!(
+                more.reserve_body_bytes(UNCOUNTED_BYTES_MAX) && !more.reserve_body_bytes(MIB),
+                "{user}"
+            );
         }
-        assert!(!ResponseBytesPermit::new(&limit, "e").grow_to(MIB));
+        assert!(!ResponseBytesPermit::new(&limit, "e").reserve_body_bytes(MIB));
         held.truncate(4);
-        assert!(ResponseBytesPermit::new(&limit, "e").grow_to(MIB));
+        assert!(ResponseBytesPermit::new(&limit, "e").reserve_body_bytes(MIB));
         // Accounts of one namespace are one user.
         let accounts = ["system:serviceaccount:n:a", "system:serviceaccount:n:b"];
         let mut held = accounts.map(|user| ResponseBytesPermit::new(&limit, user));
-        assert!(held[0].grow_to(12 * MIB) && !held[1].grow_to(8 * MIB) && held[1].grow_to(4 * MIB));
+        assert!(
+            held[0].reserve_body_bytes(12 * MIB)
+                && !held[1].reserve_body_bytes(8 * MIB)
+                && held[1].reserve_body_bytes(4 * MIB)
+        );
         drop(held);
         assert_eq!(limit.n_permits_in_use(), 16 * MIB);
         // A limit that the administrator raises has room for one response at least.
         assert!(
-            ResponseBytesPermit::new(&new_response_bytes_limit(64 * MIB), "a").grow_to(64 * MIB)
+            ResponseBytesPermit::new(&new_response_bytes_limit(64 * MIB), "a")
+                .reserve_body_bytes(64 * MIB)
         );
     }
 }

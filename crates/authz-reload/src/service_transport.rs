@@ -68,7 +68,7 @@ impl ServiceTransport {
     /// Chooses a ready endpoint and returns its transport.
     fn choose_endpoint(&self) -> Result<Arc<WebhookTransport>, TransportError> {
         let mut clients = self.clients_by_endpoint.lock().unwrap_or_else(PoisonError::into_inner);
-        clients.retain(|(at, _)| self.service_resolver.is_endpoint(&self.service, at));
+        clients.retain(|(at, _)| self.service_resolver.is_current_endpoint(&self.service, at));
         let at = self
             .service_resolver
             .resolve_service(&self.service)

@@ -1,11 +1,9 @@
 //! Validates the admission configurations in manifests, each by itself and all together.
 
-mod admission_kind_handling;
 mod initializer_order;
+mod select_admission_kinds;
 mod validate_configuration;
 
-pub(crate) use admission_kind_handling::admission_kind_handling;
 pub(crate) use initializer_order::check_initializer_order;
-pub(crate) use validate_configuration::{
-    ValidConfiguration, ValidationMode, validate_configuration,
-};
+pub(crate) use select_admission_kinds::select_admission_kind;
+pub(crate) use validate_configuration::{NewOrStored, ValidConfiguration, validate_configuration};

@@ -2,6 +2,7 @@
 
 mod admission_configurations;
 mod check_inputs;
+mod check_webhook_connection;
 mod finding;
 mod finding_rule;
 mod human_output;
@@ -11,7 +12,6 @@ mod sarif_output;
 mod source_excerpt;
 #[cfg(test)]
 mod tests;
-mod webhook_connection;
 
 use std::collections::HashSet;
 use std::io::{self, Read, Write};
@@ -23,15 +23,15 @@ use config::authorization_config::{self, LoadOptions, assume_regular_file, stat_
 use crate::exit::Exit;
 use crate::file_arguments::FilenameFlags;
 use crate::file_kinds::FileKindArgument;
-use crate::output::ignore_closed_pipe;
-use crate::program::plugins;
+use crate::output_helpers::ignore_closed_pipe;
+use crate::program::plugin_authorizers;
 use check_inputs::{CheckOptions, check_inputs};
 use finding::{CheckOutcome, CheckedFile};
 use read_input::CheckInput;
 
 pub(crate) use finding::is_missing_file_fault;
 pub(crate) use human_output::write_file_errors;
-pub(crate) use source_excerpt::printable;
+pub(crate) use source_excerpt::replace_control_characters;
 
 /// Check configuration files, RBAC and admission manifests, and ABAC policies
 ///
@@ -87,7 +87,7 @@ pub(crate) struct Args {
     files: Vec<PathBuf>,
 
     #[command(flatten)]
-    input: FilenameFlags,
+    filename_flags: FilenameFlags,
 
     /// Namespace of objects that have none
     #[arg(short, long, value_name = "NAMESPACE")]
@@ -98,12 +98,12 @@ pub(crate) struct Args {
     kind: Option<FileKindArgument>,
 
     /// Format of the findings
-    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = Output::Human)]
-    output: Output,
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = OutputFormat::Human)]
+    output: OutputFormat,
 
     /// Treat warnings as errors
-    #[arg(long)]
-    strict: bool,
+    #[arg(long = "strict")]
+    warnings_are_errors: bool,
 
     /// Role of the server that will load the files
     #[arg(long, value_enum, default_value_t = ServerRoleArgument::Main)]
@@ -128,7 +128,8 @@ pub(crate) struct Args {
     )]
     bootstrap_policy: bool,
 
-    /// The file name that is reported for standard input. The help names the default, which is no link.
+    /// The file name that findings about standard input show. `help` has the text, because rustdoc would read
+    /// `<stdin>` as HTML.
     #[arg(
         long,
         value_name = "PATH",
@@ -138,7 +139,7 @@ pub(crate) struct Args {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Output {
+enum OutputFormat {
     /// Text for people, with the source lines
     Human,
     /// One JSON object with all findings
@@ -177,8 +178,8 @@ pub(crate) fn run(
 ) -> io::Result<Exit> {
     let mut inputs = Vec::new();
     let mut seen = HashSet::new();
-    for path in args.input.inputs(&args.files) {
-        for input in CheckInput::from_argument(path, args.stdin_filename.as_deref()) {
+    for path in args.filename_flags.input_paths(&args.files) {
+        for input in CheckInput::inputs_from_argument(path, args.stdin_filename.as_deref()) {
             // An argument may name a file and another argument its directory.
             if seen.insert(input.clone()) || input.is_stdin() {
                 inputs.push(input);
@@ -190,7 +191,7 @@ pub(crate) fn run(
         let _ = writeln!(err, "error: `-` is given twice, but standard input can be read once");
         return Ok(Exit::Usage);
     }
-    let plugin_authorizer_types = plugins().plugin_types();
+    let plugin_authorizer_types = plugin_authorizers().plugin_types();
     let load_options = LoadOptions {
         plugin_authorizer_types: &plugin_authorizer_types,
         role: args.role.into(),
@@ -202,21 +203,21 @@ pub(crate) fn run(
         checks_referenced_files: !args.assume_files_exist,
         kind: args.kind.map(Into::into),
         has_bootstrap_policy: args.bootstrap_policy,
-        is_strict: args.strict,
+        warnings_are_errors: args.warnings_are_errors,
         namespace: args.namespace.as_deref(),
     };
     let checked = check_inputs(&inputs, stdin, &options);
     let written = match args.output {
-        Output::Human => human_output::write_human_report(out, err, &checked, colour),
-        Output::Json => json_output::write_json_report(out, &checked),
-        Output::Sarif => sarif_output::write_sarif_report(out, &checked),
+        OutputFormat::Human => human_output::write_human_report(out, err, &checked, colour),
+        OutputFormat::Json => json_output::write_json_report(out, &checked),
+        OutputFormat::Sarif => sarif_output::write_sarif_report(out, &checked),
     };
     ignore_closed_pipe(written)?;
     Ok(worst_exit(&checked))
 }
 
 fn worst_exit(checked: &[CheckedFile]) -> Exit {
-    let exits = checked.iter().map(|checked| match &checked.outcome {
+    let exits = checked.iter().map(|checked| match &checked.check_outcome {
         CheckOutcome::Unreadable { .. } => Exit::Unreadable,
         CheckOutcome::Read(read) if read.errors.is_empty() => Exit::Clean,
         CheckOutcome::Read(_) => Exit::Findings,

@@ -9,10 +9,10 @@ pub(crate) fn is_colour_enabled(
     stream: &impl IsTerminal,
     variable: impl Fn(&str) -> Option<OsString>,
 ) -> bool {
-    stream.is_terminal() && is_allowed_by_environment(variable)
+    stream.is_terminal() && is_colour_allowed_by_environment(variable)
 }
 
-fn is_allowed_by_environment(variable: impl Fn(&str) -> Option<OsString>) -> bool {
+fn is_colour_allowed_by_environment(variable: impl Fn(&str) -> Option<OsString>) -> bool {
     let is = |name, value: &str| variable(name).is_some_and(|found| found == value);
     let is_set = |name| variable(name).is_some_and(|found| !found.is_empty());
     !is_set("NO_COLOR") && !is("CLICOLOR", "0") && !is("TERM", "dumb")
@@ -35,7 +35,7 @@ mod tests {
             ("TERM", "xterm-256color", true),
         ] {
             let variable = |asked: &str| (asked == name).then(|| value.into());
-            assert_eq!(is_allowed_by_environment(variable), want, "{name}={value}");
+            assert_eq!(is_colour_allowed_by_environment(variable), want, "{name}={value}");
         }
     }
 

@@ -7,8 +7,8 @@ use clap::{Parser, Subcommand};
 
 use crate::exit::Exit;
 use crate::{
-    check, colour, completion, convert, eval, explain, matrix, output, pki, rules, schema, serve,
-    who_can,
+    check, colour, completion, convert, eval, explain, matrix, output_helpers, pki, rules, schema,
+    serve, who_can,
 };
 
 /// Size of the buffer between a subcommand and standard output.
@@ -36,7 +36,7 @@ const OUTPUT_BUFFER_BYTES: usize = 64 << 10;
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) subcommand: Command,
 }
 
 #[derive(Debug, Subcommand)]
@@ -92,7 +92,7 @@ pub(crate) fn run(command: &Command) -> anyhow::Result<Exit> {
         Command::Completion(args) => completion::run(args, &mut out),
     };
     let exit = exit.context("can not write the result")?;
-    output::ignore_closed_pipe(out.flush()).context("can not write the result")?;
+    output_helpers::ignore_closed_pipe(out.flush()).context("can not write the result")?;
     Ok(exit)
 }
 

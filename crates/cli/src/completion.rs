@@ -7,7 +7,7 @@ use clap_complete::Shell;
 
 use crate::command_line::Cli;
 use crate::exit::Exit;
-use crate::output::ignore_closed_pipe;
+use crate::output_helpers::ignore_closed_pipe;
 
 /// Print a completion script for a shell
 ///
@@ -27,7 +27,7 @@ pub(crate) struct Args {
 /// Prints the completion script.
 ///
 /// # Errors
-/// Fails if they can not be written.
+/// Fails if the script can not be written.
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> io::Result<Exit> {
     // The generator panics when it can not write, so it writes to memory.
     let mut script = Vec::new();

@@ -11,8 +11,8 @@ use crate::authorization_settings::{
     AuthorizationFlags, AuthorizationHookNames, read_authorization_hook_names,
 };
 use crate::exit::Exit;
-use crate::offline::{LoadFailure, printable};
-use crate::output::ignore_closed_pipe;
+use crate::offline::{LoadFailure, replace_control_characters};
+use crate::output_helpers::ignore_closed_pipe;
 
 /// Convert legacy authorization flags to an equivalent configuration file
 ///
@@ -39,7 +39,7 @@ The second example writes a file. Start the server with it:
   portcullis serve --authorization-config authorization.yaml")]
 pub(crate) struct Args {
     #[command(flatten, next_help_heading = "Flags to convert")]
-    authorization: AuthorizationFlags,
+    authorization_flags: AuthorizationFlags,
 
     /// Value of the server's --anonymous-auth: whether it accepts requests without credentials
     #[arg(
@@ -55,8 +55,8 @@ pub(crate) struct Args {
     anonymous_auth: bool,
 
     /// Format of the file
-    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = Output::Yaml)]
-    output: Output,
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = OutputFormat::Yaml)]
+    output: OutputFormat,
 
     /// File to write [default: standard output]
     #[arg(long, value_name = "FILE")]
@@ -64,7 +64,7 @@ pub(crate) struct Args {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Output {
+enum OutputFormat {
     /// The same text as yaml
     Human,
     /// The configuration as one JSON object
@@ -85,40 +85,43 @@ pub(crate) fn run(
 ) -> io::Result<Exit> {
     let ConvertedConfig { yaml, remaining_differences: differences } = match convert_flags(args) {
         Ok(converted) => converted,
-        Err(failure) => return failure.write_to(err, colour_of_errors),
+        Err(failure) => return failure.print_errors(err, colour_of_errors),
     };
     let text = match args.output {
-        Output::Human | Output::Yaml => yaml,
-        Output::Json => match document::yaml_to_json(yaml.as_bytes()) {
+        OutputFormat::Human | OutputFormat::Yaml => yaml,
+        OutputFormat::Json => match document::yaml_to_json(yaml.as_bytes()) {
             Ok(converted) => format!("{:#}\n", converted.value),
-            Err(error) => return LoadFailure::from_message(error).write_to(err, colour_of_errors),
+            Err(error) => {
+                return LoadFailure::from_message(error).print_errors(err, colour_of_errors);
+            }
         },
     };
     match &args.output_file {
         None => ignore_closed_pipe(out.write_all(text.as_bytes()))?,
         Some(path) => {
             if let Err(error) = std::fs::write(path, text) {
-                let path = printable(&path.to_string_lossy());
+                let path = replace_control_characters(&path.to_string_lossy());
                 writeln!(err, "error: can not write `{path}`: {error}")?;
                 return Ok(Exit::Unreadable);
             }
         }
     }
     for difference in differences {
-        writeln!(err, "note: {}", printable(&difference))?;
+        writeln!(err, "note: {}", replace_control_characters(&difference))?;
     }
     Ok(Exit::Clean)
 }
 
 fn convert_flags(args: &Args) -> Result<ConvertedConfig, LoadFailure> {
     let usage = |message: String| LoadFailure::Usage(vec![message]);
-    let modes = match args.authorization.to_plan().map_err(LoadFailure::Usage)? {
-        AuthorizationPlan::Modes(modes) => modes,
-        AuthorizationPlan::File(file) => {
-            let path = file.path.display();
-            return Err(usage(format!("`{path}` is already a configuration file")));
-        }
-    };
+    let modes =
+        match args.authorization_flags.to_authorization_plan().map_err(LoadFailure::Usage)? {
+            AuthorizationPlan::Modes(modes) => modes,
+            AuthorizationPlan::File(file) => {
+                let path = file.path.display();
+                return Err(usage(format!("`{path}` is already a configuration file")));
+            }
+        };
     let directory = std::env::current_dir().map_err(LoadFailure::from_message)?;
     let names =
         read_authorization_hook_names(&modes, &directory).map_err(LoadFailure::from_problem)?;
@@ -140,7 +143,7 @@ fn convert_modes(
 ) -> Result<ConvertedConfig, LoadFailure> {
     let context = ConversionContext {
         base_directory: directory,
-        hook_names: names.names_from_file(),
+        hook_names: names.hook_names_from_file(),
         is_anonymous_enabled,
     };
     authz_reload::convert_flags_to_config(modes, &context)

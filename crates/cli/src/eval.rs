@@ -9,7 +9,7 @@ use clap::ValueEnum;
 use crate::exit::Exit;
 use crate::offline::{
     AccessAnswer, LoadedQuestions, PolicyFlags, QuestionFlags, QuestionSource, WebhookCallFlags,
-    printable, write_disagreements, write_remarks,
+    print_remarks, replace_control_characters, write_disagreements,
 };
 
 /// Answer access questions from files, without a server
@@ -54,21 +54,21 @@ pub(crate) struct Args {
     arguments: Vec<PathBuf>,
 
     /// Format of the answers
-    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = Output::Json)]
-    output: Output,
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = OutputFormat::Json)]
+    output: OutputFormat,
 
     #[command(flatten)]
-    question: QuestionFlags,
+    question_flags: QuestionFlags,
 
     #[command(flatten)]
-    policy: PolicyFlags,
+    policy_flags: PolicyFlags,
 
     #[command(flatten)]
-    webhook_calls: WebhookCallFlags,
+    webhook_call_flags: WebhookCallFlags,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Output {
+enum OutputFormat {
     /// One line of text for each question: yes, no or unknown, and the reason
     Human,
     /// One JSON object per line
@@ -86,29 +86,34 @@ pub(crate) fn run(
     err: &mut dyn Write,
     colour_of_errors: bool,
 ) -> io::Result<Exit> {
-    let (question, files) = (&args.question, &args.arguments);
-    let LoadedQuestions { questions, authorizer, remarks } =
-        match QuestionSource::load_with_authorizer(
-            question,
-            files,
-            &args.policy,
-            &args.webhook_calls,
-            stdin,
-        ) {
-            Ok(loaded) => loaded,
-            Err(failure) => return failure.write_to(err, colour_of_errors),
-        };
-    write_remarks(err, authorizer.remarks())?;
-    write_remarks(err, &remarks)?;
+    let (question, files) = (&args.question_flags, &args.arguments);
+    let LoadedQuestions {
+        question_source: questions,
+        offline_authorizer: authorizer,
+        name_remarks: remarks,
+    } = match QuestionSource::load_questions_and_authorizer(
+        question,
+        files,
+        &args.policy_flags,
+        &args.webhook_call_flags,
+        stdin,
+    ) {
+        Ok(loaded) => loaded,
+        Err(failure) => return failure.print_errors(err, colour_of_errors),
+    };
+    print_remarks(err, authorizer.input_remarks())?;
+    print_remarks(err, &remarks)?;
     // All answers share one buffer, because there may be a million of them.
     let mut line = Vec::new();
     let mut disagreements = Vec::new();
-    let exit = questions.answer_each(stdin, out, err, &mut |question, out| {
+    let exit = questions.answer_questions(stdin, out, err, &mut |question, out| {
         let outcome = authorizer.authorize(&question.attributes(), Recorder::disabled());
         let answer = AccessAnswer::new(question, outcome);
         match args.output {
-            Output::Human => writeln!(out, "{}", printable(&answer.to_human_line()))?,
-            Output::Json => {
+            OutputFormat::Human => {
+                writeln!(out, "{}", replace_control_characters(&answer.to_human_line()))?
+            }
+            OutputFormat::Json => {
                 line.clear();
                 answer.append_json_line(&mut line);
                 out.write_all(&line)?;

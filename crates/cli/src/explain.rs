@@ -1,14 +1,14 @@
 //! `portcullis explain`: shows why a request is allowed or denied.
 
-mod event_fields;
-mod event_lines;
 mod explain_admission;
 mod human_output;
 mod json_output;
 mod terminal_style;
 #[cfg(test)]
 mod tests;
-mod webhook_events;
+mod trace_event_fields;
+mod trace_event_lines;
+mod webhook_trace_events;
 
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
@@ -18,11 +18,11 @@ use authz::{Recorder, Trace};
 use clap::ValueEnum;
 
 use self::explain_admission::AdmissionFlags;
-use self::human_output::Detail;
+use self::human_output::TraceDetail;
 use crate::exit::Exit;
 use crate::offline::{
     AccessAnswer, LoadedQuestions, OfflineAuthorizer, PolicyFlags, QuestionFlags, QuestionSource,
-    WebhookCallFlags, missing_group_hint, write_disagreements, write_remarks,
+    WebhookCallFlags, missing_group_hint, print_remarks, write_disagreements,
 };
 
 /// Explain an access decision or, with --admission, the admission of a write
@@ -72,24 +72,24 @@ pub(crate) struct Args {
     verbose: bool,
 
     /// Format of the explanations
-    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = Output::Human)]
-    output: Output,
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = OutputFormat::Human)]
+    output: OutputFormat,
 
     #[command(flatten)]
-    question: QuestionFlags,
+    question_flags: QuestionFlags,
 
     #[command(flatten)]
-    policy: PolicyFlags,
+    policy_flags: PolicyFlags,
 
     #[command(flatten)]
-    webhook_calls: WebhookCallFlags,
+    webhook_call_flags: WebhookCallFlags,
 
     #[command(flatten)]
-    admission: AdmissionFlags,
+    admission_flags: AdmissionFlags,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Output {
+enum OutputFormat {
     /// A tree for people
     Human,
     /// One JSON object per line
@@ -108,51 +108,54 @@ pub(crate) fn run(
     colour: bool,
     colour_of_errors: bool,
 ) -> io::Result<Exit> {
-    if args.admission.admission {
+    if args.admission_flags.admission {
         return explain_admission::run(args, stdin, out, err, colour, colour_of_errors);
     }
-    let (question, files) = (&args.question, &args.arguments);
-    let LoadedQuestions { questions, authorizer, remarks } =
-        match QuestionSource::load_with_authorizer(
-            question,
-            files,
-            &args.policy,
-            &args.webhook_calls,
-            stdin,
-        ) {
-            Ok(loaded) => loaded,
-            Err(failure) => return failure.write_to(err, colour_of_errors),
-        };
-    write_remarks(err, authorizer.remarks())?;
-    write_remarks(err, &remarks)?;
-    let detail = if args.verbose { Detail::All } else { Detail::WithoutIdleDefaults };
+    let (question, files) = (&args.question_flags, &args.arguments);
+    let LoadedQuestions {
+        question_source: questions,
+        offline_authorizer: authorizer,
+        name_remarks: remarks,
+    } = match QuestionSource::load_questions_and_authorizer(
+        question,
+        files,
+        &args.policy_flags,
+        &args.webhook_call_flags,
+        stdin,
+    ) {
+        Ok(loaded) => loaded,
+        Err(failure) => return failure.print_errors(err, colour_of_errors),
+    };
+    print_remarks(err, authorizer.input_remarks())?;
+    print_remarks(err, &remarks)?;
+    let detail = if args.verbose { TraceDetail::All } else { TraceDetail::WithoutIdleDefaults };
     let mut is_first = true;
     let mut disagreements = Vec::new();
-    let exit = questions.answer_each(stdin, out, err, &mut |question, out| {
+    let exit = questions.answer_questions(stdin, out, err, &mut |question, out| {
         let explanation = explain_decision(&authorizer, question);
         match args.output {
-            Output::Human => {
+            OutputFormat::Human => {
                 if !std::mem::take(&mut is_first) {
                     writeln!(out)?;
                 }
-                human_output::write_human(out, &explanation, detail, colour)?;
+                human_output::write_human_explanation(out, &explanation, detail, colour)?;
             }
-            Output::Json => json_output::write_json(out, &explanation)?,
+            OutputFormat::Json => json_output::write_json_explanation(out, &explanation)?,
         }
-        let is_allowed = explanation.answer.is_allowed();
+        let is_allowed = explanation.access_answer.is_allowed();
         disagreements.extend(authorizer.verify(&question.attributes(), is_allowed));
-        Ok(authorizer.exit_of_answer(explanation.answer.exit_code()))
+        Ok(authorizer.exit_of_answer(explanation.access_answer.exit_code()))
     })?;
     write_disagreements(err, &disagreements, exit)
 }
 
 /// An answer and its explanation.
 struct ExplainedDecision<'c> {
-    question: &'c AccessQuestion<'c>,
-    answer: AccessAnswer<'c>,
-    trace: Trace,
+    access_question: &'c AccessQuestion<'c>,
+    access_answer: AccessAnswer<'c>,
+    decision_trace: Trace,
     /// The authorizers that were not called, because an earlier one decided.
-    not_consulted: Vec<&'c str>,
+    uncalled_authorizers: Vec<&'c str>,
     hints: Vec<String>,
 }
 
@@ -163,9 +166,16 @@ fn explain_decision<'c>(
     let mut trace = Trace::default();
     let outcome = authorizer.authorize(&question.attributes(), Recorder::new(&mut trace));
     let answer = AccessAnswer::new(question, outcome);
-    let not_consulted = access_reviews::authorizers_not_consulted(authorizer.chain(), &trace);
+    let uncalled_authorizers =
+        access_reviews::authorizers_not_consulted(authorizer.authorizer_chain(), &trace);
     let is_denied = !answer.is_allowed() && !answer.is_undecided;
     let hints =
         is_denied.then(|| missing_group_hint(authorizer, question)).flatten().into_iter().collect();
-    ExplainedDecision { question, answer, trace, not_consulted, hints }
+    ExplainedDecision {
+        access_question: question,
+        access_answer: answer,
+        decision_trace: trace,
+        uncalled_authorizers,
+        hints,
+    }
 }

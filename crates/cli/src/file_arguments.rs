@@ -24,7 +24,7 @@ const MANIFEST_EXTENSIONS: [&str; 3] = ["yaml", "yml", "json"];
 
 /// The manifests of a directory can not be listed.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub(crate) enum ListError {
+pub(crate) enum ListManifestsError {
     #[error(transparent)]
     Unreadable(#[from] ReadError),
     #[error("{}: there is no file in this directory (*.yaml, *.yml, *.json)", .0.display())]
@@ -39,7 +39,7 @@ pub(crate) enum ListError {
 
 /// An input can not be read.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub(crate) enum InputError {
+pub(crate) enum ReadInputError {
     #[error(transparent)]
     File(#[from] ReadError),
     #[error("read {name}: {message}")]
@@ -53,8 +53,8 @@ pub(crate) enum InputError {
 pub(crate) struct FilenameFlags {
     /// File or directory of manifests, or `-` for standard input; may be repeated
     ///
-    /// Of a directory the command reads the files whose names end with .yaml, .yml or .json, and with -R
-    /// also those of the directories in it.
+    /// In a directory the command reads the files whose names end with .yaml, .yml or .json, and with -R also
+    /// those of the directories in it.
     #[arg(short = 'f', long = "filename", value_name = "PATH")]
     pub(crate) filenames: Vec<PathBuf>,
 
@@ -67,8 +67,8 @@ pub(crate) struct FilenameFlags {
     /// `*` and `?` stand for characters of a name, `**` for directories. A pattern without a slash
     /// matches names at any depth, such as `values*.yaml` or `templates`; a pattern with a slash
     /// matches paths below the given directory, such as `charts/*/templates`.
-    #[arg(long, value_name = "GLOB")]
-    pub(crate) exclude: Vec<Glob>,
+    #[arg(long = "exclude", value_name = "GLOB")]
+    pub(crate) exclude_patterns: Vec<Glob>,
 }
 
 /// A file or directory that an argument names.
@@ -78,19 +78,19 @@ pub(crate) struct InputPath<'a> {
     /// Whether the directories inside a directory count too.
     pub(crate) is_recursive: bool,
     /// The patterns of files and directories that are left out.
-    pub(crate) exclude: &'a [Glob],
+    pub(crate) exclude_patterns: &'a [Glob],
 }
 
 impl FilenameFlags {
     /// Returns all inputs: those of another argument, whose directories are read recursively, and those of -f.
-    pub(crate) fn inputs<'a>(
+    pub(crate) fn input_paths<'a>(
         &'a self,
         recursive_paths: &'a [PathBuf],
     ) -> impl Iterator<Item = InputPath<'a>> {
         let input = |path: &'a PathBuf, is_recursive| InputPath {
             path,
             is_recursive,
-            exclude: &self.exclude,
+            exclude_patterns: &self.exclude_patterns,
         };
         let recursive = recursive_paths.iter().map(move |path| input(path, true));
         recursive.chain(self.filenames.iter().map(move |path| input(path, self.recursive)))
@@ -109,26 +109,26 @@ impl InputPath<'_> {
 ///
 /// # Errors
 /// A directory can not be read, or contains no manifest.
-pub(crate) fn manifest_files(input: InputPath<'_>) -> Result<Vec<PathBuf>, ListError> {
+pub(crate) fn manifest_files(input: InputPath<'_>) -> Result<Vec<PathBuf>, ListManifestsError> {
     if !input.path.is_dir() {
         return Ok(vec![input.path.to_owned()]);
     }
-    let mut found = FoundFiles::default();
+    let mut found = ManifestListing::default();
     collect_manifest_files(input, input.path, 0, &mut found)?;
-    if found.files.is_empty() && !found.has_excluded {
+    if found.manifest_paths.is_empty() && !found.has_excluded_files {
         return Err(match found.has_skipped_directories {
-            true => ListError::OnlyDirectories(input.path.to_owned()),
-            false => ListError::NoManifest(input.path.to_owned()),
+            true => ListManifestsError::OnlyDirectories(input.path.to_owned()),
+            false => ListManifestsError::NoManifest(input.path.to_owned()),
         });
     }
-    Ok(found.files)
+    Ok(found.manifest_paths)
 }
 
 /// The result of listing a directory.
 #[derive(Debug, Default)]
-struct FoundFiles {
-    files: Vec<PathBuf>,
-    has_excluded: bool,
+struct ManifestListing {
+    manifest_paths: Vec<PathBuf>,
+    has_excluded_files: bool,
     /// Whether there are directories that are not read, because the listing is not recursive.
     has_skipped_directories: bool,
 }
@@ -161,10 +161,10 @@ fn collect_manifest_files(
     input: InputPath<'_>,
     directory: &Path,
     depth: usize,
-    found: &mut FoundFiles,
-) -> Result<(), ListError> {
+    found: &mut ManifestListing,
+) -> Result<(), ListManifestsError> {
     if depth >= DIRECTORY_DEPTH_MAX {
-        return Err(ListError::TooDeep(directory.to_owned()));
+        return Err(ListManifestsError::TooDeep(directory.to_owned()));
     }
     let fail = |error: io::Error| ReadError::new(directory, &error);
     let mut entries = Vec::new();
@@ -180,8 +180,8 @@ fn collect_manifest_files(
             continue;
         }
         let relative = entry.strip_prefix(input.path).unwrap_or(&entry);
-        if input.exclude.iter().any(|glob| glob.matches(relative)) {
-            found.has_excluded = true;
+        if input.exclude_patterns.iter().any(|glob| glob.matches_path(relative)) {
+            found.has_excluded_files = true;
             continue;
         }
         if entry.is_dir() {
@@ -190,10 +190,10 @@ fn collect_manifest_files(
                 false => found.has_skipped_directories = true,
             }
         } else if has_ending {
-            if found.files.len() == FILES_MAX {
-                return Err(ListError::TooManyFiles(directory.to_owned()));
+            if found.manifest_paths.len() == FILES_MAX {
+                return Err(ListManifestsError::TooManyFiles(directory.to_owned()));
             }
-            found.files.push(entry);
+            found.manifest_paths.push(entry);
         }
     }
     Ok(())
@@ -205,8 +205,8 @@ mod tests {
 
     use super::*;
 
-    fn manifest_files(path: &Path) -> Result<Vec<PathBuf>, ListError> {
-        super::manifest_files(InputPath { path, is_recursive: true, exclude: &[] })
+    fn manifest_files(path: &Path) -> Result<Vec<PathBuf>, ListManifestsError> {
+        super::manifest_files(InputPath { path, is_recursive: true, exclude_patterns: &[] })
     }
 
     #[test]
@@ -216,7 +216,7 @@ mod tests {
         fs::create_dir_all(root.join("b/templates")).unwrap();
         let list = |is_recursive, exclude: &[&str]| {
             let exclude: Vec<Glob> = exclude.iter().map(|text| text.parse().unwrap()).collect();
-            let input = InputPath { path: root, is_recursive, exclude: &exclude };
+            let input = InputPath { path: root, is_recursive, exclude_patterns: &exclude };
             let files = super::manifest_files(input).map_err(|error| error.to_string())?;
             let name = |file: &PathBuf| file.strip_prefix(root).unwrap().display().to_string();
             Ok::<_, String>(files.iter().map(name).collect::<Vec<_>>().join(" "))

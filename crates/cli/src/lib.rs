@@ -23,7 +23,7 @@ mod file_kinds;
 mod flag_spelling;
 mod matrix;
 mod offline;
-mod output;
+mod output_helpers;
 mod pki;
 mod program;
 mod rules;

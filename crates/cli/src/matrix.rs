@@ -10,10 +10,11 @@ use serde_json::{Map, Value, json};
 
 use crate::exit::Exit;
 use crate::offline::{
-    LoadFailure, NameFlags, NameResolver, NodeObjects, OfflineAuthorizer, PolicyFlags,
-    SubjectFlags, Table, WebhookMode, is_webhook_not_called, write_disagreements, write_remarks,
+    LoadFailure, NameResolver, NodeObjects, OfflineAuthorizer, PolicyFlags, ResourceNameFlags,
+    SubjectFlags, TextTable, WebhookCallMode, is_webhook_not_called, print_remarks,
+    write_disagreements,
 };
-use crate::output::{ignore_closed_pipe, write_json};
+use crate::output_helpers::{ignore_closed_pipe, write_pretty_json};
 
 /// The columns of the table without --verbs.
 const DEFAULT_VERBS: [&str; 7] = ["get", "list", "watch", "create", "update", "patch", "delete"];
@@ -53,21 +54,21 @@ pub(crate) struct Args {
     namespace: Option<String>,
 
     /// Format of the table
-    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = Output::Human)]
-    output: Output,
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = OutputFormat::Human)]
+    output: OutputFormat,
 
     #[command(flatten)]
-    subject: SubjectFlags,
+    subject_flags: SubjectFlags,
 
     #[command(flatten)]
-    names: NameFlags,
+    resource_name_flags: ResourceNameFlags,
 
     #[command(flatten)]
-    policy: PolicyFlags,
+    policy_flags: PolicyFlags,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Output {
+enum OutputFormat {
     /// Text in aligned columns
     Human,
     /// One JSON object: the verbs that are allowed, by row
@@ -122,13 +123,13 @@ pub(crate) fn run(
     };
     let (authorizer, matrix, remarks) = match load(args, &verbs, stdin) {
         Ok(loaded) => loaded,
-        Err(failure) => return failure.write_to(err, colour_of_errors),
+        Err(failure) => return failure.print_errors(err, colour_of_errors),
     };
-    write_remarks(err, authorizer.remarks())?;
-    write_remarks(err, &remarks)?;
+    print_remarks(err, authorizer.input_remarks())?;
+    print_remarks(err, &remarks)?;
     let written = match args.output {
-        Output::Human => write_table(out, &matrix, &verbs),
-        Output::Json => write_json(out, &to_json(&matrix, &verbs)),
+        OutputFormat::Human => write_table(out, &matrix, &verbs),
+        OutputFormat::Json => write_pretty_json(out, &to_json(&matrix, &verbs)),
     };
     ignore_closed_pipe(written)?;
     let has_unknown = matrix.rows.iter().any(|(_, cells)| cells.contains(&Cell::Undecided));
@@ -142,7 +143,7 @@ fn load(
     verbs: &[&str],
     stdin: &mut dyn Read,
 ) -> Result<(OfflineAuthorizer, Matrix, Vec<String>), LoadFailure> {
-    let has_user = args.subject.user.is_some() || !args.subject.groups.is_empty();
+    let has_user = args.subject_flags.user.is_some() || !args.subject_flags.groups.is_empty();
     if !has_user && args.resources.len() != 1 {
         let message = "`portcullis matrix` needs --as for a table of resources, or exactly one RESOURCE for a table of \
                        users and groups";
@@ -150,12 +151,17 @@ fn load(
     }
     let node_objects = match args.resources.first() {
         Some(resource) if !has_user => NodeObjects::for_resource(&resource.name),
-        _ => NodeObjects::for_user(args.subject.user.as_deref()),
+        _ => NodeObjects::for_user(args.subject_flags.user.as_deref()),
     };
     let namespace = args.namespace.as_deref();
-    let authorizer =
-        OfflineAuthorizer::load(&args.policy, WebhookMode::Skip, namespace, stdin, node_objects)?;
-    let mut resolver = NameResolver::new(&authorizer, args.names);
+    let authorizer = OfflineAuthorizer::load_from_flags(
+        &args.policy_flags,
+        WebhookCallMode::Skip,
+        namespace,
+        stdin,
+        node_objects,
+    )?;
+    let mut resolver = NameResolver::new(&authorizer, args.resource_name_flags);
     let mut resources = Vec::new();
     for name in &args.resources {
         resources.push(resolver.resolve_resource(name, namespace.unwrap_or_default())?);
@@ -185,8 +191,8 @@ fn load(
             (name, Request { resource, namespace })
         })
         .collect();
-    let user = has_user.then(|| resolver.resolve_user(&args.subject));
-    let remarks = std::mem::take(&mut resolver.remarks);
+    let user = has_user.then(|| resolver.resolve_user(&args.subject_flags));
+    let remarks = std::mem::take(&mut resolver.name_remarks);
     let matrix = match user {
         Some(user) => matrix_of_user(&authorizer, &user, &requests, verbs, is_listing_all),
         None => matrix_of_resource(&authorizer, &requests, verbs),
@@ -255,7 +261,7 @@ fn matrix_of_resource(
     let Some((_, request)) = requests.first() else { return matrix };
     for (idx, verb) in verbs.iter().enumerate() {
         let attributes = request.attributes(verb, None);
-        let subjects = authorizer.chain().who_can(&attributes);
+        let subjects = authorizer.authorizer_chain().who_can(&attributes);
         matrix.is_incomplete |= subjects.is_incomplete;
         let users = subjects
             .users
@@ -281,7 +287,7 @@ fn write_table(out: &mut dyn Write, matrix: &Matrix, verbs: &[&str]) -> io::Resu
     let headings: Vec<String> = std::iter::once(matrix.heading.to_owned())
         .chain(verbs.iter().map(|verb| verb.to_uppercase()))
         .collect();
-    let mut table = Table::with_heading(headings);
+    let mut table = TextTable::with_heading(headings);
     for (name, cells) in &matrix.rows {
         let marks = cells.iter().map(|cell| cell.mark());
         table.push_cells(&std::iter::once(name.as_str()).chain(marks).collect::<Vec<_>>());

@@ -26,16 +26,16 @@ pub(crate) use access_answer::AccessAnswer;
 pub(crate) use cluster_state::NodeObjects;
 pub(crate) use implicit_groups::missing_group_hint;
 pub(crate) use load_failure::{
-    FileProblem, LoadFailure, printable, write_disagreements, write_remarks,
+    FileProblem, LoadFailure, print_remarks, replace_control_characters, write_disagreements,
 };
-pub(crate) use offline_authorizer::{OfflineAuthorizer, WebhookMode};
+pub(crate) use offline_authorizer::{OfflineAuthorizer, WebhookCallMode};
 pub(crate) use offline_flags::{
-    NameFlags, PolicyFlags, QuestionFlags, SubjectFlags, TargetArgument, WebhookCallFlags,
+    PolicyFlags, QuestionFlags, ResourceNameFlags, SubjectFlags, TargetArgument, WebhookCallFlags,
 };
 pub(crate) use question_source::{LoadedQuestions, QuestionSource};
 pub(crate) use read_manifests::{ObjectSelection, read_manifests};
 pub(crate) use resolve_names::NameResolver;
-pub(crate) use text_table::Table;
+pub(crate) use text_table::TextTable;
 pub(crate) use webhook_stand_in::is_webhook_not_called;
 #[cfg(test)]
 pub(crate) use webhook_stand_in::{AssumedAnswer, test_stand_in};

@@ -24,26 +24,26 @@ const DEFAULT_PORT: u16 = 6443;
   portcullis pki renew ./pki")]
 pub(crate) struct Args {
     #[command(subcommand)]
-    command: PkiCommand,
+    pki_command: PkiCommand,
 }
 
 #[derive(Debug, clap::Subcommand)]
 enum PkiCommand {
     /// Create the set: authorities of clients and of front proxies, service account keys, a serving
     /// certificate and an administrator's kubeconfig
-    Init(InitArgs),
+    Init(PkiInitArgs),
     /// Renew the certificates of a set that expire within 30 days. Keys and authorities stay
-    Renew(RenewArgs),
+    Renew(PkiRenewArgs),
 }
 
 #[derive(Debug, clap::Args)]
-struct InitArgs {
+struct PkiInitArgs {
     /// Directory for the files; created if missing. Existing files are never overwritten
     directory: PathBuf,
 
     /// Address by which clients reach the servers: [https://]HOST[:PORT]
-    #[arg(long, value_name = "ADDRESS", value_parser = parse_server)]
-    server: ServerAddress,
+    #[arg(long = "server", value_name = "ADDRESS", value_parser = parse_server_address)]
+    server_address: ServerAddress,
 
     /// Further DNS names and IP addresses of the servers, for their certificate
     #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = parse_host)]
@@ -51,7 +51,7 @@ struct InitArgs {
 }
 
 #[derive(Debug, clap::Args)]
-struct RenewArgs {
+struct PkiRenewArgs {
     /// Directory of the set
     directory: PathBuf,
 }
@@ -72,7 +72,7 @@ struct ServerAddress {
 
 /// An argument is no address of a server.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-enum AddressError {
+enum ServerAddressError {
     #[error("clients reach servers by https only")]
     Scheme,
     #[error("`{0}` is no port")]
@@ -83,25 +83,25 @@ enum AddressError {
     Unspecified(IpAddr),
 }
 
-fn parse_host(text: &str) -> Result<Host, AddressError> {
+fn parse_host(text: &str) -> Result<Host, ServerAddressError> {
     if let Ok(address) = text.parse::<IpAddr>() {
         return match address.is_unspecified() {
-            true => Err(AddressError::Unspecified(address)),
+            true => Err(ServerAddressError::Unspecified(address)),
             false => Ok(Host::Address(address)),
         };
     }
     let name = text.to_ascii_lowercase();
     match dns1123_subdomain_faults(&name).is_empty() {
         true => Ok(Host::Name(name)),
-        false => Err(AddressError::Host(text.to_owned())),
+        false => Err(ServerAddressError::Host(text.to_owned())),
     }
 }
 
 /// Parses `[https://]HOST[:PORT]`. An IPv6 address is in brackets if a port follows.
-fn parse_server(text: &str) -> Result<ServerAddress, AddressError> {
+fn parse_server_address(text: &str) -> Result<ServerAddress, ServerAddressError> {
     let rest = match text.split_once("://") {
         Some(("https", rest)) => rest,
-        Some(_) => return Err(AddressError::Scheme),
+        Some(_) => return Err(ServerAddressError::Scheme),
         None => text,
     };
     let rest = rest.strip_suffix('/').unwrap_or(rest);
@@ -114,7 +114,7 @@ fn parse_server(text: &str) -> Result<ServerAddress, AddressError> {
         None => DEFAULT_PORT,
         Some(port) => match port.parse::<u16>() {
             Ok(number) if number > 0 => number,
-            Ok(_) | Err(_) => return Err(AddressError::Port(port.to_owned())),
+            Ok(_) | Err(_) => return Err(ServerAddressError::Port(port.to_owned())),
         },
     };
     Ok(ServerAddress { host: parse_host(host)?, port })
@@ -135,9 +135,9 @@ impl ServerAddress {
 /// # Errors
 /// Fails if a message can not be written.
 pub(crate) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<Exit> {
-    let done = match &args.command {
+    let done = match &args.pki_command {
         PkiCommand::Init(args) => init(args, out)?,
-        PkiCommand::Renew(args) => renew(&args.directory, out)?,
+        PkiCommand::Renew(args) => renew_pki(&args.directory, out)?,
     };
     match done {
         Ok(()) => Ok(Exit::Clean),
@@ -148,8 +148,8 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> io::
     }
 }
 
-fn init(args: &InitArgs, out: &mut dyn Write) -> io::Result<Result<(), PkiError>> {
-    let hosts = || std::iter::once(&args.server.host).chain(&args.name);
+fn init(args: &PkiInitArgs, out: &mut dyn Write) -> io::Result<Result<(), PkiError>> {
+    let hosts = || std::iter::once(&args.server_address.host).chain(&args.name);
     let addresses = hosts().filter_map(|host| match host {
         Host::Address(address) => Some(*address),
         Host::Name(_) => None,
@@ -160,9 +160,9 @@ fn init(args: &InitArgs, out: &mut dyn Write) -> io::Result<Result<(), PkiError>
     });
     let options = SharedPkiOptions {
         directory: args.directory.clone(),
-        server_url: args.server.url(),
-        names: ServerNames::new(None, addresses).with_dns_names(names),
-        now: SystemTime::now(),
+        server_url: args.server_address.url(),
+        server_names: ServerNames::new(None, addresses).with_dns_names(names),
+        current_time: SystemTime::now(),
     };
     let written = match https_server::create_shared_pki(&options) {
         Ok(written) => written,
@@ -186,7 +186,7 @@ admin kubeconfig: {directory}/admin.kubeconfig",
     Ok(Ok(()))
 }
 
-fn renew(directory: &Path, out: &mut dyn Write) -> io::Result<Result<(), PkiError>> {
+fn renew_pki(directory: &Path, out: &mut dyn Write) -> io::Result<Result<(), PkiError>> {
     let renewed = match https_server::renew_shared_pki(directory, SystemTime::now()) {
         Ok(renewed) => renewed,
         Err(error) => return Ok(Err(error)),
@@ -212,14 +212,14 @@ mod tests {
             ("192.0.2.1:8443", Ok("https://192.0.2.1:8443")),
             ("[2001:db8::1]:8443", Ok("https://[2001:db8::1]:8443")),
             ("2001:db8::1", Ok("https://[2001:db8::1]:6443")),
-            ("http://gate", Err(AddressError::Scheme)),
-            ("gate:0", Err(AddressError::Port("0".to_owned()))),
-            ("gate:x", Err(AddressError::Port("x".to_owned()))),
-            ("not a name", Err(AddressError::Host("not a name".to_owned()))),
-            ("", Err(AddressError::Host(String::new()))),
-            ("0.0.0.0", Err(AddressError::Unspecified("0.0.0.0".parse().unwrap()))),
+            ("http://gate", Err(ServerAddressError::Scheme)),
+            ("gate:0", Err(ServerAddressError::Port("0".to_owned()))),
+            ("gate:x", Err(ServerAddressError::Port("x".to_owned()))),
+            ("not a name", Err(ServerAddressError::Host("not a name".to_owned()))),
+            ("", Err(ServerAddressError::Host(String::new()))),
+            ("0.0.0.0", Err(ServerAddressError::Unspecified("0.0.0.0".parse().unwrap()))),
         ] {
-            let found = parse_server(text).map(|own| own.url());
+            let found = parse_server_address(text).map(|own| own.url());
             assert_eq!(found, want.map(str::to_owned), "{text}");
         }
     }

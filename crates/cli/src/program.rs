@@ -43,15 +43,15 @@ use crate::flag_spelling;
 #[derive(Debug, Default)]
 #[must_use = "nothing runs before `run` is called"]
 pub struct Program {
-    plugins: PluginAuthorizers,
-    errors: Vec<PluginError>,
+    plugin_authorizers: PluginAuthorizers,
+    plugin_errors: Vec<PluginError>,
 }
 
 /// The authorizers of this process. [`Program::run`] sets them once, before any subcommand runs.
 static PLUGINS: OnceLock<PluginAuthorizers> = OnceLock::new();
 
 /// Returns the authorizers that the program adds to the built-in ones.
-pub(crate) fn plugins() -> &'static PluginAuthorizers {
+pub(crate) fn plugin_authorizers() -> &'static PluginAuthorizers {
     PLUGINS.get_or_init(PluginAuthorizers::default)
 }
 
@@ -68,34 +68,34 @@ impl Program {
         type_name: &'static str,
         authorizer: Arc<dyn Authorizer>,
     ) -> Self {
-        self.errors.extend(self.plugins.add_plugin(type_name, authorizer).err());
+        self.plugin_errors.extend(self.plugin_authorizers.add_plugin(type_name, authorizer).err());
         self
     }
 
     /// Runs the subcommand that the arguments of the process name. A process runs one program only.
     pub fn run(self) -> ExitCode {
         let (args, warnings) = flag_spelling::replace_underscores(std::env::args_os());
-        for error in &self.errors {
-            print_line("error", error);
+        for error in &self.plugin_errors {
+            print_to_stderr("error", error);
         }
-        if !self.errors.is_empty() || PLUGINS.set(self.plugins).is_err() {
+        if !self.plugin_errors.is_empty() || PLUGINS.set(self.plugin_authorizers).is_err() {
             return Exit::Unreadable.into();
         }
-        let Cli { command } = Cli::parse_from(args);
+        let Cli { subcommand: command } = Cli::parse_from(args);
         for warning in warnings {
-            print_line("warning", &warning);
+            print_to_stderr("warning", &warning);
         }
         run(&command).unwrap_or_else(report_failure).into()
     }
 }
 
 /// Prints a line. A failed write to standard error must not prevent the result.
-fn print_line(level: &str, message: &dyn std::fmt::Display) {
+fn print_to_stderr(level: &str, message: &dyn std::fmt::Display) {
     let _ = writeln!(io::stderr(), "{level}: {message}");
 }
 
 /// Prints the error. If standard error can not be written, the exit code still reports it.
 fn report_failure(error: anyhow::Error) -> Exit {
-    print_line("error", &format_args!("{error:#}"));
+    print_to_stderr("error", &format_args!("{error:#}"));
     Exit::Unreadable
 }

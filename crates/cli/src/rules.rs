@@ -11,11 +11,12 @@ use serde_json::{Value, json};
 
 use crate::exit::Exit;
 use crate::offline::{
-    LoadFailure, NameFlags, NameResolver, NodeObjects, OfflineAuthorizer, PolicyFlags,
-    SubjectFlags, Table, WebhookMode, printable, write_remarks, write_yaml,
+    LoadFailure, NameResolver, NodeObjects, OfflineAuthorizer, PolicyFlags, ResourceNameFlags,
+    SubjectFlags, TextTable, WebhookCallMode, print_remarks, replace_control_characters,
+    write_yaml,
 };
-use crate::output::{ignore_closed_pipe, write_json};
-use rule_rows::{build_non_resource_rows, build_resource_rows, keep_rules_for};
+use crate::output_helpers::{ignore_closed_pipe, write_pretty_json};
+use rule_rows::{build_non_resource_rows, build_resource_rows, retain_rules_for_resource};
 
 /// The group whose members may do everything. No rule expresses that.
 const SUPERUSER_GROUP: &str = "system:masters";
@@ -48,25 +49,25 @@ pub(crate) struct Args {
     resource: Option<ResourceName>,
 
     #[command(flatten)]
-    subject: SubjectFlags,
+    subject_flags: SubjectFlags,
 
     /// Namespace of the rules, and of given objects that have none [default: default]
     #[arg(short, long, value_name = "NAMESPACE")]
     namespace: Option<String>,
 
     /// Format of the list
-    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = Output::Human)]
-    output: Output,
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = OutputFormat::Human)]
+    output: OutputFormat,
 
     #[command(flatten)]
-    names: NameFlags,
+    resource_name_flags: ResourceNameFlags,
 
     #[command(flatten)]
-    policy: PolicyFlags,
+    policy_flags: PolicyFlags,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Output {
+enum OutputFormat {
     /// Text in aligned columns
     Human,
     /// Also the kind and the scope of each resource
@@ -90,17 +91,22 @@ pub(crate) fn run(
     err: &mut dyn Write,
     colour_of_errors: bool,
 ) -> io::Result<Exit> {
-    let LoadedRequest { user, resource, authorizer, remarks } = match load(args, stdin) {
+    let LoadedRulesRequest {
+        user,
+        resource,
+        offline_authorizer: authorizer,
+        name_remarks: remarks,
+    } = match load_rules_request(args, stdin) {
         Ok(loaded) => loaded,
-        Err(failure) => return failure.write_to(err, colour_of_errors),
+        Err(failure) => return failure.print_errors(err, colour_of_errors),
     };
-    write_remarks(err, authorizer.remarks())?;
-    write_remarks(err, &remarks)?;
+    print_remarks(err, authorizer.input_remarks())?;
+    print_remarks(err, &remarks)?;
     let namespace = args.namespace.as_deref().or(authorizer.context_namespace());
     let namespace = namespace.unwrap_or(DEFAULT_NAMESPACE);
-    let mut rules = authorizer.chain().rules_for(&user, Namespace::new(namespace));
+    let mut rules = authorizer.authorizer_chain().rules_for(&user, Namespace::new(namespace));
     if let Some(resource) = &resource {
-        keep_rules_for(&mut rules, resource);
+        retain_rules_for_resource(&mut rules, resource);
     }
     if user.is_in_group(SUPERUSER_GROUP) {
         writeln!(err, "note: members of {SUPERUSER_GROUP} may do everything, whatever is listed")?;
@@ -109,62 +115,70 @@ pub(crate) fn run(
         writeln!(err, "warning: the list is incomplete, more may be allowed")?;
     }
     if let Some(error) = &rules.error {
-        writeln!(err, "warning: {}", printable(&error.to_string()))?;
+        writeln!(err, "warning: {}", replace_control_characters(&error.to_string()))?;
     }
     let written = match args.output {
-        Output::Human => write_tables(out, &rules),
-        Output::Wide => write_wide_tables(out, &rules, authorizer.resource_names()),
-        Output::Name => write_names(out, &rules),
-        Output::Json => write_json(out, &review_status(&rules)),
-        Output::Yaml => write_yaml(out, &review_status(&rules)),
+        OutputFormat::Human => write_rule_tables(out, &rules),
+        OutputFormat::Wide => write_wide_rule_tables(out, &rules, authorizer.resource_names()),
+        OutputFormat::Name => write_resource_names(out, &rules),
+        OutputFormat::Json => write_pretty_json(out, &rules_review_status(&rules)),
+        OutputFormat::Yaml => write_yaml(out, &rules_review_status(&rules)),
     };
     ignore_closed_pipe(written)?;
     Ok(if authorizer.is_partial() { Exit::Undecided } else { Exit::Clean })
 }
 
 /// The user whose rules are listed, with the policy that has them.
-struct LoadedRequest {
+struct LoadedRulesRequest {
     user: User,
     /// The resource to which the list is limited.
     resource: Option<ResolvedResource>,
-    authorizer: OfflineAuthorizer,
+    offline_authorizer: OfflineAuthorizer,
     /// Notes and warnings about the names, for standard error.
-    remarks: Vec<String>,
+    name_remarks: Vec<String>,
 }
 
-fn load(args: &Args, stdin: &mut dyn Read) -> Result<LoadedRequest, LoadFailure> {
-    if args.subject.user.is_none() && args.subject.groups.is_empty() {
+fn load_rules_request(
+    args: &Args,
+    stdin: &mut dyn Read,
+) -> Result<LoadedRulesRequest, LoadFailure> {
+    if args.subject_flags.user.is_none() && args.subject_flags.groups.is_empty() {
         let message = "`portcullis rules` needs --as or --as-group".to_owned();
         return Err(LoadFailure::Usage(vec![message]));
     }
     let namespace = args.namespace.as_deref();
-    let node_objects = NodeObjects::for_user(args.subject.user.as_deref());
-    let authorizer =
-        OfflineAuthorizer::load(&args.policy, WebhookMode::Skip, namespace, stdin, node_objects)?;
-    let mut resolver = NameResolver::new(&authorizer, args.names);
-    let user = resolver.resolve_user(&args.subject);
+    let node_objects = NodeObjects::for_user(args.subject_flags.user.as_deref());
+    let authorizer = OfflineAuthorizer::load_from_flags(
+        &args.policy_flags,
+        WebhookCallMode::Skip,
+        namespace,
+        stdin,
+        node_objects,
+    )?;
+    let mut resolver = NameResolver::new(&authorizer, args.resource_name_flags);
+    let user = resolver.resolve_user(&args.subject_flags);
     // Rules of the whole cluster match in every namespace, so the scope of the resource does not matter.
     let resource = args.resource.as_ref().map(|name| resolver.resolve_resource(name, ""));
     let resource = resource.transpose()?;
-    let remarks = resolver.remarks;
-    Ok(LoadedRequest { user, resource, authorizer, remarks })
+    let remarks = resolver.name_remarks;
+    Ok(LoadedRulesRequest { user, resource, offline_authorizer: authorizer, name_remarks: remarks })
 }
 
-fn write_tables(out: &mut dyn Write, rules: &Rules) -> io::Result<()> {
+fn write_rule_tables(out: &mut dyn Write, rules: &Rules) -> io::Result<()> {
     let (resources, paths) = (build_resource_rows(rules), build_non_resource_rows(rules));
     if !resources.is_empty() || paths.is_empty() {
-        let mut table = Table::new(["VERBS", "API GROUPS", "RESOURCES", "NAMES"]);
+        let mut table = TextTable::new(["VERBS", "API GROUPS", "RESOURCES", "NAMES"]);
         for row in &resources {
             let group = if row.api_group.is_empty() { "\"\"" } else { &row.api_group };
             table.push([&row.verbs.join(","), group, &row.resource, &row.resource_names.join(",")]);
         }
         table.write(out)?;
     }
-    write_path_table(out, rules, !resources.is_empty())
+    write_non_resource_table(out, rules, !resources.is_empty())
 }
 
 /// Writes the tables with the kind and the scope of each resource, as far as they are known.
-fn write_wide_tables(
+fn write_wide_rule_tables(
     out: &mut dyn Write,
     rules: &Rules,
     names: &ResourceNameTable,
@@ -172,7 +186,7 @@ fn write_wide_tables(
     let resources = build_resource_rows(rules);
     if !resources.is_empty() || rules.non_resource_rules.is_empty() {
         let mut table =
-            Table::new(["VERBS", "API GROUPS", "RESOURCES", "NAMES", "KIND", "NAMESPACED"]);
+            TextTable::new(["VERBS", "API GROUPS", "RESOURCES", "NAMES", "KIND", "NAMESPACED"]);
         for row in &resources {
             let group = if row.api_group.is_empty() { "\"\"" } else { &row.api_group };
             let plural = row.resource.split('/').next().unwrap_or_default();
@@ -188,10 +202,10 @@ fn write_wide_tables(
         }
         table.write(out)?;
     }
-    write_path_table(out, rules, !resources.is_empty())
+    write_non_resource_table(out, rules, !resources.is_empty())
 }
 
-fn write_path_table(out: &mut dyn Write, rules: &Rules, is_second: bool) -> io::Result<()> {
+fn write_non_resource_table(out: &mut dyn Write, rules: &Rules, is_second: bool) -> io::Result<()> {
     let paths = build_non_resource_rows(rules);
     if paths.is_empty() {
         return Ok(());
@@ -199,7 +213,7 @@ fn write_path_table(out: &mut dyn Write, rules: &Rules, is_second: bool) -> io::
     if is_second {
         writeln!(out)?;
     }
-    let mut table = Table::new(["VERBS", "NON-RESOURCE URLS"]);
+    let mut table = TextTable::new(["VERBS", "NON-RESOURCE URLS"]);
     for (path, verbs) in &paths {
         table.push([&verbs.join(","), path]);
     }
@@ -207,7 +221,7 @@ fn write_path_table(out: &mut dyn Write, rules: &Rules, is_second: bool) -> io::
 }
 
 /// Writes each resource and path once.
-fn write_names(out: &mut dyn Write, rules: &Rules) -> io::Result<()> {
+fn write_resource_names(out: &mut dyn Write, rules: &Rules) -> io::Result<()> {
     let mut last = String::new();
     for row in build_resource_rows(rules) {
         let (resource, subresource) = row.resource.split_once('/').unwrap_or((&row.resource, ""));
@@ -215,16 +229,16 @@ fn write_names(out: &mut dyn Write, rules: &Rules) -> io::Result<()> {
         let slash = if subresource.is_empty() { "" } else { "/" };
         let name = format!("{resource}{dot}{}{slash}{subresource}", row.api_group);
         if name != last {
-            writeln!(out, "{}", printable(&name))?;
+            writeln!(out, "{}", replace_control_characters(&name))?;
         }
         last = name;
     }
     let paths = build_non_resource_rows(rules);
-    paths.keys().try_for_each(|path| writeln!(out, "{}", printable(path)))
+    paths.keys().try_for_each(|path| writeln!(out, "{}", replace_control_characters(path)))
 }
 
 /// Formats the rules as the status of a SelfSubjectRulesReview.
-fn review_status(rules: &Rules) -> Value {
+fn rules_review_status(rules: &Rules) -> Value {
     let resource_rules = rules.resource_rules.iter().map(|rule| {
         let mut shown = json!({
             "verbs": rule.verbs, "apiGroups": rule.api_groups, "resources": rule.resources,
@@ -238,13 +252,13 @@ fn review_status(rules: &Rules) -> Value {
         .non_resource_rules
         .iter()
         .map(|rule| json!({ "verbs": rule.verbs, "nonResourceURLs": rule.non_resource_urls }));
-    let mut review_status = json!({
+    let mut rules_review_status = json!({
         "resourceRules": resource_rules.collect::<Vec<_>>(),
         "nonResourceRules": non_resource_rules.collect::<Vec<_>>(),
         "incomplete": rules.is_incomplete,
     });
     if let Some(error) = &rules.error {
-        review_status["evaluationError"] = error.to_string().into();
+        rules_review_status["evaluationError"] = error.to_string().into();
     }
-    review_status
+    rules_review_status
 }

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use crate::exit::Exit;
 use crate::file_kinds::SchemaKind;
-use crate::output::{ignore_closed_pipe, write_json};
+use crate::output_helpers::{ignore_closed_pipe, write_pretty_json};
 
 /// Print the JSON Schema of a configuration kind
 ///
@@ -29,6 +29,6 @@ pub(crate) struct Args {
 /// # Errors
 /// Fails if it can not be written.
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> io::Result<Exit> {
-    ignore_closed_pipe(write_json(out, &args.kind.json_schema()))?;
+    ignore_closed_pipe(write_pretty_json(out, &args.kind.json_schema()))?;
     Ok(Exit::Clean)
 }

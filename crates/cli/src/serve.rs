@@ -10,13 +10,13 @@ mod audit_flags;
 mod audit_setup;
 mod authentication_setup;
 mod authorizer_setup;
-mod certificates;
 mod data_directory;
 mod logging_observer;
 mod memory_return;
 mod open_store;
 mod parse_flag_values;
 mod serve_flags;
+mod serving_certificates;
 mod start_message;
 mod stop_signals;
 
@@ -69,7 +69,7 @@ pub(crate) fn run(
 ) -> io::Result<Exit> {
     let log = Log {
         line_format: log_format(args),
-        least_severe_level: log_level(args.requests.verbosity),
+        least_severe_level: log_level(args.request_flags.verbosity),
     };
     log_panics(log);
     if let Err(error) = memory_return::start() {
@@ -107,7 +107,7 @@ fn load_and_serve(
         Ok(loaded) => loaded,
         Err(failure) => {
             log.flush(LOG_FLUSH_TIME_MAX);
-            return failure.write_to(err, colour);
+            return failure.print_errors(err, colour);
         }
     };
     match runtime.block_on(start_and_serve(args, loaded, log, out)) {
@@ -130,18 +130,18 @@ fn log_panics(log: Log) {
 
 /// The configuration that the flags and their files choose, apart from the parts that are opened later.
 struct LoadedConfiguration {
-    authorizers: AuthorizerSetup,
+    authorizer_setup: AuthorizerSetup,
     admission_plugins: AdmissionPlugins,
     hook_credentials: ServiceCredentialsTable,
 }
 
 /// Checks the flags and reads the files whose errors are printed with their source lines.
 fn load_configuration(args: &Args, log: Log) -> Result<LoadedConfiguration, LoadFailure> {
-    args.admission.check_conflicts()?;
+    args.admission_flags.check_flag_conflicts()?;
     Ok(LoadedConfiguration {
-        admission_plugins: args.admission_plugins.to_plugins()?,
-        authorizers: AuthorizerSetup::load(args, log)?,
-        hook_credentials: args.admission.load_hook_credentials(log)?,
+        admission_plugins: args.admission_plugin_flags.to_admission_plugins()?,
+        authorizer_setup: AuthorizerSetup::load_from_flags(args, log)?,
+        hook_credentials: args.admission_flags.load_hook_credentials(log)?,
     })
 }
 
@@ -160,25 +160,29 @@ async fn start_and_serve(
     out: &mut dyn Write,
 ) -> anyhow::Result<()> {
     let started_at = Instant::now();
-    let LoadedConfiguration { authorizers, admission_plugins, hook_credentials } = loaded;
+    let LoadedConfiguration { authorizer_setup: authorizers, admission_plugins, hook_credentials } =
+        loaded;
     authorizers.log_warnings(log);
-    args.admission.log_warnings(log);
+    args.admission_flags.log_warnings(log);
 
-    let reachable =
-        certificates::find_reachable_addresses(&args.listen, https_server::host_addresses)?;
-    let store_kind = open_store::choose_store_kind(&args.store)?;
+    let reachable = serving_certificates::find_reachable_addresses(
+        &args.listen_flags,
+        https_server::host_addresses,
+    )?;
+    let store_kind = open_store::choose_store_kind(&args.store_flags)?;
     let has_embedded_store = store_kind == StoreKind::Embedded;
-    let mut data_directory = DataDirectory::acquire(&args.store.data_dir, has_embedded_store)?;
+    let mut data_directory =
+        DataDirectory::acquire_lock(&args.store_flags.data_dir, has_embedded_store)?;
 
-    let pki_options = certificates::build_pki_options(args, &reachable);
+    let pki_options = serving_certificates::build_pki_options(args, &reachable);
     let pki = https_server::prepare_pki_files(&pki_options)?;
-    let address = SocketAddr::new(args.listen.bind_address, args.listen.secure_port);
-    let listener = certificates::bind_listener(address, &pki, log)?;
+    let address = SocketAddr::new(args.listen_flags.bind_address, args.listen_flags.secure_port);
+    let listener = serving_certificates::bind_listener(address, &pki, log)?;
     // With port 0 the operating system has picked a port.
     let address = listener.address();
-    let advertised_address = SocketAddr::new(reachable.advertised, address.port());
+    let advertised_address = SocketAddr::new(reachable.advertised_address, address.port());
 
-    if let Some(file) = &args.audit.audit_log_path {
+    if let Some(file) = &args.audit_flags.audit_log_path {
         data_directory.remove_on_failure(file);
     }
     let sharing = match store_kind {
@@ -187,53 +191,60 @@ async fn start_and_serve(
     };
     let admission = AdmissionOptions {
         plugins: admission_plugins,
-        connect_timeout: args.webhooks.webhook_connect_timeout,
-        hook_addresses: args.webhooks.webhook_address_policy(args.listen.bind_address),
-        ..args.admission.to_admission_options(sharing, hook_credentials)
+        connect_timeout: args.webhook_connection_flags.webhook_connect_timeout,
+        hook_addresses: args
+            .webhook_connection_flags
+            .webhook_address_policy(args.listen_flags.bind_address),
+        ..args.admission_flags.to_admission_options(sharing, hook_credentials)
     };
     let options =
         build_server_options(args, &authorizers, admission, &pki, advertised_address, log)?;
 
     let (store, store_name): (Arc<dyn Store>, String) = match store_kind {
         StoreKind::Etcd => {
-            let (store, store_name) = open_store::open_etcd(&args.store).await?;
+            let (store, store_name) = open_store::open_etcd_store(&args.store_flags).await?;
             (Arc::new(store), store_name)
         }
         StoreKind::Embedded => {
             let directory = data_directory.take_store_directory()?;
-            let (store, store_name) = open_store::open_embedded(&args.store, directory)?;
+            let (store, store_name) =
+                open_store::open_embedded_store(&args.store_flags, directory)?;
             (Arc::new(store), store_name)
         }
     };
 
-    let mut signals = StopSignals::listen()?;
+    let mut signals = StopSignals::register_handlers()?;
     let server = Server::start(store, listener, options).await?;
     let authorizer_names = authorizers.describe_authorizers();
     authorizers.start_reloading(server.authorizer_replacer(), log);
     let kubeconfig = https_server::write_kubeconfig(&pki, advertised_address)?;
     data_directory.keep_files();
-    tokio::spawn(certificates::keep_renewing(pki_options, advertised_address, log));
+    tokio::spawn(serving_certificates::renew_certificates_forever(
+        pki_options,
+        advertised_address,
+        log,
+    ));
     let message = StartMessage {
-        address,
+        server_address: address,
         store_name: &store_name,
         authorizer_names: &authorizer_names,
-        kubeconfig: kubeconfig.as_deref(),
-        start_duration: started_at.elapsed(),
+        admin_kubeconfig: kubeconfig.as_deref(),
+        startup_duration: started_at.elapsed(),
     };
-    message.write_to(out)?;
+    message.write_message(out)?;
 
-    signals.wait().await;
+    signals.wait_for_signal().await;
     log.notice("stopping; a second signal ends the server at once", &[]);
     let plan = DrainPlan {
-        delay: args.requests.shutdown_delay_duration,
-        watch_grace: args.requests.shutdown_watch_termination_grace_period,
-        request_timeout: args.requests.request_timeout,
+        unready_delay: args.request_flags.shutdown_delay_duration,
+        watch_termination_period: args.request_flags.shutdown_watch_termination_grace_period,
+        request_timeout: args.request_flags.request_timeout,
     };
     tokio::select! {
         drained = server.stop(plan) => {
             log.notice("stopped", &[("how", &format_args!("{drained:?}"))]);
         }
-        () = signals.wait() => log.warn("ended at once", &[]),
+        () = signals.wait_for_signal() => log.warn("ended at once", &[]),
     }
     Ok(())
 }
@@ -249,62 +260,65 @@ fn build_server_options(
 ) -> anyhow::Result<ServerOptions> {
     Ok(ServerOptions {
         api_settings: ApiSettings {
-            event_ttl: args.requests.event_ttl,
-            has_garbage_collector: args.requests.enable_garbage_collector,
-            delete_workers: args.requests.delete_collection_workers,
-            service_ip_range: args.listen.service_cluster_ip_range,
-            has_graceful_pods: args.requests.pod_graceful_deletion,
-            refuses_unenforced: args.requests.refuse_unenforced,
-            request_timeout: args.requests.request_timeout,
-            write_timeout: args.admission.write_timeout_ceiling,
-            watch_duration_min: Duration::from_secs(args.requests.min_request_timeout.max(1)),
+            event_ttl: args.request_flags.event_ttl,
+            has_garbage_collector: args.request_flags.enable_garbage_collector,
+            delete_workers: args.request_flags.delete_collection_workers,
+            service_ip_range: args.listen_flags.service_cluster_ip_range,
+            has_graceful_pods: args.request_flags.pod_graceful_deletion,
+            refuses_unenforced: args.request_flags.refuse_unenforced_objects,
+            request_timeout: args.request_flags.request_timeout,
+            write_timeout: args.admission_flags.write_timeout_ceiling,
+            watch_duration_min: Duration::from_secs(args.request_flags.min_request_timeout.max(1)),
             bookmark_interval: BOOKMARK_INTERVAL,
-            reported_version: args.listen.report_version.clone(),
+            reported_version: args.listen_flags.report_version.clone(),
             advertised_address: advertised_address.to_string(),
         },
-        prefix: args.store.etcd_prefix.clone(),
+        prefix: args.store_flags.etcd_prefix.clone(),
         authorizer_slots: Arc::clone(&authorizers.generation.authorizer_slots),
-        authorization_status: authorizers.status_reader(),
+        authorization_status: authorizers.reload_status_reader(),
         service_directory: Arc::clone(&authorizers.service_directory),
         metrics_registry: authorizers.metrics_registry.clone(),
         authorization_metrics: Arc::clone(&authorizers.authorization_metrics),
         admission,
-        node_policy: initial_node_snapshot()?,
+        node_policy: initial_node_authorizer_snapshot()?,
         authentication: authentication_setup::build_authentication_options(
-            &args.authentication,
+            &args.authentication_flags,
             authorizers.disables_anonymous_auth(),
             pki,
             &log,
         )?,
-        token_issuer: authentication_setup::build_token_issuer(&args.authentication, pki)?,
+        token_issuer: authentication_setup::build_token_issuer(&args.authentication_flags, pki)?,
         ca_files: CaFiles {
-            client_ca_file: Some(pki.client_ca.clone()),
-            requestheader_client_ca_file: args.authentication.requestheader_client_ca_file.clone(),
-            ca_reload_interval: certificates::RELOAD_INTERVAL,
+            client_ca_file: Some(pki.client_ca_file.clone()),
+            requestheader_client_ca_file: args
+                .authentication_flags
+                .requestheader_client_ca_file
+                .clone(),
+            ca_reload_interval: serving_certificates::RELOAD_INTERVAL,
         },
         auditor: audit_setup::build_auditor(
-            &args.audit,
-            args.webhooks.webhook_connect_timeout,
+            &args.audit_flags,
+            args.webhook_connection_flags.webhook_connect_timeout,
             &log,
         )?,
         request_limits: RequestLimits {
-            seats_max: args.requests.seats_max()?,
+            seats_max: args.request_flags.total_seats()?,
             ..RequestLimits::default()
         },
-        watches_max: args.requests.max_watches,
-        watches_per_user_max: args.requests.max_watches_per_user,
-        response_bytes_max: args.requests.max_response_bytes_inflight,
-        connection_limits: connection_limits(args.requests.max_connections, log),
+        watches_max: args.request_flags.max_watches,
+        watches_per_user_max: args.request_flags.max_watches_per_user,
+        response_bytes_max: args.request_flags.max_response_bytes_inflight,
+        connection_limits: raise_connection_limits(args.request_flags.max_connections, log),
         log,
     })
 }
 
 /// Raises the limit of open files, and returns the limits of connections that it allows.
-fn connection_limits(connections_max: usize, log: Log) -> Limits {
+fn raise_connection_limits(connections_max: usize, log: Log) -> Limits {
     let descriptors = https_server::raise_descriptor_limit();
-    let limits = Limits::for_connections(connections_max, descriptors);
+    let limits = Limits::for_connection_count(connections_max, descriptors);
     let number = |limit: Option<u64>| limit.map_or("unlimited".to_owned(), |n| n.to_string());
-    let (found, current) = (number(descriptors.found), number(descriptors.current));
+    let (found, current) = (number(descriptors.initial_limit), number(descriptors.current_limit));
     let allowed = limits.connections_max;
     let fields: [LogField<'_>; 3] =
         [("found", &found), ("current", &current), ("connections", &allowed)];
@@ -320,14 +334,14 @@ fn connection_limits(connections_max: usize, log: Log) -> Limits {
 
 /// Returns the policy of the node authorizer before it knows any object: the rules of all nodes, and an
 /// empty graph.
-fn initial_node_snapshot() -> anyhow::Result<authz_node::Snapshot> {
+fn initial_node_authorizer_snapshot() -> anyhow::Result<authz_node::Snapshot> {
     let defaults = manifests::rbac::bootstrap_policy()?;
     let rules = Arc::new(node_rules(&defaults));
     Ok(authz_node::Snapshot { node_rules: rules, ..authz_node::Snapshot::default() })
 }
 
 fn log_format(args: &Args) -> LogFormat {
-    match args.requests.logging_format {
+    match args.request_flags.logging_format {
         LoggingFormat::Text => LogFormat::Text,
         LoggingFormat::Json => LogFormat::Json,
     }

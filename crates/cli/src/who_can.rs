@@ -9,10 +9,11 @@ use serde_json::{Value, json};
 
 use crate::exit::Exit;
 use crate::offline::{
-    LoadFailure, NameFlags, NameResolver, NodeObjects, OfflineAuthorizer, PolicyFlags, Table,
-    TargetArgument, WebhookMode, printable, write_remarks, write_yaml,
+    LoadFailure, NameResolver, NodeObjects, OfflineAuthorizer, PolicyFlags, ResourceNameFlags,
+    TargetArgument, TextTable, WebhookCallMode, print_remarks, replace_control_characters,
+    write_yaml,
 };
-use crate::output::{ignore_closed_pipe, write_json};
+use crate::output_helpers::{ignore_closed_pipe, write_pretty_json};
 
 /// The prefix of the user names of service accounts.
 const SERVICE_ACCOUNT_PREFIX: &str = "system:serviceaccount:";
@@ -46,7 +47,7 @@ pub(crate) struct Args {
 
     /// Resource of the request: `RESOURCE[.GROUP][/SUBRESOURCE]`, or a path that begins with `/`
     #[arg(value_name = "RESOURCE")]
-    target: TargetArgument,
+    request_target: TargetArgument,
 
     /// Name of the object
     name: Option<String>,
@@ -57,18 +58,18 @@ pub(crate) struct Args {
     namespace: Option<String>,
 
     /// Format of the list
-    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = Output::Human)]
-    output: Output,
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = OutputFormat::Human)]
+    output: OutputFormat,
 
     #[command(flatten)]
-    names: NameFlags,
+    resource_name_flags: ResourceNameFlags,
 
     #[command(flatten)]
-    policy: PolicyFlags,
+    policy_flags: PolicyFlags,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Output {
+enum OutputFormat {
     /// Text in aligned columns
     Human,
     /// Also the authorizer that allows each of them, and its reason
@@ -92,20 +93,22 @@ pub(crate) fn run(
     err: &mut dyn Write,
     colour_of_errors: bool,
 ) -> io::Result<Exit> {
-    let (request, authorizer, remarks) = match load(args, stdin) {
+    let (request, authorizer, remarks) = match load_who_can_request(args, stdin) {
         Ok(loaded) => loaded,
-        Err(failure) => return failure.write_to(err, colour_of_errors),
+        Err(failure) => return failure.print_errors(err, colour_of_errors),
     };
-    write_remarks(err, authorizer.remarks())?;
-    write_remarks(err, &remarks)?;
+    print_remarks(err, authorizer.input_remarks())?;
+    print_remarks(err, &remarks)?;
     let attributes = request.attributes(args);
-    let subjects = authorizer.chain().who_can(&attributes);
+    let subjects = authorizer.authorizer_chain().who_can(&attributes);
     let written = match args.output {
-        Output::Human => write_table(out, err, &subjects),
-        Output::Wide => write_wide_table(out, err, &subjects, &authorizer, &attributes),
-        Output::Name => write_names(out, err, &subjects),
-        Output::Json => write_json(out, &review_status(&subjects)),
-        Output::Yaml => write_yaml(out, &review_status(&subjects)),
+        OutputFormat::Human => write_subject_table(out, err, &subjects),
+        OutputFormat::Wide => {
+            write_wide_subject_table(out, err, &subjects, &authorizer, &attributes)
+        }
+        OutputFormat::Name => write_subject_names(out, err, &subjects),
+        OutputFormat::Json => write_pretty_json(out, &access_review_status(&subjects)),
+        OutputFormat::Yaml => write_yaml(out, &access_review_status(&subjects)),
     };
     ignore_closed_pipe(written)?;
     let n_disagreements = verify_subjects(err, &subjects, &authorizer, &attributes)?;
@@ -140,24 +143,29 @@ impl ResolvedTarget {
 }
 
 /// Reads all files and resolves the names. Returns remarks about the names.
-fn load(
+fn load_who_can_request(
     args: &Args,
     stdin: &mut dyn Read,
 ) -> Result<(ResolvedTarget, OfflineAuthorizer, Vec<String>), LoadFailure> {
     let namespace = args.namespace.as_deref();
-    let is_path = matches!(args.target, TargetArgument::Path(_));
+    let is_path = matches!(args.request_target, TargetArgument::Path(_));
     if is_path && (args.name.is_some() || namespace.is_some()) {
         let message = "a path has neither a name nor a namespace".to_owned();
         return Err(LoadFailure::Usage(vec![message]));
     }
-    let node_objects = match &args.target {
+    let node_objects = match &args.request_target {
         TargetArgument::Path(_) => NodeObjects::Skip,
         TargetArgument::Resource(resource) => NodeObjects::for_resource(&resource.name),
     };
-    let authorizer =
-        OfflineAuthorizer::load(&args.policy, WebhookMode::Skip, namespace, stdin, node_objects)?;
-    let mut resolver = NameResolver::new(&authorizer, args.names);
-    let target = match &args.target {
+    let authorizer = OfflineAuthorizer::load_from_flags(
+        &args.policy_flags,
+        WebhookCallMode::Skip,
+        namespace,
+        stdin,
+        node_objects,
+    )?;
+    let mut resolver = NameResolver::new(&authorizer, args.resource_name_flags);
+    let target = match &args.request_target {
         TargetArgument::Path(path) => {
             resolver.check_verb(&args.verb, VerbTarget::Path);
             ResolvedTarget::Path(path.clone())
@@ -174,7 +182,7 @@ fn load(
             }
         }
     };
-    let remarks = resolver.remarks;
+    let remarks = resolver.name_remarks;
     Ok((target, authorizer, remarks))
 }
 
@@ -191,7 +199,7 @@ fn verify_subjects(
         let attributes = Attributes { user: Some(&user), ..*attributes };
         if let Some(line) = authorizer.verify(&attributes, true) {
             n_disagreements += 1;
-            writeln!(err, "{}", printable(&line))?;
+            writeln!(err, "{}", replace_control_characters(&line))?;
         }
     }
     Ok(n_disagreements)
@@ -201,7 +209,7 @@ fn verify_subjects(
 struct ListedSubject<'s> {
     kind: &'static str,
     /// The name to show; that of a service account has its namespace.
-    shown_name: String,
+    display_name: String,
     user_name: &'s str,
 }
 
@@ -222,7 +230,7 @@ fn list_subjects(subjects: &Subjects) -> Vec<ListedSubject<'_>> {
         Some(format!("{namespace}/{name}"))
     };
     let listed =
-        |kind, shown_name: String, user_name| ListedSubject { kind, shown_name, user_name };
+        |kind, display_name: String, user_name| ListedSubject { kind, display_name, user_name };
     let users = subjects.users.iter().filter(|user| account(user).is_none());
     let users = users.map(|user| listed("User", user.clone(), user.as_str()));
     let accounts = subjects.users.iter().filter_map(|user| Some((account(user)?, user)));
@@ -232,55 +240,66 @@ fn list_subjects(subjects: &Subjects) -> Vec<ListedSubject<'_>> {
 }
 
 /// Writes users, service accounts and groups to `out`, and notes to `err`.
-fn write_table(out: &mut dyn Write, err: &mut dyn Write, subjects: &Subjects) -> io::Result<()> {
-    let mut table = Table::new(["KIND", "NAME"]);
+fn write_subject_table(
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+    subjects: &Subjects,
+) -> io::Result<()> {
+    let mut table = TextTable::new(["KIND", "NAME"]);
     for subject in list_subjects(subjects) {
-        table.push([subject.kind, &subject.shown_name]);
+        table.push([subject.kind, &subject.display_name]);
     }
     table.write(out)?;
-    write_notes(err, subjects)
+    write_subject_notes(err, subjects)
 }
 
 /// Writes the table with the authorizer that allows each subject, and its reason.
-fn write_wide_table(
+fn write_wide_subject_table(
     out: &mut dyn Write,
     err: &mut dyn Write,
     subjects: &Subjects,
     authorizer: &OfflineAuthorizer,
     attributes: &Attributes<'_>,
 ) -> io::Result<()> {
-    let mut table = Table::new(["KIND", "NAME", "AUTHORIZER", "REASON"]);
+    let mut table = TextTable::new(["KIND", "NAME", "AUTHORIZER", "REASON"]);
     for subject in list_subjects(subjects) {
         let user = subject.to_user();
         let attributes = Attributes { user: Some(&user), ..*attributes };
         let decision = authorizer.authorize(&attributes, Recorder::disabled());
         let reason = decision.decision.reason.to_string();
         let decided_by = decision.decided_by.unwrap_or_default();
-        table.push([subject.kind, &subject.shown_name, decided_by, &reason]);
+        table.push([subject.kind, &subject.display_name, decided_by, &reason]);
     }
     table.write(out)?;
-    write_notes(err, subjects)
+    write_subject_notes(err, subjects)
 }
 
-fn write_names(out: &mut dyn Write, err: &mut dyn Write, subjects: &Subjects) -> io::Result<()> {
+fn write_subject_names(
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+    subjects: &Subjects,
+) -> io::Result<()> {
     for subject in list_subjects(subjects) {
         let kind = subject.kind.to_ascii_lowercase();
-        writeln!(out, "{kind}/{}", printable(&subject.shown_name))?;
+        writeln!(out, "{kind}/{}", replace_control_characters(&subject.display_name))?;
     }
-    write_notes(err, subjects)
+    write_subject_notes(err, subjects)
 }
 
-fn write_notes(err: &mut dyn Write, subjects: &Subjects) -> io::Result<()> {
-    subjects.notes.iter().try_for_each(|note| writeln!(err, "note: {}", printable(note)))
+fn write_subject_notes(err: &mut dyn Write, subjects: &Subjects) -> io::Result<()> {
+    subjects
+        .notes
+        .iter()
+        .try_for_each(|note| writeln!(err, "note: {}", replace_control_characters(note)))
 }
 
 /// Formats the subjects as the status of a ResourceAccessReview.
-fn review_status(subjects: &Subjects) -> Value {
-    let mut review_status = json!({ "users": subjects.users, "groups": subjects.groups });
+fn access_review_status(subjects: &Subjects) -> Value {
+    let mut access_review_status = json!({ "users": subjects.users, "groups": subjects.groups });
     if !subjects.notes.is_empty() {
-        review_status["evaluationError"] = subjects.notes.join("; ").into();
+        access_review_status["evaluationError"] = subjects.notes.join("; ").into();
     }
-    review_status
+    access_review_status
 }
 
 #[cfg(test)]
@@ -297,7 +316,7 @@ mod tests {
             ..Subjects::default()
         };
         let (mut out, mut err) = (Vec::new(), Vec::new());
-        write_table(&mut out, &mut err, &subjects).unwrap();
+        write_subject_table(&mut out, &mut err, &subjects).unwrap();
         assert_eq!(
             String::from_utf8(out).unwrap(),
             "KIND            NAME\n\
@@ -308,13 +327,13 @@ mod tests {
         );
         assert_eq!(String::from_utf8(err).unwrap(), "note: a\nnote: b\n");
         let mut names = Vec::new();
-        write_names(&mut names, &mut Vec::new(), &subjects).unwrap();
+        write_subject_names(&mut names, &mut Vec::new(), &subjects).unwrap();
         assert_eq!(
             String::from_utf8(names).unwrap(),
             "user/system:serviceaccount:odd\nuser/zoe\nserviceaccount/ns/ci\ngroup/g\n"
         );
         assert_eq!(
-            review_status(&subjects).to_string(),
+            access_review_status(&subjects).to_string(),
             r#"{"users":["system:serviceaccount:ns:ci","system:serviceaccount:odd","zoe"],"groups":["g"],"evaluationError":"a; b"}"#
         );
     }

@@ -168,7 +168,7 @@ fn read_credential(
     let certificate = match (pem("clientCertificateData"), pem("clientKeyData")) {
         (Some(certificate), Some(key)) => {
             let certificate = ClientCertificate { certificate, key };
-            certificate.check().map_err(|_| missing("certificate with its key"))?;
+            certificate.check_usable().map_err(|_| missing("certificate with its key"))?;
             Some(certificate)
         }
         (None, None) => None,

@@ -6,20 +6,20 @@ pub(crate) struct AcceptClause<'h> {
     main_type: &'h str,
     subtype: &'h str,
     quality: f32,
-    parameters: Vec<(&'h str, &'h str)>,
+    media_parameters: Vec<(&'h str, &'h str)>,
 }
 
 impl<'h> AcceptClause<'h> {
     /// Reports whether the clause matches a media type, such as `application` and `json`.
-    pub(crate) fn accepts(&self, main: &str, sub: &str) -> bool {
+    pub(crate) fn accepts_media_type(&self, main: &str, sub: &str) -> bool {
         (self.main_type == "*" && self.subtype == "*")
             || (self.main_type.eq_ignore_ascii_case(main)
                 && (self.subtype == "*" || self.subtype.eq_ignore_ascii_case(sub)))
     }
 
     /// The value of a parameter; the last one if there are several.
-    pub(crate) fn parameter(&self, name: &str) -> Option<&'h str> {
-        self.parameters.iter().rev().find(|(key, _)| *key == name).map(|&(_, value)| value)
+    pub(crate) fn parameter_value(&self, name: &str) -> Option<&'h str> {
+        self.media_parameters.iter().rev().find(|(key, _)| *key == name).map(|&(_, value)| value)
     }
 
     /// The number of parts of the media range, main type and subtype, that are not wildcards.
@@ -60,7 +60,7 @@ fn parse_clause(text: &str) -> Option<AcceptClause<'_>> {
             parameter => parameters.push(parameter),
         }
     }
-    Some(AcceptClause { main_type: main, subtype: sub, quality, parameters })
+    Some(AcceptClause { main_type: main, subtype: sub, quality, media_parameters: parameters })
 }
 
 #[cfg(test)]
@@ -89,16 +89,24 @@ mod tests {
     fn the_last_of_duplicate_parameters_counts() {
         let found = parse_accept_header("a/b; v=v1 ;as=Table;v=v2;odd");
         let found = found.first().unwrap();
-        assert_eq!(found.parameter("v"), Some("v2"));
-        assert_eq!(found.parameter("as"), Some("Table"));
-        assert_eq!(found.parameter("odd"), None);
+        assert_eq!(found.parameter_value("v"), Some("v2"));
+        assert_eq!(found.parameter_value("as"), Some("Table"));
+        assert_eq!(found.parameter_value("odd"), None);
     }
 
     #[test]
     fn media_types_are_case_insensitive() {
         assert!(
-            parse_accept_header("Application/JSON").first().unwrap().accepts("application", "json")
+            parse_accept_header("Application/JSON")
+                .first()
+                .unwrap()
+                .accepts_media_type("application", "json")
         );
-        assert!(!parse_accept_header("text/*").first().unwrap().accepts("application", "json"));
+        assert!(
+            !parse_accept_header("text/*")
+                .first()
+                .unwrap()
+                .accepts_media_type("application", "json")
+        );
     }
 }

@@ -31,7 +31,7 @@ pub fn gzip(bytes: &[u8]) -> io::Result<Vec<u8>> {
     encoder.finish()
 }
 
-/// Compresses a response that is written bit by bit, with the same level as [`gzip`].
+/// Compresses a response that is written piece by piece, with the same level as [`gzip`].
 #[derive(Debug)]
 pub struct GzipStream(GzEncoder<Vec<u8>>);
 

@@ -17,11 +17,11 @@ const LENIENT_BASE64: GeneralPurpose =
 
 /// A value has another type than its field.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("json: cannot unmarshal {found} into field {path} of type {expected}")]
+#[error("json: cannot unmarshal {found_value} into field {path} of type {expected_type}")]
 pub struct WrongTypeError {
     path: String,
-    found: String,
-    expected: &'static str,
+    found_value: String,
+    expected_type: &'static str,
 }
 
 /// Conforms an object to the field table of its kind, or only its metadata if the kind has no
@@ -56,7 +56,7 @@ fn conform_metadata(tree: &mut Tree, findings: &mut StrictFindings) -> Result<()
         }
         Some(value) => {
             let path = Path::Field(&Path::Root, "metadata");
-            let object_meta = ValueType::Object(field_tables::object_meta());
+            let object_meta = ValueType::Object(field_tables::object_meta_fields());
             conform_value(value, object_meta, &path, findings)
         }
     }
@@ -152,11 +152,14 @@ fn conform_value(
             conform_members(tree, message.message(), path, findings)
         }
         (ValueType::SchemaOr(_), Value::Object(tree)) => {
-            conform_members(tree, field_tables::schema().message(), path, findings)
+            conform_members(tree, field_tables::json_schema_fields().message(), path, findings)
         }
-        (ValueType::SchemaOr(SchemaAlternative::Schemas), Value::Array(items)) => {
-            conform_list(items, ValueType::Object(field_tables::schema()), path, findings)
-        }
+        (ValueType::SchemaOr(SchemaAlternative::Schemas), Value::Array(items)) => conform_list(
+            items,
+            ValueType::Object(field_tables::json_schema_fields()),
+            path,
+            findings,
+        ),
         (
             ValueType::WrappedTexts | ValueType::SchemaOr(SchemaAlternative::Texts),
             Value::Array(items),
@@ -232,7 +235,7 @@ fn wrong_type_error(value: &Value, expected: &'static str, path: &Path<'_>) -> W
         Value::Array(_) => "array".to_owned(),
         Value::Object(_) => "object".to_owned(),
     };
-    WrongTypeError { path: path.to_string(), found, expected }
+    WrongTypeError { path: path.to_string(), found_value: found, expected_type: expected }
 }
 
 /// The type as errors about a value name it.

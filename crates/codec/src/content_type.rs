@@ -33,29 +33,30 @@ const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the body of the request was in an unknown format - accepted media types include: {}",
-    accepted.join(", ")
+    accepted_media_types.join(", ")
 )]
 pub struct UnsupportedMediaType {
     /// The media types that the server reads here.
-    pub accepted: &'static [&'static str],
+    pub accepted_media_types: &'static [&'static str],
 }
 
 impl UnsupportedMediaType {
     /// The error of an endpoint that reads protobuf.
-    const WITH_PROTOBUF: Self = Self { accepted: &[JSON, YAML, PROTOBUF] };
+    const WITH_PROTOBUF: Self = Self { accepted_media_types: &[JSON, YAML, PROTOBUF] };
     /// The error of an endpoint that does not read protobuf.
-    pub(crate) const WITHOUT_PROTOBUF: Self = Self { accepted: &[JSON, YAML] };
+    pub(crate) const WITHOUT_PROTOBUF: Self = Self { accepted_media_types: &[JSON, YAML] };
     /// The error for a patch of a built-in kind.
     const PATCH: Self = Self {
-        accepted: &[
+        accepted_media_types: &[
             PatchType::Json.media_type(),
             PatchType::Merge.media_type(),
             PatchType::StrategicMerge.media_type(),
         ],
     };
     /// The error for a patch of a custom kind.
-    const CUSTOM_PATCH: Self =
-        Self { accepted: &[PatchType::Json.media_type(), PatchType::Merge.media_type()] };
+    const CUSTOM_PATCH: Self = Self {
+        accepted_media_types: &[PatchType::Json.media_type(), PatchType::Merge.media_type()],
+    };
 }
 
 impl PatchType {
@@ -77,11 +78,11 @@ impl PatchType {
 ///
 /// # Errors
 /// The media type is not supported for this kind.
-pub fn body_format(
+pub fn request_body_format(
     content_type: Option<&str>,
     expected: &ExpectedKind<'_>,
 ) -> Result<BodyFormat, UnsupportedMediaType> {
-    let has_field_table = !expected.is_custom
+    let has_field_table = !expected.is_custom_resource
         && field_tables::has_field_table(expected.group, expected.version, expected.kind);
     parse_body_format(content_type, has_field_table)
 }
@@ -122,7 +123,7 @@ fn parse_body_format(
 ///
 /// # Errors
 /// The patch type is not supported for this kind.
-pub fn patch_type(
+pub fn patch_type_of_content_type(
     content_type: Option<&str>,
     is_custom: bool,
 ) -> Result<PatchType, UnsupportedMediaType> {
@@ -132,7 +133,7 @@ pub fn patch_type(
         false => UnsupportedMediaType::PATCH,
     };
     let found = PatchType::ALL.into_iter().find(|offered| offered.media_type() == essence);
-    found.filter(|found| error.accepted.contains(&found.media_type())).ok_or(error)
+    found.filter(|found| error.accepted_media_types.contains(&found.media_type())).ok_or(error)
 }
 
 /// Checks that a body has no content encoding, because request bodies are never decompressed.
@@ -193,14 +194,18 @@ mod tests {
     use super::*;
 
     const CONFIG_MAP: ExpectedKind<'_> =
-        ExpectedKind { group: "", version: "v1", kind: "ConfigMap", is_custom: false };
+        ExpectedKind { group: "", version: "v1", kind: "ConfigMap", is_custom_resource: false };
     const POD: ExpectedKind<'_> = ExpectedKind { kind: "Pod", ..CONFIG_MAP };
-    const WIDGET: ExpectedKind<'_> =
-        ExpectedKind { group: "example.com", version: "v1", kind: "Widget", is_custom: true };
+    const WIDGET: ExpectedKind<'_> = ExpectedKind {
+        group: "example.com",
+        version: "v1",
+        kind: "Widget",
+        is_custom_resource: true,
+    };
 
     #[test]
     fn body_formats_by_content_type() {
-        let format = body_format;
+        let format = request_body_format;
         let with_protobuf = Err(UnsupportedMediaType::WITH_PROTOBUF);
         let without_protobuf = Err(UnsupportedMediaType::WITHOUT_PROTOBUF);
         for json in
@@ -229,12 +234,18 @@ mod tests {
     #[test]
     fn patch_types_by_content_type() {
         let smp = Some("application/strategic-merge-patch+json; charset=utf-8");
-        assert_eq!(patch_type(smp, false), Ok(PatchType::StrategicMerge));
-        assert_eq!(patch_type(Some("application/json-patch+json"), true), Ok(PatchType::Json));
-        assert_eq!(patch_type(Some("application/merge-patch+json"), true), Ok(PatchType::Merge));
-        assert_eq!(patch_type(smp, true), Err(UnsupportedMediaType::CUSTOM_PATCH));
+        assert_eq!(patch_type_of_content_type(smp, false), Ok(PatchType::StrategicMerge));
+        assert_eq!(
+            patch_type_of_content_type(Some("application/json-patch+json"), true),
+            Ok(PatchType::Json)
+        );
+        assert_eq!(
+            patch_type_of_content_type(Some("application/merge-patch+json"), true),
+            Ok(PatchType::Merge)
+        );
+        assert_eq!(patch_type_of_content_type(smp, true), Err(UnsupportedMediaType::CUSTOM_PATCH));
         for other in [None, Some("application/json"), Some("application/apply-patch+yaml")] {
-            assert_eq!(patch_type(other, false), Err(UnsupportedMediaType::PATCH));
+            assert_eq!(patch_type_of_content_type(other, false), Err(UnsupportedMediaType::PATCH));
         }
     }
 

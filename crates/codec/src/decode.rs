@@ -7,9 +7,9 @@ use serde_json::Value;
 use crate::conform_to_kind::WrongTypeError;
 use crate::content_type::{BodyFormat, UnsupportedMediaType};
 use crate::field_types::Message;
-use crate::protobuf::{Envelope, ProtobufError};
+use crate::protobuf::{ProtobufEnvelope, ProtobufError};
 use crate::strict_finding::{StrictFinding, StrictFindings};
-use crate::{conform_to_kind, field_tables, json};
+use crate::{conform_to_kind, field_tables, json_parser};
 
 /// The kind that an endpoint accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,16 +22,16 @@ pub struct ExpectedKind<'e> {
     pub kind: &'e str,
     /// Whether the kind is defined by a CustomResourceDefinition; then its objects must have `apiVersion`
     /// and `kind`.
-    pub is_custom: bool,
+    pub is_custom_resource: bool,
 }
 
 /// An object that was decoded from a request body.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DecodedObject {
     /// The object, with `apiVersion` and `kind`.
-    pub tree: Tree,
+    pub object_tree: Tree,
     /// Unknown and duplicate fields, which strict field validation rejects.
-    pub findings: Vec<StrictFinding>,
+    pub strict_findings: Vec<StrictFinding>,
 }
 
 /// The body is not an object of the expected kind. The client is at fault, and the texts are those of
@@ -106,7 +106,7 @@ impl ExpectedKind<'_> {
 
     /// The table for protobuf bodies.
     fn field_table(&self) -> Option<&'static Message> {
-        match self.is_custom {
+        match self.is_custom_resource {
             true => None,
             false => field_tables::fields_of_kind(self.group, self.version, self.kind),
         }
@@ -114,7 +114,7 @@ impl ExpectedKind<'_> {
 
     /// The table that JSON bodies follow.
     fn json_field_table(&self) -> Option<&'static Message> {
-        match self.is_custom {
+        match self.is_custom_resource {
             true => None,
             false => field_tables::json_fields_of_kind(self.group, self.version, self.kind),
         }
@@ -146,7 +146,7 @@ pub fn decode_object(
             cannot_be_handled_error(kind, version, kind, &why.to_string())
         })?;
     duplicates.into_iter().for_each(|finding| findings.push(finding));
-    Ok(DecodedObject { tree, findings: findings.into_vec() })
+    Ok(DecodedObject { object_tree: tree, strict_findings: findings.into_vec() })
 }
 
 /// Decodes an object in protobuf. Kind and version are checked first, because they say which fields the numbers mean.
@@ -157,12 +157,13 @@ fn decode_protobuf(
 ) -> Result<DecodedObject, DecodeError> {
     let message = expected.field_table().ok_or(UnsupportedMediaType::WITHOUT_PROTOBUF)?;
     let kind = expected.kind;
-    let mut envelope = Envelope::read(bytes).map_err(|why| protobuf_error(kind, why, bytes))?;
+    let mut envelope =
+        ProtobufEnvelope::read(bytes).map_err(|why| protobuf_error(kind, why, bytes))?;
     let mut tree = std::mem::take(&mut envelope.type_meta);
     check_type_meta(&mut tree, bytes, expected)?;
     let read = envelope.read_object(message, &mut tree);
     read.map_err(|why| protobuf_error(kind, why, bytes))?;
-    Ok(DecodedObject { tree, findings: Vec::new() })
+    Ok(DecodedObject { object_tree: tree, strict_findings: Vec::new() })
 }
 
 /// Conforms a patched object to its kind, as [`decode_object`] does, and returns the findings.
@@ -189,7 +190,7 @@ pub fn decode_delete_options(bytes: &[u8], format: BodyFormat) -> Result<Tree, D
     let (mut tree, envelope) = match format {
         BodyFormat::Json | BodyFormat::Yaml => (parse_body(bytes, format, KIND)?.0, None),
         BodyFormat::Protobuf => {
-            let mut envelope = Envelope::read(bytes).map_err(protobuf_error)?;
+            let mut envelope = ProtobufEnvelope::read(bytes).map_err(protobuf_error)?;
             (std::mem::take(&mut envelope.type_meta), Some(envelope))
         }
     };
@@ -200,7 +201,7 @@ pub fn decode_delete_options(bytes: &[u8], format: BodyFormat) -> Result<Tree, D
         let why = format!("no conversion to {KIND} exists");
         return Err(cannot_be_handled_error(&kind, &version, KIND, &why));
     }
-    let message = field_tables::delete_options();
+    let message = field_tables::delete_options_fields();
     match envelope {
         Some(envelope) => envelope.read_object(message, &mut tree).map_err(protobuf_error)?,
         None => {
@@ -227,9 +228,9 @@ fn parse_body(
             (read.value, findings)
         }
         BodyFormat::Json | BodyFormat::Protobuf => {
-            let read = json::parse_json(bytes)
+            let read = json_parser::parse_json(bytes)
                 .map_err(|why| not_json_error(kind, &why.to_string(), bytes))?;
-            (read.value, read.findings)
+            (read.value, read.duplicate_fields)
         }
     };
     match value {
@@ -253,19 +254,19 @@ fn check_type_meta(
 ) -> Result<(), DecodeError> {
     let (mut api_version, mut kind) = read_type_meta(tree, bytes, expected.kind)?;
     let wanted = expected.group_version().to_string();
-    if expected.is_custom && kind.is_empty() {
+    if expected.is_custom_resource && kind.is_empty() {
         let shown = bytes.get(..BODY_SHOWN_BYTES_MAX).unwrap_or(bytes);
         let why = format!("Object 'Kind' is missing in '{}'", String::from_utf8_lossy(shown));
         return Err(unrecognized_error(expected.kind, &why, bytes));
     }
-    if !expected.is_custom {
+    if !expected.is_custom_resource {
         for (found, default) in [(&mut api_version, wanted.as_str()), (&mut kind, expected.kind)] {
             if found.is_empty() {
                 default.clone_into(found);
             }
         }
     }
-    if kind != expected.kind && !expected.is_custom {
+    if kind != expected.kind && !expected.is_custom_resource {
         let version = GroupVersion::parse_api_version(&api_version)
             .map_or(String::new(), |found| found.version);
         let why = format!("no conversion from {kind} to {} exists", expected.kind);

@@ -4,9 +4,9 @@ use api_object::{Status, Tree};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::json::{NESTING_MAX, parse_json_within};
+use crate::json_parser::{NESTING_MAX, parse_json_within};
 use crate::response_format::{Format, ResponseEncoding};
-use crate::yaml;
+use crate::yaml_writer;
 
 /// The deepest nesting of a response: that of the deepest object, plus the levels that lists, tables and events
 /// add.
@@ -44,13 +44,13 @@ impl EventType {
 /// Encodes an object as a response body.
 #[must_use]
 pub fn encode_tree(tree: &Tree, answer: &ResponseEncoding) -> Vec<u8> {
-    encode(tree, answer)
+    encode_value(tree, answer)
 }
 
 /// Encodes a status as a response body, without transformation.
 #[must_use]
 pub fn encode_status(status: &Status, answer: &ResponseEncoding) -> Vec<u8> {
-    encode(status, answer)
+    encode_value(status, answer)
 }
 
 /// Converts compact JSON of this server to the response format.
@@ -58,10 +58,10 @@ pub fn encode_status(status: &Status, answer: &ResponseEncoding) -> Vec<u8> {
 /// INVARIANT: `json` was written by this server. Other bytes stay as they are.
 #[must_use]
 pub fn reencode_json(mut json: Vec<u8>, answer: &ResponseEncoding) -> Vec<u8> {
-    if (answer.format == Format::Yaml || answer.pretty)
+    if (answer.body_format == Format::Yaml || answer.is_pretty)
         && let Ok(tree) = parse_json_within(&json, RESPONSE_NESTING_MAX)
     {
-        return encode(&tree.value, answer);
+        return encode_value(&tree.value, answer);
     }
     json.push(b'\n');
     json
@@ -79,17 +79,17 @@ pub fn write_event_end(out: &mut Vec<u8>) {
     out.extend_from_slice(b"}\n");
 }
 
-fn encode<T: Serialize>(value: &T, answer: &ResponseEncoding) -> Vec<u8> {
+fn encode_value<T: Serialize>(value: &T, answer: &ResponseEncoding) -> Vec<u8> {
     let mut out = Vec::new();
-    match answer.format {
-        Format::Json if answer.pretty => write_pretty(&mut out, value),
+    match answer.body_format {
+        Format::Json if answer.is_pretty => write_pretty_json(&mut out, value),
         Format::Json => write_json(&mut out, value),
         Format::Yaml => {
             let mut json = Vec::new();
             write_json(&mut json, value);
             let tree = parse_json_within(&json, RESPONSE_NESTING_MAX);
             let tree = tree.map_or(Value::Null, |tree| tree.value);
-            return yaml::write_yaml(&tree).into_bytes();
+            return yaml_writer::write_yaml(&tree).into_bytes();
         }
     }
     out.push(b'\n');
@@ -103,7 +103,7 @@ pub(crate) fn write_json<T: Serialize + ?Sized>(out: &mut Vec<u8>, value: &T) {
 }
 
 #[expect(clippy::expect_used, reason = "neither memory nor a tree of texts can fail to be written")]
-pub(crate) fn write_pretty<T: Serialize>(out: &mut Vec<u8>, value: &T) {
+pub(crate) fn write_pretty_json<T: Serialize>(out: &mut Vec<u8>, value: &T) {
     serde_json::to_writer_pretty(out, value).expect("memory takes every tree");
 }
 
@@ -114,9 +114,9 @@ mod tests {
     use super::*;
 
     const COMPACT: ResponseEncoding =
-        ResponseEncoding { format: Format::Json, pretty: false, transform: None };
-    const PRETTY: ResponseEncoding = ResponseEncoding { pretty: true, ..COMPACT };
-    const YAML: ResponseEncoding = ResponseEncoding { format: Format::Yaml, ..COMPACT };
+        ResponseEncoding { body_format: Format::Json, is_pretty: false, transform: None };
+    const PRETTY: ResponseEncoding = ResponseEncoding { is_pretty: true, ..COMPACT };
+    const YAML: ResponseEncoding = ResponseEncoding { body_format: Format::Yaml, ..COMPACT };
 
     fn text(bytes: Vec<u8>) -> String {
         String::from_utf8(bytes).unwrap()

@@ -61,9 +61,9 @@ const CONFORMED_TO_TABLE: &[(&str, &[&str])] = &[
 struct FieldTables {
     messages: Vec<Message>,
     /// By type, such as `core/v1.Pod`.
-    ids: HashMap<&'static str, MessageId>,
+    message_ids_by_type: HashMap<&'static str, MessageId>,
     /// By group, version and kind.
-    kinds: HashMap<(&'static str, &'static str, &'static str), MessageId>,
+    message_ids_by_kind: HashMap<(&'static str, &'static str, &'static str), MessageId>,
 }
 
 /// A line of the text is no type and no field.
@@ -73,13 +73,13 @@ struct TableSyntaxError(&'static str);
 
 /// The field table of a kind, if it has one.
 pub(crate) fn fields_of_kind(group: &str, version: &str, kind: &str) -> Option<&'static Message> {
-    TABLES.kinds.get(&(group, version, kind)).map(|id| id.message())
+    TABLES.message_ids_by_kind.get(&(group, version, kind)).map(|id| id.message())
 }
 
 /// The field tables of all kinds.
 #[cfg(test)]
-pub(crate) fn all_kinds() -> impl Iterator<Item = &'static Message> {
-    TABLES.kinds.values().map(|id| id.message())
+pub(crate) fn messages_of_all_kinds() -> impl Iterator<Item = &'static Message> {
+    TABLES.message_ids_by_kind.values().map(|id| id.message())
 }
 
 /// The field table that JSON bodies of a kind must follow, if there is one.
@@ -95,17 +95,17 @@ pub(crate) fn json_fields_of_kind(
 }
 
 /// The table of the options of a delete.
-pub(crate) fn delete_options() -> &'static Message {
+pub(crate) fn delete_options_fields() -> &'static Message {
     message_of_type("meta/v1.DeleteOptions").message()
 }
 
 /// The table of the metadata of all objects.
-pub(crate) fn object_meta() -> MessageId {
+pub(crate) fn object_meta_fields() -> MessageId {
     message_of_type("meta/v1.ObjectMeta")
 }
 
 /// The table of the schema of a custom resource.
-pub(crate) fn schema() -> MessageId {
+pub(crate) fn json_schema_fields() -> MessageId {
     message_of_type("apiextensions/v1.JSONSchemaProps")
 }
 
@@ -116,7 +116,7 @@ pub(crate) fn message(id: MessageId) -> &'static Message {
 }
 
 fn message_of_type(name: &str) -> MessageId {
-    TABLES.ids.get(name).copied().unwrap_or(MessageId(u16::MAX))
+    TABLES.message_ids_by_type.get(name).copied().unwrap_or(MessageId(u16::MAX))
 }
 
 /// Reports whether all fields of a built-in kind are known: then its bodies may be protobuf.
@@ -143,7 +143,11 @@ impl FieldTables {
                 }
                 None => {
                     let name = line.split(' ').next().unwrap_or_default();
-                    current = tables.ids.get(name).copied().ok_or(TableSyntaxError(line))?;
+                    current = tables
+                        .message_ids_by_type
+                        .get(name)
+                        .copied()
+                        .ok_or(TableSyntaxError(line))?;
                 }
             }
         }
@@ -153,14 +157,14 @@ impl FieldTables {
     fn add_type(&mut self, line: &'static str) -> Result<(), TableSyntaxError> {
         let (name, kinds) = line.split_once(" = ").unwrap_or((line, ""));
         let next = u16::try_from(self.messages.len()).map_err(|_| TableSyntaxError(line))?;
-        let id = *self.ids.entry(name).or_insert(MessageId(next));
+        let id = *self.message_ids_by_type.entry(name).or_insert(MessageId(next));
         if id.0 == next {
             self.messages.push(Message::default());
         }
         for kind in kinds.split_terminator(' ') {
             let (group_version, kind) = kind.rsplit_once('/').ok_or(TableSyntaxError(line))?;
             let (group, version) = group_version.split_once('/').unwrap_or(("", group_version));
-            self.kinds.insert((group, version, kind), id);
+            self.message_ids_by_kind.insert((group, version, kind), id);
         }
         Ok(())
     }
@@ -174,7 +178,7 @@ impl FieldTables {
             None => (type_name, false),
         };
         let field_type = if let Some(inlined) = type_name.strip_prefix('^') {
-            FieldType::Inline(*self.ids.get(inlined)?)
+            FieldType::Inline(*self.message_ids_by_type.get(inlined)?)
         } else if let Some(item) = type_name.strip_prefix("[]") {
             FieldType::List(self.parse_value_type(item)?)
         } else if let Some(value) = type_name.strip_prefix("{}") {
@@ -182,7 +186,7 @@ impl FieldTables {
         } else {
             FieldType::One(self.parse_value_type(type_name)?)
         };
-        Some(Field { number, name, field_type, keeps_zero })
+        Some(Field { protobuf_number: number, name, field_type, keeps_zero })
     }
 
     fn parse_value_type(&self, name: &str) -> Option<ValueType> {
@@ -202,7 +206,7 @@ impl FieldTables {
             "schema-or-bool" => ValueType::SchemaOr(SchemaAlternative::Bool),
             "schema-or-list" => ValueType::SchemaOr(SchemaAlternative::Schemas),
             "schema-or-texts" => ValueType::SchemaOr(SchemaAlternative::Texts),
-            _ => ValueType::Object(*self.ids.get(name)?),
+            _ => ValueType::Object(*self.message_ids_by_type.get(name)?),
         })
     }
 }
@@ -217,7 +221,11 @@ mod tests {
     #[test]
     fn the_texts_are_parsed() {
         let tables = FieldTables::parse(&TEXTS).unwrap();
-        assert!(tables.kinds.len() > 70, "{} kinds", tables.kinds.len());
+        assert!(
+            tables.message_ids_by_kind.len() > 70,
+            "{} kinds",
+            tables.message_ids_by_kind.len()
+        );
         for text in ["core/v1.A\n 1 a core/v1.B", "core/v1.A\n x a string", " 1 a string"] {
             assert!(FieldTables::parse(&[text]).is_err(), "{text}");
         }
@@ -226,12 +234,18 @@ mod tests {
     #[test]
     fn numbers_and_names_are_unique() {
         let tables = FieldTables::parse(&TEXTS).unwrap();
-        for (name, id) in &tables.ids {
+        for (name, id) in &tables.message_ids_by_type {
             let fields = &tables.messages[usize::from(id.0)].fields;
             for (idx, field) in fields.iter().enumerate() {
                 let others = &fields[idx + 1..];
-                let is_twice = |other: &Field| other.number == field.number && field.number > 0;
-                assert!(!others.iter().any(is_twice), "{name}: {} stands twice", field.number);
+                let is_twice = |other: &Field| {
+                    other.protobuf_number == field.protobuf_number && field.protobuf_number > 0
+                };
+                assert!(
+                    !others.iter().any(is_twice),
+                    "{name}: {} stands twice",
+                    field.protobuf_number
+                );
                 assert!(
                     others.iter().all(|other| other.name != field.name),
                     "{name} {}",
@@ -239,7 +253,7 @@ mod tests {
                 );
             }
         }
-        for (kind, id) in &tables.kinds {
+        for (kind, id) in &tables.message_ids_by_kind {
             assert!(id.message().field_by_name("metadata").is_some(), "{kind:?}");
         }
     }
@@ -274,15 +288,15 @@ mod tests {
             }
         }
         assert!(json_fields_of_kind("", "v1", "Pod").is_none());
-        assert!(!delete_options().fields.is_empty());
-        assert!(!object_meta().message().fields.is_empty());
-        assert!(!schema().message().fields.is_empty());
+        assert!(!delete_options_fields().fields.is_empty());
+        assert!(!object_meta_fields().message().fields.is_empty());
+        assert!(!json_schema_fields().message().fields.is_empty());
     }
 
     #[test]
     fn fields_of_inlined_messages_belong_to_the_parent() {
         let probe = message_of_type("core/v1.Probe").message();
-        assert!(probe.field_by_name("exec").is_some_and(|field| field.number == 1));
+        assert!(probe.field_by_name("exec").is_some_and(|field| field.protobuf_number == 1));
         assert!(probe.field_by_name("handler").is_none());
     }
 }

@@ -19,7 +19,7 @@ pub(crate) struct MessageId(pub(crate) u16);
 #[derive(Debug)]
 pub(crate) struct Field {
     /// The field number in protobuf; 0 if protobuf does not have the field.
-    pub(crate) number: u32,
+    pub(crate) protobuf_number: u32,
     /// The name in JSON; unused for [`FieldType::Inline`].
     pub(crate) name: &'static str,
     pub(crate) field_type: FieldType,
@@ -81,7 +81,7 @@ pub(crate) enum SchemaAlternative {
 impl Message {
     /// The field of that number in protobuf.
     pub(crate) fn field_by_number(&self, number: u32) -> Option<&Field> {
-        self.fields.iter().find(|field| field.number == number)
+        self.fields.iter().find(|field| field.protobuf_number == number)
     }
 
     /// The field of that name in JSON, including the fields of inlined messages.

@@ -16,25 +16,25 @@ mod decoded_size;
 mod encode;
 mod field_tables;
 mod field_types;
-mod json;
+mod json_parser;
 mod list_writer;
 mod protobuf;
 mod response_format;
-mod stored_check;
 mod stored_object;
+mod stored_object_check;
 mod strict_finding;
 mod table;
 #[cfg(test)]
 mod testing;
 mod value_path;
 mod warning_header;
-mod yaml;
+mod yaml_writer;
 
 pub use compress::{GZIP_BYTES_MIN, GzipStream, accepts_gzip, gzip};
 pub use conform_to_kind::WrongTypeError;
 pub use content_type::{
-    BodyFormat, PatchType, UnsupportedMediaType, body_format, check_content_encoding,
-    delete_options_format, patch_type,
+    BodyFormat, PatchType, UnsupportedMediaType, check_content_encoding, delete_options_format,
+    patch_type_of_content_type, request_body_format,
 };
 pub use decode::{
     DecodeError, DecodedObject, ExpectedKind, conform_object, decode_delete_options, decode_object,
@@ -44,18 +44,21 @@ pub use encode::{
     EventType, encode_status, encode_tree, reencode_json, write_event_end, write_event_start,
 };
 pub use field_tables::has_field_table;
-pub use json::{JsonError, NESTING_MAX, ParsedJson, parse_json};
+pub use json_parser::{JsonError, NESTING_MAX, ParsedJson, parse_json};
 pub use list_writer::ListWriter;
 pub use protobuf::JSON_BYTES_MAX;
 pub use response_format::{
     DiscoveryFormat, DiscoveryVersion, EndpointKind, Format, FormatRequest, MetaVersion,
-    NegotiationError, ResponseEncoding, Transform, negotiate, negotiate_discovery,
+    NegotiationError, ResponseEncoding, Transform, negotiate_discovery_format,
+    negotiate_response_format,
 };
-pub use stored_check::{check_stored_object, salvage_metadata};
 pub use stored_object::{
     IncludeTypeMeta, MalformedStoredObject, ObjectSplicer, decode_stored_object,
     encode_stored_object, splice_partial_metadata, splice_resource_version,
 };
-pub use strict_finding::{StrictDecodingError, StrictFinding, check_strict};
-pub use table::{Column, ListMetadata, Row, encode_table, partial_metadata, write_row};
+pub use stored_object_check::{check_stored_object, salvage_metadata};
+pub use strict_finding::{StrictDecodingError, StrictFinding, check_strict_validation};
+pub use table::{
+    ListMetadata, TableColumn, TableRow, encode_table, to_partial_metadata, write_row,
+};
 pub use warning_header::warning_headers;

@@ -5,29 +5,29 @@
 
 use serde_json::{Map, Value};
 
-use crate::encode::{RESPONSE_NESTING_MAX, write_pretty};
-use crate::json::parse_json_within;
+use crate::encode::{RESPONSE_NESTING_MAX, write_pretty_json};
+use crate::json_parser::parse_json_within;
 use crate::response_format::{Format, MetaVersion, ResponseEncoding};
-use crate::table::{Column, ListMetadata, write_list_head, write_table_head};
-use crate::yaml;
+use crate::table::{ListMetadata, TableColumn, write_list_head, write_table_head};
+use crate::yaml_writer;
 
 /// The levels of indentation around an item of a pretty list.
 const ITEM_INDENT: &[u8] = b"    ";
 
-/// Writes the parts of one list or table, in the order [`write_start`](Self::write_start), any number of
-/// [`write_item`](Self::write_item), [`write_end`](Self::write_end).
+/// Writes the parts of one list or table, in the order [`write_list_start`](Self::write_list_start), any number of
+/// [`write_list_item`](Self::write_list_item), [`write_list_end`](Self::write_list_end).
 #[derive(Debug)]
 pub struct ListWriter {
-    layout: Layout,
+    layout: ListLayout,
     /// Compact JSON from the opening brace up to the member of the items.
-    head: Vec<u8>,
+    list_head: Vec<u8>,
     /// The member of the items: `items` or `rows`.
-    member: &'static str,
-    has_items: bool,
+    items_member: &'static str,
+    has_written_items: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Layout {
+enum ListLayout {
     CompactJson,
     PrettyJson,
     Yaml,
@@ -36,7 +36,7 @@ enum Layout {
 impl ListWriter {
     /// A list of this kind.
     #[must_use]
-    pub fn list(
+    pub fn for_list(
         api_version: &str,
         kind: &str,
         metadata: &ListMetadata,
@@ -44,53 +44,63 @@ impl ListWriter {
     ) -> Self {
         let mut head = Vec::new();
         write_list_head(api_version, kind, metadata, &mut head);
-        Self { layout: Layout::of(encoding), head, member: "items", has_items: false }
+        Self {
+            layout: ListLayout::of(encoding),
+            list_head: head,
+            items_member: "items",
+            has_written_items: false,
+        }
     }
 
     /// A table with these columns, whose items are rows.
     #[must_use]
-    pub fn table(
+    pub fn for_table(
         version: MetaVersion,
         metadata: &ListMetadata,
-        columns: &[Column],
+        columns: &[TableColumn],
         encoding: &ResponseEncoding,
     ) -> Self {
         let mut head = Vec::new();
         write_table_head(version, metadata, Some(columns), &mut head);
-        Self { layout: Layout::of(encoding), head, member: "rows", has_items: false }
+        Self {
+            layout: ListLayout::of(encoding),
+            list_head: head,
+            items_member: "rows",
+            has_written_items: false,
+        }
     }
 
     /// Writes everything before the items.
-    pub fn write_start(&mut self, out: &mut Vec<u8>) {
+    pub fn write_list_start(&mut self, out: &mut Vec<u8>) {
         match self.layout {
-            Layout::CompactJson => {
-                out.extend_from_slice(&self.head);
+            ListLayout::CompactJson => {
+                out.extend_from_slice(&self.list_head);
                 out.extend_from_slice(b",\"");
-                out.extend_from_slice(self.member.as_bytes());
+                out.extend_from_slice(self.items_member.as_bytes());
                 out.extend_from_slice(b"\":[");
             }
-            Layout::PrettyJson => {
+            ListLayout::PrettyJson => {
                 let begin = out.len();
-                write_pretty(out, &self.head_members());
+                write_pretty_json(out, &self.list_head_members());
                 // The closing brace and the line feed before it follow after the items.
                 out.truncate(out.len().saturating_sub(2).max(begin));
                 out.extend_from_slice(b",\n  \"");
-                out.extend_from_slice(self.member.as_bytes());
+                out.extend_from_slice(self.items_member.as_bytes());
                 out.extend_from_slice(b"\": [");
             }
-            Layout::Yaml => self.write_yaml_members(out, |name, member| name < member),
+            ListLayout::Yaml => self.write_yaml_members(out, |name, member| name < member),
         }
     }
 
     /// Writes an item, which `write` appends as compact JSON. If `write` fails, the item is left out.
-    pub fn write_item(&mut self, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>) -> bool) {
-        if self.layout == Layout::CompactJson {
+    pub fn write_list_item(&mut self, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>) -> bool) {
+        if self.layout == ListLayout::CompactJson {
             let before = out.len();
-            if self.has_items {
+            if self.has_written_items {
                 out.push(b',');
             }
             match write(out) {
-                true => self.has_items = true,
+                true => self.has_written_items = true,
                 false => out.truncate(before),
             }
             return;
@@ -101,12 +111,12 @@ impl ListWriter {
         }
         let parsed = parse_json_within(&json, RESPONSE_NESTING_MAX).map(|parsed| parsed.value);
         match self.layout {
-            Layout::CompactJson | Layout::PrettyJson => {
-                out.extend_from_slice(if self.has_items { b",\n" } else { b"\n" });
+            ListLayout::CompactJson | ListLayout::PrettyJson => {
+                out.extend_from_slice(if self.has_written_items { b",\n" } else { b"\n" });
                 out.extend_from_slice(ITEM_INDENT);
                 let mut pretty = Vec::new();
                 match &parsed {
-                    Ok(value) => write_pretty(&mut pretty, value),
+                    Ok(value) => write_pretty_json(&mut pretty, value),
                     Err(_) => pretty = json,
                 }
                 // A text of JSON has no line feed, so each one begins a line.
@@ -118,27 +128,27 @@ impl ListWriter {
                     out.extend_from_slice(line);
                 }
             }
-            Layout::Yaml => {
-                if !self.has_items {
-                    out.extend_from_slice(self.member.as_bytes());
+            ListLayout::Yaml => {
+                if !self.has_written_items {
+                    out.extend_from_slice(self.items_member.as_bytes());
                     out.extend_from_slice(b":\n");
                 }
                 let item = Value::Array(vec![parsed.unwrap_or_default()]);
-                out.extend_from_slice(yaml::write_yaml(&item).as_bytes());
+                out.extend_from_slice(yaml_writer::write_yaml(&item).as_bytes());
             }
         }
-        self.has_items = true;
+        self.has_written_items = true;
     }
 
     /// Writes everything after the items.
-    pub fn write_end(&mut self, out: &mut Vec<u8>) {
-        match (self.layout, self.has_items) {
-            (Layout::CompactJson, _) => out.extend_from_slice(b"]}\n"),
-            (Layout::PrettyJson, true) => out.extend_from_slice(b"\n  ]\n}\n"),
-            (Layout::PrettyJson, false) => out.extend_from_slice(b"]\n}\n"),
-            (Layout::Yaml, has_items) => {
+    pub fn write_list_end(&mut self, out: &mut Vec<u8>) {
+        match (self.layout, self.has_written_items) {
+            (ListLayout::CompactJson, _) => out.extend_from_slice(b"]}\n"),
+            (ListLayout::PrettyJson, true) => out.extend_from_slice(b"\n  ]\n}\n"),
+            (ListLayout::PrettyJson, false) => out.extend_from_slice(b"]\n}\n"),
+            (ListLayout::Yaml, has_items) => {
                 if !has_items {
-                    out.extend_from_slice(self.member.as_bytes());
+                    out.extend_from_slice(self.items_member.as_bytes());
                     out.extend_from_slice(b": []\n");
                 }
                 self.write_yaml_members(out, |name, member| name > member);
@@ -146,8 +156,8 @@ impl ListWriter {
         }
     }
 
-    fn head_members(&self) -> Map<String, Value> {
-        let json = [self.head.as_slice(), b"}"].concat();
+    fn list_head_members(&self) -> Map<String, Value> {
+        let json = [self.list_head.as_slice(), b"}"].concat();
         match parse_json_within(&json, RESPONSE_NESTING_MAX).map(|parsed| parsed.value) {
             Ok(Value::Object(members)) => members,
             Ok(_) | Err(_) => Map::new(),
@@ -156,17 +166,17 @@ impl ListWriter {
 
     /// Writes the members of the head that come before or after the items, because YAML sorts them.
     fn write_yaml_members(&self, out: &mut Vec<u8>, is_wanted: impl Fn(&str, &str) -> bool) {
-        let mut members = self.head_members();
-        members.retain(|name, _| is_wanted(name, self.member));
+        let mut members = self.list_head_members();
+        members.retain(|name, _| is_wanted(name, self.items_member));
         if !members.is_empty() {
-            out.extend_from_slice(yaml::write_yaml(&Value::Object(members)).as_bytes());
+            out.extend_from_slice(yaml_writer::write_yaml(&Value::Object(members)).as_bytes());
         }
     }
 }
 
-impl Layout {
+impl ListLayout {
     fn of(encoding: &ResponseEncoding) -> Self {
-        match (encoding.format, encoding.pretty) {
+        match (encoding.body_format, encoding.is_pretty) {
             (Format::Yaml, _) => Self::Yaml,
             (Format::Json, true) => Self::PrettyJson,
             (Format::Json, false) => Self::CompactJson,
@@ -179,30 +189,30 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{Row, encode_table, reencode_json, write_row};
+    use crate::{TableRow, encode_table, reencode_json, write_row};
 
     const COMPACT: ResponseEncoding =
-        ResponseEncoding { format: Format::Json, pretty: false, transform: None };
+        ResponseEncoding { body_format: Format::Json, is_pretty: false, transform: None };
 
     fn encodings() -> [ResponseEncoding; 3] {
         [
             COMPACT,
-            ResponseEncoding { pretty: true, ..COMPACT },
-            ResponseEncoding { format: Format::Yaml, ..COMPACT },
+            ResponseEncoding { is_pretty: true, ..COMPACT },
+            ResponseEncoding { body_format: Format::Yaml, ..COMPACT },
         ]
     }
 
     fn write_all(mut writer: ListWriter, items: &[Option<Vec<u8>>]) -> String {
         let mut out = Vec::new();
-        writer.write_start(&mut out);
+        writer.write_list_start(&mut out);
         for item in items {
-            writer.write_item(&mut out, |out| {
+            writer.write_list_item(&mut out, |out| {
                 // The bytes of an item that failed are removed again.
                 out.extend_from_slice(item.as_deref().unwrap_or(b"{\"half\":"));
                 item.is_some()
             });
         }
-        writer.write_end(&mut out);
+        writer.write_list_end(&mut out);
         String::from_utf8(out).unwrap()
     }
 
@@ -233,7 +243,7 @@ mod tests {
                         format!(",\"items\":[{}]}}", texts.join(",")).as_bytes(),
                     );
                     let whole = String::from_utf8(reencode_json(whole, &encoding)).unwrap();
-                    let writer = ListWriter::list("v1", "ConfigMapList", metadata, &encoding);
+                    let writer = ListWriter::for_list("v1", "ConfigMapList", metadata, &encoding);
                     let mut parts: Vec<_> =
                         texts.into_iter().map(|own| Some(own.into_bytes())).collect();
                     // Items that fail, first, last and in between, leave no trace.
@@ -249,7 +259,7 @@ mod tests {
 
     #[test]
     fn the_parts_of_a_table_are_the_whole() {
-        let columns = [Column {
+        let columns = [TableColumn {
             name: "Name".into(),
             kind: "string".into(),
             format: "name".into(),
@@ -257,11 +267,11 @@ mod tests {
             priority: 0,
         }];
         let rows = [
-            Row {
+            TableRow {
                 cells: vec![json!("a"), json!(null)],
-                object: Some(b"{\"kind\":\"K\"}".to_vec()),
+                object_json: Some(b"{\"kind\":\"K\"}".to_vec()),
             },
-            Row { cells: vec![json!("b")], object: None },
+            TableRow { cells: vec![json!("b")], object_json: None },
         ];
         let metadata = ListMetadata { resource_version: Some(2), ..ListMetadata::default() };
         for encoding in encodings() {
@@ -270,7 +280,7 @@ mod tests {
                 let mut whole = Vec::new();
                 encode_table(MetaVersion::V1, &metadata, Some(&columns), rows, &mut whole);
                 let whole = String::from_utf8(reencode_json(whole, &encoding)).unwrap();
-                let writer = ListWriter::table(MetaVersion::V1, &metadata, &columns, &encoding);
+                let writer = ListWriter::for_table(MetaVersion::V1, &metadata, &columns, &encoding);
                 let parts: Vec<_> = rows
                     .iter()
                     .map(|row| {

@@ -3,7 +3,7 @@
 //! A body is a magic number and an envelope with the kind and the bytes of the object. A few bytes can stand for a long
 //! name, so the limits are those of the JSON that the tree would be written as: its bytes and its nesting.
 
-mod scalars;
+mod protobuf_scalars;
 mod wire_reader;
 
 use api_object::{GroupVersion, Tree};
@@ -13,8 +13,10 @@ use serde_json::{Number, Value};
 
 use crate::field_tables;
 use crate::field_types::{Field, FieldType, Message, SchemaAlternative, ValueType};
-use crate::json;
-use scalars::{is_zero, read_int_or_string, read_quantity, read_text, read_texts, read_time};
+use crate::json_parser;
+use protobuf_scalars::{
+    is_zero, read_int_or_string, read_quantity, read_string_value, read_time, read_wrapped_strings,
+};
 use wire_reader::{WireReader, WireValue, packed_varints};
 
 /// Upper bound on the JSON bytes of an object that is sent as protobuf: those that a JSON body may have.
@@ -22,7 +24,7 @@ pub const JSON_BYTES_MAX: usize = 3 << 20;
 
 /// Upper bound on the nesting of an object that is sent as protobuf. The decoder recurses, which the JSON reader does not, so
 /// this is half of what a JSON body may have.
-const NESTING_MAX: usize = json::NESTING_MAX / 2;
+const NESTING_MAX: usize = json_parser::NESTING_MAX / 2;
 
 /// The reason why the bytes are not an object in protobuf. The texts are those of Kubernetes where it has the same fault.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -62,14 +64,14 @@ const MAGIC: &[u8] = b"k8s\0";
 
 /// A body whose object is not decoded yet.
 #[derive(Debug)]
-pub(crate) struct Envelope<'b> {
+pub(crate) struct ProtobufEnvelope<'b> {
     /// `apiVersion` and `kind`, if the client sent them.
     pub(crate) type_meta: Tree,
     /// The bytes of the object.
-    object: &'b [u8],
+    object_bytes: &'b [u8],
 }
 
-impl<'b> Envelope<'b> {
+impl<'b> ProtobufEnvelope<'b> {
     /// Reads the envelope of a body.
     pub(crate) fn read(body: &'b [u8]) -> Result<Self, ProtobufError> {
         if body.is_empty() {
@@ -79,11 +81,11 @@ impl<'b> Envelope<'b> {
         if unknown.is_empty() {
             return Err(ProtobufError::NoBody);
         }
-        let mut envelope = Envelope { type_meta: Tree::new(), object: &[] };
+        let mut envelope = ProtobufEnvelope { type_meta: Tree::new(), object_bytes: &[] };
         for entry in WireReader::new(unknown) {
             match entry? {
                 (1, WireValue::Bytes(bytes)) => read_type_meta(bytes, &mut envelope.type_meta)?,
-                (2, WireValue::Bytes(bytes)) => envelope.object = bytes,
+                (2, WireValue::Bytes(bytes)) => envelope.object_bytes = bytes,
                 (1 | 2, _) => return Err(ProtobufError::WrongWireType("Unknown")),
                 // Clients never set the fields about the encoding of the content.
                 _ => {}
@@ -98,8 +100,8 @@ impl<'b> Envelope<'b> {
         message: &'static Message,
         tree: &mut Tree,
     ) -> Result<(), ProtobufError> {
-        let mut reader = ObjectReader { json_bytes_left: JSON_BYTES_MAX };
-        reader.read_message(self.object, message, 1, tree)
+        let mut reader = ProtobufObjectReader { json_bytes_left: JSON_BYTES_MAX };
+        reader.read_message(self.object_bytes, message, 1, tree)
     }
 }
 
@@ -110,7 +112,7 @@ fn read_type_meta(bytes: &[u8], tree: &mut Tree) -> Result<(), ProtobufError> {
             (2, content) => ("kind", content),
             _ => continue,
         };
-        let text = read_text(content, name)?;
+        let text = read_string_value(content, name)?;
         if !text.is_empty() {
             tree.insert(name.to_owned(), text.into());
         }
@@ -119,11 +121,11 @@ fn read_type_meta(bytes: &[u8], tree: &mut Tree) -> Result<(), ProtobufError> {
 }
 
 /// Reads the fields of an object. `depth` is the JSON nesting of the object or list that the fields are in.
-struct ObjectReader {
+struct ProtobufObjectReader {
     json_bytes_left: usize,
 }
 
-impl ObjectReader {
+impl ProtobufObjectReader {
     /// Reads the fields of a message into an object. Fields with unknown numbers are skipped.
     fn read_message(
         &mut self,
@@ -135,7 +137,7 @@ impl ObjectReader {
         if depth > NESTING_MAX {
             return Err(ProtobufError::TooDeep);
         }
-        self.take_json_bytes("{}".len())?;
+        self.charge_json_bytes("{}".len())?;
         for entry in WireReader::new(bytes) {
             let (number, content) = entry?;
             if let Some(field) = message.field_by_number(number) {
@@ -162,7 +164,7 @@ impl ObjectReader {
                 self.read_message(content.as_bytes(name)?, message.message(), depth, tree)
             }
             FieldType::One(ValueType::Object(message)) => {
-                self.take_name_bytes(name)?;
+                self.charge_name_bytes(name)?;
                 let member = api_object::object_member_mut(tree, name);
                 self.read_message(content.as_bytes(name)?, message.message(), depth + 1, member)
             }
@@ -189,7 +191,7 @@ impl ObjectReader {
         tree: &mut Tree,
     ) -> Result<(), ProtobufError> {
         let name = field.name;
-        self.take_name_bytes(name)?;
+        self.charge_name_bytes(name)?;
         let found = self.read_value(content, value_type, name, depth)?;
         match found.filter(|value| field.keeps_zero || !is_zero(value, value_type)) {
             Some(value) => tree.insert(name.to_owned(), value),
@@ -207,7 +209,7 @@ impl ObjectReader {
         tree: &mut Tree,
     ) -> Result<(), ProtobufError> {
         if !tree.contains_key(name) {
-            self.take_name_bytes(name)?;
+            self.charge_name_bytes(name)?;
             tree.insert(name.to_owned(), Value::Array(Vec::new()));
         }
         let Some(Value::Array(items)) = tree.get_mut(name) else { return Ok(()) };
@@ -230,7 +232,7 @@ impl ObjectReader {
         name: &'static str,
         depth: usize,
     ) -> Result<Value, ProtobufError> {
-        self.take_json_bytes(",".len())?;
+        self.charge_json_bytes(",".len())?;
         Ok(self.read_value(content, value_type, name, depth)?.unwrap_or(Value::Null))
     }
 
@@ -243,19 +245,19 @@ impl ObjectReader {
         tree: &mut Tree,
     ) -> Result<(), ProtobufError> {
         if !tree.contains_key(name) {
-            self.take_name_bytes(name)?;
+            self.charge_name_bytes(name)?;
         }
         let (mut key, mut value) = (String::new(), None);
         for entry in WireReader::new(bytes) {
             match entry? {
-                (1, content) => key = read_text(content, name)?,
+                (1, content) => key = read_string_value(content, name)?,
                 (2, content) => value = Some(content),
                 _ => {}
             }
         }
-        self.take_name_bytes(&key)?;
+        self.charge_name_bytes(&key)?;
         // An entry without a value has the zero value of its type.
-        let content = value.unwrap_or_else(|| WireValue::zero(value_type));
+        let content = value.unwrap_or_else(|| WireValue::zero_of_type(value_type));
         let value = self.read_element(content, value_type, name, depth)?;
         api_object::object_member_mut(tree, name).insert(key, value);
         Ok(())
@@ -277,7 +279,7 @@ impl ObjectReader {
                 Ok(Some(Value::Object(tree)))
             }
             ValueType::SchemaOr(alternative) => {
-                self.read_schema_or(content.as_bytes(name)?, alternative, name, depth)
+                self.read_schema_or_alternative(content.as_bytes(name)?, alternative, name, depth)
             }
             ValueType::Json => self.read_wrapped_json(content.as_bytes(name)?, name, depth),
             _ => self.read_scalar(content, value_type, name),
@@ -292,7 +294,7 @@ impl ObjectReader {
         name: &'static str,
     ) -> Result<Option<Value>, ProtobufError> {
         let value = match value_type {
-            ValueType::Text => read_text(content, name)?.into(),
+            ValueType::Text => read_string_value(content, name)?.into(),
             ValueType::Bytes => STANDARD.encode(content.as_bytes(name)?).into(),
             ValueType::Bool => (content.as_int64(name)? != 0).into(),
             ValueType::Int32 => content.as_int32(name)?.into(),
@@ -310,9 +312,9 @@ impl ObjectReader {
             ValueType::Quantity => read_quantity(content.as_bytes(name)?, name)?,
             ValueType::IntOrString => read_int_or_string(content.as_bytes(name)?, name)?,
             ValueType::WrappedTexts => {
-                let texts = read_texts(content.as_bytes(name)?, name)?;
+                let texts = read_wrapped_strings(content.as_bytes(name)?, name)?;
                 for text in &texts {
-                    self.take_scalar_bytes(text)?;
+                    self.charge_scalar_bytes(text)?;
                 }
                 texts.into()
             }
@@ -321,20 +323,20 @@ impl ObjectReader {
                 return Err(ProtobufError::WrongWireType(name));
             }
         };
-        self.take_scalar_bytes(&value)?;
+        self.charge_scalar_bytes(&value)?;
         Ok(Some(value))
     }
 
     /// Reads a schema or the value in its place. If the message has both, a list that is not empty takes
     /// precedence over a schema, and a schema over a boolean.
-    fn read_schema_or(
+    fn read_schema_or_alternative(
         &mut self,
         bytes: &[u8],
         alternative: SchemaAlternative,
         name: &'static str,
         depth: usize,
     ) -> Result<Option<Value>, ProtobufError> {
-        let schema_type = ValueType::Object(field_tables::schema());
+        let schema_type = ValueType::Object(field_tables::json_schema_fields());
         let (mut schema, mut is_allowed, mut items) = (None, false, Vec::new());
         for entry in WireReader::new(bytes) {
             match (alternative, entry?) {
@@ -381,9 +383,9 @@ impl ObjectReader {
         if raw.starts_with(MAGIC) {
             return self.read_wrapped_object(raw, name, depth).map(Some);
         }
-        self.take_json_bytes(raw.len())?;
+        self.charge_json_bytes(raw.len())?;
         let nesting_max = NESTING_MAX.saturating_sub(depth);
-        let parsed = json::parse_json_within(raw, nesting_max);
+        let parsed = json_parser::parse_json_within(raw, nesting_max);
         Ok(Some(parsed.map_err(|_| ProtobufError::Json(name))?.value))
     }
 
@@ -393,7 +395,7 @@ impl ObjectReader {
         name: &'static str,
         depth: usize,
     ) -> Result<Value, ProtobufError> {
-        let envelope = Envelope::read(body)?;
+        let envelope = ProtobufEnvelope::read(body)?;
         let mut tree = envelope.type_meta;
         let api_version = api_object::string_member(&tree, "apiVersion");
         let group_version =
@@ -402,20 +404,20 @@ impl ObjectReader {
         let message =
             field_tables::fields_of_kind(&group_version.group, &group_version.version, kind);
         let message = message.ok_or(ProtobufError::Json(name))?;
-        self.read_message(envelope.object, message, depth + 1, &mut tree)?;
+        self.read_message(envelope.object_bytes, message, depth + 1, &mut tree)?;
         Ok(Value::Object(tree))
     }
 
     /// Counts the bytes of a scalar in JSON, without escapes.
-    fn take_scalar_bytes(&mut self, value: &Value) -> Result<(), ProtobufError> {
-        self.take_json_bytes(value.as_str().map_or(1, |text| escaped_len(text) + "\"\"".len()))
+    fn charge_scalar_bytes(&mut self, value: &Value) -> Result<(), ProtobufError> {
+        self.charge_json_bytes(value.as_str().map_or(1, |text| escaped_len(text) + "\"\"".len()))
     }
 
-    fn take_name_bytes(&mut self, name: &str) -> Result<(), ProtobufError> {
-        self.take_json_bytes(escaped_len(name) + "\"\":,".len())
+    fn charge_name_bytes(&mut self, name: &str) -> Result<(), ProtobufError> {
+        self.charge_json_bytes(escaped_len(name) + "\"\":,".len())
     }
 
-    fn take_json_bytes(&mut self, n_bytes: usize) -> Result<(), ProtobufError> {
+    fn charge_json_bytes(&mut self, n_bytes: usize) -> Result<(), ProtobufError> {
         let left = self.json_bytes_left.checked_sub(n_bytes).ok_or(ProtobufError::TooLong)?;
         self.json_bytes_left = left;
         Ok(())

@@ -6,9 +6,9 @@ use crate::accept_header::{AcceptClause, parse_accept_header};
 #[derive(Debug, Clone, Copy, Default)]
 pub struct FormatRequest<'r> {
     /// The header `Accept`; empty if there is none.
-    pub accept: &'r str,
+    pub accept_header: &'r str,
     /// The query parameter `pretty`.
-    pub pretty: Option<&'r str>,
+    pub pretty_parameter: Option<&'r str>,
     /// The header `User-Agent`; empty if there is none.
     pub user_agent: &'r str,
 }
@@ -32,9 +32,9 @@ pub enum EndpointKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResponseEncoding {
     /// The format of the body.
-    pub format: Format,
+    pub body_format: Format,
     /// Whether JSON is indented.
-    pub pretty: bool,
+    pub is_pretty: bool,
     /// The requested transformation of objects, if any.
     pub transform: Option<Transform>,
 }
@@ -179,7 +179,7 @@ pub enum NegotiationError {
 impl FormatRequest<'_> {
     /// Reports whether JSON is indented: by the query, or else for browsers and command-line clients.
     fn wants_indentation(&self) -> bool {
-        match self.pretty {
+        match self.pretty_parameter {
             Some(text) if !text.is_empty() => {
                 matches!(text, "1" | "t" | "T" | "true" | "TRUE" | "True")
             }
@@ -200,28 +200,32 @@ impl FormatRequest<'_> {
 ///
 /// # Errors
 /// No clause can be served, or step 3 fails.
-pub fn negotiate(
+pub fn negotiate_response_format(
     format_request: &FormatRequest<'_>,
     endpoint: EndpointKind,
 ) -> Result<ResponseEncoding, NegotiationError> {
     let wants_indentation = format_request.wants_indentation();
-    if format_request.accept.is_empty() {
+    if format_request.accept_header.is_empty() {
         return Ok(ResponseEncoding {
-            format: Format::Json,
-            pretty: wants_indentation,
+            body_format: Format::Json,
+            is_pretty: wants_indentation,
             transform: None,
         });
     }
     // Most clients ask for this and nothing else.
-    if format_request.accept == Format::Json.media_type() {
+    if format_request.accept_header == Format::Json.media_type() {
         let pretty = wants_indentation;
-        return Ok(ResponseEncoding { format: Format::Json, pretty, transform: None });
+        return Ok(ResponseEncoding {
+            body_format: Format::Json,
+            is_pretty: pretty,
+            transform: None,
+        });
     }
-    for clause in parse_accept_header(format_request.accept) {
+    for clause in parse_accept_header(format_request.accept_header) {
         if let Some((format, transform)) = servable_format(&clause, endpoint) {
-            check_cardinality(transform, endpoint)?;
-            let pretty = wants_indentation || clause.parameter("pretty") == Some("1");
-            return Ok(ResponseEncoding { format, pretty, transform });
+            check_transform_cardinality(transform, endpoint)?;
+            let pretty = wants_indentation || clause.parameter_value("pretty") == Some("1");
+            return Ok(ResponseEncoding { body_format: format, is_pretty: pretty, transform });
         }
     }
     let offered: &[&str] = match endpoint {
@@ -234,24 +238,24 @@ pub fn negotiate(
     Err(NegotiationError::NotAcceptable { offered })
 }
 
-/// Chooses the format of a response for `/api` and `/apis`, by the steps of [`negotiate`].
+/// Chooses the format of a response for `/api` and `/apis`, by the steps of [`negotiate_response_format`].
 ///
 /// # Errors
 /// No clause can be served.
-pub fn negotiate_discovery(
+pub fn negotiate_discovery_format(
     format_request: &FormatRequest<'_>,
 ) -> Result<DiscoveryFormat, NegotiationError> {
-    for clause in parse_accept_header(format_request.accept) {
+    for clause in parse_accept_header(format_request.accept_header) {
         if let Some(version) = aggregated_discovery_version(&clause) {
             let pretty =
-                format_request.wants_indentation() || clause.parameter("pretty") == Some("1");
+                format_request.wants_indentation() || clause.parameter_value("pretty") == Some("1");
             return Ok(DiscoveryFormat::Aggregated { version, pretty });
         }
         if servable_format(&clause, EndpointKind::Plain).is_some() {
             break;
         }
     }
-    negotiate(format_request, EndpointKind::Plain).map(DiscoveryFormat::Plain)
+    negotiate_response_format(format_request, EndpointKind::Plain).map(DiscoveryFormat::Plain)
 }
 
 /// The format and transformation that satisfy a clause, if the endpoint can serve them.
@@ -261,17 +265,18 @@ fn servable_format(
 ) -> Option<(Format, Option<Transform>)> {
     let format = Format::ALL
         .into_iter()
-        .find(|format| clause.accepts("application", format.media_subtype()))
+        .find(|format| clause.accepts_media_type("application", format.media_subtype()))
         .filter(|format| endpoint != EndpointKind::Watch || *format == Format::Json)?;
-    let is_known_stream = match clause.parameter("stream") {
+    let is_known_stream = match clause.parameter_value("stream") {
         None | Some("") => true,
         Some(stream) => stream == "watch" && format == Format::Json,
     };
-    let has_server_version = clause.parameter("sv").is_some_and(|version| !version.is_empty());
+    let has_server_version =
+        clause.parameter_value("sv").is_some_and(|version| !version.is_empty());
     if !is_known_stream || has_server_version {
         return None;
     }
-    let wanted = ["as", "g", "v"].map(|name| clause.parameter(name));
+    let wanted = ["as", "g", "v"].map(|name| clause.parameter_value(name));
     if wanted == [None, None, None] {
         return Some((format, None));
     }
@@ -289,10 +294,10 @@ fn servable_format(
     Some((format, Some(transform)))
 }
 
-/// Refuses a transformation for one object on a list, and the reverse. The response to a read of one object is refused by
-/// the caller if it would be an object: a client learns first that the object does not exist. The events of a watch hold
-/// one object each, whichever form the client names.
-fn check_cardinality(
+/// Refuses a transformation for one object on a list, and the reverse. For a read of one object, the caller
+/// refuses the transformation only if the object exists, so that a missing object is 404. The events of a
+/// watch hold one object each, whichever form the client names.
+fn check_transform_cardinality(
     transform: Option<Transform>,
     endpoint: EndpointKind,
 ) -> Result<(), NegotiationError> {
@@ -309,10 +314,10 @@ fn check_cardinality(
 }
 
 fn aggregated_discovery_version(clause: &AcceptClause<'_>) -> Option<DiscoveryVersion> {
-    let is_asked = clause.accepts("application", "json")
-        && clause.parameter("as") == Some("APIGroupDiscoveryList")
-        && clause.parameter("g") == Some("apidiscovery.k8s.io");
-    match clause.parameter("v") {
+    let is_asked = clause.accepts_media_type("application", "json")
+        && clause.parameter_value("as") == Some("APIGroupDiscoveryList")
+        && clause.parameter_value("g") == Some("apidiscovery.k8s.io");
+    match clause.parameter_value("v") {
         Some("v2") if is_asked => Some(DiscoveryVersion::V2),
         Some("v2beta1") if is_asked => Some(DiscoveryVersion::V2Beta1),
         _ => None,

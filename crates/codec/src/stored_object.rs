@@ -8,7 +8,7 @@ use api_object::Tree;
 use serde_json::Value;
 
 use crate::encode::write_json;
-use crate::json::{JsonError, parse_json};
+use crate::json_parser::{JsonError, parse_json};
 use crate::response_format::MetaVersion;
 
 /// The bytes are not a stored object.
@@ -40,7 +40,7 @@ pub fn decode_stored_object(bytes: &[u8]) -> Result<Tree, JsonError> {
     }
     match parse_json(bytes)?.value {
         Value::Object(tree) => Ok(tree),
-        _ => Err(JsonError::not_an_object()),
+        _ => Err(JsonError::not_an_object_error()),
     }
 }
 
@@ -285,7 +285,7 @@ mod tests {
     }
 
     fn read(bytes: &[u8]) -> Tree {
-        object(crate::json::parse_json(bytes).unwrap().value)
+        object(crate::json_parser::parse_json(bytes).unwrap().value)
     }
 
     fn text(bytes: Vec<u8>) -> String {

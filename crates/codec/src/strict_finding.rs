@@ -71,7 +71,7 @@ pub struct StrictDecodingError {
 ///
 /// # Errors
 /// There are findings; the error lists all of them.
-pub fn check_strict(
+pub fn check_strict_validation(
     kind: &str,
     version: &str,
     findings: &[StrictFinding],
@@ -113,11 +113,11 @@ mod tests {
             StrictFinding::DuplicateField("data.a".into()),
         ];
         assert_eq!(
-            check_strict("ConfigMap", "v1", &findings).unwrap_err().to_string(),
+            check_strict_validation("ConfigMap", "v1", &findings).unwrap_err().to_string(),
             "ConfigMap in version \"v1\" cannot be handled as a ConfigMap: strict decoding error: \
              unknown field \"foo\", duplicate field \"data.a\""
         );
-        assert_eq!(check_strict("ConfigMap", "v1", &[]), Ok(()));
+        assert_eq!(check_strict_validation("ConfigMap", "v1", &[]), Ok(()));
     }
 
     #[test]

@@ -21,7 +21,7 @@ pub struct ListMetadata {
 
 /// A column of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Column {
+pub struct TableColumn {
     /// The heading of the column.
     pub name: Cow<'static, str>,
     /// `string`, `integer`, `number`, `boolean` or `date`.
@@ -36,19 +36,19 @@ pub struct Column {
 
 /// A row of a table.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Row {
+pub struct TableRow {
     /// The cells, one for each column.
     pub cells: Vec<Value>,
     /// The JSON of the object, or of its metadata; `None` omits it.
-    pub object: Option<Vec<u8>>,
+    pub object_json: Option<Vec<u8>>,
 }
 
 /// Encodes a table. Only the first event of a watch has columns.
 pub fn encode_table(
     version: MetaVersion,
     metadata: &ListMetadata,
-    columns: Option<&[Column]>,
-    rows: &[Row],
+    columns: Option<&[TableColumn]>,
+    rows: &[TableRow],
     out: &mut Vec<u8>,
 ) {
     write_table_head(version, metadata, columns, out);
@@ -61,7 +61,7 @@ pub fn encode_table(
 pub(crate) fn write_table_head(
     version: MetaVersion,
     metadata: &ListMetadata,
-    columns: Option<&[Column]>,
+    columns: Option<&[TableColumn]>,
     out: &mut Vec<u8>,
 ) {
     write_list_head(version.api_version(), "Table", metadata, out);
@@ -74,7 +74,7 @@ pub(crate) fn write_table_head(
 
 /// An object reduced to its metadata.
 #[must_use]
-pub fn partial_metadata(tree: &Tree, version: MetaVersion) -> Tree {
+pub fn to_partial_metadata(tree: &Tree, version: MetaVersion) -> Tree {
     let mut partial = Tree::new();
     partial.insert("kind".to_owned(), "PartialObjectMetadata".into());
     partial.insert("apiVersion".to_owned(), version.api_version().into());
@@ -118,7 +118,7 @@ fn write_json_array<T>(items: &[T], out: &mut Vec<u8>, write: fn(&T, &mut Vec<u8
     out.push(b']');
 }
 
-fn write_column(column: &Column, out: &mut Vec<u8>) {
+fn write_column(column: &TableColumn, out: &mut Vec<u8>) {
     let texts = [
         (&b"{\"name\":"[..], &column.name),
         (b",\"type\":", &column.kind),
@@ -135,10 +135,10 @@ fn write_column(column: &Column, out: &mut Vec<u8>) {
 }
 
 /// Writes a row of a table.
-pub fn write_row(row: &Row, out: &mut Vec<u8>) {
+pub fn write_row(row: &TableRow, out: &mut Vec<u8>) {
     out.extend_from_slice(b"{\"cells\":");
     write_json(out, &row.cells);
-    if let Some(object) = &row.object {
+    if let Some(object) = &row.object_json {
         out.extend_from_slice(b",\"object\":");
         out.extend_from_slice(object);
     }
@@ -151,8 +151,8 @@ mod tests {
 
     use super::*;
 
-    fn name_column() -> Column {
-        Column {
+    fn name_column() -> TableColumn {
+        TableColumn {
             name: "Name".into(),
             kind: "string".into(),
             format: "name".into(),
@@ -161,7 +161,7 @@ mod tests {
         }
     }
 
-    fn table(columns: Option<&[Column]>, rows: &[Row]) -> Value {
+    fn table(columns: Option<&[TableColumn]>, rows: &[TableRow]) -> Value {
         let metadata = ListMetadata {
             resource_version: Some(253),
             continue_token: "abc".to_owned(),
@@ -175,11 +175,11 @@ mod tests {
     #[test]
     fn a_table_holds_columns_cells_and_objects() {
         let object = json!({"kind": "PartialObjectMetadata", "metadata": {}});
-        let with_object = Row {
+        let with_object = TableRow {
             cells: vec![json!("a"), json!(1), json!("46s")],
-            object: Some(object.to_string().into_bytes()),
+            object_json: Some(object.to_string().into_bytes()),
         };
-        let without = Row { cells: vec![json!(null)], object: None };
+        let without = TableRow { cells: vec![json!(null)], object_json: None };
         let want = json!({
             "kind": "Table", "apiVersion": "meta.k8s.io/v1",
             "metadata": {"resourceVersion": "253", "continue": "abc", "remainingItemCount": 7},
@@ -202,7 +202,7 @@ mod tests {
     #[test]
     fn partial_metadata_contains_only_metadata() {
         let tree = json!({"apiVersion": "v1", "kind": "K", "metadata": {"name": "a"}, "data": {}});
-        let partial = partial_metadata(tree.as_object().unwrap(), MetaVersion::V1);
+        let partial = to_partial_metadata(tree.as_object().unwrap(), MetaVersion::V1);
         let want = json!({
             "kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": {"name": "a"},
         });

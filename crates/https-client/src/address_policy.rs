@@ -59,7 +59,7 @@ impl AddressPolicy {
     ///
     /// # Errors
     /// [`RefusedAddress`] if no connection may be opened to it.
-    pub fn check(self, address: IpAddr) -> Result<(), RefusedAddress> {
+    pub fn check_address(self, address: IpAddr) -> Result<(), RefusedAddress> {
         let refused = match address {
             IpAddr::V4(address) => refusal_of_ipv4(address),
             IpAddr::V6(address) => refusal_of_ipv6(address).or_else(|| {
@@ -185,8 +185,8 @@ mod tests {
             ("::ffff:100.100.100.200", Metadata),
         ] {
             let parsed = address.parse().unwrap();
-            assert_eq!(TENANT.check(parsed), Err(refused), "{address}");
-            let by_operator = AddressPolicy::default().check(parsed);
+            assert_eq!(TENANT.check_address(parsed), Err(refused), "{address}");
+            let by_operator = AddressPolicy::default().check_address(parsed);
             assert_eq!(by_operator.is_ok(), refused == Loopback, "{address}");
         }
     }
@@ -211,7 +211,7 @@ mod tests {
             "::ffff:10.0.0.1",
             "2002:a00:1::a9fe:a9fe",
         ] {
-            assert_eq!(TENANT.check(address.parse().unwrap()), Ok(()), "{address}");
+            assert_eq!(TENANT.check_address(address.parse().unwrap()), Ok(()), "{address}");
         }
     }
 }

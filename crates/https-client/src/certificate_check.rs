@@ -18,7 +18,7 @@ const OID_ECDSA_WITH_SHA1: Oid<'static> = oid!(1.2.840.10045.4.1);
 /// Checks the certificates of servers. It reports insecure certificates to the observer, accepted or not.
 pub(crate) struct CertificateCheck {
     trust_rule: TrustRule,
-    observer: Arc<dyn CertificateObserver>,
+    certificate_observer: Arc<dyn CertificateObserver>,
 }
 
 enum TrustRule {
@@ -54,7 +54,7 @@ impl CertificateCheck {
             Trust::System => TrustRule::Roots(RootsCheck::new(system_roots())),
             Trust::CaBundle(bundle) => TrustRule::Roots(RootsCheck::new(Arc::new(bundle.roots()))),
         };
-        Self { trust_rule, observer }
+        Self { trust_rule, certificate_observer: observer }
     }
 }
 
@@ -69,12 +69,12 @@ impl ServerCertificateCheck for CertificateCheck {
         server_name: &ServerName<'_>,
         now: UnixTime,
     ) -> Result<(), Error> {
-        let weaknesses = CertificateWeaknesses::find(end_entity, intermediates);
+        let weaknesses = CertificateWeaknesses::find_weaknesses(end_entity, intermediates);
         if weaknesses.is_missing_san {
-            self.observer.on_missing_san();
+            self.certificate_observer.on_missing_san();
         }
         if weaknesses.is_signed_with_sha1 {
-            self.observer.on_sha1_signature();
+            self.certificate_observer.on_sha1_signature();
         }
         let checked = match &self.trust_rule {
             TrustRule::AcceptAny => Ok(()),
@@ -89,7 +89,10 @@ impl ServerCertificateCheck for CertificateCheck {
 impl CertificateWeaknesses {
     /// Finds the weaknesses of a chain. A certificate that can not be parsed has none, since verification refuses
     /// it.
-    fn find(end_entity: &CertificateDer<'_>, intermediates: &[CertificateDer<'_>]) -> Self {
+    fn find_weaknesses(
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+    ) -> Self {
         let is_missing_san = X509Certificate::from_der(end_entity).is_ok_and(|(_, leaf)| {
             !leaf.extensions().iter().any(|it| it.oid == OID_X509_EXT_SUBJECT_ALT_NAME)
         });

@@ -32,7 +32,7 @@ use crate::go_error_text::error_to_fault;
 use crate::limits::{HEAD_BYTES_MIN, Limits};
 use crate::path_request::PathRequest;
 use crate::proxy::{Proxy, ProxyEnvironment, ProxyKind, ProxyUrl, ProxyUrlError};
-use crate::reply::{self, CountReplyBytes, Reply, Uncounted};
+use crate::reply::{self, CountReplyBytes, NoReplyByteLimit, Reply};
 use crate::reply_stream::ReplyStream;
 use crate::service_resolver::ServiceResolver;
 use crate::target::{Destination, Scheme, Target};
@@ -49,7 +49,7 @@ pub struct Client {
     connector: Connector,
     /// The headers that all requests have.
     headers: HeaderMap,
-    authorization: AuthorizationSource,
+    authorization_source: AuthorizationSource,
     /// Whether requests accept compressed responses, which are then decompressed.
     accepts_gzip: bool,
     body_bytes_max: usize,
@@ -129,8 +129,8 @@ impl Client {
         let connector = Connector::new(Route {
             endpoint,
             kind: route_kind,
-            resolver,
-            tls,
+            service_resolver: resolver,
+            tls_client: tls,
             connect_timeout: limits.connect_timeout,
             address_policy: limits.address_policy,
         });
@@ -138,7 +138,7 @@ impl Client {
             http_client: http_client_builder(&limits).build(connector.clone()),
             connector,
             headers,
-            authorization,
+            authorization_source: authorization,
             accepts_gzip: target.accepts_gzip,
             body_bytes_max: limits.body_bytes_max,
         })
@@ -158,14 +158,14 @@ impl Client {
         body: Bytes,
         limit: Duration,
     ) -> ClientFuture<'a, Result<Reply, Fault>> {
-        Box::pin(async move { self.send_post(query, body, limit, &mut Uncounted).await })
+        Box::pin(async move { self.send_post(query, body, limit, &mut NoReplyByteLimit).await })
     }
 
     /// Like [`Self::post`], and counts the bytes of the response while they arrive.
     ///
     /// # Errors
     /// [`Fault`] if there is no response, or if the counter has no room for it.
-    pub fn post_counted<'a>(
+    pub fn post_counting_bytes<'a>(
         &'a self,
         query: &'a str,
         body: Bytes,
@@ -219,7 +219,7 @@ impl Client {
                 Fault::new(FaultKind::Timeout, message)
             }
         };
-        Err(fault.with_prefix(error_prefix))
+        Err(fault.with_message_prefix(error_prefix))
     }
 
     /// Sends a request to another path of the server and reads the response; `limit` bounds all of it, with connecting.
@@ -234,7 +234,7 @@ impl Client {
         Box::pin(async move {
             let deadline = Instant::now() + limit.min(TIMEOUT_MAX);
             let head = self.send(self.build_path_request(request)?, deadline).await?;
-            self.read_reply(head, deadline, self.body_bytes_max, &mut Uncounted).await
+            self.read_reply(head, deadline, self.body_bytes_max, &mut NoReplyByteLimit).await
         })
     }
 
@@ -293,7 +293,7 @@ impl Client {
         *request.method_mut() = method;
         *request.uri_mut() = uri;
         let mut headers = self.headers.clone();
-        if let Some(value) = self.authorization.authorization_header(Instant::now()) {
+        if let Some(value) = self.authorization_source.authorization_header(Instant::now()) {
             headers.insert(AUTHORIZATION, value);
         }
         *request.headers_mut() = headers;
@@ -322,18 +322,20 @@ impl Client {
             }
             Ok(Err(reply::ReadBodyError::Compression)) => {
                 return Err(Fault::new(FaultKind::Other, "gzip: invalid data")
-                    .with_prefix(BODY_ERROR_PREFIX));
+                    .with_message_prefix(BODY_ERROR_PREFIX));
             }
             Ok(Err(reply::ReadBodyError::Broken(error))) => {
                 let fault = first_fault(&head.extensions).unwrap_or_else(|| error_to_fault(&error));
                 let is_eof = fault.kind == FaultKind::Eof;
                 let message = if is_eof { "unexpected EOF".to_owned() } else { fault.message };
-                return Err(Fault::new(fault.kind, message).with_prefix(BODY_ERROR_PREFIX));
+                return Err(Fault::new(fault.kind, message).with_message_prefix(BODY_ERROR_PREFIX));
             }
             Err(_) => {
                 let message = "context deadline exceeded (Client.Timeout or context cancellation \
                                while reading body)";
-                return Err(Fault::new(FaultKind::Timeout, message).with_prefix(BODY_ERROR_PREFIX));
+                return Err(
+                    Fault::new(FaultKind::Timeout, message).with_message_prefix(BODY_ERROR_PREFIX)
+                );
             }
         };
         Ok(Reply { status: head.status.as_u16(), headers: head.headers, body })
@@ -388,7 +390,7 @@ fn http_client_builder(limits: &Limits) -> legacy::Builder {
         .pool_idle_timeout(limits.idle_timeout)
         .pool_max_idle_per_host(limits.idle_connections_max)
         .http1_max_buf_size(limits.head_bytes_max.max(HEAD_BYTES_MIN))
-        .http1_max_headers(limits.headers_max);
+        .http1_max_headers(limits.header_fields_max);
     builder
 }
 
@@ -422,7 +424,7 @@ fn choose_route(
             Some((Arc::new(tls), name))
         }
     };
-    Ok(RouteKind::Proxy(ProxyHop { proxy, tls }))
+    Ok(RouteKind::Proxy(ProxyHop { proxy, tls_client: tls }))
 }
 
 fn default_headers(
@@ -453,7 +455,7 @@ fn default_headers(
 }
 
 fn proxy_authorization_header(proxy: &ProxyUrl) -> Result<Option<HeaderValue>, BuildError> {
-    match &proxy.login {
+    match &proxy.proxy_login {
         Some(login) if !proxy.is_socks() => {
             basic_auth_header(&login.username, login.password.expose())
                 .map(Some)

@@ -82,11 +82,11 @@ impl ClientCertificate {
     ///
     /// # Errors
     /// [`ClientCertificateError`] if they do not.
-    pub fn check(&self) -> Result<(), ClientCertificateError> {
-        self.load().map(drop)
+    pub fn check_usable(&self) -> Result<(), ClientCertificateError> {
+        self.load_pem_pair().map(drop)
     }
 
-    pub(crate) fn load(&self) -> Result<LoadedClientCertificate, ClientCertificateError> {
+    pub(crate) fn load_pem_pair(&self) -> Result<LoadedClientCertificate, ClientCertificateError> {
         let certificate_pem = self.certificate.read()?;
         let key_pem = self.key.read()?;
         let key = parse_certified_key(certificate_pem.expose(), key_pem.expose())?;
@@ -189,7 +189,7 @@ mod tests {
             certificate: PemLocation::Inline(Secret::new(certificate)),
             key: PemLocation::Inline(Secret::new(key)),
         };
-        identity.check()
+        identity.check_usable()
     }
 
     #[test]
@@ -218,7 +218,7 @@ mod tests {
     fn the_error_names_a_missing_file() {
         let missing = PemLocation::File(PathBuf::from("/nowhere/tls.crt"));
         let identity = ClientCertificate { certificate: missing.clone(), key: missing };
-        let message = identity.check().unwrap_err().to_string();
+        let message = identity.check_usable().unwrap_err().to_string();
         assert_eq!(message, "open /nowhere/tls.crt: no such file or directory");
     }
 }

@@ -29,7 +29,7 @@ pub(crate) struct TargetConnection {
 /// others it reports a cancellation.
 #[derive(Clone)]
 pub(crate) struct FirstFault {
-    fault: Arc<Mutex<Option<Fault>>>,
+    recorded_fault: Arc<Mutex<Option<Fault>>>,
     local_address: Option<SocketAddr>,
     peer_address: Option<SocketAddr>,
 }
@@ -40,13 +40,18 @@ impl TargetConnection {
         local_address: Option<SocketAddr>,
         peer_address: Option<SocketAddr>,
     ) -> Self {
-        let first_fault = FirstFault { fault: Arc::default(), local_address, peer_address };
+        let first_fault =
+            FirstFault { recorded_fault: Arc::default(), local_address, peer_address };
         Self { io, is_forwarded_by_proxy: false, first_fault }
     }
 
-    fn record_error<T>(&self, operation: &str, polled: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+    fn record_io_error<T>(
+        &self,
+        operation: &str,
+        polled: Poll<io::Result<T>>,
+    ) -> Poll<io::Result<T>> {
         if let Poll::Ready(Err(error)) = &polled {
-            self.first_fault.record(operation, error);
+            self.first_fault.record_fault(operation, error);
         }
         polled
     }
@@ -54,21 +59,20 @@ impl TargetConnection {
 
 impl FirstFault {
     pub(crate) fn get(&self) -> Option<Fault> {
-        self.fault.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.recorded_fault.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The end of the stream is not recorded: its meaning depends on the state of the exchange.
-    fn record(&self, operation: &str, error: &io::Error) {
+    fn record_fault(&self, operation: &str, error: &io::Error) {
         let fault = error_to_fault(error);
         let fault = match (fault.kind, self.local_address, self.peer_address) {
             (FaultKind::Eof, _, _) => return,
             (FaultKind::Tls, _, _) => fault,
-            (_, Some(local), Some(peer)) => {
-                fault.with_prefix(format_args!("{operation} tcp {local}->{peer}: {operation}"))
-            }
-            (_, _, _) => fault.with_prefix(format_args!("{operation} tcp: {operation}")),
+            (_, Some(local), Some(peer)) => fault
+                .with_message_prefix(format_args!("{operation} tcp {local}->{peer}: {operation}")),
+            (_, _, _) => fault.with_message_prefix(format_args!("{operation} tcp: {operation}")),
         };
-        let mut first = self.fault.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut first = self.recorded_fault.lock().unwrap_or_else(PoisonError::into_inner);
         first.get_or_insert(fault);
     }
 }
@@ -86,7 +90,7 @@ impl AsyncRead for TargetConnection {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let polled = Pin::new(&mut self.io).poll_read(cx, buffer);
-        self.record_error("read", polled)
+        self.record_io_error("read", polled)
     }
 }
 
@@ -97,12 +101,12 @@ impl AsyncWrite for TargetConnection {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let polled = Pin::new(&mut self.io).poll_write(cx, bytes);
-        self.record_error("write", polled)
+        self.record_io_error("write", polled)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let polled = Pin::new(&mut self.io).poll_flush(cx);
-        self.record_error("write", polled)
+        self.record_io_error("write", polled)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -115,7 +119,7 @@ impl AsyncWrite for TargetConnection {
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let polled = Pin::new(&mut self.io).poll_write_vectored(cx, slices);
-        self.record_error("write", polled)
+        self.record_io_error("write", polled)
     }
 
     fn is_write_vectored(&self) -> bool {

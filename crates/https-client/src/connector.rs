@@ -23,7 +23,7 @@ use crate::proxy::{ProxyKind, ProxyLogin, ProxyUrl};
 use crate::service_resolver::{HostPort, ServiceResolver};
 use crate::shared_dials::SharedDials;
 use crate::target::ServiceName;
-use crate::tcp_dial::{check_ip_literal, dial, dial_first_reachable};
+use crate::tcp_dial::{check_ip_literal, dial_first_reachable, dial_host_port};
 use crate::tls_client::TlsClient;
 use crate::{http_proxy_tunnel, socks_proxy};
 
@@ -31,16 +31,16 @@ use crate::{http_proxy_tunnel, socks_proxy};
 #[derive(Clone)]
 pub(crate) struct Connector {
     route: Arc<Route>,
-    dials: Arc<SharedDials>,
+    shared_dials: Arc<SharedDials>,
 }
 
 /// The parameters of new connections.
 pub(crate) struct Route {
     pub(crate) endpoint: Endpoint,
     pub(crate) kind: RouteKind,
-    pub(crate) resolver: Option<Arc<dyn ServiceResolver>>,
+    pub(crate) service_resolver: Option<Arc<dyn ServiceResolver>>,
     /// The TLS client; `None` for plain HTTP.
-    pub(crate) tls: Option<Arc<TlsClient>>,
+    pub(crate) tls_client: Option<Arc<TlsClient>>,
     pub(crate) connect_timeout: Duration,
     /// The addresses that the client may connect to.
     pub(crate) address_policy: AddressPolicy,
@@ -57,12 +57,12 @@ pub(crate) enum RouteKind {
 pub(crate) struct ProxyHop {
     pub(crate) proxy: ProxyUrl,
     /// The TLS client and the name to verify in the certificate; only for HTTPS proxies.
-    pub(crate) tls: Option<(Arc<TlsClient>, ServerName<'static>)>,
+    pub(crate) tls_client: Option<(Arc<TlsClient>, ServerName<'static>)>,
 }
 
 impl Connector {
     pub(crate) fn new(route: Route) -> Self {
-        Self { route: Arc::new(route), dials: Arc::default() }
+        Self { route: Arc::new(route), shared_dials: Arc::default() }
     }
 
     pub(crate) fn route(&self) -> &Route {
@@ -71,7 +71,7 @@ impl Connector {
 
     /// The number of connections that were opened so far.
     pub(crate) fn n_successful_dials(&self) -> u64 {
-        self.dials.n_successful_dials()
+        self.shared_dials.n_successful_dials()
     }
 }
 
@@ -104,39 +104,41 @@ impl Route {
             RouteKind::Proxy(hop) => {
                 // The operator configures the proxy, and the proxy resolves host names.
                 check_ip_literal(&self.endpoint.host_port, self.address_policy)?;
-                let dialed = dial(&hop.proxy.host_port, AddressPolicy::default()).await;
-                dialed.map_err(|fault| fault.with_prefix("proxyconnect tcp"))?
+                let dialed = dial_host_port(&hop.proxy.host_port, AddressPolicy::default()).await;
+                dialed.map_err(|fault| fault.with_message_prefix("proxyconnect tcp"))?
             }
         };
         let (local, peer) = (tcp.local_addr().ok(), tcp.peer_addr().ok());
         let io: Box<dyn ByteStream> = match &self.kind {
             RouteKind::Direct | RouteKind::Service(_) => Box::new(tcp),
             RouteKind::Proxy(hop) => {
-                hop.connect_via_proxy(tcp, &self.endpoint.host_port, self.tls.is_some()).await?
+                hop.connect_via_proxy(tcp, &self.endpoint.host_port, self.tls_client.is_some())
+                    .await?
             }
         };
-        let (Some(tls), Some(name)) = (&self.tls, &self.endpoint.server_name) else {
+        let (Some(tls), Some(name)) = (&self.tls_client, &self.endpoint.server_name) else {
             let mut wire = TargetConnection::new(io, local, peer);
             wire.is_forwarded_by_proxy =
                 matches!(&self.kind, RouteKind::Proxy(hop) if !hop.proxy.is_socks());
             return Ok(wire);
         };
-        let stream = tls.handshake(io, name.clone()).await?;
+        let stream = tls.tls_handshake(io, name.clone()).await?;
         Ok(TargetConnection::new(Box::new(stream), local, peer))
     }
 
     async fn dial_host(&self) -> Result<TcpStream, Fault> {
         let at = &self.endpoint.host_port;
-        let known = self.resolver.as_ref().and_then(|it| it.override_address(&at.host, at.port));
+        let known =
+            self.service_resolver.as_ref().and_then(|it| it.override_address(&at.host, at.port));
         match known {
             Some(address) => dial_first_reachable(vec![address], self.address_policy).await,
-            None => dial(at, self.address_policy).await,
+            None => dial_host_port(at, self.address_policy).await,
         }
     }
 
     /// Resolves the Service for every connection, so that a change of endpoints takes effect with the next one.
     async fn dial_service(&self, service: &ServiceName) -> Result<TcpStream, Fault> {
-        let resolved = match &self.resolver {
+        let resolved = match &self.service_resolver {
             Some(resolver) => resolver.resolve_service(service),
             None => {
                 let port = service.port.unwrap_or(self.endpoint.scheme.default_port());
@@ -144,7 +146,7 @@ impl Route {
             }
         };
         let at = resolved.map_err(|error| Fault::new(FaultKind::Dns, error.to_string()))?;
-        dial(&at, self.address_policy).await
+        dial_host_port(&at, self.address_policy).await
     }
 }
 
@@ -157,16 +159,16 @@ impl ProxyHop {
         wants_tunnel: bool,
     ) -> Result<Box<dyn ByteStream>, Fault> {
         let mut io: Box<dyn ByteStream> = Box::new(tcp);
-        if let Some((tls, name)) = &self.tls {
-            let secured = tls.handshake(io, name.clone()).await;
-            io = Box::new(secured.map_err(|fault| fault.with_prefix("proxyconnect tcp"))?);
+        if let Some((tls, name)) = &self.tls_client {
+            let secured = tls.tls_handshake(io, name.clone()).await;
+            io = Box::new(secured.map_err(|fault| fault.with_message_prefix("proxyconnect tcp"))?);
         }
-        let login: Option<&ProxyLogin> = self.proxy.login.as_ref();
+        let login: Option<&ProxyLogin> = self.proxy.proxy_login.as_ref();
         match self.proxy.kind {
             ProxyKind::Socks5 => {
                 let what = format!("socks connect tcp {}->{to}", self.proxy.host_port);
-                let opened = socks_proxy::connect(&mut *io, to, login).await;
-                opened.map_err(|fault| fault.with_prefix(what))?;
+                let opened = socks_proxy::request_socks_connect(&mut *io, to, login).await;
+                opened.map_err(|fault| fault.with_message_prefix(what))?;
             }
             ProxyKind::Http | ProxyKind::Https if wants_tunnel => {
                 http_proxy_tunnel::open_tunnel(&mut *io, to, login).await?;
@@ -188,7 +190,7 @@ impl Service<Uri> for Connector {
 
     /// The connector has one target, so the URL is ignored.
     fn call(&mut self, _: Uri) -> Self::Future {
-        let connection = self.dials.wait_for_connection(&self.route);
+        let connection = self.shared_dials.wait_for_connection(&self.route);
         Box::pin(async move { connection.await.map(TokioIo::new) })
     }
 }

@@ -70,7 +70,7 @@ impl AuthorizationSource {
         match self {
             Self::Nothing => None,
             Self::Fixed(header) => Some(header.clone()),
-            Self::File(file) => file.current_header(now),
+            Self::File(file) => file.current_authorization_header(now),
         }
     }
 }
@@ -83,19 +83,20 @@ pub(crate) struct TokenFile {
 }
 
 struct CachedToken {
-    header: Option<HeaderValue>,
+    authorization_header: Option<HeaderValue>,
     /// The time when the file was last read.
     last_read_at: Option<Instant>,
 }
 
 impl TokenFile {
     fn new(path: &Path, fallback: Option<HeaderValue>, token_age_max: Duration) -> Self {
-        let cached_token = Mutex::new(CachedToken { header: fallback, last_read_at: None });
+        let cached_token =
+            Mutex::new(CachedToken { authorization_header: fallback, last_read_at: None });
         Self { path: path.to_owned(), token_age_max, cached_token }
     }
 
     /// Reads the file on this thread: it is small and local, and read once a minute.
-    fn current_header(&self, now: Instant) -> Option<HeaderValue> {
+    fn current_authorization_header(&self, now: Instant) -> Option<HeaderValue> {
         let mut cached = self.cached_token.lock().unwrap_or_else(PoisonError::into_inner);
         let is_fresh = cached
             .last_read_at
@@ -103,10 +104,10 @@ impl TokenFile {
         if !is_fresh {
             cached.last_read_at = Some(now);
             if let Some(header) = read_token(&self.path) {
-                cached.header = Some(header);
+                cached.authorization_header = Some(header);
             }
         }
-        cached.header.clone()
+        cached.authorization_header.clone()
     }
 }
 

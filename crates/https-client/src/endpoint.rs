@@ -33,7 +33,7 @@ impl Endpoint {
                 (Scheme::Https, service.dns_name(), service.port)
             }
         };
-        let path = join_to_root(&target.path);
+        let path = join_path_to_root(&target.path);
         let bracketed = if host.contains(':') { format!("[{host}]") } else { host.clone() };
         let authority = match port {
             Some(port) => format!("{bracketed}:{port}"),
@@ -84,7 +84,7 @@ impl Endpoint {
 
 /// Joins a path to the root of a URL as clients of Kubernetes do: repeated slashes, a slash at the end, `.` and `..` leave no
 /// trace. `https://host:port//path` is a URL that many projects write, and its server knows `/path` only.
-fn join_to_root(path: &str) -> String {
+fn join_path_to_root(path: &str) -> String {
     let mut segments: Vec<&str> = Vec::new();
     for segment in path.split('/') {
         match segment {

@@ -46,7 +46,7 @@ impl Fault {
     }
 
     /// Adds a prefix that names the operation.
-    pub(crate) fn with_prefix(self, operation: impl std::fmt::Display) -> Self {
+    pub(crate) fn with_message_prefix(self, operation: impl std::fmt::Display) -> Self {
         Self { kind: self.kind, message: format!("{operation}: {}", self.message) }
     }
 }

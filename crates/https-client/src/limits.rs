@@ -15,7 +15,7 @@ pub struct Limits {
     /// at least 8 KiB.
     pub head_bytes_max: usize,
     /// The most header fields of a response.
-    pub headers_max: usize,
+    pub header_fields_max: usize,
     /// The most idle connections in the pool. Concurrent calls need one connection each, and a call without an idle
     /// connection makes a handshake, which costs more than the rest of the call.
     pub idle_connections_max: usize,
@@ -39,7 +39,7 @@ impl Default for Limits {
         Self {
             body_bytes_max: 8 * 1024 * 1024,
             head_bytes_max: 64 * 1024,
-            headers_max: 128,
+            header_fields_max: 128,
             idle_connections_max: 128,
             idle_timeout: Duration::from_secs(90),
             connect_timeout: Duration::from_secs(2),

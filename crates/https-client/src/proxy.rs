@@ -25,7 +25,7 @@ pub enum Proxy {
 pub struct ProxyUrl {
     pub(crate) kind: ProxyKind,
     pub(crate) host_port: HostPort,
-    pub(crate) login: Option<ProxyLogin>,
+    pub(crate) proxy_login: Option<ProxyLogin>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,7 +82,7 @@ impl ProxyUrl {
         if host.is_empty() {
             return Err(ProxyUrlError::Malformed);
         }
-        Ok(Self { kind, host_port: HostPort { host, port }, login })
+        Ok(Self { kind, host_port: HostPort { host, port }, proxy_login: login })
     }
 
     pub(crate) fn is_socks(&self) -> bool {
@@ -127,7 +127,7 @@ mod tests {
         let proxy = ProxyUrl::parse("http://us%40er:p%3Aw@proxy.example.com").unwrap();
         assert_eq!(proxy.kind, ProxyKind::Http);
         assert_eq!(proxy.host_port.to_string(), "proxy.example.com:80");
-        let login = proxy.login.unwrap();
+        let login = proxy.proxy_login.unwrap();
         assert_eq!((&*login.username, login.password.expose()), ("us@er", &b"p:w"[..]));
         assert_eq!(ProxyUrl::parse("https://[::1]/").unwrap().host_port.to_string(), "[::1]:443");
         assert_eq!(ProxyUrl::parse("http://h:8080/x?y").unwrap().host_port.port, 8080);

@@ -24,14 +24,14 @@ pub struct Reply {
 pub trait CountReplyBytes: Send {
     /// Counts the body with this many bytes from now on. Returns whether there is room for them; without room the exchange
     /// fails with [`FaultKind::Local`](crate::FaultKind::Local), because the peer is not at fault.
-    fn grow_to(&mut self, n_bytes: usize) -> bool;
+    fn reserve_body_bytes(&mut self, n_bytes: usize) -> bool;
 }
 
 /// Has room for every body.
-pub(crate) struct Uncounted;
+pub(crate) struct NoReplyByteLimit;
 
-impl CountReplyBytes for Uncounted {
-    fn grow_to(&mut self, _: usize) -> bool {
+impl CountReplyBytes for NoReplyByteLimit {
+    fn reserve_body_bytes(&mut self, _: usize) -> bool {
         true
     }
 }
@@ -81,7 +81,7 @@ async fn read_plain_body(
         if n_bytes > bytes_max {
             return Err(ReadBodyError::TooLarge);
         }
-        if !counter.grow_to(n_bytes) {
+        if !counter.reserve_body_bytes(n_bytes) {
             return Err(ReadBodyError::NoRoom);
         }
         // Most bodies come in one frame, which needs no copy.
@@ -100,16 +100,19 @@ async fn read_compressed_body(
     bytes_max: usize,
     counter: &mut dyn CountReplyBytes,
 ) -> Result<Bytes, ReadBodyError> {
-    let mut decoder = MultiGzDecoder::new(BoundedBuffer { bytes: Vec::new(), bytes_max });
+    let mut decoder = MultiGzDecoder::new(BoundedBuffer {
+        buffered_bytes: Vec::new(),
+        buffer_bytes_max: bytes_max,
+    });
     while let Some(frame) = body.frame().await {
         let Ok(data) = frame.map_err(ReadBodyError::Broken)?.into_data() else { continue };
         decoder.write_all(&data).map_err(|error| decompression_error(&error))?;
-        if !counter.grow_to(decoder.get_ref().bytes.len()) {
+        if !counter.reserve_body_bytes(decoder.get_ref().buffered_bytes.len()) {
             return Err(ReadBodyError::NoRoom);
         }
     }
     let decoded = decoder.finish().map_err(|error| decompression_error(&error))?;
-    Ok(decoded.bytes.into())
+    Ok(decoded.buffered_bytes.into())
 }
 
 fn decompression_error(error: &io::Error) -> ReadBodyError {
@@ -121,16 +124,16 @@ fn decompression_error(error: &io::Error) -> ReadBodyError {
 
 /// A buffer with a limit, because a short compressed body can expand to a very long one.
 struct BoundedBuffer {
-    bytes: Vec<u8>,
-    bytes_max: usize,
+    buffered_bytes: Vec<u8>,
+    buffer_bytes_max: usize,
 }
 
 impl Write for BoundedBuffer {
     fn write(&mut self, data: &[u8]) -> io::Result<usize> {
-        if self.bytes.len() + data.len() > self.bytes_max {
+        if self.buffered_bytes.len() + data.len() > self.buffer_bytes_max {
             return Err(io::ErrorKind::FileTooLarge.into());
         }
-        self.bytes.extend_from_slice(data);
+        self.buffered_bytes.extend_from_slice(data);
         Ok(data.len())
     }
 

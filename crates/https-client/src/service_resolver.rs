@@ -15,7 +15,7 @@ pub trait ServiceResolver: Send + Sync {
 
     /// Reports whether the Service still resolves to this address. Connections to another one are not used for new
     /// requests.
-    fn is_endpoint(&self, service: &ServiceName, address: &HostPort) -> bool {
+    fn is_current_endpoint(&self, service: &ServiceName, address: &HostPort) -> bool {
         let _ = (service, address);
         true
     }

@@ -21,25 +21,25 @@ use crate::fault::{Fault, FaultKind};
 /// times out behind the dials of others.
 const DIALS_MAX: usize = 1024;
 
-type Waiter = oneshot::Sender<Result<TargetConnection, Fault>>;
+type ConnectionWaiter = oneshot::Sender<Result<TargetConnection, Fault>>;
 
 /// The dials to one target.
 #[derive(Default)]
 pub(crate) struct SharedDials {
-    state: Mutex<DialState>,
+    dial_state: Mutex<DialState>,
     n_successful_dials: AtomicU64,
 }
 
 struct DialState {
     /// The requests that wait for a connection. The limit of calls in flight bounds them.
-    waiters: VecDeque<Waiter>,
-    n_dials: usize,
-    n_dials_max: usize,
+    waiting_requests: VecDeque<ConnectionWaiter>,
+    n_running_dials: usize,
+    n_concurrent_dials_max: usize,
 }
 
 impl Default for DialState {
     fn default() -> Self {
-        Self { waiters: VecDeque::new(), n_dials: 0, n_dials_max: 1 }
+        Self { waiting_requests: VecDeque::new(), n_running_dials: 0, n_concurrent_dials_max: 1 }
     }
 }
 
@@ -55,7 +55,7 @@ impl SharedDials {
         route: &Arc<Route>,
     ) -> impl Future<Output = Result<TargetConnection, Fault>> + Send + use<> {
         let (waiter, connection) = oneshot::channel();
-        self.lock().waiters.push_back(waiter);
+        self.lock().waiting_requests.push_back(waiter);
         self.start_dials(route);
         async { connection.await.unwrap_or_else(|_| Err(runtime_stopped_fault())) }
     }
@@ -64,18 +64,18 @@ impl SharedDials {
     fn start_dials(self: &Arc<Self>, route: &Arc<Route>) {
         let n_new = {
             let mut state = self.lock();
-            state.waiters.retain(|waiter| !waiter.is_closed());
-            let n_wanted = state.waiters.len().min(state.n_dials_max);
-            let n_new = n_wanted.saturating_sub(state.n_dials);
-            state.n_dials += n_new;
+            state.waiting_requests.retain(|waiter| !waiter.is_closed());
+            let n_wanted = state.waiting_requests.len().min(state.n_concurrent_dials_max);
+            let n_new = n_wanted.saturating_sub(state.n_running_dials);
+            state.n_running_dials += n_new;
             n_new
         };
         for _ in 0..n_new {
-            let mut dial = RunningDial { dials: Arc::clone(self), result: None };
+            let mut dial = RunningDial { shared_dials: Arc::clone(self), dial_result: None };
             let route = Arc::clone(route);
             tokio::spawn(async move {
-                dial.result = Some(route.connect().await);
-                let dials = Arc::clone(&dial.dials);
+                dial.dial_result = Some(route.connect().await);
+                let dials = Arc::clone(&dial.shared_dials);
                 drop(dial);
                 dials.start_dials(&route);
             });
@@ -83,23 +83,23 @@ impl SharedDials {
     }
 
     fn lock(&self) -> MutexGuard<'_, DialState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.dial_state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// A running dial. However its task ends, a waiter gets the result.
 struct RunningDial {
-    dials: Arc<SharedDials>,
-    result: Option<Result<TargetConnection, Fault>>,
+    shared_dials: Arc<SharedDials>,
+    dial_result: Option<Result<TargetConnection, Fault>>,
 }
 
 impl Drop for RunningDial {
     fn drop(&mut self) {
-        let end = self.result.take().unwrap_or_else(|| Err(runtime_stopped_fault()));
+        let end = self.dial_result.take().unwrap_or_else(|| Err(runtime_stopped_fault()));
         if end.is_ok() {
-            self.dials.n_successful_dials.fetch_add(1, Ordering::Relaxed);
+            self.shared_dials.n_successful_dials.fetch_add(1, Ordering::Relaxed);
         }
-        self.dials.lock().end_dial(end);
+        self.shared_dials.lock().end_dial(end);
     }
 }
 
@@ -109,12 +109,12 @@ fn runtime_stopped_fault() -> Fault {
 
 impl DialState {
     fn end_dial(&mut self, dialed: Result<TargetConnection, Fault>) {
-        self.n_dials -= 1;
+        self.n_running_dials -= 1;
         match dialed {
             Ok(wire) => {
-                self.n_dials_max = (self.n_dials_max * 2).min(DIALS_MAX);
+                self.n_concurrent_dials_max = (self.n_concurrent_dials_max * 2).min(DIALS_MAX);
                 let mut unclaimed = Ok(wire);
-                while let Some(waiter) = self.waiters.pop_front() {
+                while let Some(waiter) = self.waiting_requests.pop_front() {
                     match waiter.send(unclaimed) {
                         Ok(()) => return,
                         Err(returned) => unclaimed = returned,
@@ -122,10 +122,13 @@ impl DialState {
                 }
             }
             Err(fault) => {
-                self.n_dials_max = 1;
+                self.n_concurrent_dials_max = 1;
                 // While other dials run, only the first waiter fails. The others may still get a connection.
-                let n_failed = if self.n_dials == 0 { self.waiters.len() } else { 1 };
-                for waiter in self.waiters.drain(..n_failed.min(self.waiters.len())) {
+                let n_failed =
+                    if self.n_running_dials == 0 { self.waiting_requests.len() } else { 1 };
+                for waiter in
+                    self.waiting_requests.drain(..n_failed.min(self.waiting_requests.len()))
+                {
                     // A request that gave up no longer receives.
                     let _ = waiter.send(Err(fault.clone()));
                 }

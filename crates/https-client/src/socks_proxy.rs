@@ -20,40 +20,40 @@ const NAME: u8 = 3;
 const IPV6: u8 = 4;
 
 /// Asks a SOCKS5 proxy to connect to a host. The proxy resolves the name.
-pub(crate) async fn connect(
+pub(crate) async fn request_socks_connect(
     io: &mut dyn ByteStream,
     to: &HostPort,
     login: Option<&ProxyLogin>,
 ) -> Result<(), Fault> {
     let method = if login.is_some() { PASSWORD_LOGIN } else { NO_LOGIN };
     send(io, &[VERSION, 1, method]).await?;
-    match read_bytes::<2>(io).await? {
+    match read_array::<2>(io).await? {
         [VERSION, agreed] if agreed == method => {}
         [VERSION, _] => return Err(socks_fault("no acceptable authentication methods")),
         _ => return Err(socks_fault("unexpected protocol version")),
     }
     if let Some(login) = login {
         send(io, &socks_login_message(login)?).await?;
-        let [_, status] = read_bytes(io).await?;
+        let [_, status] = read_array(io).await?;
         if status != 0 {
             return Err(socks_fault("username/password authentication failed"));
         }
     }
     send(io, &socks_connect_message(to)?).await?;
-    let [_, status, _, kind] = read_bytes(io).await?;
+    let [_, status, _, kind] = read_array(io).await?;
     if status != 0 {
         return Err(socks_fault(socks_status_text(status)));
     }
     match kind {
-        IPV4 => read_bytes::<4>(io).await.map(drop)?,
-        IPV6 => read_bytes::<16>(io).await.map(drop)?,
+        IPV4 => read_array::<4>(io).await.map(drop)?,
+        IPV6 => read_array::<16>(io).await.map(drop)?,
         _ => {
-            let [length] = read_bytes(io).await?;
+            let [length] = read_array(io).await?;
             let mut name = vec![0; usize::from(length)];
             io.read_exact(&mut name).await.map_err(|error| error_to_fault(&error))?;
         }
     }
-    read_bytes::<2>(io).await.map(drop)
+    read_array::<2>(io).await.map(drop)
 }
 
 fn socks_login_message(login: &ProxyLogin) -> Result<Vec<u8>, Fault> {
@@ -96,7 +96,7 @@ async fn send(io: &mut dyn ByteStream, message: &[u8]) -> Result<(), Fault> {
     io.flush().await.map_err(|error| error_to_fault(&error))
 }
 
-async fn read_bytes<const N: usize>(io: &mut dyn ByteStream) -> Result<[u8; N], Fault> {
+async fn read_array<const N: usize>(io: &mut dyn ByteStream) -> Result<[u8; N], Fault> {
     let mut bytes = [0; N];
     io.read_exact(&mut bytes).await.map_err(|error| error_to_fault(&error))?;
     Ok(bytes)

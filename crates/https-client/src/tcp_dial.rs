@@ -35,14 +35,17 @@ static LOOKUPS: LazyLock<Arc<FairCpuScheduler>> =
 
 /// Connects to the first address of a host that answers. The name is resolved once, and only addresses that the policy
 /// permits are dialed.
-pub(crate) async fn dial(at: &HostPort, policy: AddressPolicy) -> Result<TcpStream, Fault> {
+pub(crate) async fn dial_host_port(
+    at: &HostPort,
+    policy: AddressPolicy,
+) -> Result<TcpStream, Fault> {
     let addresses = match at.host.parse() {
         Ok(address) => vec![SocketAddr::new(address, at.port)],
         Err(_) => resolve_host(at).await?,
     };
     dial_first_reachable(addresses, policy).await.map_err(|fault| match fault.kind {
         // The message names the host and not its address, which the client of the API may not be allowed to know.
-        FaultKind::AddressRefused => fault.with_prefix(format_args!("dial tcp {at}")),
+        FaultKind::AddressRefused => fault.with_message_prefix(format_args!("dial tcp {at}")),
         _ => fault,
     })
 }
@@ -50,9 +53,9 @@ pub(crate) async fn dial(at: &HostPort, policy: AddressPolicy) -> Result<TcpStre
 /// Checks a host that a proxy resolves, if it is an IP address.
 pub(crate) fn check_ip_literal(at: &HostPort, policy: AddressPolicy) -> Result<(), Fault> {
     let address = at.host.parse().ok();
-    let checked = address.map_or(Ok(()), |address| policy.check(address));
+    let checked = address.map_or(Ok(()), |address| policy.check_address(address));
     checked.map_err(|refused| {
-        refused_address_fault(refused).with_prefix(format_args!("dial tcp {at}"))
+        refused_address_fault(refused).with_message_prefix(format_args!("dial tcp {at}"))
     })
 }
 
@@ -64,7 +67,7 @@ fn refused_address_fault(refused: RefusedAddress) -> Fault {
 async fn resolve_host(at: &HostPort) -> Result<Vec<SocketAddr>, Fault> {
     let fault =
         |why: &str| Fault::new(FaultKind::Dns, format!("dial tcp: lookup {}: {why}", at.host));
-    let turn = LOOKUPS.acquire_cpu_slot(domain_of(&at.host), false);
+    let turn = LOOKUPS.acquire_cpu_slot(last_two_labels(&at.host), false);
     let Ok(turn) = timeout(LOOKUP_WAIT_MAX, turn).await else {
         let why = "too many lookups are under way";
         return Err(Fault { kind: FaultKind::Local, ..fault(why) });
@@ -92,8 +95,9 @@ async fn resolve_host(at: &HostPort) -> Result<Vec<SocketAddr>, Fault> {
     if addresses.is_empty() { Err(fault("no such host")) } else { Ok(addresses) }
 }
 
-/// The part of a host name whose owner decides how lookups of the name go: its last two labels.
-fn domain_of(host: &str) -> &str {
+/// The last two labels of a host name: the owner of this domain controls how fast lookups of the name are
+/// answered.
+fn last_two_labels(host: &str) -> &str {
     let host = host.strip_suffix('.').unwrap_or(host);
     let last_dots = host.rmatch_indices('.').map(|(idx, _)| idx);
     last_dots.take(2).nth(1).and_then(|idx| host.get(idx + 1..)).unwrap_or(host)
@@ -119,7 +123,7 @@ pub(crate) async fn dial_first_reachable(
     let mut permitted = Vec::with_capacity(addresses.len());
     let mut failed: Option<Fault> = None;
     for address in addresses {
-        match policy.check(address.ip()) {
+        match policy.check_address(address.ip()) {
             Ok(()) => permitted.push(address),
             Err(refused) => _ = failed.get_or_insert(refused_address_fault(refused)),
         }
@@ -209,7 +213,7 @@ mod tests {
             ("", ""),
             ("..", "."),
         ] {
-            assert_eq!(domain_of(host), want, "{host}");
+            assert_eq!(last_two_labels(host), want, "{host}");
         }
     }
 
@@ -222,7 +226,7 @@ mod tests {
         let strict = AddressPolicy { allows_loopback: false };
         for host in ["127.0.0.1", "localhost", "127.1", "0x7f000001", "::1", "::ffff:127.0.0.1"] {
             let at = HostPort { host: host.to_owned(), port };
-            let fault = dial(&at, strict).await.unwrap_err();
+            let fault = dial_host_port(&at, strict).await.unwrap_err();
             assert_eq!(fault.kind, FaultKind::AddressRefused, "{host}: {}", fault.message);
             let message = format!("dial tcp {at}: webhooks may not be at a loopback address");
             assert_eq!(fault.message, message);

@@ -47,7 +47,9 @@ impl TlsClient {
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
         let config = Arc::new(config);
         let config_with_certificate = match client_certificate {
-            Some(certificate) => Some(with_client_certificate(&config, certificate.load()?)),
+            Some(certificate) => {
+                Some(config_with_client_certificate(&config, certificate.load_pem_pair()?))
+            }
             None => None,
         };
         Ok(Self {
@@ -60,15 +62,16 @@ impl TlsClient {
     /// Returns the configuration for a new connection. It reads files.
     ///
     /// While certificate and key do not match, as between the writes of the two files, the last matching pair is used.
-    fn current_config(&self) -> Arc<ClientConfig> {
+    fn current_tls_config(&self) -> Arc<ClientConfig> {
         let mut last_valid =
             self.config_with_certificate.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(certificate) =
             self.client_certificate.as_ref().filter(|it| it.is_read_from_files())
-            && let Ok(loaded) = certificate.load()
+            && let Ok(loaded) = certificate.load_pem_pair()
             && !last_valid.as_ref().is_some_and(|(held, _)| held.has_same_pem(&loaded))
         {
-            *last_valid = Some(with_client_certificate(&self.config_without_certificate, loaded));
+            *last_valid =
+                Some(config_with_client_certificate(&self.config_without_certificate, loaded));
         }
         match last_valid.as_ref() {
             Some((_, config)) => Arc::clone(config),
@@ -77,7 +80,7 @@ impl TlsClient {
     }
 
     /// Makes a handshake over a byte stream.
-    pub(crate) async fn handshake(
+    pub(crate) async fn tls_handshake(
         self: &Arc<Self>,
         io: Box<dyn ByteStream>,
         name: ServerName<'static>,
@@ -88,11 +91,11 @@ impl TlsClient {
             .as_ref()
             .is_some_and(ClientCertificate::is_read_from_files)
         {
-            tokio::task::spawn_blocking(move || this.current_config())
+            tokio::task::spawn_blocking(move || this.current_tls_config())
                 .await
                 .map_err(|error| Fault::new(FaultKind::Other, error.to_string()))?
         } else {
-            self.current_config()
+            self.current_tls_config()
         };
         let made = TlsConnector::from(config).connect(name, io).await;
         made.map_err(|error| match error.kind() {
@@ -104,7 +107,7 @@ impl TlsClient {
 
 /// Makes a configuration that presents a client certificate. It has its own session cache: a session resumed across client
 /// certificates would still have the old identity.
-fn with_client_certificate(
+fn config_with_client_certificate(
     config: &ClientConfig,
     loaded: LoadedClientCertificate,
 ) -> (LoadedClientCertificate, Arc<ClientConfig>) {

@@ -31,8 +31,8 @@ const READ_BYTES_PER_POLL: usize = 128 << 10;
 /// The same for a connection on which nobody has authenticated.
 const UNAUTHENTICATED_READ_BYTES_PER_POLL: usize = 16 << 10;
 
-/// The bytes that one poll of a connection writes. A hundred watches of one connection that all have the same event would
-/// otherwise have them encrypted and written in one go, and others would wait for each connection of that kind in turn.
+/// The bytes that one poll of a connection writes. Otherwise one poll would encrypt and write the same event
+/// for a hundred watches of one connection, and other connections would wait meanwhile.
 const WRITTEN_BYTES_PER_POLL: usize = 128 << 10;
 
 /// The most bytes of the buffer that an idle connection keeps for its next response.
@@ -48,21 +48,21 @@ pub(crate) struct CollectedWrites<S>(Arc<Mutex<WriteCollector<S>>>);
 
 #[derive(Debug)]
 struct WriteCollector<S> {
-    stream: S,
+    inner_stream: S,
     activity: Arc<ConnectionActivity>,
     /// Whether small writes are collected and flushes are left to [`CollectedWrites`].
-    collects: bool,
-    collected: Vec<u8>,
-    /// Bytes of `collected` that were written.
-    n_written: usize,
+    collects_writes: bool,
+    collected_bytes: Vec<u8>,
+    /// Bytes of `collected_bytes` that were written.
+    n_written_collected_bytes: usize,
     /// Whether bytes were written since the last flush.
     needs_flush: bool,
     /// The error of a flush, which the next write reports.
     error: Option<io::ErrorKind>,
     /// The bytes that the current poll of the connection may still read.
-    n_readable: usize,
+    n_readable_bytes: usize,
     /// The bytes that it may still write.
-    n_writable: usize,
+    n_writable_bytes: usize,
 }
 
 impl<S> ActivityStream<S> {
@@ -73,20 +73,20 @@ impl<S> ActivityStream<S> {
         protocol: HttpProtocol,
     ) -> (Self, CollectedWrites<S>) {
         let shared = Arc::new(Mutex::new(WriteCollector {
-            stream,
+            inner_stream: stream,
             activity,
-            collects: protocol == HttpProtocol::Http2,
-            collected: Vec::new(),
-            n_written: 0,
+            collects_writes: protocol == HttpProtocol::Http2,
+            collected_bytes: Vec::new(),
+            n_written_collected_bytes: 0,
             needs_flush: false,
             error: None,
-            n_readable: UNAUTHENTICATED_READ_BYTES_PER_POLL,
-            n_writable: WRITTEN_BYTES_PER_POLL,
+            n_readable_bytes: UNAUTHENTICATED_READ_BYTES_PER_POLL,
+            n_writable_bytes: WRITTEN_BYTES_PER_POLL,
         }));
         (Self(Arc::clone(&shared)), CollectedWrites(shared))
     }
 
-    /// Both halves are polled by the task of the connection, so nobody waits for the lock.
+    /// The task of the connection polls both halves, so no other thread waits for the lock.
     fn lock(&self) -> MutexGuard<'_, WriteCollector<S>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -96,20 +96,20 @@ impl<S: AsyncWrite + Unpin> CollectedWrites<S> {
     /// Begins a poll of the connection, which may read and write a limited number of bytes.
     pub(crate) fn begin_poll(&self) {
         let mut collector = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        collector.n_readable = match collector.activity.is_authenticated() {
+        collector.n_readable_bytes = match collector.activity.is_authenticated() {
             true => READ_BYTES_PER_POLL,
             false => UNAUTHENTICATED_READ_BYTES_PER_POLL,
         };
-        collector.n_writable = WRITTEN_BYTES_PER_POLL;
+        collector.n_writable_bytes = WRITTEN_BYTES_PER_POLL;
     }
 
     /// Writes and flushes what was collected. An error is reported to the connection.
     pub(crate) fn poll_flush(&self, cx: &mut Context<'_>) -> Poll<()> {
         let mut collector = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if !collector.collects || !collector.needs_flush {
+        if !collector.collects_writes || !collector.needs_flush {
             return Poll::Ready(());
         }
-        if let Err(error) = ready!(collector.poll_flush_now(cx)) {
+        if let Err(error) = ready!(collector.poll_flush_stream(cx)) {
             collector.error = Some(error.kind());
             collector.needs_flush = false;
             // The connection learns of the error when it flushes next.
@@ -121,11 +121,11 @@ impl<S: AsyncWrite + Unpin> CollectedWrites<S> {
 
 impl<S: AsyncWrite + Unpin> WriteCollector<S> {
     /// Records the outcome of a write to the stream.
-    fn record_write(&mut self, result: &Poll<io::Result<usize>>) {
+    fn record_write_result(&mut self, result: &Poll<io::Result<usize>>) {
         match result {
             Poll::Ready(Ok(count)) => {
                 self.needs_flush = true;
-                self.n_writable = self.n_writable.saturating_sub(*count);
+                self.n_writable_bytes = self.n_writable_bytes.saturating_sub(*count);
                 self.activity.record_bytes_written(*count);
             }
             Poll::Ready(Err(_)) => {}
@@ -134,38 +134,38 @@ impl<S: AsyncWrite + Unpin> WriteCollector<S> {
     }
 
     /// Whether this poll of the connection may write. If not, the connection continues after the tasks that are ready now.
-    fn poll_turn(&self, cx: &mut Context<'_>) -> Poll<()> {
-        if self.n_writable > 0 {
+    fn poll_write_turn(&self, cx: &mut Context<'_>) -> Poll<()> {
+        if self.n_writable_bytes > 0 {
             return Poll::Ready(());
         }
         cx.waker().wake_by_ref();
         Poll::Pending
     }
 
-    fn check_error(&mut self) -> io::Result<()> {
+    fn take_flush_error(&mut self) -> io::Result<()> {
         self.error.take().map_or(Ok(()), |kind| Err(kind.into()))
     }
 
     /// Collects the slices, or returns `None` if they are to be written at once.
-    fn poll_collect(
+    fn poll_collect_writes(
         &mut self,
         cx: &mut Context<'_>,
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<Option<usize>>> {
-        self.check_error()?;
+        self.take_flush_error()?;
         let n_bytes: usize = slices.iter().map(|slice| slice.len()).sum();
         let is_large = n_bytes >= LARGE_WRITE_BYTES;
-        if !self.collects {
+        if !self.collects_writes {
             return Poll::Ready(Ok(None));
         }
-        if is_large || self.collected.len() + n_bytes > COLLECTED_BYTES_MAX {
+        if is_large || self.collected_bytes.len() + n_bytes > COLLECTED_BYTES_MAX {
             ready!(self.poll_write_collected(cx))?;
         }
         if is_large {
             return Poll::Ready(Ok(None));
         }
         for slice in slices {
-            self.collected.extend_from_slice(slice);
+            self.collected_bytes.extend_from_slice(slice);
         }
         self.needs_flush = true;
         Poll::Ready(Ok(Some(n_bytes)))
@@ -173,28 +173,31 @@ impl<S: AsyncWrite + Unpin> WriteCollector<S> {
 
     /// Writes what was collected.
     fn poll_write_collected(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        while let Some(rest) = self.collected.get(self.n_written..).filter(|rest| !rest.is_empty())
+        while let Some(rest) = self
+            .collected_bytes
+            .get(self.n_written_collected_bytes..)
+            .filter(|rest| !rest.is_empty())
         {
-            ready!(self.poll_turn(cx));
-            let result = Pin::new(&mut self.stream).poll_write(cx, rest);
-            self.record_write(&result);
+            ready!(self.poll_write_turn(cx));
+            let result = Pin::new(&mut self.inner_stream).poll_write(cx, rest);
+            self.record_write_result(&result);
             match ready!(result)? {
                 0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
-                count => self.n_written += count,
+                count => self.n_written_collected_bytes += count,
             }
         }
-        self.n_written = 0;
-        match self.collected.capacity() > KEPT_BUFFER_BYTES_MAX {
-            true => self.collected = Vec::new(),
-            false => self.collected.clear(),
+        self.n_written_collected_bytes = 0;
+        match self.collected_bytes.capacity() > KEPT_BUFFER_BYTES_MAX {
+            true => self.collected_bytes = Vec::new(),
+            false => self.collected_bytes.clear(),
         }
         Poll::Ready(Ok(()))
     }
 
     /// TLS buffers records itself, so a flush can block.
-    fn poll_flush_now(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+    fn poll_flush_stream(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         ready!(self.poll_write_collected(cx))?;
-        let result = Pin::new(&mut self.stream).poll_flush(cx);
+        let result = Pin::new(&mut self.inner_stream).poll_flush(cx);
         self.activity.set_write_blocked(result.is_pending());
         self.needs_flush = result.is_pending();
         result
@@ -202,7 +205,7 @@ impl<S: AsyncWrite + Unpin> WriteCollector<S> {
 }
 
 /// Reads into the first bytes of a buffer that has more room.
-fn poll_read_part<S: AsyncRead + Unpin>(
+fn poll_read_up_to<S: AsyncRead + Unpin>(
     stream: &mut S,
     cx: &mut Context<'_>,
     buffer: &mut ReadBuf<'_>,
@@ -222,20 +225,20 @@ impl<S: AsyncRead + Unpin> AsyncRead for ActivityStream<S> {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let mut collector = self.lock();
-        if collector.n_readable == 0 {
+        if collector.n_readable_bytes == 0 {
             // The connection continues after the tasks that are ready now.
             cx.waker().wake_by_ref();
             return Poll::Pending;
         }
         let before = buffer.filled().len();
         // HTTP/1.1 is the protocol that collects its writes itself.
-        let result = match !collector.collects && buffer.remaining() > HTTP1_READ_BYTES_MAX {
-            true => poll_read_part(&mut collector.stream, cx, buffer, HTTP1_READ_BYTES_MAX),
-            false => Pin::new(&mut collector.stream).poll_read(cx, buffer),
+        let result = match !collector.collects_writes && buffer.remaining() > HTTP1_READ_BYTES_MAX {
+            true => poll_read_up_to(&mut collector.inner_stream, cx, buffer, HTTP1_READ_BYTES_MAX),
+            false => Pin::new(&mut collector.inner_stream).poll_read(cx, buffer),
         };
         let n_read = buffer.filled().len() - before;
         if n_read > 0 {
-            collector.n_readable = collector.n_readable.saturating_sub(n_read);
+            collector.n_readable_bytes = collector.n_readable_bytes.saturating_sub(n_read);
             collector.activity.record_bytes_read(n_read);
         }
         result
@@ -249,12 +252,13 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for ActivityStream<S> {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let mut collector = self.lock();
-        if let Some(count) = ready!(collector.poll_collect(cx, &[io::IoSlice::new(bytes)]))? {
+        if let Some(count) = ready!(collector.poll_collect_writes(cx, &[io::IoSlice::new(bytes)]))?
+        {
             return Poll::Ready(Ok(count));
         }
-        ready!(collector.poll_turn(cx));
-        let result = Pin::new(&mut collector.stream).poll_write(cx, bytes);
-        collector.record_write(&result);
+        ready!(collector.poll_write_turn(cx));
+        let result = Pin::new(&mut collector.inner_stream).poll_write(cx, bytes);
+        collector.record_write_result(&result);
         result
     }
 
@@ -264,32 +268,32 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for ActivityStream<S> {
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let mut collector = self.lock();
-        if let Some(count) = ready!(collector.poll_collect(cx, slices))? {
+        if let Some(count) = ready!(collector.poll_collect_writes(cx, slices))? {
             return Poll::Ready(Ok(count));
         }
-        ready!(collector.poll_turn(cx));
-        let result = Pin::new(&mut collector.stream).poll_write_vectored(cx, slices);
-        collector.record_write(&result);
+        ready!(collector.poll_write_turn(cx));
+        let result = Pin::new(&mut collector.inner_stream).poll_write_vectored(cx, slices);
+        collector.record_write_result(&result);
         result
     }
 
     fn is_write_vectored(&self) -> bool {
-        self.lock().stream.is_write_vectored()
+        self.lock().inner_stream.is_write_vectored()
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let mut collector = self.lock();
-        collector.check_error()?;
-        match collector.collects {
+        collector.take_flush_error()?;
+        match collector.collects_writes {
             true => Poll::Ready(Ok(())),
-            false => collector.poll_flush_now(cx),
+            false => collector.poll_flush_stream(cx),
         }
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let mut collector = self.lock();
         ready!(collector.poll_write_collected(cx))?;
-        let result = Pin::new(&mut collector.stream).poll_shutdown(cx);
+        let result = Pin::new(&mut collector.inner_stream).poll_shutdown(cx);
         collector.activity.set_write_blocked(result.is_pending());
         result
     }

@@ -8,9 +8,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rustls_pki_types::CertificateDer;
 use tokio::sync::Semaphore;
 
+use crate::connection_occupancy::EvictionBlocker;
 use crate::connection_table::{ConnectionSlot, TooManyConnections};
 use crate::limits::Limits;
-use crate::occupancy::OccupiedGuard;
 
 /// The negotiated HTTP version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -28,17 +28,17 @@ const BYTES_BEFORE_REQUESTS_MAX: u64 = 256 << 10;
 #[derive(Debug)]
 pub struct Connection {
     /// The address of the client.
-    pub peer: SocketAddr,
+    pub peer_address: SocketAddr,
     /// The HTTP version that both sides agreed on.
     pub protocol: HttpProtocol,
     /// The certificates that the peer sent, its own first; empty if it sent none. The handshake
     /// proved that the peer holds the key of the first one. Nothing else about them was verified.
-    pub certificates: Arc<[CertificateDer<'static>]>,
+    pub peer_certificates: Arc<[CertificateDer<'static>]>,
     /// The identity that the caller computed from the certificates. Its type is erased, so that this crate generates
     /// the code of a connection once, and not each crate that serves requests.
     cached_identity: Mutex<Option<Arc<dyn Any + Send + Sync>>>,
     pub(crate) activity: Arc<ConnectionActivity>,
-    pub(crate) slot: Arc<ConnectionSlot>,
+    pub(crate) connection_slot: Arc<ConnectionSlot>,
     /// The requests that may run at one time. Dropping the stream of a request frees its slot of HTTP/2 at
     /// once, but the request continues to run.
     pub(crate) request_permits: Arc<Semaphore>,
@@ -58,12 +58,12 @@ impl Connection {
         let n_permits = (limits.streams_max as usize).max(1);
         let n_first_permits = (limits.unauthenticated_streams_max as usize).clamp(1, n_permits);
         Self {
-            peer,
+            peer_address: peer,
             protocol,
-            certificates,
+            peer_certificates: certificates,
             cached_identity: Mutex::default(),
             activity: Arc::default(),
-            slot,
+            connection_slot: slot,
             request_permits: Arc::new(Semaphore::new(n_first_permits)),
             n_withheld_permits: n_permits - n_first_permits,
         }
@@ -75,12 +75,12 @@ impl Connection {
     /// # Errors
     /// [`TooManyConnections`] if the user has too many connections and none of them is idle, or if the connection
     /// belongs to the reserve for administrators. The caller refuses the request and closes the connection.
-    pub fn authenticate_as(
+    pub fn record_authenticated_user(
         &self,
         user: &str,
         is_administrator: bool,
     ) -> Result<(), TooManyConnections> {
-        if self.slot.authenticate(user, is_administrator)? {
+        if self.connection_slot.assign_to_user(user, is_administrator)? {
             self.activity.set_authenticated();
             self.request_permits.add_permits(self.n_withheld_permits);
         }
@@ -100,7 +100,7 @@ impl Connection {
         if let Some(known) = known.filter(|known| is_current(known)) {
             return known;
         }
-        let identity = Arc::new(compute(&self.certificates));
+        let identity = Arc::new(compute(&self.peer_certificates));
         *cached = Some(Arc::<T>::clone(&identity));
         identity
     }
@@ -123,9 +123,10 @@ pub(crate) struct ConnectionActivity {
     n_bytes_before_requests: AtomicU64,
     is_authenticated: AtomicBool,
     is_write_blocked: AtomicBool,
-    is_reading_head: AtomicBool,
+    is_reading_request_head: AtomicBool,
     is_close_requested: AtomicBool,
-    /// A body has handed over an event, and others of the connection may be about to do the same.
+    /// Set when a response body has passed on a watch event: other watches of the connection probably have
+    /// the same event.
     expects_more_events: AtomicBool,
 }
 
@@ -133,15 +134,15 @@ pub(crate) struct ConnectionActivity {
 #[derive(Debug)]
 pub(crate) struct ActiveRequest {
     activity: Arc<ConnectionActivity>,
-    _occupied: OccupiedGuard,
+    _eviction_blocker: EvictionBlocker,
 }
 
 impl ConnectionActivity {
-    pub(crate) fn begin_request(self: &Arc<Self>, occupied: OccupiedGuard) -> ActiveRequest {
-        self.is_reading_head.store(false, Ordering::Relaxed);
+    pub(crate) fn begin_request(self: &Arc<Self>, occupied: EvictionBlocker) -> ActiveRequest {
+        self.is_reading_request_head.store(false, Ordering::Relaxed);
         self.n_begun_requests.fetch_add(1, Ordering::Relaxed);
         self.n_active_requests.fetch_add(1, Ordering::Relaxed);
-        ActiveRequest { activity: Arc::clone(self), _occupied: occupied }
+        ActiveRequest { activity: Arc::clone(self), _eviction_blocker: occupied }
     }
 
     /// Records bytes from the peer. Between requests they can only belong to the next request head.
@@ -150,7 +151,7 @@ impl ConnectionActivity {
             self.n_bytes_before_requests.fetch_add(count as u64, Ordering::Relaxed);
         }
         if self.n_active_requests() == 0 {
-            self.is_reading_head.store(true, Ordering::Relaxed);
+            self.is_reading_request_head.store(true, Ordering::Relaxed);
         }
     }
 
@@ -177,8 +178,8 @@ impl ConnectionActivity {
         self.is_write_blocked.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn is_reading_head(&self) -> bool {
-        self.is_reading_head.load(Ordering::Relaxed)
+    pub(crate) fn is_reading_request_head(&self) -> bool {
+        self.is_reading_request_head.load(Ordering::Relaxed)
     }
 
     /// Records that somebody has authenticated.
@@ -191,7 +192,7 @@ impl ConnectionActivity {
     }
 
     /// Whether the peer has sent more than the longest head of a request, and no request.
-    pub(crate) fn sends_no_request(&self) -> bool {
+    pub(crate) fn has_sent_bytes_without_request(&self) -> bool {
         self.n_begun_requests() == 0
             && self.n_bytes_before_requests.load(Ordering::Relaxed) > BYTES_BEFORE_REQUESTS_MAX
     }
@@ -211,7 +212,7 @@ impl ConnectionActivity {
 
 impl ActiveRequest {
     /// Records that an event of a watch was handed over. An event mostly goes to many watches.
-    pub(crate) fn record_event(&self) {
+    pub(crate) fn record_watch_event(&self) {
         self.activity.expects_more_events.store(true, Ordering::Relaxed);
     }
 }
@@ -232,7 +233,7 @@ mod tests {
         let peer = "127.0.0.1:1".parse().unwrap();
         let limits = Limits::default();
         let table = Arc::new(ConnectionTable::new(limits.clone(), Arc::new(|_| {})));
-        let slot = Arc::new(table.admit(peer).unwrap());
+        let slot = Arc::new(table.admit_connection(peer).unwrap());
         let connection = Connection::new(peer, HttpProtocol::Http1, Arc::from([]), slot, &limits);
         let identity = |generation: u32| {
             *connection.get_or_compute_identity(|known| *known == generation, |_| generation)

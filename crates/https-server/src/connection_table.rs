@@ -19,8 +19,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use crate::connection_fault::{ConnectionFault, ReportFault};
+use crate::connection_occupancy::{ConnectionOccupancy, EvictionBlocker};
 use crate::limits::Limits;
-use crate::occupancy::{Occupancy, OccupiedGuard};
 
 /// The limit because of which a connection was closed or refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -73,19 +73,19 @@ pub struct TooManyConnections;
 pub(crate) struct ConnectionTable {
     limits: Limits,
     /// The start of the server, from which times of idleness count.
-    epoch: Instant,
+    server_start: Instant,
     report_fault: ReportFault,
     open: Mutex<OpenConnections>,
 }
 
 /// The place of one connection in the table, until it is dropped.
 pub(crate) struct ConnectionSlot {
-    table: Arc<ConnectionTable>,
-    number: u64,
-    occupancy: Arc<Occupancy>,
+    connection_table: Arc<ConnectionTable>,
+    connection_number: u64,
+    occupancy: Arc<ConnectionOccupancy>,
     /// The time by which an administrator must have authenticated; `None` outside of the reserve.
     reserve_deadline: Option<tokio::time::Instant>,
-    /// Spares requests after the first one the lock of the table.
+    /// Set by the first authenticated request, so that later ones do not lock the table.
     is_authenticated: AtomicBool,
 }
 
@@ -93,26 +93,26 @@ pub(crate) struct ConnectionSlot {
 /// connection.
 #[derive(Default)]
 struct OpenConnections {
-    last_number: u64,
-    entries: HashMap<u64, OpenConnection>,
-    handshakes: BTreeSet<u64>,
-    unauthenticated: BTreeSet<u64>,
+    last_connection_number: u64,
+    connections_by_number: HashMap<u64, OpenConnection>,
+    handshaking_connections: BTreeSet<u64>,
+    unauthenticated_connections: BTreeSet<u64>,
     /// The unauthenticated connections by address. An address without any has no entry.
-    by_address: HashMap<AddressGroup, BTreeSet<u64>>,
+    unauthenticated_by_address: HashMap<AddressGroup, BTreeSet<u64>>,
     /// The connections that count for users. A user without any has no entry.
-    by_user: HashMap<Arc<str>, BTreeSet<u64>>,
-    /// Connections of the reserve, which are in no other set but `handshakes`.
-    reserve: BTreeSet<u64>,
+    connections_by_user: HashMap<Arc<str>, BTreeSet<u64>>,
+    /// Connections of the reserve, which are in no other set but `handshaking_connections`.
+    loopback_reserve_connections: BTreeSet<u64>,
 }
 
 struct OpenConnection {
-    peer: SocketAddr,
-    address: AddressGroup,
-    owner: ConnectionOwner,
-    occupancy: Arc<Occupancy>,
+    peer_address: SocketAddr,
+    address_group: AddressGroup,
+    connection_owner: ConnectionOwner,
+    occupancy: Arc<ConnectionOccupancy>,
 }
 
-/// For whom a connection counts.
+/// The user or address whose limit a connection counts against.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum ConnectionOwner {
     /// Nobody has authenticated yet, so the address counts.
@@ -143,21 +143,21 @@ impl AddressGroup {
 
 impl ConnectionTable {
     pub(crate) fn new(limits: Limits, report_fault: ReportFault) -> Self {
-        Self { limits, epoch: Instant::now(), report_fault, open: Mutex::default() }
+        Self { limits, server_start: Instant::now(), report_fault, open: Mutex::default() }
     }
 
     /// Adds an accepted connection, whose handshake begins. `None` if it must be closed: there is no room for it,
     /// and nothing can be closed for it.
-    pub(crate) fn admit(self: &Arc<Self>, peer: SocketAddr) -> Option<ConnectionSlot> {
-        let occupancy = Arc::new(Occupancy::new(self.epoch));
+    pub(crate) fn admit_connection(self: &Arc<Self>, peer: SocketAddr) -> Option<ConnectionSlot> {
+        let occupancy = Arc::new(ConnectionOccupancy::new(self.server_start));
         let mut faults = Vec::new();
-        let admitted = self.lock().admit(peer, &occupancy, &self.limits, &mut faults);
-        self.report(&faults);
+        let admitted = self.lock().admit_connection(peer, &occupancy, &self.limits, &mut faults);
+        self.report_faults(&faults);
         let (number, is_reserved) = admitted?;
         let accepted_at = tokio::time::Instant::now();
         Some(ConnectionSlot {
-            table: Arc::clone(self),
-            number,
+            connection_table: Arc::clone(self),
+            connection_number: number,
             occupancy,
             reserve_deadline: is_reserved
                 .then(|| accepted_at + self.limits.loopback_reserve_timeout),
@@ -169,16 +169,18 @@ impl ConnectionTable {
     /// close.
     pub(crate) fn evict_for_descriptor(&self) -> bool {
         let mut faults = Vec::new();
-        let is_evicted = self.lock().evict_any(ConnectionLimit::Descriptors, &mut faults);
-        self.report(&faults);
+        let is_evicted =
+            self.lock().evict_one_connection(ConnectionLimit::Descriptors, &mut faults);
+        self.report_faults(&faults);
         is_evicted
     }
 
-    fn report(&self, faults: &[ConnectionFault]) {
+    fn report_faults(&self, faults: &[ConnectionFault]) {
         faults.iter().for_each(|fault| (self.report_fault)(fault));
     }
 
-    /// A poisoned lock is used: a connection that is in too few sets is only closed later than it could be.
+    /// Ignores a poisoned lock: after a panic a connection may be missing from a set, and is then only closed
+    /// later than it could be.
     fn lock(&self) -> MutexGuard<'_, OpenConnections> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -186,16 +188,16 @@ impl ConnectionTable {
 
 impl ConnectionSlot {
     pub(crate) fn end_handshake(&self) {
-        self.table.lock().handshakes.remove(&self.number);
+        self.connection_table.lock().handshaking_connections.remove(&self.connection_number);
     }
 
     /// Begins a request; `None` if the connection was evicted before.
-    pub(crate) fn begin_request(&self) -> Option<OccupiedGuard> {
+    pub(crate) fn begin_request(&self) -> Option<EvictionBlocker> {
         self.occupancy.begin_request()
     }
 
     /// Counts the connection for a user, if it counts for nobody yet, and returns whether that changed.
-    pub(crate) fn authenticate(
+    pub(crate) fn assign_to_user(
         &self,
         user: &str,
         is_administrator: bool,
@@ -203,13 +205,14 @@ impl ConnectionSlot {
         if self.is_authenticated.load(Ordering::Acquire) {
             return Ok(false);
         }
-        let (table, mut faults) = (&self.table, Vec::new());
+        let (table, mut faults) = (&self.connection_table, Vec::new());
         let owner = match is_administrator {
             true => ConnectionOwner::Administrator,
             false => ConnectionOwner::User(user.into()),
         };
-        let changed = table.lock().authenticate(self.number, owner, &table.limits, &mut faults);
-        table.report(&faults);
+        let changed =
+            table.lock().assign_to_user(self.connection_number, owner, &table.limits, &mut faults);
+        table.report_faults(&faults);
         if changed.is_ok() {
             self.is_authenticated.store(true, Ordering::Release);
         }
@@ -228,8 +231,10 @@ impl ConnectionSlot {
             }
             if !self.is_authenticated.load(Ordering::Acquire) {
                 let mut faults = Vec::new();
-                self.table.lock().evict_from_reserve(self.number, &mut faults);
-                return self.table.report(&faults);
+                self.connection_table
+                    .lock()
+                    .evict_from_reserve(self.connection_number, &mut faults);
+                return self.connection_table.report_faults(&faults);
             }
         }
         self.occupancy.wait_for_eviction().await;
@@ -238,27 +243,29 @@ impl ConnectionSlot {
 
 impl Drop for ConnectionSlot {
     fn drop(&mut self) {
-        self.table.lock().remove(self.number);
+        self.connection_table.lock().remove(self.connection_number);
     }
 }
 
 impl std::fmt::Debug for ConnectionSlot {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ConnectionSlot").field("number", &self.number).finish_non_exhaustive()
+        f.debug_struct("ConnectionSlot")
+            .field("number", &self.connection_number)
+            .finish_non_exhaustive()
     }
 }
 
 impl OpenConnections {
     /// Adds a connection and returns its number, and whether it is in the reserve.
-    fn admit(
+    fn admit_connection(
         &mut self,
         peer: SocketAddr,
-        occupancy: &Arc<Occupancy>,
+        occupancy: &Arc<ConnectionOccupancy>,
         limits: &Limits,
         faults: &mut Vec<ConnectionFault>,
     ) -> Option<(u64, bool)> {
         let address = AddressGroup::new(peer.ip());
-        let is_reserved = match self.make_room(address, limits, faults) {
+        let is_reserved = match self.make_room_for_connection(address, limits, faults) {
             Ok(()) => false,
             Err(_) if address.0.is_loopback() && self.make_room_in_reserve(limits, faults) => true,
             Err(limit) => {
@@ -266,42 +273,53 @@ impl OpenConnections {
                 return None;
             }
         };
-        self.last_number += 1;
-        let number = self.last_number;
+        self.last_connection_number += 1;
+        let number = self.last_connection_number;
         let owner = ConnectionOwner::Nobody;
         let occupancy = Arc::clone(occupancy);
-        self.entries.insert(number, OpenConnection { peer, address, owner, occupancy });
-        self.handshakes.insert(number);
+        self.connections_by_number.insert(
+            number,
+            OpenConnection {
+                peer_address: peer,
+                address_group: address,
+                connection_owner: owner,
+                occupancy,
+            },
+        );
+        self.handshaking_connections.insert(number);
         if is_reserved {
-            self.reserve.insert(number);
+            self.loopback_reserve_connections.insert(number);
         } else {
-            self.unauthenticated.insert(number);
-            self.by_address.entry(address).or_default().insert(number);
+            self.unauthenticated_connections.insert(number);
+            self.unauthenticated_by_address.entry(address).or_default().insert(number);
         }
         Some((number, is_reserved))
     }
 
     /// Closes connections until the limits allow another one from this address, or returns the limit at which
     /// there is none to close.
-    fn make_room(
+    fn make_room_for_connection(
         &mut self,
         address: AddressGroup,
         limits: &Limits,
         faults: &mut Vec<ConnectionFault>,
     ) -> Result<(), ConnectionLimit> {
-        if let Some(own) = self.by_address.get(&address)
+        if let Some(own) = self.unauthenticated_by_address.get(&address)
             && own.len() >= limits.unauthenticated_per_address_max.max(1)
         {
-            let oldest = self.evict_first(own);
+            let oldest = self.evict_oldest_idle(own);
             self.finish_eviction(oldest, ConnectionLimit::Address, faults)?;
         }
-        if self.handshakes.len() >= limits.handshakes_max.max(1) {
-            let oldest = self.evict_first(&self.handshakes);
+        if self.handshaking_connections.len() >= limits.handshakes_max.max(1) {
+            let oldest = self.evict_oldest_idle(&self.handshaking_connections);
             self.finish_eviction(oldest, ConnectionLimit::Handshakes, faults)?;
         }
-        let n_regular = self.entries.len().saturating_sub(self.reserve.len());
+        let n_regular = self
+            .connections_by_number
+            .len()
+            .saturating_sub(self.loopback_reserve_connections.len());
         if n_regular >= limits.connections_max.max(1)
-            && !self.evict_any(ConnectionLimit::Connections, faults)
+            && !self.evict_one_connection(ConnectionLimit::Connections, faults)
         {
             return Err(ConnectionLimit::Connections);
         }
@@ -311,58 +329,72 @@ impl OpenConnections {
     /// Closes a connection of the reserve, if the reserve is full: the oldest on which no administrator has
     /// authenticated, even if it has a request under way, because the reserve is not for its peer.
     fn make_room_in_reserve(&mut self, limits: &Limits, faults: &mut Vec<ConnectionFault>) -> bool {
-        if self.reserve.len() < limits.loopback_reserve {
+        if self.loopback_reserve_connections.len() < limits.loopback_reserve {
             return true;
         }
         let is_unauthenticated = |number: &&u64| {
-            self.entries.get(number).is_some_and(|own| own.owner == ConnectionOwner::Nobody)
+            self.connections_by_number
+                .get(number)
+                .is_some_and(|own| own.connection_owner == ConnectionOwner::Nobody)
         };
-        if let Some(oldest) = self.reserve.iter().find(is_unauthenticated).copied() {
+        if let Some(oldest) =
+            self.loopback_reserve_connections.iter().find(is_unauthenticated).copied()
+        {
             return self.evict_from_reserve(oldest, faults);
         }
-        let oldest = self.evict_first(&self.reserve);
+        let oldest = self.evict_oldest_idle(&self.loopback_reserve_connections);
         self.finish_eviction(oldest, ConnectionLimit::LoopbackReserve, faults).is_ok()
     }
 
     fn evict_from_reserve(&mut self, number: u64, faults: &mut Vec<ConnectionFault>) -> bool {
-        let evicted = self.entries.get(&number).map(|own| own.occupancy.evict());
+        let evicted =
+            self.connections_by_number.get(&number).map(|own| own.occupancy.evict_always());
         let evicted = evicted.map(|()| number);
         self.finish_eviction(evicted, ConnectionLimit::LoopbackReserve, faults).is_ok()
     }
 
     /// Closes the oldest connection on which nobody has authenticated, or else an idle one of the user who has
     /// the most connections. Those of administrators go last.
-    fn evict_any(&mut self, limit: ConnectionLimit, faults: &mut Vec<ConnectionFault>) -> bool {
-        let evicted = self.evict_first(&self.unauthenticated).or_else(|| {
-            let users = self.by_user.values();
+    fn evict_one_connection(
+        &mut self,
+        limit: ConnectionLimit,
+        faults: &mut Vec<ConnectionFault>,
+    ) -> bool {
+        let evicted = self.evict_oldest_idle(&self.unauthenticated_connections).or_else(|| {
+            let users = self.connections_by_user.values();
             let users = users.flat_map(|own| own.iter().map(|&number| (own.len(), number)));
-            let administrators = self.entries.iter().filter(|(number, own)| {
-                own.owner == ConnectionOwner::Administrator && !self.reserve.contains(number)
+            let administrators = self.connections_by_number.iter().filter(|(number, own)| {
+                own.connection_owner == ConnectionOwner::Administrator
+                    && !self.loopback_reserve_connections.contains(number)
             });
-            self.evict_idlest(users.chain(administrators.map(|(&number, _)| (0, number))))
+            self.evict_longest_idle(users.chain(administrators.map(|(&number, _)| (0, number))))
         });
         self.finish_eviction(evicted, limit, faults).is_ok()
     }
 
     /// Evicts the oldest of these connections that has no request under way.
-    fn evict_first(&self, numbers: &BTreeSet<u64>) -> Option<u64> {
-        let evict =
-            |number: &u64| self.entries.get(number)?.occupancy.try_evict().then_some(*number);
+    fn evict_oldest_idle(&self, numbers: &BTreeSet<u64>) -> Option<u64> {
+        let evict = |number: &u64| {
+            self.connections_by_number.get(number)?.occupancy.evict_if_idle().then_some(*number)
+        };
         numbers.iter().find_map(evict)
     }
 
     /// Evicts an idle connection: one with the largest weight, of these the one that is idle for the longest time.
     /// Takes time for each connection, so it is for limits at which somebody has authenticated for each of them.
-    fn evict_idlest(&self, weighted: impl Iterator<Item = (usize, u64)> + Clone) -> Option<u64> {
+    fn evict_longest_idle(
+        &self,
+        weighted: impl Iterator<Item = (usize, u64)> + Clone,
+    ) -> Option<u64> {
         /// Attempts, because the idlest connection may begin a request.
         const ATTEMPTS_MAX: usize = 8;
         let rank = |(weight, number): (usize, u64)| {
-            let occupancy = &self.entries.get(&number)?.occupancy;
+            let occupancy = &self.connections_by_number.get(&number)?.occupancy;
             occupancy.is_idle().then(|| (Reverse(weight), occupancy.idle_since_us(), number))
         };
         (0..ATTEMPTS_MAX).find_map(|_| {
             let (_, _, idlest) = weighted.clone().filter_map(rank).min()?;
-            self.entries.get(&idlest)?.occupancy.try_evict().then_some(idlest)
+            self.connections_by_number.get(&idlest)?.occupancy.evict_if_idle().then_some(idlest)
         })
     }
 
@@ -374,54 +406,54 @@ impl OpenConnections {
         faults: &mut Vec<ConnectionFault>,
     ) -> Result<(), ConnectionLimit> {
         let removed = evicted.and_then(|number| self.remove(number)).ok_or(limit)?;
-        faults.push(ConnectionFault::Evicted { peer: removed.peer, limit });
+        faults.push(ConnectionFault::Evicted { peer: removed.peer_address, limit });
         Ok(())
     }
 
-    fn authenticate(
+    fn assign_to_user(
         &mut self,
         number: u64,
         owner: ConnectionOwner,
         limits: &Limits,
         faults: &mut Vec<ConnectionFault>,
     ) -> Result<bool, TooManyConnections> {
-        match self.entries.get(&number) {
+        match self.connections_by_number.get(&number) {
             None => return Err(TooManyConnections),
-            Some(own) if own.owner != ConnectionOwner::Nobody => return Ok(false),
+            Some(own) if own.connection_owner != ConnectionOwner::Nobody => return Ok(false),
             Some(_) => {}
         }
-        if self.reserve.contains(&number) {
+        if self.loopback_reserve_connections.contains(&number) {
             if owner != ConnectionOwner::Administrator {
                 self.evict_from_reserve(number, faults);
                 return Err(TooManyConnections);
             }
         } else if let ConnectionOwner::User(user) = &owner
-            && let Some(others) = self.by_user.get(user)
+            && let Some(others) = self.connections_by_user.get(user)
             && others.len() >= limits.connections_per_user_max.max(1)
         {
-            let idlest = self.evict_idlest(others.iter().map(|&number| (0, number)));
+            let idlest = self.evict_longest_idle(others.iter().map(|&number| (0, number)));
             self.finish_eviction(idlest, ConnectionLimit::User, faults)
                 .map_err(|_| TooManyConnections)?;
         }
-        self.unauthenticated.remove(&number);
-        if let Some(entry) = self.entries.get_mut(&number) {
-            remove_from_group(&mut self.by_address, &entry.address, number);
+        self.unauthenticated_connections.remove(&number);
+        if let Some(entry) = self.connections_by_number.get_mut(&number) {
+            remove_from_group(&mut self.unauthenticated_by_address, &entry.address_group, number);
             if let ConnectionOwner::User(user) = &owner {
-                self.by_user.entry(Arc::clone(user)).or_default().insert(number);
+                self.connections_by_user.entry(Arc::clone(user)).or_default().insert(number);
             }
-            entry.owner = owner;
+            entry.connection_owner = owner;
         }
         Ok(true)
     }
 
     fn remove(&mut self, number: u64) -> Option<OpenConnection> {
-        let removed = self.entries.remove(&number)?;
-        self.handshakes.remove(&number);
-        self.unauthenticated.remove(&number);
-        self.reserve.remove(&number);
-        remove_from_group(&mut self.by_address, &removed.address, number);
-        if let ConnectionOwner::User(user) = &removed.owner {
-            remove_from_group(&mut self.by_user, user, number);
+        let removed = self.connections_by_number.remove(&number)?;
+        self.handshaking_connections.remove(&number);
+        self.unauthenticated_connections.remove(&number);
+        self.loopback_reserve_connections.remove(&number);
+        remove_from_group(&mut self.unauthenticated_by_address, &removed.address_group, number);
+        if let ConnectionOwner::User(user) = &removed.connection_owner {
+            remove_from_group(&mut self.connections_by_user, user, number);
         }
         Some(removed)
     }

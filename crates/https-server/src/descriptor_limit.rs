@@ -6,9 +6,9 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DescriptorLimit {
     /// The limit that the process started with.
-    pub found: Option<u64>,
+    pub initial_limit: Option<u64>,
     /// The limit that is in force now.
-    pub current: Option<u64>,
+    pub current_limit: Option<u64>,
 }
 
 /// Raises the soft limit of open files to the hard limit. Shells and service managers set a low soft limit for
@@ -19,5 +19,5 @@ pub fn raise_descriptor_limit() -> DescriptorLimit {
     if found != maximum {
         setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }).ok();
     }
-    DescriptorLimit { found, current: getrlimit(Resource::Nofile).current }
+    DescriptorLimit { initial_limit: found, current_limit: getrlimit(Resource::Nofile).current }
 }

@@ -10,11 +10,11 @@
 mod activity_stream;
 mod connection;
 mod connection_fault;
+mod connection_occupancy;
 mod connection_table;
 mod descriptor_limit;
 mod limits;
 mod listener;
-mod occupancy;
 mod pki;
 mod plain_response;
 mod request_body;

@@ -58,7 +58,7 @@ pub struct Limits {
 /// The default of [`Limits::connections_max`].
 const CONNECTIONS_MAX: usize = 10_000;
 
-/// So many users together can have all connections, so one of them has at most this part.
+/// The minimum number of users who can use up all connections: one user has at most one eighth of them.
 const USERS_MIN: usize = 8;
 
 /// Descriptors that are kept for files, webhooks and etcd: a quarter of all, between these bounds.
@@ -68,9 +68,9 @@ const DESCRIPTOR_RESERVE_MAX: u64 = 4_096;
 impl Limits {
     /// The limits for this number of connections, or for fewer, if the process may not open so many files. A
     /// part of the descriptors is kept for the store, for webhooks and for the log.
-    pub fn for_connections(connections_max: usize, descriptors: DescriptorLimit) -> Self {
+    pub fn for_connection_count(connections_max: usize, descriptors: DescriptorLimit) -> Self {
         let limits = Self::default();
-        let allowed = descriptors.current.map_or(usize::MAX, |descriptors| {
+        let allowed = descriptors.current_limit.map_or(usize::MAX, |descriptors| {
             let kept = (descriptors / 4).clamp(DESCRIPTOR_RESERVE_MIN, DESCRIPTOR_RESERVE_MAX);
             let left = usize::try_from(descriptors.saturating_sub(kept)).unwrap_or(usize::MAX);
             left.saturating_sub(limits.loopback_reserve)
@@ -127,11 +127,11 @@ mod tests {
             (Some(20), 1),
         ];
         for (current, want) in cases {
-            let descriptors = DescriptorLimit { found: current, current };
-            let limits = Limits::for_connections(10_000, descriptors);
+            let descriptors = DescriptorLimit { initial_limit: current, current_limit: current };
+            let limits = Limits::for_connection_count(10_000, descriptors);
             assert_eq!(limits.connections_max, want, "{current:?}");
         }
-        let unlimited = DescriptorLimit { found: None, current: None };
-        assert_eq!(Limits::for_connections(CONNECTIONS_MAX, unlimited), Limits::default());
+        let unlimited = DescriptorLimit { initial_limit: None, current_limit: None };
+        assert_eq!(Limits::for_connection_count(CONNECTIONS_MAX, unlimited), Limits::default());
     }
 }

@@ -13,10 +13,10 @@ const BACKLOG_CONNECTIONS_MAX: u32 = 4096;
 /// A bound socket, with or without TLS.
 #[derive(Debug)]
 pub struct Listener {
-    pub(crate) socket: TcpListener,
+    pub(crate) tcp_listener: TcpListener,
     pub(crate) address: SocketAddr,
     /// `None` means plain HTTP.
-    pub(crate) tls: Option<Arc<ServerConfig>>,
+    pub(crate) tls_config: Option<Arc<ServerConfig>>,
 }
 
 /// Why the address can not be bound.
@@ -83,7 +83,7 @@ impl Listener {
             io::ErrorKind::AddrNotAvailable => BindError::NotLocal(address),
             _ => BindError::Io { address, source },
         })?;
-        Ok(Self { socket, address, tls })
+        Ok(Self { tcp_listener: socket, address, tls_config: tls })
     }
 
     /// The bound address, with the port that the system chose if none was requested.

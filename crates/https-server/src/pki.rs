@@ -51,11 +51,11 @@ pub struct PkiOptions {
     /// The data directory. It is created if it does not exist.
     pub directory: PathBuf,
     /// The names and addresses by which clients reach the server.
-    pub names: ServerNames,
+    pub server_names: ServerNames,
     /// Files that the operator provides.
     pub operator_files: OperatorFiles,
     /// The time at which certificates are checked and from which new ones are valid.
-    pub now: SystemTime,
+    pub current_time: SystemTime,
 }
 
 /// Files of the operator, which replace generated ones. The server never writes them.
@@ -65,16 +65,16 @@ pub struct OperatorFiles {
     pub serving_certificate: Option<CertificateFiles>,
     /// The authorities of client certificates. With them, no certificate for an administrator is
     /// generated, because no authority would accept it.
-    pub client_ca: Option<PathBuf>,
+    pub client_ca_file: Option<PathBuf>,
     /// The key that signs tokens of service accounts.
-    pub service_account_key: Option<PathBuf>,
+    pub service_account_key_file: Option<PathBuf>,
 }
 
 /// The PEM files of a certificate chain and its key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CertificateFiles {
     /// The certificate, followed by those of its intermediate authorities.
-    pub certificate: PathBuf,
+    pub certificate_path: PathBuf,
     /// The private key of the first certificate.
     pub key: PathBuf,
 }
@@ -88,15 +88,15 @@ pub struct PkiFiles {
     /// The certificate that the server presents to clients.
     pub serving_certificate: CertificateFiles,
     /// The certificates that clients should trust in order to accept it.
-    pub serving_ca: PathBuf,
+    pub serving_ca_file: PathBuf,
     /// The authorities of client certificates.
-    pub client_ca: PathBuf,
+    pub client_ca_file: PathBuf,
     /// The administrator's client certificate, unless the operator provides the client authorities.
     pub admin_certificate: Option<CertificateFiles>,
     /// The key that signs tokens of service accounts.
-    pub service_account_key: PathBuf,
+    pub service_account_key_file: PathBuf,
     /// The public half of that key, unless the operator provides the key.
-    pub service_account_public_key: Option<PathBuf>,
+    pub service_account_public_key_file: Option<PathBuf>,
     /// The files that were created or renewed, in order.
     pub written_files: Vec<PathBuf>,
 }
@@ -169,39 +169,40 @@ pub enum PkiError {
 /// # Errors
 /// [`PkiError`] naming the file that can not be used, read or written.
 pub fn prepare_pki_files(options: &PkiOptions) -> Result<PkiFiles, PkiError> {
-    let PkiOptions { directory, names, operator_files, now } = options;
+    let PkiOptions { directory, server_names: names, operator_files, current_time: now } = options;
     private_files::create_directory(directory)?;
     for name in GENERATED_FILES {
         private_files::refuse_symlink(&directory.join(name))?;
     }
-    let mut generator = PkiFileGenerator { directory, now: *now, written_files: Vec::new() };
-    let own_ca = generator.pair_paths("ca");
-    if operator_files.serving_certificate.is_none() || operator_files.client_ca.is_none() {
-        generator.ensure_authority(&own_ca)?;
+    let mut generator =
+        PkiFileGenerator { directory, current_time: *now, written_files: Vec::new() };
+    let own_ca = generator.certificate_and_key_paths("ca");
+    if operator_files.serving_certificate.is_none() || operator_files.client_ca_file.is_none() {
+        generator.ensure_ca(&own_ca)?;
     }
     let (serving_certificate, serving_ca) = match &operator_files.serving_certificate {
-        Some(files) => (files.clone(), files.certificate.clone()),
+        Some(files) => (files.clone(), files.certificate_path.clone()),
         None => {
-            let files = generator.pair_paths("apiserver");
-            let is_good = |certificate: &Certificate| certificate.covers_names(names);
-            generator.ensure_leaf(&own_ca, &files, &is_good, &|authority, key| {
+            let files = generator.certificate_and_key_paths("apiserver");
+            let is_good = |certificate: &Certificate| certificate.covers_server_names(names);
+            generator.ensure_leaf_certificate(&own_ca, &files, &is_good, &|authority, key| {
                 authority.issue_serving_certificate(key, names, *now)
             })?;
-            (files, own_ca.certificate.clone())
+            (files, own_ca.certificate_path.clone())
         }
     };
-    let (client_ca, admin_certificate) = match &operator_files.client_ca {
+    let (client_ca, admin_certificate) = match &operator_files.client_ca_file {
         Some(file) => (file.clone(), None),
         None => {
-            let files = generator.pair_paths("admin");
-            generator.ensure_leaf(&own_ca, &files, &|_| true, &|authority, key| {
+            let files = generator.certificate_and_key_paths("admin");
+            generator.ensure_leaf_certificate(&own_ca, &files, &|_| true, &|authority, key| {
                 authority.issue_admin_certificate(key, *now)
             })?;
-            (own_ca.certificate.clone(), Some(files))
+            (own_ca.certificate_path.clone(), Some(files))
         }
     };
     let (service_account_key, service_account_public_key) =
-        match &operator_files.service_account_key {
+        match &operator_files.service_account_key_file {
             Some(file) => (file.clone(), None),
             None => {
                 let (key, public) = generator.ensure_service_account_keys()?;
@@ -212,11 +213,11 @@ pub fn prepare_pki_files(options: &PkiOptions) -> Result<PkiFiles, PkiError> {
     Ok(PkiFiles {
         directory: directory.clone(),
         serving_certificate,
-        serving_ca,
-        client_ca,
+        serving_ca_file: serving_ca,
+        client_ca_file: client_ca,
         admin_certificate,
-        service_account_key,
-        service_account_public_key,
+        service_account_key_file: service_account_key,
+        service_account_public_key_file: service_account_public_key,
         written_files,
     })
 }
@@ -224,91 +225,94 @@ pub fn prepare_pki_files(options: &PkiOptions) -> Result<PkiFiles, PkiError> {
 /// Generates files in one directory and records which.
 struct PkiFileGenerator<'a> {
     directory: &'a Path,
-    now: SystemTime,
+    current_time: SystemTime,
     written_files: Vec<PathBuf>,
 }
 
 /// Issues a certificate for a key, signed by an authority.
-type IssueLeaf<'a> = &'a dyn Fn(&IssuingAuthority, &KeyPair) -> Result<String, rcgen::Error>;
+type IssueLeafCertificate<'a> =
+    &'a dyn Fn(&IssuingAuthority, &KeyPair) -> Result<String, rcgen::Error>;
 
 impl PkiFileGenerator<'_> {
-    fn pair_paths(&self, name: &str) -> CertificateFiles {
+    fn certificate_and_key_paths(&self, name: &str) -> CertificateFiles {
         CertificateFiles {
-            certificate: self.directory.join(format!("{name}.crt")),
+            certificate_path: self.directory.join(format!("{name}.crt")),
             key: self.directory.join(format!("{name}.key")),
         }
     }
 
     /// Ensures that the certificate of the authority exists. Its key may be absent.
-    fn ensure_authority(&mut self, ca: &CertificateFiles) -> Result<(), PkiError> {
-        self.ensure_authority_named(ca, "portcullis-ca")
+    fn ensure_ca(&mut self, ca: &CertificateFiles) -> Result<(), PkiError> {
+        self.ensure_named_ca(ca, "portcullis-ca")
     }
 
-    fn ensure_authority_named(
-        &mut self,
-        ca: &CertificateFiles,
-        name: &str,
-    ) -> Result<(), PkiError> {
-        if !ca.certificate.exists() {
+    fn ensure_named_ca(&mut self, ca: &CertificateFiles, name: &str) -> Result<(), PkiError> {
+        if !ca.certificate_path.exists() {
             let key = self.ensure_key(&ca.key)?;
-            let pem = issue_certificate::issue_self_signed_ca(&key, name, self.now)
-                .map_err(|error| generation_error(&ca.certificate, &error))?;
-            self.create_file(&ca.certificate, pem.as_bytes())?;
+            let pem = issue_certificate::issue_self_signed_ca(&key, name, self.current_time)
+                .map_err(|error| certificate_generation_error(&ca.certificate_path, &error))?;
+            self.create_file(&ca.certificate_path, pem.as_bytes())?;
         }
-        let certificate = Certificate::read(&ca.certificate)?;
-        certificate.check_is_authority(&ca.certificate)?;
-        certificate.check_not_expired(&ca.certificate, self.now)
+        let certificate = Certificate::read(&ca.certificate_path)?;
+        certificate.check_is_ca(&ca.certificate_path)?;
+        certificate.check_not_expired(&ca.certificate_path, self.current_time)
     }
 
     /// Ensures that a certificate exists that the authority signed, and renews it if it expires
     /// soon or is no longer `is_good`. The key stays the same, so that a renewal replaces a single
     /// file.
-    fn ensure_leaf(
+    fn ensure_leaf_certificate(
         &mut self,
         ca: &CertificateFiles,
         files: &CertificateFiles,
         is_good: &dyn Fn(&Certificate) -> bool,
-        issue: IssueLeaf<'_>,
+        issue: IssueLeafCertificate<'_>,
     ) -> Result<(), PkiError> {
-        let ca_certificate = Certificate::read(&ca.certificate)?;
-        if files.certificate.exists() {
-            let certificate = Certificate::read(&files.certificate)?;
-            certificate.check_issued_by(&files.certificate, &ca_certificate, &ca.certificate)?;
+        let ca_certificate = Certificate::read(&ca.certificate_path)?;
+        if files.certificate_path.exists() {
+            let certificate = Certificate::read(&files.certificate_path)?;
+            certificate.check_issued_by(
+                &files.certificate_path,
+                &ca_certificate,
+                &ca.certificate_path,
+            )?;
             let key = read_existing_key(&files.key, "its certificate exists")?;
             certificate.check_matches_key(&key, files)?;
-            if is_good(&certificate) && !certificate.expires_before(self.now + RENEW_BEFORE) {
+            if is_good(&certificate)
+                && !certificate.expires_before(self.current_time + RENEW_BEFORE)
+            {
                 return Ok(());
             }
-            let pem = self.issue_leaf(ca, &ca_certificate, &key, files, issue)?;
-            private_files::replace_atomically(&files.certificate, pem.as_bytes())?;
-            self.written_files.push(files.certificate.clone());
+            let pem = self.issue_leaf_certificate(ca, &ca_certificate, &key, files, issue)?;
+            private_files::replace_atomically(&files.certificate_path, pem.as_bytes())?;
+            self.written_files.push(files.certificate_path.clone());
             return Ok(());
         }
         let key = self.ensure_key(&files.key)?;
-        let pem = self.issue_leaf(ca, &ca_certificate, &key, files, issue)?;
-        self.create_file(&files.certificate, pem.as_bytes())
+        let pem = self.issue_leaf_certificate(ca, &ca_certificate, &key, files, issue)?;
+        self.create_file(&files.certificate_path, pem.as_bytes())
     }
 
-    fn issue_leaf(
+    fn issue_leaf_certificate(
         &self,
         ca: &CertificateFiles,
         ca_certificate: &Certificate,
         key: &KeyPair,
         files: &CertificateFiles,
-        issue: IssueLeaf<'_>,
+        issue: IssueLeafCertificate<'_>,
     ) -> Result<String, PkiError> {
         let ca_key = read_existing_key(&ca.key, "a certificate has to be issued")?;
         ca_certificate.check_matches_key(&ca_key, ca)?;
         IssuingAuthority::new(ca_certificate, ca_key)
             .and_then(|authority| issue(&authority, key))
-            .map_err(|error| generation_error(&files.certificate, &error))
+            .map_err(|error| certificate_generation_error(&files.certificate_path, &error))
     }
 
     /// Reads the key in a file, and generates it if it does not exist.
     fn ensure_key(&mut self, path: &Path) -> Result<KeyPair, PkiError> {
         if !path.exists() {
             let key = issue_certificate::generate_key_pair()
-                .map_err(|error| generation_error(path, &error))?;
+                .map_err(|error| certificate_generation_error(path, &error))?;
             self.create_file(path, key.serialize_pem().as_bytes())?;
         }
         read_existing_key(path, "it was just written")
@@ -317,24 +321,24 @@ impl PkiFileGenerator<'_> {
     fn ensure_service_account_keys(&mut self) -> Result<(PathBuf, PathBuf), PkiError> {
         let (private, public) = (self.directory.join("sa.key"), self.directory.join("sa.pub"));
         if public.exists() && !private.exists() {
-            return Err(missing_error(&private, "its public half exists"));
+            return Err(missing_file_error(&private, "its public half exists"));
         }
         let key = self.ensure_key(&private)?;
         let pem = key.public_key_pem();
         if !public.exists() {
             self.create_file(&public, pem.as_bytes())?;
         }
-        let found = private_files::read_text(&public)?;
+        let found = private_files::read_text_file(&public)?;
         if certificate_file::public_key_der(&found) != certificate_file::public_key_der(&pem) {
             let reason = format!("it is not the public half of `{}`", private.display());
-            return Err(unusable_error(&public, reason));
+            return Err(unusable_file_error(&public, reason));
         }
         Ok((private, public))
     }
 
     /// Writes a file that does not exist. If another process was faster, its file stays.
     fn create_file(&mut self, path: &Path, contents: &[u8]) -> Result<(), PkiError> {
-        if private_files::create_if_absent(path, contents)? {
+        if private_files::create_file_if_absent(path, contents)? {
             self.written_files.push(path.to_owned());
         }
         Ok(())
@@ -351,23 +355,23 @@ pub fn replace_private_file(path: &Path, contents: &[u8]) -> io::Result<()> {
 
 fn read_existing_key(path: &Path, reason: &'static str) -> Result<KeyPair, PkiError> {
     if !path.exists() {
-        return Err(missing_error(path, reason));
+        return Err(missing_file_error(path, reason));
     }
-    let text = private_files::read_text(path)?;
+    let text = private_files::read_text_file(path)?;
     KeyPair::from_pem(&text).map_err(|error| {
-        unusable_error(path, format!("no private key in PKCS #8 PEM form: {error}"))
+        unusable_file_error(path, format!("no private key in PKCS #8 PEM form: {error}"))
     })
 }
 
-fn unusable_error(path: &Path, reason: String) -> PkiError {
+fn unusable_file_error(path: &Path, reason: String) -> PkiError {
     PkiError::Unusable { path: path.display().to_string(), reason }
 }
 
-fn missing_error(path: &Path, reason: &'static str) -> PkiError {
+fn missing_file_error(path: &Path, reason: &'static str) -> PkiError {
     PkiError::Missing { path: path.display().to_string(), reason }
 }
 
-fn generation_error(path: &Path, error: &rcgen::Error) -> PkiError {
+fn certificate_generation_error(path: &Path, error: &rcgen::Error) -> PkiError {
     PkiError::Make { path: path.display().to_string(), reason: error.to_string() }
 }
 

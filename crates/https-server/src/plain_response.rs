@@ -1,4 +1,4 @@
-//! The responses that this crate gives instead of the service.
+//! Responses that this crate sends itself, without calling the service.
 
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Response, StatusCode};

@@ -14,26 +14,27 @@ const RESERVE_BYTES_MAX: u64 = 64 << 10;
 /// Upper bound on the time that [`discard_body`] takes.
 const DISCARD_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How slowly a peer may send a body. After the grace, the average since the beginning of the body counts.
+/// The minimum rate at which a peer must send a body. After the grace period, the average rate since the
+/// start of the body counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BodyPace {
     /// The time that a body may take whatever its length.
-    pub grace: Duration,
-    /// Each this many bytes allow one more second.
+    pub grace_period: Duration,
+    /// The minimum rate: for every so many bytes that arrive, the body may take one more second.
     pub bytes_per_second_min: u32,
 }
 
 impl Default for BodyPace {
     fn default() -> Self {
-        Self { grace: Duration::from_secs(10), bytes_per_second_min: 4 << 10 }
+        Self { grace_period: Duration::from_secs(10), bytes_per_second_min: 4 << 10 }
     }
 }
 
 impl BodyPace {
     /// The time that a peer has for the first `n_bytes` and for the next chunk.
-    fn time_for(&self, n_bytes: usize) -> Duration {
+    fn time_allowed_for(&self, n_bytes: usize) -> Duration {
         let millis = n_bytes as u64 * 1_000 / u64::from(self.bytes_per_second_min.max(1));
-        self.grace + Duration::from_millis(millis)
+        self.grace_period + Duration::from_millis(millis)
     }
 }
 
@@ -72,7 +73,7 @@ pub async fn collect_body<B: Body + Unpin>(
     if body.size_hint().lower() > limit {
         return Err(CollectBodyError::TooLarge { limit });
     }
-    match collect_chunks(body, limit, pace).await {
+    match collect_body_chunks(body, limit, pace).await {
         Ok(_) if body.size_hint().lower() > 0 => Err(CollectBodyError::Truncated),
         collected => collected,
     }
@@ -84,7 +85,7 @@ pub async fn collect_body<B: Body + Unpin>(
 pub async fn discard_body<B: Body + Unpin>(mut body: B, bytes_max: u64) {
     let reading = async {
         let mut discarded = 0;
-        while let Ok(Some(data)) = next_data(&mut body).await {
+        while let Ok(Some(data)) = next_body_chunk(&mut body).await {
             discarded += data.remaining() as u64;
             if discarded >= bytes_max {
                 return std::future::pending().await;
@@ -94,21 +95,21 @@ pub async fn discard_body<B: Body + Unpin>(mut body: B, bytes_max: u64) {
     let _ = tokio::time::timeout(DISCARD_TIMEOUT, reading).await;
 }
 
-async fn collect_chunks<B: Body + Unpin>(
+async fn collect_body_chunks<B: Body + Unpin>(
     body: &mut B,
     limit: u64,
     pace: BodyPace,
 ) -> Result<Bytes, CollectBodyError<B::Error>> {
     let begun = Instant::now();
-    let ends_at = |n_bytes| begun + pace.time_for(n_bytes);
-    let Some(first) = next_data_until(body, ends_at(0)).await? else {
+    let ends_at = |n_bytes| begun + pace.time_allowed_for(n_bytes);
+    let Some(first) = next_body_chunk_until(body, ends_at(0)).await? else {
         return Ok(Bytes::new());
     };
     if first.remaining() as u64 > limit {
         return Err(CollectBodyError::TooLarge { limit });
     }
     // Most bodies arrive in one chunk, which is returned without a copy.
-    let Some(second) = next_data_until(body, ends_at(first.remaining())).await? else {
+    let Some(second) = next_body_chunk_until(body, ends_at(first.remaining())).await? else {
         return Ok(chunk_to_bytes(first));
     };
     let mut bytes = BytesMut::with_capacity(first.remaining() + second.remaining());
@@ -120,22 +121,22 @@ async fn collect_chunks<B: Body + Unpin>(
         }
         bytes.extend_from_slice(&chunk_to_bytes(data));
         bytes.reserve(body.size_hint().lower().min(RESERVE_BYTES_MAX) as usize);
-        chunk = next_data_until(body, ends_at(bytes.len())).await?;
+        chunk = next_body_chunk_until(body, ends_at(bytes.len())).await?;
     }
     Ok(bytes.freeze())
 }
 
 /// The next chunk, if it arrives in time. A timer is set only if the chunk has not arrived yet.
-async fn next_data_until<B: Body + Unpin>(
+async fn next_body_chunk_until<B: Body + Unpin>(
     body: &mut B,
     ends_at: Instant,
 ) -> Result<Option<B::Data>, CollectBodyError<B::Error>> {
-    let next = tokio::time::timeout_at(ends_at, next_data(body)).await;
+    let next = tokio::time::timeout_at(ends_at, next_body_chunk(body)).await;
     next.unwrap_or(Err(CollectBodyError::TooSlow))
 }
 
 /// The next chunk that is not empty. Trailers are ignored.
-async fn next_data<B: Body + Unpin>(
+async fn next_body_chunk<B: Body + Unpin>(
     body: &mut B,
 ) -> Result<Option<B::Data>, CollectBodyError<B::Error>> {
     loop {
@@ -164,7 +165,7 @@ mod tests {
         chunks: &[&'static str],
         limit: u64,
     ) -> Result<Bytes, CollectBodyError<ResponseBodyError>> {
-        let (sender, mut body) = Body::channel(chunks.len());
+        let (sender, mut body) = Body::from_channel(chunks.len());
         for chunk in chunks {
             sender.send(Bytes::from_static(chunk.as_bytes())).await.unwrap();
         }
@@ -196,7 +197,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn discarding_ends_with_the_body_or_by_itself() {
-        let (sender, body) = Body::channel(1);
+        let (sender, body) = Body::from_channel(1);
         let discarding = tokio::spawn(discard_body(body, 256 << 10));
         sender.send("abc".into()).await.unwrap();
         assert!(!discarding.is_finished());
@@ -204,7 +205,7 @@ mod tests {
         discarding.await.unwrap();
 
         // A peer that never stops is not read for long.
-        let (sender, body) = Body::channel(1);
+        let (sender, body) = Body::from_channel(1);
         let discarding = tokio::spawn(discard_body(body, 256 << 10));
         let chunk = Bytes::from(vec![0; 16 << 10]);
         let mut sent = 0;
@@ -218,11 +219,11 @@ mod tests {
     /// A8: a body that arrives slowly ends.
     #[tokio::test(start_paused = true)]
     async fn a_body_has_to_keep_its_pace() {
-        let pace = BodyPace { grace: Duration::from_secs(10), bytes_per_second_min: 100 };
+        let pace = BodyPace { grace_period: Duration::from_secs(10), bytes_per_second_min: 100 };
         for (interval_secs, chunk_bytes, is_read) in
             [(1, 100, true), (1, 50, false), (1, 1, false), (2, 250, true), (11, 5_000, false)]
         {
-            let (sender, mut body) = Body::channel(1);
+            let (sender, mut body) = Body::from_channel(1);
             let sending = tokio::spawn(async move {
                 let mut interval = tokio::time::interval(Duration::from_secs(interval_secs));
                 interval.tick().await;

@@ -14,7 +14,8 @@ use tokio::sync::mpsc;
 use crate::connection::ActiveRequest;
 use crate::stream_executor::{BodyWait, record_body_wait};
 
-/// The most bytes of a body that are handed over at a time. A peer that takes nothing holds up no more than a few chunks.
+/// Maximum size of a chunk that is passed to hyper at a time. A peer that reads nothing occupies the memory
+/// of a few chunks only.
 pub const BODY_CHUNK_BYTES: usize = 64 << 10;
 
 /// The most bytes of the last chunk of a body. Once it is handed over, the stream of an HTTP/2 response has ended for this
@@ -24,11 +25,11 @@ pub const LAST_CHUNK_BYTES: usize = 4 << 10;
 /// The body of a response, which may arrive over time.
 #[derive(Debug, Default)]
 pub struct Body {
-    content: BodyContent,
+    body_content: BodyContent,
     /// Counts the request as active until the last byte is handed over.
     active_request: Option<ActiveRequest>,
     /// Dropped with the body, such as a permit for its bytes.
-    _guard: Option<Box<dyn Any + Send + Sync>>,
+    _drop_guard: Option<Box<dyn Any + Send + Sync>>,
 }
 
 #[derive(Default)]
@@ -44,15 +45,16 @@ enum BodyContent {
 /// A future that sends chunks, and the chunk that it has sent last.
 struct ProducedChunks {
     /// `None` after its end.
-    producer: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
-    slot: ChunkSlot,
-    /// What is left of a long chunk. It is handed over in parts, so that a peer that takes it slowly is seen to take it.
-    rest: Bytes,
+    chunk_producer: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
+    chunk_slot: ChunkSlot,
+    /// The unsent rest of a long chunk. It is sent in parts, so that the stall timeout sees progress while a
+    /// slow peer reads.
+    remaining_chunk: Bytes,
 }
 
 type ChunkSlot = Arc<Mutex<Option<Bytes>>>;
 
-/// Sends the chunks of a body that [`Body::produced_by`] made.
+/// Sends the chunks of a body that [`Body::from_producer`] made.
 #[derive(Debug)]
 pub struct ChunkSender(ChunkSlot);
 
@@ -77,39 +79,43 @@ impl Body {
     }
 
     /// A body that `stream` produces. An error breaks it off; the end of the stream ends it.
-    pub fn stream(
+    pub fn from_stream(
         stream: impl Stream<Item = Result<Bytes, ResponseBodyError>> + Send + 'static,
     ) -> Self {
         BodyContent::Stream(Box::pin(stream)).into()
     }
 
     /// A body whose chunks another task sends, at most `chunks_max` of them ahead of the peer.
-    pub fn channel(chunks_max: usize) -> (BodySender, Self) {
+    pub fn from_channel(chunks_max: usize) -> (BodySender, Self) {
         let (sender, receiver) = mpsc::channel(chunks_max.max(1));
         (BodySender(sender), BodyContent::Channel(receiver).into())
     }
 
     /// A body whose chunks a future sends. The future runs only when the peer takes chunks, and it is dropped with the
-    /// body. That takes one task and one queue less than [`channel`](Self::channel).
-    pub fn produced_by<F>(produce: impl FnOnce(ChunkSender) -> F) -> Self
+    /// body. That takes one task and one queue less than [`from_channel`](Self::from_channel).
+    pub fn from_producer<F>(produce: impl FnOnce(ChunkSender) -> F) -> Self
     where
         F: Future<Output = ()> + Send + 'static,
     {
         let slot = ChunkSlot::default();
         let producer = Box::pin(produce(ChunkSender(Arc::clone(&slot))));
-        BodyContent::Produced(ProducedChunks { producer: Some(producer), slot, rest: Bytes::new() })
-            .into()
+        BodyContent::Produced(ProducedChunks {
+            chunk_producer: Some(producer),
+            chunk_slot: slot,
+            remaining_chunk: Bytes::new(),
+        })
+        .into()
     }
 
     /// The same body, which drops `guard` when it is dropped itself.
     #[must_use]
-    pub fn holding(self, guard: impl Any + Send + Sync) -> Self {
-        Self { _guard: Some(Box::new(guard)), ..self }
+    pub fn with_drop_guard(self, guard: impl Any + Send + Sync) -> Self {
+        Self { _drop_guard: Some(Box::new(guard)), ..self }
     }
 
     /// The number of bytes that the body holds; 0 if they arrive over time.
     pub fn held_bytes(&self) -> usize {
-        match &self.content {
+        match &self.body_content {
             BodyContent::Bytes(bytes) => bytes.len(),
             BodyContent::Empty
             | BodyContent::Channel(_)
@@ -126,7 +132,7 @@ impl Body {
 
 impl From<BodyContent> for Body {
     fn from(content: BodyContent) -> Self {
-        Self { content, active_request: None, _guard: None }
+        Self { body_content: content, active_request: None, _drop_guard: None }
     }
 }
 
@@ -174,27 +180,27 @@ impl ChunkSender {
 
 impl ProducedChunks {
     fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
-        if !self.rest.is_empty() {
-            return Poll::Ready(Some(self.take_part()));
+        if !self.remaining_chunk.is_empty() {
+            return Poll::Ready(Some(self.take_chunk_part()));
         }
-        if let Some(producer) = &mut self.producer
+        if let Some(producer) = &mut self.chunk_producer
             && producer.as_mut().poll(cx).is_ready()
         {
-            self.producer = None;
+            self.chunk_producer = None;
         }
-        let chunk = self.slot.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let chunk = self.chunk_slot.lock().unwrap_or_else(PoisonError::into_inner).take();
         match chunk {
-            None if self.producer.is_some() => Poll::Pending,
+            None if self.chunk_producer.is_some() => Poll::Pending,
             None => Poll::Ready(None),
             Some(chunk) => {
-                self.rest = chunk;
-                Poll::Ready(Some(self.take_part()))
+                self.remaining_chunk = chunk;
+                Poll::Ready(Some(self.take_chunk_part()))
             }
         }
     }
 
-    fn take_part(&mut self) -> Bytes {
-        self.rest.split_to(self.rest.len().min(BODY_CHUNK_BYTES))
+    fn take_chunk_part(&mut self) -> Bytes {
+        self.remaining_chunk.split_to(self.remaining_chunk.len().min(BODY_CHUNK_BYTES))
     }
 }
 
@@ -221,7 +227,7 @@ impl http_body::Body for Body {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, ResponseBodyError>>> {
-        let frame = match &mut self.content {
+        let frame = match &mut self.body_content {
             BodyContent::Empty => Poll::Ready(None),
             BodyContent::Bytes(bytes) => {
                 let chunk = bytes.split_to(first_chunk_bytes(bytes.len()));
@@ -237,7 +243,7 @@ impl http_body::Body for Body {
             BodyContent::Produced(produced) => {
                 let chunk = produced.poll_chunk(cx);
                 if let (Poll::Ready(Some(_)), Some(request)) = (&chunk, &self.active_request) {
-                    request.record_event();
+                    request.record_watch_event();
                 }
                 chunk.map(|chunk| chunk.map(|bytes| Ok(Frame::data(bytes))))
             }
@@ -247,7 +253,7 @@ impl http_body::Body for Body {
     }
 
     fn is_end_stream(&self) -> bool {
-        match &self.content {
+        match &self.body_content {
             BodyContent::Empty => true,
             BodyContent::Bytes(bytes) => bytes.is_empty(),
             BodyContent::Channel(_) | BodyContent::Stream(_) | BodyContent::Produced(_) => false,
@@ -255,7 +261,7 @@ impl http_body::Body for Body {
     }
 
     fn size_hint(&self) -> SizeHint {
-        match &self.content {
+        match &self.body_content {
             BodyContent::Empty => SizeHint::with_exact(0),
             BodyContent::Bytes(bytes) => SizeHint::with_exact(bytes.len() as u64),
             BodyContent::Channel(_) | BodyContent::Stream(_) | BodyContent::Produced(_) => {
@@ -303,7 +309,7 @@ mod tests {
     }
 
     fn listed(items: Vec<Result<Bytes, ResponseBodyError>>) -> Body {
-        Body::stream(Listed(items.into_iter()))
+        Body::from_stream(Listed(items.into_iter()))
     }
 
     #[tokio::test]
@@ -320,7 +326,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_sender_hears_that_the_peer_is_gone() {
-        let (sender, body) = Body::channel(1);
+        let (sender, body) = Body::from_channel(1);
         drop(body);
         sender.wait_for_disconnect().await;
         assert_eq!(sender.send(Bytes::new()).await, Err(PeerDisconnected));
@@ -328,7 +334,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_producer_runs_while_it_is_asked_and_ends_with_its_body() {
-        let mut whole = Body::produced_by(|sender| async move {
+        let mut whole = Body::from_producer(|sender| async move {
             for chunk in ["a", "b", "c"] {
                 sender.send(chunk.into()).await;
                 tokio::task::yield_now().await;
@@ -337,12 +343,12 @@ mod tests {
         assert_eq!(collect_body(&mut whole, 10, BodyPace::default()).await.unwrap(), "abc");
         let alive = Arc::new(());
         let held = Arc::clone(&alive);
-        let body = Body::produced_by(|sender| async move {
+        let body = Body::from_producer(|sender| async move {
             sender.send("a".into()).await;
             std::future::pending::<()>().await;
             drop(held);
         });
-        let body = body.holding(Arc::clone(&alive));
+        let body = body.with_drop_guard(Arc::clone(&alive));
         assert_eq!(Arc::strong_count(&alive), 3);
         drop(body);
         assert_eq!(Arc::strong_count(&alive), 1);
@@ -379,7 +385,7 @@ mod tests {
             (vec![2 * full, 2 * full + 5], vec![full, full, full, full, 5]),
         ] {
             let sizes = sent.clone();
-            let mut body = Body::produced_by(|sender| async move {
+            let mut body = Body::from_producer(|sender| async move {
                 for size in sizes {
                     sender.send(vec![7; size].into()).await;
                 }

@@ -31,7 +31,7 @@ pub(crate) enum ConnectionEnd {
 
 /// The event that a connection waits for. The number distinguishes one wait from the next of its kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum WaitState {
+enum ConnectionWait {
     /// The peer must read bytes that are being sent.
     Reader(u64),
     /// The peer must send the rest of a request head, or its first request.
@@ -44,13 +44,13 @@ enum WaitState {
 
 /// The state of a connection that does not depend on the HTTP version.
 pub(crate) struct RunningConnection<'a, S, E> {
-    pub(crate) writes: CollectedWrites<S>,
+    pub(crate) collected_writes: CollectedWrites<S>,
     pub(crate) activity: &'a ConnectionActivity,
     pub(crate) protocol: HttpProtocol,
     pub(crate) limits: &'a Limits,
     pub(crate) shutdown: &'a Shutdown,
     /// Completes when the connection is closed for another one.
-    pub(crate) evicted: E,
+    pub(crate) eviction: E,
 }
 
 impl<S: AsyncWrite + Unpin, E: Future<Output = ()>> RunningConnection<'_, S, E> {
@@ -64,37 +64,37 @@ impl<S: AsyncWrite + Unpin, E: Future<Output = ()>> RunningConnection<'_, S, E> 
     /// Small writes are collected while the connection is polled, and flushed afterwards. After an event of a watch the flush
     /// waits for one turn of the other tasks, because they often have the same event for other watches of the connection.
     pub(crate) async fn run<C: HttpConnection>(self, http_connection: C) -> ConnectionEnd {
-        let Self { writes, activity, protocol, limits, shutdown, evicted } = self;
-        let mut evicted = pin!(evicted);
+        let Self { collected_writes, activity, protocol, limits, shutdown, eviction } = self;
+        let mut eviction = pin!(eviction);
         let mut http_connection = pin!(http_connection);
         let mut closing = pin!(shutdown.wait_for_phase(ShutdownPhase::Closing));
         let mut timed_wait = current_wait(activity, protocol);
-        let mut timer = pin!(sleep(timeout_for(timed_wait, false, limits)));
+        let mut timer = pin!(sleep(timeout_of_wait(timed_wait, false, limits)));
         let mut is_closing = false;
         let mut closing_deadline = None;
         let mut is_flush_deferred = false;
         std::future::poll_fn(|cx| {
-            writes.begin_poll();
+            collected_writes.begin_poll();
             loop {
                 if let Poll::Ready(result) = http_connection.as_mut().poll(cx) {
-                    // An error between requests is no failure: the peer may leave then.
+                    // An error between requests is not a failure: the peer may disconnect then.
                     let is_at_rest =
-                        matches!(current_wait(activity, protocol), WaitState::Request(_))
+                        matches!(current_wait(activity, protocol), ConnectionWait::Request(_))
                             || (is_closing && activity.n_active_requests() == 0);
                     return Poll::Ready(match result {
                         Err(error) if !is_at_rest => ConnectionEnd::Failed(error),
                         Ok(()) | Err(_) => ConnectionEnd::Finished,
                     });
                 }
-                // An HTTP/1.1 response says itself that it is the last. Hyper would close the connection at once, without regard
-                // to a client that is still sending its body.
+                // An HTTP/1.1 response has the header `Connection: close` itself. Hyper would close the
+                // connection at once, even while the client still sends its body.
                 let is_close_requested =
                     activity.is_close_requested() && protocol == HttpProtocol::Http2;
-                if evicted.as_mut().poll(cx).is_ready() {
+                if eviction.as_mut().poll(cx).is_ready() {
                     // An HTTP/2 peer learns with GOAWAY that the connection takes no requests, if it reads.
                     http_connection.as_mut().close();
                     let _ = http_connection.as_mut().poll(cx);
-                    let _ = writes.poll_flush(cx);
+                    let _ = collected_writes.poll_flush(cx);
                     return Poll::Ready(ConnectionEnd::Finished);
                 }
                 is_flush_deferred = !is_flush_deferred && activity.take_expects_more_events();
@@ -102,7 +102,7 @@ impl<S: AsyncWrite + Unpin, E: Future<Output = ()>> RunningConnection<'_, S, E> 
                     // This task comes after those that are ready to run now.
                     true => cx.waker().wake_by_ref(),
                     // If the flush has to wait, it wakes this task.
-                    false => drop(writes.poll_flush(cx)),
+                    false => drop(collected_writes.poll_flush(cx)),
                 }
                 if !is_closing && (is_close_requested || closing.as_mut().poll(cx).is_ready()) {
                     if activity.n_begun_requests() == 0 {
@@ -110,14 +110,14 @@ impl<S: AsyncWrite + Unpin, E: Future<Output = ()>> RunningConnection<'_, S, E> 
                     }
                     is_closing = true;
                     http_connection.as_mut().close();
-                    // A peer that ignores the end of an idle connection does not keep it.
+                    // The server drops an idle connection whose peer ignores the graceful close.
                     timed_wait = current_wait(activity, protocol);
                     timer
                         .as_mut()
-                        .reset(Instant::now() + timeout_for(timed_wait, is_closing, limits));
+                        .reset(Instant::now() + timeout_of_wait(timed_wait, is_closing, limits));
                     continue;
                 }
-                if activity.sends_no_request() {
+                if activity.has_sent_bytes_without_request() {
                     // Settings and pings, for example, which cost the server more than the peer.
                     return Poll::Ready(ConnectionEnd::TimedOut(
                         "the peer sends much and no request",
@@ -128,42 +128,46 @@ impl<S: AsyncWrite + Unpin, E: Future<Output = ()>> RunningConnection<'_, S, E> 
                 } else if Instant::now()
                     >= *closing_deadline.get_or_insert_with(|| Instant::now() + limits.idle_timeout)
                 {
-                    // A peer that keeps the server busy with other frames does not keep the connection.
+                    // The server drops a peer that sends only other frames.
                     return Poll::Ready(ConnectionEnd::Finished);
                 }
                 let wait = current_wait(activity, protocol);
-                if wait != timed_wait && matches!(wait, WaitState::Reader(_) | WaitState::Head(_)) {
+                if wait != timed_wait
+                    && matches!(wait, ConnectionWait::Reader(_) | ConnectionWait::Head(_))
+                {
                     timed_wait = wait;
-                    timer.as_mut().reset(Instant::now() + timeout_for(wait, is_closing, limits));
+                    timer
+                        .as_mut()
+                        .reset(Instant::now() + timeout_of_wait(wait, is_closing, limits));
                 }
                 if timer.as_mut().poll(cx).is_pending() {
                     return Poll::Pending;
                 }
                 match timed_wait {
-                    WaitState::Reader(_) if wait == timed_wait => {
+                    ConnectionWait::Reader(_) if wait == timed_wait => {
                         return Poll::Ready(ConnectionEnd::TimedOut("the peer takes no bytes"));
                     }
-                    WaitState::Head(_) if wait == timed_wait => {
+                    ConnectionWait::Head(_) if wait == timed_wait => {
                         return Poll::Ready(ConnectionEnd::TimedOut(
                             "the peer sends no complete request",
                         ));
                     }
-                    WaitState::Request(_) if wait == timed_wait && is_closing => {
+                    ConnectionWait::Request(_) if wait == timed_wait && is_closing => {
                         return Poll::Ready(ConnectionEnd::Finished);
                     }
-                    WaitState::Request(_) if wait == timed_wait => {
+                    ConnectionWait::Request(_) if wait == timed_wait => {
                         is_closing = true;
                         http_connection.as_mut().close();
                         timer.as_mut().reset(Instant::now() + limits.header_timeout);
                     }
-                    WaitState::Reader(_)
-                    | WaitState::Head(_)
-                    | WaitState::Request(_)
-                    | WaitState::Service => {
+                    ConnectionWait::Reader(_)
+                    | ConnectionWait::Head(_)
+                    | ConnectionWait::Request(_)
+                    | ConnectionWait::Service => {
                         timed_wait = wait;
                         timer
                             .as_mut()
-                            .reset(Instant::now() + timeout_for(wait, is_closing, limits));
+                            .reset(Instant::now() + timeout_of_wait(wait, is_closing, limits));
                     }
                 }
             }
@@ -172,29 +176,29 @@ impl<S: AsyncWrite + Unpin, E: Future<Output = ()>> RunningConnection<'_, S, E> 
     }
 }
 
-fn current_wait(activity: &ConnectionActivity, protocol: HttpProtocol) -> WaitState {
+fn current_wait(activity: &ConnectionActivity, protocol: HttpProtocol) -> ConnectionWait {
     let requests = activity.n_begun_requests();
     // In HTTP/2, frames that are no requests, such as pings, count as bytes too.
-    let is_reading_head = protocol == HttpProtocol::Http1 && activity.is_reading_head();
+    let is_reading_head = protocol == HttpProtocol::Http1 && activity.is_reading_request_head();
     if requests == 0 {
         // Frames that the server answers, such as settings, do not put off the first request.
-        WaitState::Head(requests)
+        ConnectionWait::Head(requests)
     } else if activity.is_write_blocked() {
-        WaitState::Reader(activity.n_bytes_written())
+        ConnectionWait::Reader(activity.n_bytes_written())
     } else if activity.n_active_requests() > 0 {
-        WaitState::Service
+        ConnectionWait::Service
     } else if is_reading_head {
-        WaitState::Head(requests)
+        ConnectionWait::Head(requests)
     } else {
-        WaitState::Request(requests)
+        ConnectionWait::Request(requests)
     }
 }
 
-fn timeout_for(wait: WaitState, is_closing: bool, limits: &Limits) -> Duration {
+fn timeout_of_wait(wait: ConnectionWait, is_closing: bool, limits: &Limits) -> Duration {
     match wait {
-        WaitState::Reader(_) => limits.write_stall_timeout,
-        WaitState::Head(_) => limits.header_timeout,
-        WaitState::Request(_) if is_closing => limits.header_timeout,
-        WaitState::Request(_) | WaitState::Service => limits.idle_timeout,
+        ConnectionWait::Reader(_) => limits.write_stall_timeout,
+        ConnectionWait::Head(_) => limits.header_timeout,
+        ConnectionWait::Request(_) if is_closing => limits.header_timeout,
+        ConnectionWait::Request(_) | ConnectionWait::Service => limits.idle_timeout,
     }
 }

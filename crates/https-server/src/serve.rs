@@ -61,10 +61,10 @@ const HTTP2_SEND_BYTES_MAX: usize = 128 << 10;
 /// [`ShutdownPhase::Refusing`]; then returns when all connections have ended, at the latest at
 /// [`ShutdownPhase::Dropping`].
 ///
-/// Each call of `service` runs in its own task, which the peer can not cancel: a peer that
-/// disconnects only loses its response. A connection counts as open, for [`Shutdown::drain`] and
-/// against [`Limits::connections_max`], until its requests have ended. The socket's queue never waits for
-/// room: at the limits, connections are closed for new ones.
+/// Each call of `service` runs in its own task, which the peer can not cancel: a peer that disconnects only
+/// loses its response. A connection counts as open, for [`Shutdown::drain`] and against
+/// [`Limits::connections_max`], until its requests have ended. Accepting never pauses at a limit: the server
+/// closes another connection for the new one.
 ///
 /// The service is boxed here, so that this crate generates the code of the connections.
 pub fn serve<S, F>(
@@ -122,10 +122,10 @@ async fn accept_connections(
     report: ReportFault,
     service: Service,
 ) {
-    let Listener { socket, address: _, tls } = listener;
+    let Listener { tcp_listener: socket, address: _, tls_config: tls } = listener;
     let table = Arc::new(ConnectionTable::new(limits.clone(), Arc::clone(&report)));
     let server = Arc::new(ConnectionServer {
-        tls: tls.map(TlsAcceptor::from),
+        tls_acceptor: tls.map(TlsAcceptor::from),
         limits,
         shutdown: shutdown.clone(),
         report_fault: report,
@@ -140,11 +140,11 @@ async fn accept_connections(
             accepted = socket.accept() => match accepted {
                 Ok((stream, peer)) => {
                     // A stream without a slot is closed here.
-                    let Some(slot) = table.admit(peer) else { continue };
+                    let Some(slot) = table.admit_connection(peer) else { continue };
                     let server = Arc::clone(&server);
                     let open = Arc::new(OpenConnectionGuard {
-                        _registration: shutdown.register_connection(),
-                        slot: Arc::new(slot),
+                        _connection_registration: shutdown.register_connection(),
+                        connection_slot: Arc::new(slot),
                     });
                     connections.spawn(async move {
                         server.serve_connection(stream, peer, open).await;
@@ -176,13 +176,13 @@ async fn accept_connections(
 
 /// Counts a connection as open. The connection and each of its requests hold a reference.
 struct OpenConnectionGuard {
-    _registration: ConnectionRegistration,
-    slot: Arc<ConnectionSlot>,
+    _connection_registration: ConnectionRegistration,
+    connection_slot: Arc<ConnectionSlot>,
 }
 
 /// The state that all connections share.
 struct ConnectionServer {
-    tls: Option<TlsAcceptor>,
+    tls_acceptor: Option<TlsAcceptor>,
     limits: Limits,
     shutdown: Shutdown,
     report_fault: ReportFault,
@@ -206,9 +206,9 @@ impl ConnectionServer {
             // The peer disconnected before the handshake.
             return (self.report_fault)(&ConnectionFault::Handshake { peer, error });
         }
-        let Some(tls) = &self.tls else {
-            open.slot.end_handshake();
-            let (protocol, slot) = (HttpProtocol::Http1, Arc::clone(&open.slot));
+        let Some(tls) = &self.tls_acceptor else {
+            open.connection_slot.end_handshake();
+            let (protocol, slot) = (HttpProtocol::Http1, Arc::clone(&open.connection_slot));
             let connection = Connection::new(peer, protocol, Arc::from([]), slot, &self.limits);
             return self.serve_http(Box::new(stream), connection, open).await;
         };
@@ -216,13 +216,13 @@ impl ConnectionServer {
         let stream = tokio::select! {
             // No request has begun, so nothing is lost.
             () = self.shutdown.wait_for_phase(ShutdownPhase::Closing) => return,
-            () = open.slot.wait_for_eviction() => return,
+            () = open.connection_slot.wait_for_eviction() => return,
             done = handshake => match done.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())) {
                 Ok(stream) => stream,
                 Err(error) => return (self.report_fault)(&ConnectionFault::Handshake { peer, error }),
             },
         };
-        open.slot.end_handshake();
+        open.connection_slot.end_handshake();
         let session = stream.get_ref().1;
         let protocol = match session.alpn_protocol() {
             Some(b"h2") => HttpProtocol::Http2,
@@ -230,7 +230,7 @@ impl ConnectionServer {
         };
         let certificates = session.peer_certificates().unwrap_or_default();
         let certificates = certificates.iter().cloned().map(CertificateDer::into_owned).collect();
-        let slot = Arc::clone(&open.slot);
+        let slot = Arc::clone(&open.connection_slot);
         let connection = Connection::new(peer, protocol, certificates, slot, &self.limits);
         self.serve_http(Box::new(stream), connection, open).await;
     }
@@ -244,11 +244,11 @@ impl ConnectionServer {
     ) {
         let connection = Arc::new(connection);
         let activity = Arc::clone(&connection.activity);
-        let (peer, protocol) = (connection.peer, connection.protocol);
+        let (peer, protocol) = (connection.peer_address, connection.protocol);
         let (stream, writes) = ActivityStream::new(stream, Arc::clone(&activity), protocol);
         let io = TokioIo::new(stream);
         let server = Arc::clone(self);
-        let slot = Arc::clone(&open.slot);
+        let slot = Arc::clone(&open.connection_slot);
         let service = service_fn(move |request| {
             let (server, connection) = (Arc::clone(&server), Arc::clone(&connection));
             let open = Arc::clone(&open);
@@ -259,12 +259,12 @@ impl ConnectionServer {
         });
         let limits = &self.limits;
         let running = RunningConnection {
-            writes,
+            collected_writes: writes,
             activity: &activity,
             protocol,
             limits,
             shutdown: &self.shutdown,
-            evicted: slot.wait_for_eviction(),
+            eviction: slot.wait_for_eviction(),
         };
         let end = match protocol {
             HttpProtocol::Http1 => {
@@ -303,9 +303,9 @@ impl ConnectionServer {
         open: Arc<OpenConnectionGuard>,
     ) -> Response<Body> {
         let (Some(occupied), Some(occupied_by_task)) =
-            (open.slot.begin_request(), open.slot.begin_request())
+            (open.connection_slot.begin_request(), open.connection_slot.begin_request())
         else {
-            // The peer hardly gets it, since the connection is being closed.
+            // The peer rarely receives this response, because the connection is being closed.
             return evicted_response();
         };
         let active = connection.activity.begin_request(occupied);
@@ -329,12 +329,12 @@ impl ConnectionServer {
             })
         };
         let is_last = connection.activity.is_close_requested()
-            || self.shutdown.phase() >= ShutdownPhase::Refusing;
+            || self.shutdown.current_phase() >= ShutdownPhase::Refusing;
         if is_http1 && is_last {
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
         if is_head && !is_http1 {
-            response = without_body(response);
+            response = drop_response_body(response);
         }
         response.map(|body| body.with_active_request(active))
     }
@@ -348,7 +348,7 @@ impl ConnectionServer {
 
 /// The response to a HEAD: the header of the response to a GET, with the length of its body. hyper drops the body
 /// over HTTP/1.1 only, and an HTTP/2 peer resets a stream that sends one.
-fn without_body(response: Response<Body>) -> Response<Body> {
+fn drop_response_body(response: Response<Body>) -> Response<Body> {
     let n_bytes = response.body().size_hint().exact();
     let mut response = response.map(|_| Body::empty());
     if let Some(n_bytes) = n_bytes {
@@ -382,7 +382,7 @@ fn http1_builder(limits: &Limits) -> http1::Builder {
     builder
 }
 
-/// The library ends the connection of a peer whose header list takes too many frames, and takes up no further
+/// h2 itself ends the connection of a peer whose header list takes too many frames. It processes no further
 /// frame of a peer that does not read the answers to its settings and pings.
 fn http2_builder(limits: &Limits, executor: StreamExecutor) -> http2::Builder<StreamExecutor> {
     let mut builder = http2::Builder::new(executor);

@@ -35,7 +35,7 @@ pub struct Shutdown(Arc<ShutdownState>);
 
 #[derive(Debug)]
 struct ShutdownState {
-    phase: watch::Sender<ShutdownPhase>,
+    phase_sender: watch::Sender<ShutdownPhase>,
     n_connections: watch::Sender<usize>,
     n_watches: AtomicUsize,
     /// One permit lets one watch end; closing the semaphore ends all.
@@ -46,9 +46,9 @@ struct ShutdownState {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DrainPlan {
     /// How long requests are served after readiness fails.
-    pub delay: Duration,
+    pub unready_delay: Duration,
     /// The time in which watches are ended. Zero ends them at a fixed rate.
-    pub watch_grace: Duration,
+    pub watch_termination_period: Duration,
     /// Upper bound on the time in which active requests end.
     pub request_timeout: Duration,
 }
@@ -80,7 +80,7 @@ impl Shutdown {
     /// A server in phase [`ShutdownPhase::Serving`].
     pub fn new() -> Self {
         Self(Arc::new(ShutdownState {
-            phase: watch::Sender::new(ShutdownPhase::Serving),
+            phase_sender: watch::Sender::new(ShutdownPhase::Serving),
             n_connections: watch::Sender::new(0),
             n_watches: AtomicUsize::new(0),
             watch_end_permits: Arc::new(Semaphore::new(0)),
@@ -88,13 +88,13 @@ impl Shutdown {
     }
 
     /// The phase that the shutdown has reached.
-    pub fn phase(&self) -> ShutdownPhase {
-        *self.0.phase.borrow()
+    pub fn current_phase(&self) -> ShutdownPhase {
+        *self.0.phase_sender.borrow()
     }
 
     /// Moves to a later phase. Moving to an earlier one does nothing.
     pub fn advance_to_phase(&self, phase: ShutdownPhase) {
-        self.0.phase.send_if_modified(|current| {
+        self.0.phase_sender.send_if_modified(|current| {
             let is_later = phase > *current;
             *current = phase.max(*current);
             is_later
@@ -106,14 +106,14 @@ impl Shutdown {
         &self,
         phase: ShutdownPhase,
     ) -> impl Future<Output = ()> + Send + 'static {
-        let mut receiver = self.0.phase.subscribe();
+        let mut receiver = self.0.phase_sender.subscribe();
         async move {
             // The sender is gone only when the server is; that counts as reached.
             let _ = receiver.wait_for(|current| *current >= phase).await;
         }
     }
 
-    /// Registers a watch, which must end when [`WatchRegistration::wait_for_end`] completes.
+    /// Registers a watch, which must end when [`WatchRegistration::wait_for_watch_end`] completes.
     pub fn register_watch(&self) -> WatchRegistration {
         self.0.n_watches.fetch_add(1, Ordering::Relaxed);
         WatchRegistration(Arc::clone(&self.0))
@@ -150,9 +150,9 @@ impl Shutdown {
     /// `request_timeout` to end; the remaining connections are dropped.
     pub async fn drain(&self, plan: DrainPlan) -> DrainResult {
         self.advance_to_phase(ShutdownPhase::Unready);
-        sleep(plan.delay).await;
+        sleep(plan.unready_delay).await;
         self.advance_to_phase(ShutdownPhase::Refusing);
-        self.end_watches(plan.watch_grace).await;
+        self.end_watches(plan.watch_termination_period).await;
         self.advance_to_phase(ShutdownPhase::Closing);
         let mut connections = self.0.n_connections.subscribe();
         let deadline = Instant::now() + plan.request_timeout;
@@ -179,7 +179,7 @@ impl Shutdown {
 
 impl WatchRegistration {
     /// Completes when the watch must end.
-    pub fn wait_for_end(&self) -> impl Future<Output = ()> + Send + 'static {
+    pub fn wait_for_watch_end(&self) -> impl Future<Output = ()> + Send + 'static {
         let watch_end_permits = Arc::clone(&self.0.watch_end_permits);
         async move {
             // Each permit ends one watch; a closed semaphore ends all.
@@ -218,7 +218,7 @@ mod tests {
         let shutdown = Shutdown::new();
         shutdown.advance_to_phase(ShutdownPhase::Closing);
         shutdown.advance_to_phase(ShutdownPhase::Unready);
-        assert_eq!(shutdown.phase(), ShutdownPhase::Closing);
+        assert_eq!(shutdown.current_phase(), ShutdownPhase::Closing);
     }
 
     #[test]
@@ -245,7 +245,7 @@ mod tests {
             .map(|_| {
                 let watch = shutdown.register_watch();
                 tokio::spawn(async move {
-                    watch.wait_for_end().await;
+                    watch.wait_for_watch_end().await;
                     begin.elapsed()
                 })
             })
@@ -264,14 +264,14 @@ mod tests {
     async fn a_watch_that_comes_late_ends_at_once() {
         let shutdown = Shutdown::new();
         shutdown.end_watches(Duration::ZERO).await;
-        shutdown.register_watch().wait_for_end().await;
+        shutdown.register_watch().wait_for_watch_end().await;
     }
 
     #[tokio::test(start_paused = true)]
     async fn draining_waits_for_connections_and_then_drops_them() {
         let plan = DrainPlan {
-            delay: Duration::from_secs(3),
-            watch_grace: Duration::ZERO,
+            unready_delay: Duration::from_secs(3),
+            watch_termination_period: Duration::ZERO,
             request_timeout: Duration::from_secs(60),
         };
         let begin = Instant::now();
@@ -284,7 +284,7 @@ mod tests {
         let begin = Instant::now();
         assert_eq!(busy.drain(plan).await, DrainResult::Dropped(1));
         assert!(begin.elapsed().as_secs() >= 63);
-        assert_eq!(busy.phase(), ShutdownPhase::Dropping);
+        assert_eq!(busy.current_phase(), ShutdownPhase::Dropping);
         drop(connection);
     }
 }

@@ -22,8 +22,8 @@ pub(crate) enum BodyWait {
 }
 
 thread_local! {
-    /// What the body did that was polled last. hyper polls a body within the future of its stream, so the stream
-    /// that is being polled on this thread learns of its own body and of no other.
+    /// What the response body that this thread polled last waits for. hyper polls a body inside the future of
+    /// its stream, so after the poll of a stream this is the state of its own body.
     static LAST_WAIT: Cell<Option<BodyWait>> = const { Cell::new(None) };
 }
 

@@ -15,7 +15,7 @@ const FILE_BYTES_MAX: u64 = 16 << 20;
 /// volumes change the target of a link.
 #[derive(Debug)]
 pub struct WatchedFiles {
-    paths: Vec<PathBuf>,
+    watched_paths: Vec<PathBuf>,
     last_digest: Option<Digest>,
 }
 
@@ -32,12 +32,12 @@ pub struct FileReadError {
 impl WatchedFiles {
     /// Files that were not read yet.
     pub fn new(paths: Vec<PathBuf>) -> Self {
-        Self { paths, last_digest: None }
+        Self { watched_paths: paths, last_digest: None }
     }
 
     /// The paths, in the order in which their contents are returned.
-    pub fn paths(&self) -> &[PathBuf] {
-        &self.paths
+    pub fn watched_paths(&self) -> &[PathBuf] {
+        &self.watched_paths
     }
 
     /// The contents of all files if any changed since the last call, else `None`. A change is
@@ -46,8 +46,11 @@ impl WatchedFiles {
     /// # Errors
     /// [`FileReadError`] for the first file that can not be read; then the digest stays unchanged.
     pub fn read_if_changed(&mut self) -> Result<Option<Vec<Vec<u8>>>, FileReadError> {
-        let contents =
-            self.paths.iter().map(|path| read(path)).collect::<Result<Vec<_>, FileReadError>>()?;
+        let contents = self
+            .watched_paths
+            .iter()
+            .map(|path| read(path))
+            .collect::<Result<Vec<_>, FileReadError>>()?;
         let digest = digest_of_contents(&contents);
         let is_seen = self.last_digest.is_some_and(|seen| seen.as_ref() == digest.as_ref());
         self.last_digest = Some(digest);

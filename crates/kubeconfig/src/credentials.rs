@@ -104,7 +104,7 @@ pub(crate) fn check_client_certificate(
         certificate: certificate.read_pem_inline(files)?,
         key: key.read_pem_inline(files)?,
     };
-    now.check()?;
+    now.check_usable()?;
     Ok(ClientCertificate {
         certificate: certificate.into_pem_location(),
         key: key.into_pem_location(),

@@ -61,7 +61,7 @@ pub(crate) async fn reload_ca_files_periodically(server: Arc<ServerState>, files
         watched(AuthorityKind::Proxies, files.requestheader_client_ca_file),
     ];
     if files.ca_reload_interval.is_zero()
-        || all.iter().all(|file| file.watched_files.paths().is_empty())
+        || all.iter().all(|file| file.watched_files.watched_paths().is_empty())
     {
         return;
     }
@@ -114,7 +114,7 @@ impl WatchedCaFile {
 
     /// Returns whether the file has changed.
     fn replace_ca_if_changed(&mut self, server: &ServerState) -> Result<bool, CaReloadError> {
-        let Some(path) = self.watched_files.paths().first() else { return Ok(false) };
+        let Some(path) = self.watched_files.watched_paths().first() else { return Ok(false) };
         let path = path.display().to_string();
         let Some(contents) =
             self.watched_files.read_if_changed().map_err(|error| CaReloadError::Read { error })?

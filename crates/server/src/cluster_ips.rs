@@ -51,12 +51,12 @@ impl ClusterIpChange {
     /// Adds the change to a transaction.
     pub(crate) fn add_to_transaction(&self, mut transaction: Transaction) -> Transaction {
         if let Some((key, revision)) = &self.released_reservation {
-            transaction = transaction.also_delete(key.clone(), *revision);
+            transaction = transaction.add_delete(key.clone(), *revision);
         }
         if let Some(ClusterIpReservation { key, value, expected_revision: expect }) =
             &self.new_ip_reservation
         {
-            transaction = transaction.also_put(key.clone(), value.clone(), Some(*expect));
+            transaction = transaction.add_put(key.clone(), value.clone(), Some(*expect));
         }
         transaction
     }

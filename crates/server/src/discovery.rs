@@ -71,14 +71,16 @@ pub(crate) fn discovery_reply(
         [Some("openapi"), Some("v3"), ..] => {
             let reply = openapi_v3_reply(registry, trimmed, query);
             if reply.is_some() {
-                codec::negotiate(asked, EndpointKind::Plain).map_err(IntoStatus::into_status)?;
+                codec::negotiate_response_format(asked, EndpointKind::Plain)
+                    .map_err(IntoStatus::into_status)?;
             }
             return Ok(reply);
         }
         _ => None,
     };
     let Some(body) = found else { return Ok(None) };
-    codec::negotiate(asked, EndpointKind::Plain).map_err(IntoStatus::into_status)?;
+    codec::negotiate_response_format(asked, EndpointKind::Plain)
+        .map_err(IntoStatus::into_status)?;
     let mut json = body.to_vec();
     json.push(b'\n');
     Ok(Some(Reply::Json { code: 200, json }))
@@ -114,7 +116,7 @@ fn aggregated_discovery_reply(
     asked: &FormatRequest<'_>,
     etag: Option<&str>,
 ) -> Result<Option<Reply>, Status> {
-    let format = codec::negotiate_discovery(asked).map_err(IntoStatus::into_status)?;
+    let format = codec::negotiate_discovery_format(asked).map_err(IntoStatus::into_status)?;
     let DiscoveryFormat::Aggregated { version, .. } = format else { return Ok(None) };
     if version != codec::DiscoveryVersion::V2 {
         return Ok(None);
@@ -133,10 +135,11 @@ fn aggregated_discovery_reply(
 }
 
 fn openapi_v2_reply(asked: &FormatRequest<'_>) -> Result<Reply, Status> {
-    let (bytes, content_type) = match asked.accept.starts_with(V2_ACCEPT_PREFIX) {
+    let (bytes, content_type) = match asked.accept_header.starts_with(V2_ACCEPT_PREFIX) {
         true => (V2_PROTOBUF_DOCUMENT, V2_PROTOBUF_TYPE),
         false => {
-            codec::negotiate(asked, EndpointKind::Plain).map_err(IntoStatus::into_status)?;
+            codec::negotiate_response_format(asked, EndpointKind::Plain)
+                .map_err(IntoStatus::into_status)?;
             (V2_JSON_DOCUMENT, "application/json")
         }
     };

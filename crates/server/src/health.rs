@@ -133,7 +133,7 @@ async fn run_health_checks(
             server
                 .readiness
                 .store_health_check
-                .has_passed(async move { store.health().await })
+                .has_passed(async move { store.check_health().await })
                 .await
         }
     };

@@ -59,16 +59,16 @@ impl ListEncoder {
         let encoding = &format.encoding;
         let writer = match encoding.transform {
             Some(Transform::Table(version)) => {
-                ListWriter::table(version, &metadata, &table_columns(&resource), encoding)
+                ListWriter::for_table(version, &metadata, &table_columns(&resource), encoding)
             }
             Some(
                 Transform::PartialObjectMetadata(version)
                 | Transform::PartialObjectMetadataList(version),
             ) => {
                 let kind = "PartialObjectMetadataList";
-                ListWriter::list(version.api_version(), kind, &metadata, encoding)
+                ListWriter::for_list(version.api_version(), kind, &metadata, encoding)
             }
-            None => ListWriter::list(&api_version, &resource.list_kind, &metadata, encoding),
+            None => ListWriter::for_list(&api_version, &resource.list_kind, &metadata, encoding),
         };
         let items = page.items.into_iter();
         let splicer = ObjectSplicer::default();
@@ -93,7 +93,7 @@ impl ListEncoder {
     pub(crate) fn write_up_to(&mut self, n_bytes: usize, out: &mut Vec<u8>) -> bool {
         let begun = Instant::now();
         if self.progress == Progress::Start {
-            self.writer.write_start(out);
+            self.writer.write_list_start(out);
             self.progress = Progress::Items;
         }
         for n_written in 1_usize.. {
@@ -103,7 +103,7 @@ impl ListEncoder {
             match self.items.next() {
                 Some(item) => self.write_item(&item, out),
                 None => {
-                    self.writer.write_end(out);
+                    self.writer.write_list_end(out);
                     self.progress = Progress::End;
                     return true;
                 }
@@ -121,7 +121,7 @@ impl ListEncoder {
     fn write_item(&mut self, item: &Item, out: &mut Vec<u8>) {
         let Self { format, resource, api_version, writer, splicer, .. } = self;
         let revision = item.entry.mod_rev.number();
-        writer.write_item(out, |out| match format.encoding.transform {
+        writer.write_list_item(out, |out| match format.encoding.transform {
             Some(Transform::Table(version)) => {
                 decode_list_item(resource, item).is_some_and(|tree| {
                     codec::write_row(&format.table_row(resource, &tree, version), out);
@@ -171,7 +171,7 @@ impl ListBody {
             should_yield: false,
         };
         list.ready = list.compress(first).unwrap_or_default().into();
-        Body::stream(list)
+        Body::from_stream(list)
     }
 
     /// Compresses encoded bytes if the client wants that.

@@ -295,9 +295,9 @@ async fn update_object_counts(server: &ServerState) {
     for resource in cluster.resource_registry.stored_resources() {
         let prefix = api_resources::list_key_prefix(&server.prefix, resource, None);
         let Some(prefix) = prefix.and_then(|text| Prefix::new(&text).ok()) else { continue };
-        let request = ListRequest { limit: NonZeroUsize::new(1), ..ListRequest::default() };
+        let request = ListRequest { items_max: NonZeroUsize::new(1), ..ListRequest::default() };
         let Ok(page) = server.store.list(&prefix, request).await else { return };
-        let count = page.items.len() as u64 + page.remaining;
+        let count = page.items.len() as u64 + page.n_remaining_items;
         let name = resource.group_resource().to_string();
         let gauge = server.metrics.stored_object_counts.with_label_values(&[&name]);
         gauge.set(i64::try_from(count).unwrap_or(i64::MAX));

@@ -104,7 +104,7 @@ async fn process_and_record_request(
 ) {
     let (mut parts, body) = request.into_parts();
     let audit_id = server.audit_id_generator.audit_id_for_request(&parts.headers);
-    let record = RequestRecord::new(&parts, connection.peer, audit_id);
+    let record = RequestRecord::new(&parts, connection.peer_address, audit_id);
     let mut record = AuditRecordGuard::new(&server, record);
     let mut slot = SingleResponseSender::new(response_sender, audit_id);
     let now = Timestamp::now();
@@ -165,7 +165,7 @@ async fn process_request(
     let target = path_and_query.as_ref().map_or("/", |own| own.as_str());
     let info = decode_request_target(parts, target)?;
     record.record_request_target(&info);
-    if server.shutdown.phase() >= ShutdownPhase::Refusing && !is_health_path(&info.path) {
+    if server.shutdown.current_phase() >= ShutdownPhase::Refusing && !is_health_path(&info.path) {
         return Err(RequestError::Retry(Status::unavailable("apiserver is shutting down")));
     }
     let query = Query::parse(target);

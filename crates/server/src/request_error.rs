@@ -59,7 +59,11 @@ pub(crate) fn format_request<'p>(parts: &'p Parts, pretty: Option<&'p str>) -> F
         let value = parts.headers.get(name).and_then(|value| value.to_str().ok());
         value.unwrap_or_default()
     };
-    FormatRequest { accept: text(ACCEPT), pretty, user_agent: text(USER_AGENT) }
+    FormatRequest {
+        accept_header: text(ACCEPT),
+        pretty_parameter: pretty,
+        user_agent: text(USER_AGENT),
+    }
 }
 
 fn record_error_and_respond(
@@ -76,7 +80,8 @@ fn record_error_and_respond(
 pub(crate) fn error_response(parts: &Parts, now: Timestamp, status: &Status) -> Response<Body> {
     let query = parts.uri.query().map(|query| Query::parse(&format!("?{query}")));
     let pretty = query.as_ref().and_then(|query| query.get("pretty"));
-    let encoding = codec::negotiate(&format_request(parts, pretty), EndpointKind::Plain);
+    let encoding =
+        codec::negotiate_response_format(&format_request(parts, pretty), EndpointKind::Plain);
     let encoding = encoding.unwrap_or(PLAIN_JSON);
     let include_object = IncludeObject::default();
     ResponseFormat { encoding, include_object, accepts_gzip: false, now }.status_response(status)

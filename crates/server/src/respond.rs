@@ -5,7 +5,9 @@ use std::sync::Arc;
 use api_object::{Status, Tree};
 use api_resources::Resource;
 use bytes::Bytes;
-use codec::{Format, IncludeTypeMeta, ListMetadata, MetaVersion, ResponseEncoding, Row, Transform};
+use codec::{
+    Format, IncludeTypeMeta, ListMetadata, MetaVersion, ResponseEncoding, TableRow, Transform,
+};
 use http::header::{
     CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ETAG, HeaderMap, HeaderValue, LOCATION,
     RETRY_AFTER, VARY, WARNING, X_CONTENT_TYPE_OPTIONS,
@@ -96,7 +98,7 @@ const EVENT_BYTES: usize = 96;
 
 /// Compact JSON, for errors before the format is negotiated.
 pub(crate) const PLAIN_JSON: ResponseEncoding =
-    ResponseEncoding { format: Format::Json, pretty: false, transform: None };
+    ResponseEncoding { body_format: Format::Json, is_pretty: false, transform: None };
 
 impl ResponseFormat {
     fn encoding_without_transform(&self) -> ResponseEncoding {
@@ -117,7 +119,7 @@ impl ResponseFormat {
                 Transform::PartialObjectMetadata(version)
                 | Transform::PartialObjectMetadataList(version),
             ) => codec::encode_tree(
-                &codec::partial_metadata(tree, version),
+                &codec::to_partial_metadata(tree, version),
                 &self.encoding_without_transform(),
             ),
             Some(Transform::Table(version)) => {
@@ -145,15 +147,23 @@ impl ResponseFormat {
         codec::encode_table(version, &metadata, columns.as_deref(), &[row], out);
     }
 
-    pub(crate) fn table_row(&self, resource: &Resource, tree: &Tree, version: MetaVersion) -> Row {
+    pub(crate) fn table_row(
+        &self,
+        resource: &Resource,
+        tree: &Tree,
+        version: MetaVersion,
+    ) -> TableRow {
         let object = match self.include_object {
             IncludeObject::None => None,
             IncludeObject::Metadata => {
-                serde_json::to_vec(&codec::partial_metadata(tree, version)).ok()
+                serde_json::to_vec(&codec::to_partial_metadata(tree, version)).ok()
             }
             IncludeObject::Object => serde_json::to_vec(tree).ok(),
         };
-        Row { cells: api_resources::table_cells(resource, tree, self.now), object }
+        TableRow {
+            cells: api_resources::table_cells(resource, tree, self.now),
+            object_json: object,
+        }
     }
 
     /// The response to a list. A short list is encoded at once; a long one is encoded while the client reads it.
@@ -171,7 +181,7 @@ impl ResponseFormat {
         }
         let mut response = empty_response(200);
         let headers = response.headers_mut();
-        let media_type = self.encoding.format.media_type();
+        let media_type = self.encoding.body_format.media_type();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
         if self.accepts_gzip {
             insert_gzip_headers(headers);
@@ -263,7 +273,7 @@ impl ResponseFormat {
             Some(
                 Transform::PartialObjectMetadata(version)
                 | Transform::PartialObjectMetadataList(version),
-            ) => serde_json::to_writer(out, &codec::partial_metadata(tree, version)),
+            ) => serde_json::to_writer(out, &codec::to_partial_metadata(tree, version)),
             Some(Transform::Table(version)) => {
                 self.encode_one_row_table(resource, tree, version, is_first, out);
                 Ok(())
@@ -282,7 +292,8 @@ impl ResponseFormat {
                 codec::encode_tree(&tree, &self.encoding_without_transform()),
             ),
             Reply::Json { code, json } => {
-                let is_plain = self.encoding.format == Format::Json && !self.encoding.pretty;
+                let is_plain =
+                    self.encoding.body_format == Format::Json && !self.encoding.is_pretty;
                 let json = if is_plain {
                     json
                 } else {
@@ -320,7 +331,7 @@ impl ResponseFormat {
     fn build_bytes_response(&self, code: u16, mut bytes: Vec<u8>) -> Response<Body> {
         let mut response = empty_response(code);
         let headers = response.headers_mut();
-        let media_type = self.encoding.format.media_type();
+        let media_type = self.encoding.body_format.media_type();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
         if self.accepts_gzip
             && bytes.len() > codec::GZIP_BYTES_MIN
@@ -346,7 +357,7 @@ pub(crate) fn hold_reservation_in_body(
 ) {
     if let Some(bytes) = bytes {
         let body = std::mem::take(response.body_mut());
-        *response.body_mut() = body.holding(bytes);
+        *response.body_mut() = body.with_drop_guard(bytes);
     }
 }
 
@@ -415,8 +426,8 @@ fn decode_with_resource_version(resource: &Resource, value: &[u8], revision: u64
     Some(tree)
 }
 
-pub(crate) fn table_columns(resource: &Resource) -> Vec<codec::Column> {
-    let column = |own: &api_resources::Column| codec::Column {
+pub(crate) fn table_columns(resource: &Resource) -> Vec<codec::TableColumn> {
+    let column = |own: &api_resources::Column| codec::TableColumn {
         name: own.name.clone(),
         kind: own.r#type.clone(),
         format: own.format.clone(),

@@ -44,11 +44,12 @@ pub(crate) async fn answer_access_review(
         group: kind.group(),
         version: &info.api_version,
         kind: kind.name(),
-        is_custom: false,
+        is_custom_resource: false,
     };
     let content_type =
         request.header(&CONTENT_TYPE).filter(|own| !is_legacy_form_review(kind, own));
-    let format = codec::body_format(content_type, &expected).map_err(IntoStatus::into_status)?;
+    let format =
+        codec::request_body_format(content_type, &expected).map_err(IntoStatus::into_status)?;
     let options = request.query().write_options("CreateOptions")?;
     let chain = &authorized.authorized_snapshot().authorizer_chain;
     let is_plain = kind == access_reviews::ReviewKind::SubjectAccessReview
@@ -104,8 +105,12 @@ impl ReviewBody<'_> {
         };
         let decoded =
             codec::decode_object(body, format, &expected).map_err(IntoStatus::into_status)?;
-        options.field_validation.apply_field_validation(&expected, &decoded.findings, warnings)?;
-        record.record_request_object(&decoded.tree);
+        options.field_validation.apply_field_validation(
+            &expected,
+            &decoded.strict_findings,
+            warnings,
+        )?;
+        record.record_request_object(&decoded.object_tree);
         let request = access_reviews::ReviewRequest {
             version: &info.api_version,
             namespace: &info.namespace,
@@ -113,7 +118,7 @@ impl ReviewBody<'_> {
             now: request.now(),
         };
         let mut review =
-            access_reviews::prepare_review(kind, &Value::Object(decoded.tree), &request)
+            access_reviews::prepare_review(kind, &Value::Object(decoded.object_tree), &request)
                 .map_err(IntoStatus::into_status)?;
         if let PreparedReview::Subjects(review) = &mut review {
             let registry = &authorized.authorized_snapshot().resource_registry;
@@ -205,10 +210,10 @@ fn decode_review(
     kind: &str,
     body: &Bytes,
 ) -> Result<Tree, Status> {
-    let expected = ExpectedKind { group, version, kind, is_custom: false };
-    let format = codec::body_format(request.header(&CONTENT_TYPE), &expected)
+    let expected = ExpectedKind { group, version, kind, is_custom_resource: false };
+    let format = codec::request_body_format(request.header(&CONTENT_TYPE), &expected)
         .map_err(IntoStatus::into_status)?;
     request.query().write_options("CreateOptions")?;
     let decoded = codec::decode_object(body, format, &expected);
-    Ok(decoded.map_err(IntoStatus::into_status)?.tree)
+    Ok(decoded.map_err(IntoStatus::into_status)?.object_tree)
 }

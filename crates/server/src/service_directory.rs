@@ -209,7 +209,7 @@ impl ServiceResolver for ServiceDirectory {
         Ok(self.resolve_service_by_routing(&service_tables, service)?)
     }
 
-    fn is_endpoint(&self, service: &ServiceName, address: &HostPort) -> bool {
+    fn is_current_endpoint(&self, service: &ServiceName, address: &HostPort) -> bool {
         if let Some(own) = self.own_service_address(service) {
             return own == *address;
         }

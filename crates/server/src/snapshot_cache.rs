@@ -212,14 +212,14 @@ impl SnapshotCache {
             let mut from = Bound::Unbounded;
             loop {
                 let limit = NonZeroUsize::new(PAGE_ITEMS_MAX);
-                let request = ListRequest { from, limit, bytes_max: None, at };
+                let request = ListRequest { from, items_max: limit, page_bytes_max: None, at };
                 let page = self.store.list(&prefix, request).await?;
                 revision = page.revision;
                 at = At::Exactly(revision);
                 let last = page.items.last().map(|item| item.key.clone());
                 items.extend(page.items);
                 match last {
-                    Some(key) if page.remaining > 0 => from = Bound::Excluded(key),
+                    Some(key) if page.n_remaining_items > 0 => from = Bound::Excluded(key),
                     _ => break,
                 }
             }

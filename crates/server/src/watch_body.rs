@@ -46,11 +46,11 @@ pub(crate) fn respond_with_watch(
     let registration = server.shutdown.register_watch();
     let stream_record = record.record_stream_begin(server);
     let server = Arc::clone(server);
-    let body = Body::produced_by(|sender| async move {
+    let body = Body::from_producer(|sender| async move {
         let running = RunningWatch::begin(&server, &watcher.resource);
         tokio::select! {
             () = send_events(&server, watcher, format, &running, &sender) => {}
-            () = registration.wait_for_end() => {}
+            () = registration.wait_for_watch_end() => {}
         }
         drop((running, stream_record));
     });

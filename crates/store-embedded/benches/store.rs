@@ -132,14 +132,16 @@ async fn lists(store: &EmbeddedStore, scale: &Scale) {
     let newest = store.current_rev().await.expect("open");
     let whole = ListRequest::default();
     time("all keys", whole.clone()).await;
-    time("a tenth", ListRequest { limit, ..whole.clone() }).await;
+    time("a tenth", ListRequest { items_max: limit, ..whole.clone() }).await;
     let from = Bound::Excluded(key(scale.n_keys / 2));
     let limit = NonZeroUsize::new(500);
-    time("500 from the middle", ListRequest { from: from.clone(), limit, ..whole }).await;
+    time("500 from the middle", ListRequest { from: from.clone(), items_max: limit, ..whole })
+        .await;
     for n in 0..1000 {
         store.put(create(key(scale.n_keys + n))).await.expect("puts");
     }
-    let past = ListRequest { from, limit, bytes_max: None, at: At::Exactly(newest) };
+    let past =
+        ListRequest { from, items_max: limit, page_bytes_max: None, at: At::Exactly(newest) };
     time("500 from the middle, 1000 revisions ago", past).await;
 }
 

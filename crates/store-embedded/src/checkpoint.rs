@@ -23,7 +23,7 @@ const LOGS_MAX: usize = 64;
 /// A snapshot that is being written.
 #[derive(Debug)]
 pub(crate) struct Checkpoint {
-    thread: JoinHandle<io::Result<u64>>,
+    snapshot_thread: JoinHandle<io::Result<u64>>,
     cancel_flag: Arc<AtomicBool>,
     revision: Revision,
 }
@@ -36,7 +36,7 @@ pub(crate) fn count_logs_worth_snapshot(
     bytes_min: u64,
 ) -> Option<usize> {
     let n_logs = count_obsolete_logs(sealed_logs, newest_base, floor);
-    let bytes: u64 = sealed_logs.iter().take(n_logs).map(|log| log.bytes).sum();
+    let bytes: u64 = sealed_logs.iter().take(n_logs).map(|log| log.file_bytes).sum();
     (n_logs > 0 && (bytes >= bytes_min || n_logs >= LOGS_MAX)).then_some(n_logs)
 }
 
@@ -54,22 +54,22 @@ impl Checkpoint {
     /// Starts a thread that writes the snapshot.
     pub(crate) fn start(directory: PathBuf, state: StoreState) -> io::Result<Self> {
         let cancel_flag = Arc::new(AtomicBool::new(false));
-        let revision = state.floor;
+        let revision = state.compaction_floor;
         let is_cancelled = cancel_flag.clone();
         let work =
             move || snapshot::write(&directory, &state, &|| is_cancelled.load(Ordering::Relaxed));
         let thread = std::thread::Builder::new().name("store-checkpoint".into()).spawn(work)?;
-        Ok(Self { thread, cancel_flag, revision })
+        Ok(Self { snapshot_thread: thread, cancel_flag, revision })
     }
 
     pub(crate) fn is_finished(&self) -> bool {
-        self.thread.is_finished()
+        self.snapshot_thread.is_finished()
     }
 
     /// Waits for the thread. Returns the revision and the size of the snapshot.
     pub(crate) fn finish(self) -> io::Result<(Revision, u64)> {
         let panicked = |_| io::Error::other("the thread that writes snapshots has panicked");
-        let bytes = self.thread.join().map_err(panicked)??;
+        let bytes = self.snapshot_thread.join().map_err(panicked)??;
         Ok((self.revision, bytes))
     }
 
@@ -91,7 +91,7 @@ pub(crate) fn remove_replaced_files(
 ) -> io::Result<()> {
     for _ in 0..n_logs.min(sealed_logs.len()) {
         if let Some(log) = sealed_logs.first() {
-            match fs::remove_file(store_files::log_path(directory, log.sequence)) {
+            match fs::remove_file(store_files::log_path(directory, log.log_number)) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                 Ok(()) | Err(_) => {}
             }
@@ -118,9 +118,9 @@ mod tests {
     /// Logs that begin at these revisions, of 100 bytes each.
     fn logs(bases: &[u64]) -> Vec<SealedLog> {
         let log = |(sequence, base): (usize, &u64)| SealedLog {
-            sequence: sequence as u64,
+            log_number: sequence as u64,
             base_revision: Revision::new(*base),
-            bytes: 100,
+            file_bytes: 100,
         };
         bases.iter().enumerate().map(log).collect()
     }

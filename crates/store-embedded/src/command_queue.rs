@@ -14,15 +14,15 @@ pub(crate) const BYTES_PER_PERMIT: usize = 1024;
 
 /// A command for the writer.
 #[derive(Debug)]
-pub(crate) enum Command {
+pub(crate) enum WriterCommand {
     Write {
         write: WriteCommand,
-        reply: Reply<Revision, WriteError>,
+        reply: ReplySender<Revision, WriteError>,
         _write_permits: OwnedSemaphorePermit,
     },
     Compact {
         revision: Revision,
-        reply: Reply<Revision, ReadError>,
+        reply: ReplySender<Revision, ReadError>,
     },
     /// Runs the periodic work now.
     Tick {
@@ -34,7 +34,7 @@ pub(crate) enum Command {
     },
 }
 
-pub(crate) type Reply<T, E> = oneshot::Sender<Result<T, E>>;
+pub(crate) type ReplySender<T, E> = oneshot::Sender<Result<T, E>>;
 
 /// A transaction whose time to live is resolved to a deadline.
 #[derive(Debug)]
@@ -50,19 +50,19 @@ pub(crate) struct WriteCommand {
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct BatchWait {
     pub(crate) n_commands: usize,
-    pub(crate) time_max: Duration,
+    pub(crate) wait_time_max: Duration,
 }
 
 /// Commands in order of arrival.
 #[derive(Debug, Default)]
 pub(crate) struct CommandQueue {
-    state: Mutex<QueueState>,
+    queue_state: Mutex<QueueState>,
     batch_ready: Condvar,
 }
 
 #[derive(Debug, Default)]
 struct QueueState {
-    commands: Vec<Command>,
+    queued_commands: Vec<WriterCommand>,
     /// Number of queued commands that wakes the writer.
     n_commands_wanted: usize,
     is_closed: bool,
@@ -70,11 +70,11 @@ struct QueueState {
 
 impl CommandQueue {
     /// Adds a command and wakes the writer. After closing, the command is dropped and its caller gets an error.
-    pub(crate) fn push(&self, command: Command) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+    pub(crate) fn push(&self, command: WriterCommand) {
+        let mut state = self.queue_state.lock().unwrap_or_else(PoisonError::into_inner);
         if !state.is_closed {
-            state.commands.push(command);
-            let is_enough = state.commands.len() >= state.n_commands_wanted;
+            state.queued_commands.push(command);
+            let is_enough = state.queued_commands.len() >= state.n_commands_wanted;
             drop(state);
             if is_enough {
                 self.batch_ready.notify_one();
@@ -83,14 +83,18 @@ impl CommandQueue {
     }
 
     /// Takes all commands: waits for the first one until a deadline, and then briefly for more.
-    pub(crate) fn take_batch(&self, deadline: Instant, batch_wait: &BatchWait) -> Vec<Command> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+    pub(crate) fn take_batch(
+        &self,
+        deadline: Instant,
+        batch_wait: &BatchWait,
+    ) -> Vec<WriterCommand> {
+        let mut state = self.queue_state.lock().unwrap_or_else(PoisonError::into_inner);
         state =
             self.wait_for_commands(state, 1, deadline.saturating_duration_since(Instant::now()));
-        if !state.commands.is_empty() {
-            state = self.wait_for_commands(state, batch_wait.n_commands, batch_wait.time_max);
+        if !state.queued_commands.is_empty() {
+            state = self.wait_for_commands(state, batch_wait.n_commands, batch_wait.wait_time_max);
         }
-        std::mem::take(&mut state.commands)
+        std::mem::take(&mut state.queued_commands)
     }
 
     fn wait_for_commands<'a>(
@@ -99,20 +103,20 @@ impl CommandQueue {
         n_commands_wanted: usize,
         time_max: Duration,
     ) -> MutexGuard<'a, QueueState> {
-        if state.commands.len() >= n_commands_wanted {
+        if state.queued_commands.len() >= n_commands_wanted {
             return state;
         }
         state.n_commands_wanted = n_commands_wanted;
-        let too_few = |state: &mut QueueState| state.commands.len() < n_commands_wanted;
+        let too_few = |state: &mut QueueState| state.queued_commands.len() < n_commands_wanted;
         let result = self.batch_ready.wait_timeout_while(state, time_max, too_few);
         result.unwrap_or_else(PoisonError::into_inner).0
     }
 
     /// Drops all commands, and all that arrive later.
     pub(crate) fn close(&self) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.queue_state.lock().unwrap_or_else(PoisonError::into_inner);
         state.is_closed = true;
-        let dropped = std::mem::take(&mut state.commands);
+        let dropped = std::mem::take(&mut state.queued_commands);
         drop(state);
         drop(dropped);
     }

@@ -8,14 +8,14 @@ use std::thread::JoinHandle;
 
 use arc_swap::ArcSwap;
 use store::{
-    At, GetResult, Key, ListRequest, Page, Prefix, ReadError, Revision, Store, StoreFuture,
+    At, GetResult, Key, ListPage, ListRequest, Prefix, ReadError, Revision, Store, StoreFuture,
     StoreStatus, Transaction, Unavailable, VALUE_BYTES_MAX, WakeOrder, Watch, WatchError,
     WatchNotifier, WriteError,
 };
 use tokio::sync::{Semaphore, oneshot};
 
 use crate::command_queue::{
-    BYTES_PER_PERMIT, Command, CommandQueue, QUEUE_BYTES_MAX, WriteCommand,
+    BYTES_PER_PERMIT, CommandQueue, QUEUE_BYTES_MAX, WriteCommand, WriterCommand,
 };
 use crate::error::OpenError;
 use crate::locked_directory::LockedDirectory;
@@ -33,14 +33,14 @@ pub struct EmbeddedStore {
     shared_state: Arc<SharedState>,
     write_permits: Arc<Semaphore>,
     clock: Clock,
-    writer: Option<JoinHandle<()>>,
+    writer_thread: Option<JoinHandle<()>>,
 }
 
 /// Prints the revision, not the content.
 impl fmt::Debug for EmbeddedStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("EmbeddedStore")
-            .field("revision", &self.shared_state.state.load().revision)
+            .field("revision", &self.shared_state.published_state.load().revision)
             .finish_non_exhaustive()
     }
 }
@@ -48,8 +48,8 @@ impl fmt::Debug for EmbeddedStore {
 /// State shared by callers, watches and the writer.
 pub(crate) struct SharedState {
     /// The newest durable state.
-    pub(crate) state: ArcSwap<StoreState>,
-    pub(crate) queue: CommandQueue,
+    pub(crate) published_state: ArcSwap<StoreState>,
+    pub(crate) command_queue: CommandQueue,
     pub(crate) watch_notifier: WatchNotifier,
     /// The failure while the store is read-only.
     pub(crate) write_failure: Mutex<Option<Unavailable>>,
@@ -65,12 +65,16 @@ impl SharedState {
     /// Ends every queued command and every watch.
     pub(crate) fn close(&self) {
         self.is_closed.store(true, Ordering::Release);
-        self.queue.close();
+        self.command_queue.close();
         self.watch_notifier.close();
     }
 
     fn state_if_open(&self) -> Result<Arc<StoreState>, Unavailable> {
-        if self.is_closed() { Err(Unavailable::closed()) } else { Ok(self.state.load_full()) }
+        if self.is_closed() {
+            Err(Unavailable::store_closed())
+        } else {
+            Ok(self.published_state.load_full())
+        }
     }
 }
 
@@ -85,10 +89,10 @@ impl EmbeddedStore {
     /// # Errors
     /// The files of the directory cannot be used.
     pub fn open_locked(directory: LockedDirectory, options: Options) -> Result<Self, OpenError> {
-        let recovered = recovery::recover(directory.path(), &options)?;
+        let recovered = recovery::recover_store(directory.path(), &options)?;
         let shared_state = Arc::new(SharedState {
-            state: ArcSwap::from_pointee(recovered.state.clone()),
-            queue: CommandQueue::default(),
+            published_state: ArcSwap::from_pointee(recovered.state.clone()),
+            command_queue: CommandQueue::default(),
             watch_notifier: WatchNotifier::default(),
             write_failure: Mutex::default(),
             status: ArcSwap::default(),
@@ -102,14 +106,14 @@ impl EmbeddedStore {
             .spawn(move || writer.run())
             .map_err(|source| io_error("start a thread for", &path, source))?;
         let write_permits = Arc::new(Semaphore::new(QUEUE_BYTES_MAX / BYTES_PER_PERMIT));
-        Ok(Self { shared_state, write_permits, clock, writer: Some(writer) })
+        Ok(Self { shared_state, write_permits, clock, writer_thread: Some(writer) })
     }
 
     /// Runs the periodic work now: expiry, compaction by age, progress of idle watches, and retries. For tests
     /// that move the clock.
-    pub async fn tick(&self) {
+    pub async fn run_periodic_work(&self) {
         let (reply, done) = oneshot::channel();
-        self.shared_state.queue.push(Command::Tick { reply });
+        self.shared_state.command_queue.push(WriterCommand::Tick { reply });
         // No answer means that the store is closed, and then there is nothing to do.
         done.await.ok();
     }
@@ -131,8 +135,8 @@ impl EmbeddedStore {
 impl Drop for EmbeddedStore {
     fn drop(&mut self) {
         let (reply, _) = oneshot::channel();
-        self.shared_state.queue.push(Command::Close { reply });
-        if let Some(writer) = self.writer.take() {
+        self.shared_state.command_queue.push(WriterCommand::Close { reply });
+        if let Some(writer) = self.writer_thread.take() {
             // Callers already got an error if the writer panicked.
             writer.join().ok();
         }
@@ -144,10 +148,10 @@ impl Store for EmbeddedStore {
         Box::pin(async move {
             if at == At::Newest {
                 if self.shared_state.is_closed() {
-                    return Err(Unavailable::closed().into());
+                    return Err(Unavailable::store_closed().into());
                 }
                 // The common case takes no reference count.
-                return self.shared_state.state.load().get(key, at);
+                return self.shared_state.published_state.load().get(key, at);
             }
             let key = key.clone();
             self.read(at, move |state| state.get(&key, at)).await
@@ -158,7 +162,7 @@ impl Store for EmbeddedStore {
         &'a self,
         prefix: &'a Prefix,
         request: ListRequest,
-    ) -> StoreFuture<'a, Result<Page, ReadError>> {
+    ) -> StoreFuture<'a, Result<ListPage, ReadError>> {
         Box::pin(async move {
             let prefix = prefix.clone();
             self.read(request.at, move |state| state.list(&prefix, &request)).await
@@ -171,7 +175,7 @@ impl Store for EmbeddedStore {
             if bytes > VALUE_BYTES_MAX {
                 return Err(WriteError::ValueTooLarge { bytes });
             }
-            let ttl = transaction.content().and_then(|content| content.ttl);
+            let ttl = transaction.new_content().and_then(|content| content.ttl);
             let expires_at_ms = ttl.map(|ttl| {
                 let ttl_ms = u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX);
                 self.clock.now_ms().saturating_add(ttl_ms).max(1)
@@ -183,11 +187,15 @@ impl Store for EmbeddedStore {
                 .clone()
                 .acquire_many_owned(n_permits)
                 .await
-                .map_err(|_| Unavailable::closed())?;
+                .map_err(|_| Unavailable::store_closed())?;
             let (reply, answer) = oneshot::channel();
             let write = WriteCommand { transaction, expires_at_ms };
-            self.shared_state.queue.push(Command::Write { write, reply, _write_permits: permits });
-            answer.await.unwrap_or_else(|_| Err(Unavailable::closed().into()))
+            self.shared_state.command_queue.push(WriterCommand::Write {
+                write,
+                reply,
+                _write_permits: permits,
+            });
+            answer.await.unwrap_or_else(|_| Err(Unavailable::store_closed().into()))
         })
     }
 
@@ -216,8 +224,8 @@ impl Store for EmbeddedStore {
             let mut revision_changed = self
                 .shared_state
                 .watch_notifier
-                .subscribe("/", WakeOrder::AtOnce)
-                .ok_or_else(Unavailable::closed)?;
+                .subscribe_to_prefix("/", WakeOrder::AtOnce)
+                .ok_or_else(Unavailable::store_closed)?;
             loop {
                 let current = self.shared_state.state_if_open()?.revision;
                 if current >= revision {
@@ -231,19 +239,19 @@ impl Store for EmbeddedStore {
     fn compact(&self, revision: Revision) -> StoreFuture<'_, Result<Revision, ReadError>> {
         Box::pin(async move {
             let (reply, answer) = oneshot::channel();
-            self.shared_state.queue.push(Command::Compact { revision, reply });
-            answer.await.unwrap_or_else(|_| Err(Unavailable::closed().into()))
+            self.shared_state.command_queue.push(WriterCommand::Compact { revision, reply });
+            answer.await.unwrap_or_else(|_| Err(Unavailable::store_closed().into()))
         })
     }
 
     fn compact_floor(&self) -> StoreFuture<'_, Result<Revision, ReadError>> {
-        Box::pin(async move { Ok(self.shared_state.state_if_open()?.floor) })
+        Box::pin(async move { Ok(self.shared_state.state_if_open()?.compaction_floor) })
     }
 
-    fn health(&self) -> StoreFuture<'_, Result<(), Unavailable>> {
+    fn check_health(&self) -> StoreFuture<'_, Result<(), Unavailable>> {
         Box::pin(async move {
             if self.shared_state.is_closed() {
-                return Err(Unavailable::closed());
+                return Err(Unavailable::store_closed());
             }
             let write_failure =
                 self.shared_state.write_failure.lock().unwrap_or_else(PoisonError::into_inner);
@@ -258,7 +266,7 @@ impl Store for EmbeddedStore {
     fn close(&self) -> StoreFuture<'_, ()> {
         Box::pin(async move {
             let (reply, done) = oneshot::channel();
-            self.shared_state.queue.push(Command::Close { reply });
+            self.shared_state.command_queue.push(WriterCommand::Close { reply });
             // No answer means that it was closed before.
             done.await.ok();
         })

@@ -52,7 +52,7 @@ pub(crate) struct FileHeader {
     pub(crate) kind: FileKind,
     /// The revision before the first record of a log, or the revision of a snapshot.
     pub(crate) base_revision: Revision,
-    pub(crate) salt: u64,
+    pub(crate) checksum_salt: u64,
     /// Whether writes were acknowledged before they were durable (sync mode `interval`).
     pub(crate) defers_sync: bool,
 }
@@ -68,7 +68,7 @@ pub(crate) enum HeaderError {
 
 /// The result of [`read_frame`].
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum FrameRead<'a> {
+pub(crate) enum FrameReadResult<'a> {
     /// The payload of a valid frame, and the offset of the next frame.
     Frame { payload: &'a [u8], next: usize },
     /// The end of the file.
@@ -86,7 +86,7 @@ impl FileHeader {
         Self {
             kind,
             base_revision: base,
-            salt: RandomState::new().hash_one(base.number()),
+            checksum_salt: RandomState::new().hash_one(base.number()),
             defers_sync,
         }
     }
@@ -95,7 +95,7 @@ impl FileHeader {
         let magic = self.kind.magic();
         let version = [b'0' + FORMAT_VERSION];
         let base = self.base_revision.number().to_le_bytes();
-        let salt = self.salt.to_le_bytes();
+        let salt = self.checksum_salt.to_le_bytes();
         let flags = u32::from(self.defers_sync).to_le_bytes();
         let fields: [&[u8]; 5] = [&magic, &version, &base, &salt, &flags];
         let checksum = crc32fast::hash(&fields.concat()).to_le_bytes();
@@ -107,13 +107,13 @@ impl FileHeader {
 
     /// Decodes the header of a file of this kind.
     pub(crate) fn decode(file: &[u8], kind: FileKind) -> Result<Self, HeaderError> {
-        Self::check_version(file, kind)?;
+        Self::check_format_version(file, kind)?;
         Self::decode_if_valid(file, kind).ok_or(HeaderError::Malformed)
     }
 
     /// Refuses files of newer programs, of which only the positions of kind and version are known. If the
     /// rest of the header is valid for a known version, the version digit itself is damaged.
-    pub(crate) fn check_version(file: &[u8], kind: FileKind) -> Result<(), HeaderError> {
+    pub(crate) fn check_format_version(file: &[u8], kind: FileKind) -> Result<(), HeaderError> {
         let Some(version) = file.get(VERSION_AT).and_then(|digit| digit.checked_sub(b'0')) else {
             return Ok(());
         };
@@ -148,12 +148,12 @@ impl FileHeader {
             1 => true,
             _ => return None,
         };
-        Some(Self { kind, base_revision: base, salt: u64_at(bytes, 16)?, defers_sync })
+        Some(Self { kind, base_revision: base, checksum_salt: u64_at(bytes, 16)?, defers_sync })
     }
 }
 
 /// Fills in the frame header in front of the payload in `frame`.
-pub(crate) fn seal_frame(frame: &mut [u8], salt: u64, offset: u64, durable: u64) {
+pub(crate) fn write_frame_header(frame: &mut [u8], salt: u64, offset: u64, durable: u64) {
     let Some((header, payload)) = frame.split_first_chunk_mut::<FRAME_HEADER_BYTES>() else {
         return;
     };
@@ -166,16 +166,23 @@ pub(crate) fn seal_frame(frame: &mut [u8], salt: u64, offset: u64, durable: u64)
 }
 
 /// Reads the frame at an offset of a file that is in memory.
-pub(crate) fn read_frame(file: &[u8], salt: u64, offset: usize) -> FrameRead<'_> {
+pub(crate) fn read_frame(file: &[u8], salt: u64, offset: usize) -> FrameReadResult<'_> {
     if offset == file.len() {
-        return FrameRead::End;
+        return FrameReadResult::End;
     }
     if let Some((payload, _)) = decode_frame(file, salt, offset) {
-        return FrameRead::Frame { payload, next: offset + FRAME_HEADER_BYTES + payload.len() };
+        return FrameReadResult::Frame {
+            payload,
+            next: offset + FRAME_HEADER_BYTES + payload.len(),
+        };
     }
     let proves =
         |at| decode_frame(file, salt, at).is_some_and(|(_, durable)| durable > offset as u64);
-    if (offset + 1..file.len()).any(proves) { FrameRead::Damaged } else { FrameRead::Torn }
+    if (offset + 1..file.len()).any(proves) {
+        FrameReadResult::Damaged
+    } else {
+        FrameReadResult::Torn
+    }
 }
 
 /// Reads the next frame of a file without a torn tail, such as a snapshot, without loading the whole file.
@@ -271,7 +278,7 @@ mod tests {
         let offset = file.len();
         file.extend([0; FRAME_HEADER_BYTES]);
         file.extend(payload);
-        seal_frame(&mut file[offset..], SALT, offset as u64, durable);
+        write_frame_header(&mut file[offset..], SALT, offset as u64, durable);
     }
 
     #[test]
@@ -324,14 +331,18 @@ mod tests {
         let (file, second) = file(0);
         assert_eq!(
             read_frame(&file, SALT, HEADER_BYTES),
-            FrameRead::Frame { payload: b"one", next: second }
+            FrameReadResult::Frame { payload: b"one", next: second }
         );
         assert_eq!(
             read_frame(&file, SALT, second),
-            FrameRead::Frame { payload: b"two", next: file.len() }
+            FrameReadResult::Frame { payload: b"two", next: file.len() }
         );
-        assert_eq!(read_frame(&file, SALT, file.len()), FrameRead::End);
-        assert_eq!(read_frame(&file, SALT + 1, second), FrameRead::Torn, "a frame of another file");
+        assert_eq!(read_frame(&file, SALT, file.len()), FrameReadResult::End);
+        assert_eq!(
+            read_frame(&file, SALT + 1, second),
+            FrameReadResult::Torn,
+            "a frame of another file"
+        );
     }
 
     #[test]
@@ -343,13 +354,13 @@ mod tests {
             synced_revision[bit / 8] ^= 1 << (bit % 8);
             assert_eq!(
                 read_frame(&synced_revision, SALT, HEADER_BYTES),
-                FrameRead::Damaged,
+                FrameReadResult::Damaged,
                 "bit {bit}"
             );
             // The first frame was not durable: one crash may have torn both.
             let (mut lazy, _) = file(HEADER_BYTES as u64);
             lazy[bit / 8] ^= 1 << (bit % 8);
-            assert_eq!(read_frame(&lazy, SALT, HEADER_BYTES), FrameRead::Torn, "bit {bit}");
+            assert_eq!(read_frame(&lazy, SALT, HEADER_BYTES), FrameReadResult::Torn, "bit {bit}");
         }
     }
 
@@ -357,10 +368,10 @@ mod tests {
     fn cut_and_zeroed_tails_are_torn() {
         let (file, second) = file(second_starts());
         for len in second + 1..file.len() {
-            assert_eq!(read_frame(&file[..len], SALT, second), FrameRead::Torn, "{len}");
+            assert_eq!(read_frame(&file[..len], SALT, second), FrameReadResult::Torn, "{len}");
             let mut zeroed = file.clone();
             zeroed[len..].fill(0xee);
-            assert_eq!(read_frame(&zeroed, SALT, second), FrameRead::Torn, "{len}");
+            assert_eq!(read_frame(&zeroed, SALT, second), FrameReadResult::Torn, "{len}");
         }
     }
 

@@ -28,7 +28,7 @@ pub(crate) struct KeyChange {
 #[derive(Debug, Clone)]
 pub(crate) struct History {
     sealed_chunks: Arc<Vec<HistoryChunk>>,
-    tail: Arc<Vec<KeyChange>>,
+    tail_changes: Arc<Vec<KeyChange>>,
     /// Bytes of the old and new versions in the tail.
     tail_bytes: usize,
     len: usize,
@@ -41,7 +41,7 @@ struct HistoryChunk {
     last_revision: Revision,
     len: usize,
     /// Bytes of the old versions.
-    bytes: usize,
+    old_version_bytes: usize,
     body: ChunkBody,
 }
 
@@ -51,7 +51,7 @@ enum ChunkBody {
     Paged(Arc<HistoryPage>),
 }
 
-/// Where [`History::find_events_after`] ends early.
+/// Limits at which [`History::find_events_after`] stops.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SearchLimits {
     /// The most events that are returned.
@@ -67,7 +67,7 @@ pub(crate) struct SearchLimits {
 pub(crate) struct HistoryEvents {
     pub(crate) events: Vec<Event>,
     /// The last revision that was read, if a limit ended the search.
-    pub(crate) stopped_at: Option<Revision>,
+    pub(crate) stopped_at_revision: Option<Revision>,
 }
 
 impl KeyChange {
@@ -80,7 +80,7 @@ impl KeyChange {
         self.old_version.as_ref().map_or(0, |version| version.value.len() + version.key.len())
     }
 
-    fn bytes(&self) -> usize {
+    fn old_and_new_bytes(&self) -> usize {
         self.old_version_bytes()
             + self.new_version.as_ref().map_or(0, |version| version.value.len())
     }
@@ -102,7 +102,7 @@ impl History {
     pub(crate) fn new() -> Self {
         Self {
             sealed_chunks: Arc::default(),
-            tail: Arc::default(),
+            tail_changes: Arc::default(),
             tail_bytes: 0,
             len: 0,
             memory_bytes: 0,
@@ -125,18 +125,18 @@ impl History {
     }
 
     pub(crate) fn push(&mut self, change: KeyChange) {
-        self.tail_bytes += change.bytes();
+        self.tail_bytes += change.old_and_new_bytes();
         self.memory_bytes += change.old_version_bytes();
         self.len += 1;
         let revision = change.revision;
-        let tail = Arc::make_mut(&mut self.tail);
+        let tail = Arc::make_mut(&mut self.tail_changes);
         tail.push(change);
         if tail.len() >= CHUNK_CHANGES_MAX || self.tail_bytes >= CHUNK_BYTES_MAX {
-            let changes = std::mem::take(&mut self.tail);
+            let changes = std::mem::take(&mut self.tail_changes);
             let chunk = HistoryChunk {
                 last_revision: revision,
                 len: changes.len(),
-                bytes: changes.iter().map(KeyChange::old_version_bytes).sum(),
+                old_version_bytes: changes.iter().map(KeyChange::old_version_bytes).sum(),
                 body: ChunkBody::Resident(changes),
             };
             Arc::make_mut(&mut self.sealed_chunks).push(chunk);
@@ -145,26 +145,27 @@ impl History {
     }
 
     /// Drops chunks that lie completely at or before the floor.
-    pub(crate) fn drop_up_to(&mut self, floor: Revision) {
+    pub(crate) fn drop_chunks_up_to(&mut self, floor: Revision) {
         let n_old = self.sealed_chunks.partition_point(|chunk| chunk.last_revision <= floor);
         if n_old > 0 {
             for chunk in Arc::make_mut(&mut self.sealed_chunks).drain(..n_old) {
                 self.len -= chunk.len;
                 if matches!(chunk.body, ChunkBody::Resident(_)) {
-                    self.memory_bytes -= chunk.bytes;
+                    self.memory_bytes -= chunk.old_version_bytes;
                 }
             }
         }
-        if self.tail.last().is_some_and(|change| change.revision <= floor) {
-            self.len -= self.tail.len();
-            self.memory_bytes -= self.tail.iter().map(KeyChange::old_version_bytes).sum::<usize>();
-            self.tail = Arc::default();
+        if self.tail_changes.last().is_some_and(|change| change.revision <= floor) {
+            self.len -= self.tail_changes.len();
+            self.memory_bytes -=
+                self.tail_changes.iter().map(KeyChange::old_version_bytes).sum::<usize>();
+            self.tail_changes = Arc::default();
             self.tail_bytes = 0;
         }
     }
 
     /// Replaces the oldest chunk in memory by the page that `write` makes of it.
-    pub(crate) fn move_oldest_to_page(
+    pub(crate) fn move_oldest_chunk_to_page(
         &mut self,
         write: &mut dyn FnMut(&[KeyChange]) -> io::Result<HistoryPage>,
     ) -> io::Result<()> {
@@ -174,13 +175,13 @@ impl History {
         if let ChunkBody::Resident(changes) = &chunk.body {
             let page = write(changes)?;
             chunk.body = ChunkBody::Paged(Arc::new(page));
-            self.memory_bytes -= chunk.bytes;
+            self.memory_bytes -= chunk.old_version_bytes;
         }
         Ok(())
     }
 
     /// Reports whether changes after this revision must be read from files.
-    pub(crate) fn is_on_disk_after(&self, after: Revision) -> bool {
+    pub(crate) fn is_paged_after(&self, after: Revision) -> bool {
         let at = self.sealed_chunks.partition_point(|chunk| chunk.last_revision <= after);
         self.sealed_chunks.get(at).is_some_and(|chunk| matches!(chunk.body, ChunkBody::Paged(_)))
     }
@@ -201,7 +202,7 @@ impl History {
                 return Ok(());
             }
         }
-        visit_changes(&self.tail, after, visit);
+        visit_changes(&self.tail_changes, after, visit);
         Ok(())
     }
 
@@ -213,7 +214,7 @@ impl History {
         after: Revision,
         limits: SearchLimits,
     ) -> io::Result<HistoryEvents> {
-        let mut found = HistoryEvents { events: Vec::new(), stopped_at: None };
+        let mut found = HistoryEvents { events: Vec::new(), stopped_at_revision: None };
         let (mut n_changes, mut n_bytes) = (0, 0);
         let mut last = after;
         self.visit_changes_after(after, &mut |change| {
@@ -222,14 +223,14 @@ impl History {
                 || n_bytes >= limits.bytes_max
                 || n_changes >= limits.changes_max;
             if is_enough && change.revision > last {
-                found.stopped_at = Some(last);
+                found.stopped_at_revision = Some(last);
                 return false;
             }
             n_changes += 1;
             last = change.revision;
-            if change.version().is_some_and(|version| prefix.covers(&version.key)) {
+            if change.version().is_some_and(|version| prefix.covers_key(&version.key)) {
                 found.events.extend(change.to_event());
-                n_bytes += change.bytes();
+                n_bytes += change.old_and_new_bytes();
             }
             true
         })?;
@@ -289,7 +290,7 @@ mod tests {
             let found = history.find_events_after(&prefix, Revision::new(after), limits).unwrap();
             let revisions: Vec<u64> =
                 found.events.iter().map(|event| event.revision.number()).collect();
-            let stopped = found.stopped_at.map(Revision::number);
+            let stopped = found.stopped_at_revision.map(Revision::number);
             assert_eq!((revisions, stopped), (want, stopped_at), "{after} {limits:?}");
         }
     }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::history::KeyChange;
-use crate::record::{Record, RecordReader, encode_change};
+use crate::record::{FileRecord, RecordReader, encode_change};
 use crate::store_files;
 
 /// A file of changes. Dropping it removes the file.
@@ -37,7 +37,7 @@ impl HistoryPage {
         let (checksum, len) = (crc32fast::hash(&bytes), bytes.len() as u64);
         all_pages_bytes.fetch_add(len, Ordering::Relaxed);
         let page = Self { path, checksum, len, all_pages_bytes: all_pages_bytes.clone() };
-        store_files::create_new(&page.path)?.write_all(&bytes)?;
+        store_files::create_private_file(&page.path)?.write_all(&bytes)?;
         Ok(page)
     }
 
@@ -45,22 +45,22 @@ impl HistoryPage {
     pub(crate) fn read(&self) -> io::Result<Vec<KeyChange>> {
         let bytes = store_files::read(&self.path)?;
         if crc32fast::hash(&bytes) != self.checksum {
-            return Err(self.damaged_error("its checksum is wrong"));
+            return Err(self.damaged_page_error("its checksum is wrong"));
         }
         let mut reader = RecordReader::new(&bytes);
         let mut changes = Vec::new();
         while let Some(record) =
-            reader.next().map_err(|error| self.damaged_error(&error.to_string()))?
+            reader.next().map_err(|error| self.damaged_page_error(&error.to_string()))?
         {
-            let Record::KeyChange(change) = record else {
-                return Err(self.damaged_error("it holds records that are not changes"));
+            let FileRecord::KeyChange(change) = record else {
+                return Err(self.damaged_page_error("it holds records that are not changes"));
             };
             changes.push(change);
         }
         Ok(changes)
     }
 
-    fn damaged_error(&self, why: &str) -> io::Error {
+    fn damaged_page_error(&self, why: &str) -> io::Error {
         let path = self.path.display();
         io::Error::new(io::ErrorKind::InvalidData, format!("page `{path}` is damaged: {why}"))
     }

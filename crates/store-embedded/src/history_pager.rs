@@ -15,30 +15,38 @@ pub(crate) struct HistoryPager {
     directory: PathBuf,
     /// The number of the first log of this run.
     run_number: u64,
-    n_pages: u64,
+    n_pages_written: u64,
     memory_bytes_max: usize,
     /// Bytes of all pages that still exist.
-    bytes: Arc<AtomicU64>,
+    pages_bytes: Arc<AtomicU64>,
 }
 
 impl HistoryPager {
     pub(crate) fn new(directory: &Path, run_number: u64, memory_bytes_max: usize) -> Self {
         let directory = directory.to_owned();
-        Self { directory, run_number, n_pages: 0, memory_bytes_max, bytes: Arc::default() }
+        Self {
+            directory,
+            run_number,
+            n_pages_written: 0,
+            memory_bytes_max,
+            pages_bytes: Arc::default(),
+        }
     }
 
     /// The bytes that the pages take up on disk.
-    pub(crate) fn bytes(&self) -> u64 {
-        self.bytes.load(Ordering::Relaxed)
+    pub(crate) fn pages_bytes(&self) -> u64 {
+        self.pages_bytes.load(Ordering::Relaxed)
     }
 
     /// Writes pages while the history takes too much memory. Returns whether it wrote any.
-    pub(crate) fn page_out(&mut self, history: &mut History) -> io::Result<bool> {
+    pub(crate) fn write_pages(&mut self, history: &mut History) -> io::Result<bool> {
         let mut is_changed = false;
         while history.memory_bytes() > self.memory_bytes_max {
             let before = history.memory_bytes();
-            let Self { directory, run_number, n_pages, bytes, .. } = self;
-            history.move_oldest_to_page(&mut |changes| {
+            let Self {
+                directory, run_number, n_pages_written: n_pages, pages_bytes: bytes, ..
+            } = self;
+            history.move_oldest_chunk_to_page(&mut |changes| {
                 let path = store_files::page_path(directory, *run_number, *n_pages);
                 *n_pages += 1;
                 HistoryPage::write(path, changes, bytes)

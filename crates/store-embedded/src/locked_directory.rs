@@ -36,7 +36,7 @@ impl LockedDirectory {
         let mut builder = DirBuilder::new();
         let created = builder.recursive(true).mode(DIRECTORY_MODE).create(path);
         created.map_err(|source| io_error("create", path, source))?;
-        check_owner(path)?;
+        check_owner_and_mode(path)?;
         let file = path.join("lock");
         let begun = Instant::now();
         loop {
@@ -77,7 +77,7 @@ fn is_same_file(lock: &File, path: &Path) -> bool {
 }
 
 /// Refuses a directory in which other users could replace files.
-fn check_owner(path: &Path) -> Result<(), OpenError> {
+fn check_owner_and_mode(path: &Path) -> Result<(), OpenError> {
     let found = fs::metadata(path).map_err(|source| io_error("look at", path, source))?;
     let directory = || path.to_owned();
     if found.mode() & WRITABLE_BY_OTHERS != 0 {

@@ -7,26 +7,26 @@ use store::{Unavailable, WriteError};
 /// The failure because of which the store only reads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LogFailure {
-    pub(crate) unavailable: Unavailable,
+    pub(crate) unavailable_error: Unavailable,
     is_disk_full: bool,
 }
 
 impl LogFailure {
     pub(crate) fn new(error: &io::Error) -> Self {
         let reason = format!("it can not write its log and only reads: {error}");
-        // A limit on the size of files or on the space of a user is as full as a disk.
+        // A limit on the size of files or on the space of a user has the same effect as a full disk.
         let is_disk_full = matches!(
             error.kind(),
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge
         );
-        Self { unavailable: Unavailable { reason: reason.into() }, is_disk_full }
+        Self { unavailable_error: Unavailable { reason: reason.into() }, is_disk_full }
     }
 
     /// The error of a write that the failure prevents.
     pub(crate) fn write_error(&self) -> WriteError {
         match self.is_disk_full {
-            true => WriteError::DiskFull { reason: self.unavailable.reason.clone() },
-            false => self.unavailable.clone().into(),
+            true => WriteError::DiskFull { reason: self.unavailable_error.reason.clone() },
+            false => self.unavailable_error.clone().into(),
         }
     }
 }

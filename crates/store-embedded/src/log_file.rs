@@ -14,15 +14,15 @@ use crate::store_files;
 #[derive(Debug)]
 pub(crate) struct LogFile {
     file: File,
-    salt: u64,
-    sequence: u64,
+    checksum_salt: u64,
+    log_number: u64,
     base_revision: Revision,
     /// Length of the file; the next frame starts here.
-    end: u64,
+    file_len: u64,
     /// Length that is known to be on disk.
-    durable_end: u64,
+    durable_len: u64,
     /// Length that was acknowledged. In sync mode `interval` it may exceed the durable length.
-    acknowledged_end: u64,
+    acknowledged_len: u64,
 }
 
 /// The bytes of a batch: space for the frame header, then records.
@@ -70,46 +70,51 @@ impl LogFile {
         let end = HEADER_BYTES as u64;
         Ok(Self {
             file,
-            salt: header.salt,
-            sequence,
+            checksum_salt: header.checksum_salt,
+            log_number: sequence,
             base_revision: base,
-            end,
-            durable_end: end,
-            acknowledged_end: end,
+            file_len: end,
+            durable_len: end,
+            acknowledged_len: end,
         })
     }
 
-    pub(crate) fn sequence(&self) -> u64 {
-        self.sequence
+    pub(crate) fn log_number(&self) -> u64 {
+        self.log_number
     }
 
-    pub(crate) fn base(&self) -> Revision {
+    pub(crate) fn base_revision(&self) -> Revision {
         self.base_revision
     }
 
-    pub(crate) fn bytes(&self) -> u64 {
-        self.end
+    pub(crate) fn file_len(&self) -> u64 {
+        self.file_len
     }
 
     pub(crate) fn is_synced(&self) -> bool {
-        self.durable_end == self.end
+        self.durable_len == self.file_len
     }
 
     /// Marks everything appended so far as acknowledged.
-    pub(crate) fn acknowledge(&mut self) {
-        self.acknowledged_end = self.end;
+    pub(crate) fn mark_acknowledged(&mut self) {
+        self.acknowledged_len = self.file_len;
     }
 
     /// Appends a frame, not yet durable. After an error nothing more may be appended before
     /// [`Self::repair_after_error`].
     pub(crate) fn append(&mut self, frame: &mut FrameBuffer) -> io::Result<()> {
-        frame::seal_frame(&mut frame.0, self.salt, self.end, self.durable_end);
+        frame::write_frame_header(
+            &mut frame.0,
+            self.checksum_salt,
+            self.file_len,
+            self.durable_len,
+        );
         if let Err(error) = self.file.write_all(&frame.0) {
             // Repair and recovery would also cut off a partial frame; this frees its space at once.
-            self.file.set_len(self.end).ok();
+            self.file.set_len(self.file_len).ok();
             return Err(error);
         }
-        self.end += frame.0.len() as u64;
+        self.file_len += frame.0.len() as u64;
         Ok(())
     }
 
@@ -118,25 +123,25 @@ impl LogFile {
     /// A failed sync may have dropped writes although the bytes can still be read and the next sync succeeds. So
     /// this checks frames that were acknowledged before they were durable, and writes them again.
     pub(crate) fn repair_after_error(&mut self) -> io::Result<()> {
-        let unsynced = usize::try_from(self.acknowledged_end.saturating_sub(self.durable_end));
+        let unsynced = usize::try_from(self.acknowledged_len.saturating_sub(self.durable_len));
         let mut bytes = vec![0; unsynced.map_err(io::Error::other)?];
-        self.file.read_exact_at(&mut bytes, self.durable_end)?;
-        if !frame::are_valid_frames(&bytes, self.salt, self.durable_end) {
+        self.file.read_exact_at(&mut bytes, self.durable_len)?;
+        if !frame::are_valid_frames(&bytes, self.checksum_salt, self.durable_len) {
             return Err(io::Error::other("acknowledged frames can not be read back"));
         }
-        self.file.write_all_at(&bytes, self.durable_end)?;
-        self.file.set_len(self.acknowledged_end)?;
-        self.file.seek(SeekFrom::Start(self.acknowledged_end))?;
+        self.file.write_all_at(&bytes, self.durable_len)?;
+        self.file.set_len(self.acknowledged_len)?;
+        self.file.seek(SeekFrom::Start(self.acknowledged_len))?;
         self.file.sync_all()?;
-        self.end = self.acknowledged_end;
-        self.durable_end = self.end;
+        self.file_len = self.acknowledged_len;
+        self.durable_len = self.file_len;
         Ok(())
     }
 
     /// Makes all frames durable. After an error it is unknown which frames are durable.
     pub(crate) fn sync(&mut self) -> io::Result<()> {
         self.file.sync_data()?;
-        self.durable_end = self.end;
+        self.durable_len = self.file_len;
         Ok(())
     }
 }
@@ -162,17 +167,17 @@ mod tests {
             if is_synced {
                 log.sync().unwrap();
             }
-            log.acknowledge();
-            let end = log.bytes();
+            log.mark_acknowledged();
+            let end = log.file_len();
             append(&mut log, b"two, which nobody was told of");
             log.file.write_all(b"half a frame").unwrap();
             log.repair_after_error().unwrap();
             let path = store_files::log_path(directory.path(), 1);
-            assert_eq!((log.bytes(), fs::metadata(&path).unwrap().len()), (end, end));
+            assert_eq!((log.file_len(), fs::metadata(&path).unwrap().len()), (end, end));
             assert!(log.is_synced());
             append(&mut log, b"three");
             let bytes = fs::read(&path).unwrap();
-            let (salt, start) = (log.salt, HEADER_BYTES as u64);
+            let (salt, start) = (log.checksum_salt, HEADER_BYTES as u64);
             assert!(frame::are_valid_frames(&bytes[HEADER_BYTES..], salt, start));
             assert!(bytes.ends_with(b"three"));
         }
@@ -184,7 +189,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let mut log = LogFile::create(directory.path(), 1, Revision::FIRST, true).unwrap();
         append(&mut log, b"one");
-        log.acknowledge();
+        log.mark_acknowledged();
         log.file.write_all_at(b"x", HEADER_BYTES as u64 + 5).unwrap();
         assert!(log.repair_after_error().is_err());
     }

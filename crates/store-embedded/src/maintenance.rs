@@ -23,9 +23,9 @@ impl Writer {
     /// Makes the store read-only until [`Self::try_leave_read_only`] succeeds. Readers keep the last durable state;
     /// pending writes fail.
     pub(crate) fn enter_read_only(&mut self, error: &io::Error) {
-        self.next_sync = None;
-        self.state = StoreState::clone(&self.shared_state.state.load());
-        self.accounting.roll_back(self.state.revision);
+        self.next_sync_at = None;
+        self.state = StoreState::clone(&self.shared_state.published_state.load());
+        self.usage_accounting.roll_back(self.state.revision);
         self.expiries = collect_expiries(&self.state);
         self.set_log_failure(Some(LogFailure::new(error)));
     }
@@ -36,7 +36,7 @@ impl Writer {
         if self.log_failure.is_none() {
             return;
         }
-        let revived = self.log.repair_after_error().and_then(|()| self.start_new_log());
+        let revived = self.current_log.repair_after_error().and_then(|()| self.start_new_log());
         match revived {
             Ok(()) => {
                 self.synced_revision = self.state.revision;
@@ -48,44 +48,44 @@ impl Writer {
 
     /// Publishes the failure with the status, so that refused writes, health and status agree.
     fn set_log_failure(&mut self, failure: Option<LogFailure>) {
-        let unavailable = failure.as_ref().map(|failure| failure.unavailable.clone());
+        let unavailable = failure.as_ref().map(|failure| failure.unavailable_error.clone());
         *self.shared_state.write_failure.lock().unwrap_or_else(PoisonError::into_inner) =
             unavailable;
         self.log_failure = failure;
-        self.report_status();
+        self.publish_status();
     }
 
     /// Measures the free space and publishes the usage.
     pub(crate) fn refresh_usage(&mut self) {
         let free = match self.options.limits.disk_free_bytes_min {
             0 => None,
-            _ => self.options.free_space.free_bytes(self.directory.path()),
+            _ => self.options.free_space_source.free_bytes(self.directory.path()),
         };
-        self.space_budget.refresh_alarms(free, self.checkpoint.is_some(), &self.accounting);
-        self.report_status();
+        self.space_budget.refresh_alarms(free, self.checkpoint.is_some(), &self.usage_accounting);
+        self.publish_status();
     }
 
     /// Runs the maintenance tasks. Callers were answered before.
     pub(crate) fn run_maintenance(&mut self) {
-        if self.log_failure.is_none() && Instant::now() >= self.next_maintenance {
+        if self.log_failure.is_none() && Instant::now() >= self.next_maintenance_at {
             let was_healthy = self.failed_tasks.is_empty();
-            if self.log.bytes() >= self.options.limits.log_file_bytes_max {
+            if self.current_log.file_len() >= self.options.limits.log_file_bytes_max {
                 self.rotate_log();
             }
             let checkpointed = self.finish_checkpoint().and_then(|()| self.start_checkpoint());
             if let Err(error) = checkpointed {
-                self.failed_tasks.record_result(MaintenanceTask::Checkpoint, Err(error));
+                self.failed_tasks.record_task_result(MaintenanceTask::Checkpoint, Err(error));
             }
             let paged = self.page_out_history();
-            self.failed_tasks.record_result(MaintenanceTask::Page, paged);
+            self.failed_tasks.record_task_result(MaintenanceTask::Page, paged);
             if !self.failed_tasks.is_empty() {
-                self.next_maintenance = Instant::now() + MAINTENANCE_RETRY_DELAY;
+                self.next_maintenance_at = Instant::now() + MAINTENANCE_RETRY_DELAY;
             }
             if was_healthy != self.failed_tasks.is_empty() {
-                self.report_status();
+                self.publish_status();
             }
         }
-        self.report_alarms();
+        self.publish_alarms();
     }
 
     /// Starts a new log file. If that fails, writes continue in the current one; only a failed sync is a
@@ -94,7 +94,7 @@ impl Writer {
         match self.sync() {
             Ok(()) => {
                 let begun = self.start_new_log();
-                self.failed_tasks.record_result(MaintenanceTask::Rotate, begun);
+                self.failed_tasks.record_task_result(MaintenanceTask::Rotate, begun);
             }
             Err(error) => self.enter_read_only(&error),
         }
@@ -102,25 +102,25 @@ impl Writer {
 
     fn start_new_log(&mut self) -> io::Result<()> {
         let defers_sync = matches!(self.options.sync_mode, SyncMode::Interval(_));
-        let sequence = self.log.sequence() + 1;
+        let sequence = self.current_log.log_number() + 1;
         let next =
             LogFile::create(self.directory.path(), sequence, self.state.revision, defers_sync)?;
-        let old = std::mem::replace(&mut self.log, next);
+        let old = std::mem::replace(&mut self.current_log, next);
         self.sealed_logs.push(SealedLog {
-            sequence: old.sequence(),
-            base_revision: old.base(),
-            bytes: old.bytes(),
+            log_number: old.log_number(),
+            base_revision: old.base_revision(),
+            file_bytes: old.file_len(),
         });
         Ok(())
     }
 
     fn start_checkpoint(&mut self) -> io::Result<()> {
         // On a nearly full disk every freed byte is worth a snapshot.
-        let bytes_min = match self.space_budget.is_disk_short() {
+        let bytes_min = match self.space_budget.is_disk_space_short() {
             true => 0,
             false => self.options.limits.checkpoint_bytes_min.max(self.snapshot_bytes),
         };
-        let (newest_base, floor) = (self.log.base(), self.state.floor);
+        let (newest_base, floor) = (self.current_log.base_revision(), self.state.compaction_floor);
         if self.checkpoint.is_some()
             || checkpoint::count_logs_worth_snapshot(
                 &self.sealed_logs,
@@ -133,7 +133,7 @@ impl Writer {
             return Ok(());
         }
         // A snapshot must not know more than the log.
-        if !self.log.is_synced() {
+        if !self.current_log.is_synced() {
             self.sync().inspect_err(|error| self.enter_read_only(error))?;
         }
         let directory = self.directory.path().to_owned();
@@ -149,13 +149,17 @@ impl Writer {
         let (revision, bytes) = checkpoint.finish()?;
         self.snapshot_bytes = bytes;
         self.remove_obsolete_files(revision)?;
-        self.failed_tasks.record_result(MaintenanceTask::Checkpoint, Ok(()));
+        self.failed_tasks.record_task_result(MaintenanceTask::Checkpoint, Ok(()));
         Ok(())
     }
 
     /// Removes the files that a snapshot of this revision replaces.
     pub(crate) fn remove_obsolete_files(&mut self, snapshot: Revision) -> io::Result<()> {
-        let n_logs = checkpoint::count_obsolete_logs(&self.sealed_logs, self.log.base(), snapshot);
+        let n_logs = checkpoint::count_obsolete_logs(
+            &self.sealed_logs,
+            self.current_log.base_revision(),
+            snapshot,
+        );
         checkpoint::remove_replaced_files(
             self.directory.path(),
             &mut self.sealed_logs,
@@ -168,29 +172,35 @@ impl Writer {
     /// compaction drops it instead.
     fn page_out_history(&mut self) -> io::Result<()> {
         let history = &self.state.history;
-        if self.space_budget.is_disk_short() && !self.history_pager.exceeds_memory_limit(history) {
+        if self.space_budget.is_disk_space_short()
+            && !self.history_pager.exceeds_memory_limit(history)
+        {
             return Ok(());
         }
-        let before = self.history_pager.bytes();
-        let paged = self.history_pager.page_out(&mut self.state.history);
-        self.space_budget.subtract_free_bytes(self.history_pager.bytes().saturating_sub(before));
+        let before = self.history_pager.pages_bytes();
+        let paged = self.history_pager.write_pages(&mut self.state.history);
+        self.space_budget
+            .subtract_free_bytes(self.history_pager.pages_bytes().saturating_sub(before));
         if paged? {
-            self.shared_state.state.store(Arc::new(self.state.clone()));
+            self.shared_state.published_state.store(Arc::new(self.state.clone()));
         }
         Ok(())
     }
 
     /// Publishes alarms at once, so that a refused write and the status agree.
-    fn report_alarms(&self) {
+    fn publish_alarms(&self) {
         let alarms = self.space_budget.alarms();
         if self.shared_state.status.load().alarms != alarms {
-            self.report_status();
+            self.publish_status();
         }
     }
 
-    fn report_status(&self) {
-        let logs: u64 = self.sealed_logs.iter().map(|log| log.bytes).sum();
-        let files = logs + self.log.bytes() + self.snapshot_bytes + self.history_pager.bytes();
+    fn publish_status(&self) {
+        let logs: u64 = self.sealed_logs.iter().map(|log| log.file_bytes).sum();
+        let files = logs
+            + self.current_log.file_len()
+            + self.snapshot_bytes
+            + self.history_pager.pages_bytes();
         self.shared_state.status.store(Arc::new(StoreStatus {
             alarms: self.space_budget.alarms(),
             is_read_only: self.log_failure.is_some(),
@@ -198,7 +208,7 @@ impl Writer {
             usage: Some(Usage {
                 disk_bytes: files,
                 history_memory_bytes: self.state.history.memory_bytes() as u64,
-                ..self.space_budget.usage(&self.accounting)
+                ..self.space_budget.usage(&self.usage_accounting)
             }),
         }));
     }

@@ -21,7 +21,7 @@ pub(crate) struct FailedTasks(BTreeMap<MaintenanceTask, io::Error>);
 
 impl FailedTasks {
     /// Records the result of a task.
-    pub(crate) fn record_result(&mut self, task: MaintenanceTask, result: io::Result<()>) {
+    pub(crate) fn record_task_result(&mut self, task: MaintenanceTask, result: io::Result<()>) {
         match result {
             Ok(()) => drop(self.0.remove(&task)),
             Err(error) => drop(self.0.insert(task, error)),

@@ -23,9 +23,9 @@ pub struct Options {
     /// Limits of history and space.
     pub limits: Limits,
     /// Assigns keys to tenants for fair limits.
-    pub tenant_of: TenantResolver,
+    pub tenant_resolver: TenantResolver,
     /// The source of the free disk space.
-    pub free_space: FreeSpaceSource,
+    pub free_space_source: FreeSpaceSource,
 }
 
 /// The time at which writes become durable.
@@ -96,7 +96,7 @@ impl Clock {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
     /// States younger than this stay readable.
-    pub history_age: Duration,
+    pub history_age_min: Duration,
     /// This many states stay readable even if they are older.
     pub history_revisions_min: u64,
     /// Maximum number of readable states, so that a burst of writes does not fill memory and disk.
@@ -119,7 +119,7 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            history_age: Duration::from_secs(5 * 60),
+            history_age_min: Duration::from_secs(5 * 60),
             history_revisions_min: 1000,
             history_revisions_max: 1_000_000,
             history_bytes_max: 1024 * 1024 * 1024,

@@ -23,7 +23,7 @@ const ADDITIONAL_DELETE: u8 = 9;
 
 /// One record of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Record {
+pub(crate) enum FileRecord {
     /// A write of a key. The version that it replaces is in earlier records.
     Put { revision: Revision, key: Key, value: Bytes, expires_at_ms: Option<u64> },
     /// The deletion of a key.
@@ -143,29 +143,29 @@ impl<'a> RecordReader<'a> {
     }
 
     /// Decodes the next record; `None` at the end.
-    pub(crate) fn next(&mut self) -> Result<Option<Record>, RecordError> {
+    pub(crate) fn next(&mut self) -> Result<Option<FileRecord>, RecordError> {
         let Some(tag) = self.remaining_bytes.split_off_first() else { return Ok(None) };
         let record = match *tag {
             PUT => {
                 let revision = self.read_revision()?;
                 let expires_at_ms = self.read_deadline()?;
-                Record::Put {
+                FileRecord::Put {
                     revision,
                     expires_at_ms,
                     key: self.read_key()?,
                     value: self.read_value()?,
                 }
             }
-            DELETE => Record::Delete { revision: self.read_revision()?, key: self.read_key()? },
-            MARK => Record::AdditionalPut { key: self.read_key()?, value: Bytes::new() },
+            DELETE => FileRecord::Delete { revision: self.read_revision()?, key: self.read_key()? },
+            MARK => FileRecord::AdditionalPut { key: self.read_key()?, value: Bytes::new() },
             ADDITIONAL_PUT => {
-                Record::AdditionalPut { key: self.read_key()?, value: self.read_value()? }
+                FileRecord::AdditionalPut { key: self.read_key()?, value: self.read_value()? }
             }
-            ADDITIONAL_DELETE => Record::AdditionalDelete { key: self.read_key()? },
-            COMPACT => Record::Compact { floor: self.read_revision()? },
-            VERSION => Record::Version(self.read_version()?),
-            END => Record::End { n_versions: self.read_number()? },
-            STEP => Record::KeyChange(KeyChange {
+            ADDITIONAL_DELETE => FileRecord::AdditionalDelete { key: self.read_key()? },
+            COMPACT => FileRecord::Compact { floor: self.read_revision()? },
+            VERSION => FileRecord::Version(self.read_version()?),
+            END => FileRecord::End { n_versions: self.read_number()? },
+            STEP => FileRecord::KeyChange(KeyChange {
                 revision: self.read_revision()?,
                 new_version: self.read_optional_version()?,
                 old_version: self.read_optional_version()?,
@@ -250,7 +250,7 @@ mod tests {
     }
 
     /// One record of every kind with its encoding.
-    fn every_kind() -> (Vec<Record>, Vec<u8>) {
+    fn every_kind() -> (Vec<FileRecord>, Vec<u8>) {
         let version = version();
         let (revision, key) = (version.mod_rev, version.key.clone());
         let prev = Some(Arc::new(version.clone()));
@@ -266,7 +266,7 @@ mod tests {
         encode_version(&mut bytes, &version);
         encode_change(&mut bytes, &change);
         encode_snapshot_end(&mut bytes, 9);
-        let put = Record::Put {
+        let put = FileRecord::Put {
             revision,
             key: key.clone(),
             value: version.value.clone(),
@@ -274,19 +274,19 @@ mod tests {
         };
         let records = vec![
             put,
-            Record::Delete { revision, key: key.clone() },
-            Record::AdditionalPut { key: key.clone(), value: Bytes::from_static(b"beside") },
-            Record::AdditionalDelete { key: key.clone() },
-            Record::AdditionalPut { key, value: Bytes::new() },
-            Record::Compact { floor: revision },
-            Record::Version(version),
-            Record::KeyChange(change),
-            Record::End { n_versions: 9 },
+            FileRecord::Delete { revision, key: key.clone() },
+            FileRecord::AdditionalPut { key: key.clone(), value: Bytes::from_static(b"beside") },
+            FileRecord::AdditionalDelete { key: key.clone() },
+            FileRecord::AdditionalPut { key, value: Bytes::new() },
+            FileRecord::Compact { floor: revision },
+            FileRecord::Version(version),
+            FileRecord::KeyChange(change),
+            FileRecord::End { n_versions: 9 },
         ];
         (records, bytes)
     }
 
-    fn read(bytes: &[u8]) -> Result<Vec<Record>, RecordError> {
+    fn read(bytes: &[u8]) -> Result<Vec<FileRecord>, RecordError> {
         let mut reader = RecordReader::new(bytes);
         let mut records = Vec::new();
         while let Some(record) = reader.next()? {

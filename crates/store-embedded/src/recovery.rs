@@ -18,13 +18,13 @@ use store::{Key, Revision};
 
 use crate::error::OpenError;
 use crate::frame::{
-    self, FORMAT_VERSION, FileHeader, FileKind, FrameRead, HEADER_BYTES, HeaderError,
+    self, FORMAT_VERSION, FileHeader, FileKind, FrameReadResult, HEADER_BYTES, HeaderError,
 };
 use crate::history_pager::HistoryPager;
+use crate::history_retention::is_history_over_limit;
 use crate::log_file::LogFile;
 use crate::options::{Options, REVISION_GAP, SyncMode};
-use crate::record::{Record, RecordError, RecordReader};
-use crate::retention::is_history_over_limit;
+use crate::record::{FileRecord, RecordError, RecordReader};
 use crate::snapshot;
 use crate::store_files::{self, StoreFiles, io_error};
 use crate::store_state::StoreState;
@@ -36,72 +36,78 @@ use crate::version_tree::VersionTree;
 pub(crate) struct RecoveredStore {
     pub(crate) state: StoreState,
     /// The log for new writes.
-    pub(crate) log: LogFile,
+    pub(crate) new_log: LogFile,
     /// The earlier logs, oldest first.
     pub(crate) sealed_logs: Vec<SealedLog>,
     pub(crate) snapshot_bytes: u64,
-    pub(crate) accounting: UsageAccounting,
+    pub(crate) usage_accounting: UsageAccounting,
     pub(crate) history_pager: HistoryPager,
 }
 
 /// A log that is complete.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SealedLog {
-    pub(crate) sequence: u64,
+    pub(crate) log_number: u64,
     /// The revision before its first record.
     pub(crate) base_revision: Revision,
-    pub(crate) bytes: u64,
+    pub(crate) file_bytes: u64,
 }
 
 /// Recovers the state of a directory and starts a new log.
-pub(crate) fn recover(path: &Path, options: &Options) -> Result<RecoveredStore, OpenError> {
+pub(crate) fn recover_store(path: &Path, options: &Options) -> Result<RecoveredStore, OpenError> {
     let listing =
         store_files::list_store_files(path).map_err(|source| io_error("list", path, source))?;
-    check_versions(path, &listing)?;
+    check_format_versions(path, &listing)?;
     for stale_file in &listing.stale_files {
         fs::remove_file(stale_file).map_err(|source| io_error("remove", stale_file, source))?;
     }
-    let (mut state, snapshot_bytes) = match listing.snapshots.last() {
+    let (mut state, snapshot_bytes) = match listing.snapshot_revisions.last() {
         Some(revision) => {
             let (tree, bytes) = snapshot::read(path, *revision)?;
             (StoreState::new(*revision, tree), bytes)
         }
         None => (StoreState::new(Revision::FIRST, VersionTree::new()), 0),
     };
-    let run = listing.logs.last().map_or(1, |sequence| sequence + 1);
-    let accounting = UsageAccounting::new(options.tenant_of.clone(), &state);
+    let run = listing.log_numbers.last().map_or(1, |sequence| sequence + 1);
+    let accounting = UsageAccounting::new(options.tenant_resolver.clone(), &state);
     let history_pager = HistoryPager::new(path, run, options.limits.history_memory_bytes_max);
     let mut replay = LogReplay {
         state: &mut state,
-        accounting,
+        usage_accounting: accounting,
         history_pager,
         options,
         revision: None,
         last_log_defers_sync: false,
     };
     let mut sealed_logs: Vec<SealedLog> = Vec::new();
-    for (idx, sequence) in listing.logs.iter().enumerate() {
+    for (idx, sequence) in listing.log_numbers.iter().enumerate() {
         if let Some(before) = sealed_logs.last()
-            && *sequence != before.sequence + 1
+            && *sequence != before.log_number + 1
         {
             return Err(OpenError::Missing {
-                file: store_files::log_path(path, before.sequence + 1),
+                file: store_files::log_path(path, before.log_number + 1),
             });
         }
-        let is_last = idx + 1 == listing.logs.len();
+        let is_last = idx + 1 == listing.log_numbers.len();
         sealed_logs.push(replay.replay_log(path, *sequence, is_last)?);
     }
     if sealed_logs.is_empty() && snapshot_bytes > 0 {
         return Err(OpenError::Missing { file: store_files::log_path(path, 1) });
     }
-    let LogReplay { accounting, history_pager, revision: end, last_log_defers_sync, .. } = replay;
+    let LogReplay {
+        usage_accounting: accounting,
+        history_pager,
+        revision: end,
+        last_log_defers_sync,
+        ..
+    } = replay;
     if let (Some(end), Some(log)) = (end, sealed_logs.last())
         && end < state.revision
     {
         let reason = format!("it ends at revision {end}, the snapshot is {}", state.revision);
         return Err(damaged_file_error(
-            &store_files::log_path(path, log.sequence),
-            log.bytes as usize,
+            &store_files::log_path(path, log.log_number),
+            log.file_bytes as usize,
             &reason,
         ));
     }
@@ -111,14 +117,24 @@ pub(crate) fn recover(path: &Path, options: &Options) -> Result<RecoveredStore, 
     let defers_sync = matches!(options.sync_mode, SyncMode::Interval(_));
     let log = LogFile::create(path, run, state.revision, defers_sync)
         .map_err(|source| io_error("create", &store_files::log_path(path, run), source))?;
-    Ok(RecoveredStore { state, log, sealed_logs, snapshot_bytes, accounting, history_pager })
+    Ok(RecoveredStore {
+        state,
+        new_log: log,
+        sealed_logs,
+        snapshot_bytes,
+        usage_accounting: accounting,
+        history_pager,
+    })
 }
 
 /// Refuses a directory that a newer program has written.
-fn check_versions(directory: &Path, listing: &StoreFiles) -> Result<(), OpenError> {
-    let snapshots =
-        listing.snapshots.iter().map(|revision| store_files::snapshot_path(directory, *revision));
-    let logs = listing.logs.iter().map(|sequence| store_files::log_path(directory, *sequence));
+fn check_format_versions(directory: &Path, listing: &StoreFiles) -> Result<(), OpenError> {
+    let snapshots = listing
+        .snapshot_revisions
+        .iter()
+        .map(|revision| store_files::snapshot_path(directory, *revision));
+    let logs =
+        listing.log_numbers.iter().map(|sequence| store_files::log_path(directory, *sequence));
     let all = snapshots
         .map(|file| (file, FileKind::Snapshot))
         .chain(logs.map(|file| (file, FileKind::Log)));
@@ -126,7 +142,7 @@ fn check_versions(directory: &Path, listing: &StoreFiles) -> Result<(), OpenErro
         let head = store_files::read_header_bytes(&file)
             .map_err(|source| io_error("read", &file, source))?;
         // Reading the file reports other faults of its header.
-        if let Err(HeaderError::Newer { version }) = FileHeader::check_version(&head, kind) {
+        if let Err(HeaderError::Newer { version }) = FileHeader::check_format_version(&head, kind) {
             return Err(OpenError::Newer { file, version, version_max: FORMAT_VERSION });
         }
     }
@@ -157,7 +173,7 @@ enum ReplayError {
 /// The replay of logs into a state.
 struct LogReplay<'a> {
     state: &'a mut StoreState,
-    accounting: UsageAccounting,
+    usage_accounting: UsageAccounting,
     history_pager: HistoryPager,
     options: &'a Options,
     /// The last replayed revision; `None` before the first log.
@@ -181,50 +197,55 @@ impl LogReplay<'_> {
         self.check_log_start(&header).map_err(|error| damaged_error(0, &error.to_string()))?;
         let mut offset = HEADER_BYTES;
         loop {
-            match frame::read_frame(&file, header.salt, offset) {
-                FrameRead::Frame { payload, next } => {
+            match frame::read_frame(&file, header.checksum_salt, offset) {
+                FrameReadResult::Frame { payload, next } => {
                     self.replay_frame(payload)
                         .map_err(|error| damaged_error(offset, &error.to_string()))?;
                     self.limit_history();
                     offset = next;
                 }
-                FrameRead::End => break,
-                FrameRead::Torn if is_last => {
+                FrameReadResult::End => break,
+                FrameReadResult::Torn if is_last => {
                     truncate_torn_tail(&path, offset)?;
                     break;
                 }
-                FrameRead::Torn | FrameRead::Damaged => {
+                FrameReadResult::Torn | FrameReadResult::Damaged => {
                     return Err(damaged_error(offset, "the checksum is wrong and writes follow"));
                 }
             }
         }
-        Ok(SealedLog { sequence, base_revision: header.base_revision, bytes: offset as u64 })
+        Ok(SealedLog {
+            log_number: sequence,
+            base_revision: header.base_revision,
+            file_bytes: offset as u64,
+        })
     }
 
     /// Applies the limits of the running store to the replayed history. If pages cannot be written, the
     /// history is dropped instead: a full disk must not prevent a start.
     fn limit_history(&mut self) {
-        self.accounting.record_new_changes(self.state);
-        self.accounting.commit(self.state.floor);
+        self.usage_accounting.record_new_changes(self.state);
+        self.usage_accounting.commit(self.state.compaction_floor);
         let limits = &self.options.limits;
-        if is_history_over_limit(limits, self.state, &self.accounting)
-            && let Some(floor) = self.accounting.floor_for_bytes(limits.history_bytes_max)
+        if is_history_over_limit(limits, self.state, &self.usage_accounting)
+            && let Some(floor) =
+                self.usage_accounting.floor_for_history_bytes(limits.history_bytes_max)
         {
             self.compact(floor);
         }
-        let mut paged: io::Result<bool> = self.history_pager.page_out(&mut self.state.history);
+        let mut paged: io::Result<bool> = self.history_pager.write_pages(&mut self.state.history);
         while paged.is_err()
             && let Some(floor) = self.state.history.oldest_resident_revision()
         {
             self.compact(floor);
-            paged = self.history_pager.page_out(&mut self.state.history);
+            paged = self.history_pager.write_pages(&mut self.state.history);
         }
     }
 
     fn compact(&mut self, floor: Revision) {
-        self.accounting.record_new_changes(self.state);
+        self.usage_accounting.record_new_changes(self.state);
         self.state.compact(floor);
-        self.accounting.commit(self.state.floor);
+        self.usage_accounting.commit(self.state.compaction_floor);
     }
 
     /// Checks that a log continues where the previous one ended.
@@ -257,26 +278,26 @@ impl LogReplay<'_> {
         let mut last_write: Option<(Revision, bool)> = None;
         while let Some(record) = records.next()? {
             match record {
-                Record::Put { revision, key, value, expires_at_ms } => {
-                    let is_after_snapshot = self.accept_revision(revision)?;
+                FileRecord::Put { revision, key, value, expires_at_ms } => {
+                    let is_after_snapshot = self.advance_to_revision(revision)?;
                     if is_after_snapshot {
                         self.state.put(revision, key, value, expires_at_ms);
                     }
                     last_write = Some((revision, is_after_snapshot));
                 }
-                Record::Delete { revision, key } => {
-                    let is_after_snapshot = self.accept_revision(revision)?;
+                FileRecord::Delete { revision, key } => {
+                    let is_after_snapshot = self.advance_to_revision(revision)?;
                     if is_after_snapshot && self.state.delete(revision, &key).is_none() {
                         return Err(ReplayError::DeletesAbsent(key));
                     }
                     last_write = Some((revision, is_after_snapshot));
                 }
-                Record::AdditionalPut { key, value } => match last_write {
+                FileRecord::AdditionalPut { key, value } => match last_write {
                     Some((revision, true)) => drop(self.state.put(revision, key, value, None)),
                     Some((_, false)) => {}
                     None => return Err(ReplayError::NoMainWrite { action: "writes", key }),
                 },
-                Record::AdditionalDelete { key } => match last_write {
+                FileRecord::AdditionalDelete { key } => match last_write {
                     Some((revision, true)) => {
                         if self.state.delete(revision, &key).is_none() {
                             return Err(ReplayError::DeletesAbsent(key));
@@ -285,14 +306,14 @@ impl LogReplay<'_> {
                     Some((_, false)) => {}
                     None => return Err(ReplayError::NoMainWrite { action: "deletes", key }),
                 },
-                Record::Compact { floor } => {
+                FileRecord::Compact { floor } => {
                     last_write = None;
                     if floor > self.state.revision {
                         return Err(ReplayError::CompactsFuture(floor));
                     }
                     self.compact(floor);
                 }
-                Record::Version(_) | Record::End { .. } | Record::KeyChange(_) => {
+                FileRecord::Version(_) | FileRecord::End { .. } | FileRecord::KeyChange(_) => {
                     return Err(ReplayError::SnapshotRecord);
                 }
             }
@@ -301,13 +322,13 @@ impl LogReplay<'_> {
     }
 
     /// Checks that a record makes the next revision, and advances to it. Returns whether the snapshot lacks it.
-    fn accept_revision(&mut self, revision: Revision) -> Result<bool, ReplayError> {
+    fn advance_to_revision(&mut self, revision: Revision) -> Result<bool, ReplayError> {
         let want = self.revision.unwrap_or(Revision::FIRST).next();
         if revision != want {
             return Err(ReplayError::WrongRevision { revision, want });
         }
         self.revision = Some(revision);
-        Ok(revision > self.state.floor && revision > self.state.revision)
+        Ok(revision > self.state.compaction_floor && revision > self.state.revision)
     }
 }
 
@@ -380,19 +401,19 @@ mod tests {
     fn replay(snapshot: u64, records: &[Vec<u8>]) -> Result<Option<u64>, ReplayError> {
         let mut state = StoreState::new(Revision::new(snapshot), VersionTree::new());
         let (revision, options) = (Some(Revision::FIRST), &Options::default());
-        let accounting = UsageAccounting::new(options.tenant_of.clone(), &state);
+        let accounting = UsageAccounting::new(options.tenant_resolver.clone(), &state);
         let history_pager = HistoryPager::new(Path::new("/nowhere"), 1, usize::MAX);
         let state_read = &mut state;
         LogReplay {
             state: state_read,
-            accounting,
+            usage_accounting: accounting,
             history_pager,
             options,
             revision,
             last_log_defers_sync: false,
         }
         .replay_frame(&records.concat())?;
-        Ok(state.tree.get("/beside").map(|version| version.mod_rev.number()))
+        Ok(state.version_tree.get("/beside").map(|version| version.mod_rev.number()))
     }
 
     #[test]

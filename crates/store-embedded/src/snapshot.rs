@@ -8,7 +8,7 @@ use store::Revision;
 
 use crate::error::OpenError;
 use crate::frame::{self, FRAME_HEADER_BYTES, FileHeader, FileKind, HEADER_BYTES};
-use crate::record::{Record, RecordReader, encode_snapshot_end, encode_version};
+use crate::record::{FileRecord, RecordReader, encode_snapshot_end, encode_version};
 use crate::store_files;
 use crate::store_state::StoreState;
 use crate::version_tree::VersionTree;
@@ -23,9 +23,9 @@ pub(crate) fn write(
     state: &StoreState,
     is_cancelled: &dyn Fn() -> bool,
 ) -> io::Result<u64> {
-    let header = FileHeader::new(FileKind::Snapshot, state.floor, false);
+    let header = FileHeader::new(FileKind::Snapshot, state.compaction_floor, false);
     let mut offset = HEADER_BYTES as u64;
-    let path = store_files::snapshot_path(directory, state.floor);
+    let path = store_files::snapshot_path(directory, state.compaction_floor);
     store_files::create_atomically(&path, &mut |file| {
         file.write_all(&header.encode())?;
         let mut n_versions = 0;
@@ -35,7 +35,7 @@ pub(crate) fn write(
                 return Err(io::Error::from(io::ErrorKind::Interrupted));
             }
             // Nothing is durable before the rename, so no frame claims more than the header.
-            frame::seal_frame(frame, header.salt, offset, HEADER_BYTES as u64);
+            frame::write_frame_header(frame, header.checksum_salt, offset, HEADER_BYTES as u64);
             offset += frame.len() as u64;
             file.write_all(frame)?;
             frame.truncate(FRAME_HEADER_BYTES);
@@ -75,26 +75,27 @@ pub(crate) fn read(directory: &Path, revision: Revision) -> Result<(VersionTree,
     let mut offset = HEADER_BYTES as u64;
     loop {
         let left = file_bytes.saturating_sub(offset);
-        let found = frame::read_next_frame(&mut file, header.salt, offset, left).map_err(failed)?;
+        let found = frame::read_next_frame(&mut file, header.checksum_salt, offset, left)
+            .map_err(failed)?;
         // A snapshot has its name only when it is whole, so it has no torn tail.
         let payload =
             found.ok_or_else(|| damaged(offset, "the checksum is wrong or the file is cut"))?;
         let mut records = RecordReader::new(&payload);
         while let Some(record) = records.next().map_err(|e| damaged(offset, &e.to_string()))? {
             match record {
-                Record::Version(version) => {
+                FileRecord::Version(version) => {
                     tree.insert(Arc::new(version));
                 }
-                Record::End { n_versions } if n_versions == tree.len() as u64 => {
+                FileRecord::End { n_versions } if n_versions == tree.len() as u64 => {
                     return Ok((tree, file_bytes));
                 }
-                Record::End { .. } => return Err(damaged(offset, "versions are missing")),
-                Record::Put { .. }
-                | Record::Delete { .. }
-                | Record::AdditionalPut { .. }
-                | Record::AdditionalDelete { .. }
-                | Record::Compact { .. }
-                | Record::KeyChange(_) => return Err(damaged(offset, "a record of a log")),
+                FileRecord::End { .. } => return Err(damaged(offset, "versions are missing")),
+                FileRecord::Put { .. }
+                | FileRecord::Delete { .. }
+                | FileRecord::AdditionalPut { .. }
+                | FileRecord::AdditionalDelete { .. }
+                | FileRecord::Compact { .. }
+                | FileRecord::KeyChange(_) => return Err(damaged(offset, "a record of a log")),
             }
         }
         offset += (FRAME_HEADER_BYTES + payload.len()) as u64;

@@ -51,11 +51,11 @@ pub(crate) struct SpaceBudget {
     /// Free space as last measured, minus the bytes written since.
     disk_free_bytes: Option<u64>,
     /// Whether a snapshot is being written. It uses the space that is reserved for it.
-    has_checkpoint: bool,
+    is_checkpoint_running: bool,
     is_over_quota: bool,
-    is_disk_short: bool,
-    n_refused: u64,
-    n_throttled: u64,
+    is_disk_space_short: bool,
+    n_refused_writes: u64,
+    n_throttled_writes: u64,
 }
 
 /// A put to check: its key, the length of its value, and that of the value it replaces.
@@ -65,7 +65,7 @@ pub(crate) struct PendingPut<'a> {
     pub(crate) value_len: usize,
     pub(crate) old_value_len: Option<usize>,
     /// Whether it is a step of deleting the object.
-    pub(crate) is_removal: bool,
+    pub(crate) is_deletion_step: bool,
 }
 
 fn fraction_of(of: u64, (numerator, denominator): (u64, u64)) -> u64 {
@@ -79,34 +79,34 @@ impl SpaceBudget {
             history_bytes_max: limits.history_bytes_max,
             disk_free_bytes_min: limits.disk_free_bytes_min,
             disk_free_bytes: None,
-            has_checkpoint: false,
+            is_checkpoint_running: false,
             is_over_quota: false,
-            is_disk_short: false,
-            n_refused: 0,
-            n_throttled: 0,
+            is_disk_space_short: false,
+            n_refused_writes: 0,
+            n_throttled_writes: 0,
         }
     }
 
-    pub(crate) fn is_disk_short(&self) -> bool {
-        self.is_disk_short
+    pub(crate) fn is_disk_space_short(&self) -> bool {
+        self.is_disk_space_short
     }
 
     /// Checks whether there is space for a put. A refusal is counted and may raise an alarm.
-    pub(crate) fn check_put(
+    pub(crate) fn check_space_for_put(
         &mut self,
         put: PendingPut<'_>,
         accounting: &UsageAccounting,
     ) -> Result<(), WriteError> {
-        let result = self.check_limits(put, accounting);
+        let result = self.check_space_limits(put, accounting);
         match &result {
-            Err(WriteError::Throttled { .. }) => self.n_throttled += 1,
-            Err(_) => self.n_refused += 1,
+            Err(WriteError::Throttled { .. }) => self.n_throttled_writes += 1,
+            Err(_) => self.n_refused_writes += 1,
             Ok(()) => {}
         }
         result
     }
 
-    fn check_limits(
+    fn check_space_limits(
         &mut self,
         put: PendingPut<'_>,
         accounting: &UsageAccounting,
@@ -116,11 +116,11 @@ impl SpaceBudget {
         let growth = bytes.saturating_sub(prev);
         let is_small = put.old_value_len.is_some() && growth <= SMALL_BYTES_MAX;
         let full = |share: Option<&str>| WriteError::NoSpace { tenant: share.map(Arc::from) };
-        self.is_disk_short |= self.is_disk_below(self.disk_reserve_bytes(accounting));
-        if self.is_disk_short {
+        self.is_disk_space_short |= self.is_disk_below(self.disk_reserve_bytes(accounting));
+        if self.is_disk_space_short {
             let min = self.disk_free_bytes_min;
             let is_large = bytes > LARGE_BYTES_MIN;
-            let is_refused = match put.is_removal {
+            let is_refused = match put.is_deletion_step {
                 true => is_large && self.is_disk_below(min / 4),
                 false => {
                     (growth > 0 && !is_small)
@@ -132,7 +132,7 @@ impl SpaceBudget {
                 return Err(full(None));
             }
         }
-        if put.is_removal {
+        if put.is_deletion_step {
             return Ok(());
         }
         let (tenant, own_live, own_history) = accounting.tenant_usage(put.key);
@@ -173,10 +173,11 @@ impl SpaceBudget {
         accounting: &UsageAccounting,
     ) {
         self.disk_free_bytes = disk_free_bytes;
-        self.has_checkpoint = has_checkpoint;
+        self.is_checkpoint_running = has_checkpoint;
         let reserve = self.disk_reserve_bytes(accounting);
-        let wanted = if self.is_disk_short { fraction_of(reserve, CLEAR_ABOVE) } else { reserve };
-        self.is_disk_short = self.is_disk_below(wanted);
+        let wanted =
+            if self.is_disk_space_short { fraction_of(reserve, CLEAR_ABOVE) } else { reserve };
+        self.is_disk_space_short = self.is_disk_below(wanted);
         if accounting.live_bytes() <= fraction_of(self.quota_bytes, CLEAR_BELOW) {
             self.is_over_quota = false;
         }
@@ -190,7 +191,7 @@ impl SpaceBudget {
     pub(crate) fn alarms(&self) -> Vec<Alarm> {
         let is_on = |alarm: &Alarm| match alarm {
             Alarm::Quota => self.is_over_quota,
-            Alarm::Disk => self.is_disk_short,
+            Alarm::Disk => self.is_disk_space_short,
         };
         Alarm::ALL.into_iter().filter(is_on).collect()
     }
@@ -203,8 +204,8 @@ impl SpaceBudget {
             history_bytes: accounting.history_bytes(),
             history_bytes_max: self.history_bytes_max,
             disk_free_bytes: self.disk_free_bytes,
-            n_refused: self.n_refused,
-            n_throttled: self.n_throttled,
+            n_refused_writes: self.n_refused_writes,
+            n_throttled_writes: self.n_throttled_writes,
             ..Usage::default()
         }
     }
@@ -214,7 +215,7 @@ impl SpaceBudget {
     fn disk_reserve_bytes(&self, accounting: &UsageAccounting) -> u64 {
         match self.disk_free_bytes_min {
             0 => 0,
-            min if self.has_checkpoint => min,
+            min if self.is_checkpoint_running => min,
             min => min.saturating_add(accounting.live_bytes()),
         }
     }

@@ -18,8 +18,8 @@ const UNFINISHED: &str = ".tmp";
 /// The files of a data directory, in ascending order.
 #[derive(Debug, Default)]
 pub(crate) struct StoreFiles {
-    pub(crate) logs: Vec<u64>,
-    pub(crate) snapshots: Vec<Revision>,
+    pub(crate) log_numbers: Vec<u64>,
+    pub(crate) snapshot_revisions: Vec<Revision>,
     /// Temporary files of an earlier process.
     pub(crate) stale_files: Vec<PathBuf>,
 }
@@ -34,13 +34,13 @@ pub(crate) fn list_store_files(directory: &Path) -> io::Result<StoreFiles> {
         if name.ends_with(UNFINISHED) || name.starts_with(PAGE) {
             listing.stale_files.push(directory.join(name));
         } else if let Some(sequence) = number(LOG) {
-            listing.logs.push(sequence);
+            listing.log_numbers.push(sequence);
         } else if let Some(revision) = number(SNAPSHOT) {
-            listing.snapshots.push(Revision::new(revision));
+            listing.snapshot_revisions.push(Revision::new(revision));
         }
     }
-    listing.logs.sort_unstable();
-    listing.snapshots.sort_unstable();
+    listing.log_numbers.sort_unstable();
+    listing.snapshot_revisions.sort_unstable();
     Ok(listing)
 }
 
@@ -78,7 +78,7 @@ pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
 }
 
 /// Creates a file with mode 0600: it may hold secrets.
-pub(crate) fn create_new(path: &Path) -> io::Result<File> {
+pub(crate) fn create_private_file(path: &Path) -> io::Result<File> {
     open_no_follow(OpenOptions::new().write(true).create_new(true), path)
 }
 

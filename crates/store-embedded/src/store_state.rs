@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use store::{
-    At, Entry, GetResult, Key, ListRequest, Page, Prefix, ReadError, Revision, Unavailable,
+    At, Entry, GetResult, Key, ListPage, ListRequest, Prefix, ReadError, Revision, Unavailable,
 };
 
 use crate::history::{History, KeyChange};
@@ -24,8 +24,8 @@ use crate::version_tree::{VersionIter, VersionTree};
 pub(crate) struct StoreState {
     pub(crate) revision: Revision,
     /// The oldest revision that can be read.
-    pub(crate) floor: Revision,
-    pub(crate) tree: VersionTree,
+    pub(crate) compaction_floor: Revision,
+    pub(crate) version_tree: VersionTree,
     pub(crate) history: History,
 }
 
@@ -35,7 +35,7 @@ type OldVersions = BTreeMap<Key, Option<Arc<Version>>>;
 impl StoreState {
     /// Makes a state with these versions and no history.
     pub(crate) fn new(revision: Revision, tree: VersionTree) -> Self {
-        Self { revision, floor: revision, tree, history: History::new() }
+        Self { revision, compaction_floor: revision, version_tree: tree, history: History::new() }
     }
 
     /// Writes a version of a key. Returns it with the version that it replaces.
@@ -46,10 +46,10 @@ impl StoreState {
         value: Bytes,
         expires_at_ms: Option<u64>,
     ) -> (Arc<Version>, Option<Arc<Version>>) {
-        let create_rev = self.tree.get(&key).map_or(revision, |prev| prev.create_rev);
+        let create_rev = self.version_tree.get(&key).map_or(revision, |prev| prev.create_rev);
         let version =
             Arc::new(Version { key, value, mod_rev: revision, create_rev, expires_at_ms });
-        let prev = self.tree.insert(version.clone());
+        let prev = self.version_tree.insert(version.clone());
         self.revision = revision;
         self.history.push(KeyChange {
             revision,
@@ -61,7 +61,7 @@ impl StoreState {
 
     /// Deletes a key and returns its last version; `None` if the key does not exist.
     pub(crate) fn delete(&mut self, revision: Revision, key: &str) -> Option<Arc<Version>> {
-        let prev = self.tree.remove(key)?;
+        let prev = self.version_tree.remove(key)?;
         self.revision = revision;
         self.history.push(KeyChange {
             revision,
@@ -73,9 +73,9 @@ impl StoreState {
 
     /// Drops the states before a revision.
     pub(crate) fn compact(&mut self, floor: Revision) {
-        if floor > self.floor {
-            self.floor = floor;
-            self.history.drop_up_to(floor);
+        if floor > self.compaction_floor {
+            self.compaction_floor = floor;
+            self.history.drop_chunks_up_to(floor);
         }
     }
 
@@ -84,7 +84,7 @@ impl StoreState {
         let (requested, current, floor) = match at {
             At::Newest => return Ok(self.revision),
             At::NotOlderThan(requested) => (requested, self.revision, Revision::ZERO),
-            At::Exactly(requested) => (requested, self.revision, self.floor),
+            At::Exactly(requested) => (requested, self.revision, self.compaction_floor),
         };
         if requested > current {
             return Err(ReadError::Future { requested, current });
@@ -99,13 +99,13 @@ impl StoreState {
     pub(crate) fn reads_files(&self, at: At) -> bool {
         match at {
             At::Newest | At::NotOlderThan(_) => false,
-            At::Exactly(revision) => self.history.is_on_disk_after(revision),
+            At::Exactly(revision) => self.history.is_paged_after(revision),
         }
     }
 
     pub(crate) fn get(&self, key: &str, at: At) -> Result<GetResult, ReadError> {
         let revision = self.resolve_revision(at)?;
-        let mut entry = self.tree.get(key).map(|version| version.entry());
+        let mut entry = self.version_tree.get(key).map(|version| version.entry());
         if revision < self.revision
             && let Some(old_version) =
                 self.find_old_version(key, revision).map_err(unreadable_history_error)?
@@ -115,7 +115,11 @@ impl StoreState {
         Ok(GetResult { entry, revision })
     }
 
-    pub(crate) fn list(&self, prefix: &Prefix, request: &ListRequest) -> Result<Page, ReadError> {
+    pub(crate) fn list(
+        &self,
+        prefix: &Prefix,
+        request: &ListRequest,
+    ) -> Result<ListPage, ReadError> {
         let revision = self.resolve_revision(request.at)?;
         let (start, skipped) = match &request.from {
             Bound::Included(key) => (key.as_str(), None),
@@ -125,18 +129,18 @@ impl StoreState {
         let start = start.max(prefix.as_str());
         let end = prefix.range_end();
         if start >= end.as_str() {
-            return Ok(Page { items: Vec::new(), remaining: 0, revision });
+            return Ok(ListPage { items: Vec::new(), n_remaining_items: 0, revision });
         }
         let mut old_versions =
             self.collect_old_versions(prefix, revision).map_err(unreadable_history_error)?;
         old_versions.retain(|key, _| key.as_str() >= start);
         let n_all = self.count(start, &end, skipped, &old_versions);
-        let n_wanted = request.limit.map_or(n_all, |limit| limit.get().min(n_all));
+        let n_wanted = request.items_max.map_or(n_all, |limit| limit.get().min(n_all));
         let mut items = Vec::with_capacity(n_wanted);
         let versions = self
             .iter_old_state(start, &old_versions)
             .filter(|version| skipped.is_none_or(|skipped| version.key.as_str() != skipped));
-        let mut bytes_left = request.bytes_max.map_or(usize::MAX, NonZeroUsize::get);
+        let mut bytes_left = request.page_bytes_max.map_or(usize::MAX, NonZeroUsize::get);
         for version in versions.take(n_wanted) {
             items.push(version.to_item());
             bytes_left = bytes_left.saturating_sub(version.value.len());
@@ -146,7 +150,7 @@ impl StoreState {
             }
         }
         let remaining = (n_all - items.len()) as u64;
-        Ok(Page { items, remaining, revision })
+        Ok(ListPage { items, n_remaining_items: remaining, revision })
     }
 
     /// Calls `visit` with every version of the state at the floor.
@@ -155,7 +159,7 @@ impl StoreState {
         visit: &mut dyn FnMut(&Version) -> io::Result<()>,
     ) -> io::Result<()> {
         let mut old_versions = OldVersions::new();
-        self.history.visit_changes_after(self.floor, &mut |change| {
+        self.history.visit_changes_after(self.compaction_floor, &mut |change| {
             record_old_version(&mut old_versions, change, |_| true);
             true
         })?;
@@ -170,10 +174,12 @@ impl StoreState {
         skipped: Option<&str>,
         old_versions: &OldVersions,
     ) -> usize {
-        let mut n =
-            self.tree.count_keys_before(end).saturating_sub(self.tree.count_keys_before(start));
+        let mut n = self
+            .version_tree
+            .count_keys_before(end)
+            .saturating_sub(self.version_tree.count_keys_before(start));
         for (key, then) in old_versions {
-            match (self.tree.get(key), then) {
+            match (self.version_tree.get(key), then) {
                 (Some(_), None) => n = n.saturating_sub(1),
                 (None, Some(_)) => n += 1,
                 (Some(_), Some(_)) | (None, None) => {}
@@ -181,7 +187,7 @@ impl StoreState {
         }
         let is_there = |key: &str| match old_versions.get(key) {
             Some(then) => then.is_some(),
-            None => self.tree.get(key).is_some(),
+            None => self.version_tree.get(key).is_some(),
         };
         let n_skipped = skipped.is_some_and(|key| key >= start && is_there(key));
         n - usize::from(n_skipped)
@@ -192,8 +198,8 @@ impl StoreState {
         start: &str,
         old_versions: &'a OldVersions,
     ) -> OldStateIter<'a> {
-        let tree = self.tree.iter_from(start).peekable();
-        OldStateIter { tree, old_versions: old_versions.iter().peekable() }
+        let tree = self.version_tree.iter_from(start).peekable();
+        OldStateIter { current_versions: tree, old_versions: old_versions.iter().peekable() }
     }
 
     /// Collects the versions of the keys under a prefix in an older state, for the keys that were written since.
@@ -201,7 +207,7 @@ impl StoreState {
         let mut old_versions = OldVersions::new();
         if revision < self.revision {
             self.history.visit_changes_after(revision, &mut |change| {
-                record_old_version(&mut old_versions, change, |key| prefix.covers(key));
+                record_old_version(&mut old_versions, change, |key| prefix.covers_key(key));
                 true
             })?;
         }
@@ -238,7 +244,7 @@ fn record_old_version(
 
 /// The versions of an older state in the order of their keys.
 struct OldStateIter<'a> {
-    tree: Peekable<VersionIter<'a>>,
+    current_versions: Peekable<VersionIter<'a>>,
     old_versions: Peekable<std::collections::btree_map::Iter<'a, Key, Option<Arc<Version>>>>,
 }
 
@@ -247,11 +253,13 @@ impl<'a> Iterator for OldStateIter<'a> {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            let Some((key, _)) = self.old_versions.peek() else { return self.tree.next() };
-            if let Some(version) = self.tree.next_if(|version| version.key < **key) {
+            let Some((key, _)) = self.old_versions.peek() else {
+                return self.current_versions.next();
+            };
+            if let Some(version) = self.current_versions.next_if(|version| version.key < **key) {
                 return Some(version);
             }
-            self.tree.next_if(|version| version.key == **key);
+            self.current_versions.next_if(|version| version.key == **key);
             if let Some((_, Some(version))) = self.old_versions.next() {
                 return Some(version);
             }

@@ -39,17 +39,17 @@ struct PendingChange {
 struct HistorySegment {
     last_revision: Revision,
     n_changes: usize,
-    bytes: u64,
+    segment_bytes: u64,
     bytes_by_tenant: Vec<(Arc<str>, u64)>,
 }
 
 /// The byte counts of the store, kept by the writer.
 #[derive(Debug)]
 pub(crate) struct UsageAccounting {
-    tenant_of: TenantResolver,
+    tenant_resolver: TenantResolver,
     live_bytes_by_tenant: BytesByTenant,
     history_bytes_by_tenant: BytesByTenant,
-    segments: VecDeque<HistorySegment>,
+    history_segments: VecDeque<HistorySegment>,
     /// Changes of the current batch, which is not durable yet.
     pending_changes: Vec<PendingChange>,
     /// All changes up to this revision are counted.
@@ -98,17 +98,17 @@ impl UsageAccounting {
     /// Counts a state that has no history yet.
     pub(crate) fn new(tenant_of: TenantResolver, state: &StoreState) -> Self {
         let mut live_bytes_by_tenant = BytesByTenant::default();
-        for version in state.tree.iter_from("") {
+        for version in state.version_tree.iter_from("") {
             let tenant = live_bytes_by_tenant.intern_tenant(tenant_of.tenant_of_key(&version.key));
             live_bytes_by_tenant.add(&tenant, accounted_bytes(Some(version)));
         }
         let history_bytes_by_tenant = BytesByTenant::default();
         let (segments, pending_changes) = (VecDeque::new(), Vec::new());
         Self {
-            tenant_of,
+            tenant_resolver: tenant_of,
             live_bytes_by_tenant,
             history_bytes_by_tenant,
-            segments,
+            history_segments: segments,
             pending_changes,
             recorded_through: state.revision,
         }
@@ -124,7 +124,7 @@ impl UsageAccounting {
 
     /// The tenant of a key, with its bytes in the current versions and in the history.
     pub(crate) fn tenant_usage<'k>(&self, key: &'k str) -> (&'k str, u64, u64) {
-        let tenant = self.tenant_of.tenant_of_key(key);
+        let tenant = self.tenant_resolver.tenant_of_key(key);
         (
             tenant,
             self.live_bytes_by_tenant.bytes_of_tenant(tenant),
@@ -150,7 +150,7 @@ impl UsageAccounting {
         let Some(version) = change.new_version.as_ref().or(change.old_version.as_ref()) else {
             return;
         };
-        let text = self.tenant_of.tenant_of_key(&version.key);
+        let text = self.tenant_resolver.tenant_of_key(&version.key);
         let tenant = self.live_bytes_by_tenant.intern_tenant(text);
         let (added_bytes, replaced_bytes) = (
             accounted_bytes(change.new_version.as_ref()),
@@ -174,17 +174,17 @@ impl UsageAccounting {
                 // A revision is never split between segments.
                 segment.last_revision < change.revision
                     && (segment.n_changes >= SEGMENT_CHANGES_MAX
-                        || segment.bytes >= SEGMENT_BYTES_MAX)
+                        || segment.segment_bytes >= SEGMENT_BYTES_MAX)
             };
-            if self.segments.back().is_none_or(is_full) {
-                self.segments.push_back(HistorySegment::default());
+            if self.history_segments.back().is_none_or(is_full) {
+                self.history_segments.push_back(HistorySegment::default());
             }
-            if let Some(segment) = self.segments.back_mut() {
+            if let Some(segment) = self.history_segments.back_mut() {
                 segment.add(change);
             }
         }
         while let Some(segment) =
-            self.segments.pop_front_if(|segment| segment.last_revision <= floor)
+            self.history_segments.pop_front_if(|segment| segment.last_revision <= floor)
         {
             for (tenant, bytes) in &segment.bytes_by_tenant {
                 self.history_bytes_by_tenant.subtract(tenant, *bytes);
@@ -207,14 +207,14 @@ impl UsageAccounting {
 
     /// The lowest floor that keeps at most `bytes_max` bytes of history, in whole segments; `None` if all of
     /// it may stay.
-    pub(crate) fn floor_for_bytes(&self, bytes_max: u64) -> Option<Revision> {
+    pub(crate) fn floor_for_history_bytes(&self, bytes_max: u64) -> Option<Revision> {
         let mut excess = self.history_bytes_by_tenant.total_bytes.saturating_sub(bytes_max);
         let mut floor = None;
-        for segment in &self.segments {
+        for segment in &self.history_segments {
             if excess == 0 {
                 break;
             }
-            excess = excess.saturating_sub(segment.bytes);
+            excess = excess.saturating_sub(segment.segment_bytes);
             floor = Some(segment.last_revision);
         }
         floor
@@ -226,7 +226,7 @@ impl HistorySegment {
         let bytes = change.added_bytes + change.replaced_bytes;
         self.last_revision = change.revision;
         self.n_changes += 1;
-        self.bytes += bytes;
+        self.segment_bytes += bytes;
         match self.bytes_by_tenant.iter_mut().find(|(tenant, _)| *tenant == change.tenant) {
             Some((_, own)) => *own += bytes,
             None => self.bytes_by_tenant.push((change.tenant, bytes)),
@@ -283,7 +283,7 @@ mod tests {
         let (mut state, mut accounting) = accounting();
         put(&mut state, "/a/x", 100);
         accounting.record_new_changes(&state);
-        accounting.commit(state.floor);
+        accounting.commit(state.compaction_floor);
         let before = state.clone();
         let books =
             (accounting.live_bytes(), accounting.history_bytes(), accounting.tenant_usage("/a/x"));
@@ -304,16 +304,16 @@ mod tests {
         for _ in 0..10 {
             put(&mut state, "/a/x", SEGMENT_BYTES_MAX as usize);
             accounting.record_new_changes(&state);
-            accounting.commit(state.floor);
+            accounting.commit(state.compaction_floor);
         }
-        assert_eq!(accounting.floor_for_bytes(accounting.history_bytes()), None);
+        assert_eq!(accounting.floor_for_history_bytes(accounting.history_bytes()), None);
         // The first change replaces no version, so it is half as large as the others.
         assert_eq!(
-            accounting.floor_for_bytes(accounting.history_bytes() - 1),
+            accounting.floor_for_history_bytes(accounting.history_bytes() - 1),
             Some(Revision::new(2))
         );
-        assert_eq!(accounting.floor_for_bytes(0), Some(state.revision));
-        let kept = accounting.floor_for_bytes(3 * 2 * SEGMENT_BYTES_MAX).unwrap();
+        assert_eq!(accounting.floor_for_history_bytes(0), Some(state.revision));
+        let kept = accounting.floor_for_history_bytes(3 * 2 * SEGMENT_BYTES_MAX).unwrap();
         assert_eq!(kept.number(), state.revision.number() - 2, "two and the slack of a segment");
     }
 }

@@ -43,7 +43,7 @@ struct LeafEntry {
 /// An inner node. Keys share long prefixes, so a lookup compares the eight bytes after the common prefix, which
 /// are adjacent in memory, and reads the keys only if those are equal.
 ///
-/// INVARIANT: has at least one child; `common_prefix_len` and each `key_head` are as [`TreeBranch::new`] makes them, or
+/// INVARIANT: has at least one child; `common_prefix_len` and each `key_head_number` are as [`TreeBranch::new`] makes them, or
 /// were so with more children.
 #[derive(Debug, Clone)]
 struct TreeBranch {
@@ -56,7 +56,7 @@ struct TreeBranch {
 /// INVARIANT: every key under a child is at least its `first_key` and less than the `first_key` of the next child.
 #[derive(Debug, Clone)]
 struct TreeChild {
-    key_head: u64,
+    key_head_number: u64,
     first_key: Key,
     len: usize,
     node: Arc<Node>,
@@ -65,19 +65,19 @@ struct TreeChild {
 impl TreeBranch {
     fn new(children: Vec<TreeChild>) -> Self {
         let mut branch = Self { common_prefix_len: 0, children };
-        branch.recompute_heads();
+        branch.recompute_key_heads();
         branch
     }
 
     /// Restores the invariant after a child was added or has a new `first_key`.
-    fn recompute_heads(&mut self) {
+    fn recompute_key_heads(&mut self) {
         let (Some(first), Some(last)) = (self.children.first(), self.children.last()) else {
             return;
         };
         let pairs = first.first_key.bytes().zip(last.first_key.bytes());
         self.common_prefix_len = pairs.take_while(|(one, other)| one == other).count();
         for child in &mut self.children {
-            child.key_head = key_head(&child.first_key, self.common_prefix_len);
+            child.key_head_number = key_head_number(&child.first_key, self.common_prefix_len);
         }
     }
 
@@ -90,10 +90,10 @@ impl TreeBranch {
             Ordering::Less => 0,
             Ordering::Greater => self.children.len() - 1,
             Ordering::Equal => {
-                let head = key_head(key, self.common_prefix_len);
+                let head = key_head_number(key, self.common_prefix_len);
                 let is_before = |child: &TreeChild| {
-                    child.key_head < head
-                        || (child.key_head == head && child.first_key.as_str() <= key)
+                    child.key_head_number < head
+                        || (child.key_head_number == head && child.first_key.as_str() <= key)
                 };
                 self.children.partition_point(is_before).saturating_sub(1)
             }
@@ -103,7 +103,7 @@ impl TreeBranch {
 
 /// Eight bytes of a key as a number with the same order. Keys have no NUL, so missing bytes compare as
 /// less than any byte.
-fn key_head(key: &str, skip: usize) -> u64 {
+fn key_head_number(key: &str, skip: usize) -> u64 {
     let rest = key.as_bytes().get(skip..).unwrap_or_default();
     if let Some(bytes) = rest.first_chunk() {
         return u64::from_be_bytes(*bytes);
@@ -148,7 +148,7 @@ impl VersionTree {
             && let Some(first) = self.root.first_key()
         {
             let left = TreeChild {
-                key_head: 0,
+                key_head_number: 0,
                 first_key: first.clone(),
                 len: self.len - right.len,
                 node: std::mem::take(&mut self.root),
@@ -204,13 +204,13 @@ impl VersionTree {
                 Node::Leaf(entries) => {
                     let at = search_leaf(entries, key).unwrap_or_else(|at| at);
                     let leaf = entries.get(at..).unwrap_or_default().iter();
-                    return VersionIter { branches, leaf };
+                    return VersionIter { branch_iters: branches, leaf_iter: leaf };
                 }
                 Node::Branch(branch) => {
                     let at = branch.child_index(key);
                     let mut rest = branch.children.get(at..).unwrap_or_default().iter();
                     let Some(child) = rest.next() else {
-                        return VersionIter { branches, leaf: [].iter() };
+                        return VersionIter { branch_iters: branches, leaf_iter: [].iter() };
                     };
                     branches.push(rest);
                     node = &child.node;
@@ -223,8 +223,8 @@ impl VersionTree {
 /// Versions in the order of their keys.
 #[derive(Debug)]
 pub(crate) struct VersionIter<'a> {
-    branches: Vec<std::slice::Iter<'a, TreeChild>>,
-    leaf: std::slice::Iter<'a, LeafEntry>,
+    branch_iters: Vec<std::slice::Iter<'a, TreeChild>>,
+    leaf_iter: std::slice::Iter<'a, LeafEntry>,
 }
 
 impl<'a> Iterator for VersionIter<'a> {
@@ -232,23 +232,23 @@ impl<'a> Iterator for VersionIter<'a> {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            if let Some(entry) = self.leaf.next() {
+            if let Some(entry) = self.leaf_iter.next() {
                 return Some(&entry.version);
             }
             let child = loop {
-                match self.branches.last_mut()?.next() {
+                match self.branch_iters.last_mut()?.next() {
                     Some(child) => break child,
-                    None => self.branches.pop(),
+                    None => self.branch_iters.pop(),
                 };
             };
             let mut node = &*child.node;
             while let Node::Branch(branch) = node {
                 let mut rest = branch.children.iter();
                 node = &rest.next()?.node;
-                self.branches.push(rest);
+                self.branch_iters.push(rest);
             }
             if let Node::Leaf(entries) = node {
-                self.leaf = entries.iter();
+                self.leaf_iter = entries.iter();
             }
         }
     }
@@ -295,7 +295,7 @@ fn insert(node: &mut Node, version: Arc<Version>) -> (Option<Arc<Version>>, Opti
                 branch.children.insert(at + 1, right);
             }
             if is_lower || is_split {
-                branch.recompute_heads();
+                branch.recompute_key_heads();
             }
             (replaced, split_branch(branch))
         }
@@ -311,7 +311,12 @@ fn split_leaf(entries: &mut Vec<LeafEntry>, inserted: usize) -> Option<TreeChild
     let right = entries.split_off(at);
     entries.shrink_to_fit();
     let first_key = right.first()?.version.key.clone();
-    Some(TreeChild { key_head: 0, first_key, len: right.len(), node: Arc::new(Node::Leaf(right)) })
+    Some(TreeChild {
+        key_head_number: 0,
+        first_key,
+        len: right.len(),
+        node: Arc::new(Node::Leaf(right)),
+    })
 }
 
 fn split_branch(branch: &mut TreeBranch) -> Option<TreeChild> {
@@ -321,11 +326,11 @@ fn split_branch(branch: &mut TreeBranch) -> Option<TreeChild> {
     }
     let right = branch.children.split_off(n_children / 2);
     branch.children.shrink_to_fit();
-    branch.recompute_heads();
+    branch.recompute_key_heads();
     let first_key = right.first()?.first_key.clone();
     let len = right.iter().map(|child| child.len).sum();
     Some(TreeChild {
-        key_head: 0,
+        key_head_number: 0,
         first_key,
         len,
         node: Arc::new(Node::Branch(TreeBranch::new(right))),
@@ -368,7 +373,7 @@ fn merge_narrow_child(children: &mut Vec<TreeChild>, at: usize) {
         (Node::Leaf(entries), Node::Leaf(more)) => entries.extend(more.iter().cloned()),
         (Node::Branch(parts), Node::Branch(more)) => {
             parts.children.extend(more.children.iter().cloned());
-            parts.recompute_heads();
+            parts.recompute_key_heads();
         }
         // INVARIANT: all leaves are at one depth, so neighbours are of one kind.
         (Node::Leaf(_), Node::Branch(_)) | (Node::Branch(_), Node::Leaf(_)) => {}

@@ -12,8 +12,8 @@ use crate::engine::{SharedState, run_blocking};
 use crate::history::{HistoryEvents, SearchLimits};
 use crate::store_state::{StoreState, unreadable_history_error};
 
-/// Where a batch ends. Its events and bytes bound the memory of a watch that is read slowly, because its reader may hold
-/// a batch for long; after this many changes a search yields to other tasks.
+/// Limits of one batch. The limits of events and bytes bound the memory of a slow watch, whose reader may
+/// hold a batch for long. The limit of changes makes a long search yield to other tasks.
 const BATCH_LIMITS: SearchLimits =
     SearchLimits { events_max: 256, bytes_max: 1024 * 1024, changes_max: 8 * 1024 };
 
@@ -47,11 +47,11 @@ impl EmbeddedWatch {
         after: Revision,
         order: WakeOrder,
     ) -> Result<Self, WatchError> {
-        let slot = shared_state.watch_notifier.reserve_slot()?;
+        let slot = shared_state.watch_notifier.reserve_watch_slot()?;
         let revision_changed = shared_state
             .watch_notifier
-            .subscribe(prefix.as_str(), order)
-            .ok_or_else(Unavailable::closed)?;
+            .subscribe_to_prefix(prefix.as_str(), order)
+            .ok_or_else(Unavailable::store_closed)?;
         let watch = Self {
             shared_state,
             prefix,
@@ -60,16 +60,16 @@ impl EmbeddedWatch {
             is_behind: true,
             _slot: slot,
         };
-        watch.check_not_compacted(&watch.shared_state.state.load())?;
+        watch.check_not_compacted(&watch.shared_state.published_state.load())?;
         Ok(watch)
     }
 
     fn check_not_compacted(&self, state: &StoreState) -> Result<(), WatchError> {
         // Before the first revision there was no event, so nothing is missed by starting there.
-        if self.delivered_through.max(Revision::FIRST) < state.floor {
+        if self.delivered_through.max(Revision::FIRST) < state.compaction_floor {
             return Err(WatchError::Compacted {
                 after: self.delivered_through,
-                floor: state.floor,
+                floor: state.compaction_floor,
             });
         }
         Ok(())
@@ -81,7 +81,7 @@ impl EmbeddedWatch {
         state: &Arc<StoreState>,
     ) -> Result<HistoryEvents, WatchError> {
         let (prefix, after) = (&self.prefix, self.delivered_through);
-        let found = if state.history.is_on_disk_after(after) {
+        let found = if state.history.is_paged_after(after) {
             let (state, prefix) = (state.clone(), prefix.clone());
             run_blocking(move || state.history.find_events_after(&prefix, after, BATCH_LIMITS))
                 .await?
@@ -101,19 +101,19 @@ impl Watch for EmbeddedWatch {
                     self.is_behind = true;
                 }
                 if self.shared_state.is_closed() {
-                    return Err(Unavailable::closed().into());
+                    return Err(Unavailable::store_closed().into());
                 }
                 // Reset the channel before reading the state, so that no write is missed.
                 self.revision_changed.mark_seen();
-                let state = self.shared_state.state.load_full();
+                let state = self.shared_state.published_state.load_full();
                 self.check_not_compacted(&state)?;
                 if state.revision <= self.delivered_through {
                     self.is_behind = false;
                     continue;
                 }
                 let found = self.find_next_events(&state).await?;
-                self.is_behind = found.stopped_at.is_some();
-                self.delivered_through = found.stopped_at.unwrap_or(state.revision);
+                self.is_behind = found.stopped_at_revision.is_some();
+                self.delivered_through = found.stopped_at_revision.unwrap_or(state.revision);
                 if found.events.is_empty() && self.is_behind {
                     tokio::task::yield_now().await;
                     continue;

@@ -6,7 +6,7 @@
 //! 4. Answer the callers, also the refused ones: the state that refused them must be durable first.
 //! 5. Run maintenance.
 
-mod transaction;
+mod apply_transaction;
 
 use std::collections::BTreeSet;
 use std::io;
@@ -17,9 +17,10 @@ use store::{Delete, Expect, Key, ReadError, Revision, WriteError};
 use tokio::sync::oneshot;
 
 use crate::checkpoint::Checkpoint;
-use crate::command_queue::{BatchWait, Command, Reply, WriteCommand};
+use crate::command_queue::{BatchWait, ReplySender, WriteCommand, WriterCommand};
 use crate::engine::SharedState;
 use crate::history_pager::HistoryPager;
+use crate::history_retention::{RevisionAges, SpacePressure, is_history_over_limit};
 use crate::locked_directory::LockedDirectory;
 use crate::log_failure::LogFailure;
 use crate::log_file::{FrameBuffer, LogFile};
@@ -27,7 +28,6 @@ use crate::maintenance_task::{FailedTasks, MaintenanceTask};
 use crate::options::{Options, REVISION_GAP, SyncMode};
 use crate::record::encode_compact;
 use crate::recovery::{RecoveredStore, SealedLog};
-use crate::retention::{RevisionAges, SpacePressure, is_history_over_limit};
 use crate::space_budget::SpaceBudget;
 use crate::store_state::StoreState;
 use crate::usage_accounting::UsageAccounting;
@@ -53,21 +53,21 @@ pub(crate) struct Writer {
     pub(crate) options: Options,
     /// Ahead of the published state while a batch is in progress.
     pub(crate) state: StoreState,
-    pub(crate) log: LogFile,
+    pub(crate) current_log: LogFile,
     pub(crate) sealed_logs: Vec<SealedLog>,
     pub(crate) snapshot_bytes: u64,
     pub(crate) checkpoint: Option<Checkpoint>,
     pub(crate) expiries: BTreeSet<(u64, Key)>,
-    pub(crate) accounting: UsageAccounting,
+    pub(crate) usage_accounting: UsageAccounting,
     pub(crate) space_budget: SpaceBudget,
     pub(crate) revision_ages: RevisionAges,
     pub(crate) history_pager: HistoryPager,
     pub(crate) failed_tasks: FailedTasks,
     pub(crate) synced_revision: Revision,
     batch_wait: BatchWait,
-    next_tick: Instant,
-    pub(crate) next_sync: Option<Instant>,
-    pub(crate) next_maintenance: Instant,
+    next_tick_at: Instant,
+    pub(crate) next_sync_at: Option<Instant>,
+    pub(crate) next_maintenance_at: Instant,
     /// Set while the log cannot be written: then the store is read-only.
     pub(crate) log_failure: Option<LogFailure>,
 }
@@ -76,14 +76,14 @@ pub(crate) struct Writer {
 #[derive(Default)]
 struct WriteBatch {
     written_keys: Vec<Key>,
-    replies: Vec<PendingReply>,
+    pending_replies: Vec<PendingReply>,
     tick_replies: Vec<oneshot::Sender<()>>,
     close_reply: Option<oneshot::Sender<()>>,
 }
 
 enum PendingReply {
-    Write(Reply<Revision, WriteError>, Result<Revision, WriteError>),
-    Compact(Reply<Revision, ReadError>, Result<Revision, ReadError>),
+    Write(ReplySender<Revision, WriteError>, Result<Revision, WriteError>),
+    Compact(ReplySender<Revision, ReadError>, Result<Revision, ReadError>),
 }
 
 /// Closes the store however the thread ends.
@@ -102,8 +102,14 @@ impl Writer {
         recovered: RecoveredStore,
         options: Options,
     ) -> Self {
-        let RecoveredStore { state, log, sealed_logs, snapshot_bytes, accounting, history_pager } =
-            recovered;
+        let RecoveredStore {
+            state,
+            new_log: log,
+            sealed_logs,
+            snapshot_bytes,
+            usage_accounting: accounting,
+            history_pager,
+        } = recovered;
         let mut writer = Self {
             shared_state,
             directory,
@@ -112,18 +118,18 @@ impl Writer {
             options,
             synced_revision: state.revision,
             state,
-            log,
+            current_log: log,
             sealed_logs,
             snapshot_bytes,
             checkpoint: None,
-            accounting,
+            usage_accounting: accounting,
             revision_ages: RevisionAges::default(),
             history_pager,
             failed_tasks: FailedTasks::default(),
             batch_wait: BatchWait::default(),
-            next_tick: Instant::now() + TICK,
-            next_sync: None,
-            next_maintenance: Instant::now(),
+            next_tick_at: Instant::now() + TICK,
+            next_sync_at: None,
+            next_maintenance_at: Instant::now(),
             log_failure: None,
         };
         writer.refresh_usage();
@@ -135,10 +141,13 @@ impl Writer {
         let guard = CloseOnDrop(self.shared_state.clone());
         let mut frame = FrameBuffer::new();
         loop {
-            let deadline = self.next_sync.map_or(self.next_tick, |sync| sync.min(self.next_tick));
-            let commands = self.shared_state.queue.take_batch(deadline, &self.batch_wait);
-            let is_time = Instant::now() >= self.next_tick;
-            if is_time || commands.iter().any(|command| matches!(command, Command::Tick { .. })) {
+            let deadline =
+                self.next_sync_at.map_or(self.next_tick_at, |sync| sync.min(self.next_tick_at));
+            let commands = self.shared_state.command_queue.take_batch(deadline, &self.batch_wait);
+            let is_time = Instant::now() >= self.next_tick_at;
+            if is_time
+                || commands.iter().any(|command| matches!(command, WriterCommand::Tick { .. }))
+            {
                 self.try_leave_read_only();
                 self.refresh_usage();
             }
@@ -147,12 +156,13 @@ impl Writer {
             for command in commands {
                 self.apply_command(command, &mut batch, &mut frame);
             }
-            let is_tick = Instant::now() >= self.next_tick || !batch.tick_replies.is_empty();
+            let is_tick = Instant::now() >= self.next_tick_at || !batch.tick_replies.is_empty();
             if is_tick {
-                self.next_tick = Instant::now() + TICK;
-                self.delete_expired(&mut batch, &mut frame);
+                self.next_tick_at = Instant::now() + TICK;
+                self.delete_expired_keys(&mut batch, &mut frame);
             }
-            if is_tick || is_history_over_limit(&self.options.limits, &self.state, &self.accounting)
+            if is_tick
+                || is_history_over_limit(&self.options.limits, &self.state, &self.usage_accounting)
             {
                 self.compact_by_retention(&mut frame);
             }
@@ -161,9 +171,9 @@ impl Writer {
             self.commit(&mut frame, is_close).unwrap_or_else(|error| self.enter_read_only(&error));
             frame.clear();
             let time_max = (began.elapsed() / BATCH_WAIT_DIVISOR).min(BATCH_WAIT_MAX);
-            self.batch_wait = BatchWait { n_commands, time_max };
-            self.publish(&batch, is_tick);
-            let WriteBatch { replies, tick_replies, close_reply, .. } = batch;
+            self.batch_wait = BatchWait { n_commands, wait_time_max: time_max };
+            self.publish_state(&batch, is_tick);
+            let WriteBatch { pending_replies: replies, tick_replies, close_reply, .. } = batch;
             replies.into_iter().for_each(|answer| answer.send(self.log_failure.as_ref()));
             if let Some(reply) = close_reply {
                 self.close();
@@ -172,7 +182,7 @@ impl Writer {
                 return;
             }
             if !tick_replies.is_empty() {
-                self.next_maintenance = Instant::now();
+                self.next_maintenance_at = Instant::now();
             }
             self.run_maintenance();
             for tick in tick_replies {
@@ -181,19 +191,24 @@ impl Writer {
         }
     }
 
-    fn apply_command(&mut self, command: Command, batch: &mut WriteBatch, frame: &mut FrameBuffer) {
+    fn apply_command(
+        &mut self,
+        command: WriterCommand,
+        batch: &mut WriteBatch,
+        frame: &mut FrameBuffer,
+    ) {
         match command {
-            Command::Write { write, reply, _write_permits } => {
+            WriterCommand::Write { write, reply, _write_permits } => {
                 let result = self.write(&write, batch, frame);
-                self.accounting.record_new_changes(&self.state);
-                batch.replies.push(PendingReply::Write(reply, result));
+                self.usage_accounting.record_new_changes(&self.state);
+                batch.pending_replies.push(PendingReply::Write(reply, result));
             }
-            Command::Compact { revision, reply } => {
+            WriterCommand::Compact { revision, reply } => {
                 let result = self.compact(revision, frame);
-                batch.replies.push(PendingReply::Compact(reply, result));
+                batch.pending_replies.push(PendingReply::Compact(reply, result));
             }
-            Command::Tick { reply } => batch.tick_replies.push(reply),
-            Command::Close { reply } => batch.close_reply = Some(reply),
+            WriterCommand::Tick { reply } => batch.tick_replies.push(reply),
+            WriterCommand::Close { reply } => batch.close_reply = Some(reply),
         }
     }
 
@@ -206,15 +221,15 @@ impl Writer {
         if requested > current {
             return Err(ReadError::Future { requested, current });
         }
-        if requested > self.state.floor && self.log_failure.is_none() {
+        if requested > self.state.compaction_floor && self.log_failure.is_none() {
             self.state.compact(requested);
             encode_compact(frame.records_mut(), requested);
         }
-        Ok(self.state.floor)
+        Ok(self.state.compaction_floor)
     }
 
     /// Deletes the keys whose time to live has passed, up to [`EXPIRED_MAX`].
-    fn delete_expired(&mut self, batch: &mut WriteBatch, frame: &mut FrameBuffer) {
+    fn delete_expired_keys(&mut self, batch: &mut WriteBatch, frame: &mut FrameBuffer) {
         let now_ms = self.options.clock.now_ms();
         for _ in 0..EXPIRED_MAX {
             let Some((deadline, key)) = self.expiries.first() else { return };
@@ -222,7 +237,7 @@ impl Writer {
                 return;
             }
             let key = key.clone();
-            let Some(version) = self.state.tree.get(&key) else {
+            let Some(version) = self.state.version_tree.get(&key) else {
                 // INVARIANT: a deadline is that of a current version, so this does not happen.
                 self.expiries.pop_first();
                 continue;
@@ -231,27 +246,27 @@ impl Writer {
             let transaction = Delete { key, expect, shared_revision: None }.into();
             let delete = WriteCommand { transaction, expires_at_ms: None };
             let deleted = self.write(&delete, batch, frame);
-            self.accounting.record_new_changes(&self.state);
+            self.usage_accounting.record_new_changes(&self.state);
             if deleted.is_err() {
                 return;
             }
         }
-        self.next_tick = Instant::now();
+        self.next_tick_at = Instant::now();
     }
 
-    /// Raises the compaction floor to [`RevisionAges::target_floor`].
+    /// Raises the compaction floor to [`RevisionAges::target_compaction_floor`].
     fn compact_by_retention(&mut self, frame: &mut FrameBuffer) {
         let pressure = SpacePressure {
-            is_disk_short: self.space_budget.is_disk_short(),
-            is_memory_short: self.failed_tasks.is_failing(MaintenanceTask::Page)
+            is_disk_space_short: self.space_budget.is_disk_space_short(),
+            is_history_memory_short: self.failed_tasks.is_failing(MaintenanceTask::Page)
                 && self.history_pager.exceeds_memory_limit(&self.state.history),
         };
         let (limits, now_ms) = (&self.options.limits, self.options.clock.now_ms());
-        let floor = self.revision_ages.target_floor(
+        let floor = self.revision_ages.target_compaction_floor(
             limits,
             now_ms,
             &self.state,
-            &self.accounting,
+            &self.usage_accounting,
             pressure,
         );
         // Refused only for a revision in the future, which this is not.
@@ -264,14 +279,14 @@ impl Writer {
             return Ok(());
         }
         if !frame.is_empty() {
-            self.log.append(frame)?;
+            self.current_log.append(frame)?;
             self.space_budget.subtract_free_bytes(frame.len());
         }
-        if !self.log.is_synced() && self.is_sync_due(is_close) {
+        if !self.current_log.is_synced() && self.is_sync_due(is_close) {
             self.sync()?;
         }
-        self.log.acknowledge();
-        self.accounting.commit(self.state.floor);
+        self.current_log.mark_acknowledged();
+        self.usage_accounting.commit(self.state.compaction_floor);
         Ok(())
     }
 
@@ -282,31 +297,33 @@ impl Writer {
             SyncMode::Interval(interval) => {
                 let unsynced =
                     self.state.revision.number().saturating_sub(self.synced_revision.number());
-                let due = *self.next_sync.get_or_insert(now + interval);
+                let due = *self.next_sync_at.get_or_insert(now + interval);
                 is_close || now >= due || unsynced >= UNSYNCED_REVISIONS_MAX
             }
         }
     }
 
     pub(crate) fn sync(&mut self) -> io::Result<()> {
-        self.log.sync()?;
+        self.current_log.sync()?;
         self.synced_revision = self.state.revision;
-        self.next_sync = None;
+        self.next_sync_at = None;
         Ok(())
     }
 
     /// Publishes the state to readers, then wakes watches.
-    fn publish(&self, batch: &WriteBatch, is_tick: bool) {
-        let before = self.shared_state.state.load();
-        if before.revision != self.state.revision || before.floor != self.state.floor {
-            self.shared_state.state.store(Arc::new(self.state.clone()));
+    fn publish_state(&self, batch: &WriteBatch, is_tick: bool) {
+        let before = self.shared_state.published_state.load();
+        if before.revision != self.state.revision
+            || before.compaction_floor != self.state.compaction_floor
+        {
+            self.shared_state.published_state.store(Arc::new(self.state.clone()));
         }
         if self.log_failure.is_none() && !batch.written_keys.is_empty() {
             let written = batch.written_keys.iter().map(|key| (key, self.state.revision));
-            self.shared_state.watch_notifier.notify(written);
+            self.shared_state.watch_notifier.notify_watches_of_keys(written);
         }
         if is_tick {
-            self.shared_state.watch_notifier.notify_all(self.state.revision);
+            self.shared_state.watch_notifier.notify_all_watches(self.state.revision);
         }
     }
 
@@ -323,7 +340,7 @@ impl Writer {
 /// The deadlines of all keys with a time to live, earliest first.
 pub(crate) fn collect_expiries(state: &StoreState) -> BTreeSet<(u64, Key)> {
     let expiry = |version: &Arc<Version>| Some((version.expires_at_ms?, version.key.clone()));
-    state.tree.iter_from("").filter_map(expiry).collect()
+    state.version_tree.iter_from("").filter_map(expiry).collect()
 }
 
 impl PendingReply {
@@ -335,7 +352,7 @@ impl PendingReply {
                 reply.send(failure.map_or(result, |failure| Err(failure.write_error()))).ok();
             }
             Self::Compact(reply, result) => {
-                let failure = failure.map(|failure| failure.unavailable.clone());
+                let failure = failure.map(|failure| failure.unavailable_error.clone());
                 reply.send(failure.map_or(result, |failure| Err(failure.into()))).ok();
             }
         }

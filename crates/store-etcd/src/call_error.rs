@@ -34,7 +34,7 @@ impl From<Unavailable> for CallError {
 
 impl CallError {
     /// Converts an error that the caller does not handle itself to a read error.
-    pub(crate) fn into_unexpected_error(self) -> ReadError {
+    pub(crate) fn into_read_error(self) -> ReadError {
         let unavailable = |reason: &str| Unavailable { reason: reason.into() }.into();
         match self {
             Self::Timeout => ReadError::Timeout,
@@ -64,20 +64,20 @@ pub(crate) enum FaultSource {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CallFailure {
     pub(crate) error: CallError,
-    pub(crate) fault: FaultSource,
+    pub(crate) fault_source: FaultSource,
 }
 
 impl CallFailure {
     /// Makes the failure of a member that can not be reached.
-    pub(crate) fn unreachable_member(uri: &str, why: &str) -> Self {
+    pub(crate) fn unreachable_member_failure(uri: &str, why: &str) -> Self {
         let reason = format!("etcd member {uri}: {why}").into();
-        Self { error: Unavailable { reason }.into(), fault: FaultSource::Connection }
+        Self { error: Unavailable { reason }.into(), fault_source: FaultSource::Connection }
     }
 
     /// Converts a gRPC status. Some errors of etcd differ only in their message, which is part of its API.
-    pub(crate) fn from_status(uri: &str, status: &Status) -> Self {
+    pub(crate) fn from_grpc_status(uri: &str, status: &Status) -> Self {
         let text = status.message();
-        let by_request = |error| Self { error, fault: FaultSource::Request };
+        let by_request = |error| Self { error, fault_source: FaultSource::Request };
         let reason = || Unavailable { reason: format!("etcd member {uri}: {text}").into() };
         match status.code() {
             Code::OutOfRange if text.contains("has been compacted") => {
@@ -104,16 +104,18 @@ impl CallFailure {
             | Code::OutOfRange
             | Code::Unimplemented => by_request(reason().into()),
             Code::DeadlineExceeded => {
-                Self { error: CallError::Timeout, fault: FaultSource::Member }
+                Self { error: CallError::Timeout, fault_source: FaultSource::Member }
             }
-            Code::Unavailable if was_not_sent(status) => Self::unreachable_member(uri, text),
+            Code::Unavailable if was_not_sent(status) => {
+                Self::unreachable_member_failure(uri, text)
+            }
             Code::Ok
             | Code::Cancelled
             | Code::Unknown
             | Code::Aborted
             | Code::Internal
             | Code::Unavailable
-            | Code::DataLoss => Self { error: reason().into(), fault: FaultSource::Member },
+            | Code::DataLoss => Self { error: reason().into(), fault_source: FaultSource::Member },
         }
     }
 }
@@ -136,8 +138,9 @@ mod tests {
 
     #[test]
     fn etcd_error_messages_are_classified() {
-        let failure = |code, text: &str| CallFailure::from_status("m", &Status::new(code, text));
-        let request = |error| CallFailure { error, fault: FaultSource::Request };
+        let failure =
+            |code, text: &str| CallFailure::from_grpc_status("m", &Status::new(code, text));
+        let request = |error| CallFailure { error, fault_source: FaultSource::Request };
         for (code, text, error) in [
             (
                 Code::OutOfRange,
@@ -159,19 +162,19 @@ mod tests {
         ] {
             assert_eq!(failure(code, text), request(error), "{text}");
         }
-        let late = CallFailure { error: CallError::Timeout, fault: FaultSource::Member };
+        let late = CallFailure { error: CallError::Timeout, fault_source: FaultSource::Member };
         assert_eq!(failure(Code::DeadlineExceeded, "context deadline exceeded"), late);
         let leaderless = failure(Code::Unavailable, "etcdserver: no leader");
         let reason = "etcd member m: etcdserver: no leader".into();
         let error = CallError::Unavailable(Unavailable { reason });
-        assert_eq!(leaderless, CallFailure { error, fault: FaultSource::Member });
+        assert_eq!(leaderless, CallFailure { error, fault_source: FaultSource::Member });
     }
 
     #[test]
     fn a_request_without_connection_was_not_sent() {
         let refused = ConnectError(Box::from("refused"));
         let status = Status::from_error(Box::new(refused));
-        let failure = CallFailure::from_status("m", &status);
-        assert_eq!(failure.fault, FaultSource::Connection);
+        let failure = CallFailure::from_grpc_status("m", &status);
+        assert_eq!(failure.fault_source, FaultSource::Connection);
     }
 }

@@ -48,7 +48,7 @@ pub(crate) struct Client {
 
 /// An open etcd watch and the member that serves it.
 pub(crate) struct WatchStream {
-    stream: Streaming<WatchResponse>,
+    response_stream: Streaming<WatchResponse>,
     members: Arc<[Member]>,
     member_index: usize,
     connection: MemberConnection,
@@ -57,7 +57,7 @@ pub(crate) struct WatchStream {
 impl WatchStream {
     /// The next message. Dropping the future loses no message.
     pub(crate) async fn next(&mut self) -> Result<WatchResponse, Unavailable> {
-        let reason = match self.stream.message().await {
+        let reason = match self.response_stream.message().await {
             Ok(Some(message)) => return Ok(message),
             Ok(None) => "it has ended a watch".to_owned(),
             Err(status) => status.message().to_owned(),
@@ -99,7 +99,7 @@ impl Client {
     }
 
     /// Refuses new requests, and closes connections when no request uses them.
-    pub(crate) fn stop_accepting(&self) {
+    pub(crate) fn stop_accepting_requests(&self) {
         self.members.write().unwrap_or_else(PoisonError::into_inner).take();
     }
 
@@ -128,7 +128,7 @@ impl Client {
 
     fn members(&self) -> Result<Arc<[Member]>, Unavailable> {
         let members = self.members.read().unwrap_or_else(PoisonError::into_inner);
-        members.clone().ok_or_else(Unavailable::closed)
+        members.clone().ok_or_else(Unavailable::store_closed)
     }
 
     /// Sends a request to one member after the other until one answers:
@@ -142,7 +142,8 @@ impl Client {
         Q: Message + Clone + 'static,
         A: Message + Default + 'static,
     {
-        self.call_with_timeout(self.request_timeout.min(method.time_max), method, request).await
+        self.call_with_timeout(self.request_timeout.min(method.total_time_max), method, request)
+            .await
     }
 
     /// The same as [`Self::call`], with its own timeout.
@@ -158,7 +159,8 @@ impl Client {
     {
         let deadline = Instant::now() + time;
         let permit = timeout_at(deadline, self.request_permits.acquire()).await;
-        let _permit = permit.map_err(|_| CallError::Timeout)?.map_err(|_| Unavailable::closed())?;
+        let _permit =
+            permit.map_err(|_| CallError::Timeout)?.map_err(|_| Unavailable::store_closed())?;
         let members = self.members()?;
         let mut failure = CallError::Timeout;
         let mut order = self.member_order(&members);
@@ -170,7 +172,7 @@ impl Client {
             let left = deadline.saturating_duration_since(Instant::now());
             let n_left = u32::try_from(order.len() + 1).unwrap_or(u32::MAX);
             let share = match method {
-                EtcdMethod { is_repeatable: false, .. } => left,
+                EtcdMethod { is_idempotent: false, .. } => left,
                 EtcdMethod { attempt_time_max: Some(attempt_time_max), .. } if n_left > 1 => {
                     left.min(attempt_time_max)
                 }
@@ -178,7 +180,7 @@ impl Client {
             };
             let fault = match attempt_call(share, member, method, request.clone()).await {
                 Ok(answer) => return Ok(answer),
-                Err(CallFailure { error, fault }) => {
+                Err(CallFailure { error, fault_source: fault }) => {
                     failure = error;
                     fault
                 }
@@ -191,7 +193,7 @@ impl Client {
                     continue;
                 }
             }
-            if !method.is_repeatable {
+            if !method.is_idempotent {
                 return Err(failure);
             }
         }
@@ -242,7 +244,7 @@ impl Client {
     ) -> Result<WatchStream, Unavailable> {
         let members = self.members()?;
         let at = self.member_order(&members).pop_front().unwrap_or_default();
-        let member = members.get(at).ok_or_else(Unavailable::closed)?;
+        let member = members.get(at).ok_or_else(Unavailable::store_closed)?;
         // The request stream stays open: etcd could treat its end as the end of the watch.
         let requests = tokio_stream::once(WatchRequest { create: Some(create) })
             .chain(tokio_stream::pending());
@@ -261,7 +263,7 @@ impl Client {
             Ok(Ok(answer)) => {
                 let stream = answer.into_inner();
                 return Ok(WatchStream {
-                    stream,
+                    response_stream: stream,
                     members: members.clone(),
                     member_index: at,
                     connection,

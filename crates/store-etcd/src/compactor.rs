@@ -12,7 +12,7 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use crate::call_error::CallError;
 use crate::client::Client;
-use crate::conversion;
+use crate::etcd_conversion;
 use crate::etcd_messages::{
     CompactionRequest, CompactionResponse, Compare, Operation, PutRequest, TxnRequest, TxnResponse,
 };
@@ -58,10 +58,9 @@ async fn run_compaction_round(
     let key = Bytes::from_static(COMPACTION_KEY);
     let value = Bytes::from(round.revision.to_string());
     let put = Operation::Put(PutRequest { key: key.clone(), value, lease: 0 });
-    let txn = TxnRequest::write(Compare::version(key, round.version), put);
-    let response: TxnResponse =
-        client.call(TXN, &txn).await.map_err(CallError::into_unexpected_error)?;
-    let revision = conversion::revision_from_etcd(
+    let txn = TxnRequest::write(Compare::version_equals(key, round.version), put);
+    let response: TxnResponse = client.call(TXN, &txn).await.map_err(CallError::into_read_error)?;
+    let revision = etcd_conversion::revision_from_etcd(
         response.header.as_ref().map_or(0, |header| header.revision),
     );
     client.record_revision(revision);
@@ -84,13 +83,14 @@ pub(crate) async fn compact(
     if revision == Revision::ZERO {
         return event_stream::find_compaction_floor(client).await;
     }
-    let request =
-        CompactionRequest { revision: conversion::to_etcd_revision(revision).unwrap_or(i64::MAX) };
+    let request = CompactionRequest {
+        revision: etcd_conversion::to_etcd_revision(revision).unwrap_or(i64::MAX),
+    };
     let floor = match client.call::<_, CompactionResponse>(COMPACT, &request).await {
         Ok(_) => revision,
         Err(CallError::Compacted) => event_stream::find_compaction_floor(client).await?,
         Err(CallError::Future) => return Err(read::future_revision_error(client, revision).await),
-        Err(error) => return Err(error.into_unexpected_error()),
+        Err(error) => return Err(error.into_read_error()),
     };
     shared_watch.drop_events_up_to(floor);
     Ok(floor)

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use store::{
-    At, GetResult, Key, ListRequest, Page, Prefix, ReadError, Revision, Store, StoreFuture,
+    At, GetResult, Key, ListPage, ListRequest, Prefix, ReadError, Revision, Store, StoreFuture,
     Transaction, Unavailable, WakeOrder, Watch, WatchError, WriteError,
 };
 use tokio::sync::Semaphore;
@@ -30,10 +30,10 @@ const HEALTH_TIMEOUT: Duration = Duration::from_secs(2);
 /// Dropping it stops its tasks and watches; [`Store::close`] also waits for running writes.
 pub struct EtcdStore {
     shared_state: Arc<SharedState>,
-    leases: LeasePool,
+    lease_pool: LeasePool,
     prefix: Prefix,
     /// The tasks that follow the events of the cluster, probe failed members and compact.
-    tasks: Vec<AbortHandle>,
+    background_tasks: Vec<AbortHandle>,
 }
 
 /// State shared by callers, watches and tasks.
@@ -82,13 +82,18 @@ impl EtcdStore {
             };
             tasks.push(tokio::spawn(compact).abort_handle());
         }
-        Ok(Self { shared_state, leases: LeasePool::default(), prefix: options.prefix, tasks })
+        Ok(Self {
+            shared_state,
+            lease_pool: LeasePool::default(),
+            prefix: options.prefix,
+            background_tasks: tasks,
+        })
     }
 
     /// Refuses a prefix under which another API server keeps its objects. Reads all values under the prefix, so
     /// call it once at the start of a server.
-    pub fn check_prefix(&self) -> StoreFuture<'_, Result<(), PrefixInUse>> {
-        Box::pin(read::check_prefix(&self.shared_state.client, &self.prefix))
+    pub fn check_prefix_unused(&self) -> StoreFuture<'_, Result<(), PrefixInUse>> {
+        Box::pin(read::check_prefix_unused(&self.shared_state.client, &self.prefix))
     }
 
     /// Refuses a prefix under which a program with a later format version keeps its objects. Writes the format
@@ -98,10 +103,10 @@ impl EtcdStore {
     }
 
     fn stop(&self) {
-        self.shared_state.client.stop_accepting();
-        self.shared_state.shared_watch.notifier.close();
+        self.shared_state.client.stop_accepting_requests();
+        self.shared_state.shared_watch.watch_notifier.close();
         self.shared_state.catch_up_permits.close();
-        self.tasks.iter().for_each(AbortHandle::abort);
+        self.background_tasks.iter().for_each(AbortHandle::abort);
     }
 }
 
@@ -120,12 +125,12 @@ impl Store for EtcdStore {
         &'a self,
         prefix: &'a Prefix,
         request: ListRequest,
-    ) -> StoreFuture<'a, Result<Page, ReadError>> {
+    ) -> StoreFuture<'a, Result<ListPage, ReadError>> {
         Box::pin(read::list(&self.shared_state.client, prefix, request))
     }
 
     fn write(&self, transaction: Transaction) -> StoreFuture<'_, Result<Revision, WriteError>> {
-        Box::pin(write::write(&self.shared_state.client, &self.leases, transaction))
+        Box::pin(write::write(&self.shared_state.client, &self.lease_pool, transaction))
     }
 
     fn watch_in_order(
@@ -153,9 +158,9 @@ impl Store for EtcdStore {
             let mut revision_changed = self
                 .shared_state
                 .shared_watch
-                .notifier
-                .subscribe("/", WakeOrder::AtOnce)
-                .ok_or_else(Unavailable::closed)?;
+                .watch_notifier
+                .subscribe_to_prefix("/", WakeOrder::AtOnce)
+                .ok_or_else(Unavailable::store_closed)?;
             loop {
                 let current = self.current_rev().await?;
                 if current >= revision {
@@ -185,8 +190,8 @@ impl Store for EtcdStore {
         Box::pin(event_stream::find_compaction_floor(&self.shared_state.client))
     }
 
-    fn health(&self) -> StoreFuture<'_, Result<(), Unavailable>> {
-        Box::pin(read::health(&self.shared_state.client, &self.prefix, HEALTH_TIMEOUT))
+    fn check_health(&self) -> StoreFuture<'_, Result<(), Unavailable>> {
+        Box::pin(read::check_health(&self.shared_state.client, &self.prefix, HEALTH_TIMEOUT))
     }
 
     fn close(&self) -> StoreFuture<'_, ()> {

@@ -125,13 +125,13 @@ const TARGET_MOD: i32 = 2;
 
 impl Compare {
     /// Requires that this revision wrote the key last; zero requires that the key does not exist.
-    pub(crate) fn mod_revision(key: Bytes, revision: i64) -> Self {
+    pub(crate) fn mod_revision_equals(key: Bytes, revision: i64) -> Self {
         let target_union = Some(TargetUnion::ModRevision(revision));
         Self { target: TARGET_MOD, key, target_union }
     }
 
     /// Requires this number of writes since the key was created; zero requires that the key does not exist.
-    pub(crate) fn version(key: Bytes, version: i64) -> Self {
+    pub(crate) fn version_equals(key: Bytes, version: i64) -> Self {
         let target_union = Some(TargetUnion::Version(version));
         Self { target: TARGET_VERSION, key, target_union }
     }
@@ -281,7 +281,7 @@ mod tests {
     /// The bytes are those that `protoc` makes of etcd's own definitions.
     #[test]
     fn a_transaction_has_the_bytes_of_the_definition() {
-        let compare = Compare::mod_revision(Bytes::from_static(b"k"), 7);
+        let compare = Compare::mod_revision_equals(Bytes::from_static(b"k"), 7);
         let put = PutRequest { key: "k".into(), value: "v".into(), lease: 0 };
         let txn = TxnRequest::write(compare, Operation::Put(put));
         let want: &[u8] = &[
@@ -296,8 +296,8 @@ mod tests {
     fn a_marked_transaction_has_the_bytes_of_the_definition() {
         let delete = Operation::DeleteRange(DeleteRangeRequest { key: "k".into() });
         let put = PutRequest { key: "m".into(), value: Bytes::new(), lease: 0 };
-        let txn = TxnRequest::write(Compare::mod_revision("k".into(), 7), delete)
-            .add_condition(Compare::mod_revision("m".into(), 0))
+        let txn = TxnRequest::write(Compare::mod_revision_equals("k".into(), 7), delete)
+            .add_condition(Compare::mod_revision_equals("m".into(), 0))
             .add_operation(Operation::Put(put));
         let want: &[u8] = &[
             0x0a, 0x07, 0x10, 0x02, 0x1a, 0x01, b'k', 0x30, 0x07, // compare: MOD, key, 7
@@ -313,7 +313,7 @@ mod tests {
     /// Zero must be sent, since it says that the key is absent.
     #[test]
     fn an_absent_key_is_compared_with_zero() {
-        let compare = Compare::mod_revision(Bytes::from_static(b"k"), 0);
+        let compare = Compare::mod_revision_equals(Bytes::from_static(b"k"), 0);
         assert_eq!(compare.encode_to_vec(), [0x10, 0x02, 0x1a, 0x01, b'k', 0x30, 0x00]);
     }
 }

@@ -10,7 +10,7 @@ use store::{Event, ReadError, Revision, Unavailable};
 
 use crate::call_error::CallError;
 use crate::client::{Client, WatchStream};
-use crate::conversion::{self, ConvertedEvent};
+use crate::etcd_conversion::{self, ConvertedEvent};
 use crate::etcd_messages::{
     RangeRequest, RangeResponse, WatchCreateRequest, WatchEvent, WatchResponse,
 };
@@ -22,7 +22,7 @@ const ALL_KEYS: &[u8] = b"\0";
 /// A stream of all events after a revision.
 pub(crate) struct EventStream {
     watch_stream: WatchStream,
-    assembler: RevisionAssembler,
+    revision_assembler: RevisionAssembler,
 }
 
 /// The events of one or more complete revisions.
@@ -55,14 +55,17 @@ impl EventStream {
         let create = WatchCreateRequest {
             key: Bytes::from_static(ALL_KEYS),
             range_end: Bytes::from_static(ALL_KEYS),
-            start_revision: conversion::to_etcd_revision(after.next()).unwrap_or(i64::MAX),
+            start_revision: etcd_conversion::to_etcd_revision(after.next()).unwrap_or(i64::MAX),
             prev_kv: true,
             fragment: true,
         };
         let messages = client.watch(create).await?;
         Ok(Self {
             watch_stream: messages,
-            assembler: RevisionAssembler { complete_through: after, incomplete_events: Vec::new() },
+            revision_assembler: RevisionAssembler {
+                complete_through: after,
+                incomplete_events: Vec::new(),
+            },
         })
     }
 
@@ -73,7 +76,7 @@ impl EventStream {
             if message.canceled {
                 return Err(self.cancellation_error(&message));
             }
-            if let Some(step) = self.assembler.push_message(message)? {
+            if let Some(step) = self.revision_assembler.push_message(message)? {
                 return Ok(step);
             }
         }
@@ -82,7 +85,7 @@ impl EventStream {
     fn cancellation_error(&self, message: &WatchResponse) -> EventStreamError {
         if message.compact_revision > 0 {
             return EventStreamError::Compacted {
-                floor: conversion::revision_from_etcd(message.compact_revision),
+                floor: etcd_conversion::revision_from_etcd(message.compact_revision),
             };
         }
         self.watch_stream.mark_member_failed();
@@ -112,16 +115,16 @@ impl RevisionAssembler {
         self.incomplete_events.extend(message.events);
         let mut whole = std::mem::take(&mut self.incomplete_events);
         if message.fragment
-            && let Some(last) = whole.last().map(conversion::event_revision)
+            && let Some(last) = whole.last().map(etcd_conversion::event_revision)
         {
-            self.incomplete_events =
-                whole.split_off(whole.partition_point(|e| conversion::event_revision(e) < last));
+            self.incomplete_events = whole
+                .split_off(whole.partition_point(|e| etcd_conversion::event_revision(e) < last));
         }
         let before = self.complete_through;
         let mut complete_through = before;
         let mut events = Vec::new();
         for event in &whole {
-            let revision = conversion::event_revision(event);
+            let revision = etcd_conversion::event_revision(event);
             // A member that lagged when the watch opened may repeat events.
             if revision <= before {
                 continue;
@@ -129,7 +132,7 @@ impl RevisionAssembler {
             if revision > complete_through.next() {
                 return Err(EventStreamError::Compacted { floor: revision });
             }
-            match conversion::event_from_etcd(event) {
+            match etcd_conversion::event_from_etcd(event) {
                 ConvertedEvent::Event(event) => events.push(event),
                 ConvertedEvent::Foreign => {}
                 ConvertedEvent::NoPreviousVersion => {
@@ -147,12 +150,12 @@ impl RevisionAssembler {
 /// whether anything is compacted, and a watch from there fails with the floor.
 pub(crate) async fn find_compaction_floor(client: &Client) -> Result<Revision, ReadError> {
     let key = Bytes::from_static(ALL_KEYS);
-    let first = conversion::to_etcd_revision(Revision::FIRST).unwrap_or_default();
+    let first = etcd_conversion::to_etcd_revision(Revision::FIRST).unwrap_or_default();
     let range = RangeRequest { key, revision: first, count_only: true, ..RangeRequest::default() };
     match client.call::<_, RangeResponse>(RANGE, &range).await {
         Ok(_) => return Ok(Revision::FIRST),
         Err(CallError::Compacted) => {}
-        Err(error) => return Err(error.into_unexpected_error()),
+        Err(error) => return Err(error.into_read_error()),
     }
     let create = WatchCreateRequest {
         key: range.key,
@@ -164,7 +167,7 @@ pub(crate) async fn find_compaction_floor(client: &Client) -> Result<Revision, R
         loop {
             let message = messages.next().await?;
             if message.compact_revision > 0 {
-                return Ok(conversion::revision_from_etcd(message.compact_revision));
+                return Ok(etcd_conversion::revision_from_etcd(message.compact_revision));
             }
         }
     };

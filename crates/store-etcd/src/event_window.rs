@@ -25,7 +25,7 @@ pub(crate) struct EventWindow {
     start: Revision,
     complete_through: Revision,
     events: VecDeque<Event>,
-    bytes: usize,
+    events_bytes: usize,
 }
 
 /// The result of searching the window.
@@ -42,7 +42,12 @@ pub(crate) struct WindowEvents {
 impl EventWindow {
     /// Makes a window without events that starts after a revision.
     pub(crate) fn empty_at(revision: Revision) -> Self {
-        Self { start: revision, complete_through: revision, events: VecDeque::new(), bytes: 0 }
+        Self {
+            start: revision,
+            complete_through: revision,
+            events: VecDeque::new(),
+            events_bytes: 0,
+        }
     }
 
     pub(crate) fn start(&self) -> Revision {
@@ -55,10 +60,10 @@ impl EventWindow {
 
     /// Adds the events of the next revisions and drops the oldest ones beyond the limits.
     pub(crate) fn push(&mut self, events: Vec<Event>, complete_through: Revision) {
-        self.bytes += events.iter().map(event_bytes).sum::<usize>();
+        self.events_bytes += events.iter().map(event_bytes).sum::<usize>();
         self.events.extend(events);
         self.complete_through = complete_through;
-        while self.bytes > BYTES_MAX || self.events.len() > EVENTS_MAX {
+        while self.events_bytes > BYTES_MAX || self.events.len() > EVENTS_MAX {
             let Some(oldest) = self.events.front() else { return };
             self.drop_events_up_to(oldest.revision);
         }
@@ -68,7 +73,7 @@ impl EventWindow {
     pub(crate) fn drop_events_up_to(&mut self, up_to: Revision) {
         self.start = self.start.max(up_to.min(self.complete_through));
         while let Some(event) = self.events.pop_front_if(|event| event.revision <= up_to) {
-            self.bytes -= event_bytes(&event);
+            self.events_bytes -= event_bytes(&event);
         }
     }
 
@@ -92,7 +97,7 @@ impl EventWindow {
                 return Some(WindowEvents { events, complete_through: last, is_truncated: true });
             }
             last = event.revision;
-            if prefix.covers(&event.key) {
+            if prefix.covers_key(&event.key) {
                 events.push(event.clone());
                 n_bytes += event_bytes(event);
             }
@@ -105,7 +110,7 @@ impl EventWindow {
 pub(crate) fn event_bytes(event: &Event) -> usize {
     let value = |entry: Option<&Entry>| entry.map_or(0, |entry| entry.value.len());
     let change: &Change = &event.change;
-    EVENT_OVERHEAD_BYTES + event.key.len() + value(change.entry()) + value(change.prev())
+    EVENT_OVERHEAD_BYTES + event.key.len() + value(change.entry()) + value(change.previous_entry())
 }
 
 #[cfg(test)]
@@ -217,6 +222,6 @@ mod tests {
         window.drop_events_up_to(Revision::new(3));
         assert_eq!(window.start(), Revision::new(5));
         window.drop_events_up_to(Revision::new(99));
-        assert_eq!((window.start(), window.bytes), (Revision::new(6), 0));
+        assert_eq!((window.start(), window.events_bytes), (Revision::new(6), 0));
     }
 }

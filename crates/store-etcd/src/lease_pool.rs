@@ -36,7 +36,7 @@ pub(crate) struct LeasePool {
 struct Lease {
     id: i64,
     /// A lower bound of the expiry time.
-    ends_at: Instant,
+    expires_at_min: Instant,
     n_keys: u32,
 }
 
@@ -55,7 +55,7 @@ impl LeasePool {
         if let Some(id) = reuse_lease(&mut self.lock_open_leases(), now, ttl) {
             return Ok(id);
         }
-        let wanted = ttl.saturating_add(sharing_window(ttl));
+        let wanted = ttl.saturating_add(lease_sharing_window(ttl));
         let ttl_seconds = i64::try_from(wanted.as_secs()).unwrap_or(i64::MAX).saturating_add(1);
         let request = LeaseGrantRequest { ttl_seconds: ttl_seconds.min(TTL_SECONDS_MAX) };
         let granted: LeaseGrantResponse = client.call(LEASE_GRANT, &request).await?;
@@ -66,7 +66,7 @@ impl LeasePool {
             if open.len() >= OPEN_LEASES_MAX {
                 open.remove(0);
             }
-            open.push(Lease { id: granted.id, ends_at, n_keys: 1 });
+            open.push(Lease { id: granted.id, expires_at_min: ends_at, n_keys: 1 });
         }
         Ok(granted.id)
     }
@@ -84,17 +84,18 @@ impl LeasePool {
 /// The longest lease of etcd in seconds.
 const TTL_SECONDS_MAX: i64 = 9_000_000_000;
 
-fn sharing_window(ttl: Duration) -> Duration {
+fn lease_sharing_window(ttl: Duration) -> Duration {
     (ttl / SHARING_WINDOW_DIVISOR).clamp(SHARING_WINDOW_MIN, SHARING_WINDOW_MAX)
 }
 
 /// Adds a key to a lease that fits, if there is one, and drops expired and full leases.
 fn reuse_lease(open: &mut Vec<Lease>, now: Instant, ttl: Duration) -> Option<i64> {
-    open.retain(|lease| lease.ends_at > now && lease.n_keys < KEYS_PER_LEASE_MAX);
+    open.retain(|lease| lease.expires_at_min > now && lease.n_keys < KEYS_PER_LEASE_MAX);
     let soonest = now.checked_add(ttl)?;
     // etcd counts in seconds, and rounding up may have added one.
-    let latest = soonest.checked_add(sharing_window(ttl) + Duration::from_secs(1))?;
-    let fits = |lease: &&mut Lease| lease.ends_at >= soonest && lease.ends_at <= latest;
+    let latest = soonest.checked_add(lease_sharing_window(ttl) + Duration::from_secs(1))?;
+    let fits =
+        |lease: &&mut Lease| lease.expires_at_min >= soonest && lease.expires_at_min <= latest;
     let lease = open.iter_mut().find(fits)?;
     lease.n_keys += 1;
     Some(lease.id)
@@ -105,7 +106,7 @@ mod tests {
     use super::*;
 
     fn lease_for_ttl(id: i64, ends_at: Instant) -> Lease {
-        Lease { id, ends_at, n_keys: 1 }
+        Lease { id, expires_at_min: ends_at, n_keys: 1 }
     }
 
     #[test]
@@ -128,7 +129,8 @@ mod tests {
     fn the_keys_of_a_lease_are_limited() {
         let now = Instant::now();
         let ttl = Duration::from_secs(100);
-        let mut open = vec![Lease { id: 7, ends_at: now + ttl, n_keys: KEYS_PER_LEASE_MAX - 1 }];
+        let mut open =
+            vec![Lease { id: 7, expires_at_min: now + ttl, n_keys: KEYS_PER_LEASE_MAX - 1 }];
         assert_eq!(reuse_lease(&mut open, now, ttl), Some(7));
         assert_eq!(reuse_lease(&mut open, now, ttl), None);
         assert_eq!(open, []);
@@ -136,10 +138,10 @@ mod tests {
 
     #[test]
     fn the_sharing_window_is_a_bounded_fraction() {
-        assert_eq!(sharing_window(Duration::from_secs(5)), SHARING_WINDOW_MIN);
-        assert_eq!(sharing_window(Duration::from_secs(20)), SHARING_WINDOW_MIN);
-        assert_eq!(sharing_window(Duration::from_secs(100)), Duration::from_secs(5));
-        assert_eq!(sharing_window(Duration::from_secs(1200)), SHARING_WINDOW_MAX);
-        assert_eq!(sharing_window(Duration::from_secs(1220)), SHARING_WINDOW_MAX);
+        assert_eq!(lease_sharing_window(Duration::from_secs(5)), SHARING_WINDOW_MIN);
+        assert_eq!(lease_sharing_window(Duration::from_secs(20)), SHARING_WINDOW_MIN);
+        assert_eq!(lease_sharing_window(Duration::from_secs(100)), Duration::from_secs(5));
+        assert_eq!(lease_sharing_window(Duration::from_secs(1200)), SHARING_WINDOW_MAX);
+        assert_eq!(lease_sharing_window(Duration::from_secs(1220)), SHARING_WINDOW_MAX);
     }
 }

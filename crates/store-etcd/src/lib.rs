@@ -12,8 +12,8 @@
 mod call_error;
 mod client;
 mod compactor;
-mod conversion;
 mod engine;
+mod etcd_conversion;
 mod etcd_messages;
 mod event_stream;
 mod event_window;

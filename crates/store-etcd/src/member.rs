@@ -31,28 +31,33 @@ pub(crate) struct EtcdMethod {
     path: &'static str,
     /// Whether the request is idempotent. A write is not: the second attempt would treat the result of the
     /// first as a conflict.
-    pub(crate) is_repeatable: bool,
+    pub(crate) is_idempotent: bool,
     /// Maximum time, including retries.
-    pub(crate) time_max: Duration,
+    pub(crate) total_time_max: Duration,
     /// Maximum time of each attempt but the last; `None` divides the time evenly between the members.
     pub(crate) attempt_time_max: Option<Duration>,
 }
 
 const fn method(path: &'static str, is_repeatable: bool) -> EtcdMethod {
-    EtcdMethod { path, is_repeatable, time_max: Duration::MAX, attempt_time_max: None }
+    EtcdMethod {
+        path,
+        is_idempotent: is_repeatable,
+        total_time_max: Duration::MAX,
+        attempt_time_max: None,
+    }
 }
 
 pub(crate) const RANGE: EtcdMethod = method("/etcdserverpb.KV/Range", true);
 /// A range of one key.
 pub(crate) const GET: EtcdMethod =
-    EtcdMethod { time_max: GET_TIME_MAX, attempt_time_max: Some(GET_ATTEMPT_MAX), ..RANGE };
+    EtcdMethod { total_time_max: GET_TIME_MAX, attempt_time_max: Some(GET_ATTEMPT_MAX), ..RANGE };
 pub(crate) const TXN: EtcdMethod = method("/etcdserverpb.KV/Txn", false);
 pub(crate) const COMPACT: EtcdMethod = method("/etcdserverpb.KV/Compact", true);
 pub(crate) const LEASE_GRANT: EtcdMethod = method("/etcdserverpb.Lease/LeaseGrant", true);
 
 /// A member of the cluster.
 pub(crate) struct Member {
-    address: MemberAddress,
+    member_address: MemberAddress,
     pub(crate) uri: String,
     connection: Mutex<MemberConnection>,
     /// Whether its last request failed. A member that is down gets a request only after all others failed, so that
@@ -81,7 +86,7 @@ impl Member {
         let connection = MemberConnection { channel: address.open_channel(), generation: 0 };
         Self {
             uri: address.uri(),
-            address,
+            member_address: address,
             connection: Mutex::new(connection),
             is_down: AtomicBool::new(false),
         }
@@ -111,7 +116,7 @@ impl Member {
         // Only the first of several waiters replaces the connection.
         if current.generation == connection.generation {
             *current = MemberConnection {
-                channel: self.address.open_channel(),
+                channel: self.member_address.open_channel(),
                 generation: connection.generation + 1,
             };
         }
@@ -132,15 +137,15 @@ where
     let connection = member.current_connection();
     let ask = async {
         let mut grpc_client = connection.grpc_client();
-        let unreachable = |why: &str| CallFailure::unreachable_member(&member.uri, why);
+        let unreachable = |why: &str| CallFailure::unreachable_member_failure(&member.uri, why);
         grpc_client.ready().await.map_err(|error| unreachable(&error.to_string()))?;
         let path = PathAndQuery::from_static(method.path);
         let answer = grpc_client.unary(Request::new(request), path, ProstCodec::default()).await;
-        let failed = |status| CallFailure::from_status(&member.uri, &status);
+        let failed = |status| CallFailure::from_grpc_status(&member.uri, &status);
         answer.map(tonic::Response::into_inner).map_err(failed)
     };
     timeout(time, ask).await.unwrap_or_else(|_| {
         member.abandon_connection(&connection);
-        Err(CallFailure { error: CallError::Timeout, fault: FaultSource::Member })
+        Err(CallFailure { error: CallError::Timeout, fault_source: FaultSource::Member })
     })
 }

@@ -146,7 +146,7 @@ fn parse_address(text: &str, files: Option<&Arc<TlsFiles>>) -> Result<MemberAddr
         (true, None) => return Err(OpenError::NoCa { endpoint: text.to_owned() }),
         (true, Some(files)) => {
             let unusable = |source| OpenError::Tls { endpoint: text.to_owned(), source };
-            files.load_config().map_err(unusable)?;
+            files.load_tls_config().map_err(unusable)?;
             Some(Arc::clone(files))
         }
     };

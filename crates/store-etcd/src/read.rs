@@ -5,12 +5,12 @@ use std::ops::Bound;
 
 use bytes::Bytes;
 use store::{
-    At, GetResult, Item, Key, ListRequest, Page, Prefix, ReadError, Revision, Unavailable,
+    At, GetResult, Item, Key, ListPage, ListRequest, Prefix, ReadError, Revision, Unavailable,
 };
 
 use crate::call_error::CallError;
 use crate::client::Client;
-use crate::conversion;
+use crate::etcd_conversion;
 use crate::etcd_messages::{KeyValue, RangeRequest, RangeResponse};
 use crate::event_stream;
 use crate::member::{EtcdMethod, GET, RANGE};
@@ -31,7 +31,7 @@ const ANY_KEY: &[u8] = b"\0";
 pub(crate) async fn read_current_revision(client: &Client) -> Result<Revision, ReadError> {
     let key = Bytes::from_static(ANY_KEY);
     let range = RangeRequest { key, count_only: true, ..RangeRequest::default() };
-    let response = client.call(GET, &range).await.map_err(CallError::into_unexpected_error)?;
+    let response = client.call(GET, &range).await.map_err(CallError::into_read_error)?;
     Ok(record_response_revision(client, &response))
 }
 
@@ -40,11 +40,11 @@ pub(crate) async fn get(client: &Client, key: &Key, at: At) -> Result<GetResult,
     let (response, revision) = match read_range_at(client, GET, range, at).await {
         Ok(answer) => answer,
         Err(ListRoundError::TooLarge) => {
-            return Err(CallError::ResponseTooLarge.into_unexpected_error());
+            return Err(CallError::ResponseTooLarge.into_read_error());
         }
         Err(ListRoundError::Read(error)) => return Err(error),
     };
-    Ok(GetResult { entry: response.kvs.first().map(conversion::entry_from_etcd), revision })
+    Ok(GetResult { entry: response.kvs.first().map(etcd_conversion::entry_from_etcd), revision })
 }
 
 /// Reads a list in rounds at one revision, so that neither side buffers a large list twice.
@@ -52,35 +52,37 @@ pub(crate) async fn list(
     client: &Client,
     prefix: &Prefix,
     request: ListRequest,
-) -> Result<Page, ReadError> {
+) -> Result<ListPage, ReadError> {
     let (start, range_end) = range_bounds(prefix, &request.from);
-    let bytes_max = request.bytes_max.map_or(usize::MAX, NonZeroUsize::get);
+    let bytes_max = request.page_bytes_max.map_or(usize::MAX, NonZeroUsize::get);
     let n_keys = FIRST_ROUND_KEYS.min(bytes_max.div_ceil(FIRST_ROUND_VALUE_BYTES));
-    let mut rounds = ListRounds { start, range_end, at: request.at, n_keys };
+    let mut rounds = ListRounds { start, range_end, at: request.at, round_keys: n_keys };
     let mut items: Vec<Item> = Vec::new();
     // The counts include keys that are not valid keys of this store, which the page leaves out.
     let (mut n_read, mut bytes, mut bytes_left) = (0_usize, 0_usize, bytes_max);
     loop {
-        let n_left = request.limit.map(|limit| limit.get() - items.len());
+        let n_left = request.items_max.map(|limit| limit.get() - items.len());
         let (response, revision) = rounds.next(client, n_left.unwrap_or(usize::MAX)).await?;
         n_read += response.kvs.len();
         bytes += response.kvs.iter().map(|kv| kv.key.len() + kv.value.len()).sum::<usize>();
-        let n_added = add_items(&mut items, &mut bytes_left, &response.kvs);
-        let is_full = request.limit.is_some_and(|limit| items.len() >= limit.get());
+        let n_added = add_items_up_to_bytes(&mut items, &mut bytes_left, &response.kvs);
+        let is_full = request.items_max.is_some_and(|limit| items.len() >= limit.get());
         let n_more = u64::try_from(response.count).unwrap_or_default();
         let remaining = n_more.saturating_sub(n_added as u64);
         let last = response.kvs.last().filter(|_| response.more && !is_full && bytes_left > 0);
-        let Some(last) = last else { return Ok(Page { items, remaining, revision }) };
+        let Some(last) = last else {
+            return Ok(ListPage { items, n_remaining_items: remaining, revision });
+        };
         let round_bytes = ROUND_BYTES_TARGET.min(bytes_left);
-        rounds.continue_after(last, revision, bytes / n_read.max(1), round_bytes);
+        rounds.continue_after_key(last, revision, bytes / n_read.max(1), round_bytes);
     }
 }
 
-/// Adds items up to the one that leaves no bytes, and returns how many of the key-values that took. Those that are no
-/// items take no bytes, because a page that ends early must end with an item.
-fn add_items(items: &mut Vec<Item>, bytes_left: &mut usize, kvs: &[KeyValue]) -> usize {
+/// Adds items until no bytes are left, and returns the number of key-values that it consumed. A key-value
+/// that is not an item takes no bytes, because a page that ends early must end with an item.
+fn add_items_up_to_bytes(items: &mut Vec<Item>, bytes_left: &mut usize, kvs: &[KeyValue]) -> usize {
     for (idx, kv) in kvs.iter().enumerate() {
-        let Some(item) = conversion::item_from_etcd(kv) else { continue };
+        let Some(item) = etcd_conversion::item_from_etcd(kv) else { continue };
         *bytes_left = bytes_left.saturating_sub(item.entry.value.len());
         items.push(item);
         if *bytes_left == 0 {
@@ -95,7 +97,7 @@ struct ListRounds {
     start: Bytes,
     range_end: Bytes,
     at: At,
-    n_keys: usize,
+    round_keys: usize,
 }
 
 impl ListRounds {
@@ -106,7 +108,7 @@ impl ListRounds {
         n_max: usize,
     ) -> Result<(RangeResponse, Revision), ReadError> {
         loop {
-            let n_keys = self.n_keys.min(n_max);
+            let n_keys = self.round_keys.min(n_max);
             let range = RangeRequest {
                 key: self.start.clone(),
                 range_end: self.range_end.clone(),
@@ -116,16 +118,16 @@ impl ListRounds {
             match read_range_at(client, RANGE, range, self.at).await {
                 Ok(answer) => return Ok(answer),
                 Err(ListRoundError::Read(error)) => return Err(error),
-                Err(ListRoundError::TooLarge) if n_keys > 1 => self.n_keys = n_keys / 2,
+                Err(ListRoundError::TooLarge) if n_keys > 1 => self.round_keys = n_keys / 2,
                 Err(ListRoundError::TooLarge) => {
-                    return Err(CallError::ResponseTooLarge.into_unexpected_error());
+                    return Err(CallError::ResponseTooLarge.into_read_error());
                 }
             }
         }
     }
 
     /// Continues after a key, at the revision that was read.
-    fn continue_after(
+    fn continue_after_key(
         &mut self,
         last: &KeyValue,
         revision: Revision,
@@ -134,7 +136,7 @@ impl ListRounds {
     ) {
         self.start = first_key_after(&last.key);
         self.at = At::Exactly(revision);
-        self.n_keys = (round_bytes / bytes_per_key.max(1)).clamp(1, ROUND_KEYS_MAX);
+        self.round_keys = (round_bytes / bytes_per_key.max(1)).clamp(1, ROUND_KEYS_MAX);
     }
 }
 
@@ -163,7 +165,7 @@ async fn read_range_at(
             let floor = event_stream::find_compaction_floor(client).await?;
             return Err(ReadError::Compacted { requested, floor }.into());
         }
-        At::Exactly(revision) => conversion::to_etcd_revision(revision).unwrap_or(i64::MAX),
+        At::Exactly(revision) => etcd_conversion::to_etcd_revision(revision).unwrap_or(i64::MAX),
     };
     let range = RangeRequest { revision: exact, ..range };
     let response: RangeResponse = match (client.call(method, &range).await, at) {
@@ -176,7 +178,7 @@ async fn read_range_at(
         (Err(CallError::Future), At::Exactly(requested)) => {
             return Err(future_revision_error(client, requested).await.into());
         }
-        (Err(error), _) => return Err(error.into_unexpected_error().into()),
+        (Err(error), _) => return Err(error.into_read_error().into()),
     };
     let current = record_response_revision(client, &response);
     match at {
@@ -202,7 +204,7 @@ pub(crate) async fn future_revision_error(client: &Client, requested: Revision) 
 }
 
 fn record_response_revision(client: &Client, response: &RangeResponse) -> Revision {
-    let revision = conversion::revision_from_etcd(
+    let revision = etcd_conversion::revision_from_etcd(
         response.header.as_ref().map_or(0, |header| header.revision),
     );
     client.record_revision(revision);
@@ -252,9 +254,12 @@ pub enum PrefixInUse {
 const KUBERNETES_MAGIC: &[u8] = b"k8s\0";
 
 /// Reads all values under a prefix and refuses those of kube-apiserver.
-pub(crate) async fn check_prefix(client: &Client, prefix: &Prefix) -> Result<(), PrefixInUse> {
+pub(crate) async fn check_prefix_unused(
+    client: &Client,
+    prefix: &Prefix,
+) -> Result<(), PrefixInUse> {
     let (start, range_end) = range_bounds(prefix, &Bound::Unbounded);
-    let mut rounds = ListRounds { start, range_end, at: At::Newest, n_keys: FIRST_ROUND_KEYS };
+    let mut rounds = ListRounds { start, range_end, at: At::Newest, round_keys: FIRST_ROUND_KEYS };
     loop {
         let (response, revision) = rounds.next(client, usize::MAX).await?;
         if let Some(kv) = response.kvs.iter().find(|kv| kv.value.starts_with(KUBERNETES_MAGIC)) {
@@ -264,12 +269,12 @@ pub(crate) async fn check_prefix(client: &Client, prefix: &Prefix) -> Result<(),
         let bytes = response.kvs.iter().map(|kv| kv.key.len() + kv.value.len()).sum::<usize>();
         let last = response.kvs.last().filter(|_| response.more);
         let Some(last) = last else { return Ok(()) };
-        rounds.continue_after(last, revision, bytes / response.kvs.len(), ROUND_BYTES_TARGET);
+        rounds.continue_after_key(last, revision, bytes / response.kvs.len(), ROUND_BYTES_TARGET);
     }
 }
 
 /// Checks that the cluster answers a read in time.
-pub(crate) async fn health(
+pub(crate) async fn check_health(
     client: &Client,
     prefix: &Prefix,
     time: std::time::Duration,
@@ -279,7 +284,7 @@ pub(crate) async fn health(
     match client.call_with_timeout::<_, RangeResponse>(time, RANGE, &range).await {
         Ok(_) => Ok(()),
         Err(CallError::Unavailable(error)) => Err(error),
-        Err(error) => Err(Unavailable { reason: error.into_unexpected_error().to_string().into() }),
+        Err(error) => Err(Unavailable { reason: error.into_read_error().to_string().into() }),
     }
 }
 
@@ -313,21 +318,25 @@ mod tests {
             [(1, (1, 1, 0)), (3, (1, 1, 0)), (4, (3, 2, 0)), (9, (4, 3, 0)), (11, (4, 3, 1))]
         {
             let (mut items, mut bytes_left) = (Vec::new(), bytes_max);
-            let n_added = add_items(&mut items, &mut bytes_left, &kvs);
+            let n_added = add_items_up_to_bytes(&mut items, &mut bytes_left, &kvs);
             assert_eq!((n_added, items.len(), bytes_left), want, "{bytes_max}");
         }
     }
 
     #[test]
     fn later_rounds_are_sized_by_what_was_read() {
-        let mut rounds =
-            ListRounds { start: Bytes::new(), range_end: Bytes::new(), at: At::Newest, n_keys: 1 };
+        let mut rounds = ListRounds {
+            start: Bytes::new(),
+            range_end: Bytes::new(),
+            at: At::Newest,
+            round_keys: 1,
+        };
         let last = KeyValue { key: "/a/b".into(), ..KeyValue::default() };
         for (bytes_per_key, n_keys) in
             [(0, ROUND_KEYS_MAX), (1024, 8192), (ROUND_BYTES_TARGET * 2, 1)]
         {
-            rounds.continue_after(&last, Revision::new(7), bytes_per_key, ROUND_BYTES_TARGET);
-            assert_eq!((rounds.n_keys, rounds.at), (n_keys, At::Exactly(Revision::new(7))));
+            rounds.continue_after_key(&last, Revision::new(7), bytes_per_key, ROUND_BYTES_TARGET);
+            assert_eq!((rounds.round_keys, rounds.at), (n_keys, At::Exactly(Revision::new(7))));
         }
         assert_eq!(rounds.start, "/a/b\0");
     }

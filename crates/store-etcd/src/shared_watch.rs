@@ -31,8 +31,8 @@ const STARTUP_HISTORY_REVISIONS: u64 = 1000;
 /// The newest events in memory and the notifier of watches.
 pub(crate) struct SharedWatch {
     /// `None` until the newest revision of the cluster is known.
-    window: Mutex<Option<EventWindow>>,
-    pub(crate) notifier: WatchNotifier,
+    event_window: Mutex<Option<EventWindow>>,
+    pub(crate) watch_notifier: WatchNotifier,
 }
 
 /// The result of a search in the window.
@@ -46,11 +46,11 @@ pub(crate) enum WindowSearchResult {
 
 impl SharedWatch {
     pub(crate) fn new() -> Self {
-        Self { window: Mutex::new(None), notifier: WatchNotifier::default() }
+        Self { event_window: Mutex::new(None), watch_notifier: WatchNotifier::default() }
     }
 
     fn lock_window(&self) -> MutexGuard<'_, Option<EventWindow>> {
-        self.window.lock().unwrap_or_else(PoisonError::into_inner)
+        self.event_window.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn find_events_after(&self, prefix: &Prefix, after: Revision) -> WindowSearchResult {
@@ -87,13 +87,14 @@ impl SharedWatch {
             window.push(events.clone(), complete_through);
         }
         drop(window);
-        self.notifier.notify(events.iter().map(|event| (&event.key, event.revision)));
+        self.watch_notifier
+            .notify_watches_of_keys(events.iter().map(|event| (&event.key, event.revision)));
     }
 
     /// Restarts the window after a revision. Watches further behind notice when they read from etcd.
-    fn restart_after(&self, after: Revision) {
+    fn restart_window_after(&self, after: Revision) {
         *self.lock_window() = Some(EventWindow::empty_at(after));
-        self.notifier.notify_all(after);
+        self.watch_notifier.notify_all_watches(after);
     }
 
     /// Follows the cluster until the task is aborted:
@@ -107,7 +108,7 @@ impl SharedWatch {
         loop {
             let before = self.complete_through();
             match self.follow_events(client, &mut silence_max).await {
-                EventStreamError::Compacted { floor } => self.restart_after(floor),
+                EventStreamError::Compacted { floor } => self.restart_window_after(floor),
                 EventStreamError::Broken(_) if client.is_closed() => return,
                 // This task does not log the cause, because requests that fail at the same time report it.
                 EventStreamError::Broken(_) => {}
@@ -129,10 +130,10 @@ impl SharedWatch {
                 Ok(current) => {
                     let back = current.number().saturating_sub(STARTUP_HISTORY_REVISIONS);
                     let after = Revision::new(back).max(Revision::FIRST);
-                    self.restart_after(after);
+                    self.restart_window_after(after);
                     after
                 }
-                Err(error) => return broken_error(&error.to_string()),
+                Err(error) => return broken_stream_error(&error.to_string()),
             },
         };
         let mut events = match EventStream::open(client, after).await {
@@ -155,7 +156,7 @@ impl SharedWatch {
                     }
                     Err(error) => return error,
                 },
-                _ = progress.tick() => self.notifier.notify_all(self.complete_through().unwrap_or_default()),
+                _ = progress.tick() => self.watch_notifier.notify_all_watches(self.complete_through().unwrap_or_default()),
                 _ = silence.tick() => {
                     if client.newest_revision() <= self.complete_through().unwrap_or_default() {
                         behind_since = None;
@@ -169,6 +170,6 @@ impl SharedWatch {
     }
 }
 
-fn broken_error(reason: &str) -> EventStreamError {
+fn broken_stream_error(reason: &str) -> EventStreamError {
     EventStreamError::Broken(store::Unavailable { reason: reason.into() })
 }

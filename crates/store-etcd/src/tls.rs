@@ -77,7 +77,7 @@ impl TlsFiles {
     }
 
     /// Reads the files and builds a TLS configuration.
-    pub(crate) fn load_config(&self) -> Result<Arc<ClientConfig>, TlsFilesError> {
+    pub(crate) fn load_tls_config(&self) -> Result<Arc<ClientConfig>, TlsFilesError> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let authorities = read_certificates(&self.ca_file)?;
         let authorities = authorities.iter().filter_map(|der| Certificate::parse(der).ok());
@@ -115,7 +115,7 @@ impl TlsFiles {
     /// Reads the files. While they can not be used, for example between the writes of a certificate and of its
     /// key, returns the last valid configuration.
     fn load_or_last_valid(&self) -> Result<Arc<ClientConfig>, TlsFilesError> {
-        self.load_config().or_else(|error| {
+        self.load_tls_config().or_else(|error| {
             let last = self.last_valid_config.lock().unwrap_or_else(PoisonError::into_inner);
             last.clone().ok_or(error)
         })
@@ -140,9 +140,9 @@ fn missing_pem_error(file: &Path, what: &'static str) -> TlsFilesError {
 /// Opens connections to one member.
 #[derive(Clone)]
 pub(crate) struct Connector {
-    tcp: HttpConnector,
+    tcp_connector: HttpConnector,
     /// The certificate files; `None` connects without TLS.
-    tls: Option<Arc<TlsFiles>>,
+    tls_files: Option<Arc<TlsFiles>>,
 }
 
 impl Connector {
@@ -151,7 +151,7 @@ impl Connector {
         tcp.enforce_http(false);
         tcp.set_nodelay(true);
         tcp.set_connect_timeout(Some(connect_timeout));
-        Self { tcp, tls }
+        Self { tcp_connector: tcp, tls_files: tls }
     }
 }
 
@@ -168,14 +168,14 @@ impl Service<Uri> for Connector {
     type Future = Pin<Box<dyn Future<Output = ConnectResult> + Send>>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
-        self.tcp.poll_ready(cx).map_err(Into::into)
+        self.tcp_connector.poll_ready(cx).map_err(Into::into)
     }
 
     fn call(&mut self, uri: Uri) -> Self::Future {
         let host = uri.host().unwrap_or_default();
         let name = host.trim_start_matches('[').trim_end_matches(']').to_owned();
-        let tcp = self.tcp.call(uri);
-        let tls = self.tls.clone();
+        let tcp = self.tcp_connector.call(uri);
+        let tls = self.tls_files.clone();
         Box::pin(async move {
             let stream = tcp.await?.into_inner();
             let Some(files) = tls else {

@@ -55,12 +55,12 @@ impl EtcdWatch {
         after: Revision,
         order: WakeOrder,
     ) -> Result<Self, WatchError> {
-        let slot = shared_state.shared_watch.notifier.reserve_slot()?;
+        let slot = shared_state.shared_watch.watch_notifier.reserve_watch_slot()?;
         let revision_changed = shared_state
             .shared_watch
-            .notifier
-            .subscribe(prefix.as_str(), order)
-            .ok_or_else(Unavailable::closed)?;
+            .watch_notifier
+            .subscribe_to_prefix(prefix.as_str(), order)
+            .ok_or_else(Unavailable::store_closed)?;
         // Before the first revision there was no event, so nothing is missed by starting there.
         let after = after.max(Revision::FIRST);
         Ok(Self {
@@ -77,7 +77,7 @@ impl EtcdWatch {
     async fn next_batch(&mut self) -> Result<WatchBatch, WatchError> {
         loop {
             if self.shared_state.client.is_closed() {
-                return Err(Unavailable::closed().into());
+                return Err(Unavailable::store_closed().into());
             }
             if !self.pending_events.is_empty() {
                 return Ok(self.take_batch());
@@ -104,7 +104,7 @@ impl EtcdWatch {
                 WindowSearchResult::Events(_) | WindowSearchResult::NotReady => {
                     self.revision_changed.wait().await?;
                 }
-                WindowSearchResult::Behind => match self.catch_up().await {
+                WindowSearchResult::Behind => match self.catch_up_from_etcd().await {
                     Ok(()) => return Ok(self.take_batch()),
                     // Deliver the events before the error first.
                     Err(_) if !self.pending_events.is_empty() => return Ok(self.take_batch()),
@@ -125,10 +125,13 @@ impl EtcdWatch {
     }
 
     /// Reads from etcd until a batch is full or the window continues.
-    async fn catch_up(&mut self) -> Result<(), EventStreamError> {
+    async fn catch_up_from_etcd(&mut self) -> Result<(), EventStreamError> {
         let shared_state = self.shared_state.clone();
-        let _turn =
-            shared_state.catch_up_permits.acquire().await.map_err(|_| Unavailable::closed())?;
+        let _turn = shared_state
+            .catch_up_permits
+            .acquire()
+            .await
+            .map_err(|_| Unavailable::store_closed())?;
         let mut events = EventStream::open(&shared_state.client, self.delivered_through).await?;
         while self.pending_events.len() < BATCH_EVENTS_MAX
             && self.pending_events.iter().map(event_bytes).sum::<usize>() < BATCH_BYTES_MAX
@@ -140,7 +143,7 @@ impl EtcdWatch {
             let step = step?;
             self.delivered_through = step.complete_through;
             self.pending_events
-                .extend(step.events.into_iter().filter(|e| self.prefix.covers(&e.key)));
+                .extend(step.events.into_iter().filter(|e| self.prefix.covers_key(&e.key)));
         }
         Ok(())
     }

@@ -9,7 +9,7 @@ use store::{
 
 use crate::call_error::CallError;
 use crate::client::Client;
-use crate::conversion;
+use crate::etcd_conversion;
 use crate::etcd_messages::{
     Compare, DeleteRangeRequest, KeyValue, Operation, PutRequest, TxnRequest, TxnResponse,
 };
@@ -29,7 +29,7 @@ pub(crate) async fn write(
     if bytes > VALUE_BYTES_MAX {
         return Err(WriteError::ValueTooLarge { bytes });
     }
-    let ttl = transaction.content().and_then(|content| content.ttl);
+    let ttl = transaction.new_content().and_then(|content| content.ttl);
     let mut is_second = false;
     loop {
         let lease = match ttl {
@@ -45,7 +45,7 @@ pub(crate) async fn write(
                 leases.forget_lease(lease);
                 is_second = true;
             }
-            result => return result.map_err(|refusal| refusal.into_error(bytes)),
+            result => return result.map_err(|refusal| refusal.into_write_error(bytes)),
         }
     }
 }
@@ -56,7 +56,7 @@ fn expected_mod_revision(expect: Expect) -> i64 {
         Expect::Absent => 0,
         Expect::At(Revision::ZERO) => UNSATISFIABLE_MOD_REVISION,
         Expect::At(revision) => {
-            conversion::to_etcd_revision(revision).unwrap_or(UNSATISFIABLE_MOD_REVISION)
+            etcd_conversion::to_etcd_revision(revision).unwrap_or(UNSATISFIABLE_MOD_REVISION)
         }
     }
 }
@@ -65,7 +65,7 @@ fn expected_mod_revision(expect: Expect) -> i64 {
 fn expected_mod_revision_of_write(transaction: &Transaction) -> i64 {
     match transaction.expect() {
         // etcd would report success for deleting nothing.
-        Expect::Absent if transaction.content().is_none() => UNSATISFIABLE_MOD_REVISION,
+        Expect::Absent if transaction.new_content().is_none() => UNSATISFIABLE_MOD_REVISION,
         expect => expected_mod_revision(expect),
     }
 }
@@ -77,7 +77,7 @@ enum WriteRefusal {
 }
 
 impl WriteRefusal {
-    fn into_error(self, bytes: usize) -> WriteError {
+    fn into_write_error(self, bytes: usize) -> WriteError {
         match self {
             Self::Conflict(current) => WriteError::Conflict { current },
             Self::ConditionFailed(key, current) => WriteError::ConditionFailed { key, current },
@@ -97,7 +97,7 @@ fn to_write_error(error: CallError, bytes: usize) -> WriteError {
         | CallError::Future
         | CallError::ResponseTooLarge
         | CallError::NoLease => {
-            Unavailable { reason: error.into_unexpected_error().to_string().into() }.into()
+            Unavailable { reason: error.into_read_error().to_string().into() }.into()
         }
     }
 }
@@ -107,9 +107,9 @@ async fn write_once(
     transaction: &Transaction,
     lease: i64,
 ) -> Result<Revision, WriteRefusal> {
-    let request = txn_request(transaction, lease);
+    let request = build_txn_request(transaction, lease);
     let response: TxnResponse = client.call(TXN, &request).await.map_err(WriteRefusal::Call)?;
-    let revision = conversion::revision_from_etcd(
+    let revision = etcd_conversion::revision_from_etcd(
         response.header.as_ref().map_or(0, |header| header.revision),
     );
     client.record_revision(revision);
@@ -119,11 +119,11 @@ async fn write_once(
     let mut currents = response.current_key_values();
     let current = currents.next().flatten();
     if !has_mod_revision(current.as_ref(), expected_mod_revision_of_write(transaction)) {
-        return Err(WriteRefusal::Conflict(current.as_ref().map(conversion::entry_from_etcd)));
+        return Err(WriteRefusal::Conflict(current.as_ref().map(etcd_conversion::entry_from_etcd)));
     }
     for (condition, current) in transaction.conditions().iter().zip(currents) {
         if !has_mod_revision(current.as_ref(), expected_mod_revision(condition.expect)) {
-            let current = current.as_ref().map(conversion::entry_from_etcd);
+            let current = current.as_ref().map(etcd_conversion::entry_from_etcd);
             return Err(WriteRefusal::ConditionFailed(condition.key.clone(), current));
         }
     }
@@ -137,24 +137,27 @@ fn has_mod_revision(current: Option<&KeyValue>, expected: i64) -> bool {
 
 /// Builds the etcd transaction. The operations are in the order in which watches deliver them. etcd refuses to
 /// write a key twice in one transaction, and a [`Transaction`] never does.
-fn txn_request(transaction: &Transaction, lease: i64) -> TxnRequest {
+fn build_txn_request(transaction: &Transaction, lease: i64) -> TxnRequest {
     let key = read::key_bytes(transaction.key());
-    let compare = Compare::mod_revision(key.clone(), expected_mod_revision_of_write(transaction));
-    let content = transaction.content().map(|content| &content.value);
-    let mut txn = TxnRequest::write(compare, put_or_delete(key, content, lease));
+    let compare =
+        Compare::mod_revision_equals(key.clone(), expected_mod_revision_of_write(transaction));
+    let content = transaction.new_content().map(|content| &content.value);
+    let mut txn = TxnRequest::write(compare, put_or_delete_operation(key, content, lease));
     for condition in transaction.conditions() {
         let key = read::key_bytes(&condition.key);
-        txn =
-            txn.add_condition(Compare::mod_revision(key, expected_mod_revision(condition.expect)));
+        txn = txn.add_condition(Compare::mod_revision_equals(
+            key,
+            expected_mod_revision(condition.expect),
+        ));
     }
     for AdditionalWrite { key, value } in transaction.additional_writes() {
-        txn = txn.add_operation(put_or_delete(read::key_bytes(key), value.as_ref(), 0));
+        txn = txn.add_operation(put_or_delete_operation(read::key_bytes(key), value.as_ref(), 0));
     }
     txn
 }
 
 /// Makes a put, or a delete if there is no value.
-fn put_or_delete(key: Bytes, value: Option<&Bytes>, lease: i64) -> Operation {
+fn put_or_delete_operation(key: Bytes, value: Option<&Bytes>, lease: i64) -> Operation {
     match value {
         Some(value) => Operation::Put(PutRequest { key, value: value.clone(), lease }),
         None => Operation::DeleteRange(DeleteRangeRequest { key }),

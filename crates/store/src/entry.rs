@@ -70,9 +70,10 @@ pub struct ListRequest {
     /// The first key to return. A key before the prefix starts at the prefix; a key after it returns nothing.
     pub from: Bound<Key>,
     /// The maximum number of items; `None` returns all.
-    pub limit: Option<NonZeroUsize>,
-    /// The page ends with the item with which its values have this many bytes; `None` if their size does not matter.
-    pub bytes_max: Option<NonZeroUsize>,
+    pub items_max: Option<NonZeroUsize>,
+    /// Size limit of the page in bytes: the page ends with the item whose value reaches it. `None` means no
+    /// limit.
+    pub page_bytes_max: Option<NonZeroUsize>,
     /// The state to read. All pages of one list read the revision of the first page.
     pub at: At,
 }
@@ -80,17 +81,17 @@ pub struct ListRequest {
 impl Default for ListRequest {
     /// Lists all keys in the newest state.
     fn default() -> Self {
-        Self { from: Bound::Unbounded, limit: None, bytes_max: None, at: At::Newest }
+        Self { from: Bound::Unbounded, items_max: None, page_bytes_max: None, at: At::Newest }
     }
 }
 
 /// The result of listing the keys under a prefix.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Page {
+pub struct ListPage {
     /// The items in the order of their keys.
     pub items: Vec<Item>,
     /// The number of items of the prefix after the last one of this page.
-    pub remaining: u64,
+    pub n_remaining_items: u64,
     /// The revision of the state that was read. It may be newer than every item.
     pub revision: Revision,
 }

@@ -16,7 +16,7 @@ pub struct Unavailable {
 impl Unavailable {
     /// The error of every operation after [`Store::close`](crate::Store::close).
     #[must_use]
-    pub fn closed() -> Self {
+    pub fn store_closed() -> Self {
         Self { reason: "it is closed".into() }
     }
 }

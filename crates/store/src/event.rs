@@ -44,7 +44,7 @@ impl Change {
 
     /// The version before the write; `None` for a create.
     #[must_use]
-    pub fn prev(&self) -> Option<&Entry> {
+    pub fn previous_entry(&self) -> Option<&Entry> {
         match self {
             Self::Create(_) => None,
             Self::Update { prev, .. } | Self::Delete { prev } => Some(prev),

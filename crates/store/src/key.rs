@@ -49,7 +49,7 @@ pub enum KeyError {
 impl Key {
     /// Checks the syntax of a key.
     pub fn new(text: &str) -> Result<Self, KeyError> {
-        check_syntax(text)?;
+        check_key_syntax(text)?;
         if text.ends_with('/') {
             return Err(KeyError::TrailingSlash);
         }
@@ -71,7 +71,7 @@ impl Key {
 impl Prefix {
     /// Checks the syntax of a prefix.
     pub fn new(text: &str) -> Result<Self, KeyError> {
-        check_syntax(text)?;
+        check_key_syntax(text)?;
         if !text.ends_with('/') {
             return Err(KeyError::NoTrailingSlash);
         }
@@ -86,7 +86,7 @@ impl Prefix {
 
     /// Reports whether the key starts with this prefix.
     #[must_use]
-    pub fn covers(&self, key: &str) -> bool {
+    pub fn covers_key(&self, key: &str) -> bool {
         key.starts_with(&*self.0)
     }
 
@@ -98,7 +98,7 @@ impl Prefix {
     }
 }
 
-fn check_syntax(text: &str) -> Result<(), KeyError> {
+fn check_key_syntax(text: &str) -> Result<(), KeyError> {
     if text.len() > KEY_BYTES_MAX {
         return Err(KeyError::TooLong { bytes: text.len() });
     }
@@ -188,9 +188,9 @@ mod tests {
     #[test]
     fn a_prefix_covers_whole_names_only() {
         let prefix = Prefix::new("/a/b/").unwrap();
-        assert!(prefix.covers("/a/b/c"));
-        assert!(!prefix.covers("/a/bc"));
-        assert!(!prefix.covers("/a/b"));
+        assert!(prefix.covers_key("/a/b/c"));
+        assert!(!prefix.covers_key("/a/bc"));
+        assert!(!prefix.covers_key("/a/b"));
         let key = Key::new("/a/b/c").unwrap();
         assert_eq!(key.prefixes().collect::<Vec<_>>(), ["/", "/a/", "/a/b/"]);
     }

@@ -21,7 +21,7 @@ mod wake_group;
 mod watch_notifier;
 mod write;
 
-pub use entry::{At, Entry, GetResult, Item, ListRequest, Page, VALUE_BYTES_MAX};
+pub use entry::{At, Entry, GetResult, Item, ListPage, ListRequest, VALUE_BYTES_MAX};
 pub use error::{ReadError, Unavailable, WatchError, WriteError};
 pub use event::{Change, Event, WatchBatch};
 pub use key::{KEY_BYTES_MAX, Key, KeyError, Prefix};

@@ -59,7 +59,7 @@ pub struct Usage {
     /// Free space of the disk; `None` if the system does not report it.
     pub disk_free_bytes: Option<u64>,
     /// Number of writes refused for lack of space.
-    pub n_refused: u64,
+    pub n_refused_writes: u64,
     /// Number of writes throttled because one tenant had written too much.
-    pub n_throttled: u64,
+    pub n_throttled_writes: u64,
 }

@@ -5,8 +5,8 @@ use std::future::Future;
 use std::pin::Pin;
 
 use crate::{
-    At, Delete, GetResult, Key, ListRequest, Page, Prefix, Put, ReadError, Revision, StoreStatus,
-    Transaction, Unavailable, WakeOrder, WatchBatch, WatchError, WriteError,
+    At, Delete, GetResult, Key, ListPage, ListRequest, Prefix, Put, ReadError, Revision,
+    StoreStatus, Transaction, Unavailable, WakeOrder, WatchBatch, WatchError, WriteError,
 };
 
 /// Maximum time in seconds until a watch without events reports progress. The API sends bookmarks once a
@@ -35,7 +35,7 @@ pub trait Store: Send + Sync + 'static {
         &'a self,
         prefix: &'a Prefix,
         request: ListRequest,
-    ) -> StoreFuture<'a, Result<Page, ReadError>>;
+    ) -> StoreFuture<'a, Result<ListPage, ReadError>>;
 
     /// Applies the whole transaction in one revision and returns that revision, or applies nothing.
     ///
@@ -91,7 +91,7 @@ pub trait Store: Send + Sync + 'static {
     fn compact_floor(&self) -> StoreFuture<'_, Result<Revision, ReadError>>;
 
     /// Checks that the store can read and write.
-    fn health(&self) -> StoreFuture<'_, Result<(), Unavailable>>;
+    fn check_health(&self) -> StoreFuture<'_, Result<(), Unavailable>>;
 
     /// Usage, alarms and failed maintenance. Does not block.
     fn status(&self) -> StoreStatus {

@@ -22,10 +22,10 @@ use crate::{Delete, Expect, Key, Put, Revision, SharedRevision};
 pub struct Transaction {
     key: Key,
     expect: Expect,
-    content: Option<WriteContent>,
+    new_content: Option<WriteContent>,
     conditions: Vec<Condition>,
     additional_writes: Vec<AdditionalWrite>,
-    is_removal: bool,
+    is_deletion_step: bool,
 }
 
 /// The content of the key that a transaction writes.
@@ -59,14 +59,14 @@ impl Transaction {
     /// Declares the write a step of deleting the object, such as setting a deletion timestamp. A full store
     /// accepts it like a delete. Callers must bound the number of such writes per key.
     #[must_use]
-    pub fn mark_as_removal(mut self) -> Self {
-        self.is_removal = true;
+    pub fn mark_as_deletion_step(mut self) -> Self {
+        self.is_deletion_step = true;
         self
     }
 
     /// Adds a condition on another key.
     #[must_use]
-    pub fn require(mut self, key: Key, expect: Expect) -> Self {
+    pub fn add_condition(mut self, key: Key, expect: Expect) -> Self {
         self.conditions.push(Condition { key, expect });
         self
     }
@@ -74,10 +74,10 @@ impl Transaction {
     /// Adds a write of another key, with a condition if there is an expectation. For the main key it only
     /// adds the condition.
     #[must_use]
-    pub fn also_put(mut self, key: Key, value: Bytes, expect: Option<Expect>) -> Self {
+    pub fn add_put(mut self, key: Key, value: Bytes, expect: Option<Expect>) -> Self {
         self.set_additional_write(&key, Some(value));
         match expect {
-            Some(expect) => self.require(key, expect),
+            Some(expect) => self.add_condition(key, expect),
             None => self,
         }
     }
@@ -85,9 +85,9 @@ impl Transaction {
     /// Adds a delete of another key, on the condition that this revision wrote it. For the main key it only
     /// adds the condition.
     #[must_use]
-    pub fn also_delete(mut self, key: Key, at: Revision) -> Self {
+    pub fn add_delete(mut self, key: Key, at: Revision) -> Self {
         self.set_additional_write(&key, None);
-        self.require(key, Expect::At(at))
+        self.add_condition(key, Expect::At(at))
     }
 
     /// Replaces an earlier additional write of the same key.
@@ -112,14 +112,14 @@ impl Transaction {
 
     /// The content to write; `None` deletes the key.
     #[must_use]
-    pub fn content(&self) -> Option<&WriteContent> {
-        self.content.as_ref()
+    pub fn new_content(&self) -> Option<&WriteContent> {
+        self.new_content.as_ref()
     }
 
     /// Reports whether the write deletes the object or is a step of deleting it.
     #[must_use]
-    pub fn is_removal(&self) -> bool {
-        self.is_removal || self.content.is_none()
+    pub fn is_deletion_step(&self) -> bool {
+        self.is_deletion_step || self.new_content.is_none()
     }
 
     /// Returns the conditions on other keys in order.
@@ -137,7 +137,7 @@ impl Transaction {
     /// The length of the largest value that the transaction writes.
     #[must_use]
     pub fn largest_value_bytes(&self) -> usize {
-        let own = self.content.as_ref().map_or(0, |content| content.value.len());
+        let own = self.new_content.as_ref().map_or(0, |content| content.value.len());
         let additional_writes =
             self.additional_writes.iter().filter_map(|write| Some(write.value.as_ref()?.len()));
         additional_writes.fold(own, usize::max)
@@ -146,7 +146,7 @@ impl Transaction {
     /// The total length of all keys and values.
     #[must_use]
     pub fn total_bytes(&self) -> usize {
-        let own = self.content.as_ref().map_or(0, |content| content.value.len());
+        let own = self.new_content.as_ref().map_or(0, |content| content.value.len());
         let conditions = self.conditions.iter().map(|condition| condition.key.len());
         let additional_writes = self.additional_writes.iter().map(|write| {
             let value_bytes = write.value.as_ref().map_or(0, Bytes::len);
@@ -157,13 +157,20 @@ impl Transaction {
 
     fn new(key: Key, expect: Expect, content: Option<WriteContent>) -> Self {
         let (conditions, additional_writes) = (Vec::new(), Vec::new());
-        Self { key, expect, content, conditions, additional_writes, is_removal: false }
+        Self {
+            key,
+            expect,
+            new_content: content,
+            conditions,
+            additional_writes,
+            is_deletion_step: false,
+        }
     }
 
     fn with_shared_revision(self, shared_revision: Option<SharedRevision>) -> Self {
         match shared_revision {
-            Some(SharedRevision::Bump { key, expect }) => self.also_put(key, Bytes::new(), expect),
-            Some(SharedRevision::Unchanged { key, expect }) => self.require(key, expect),
+            Some(SharedRevision::Bump { key, expect }) => self.add_put(key, Bytes::new(), expect),
+            Some(SharedRevision::Unchanged { key, expect }) => self.add_condition(key, expect),
             None => self,
         }
     }
@@ -187,7 +194,14 @@ impl From<Delete> for Transaction {
 /// Prints the length of values, not the values.
 impl fmt::Debug for Transaction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { key, expect, content, conditions, additional_writes, is_removal } = self;
+        let Self {
+            key,
+            expect,
+            new_content: content,
+            conditions,
+            additional_writes,
+            is_deletion_step: is_removal,
+        } = self;
         f.debug_struct("Transaction")
             .field("key", key)
             .field("expect", expect)
@@ -235,9 +249,9 @@ mod tests {
     fn no_key_is_written_twice() {
         let one = Revision::new(1);
         let both = put()
-            .also_put(key("/a"), Bytes::new(), Some(Expect::Absent))
-            .also_delete(key("/b"), one)
-            .also_put(key("/b"), Bytes::from_static(b"b"), None);
+            .add_put(key("/a"), Bytes::new(), Some(Expect::Absent))
+            .add_delete(key("/b"), one)
+            .add_put(key("/b"), Bytes::from_static(b"b"), None);
         let additional_writes =
             AdditionalWrite { key: key("/b"), value: Some(Bytes::from_static(b"b")) };
         assert_eq!(both.additional_writes(), [additional_writes]);
@@ -249,7 +263,7 @@ mod tests {
 
     #[test]
     fn values_are_not_printed() {
-        let text = format!("{:?}", put().also_put(key("/b"), "hidden".into(), None));
+        let text = format!("{:?}", put().add_put(key("/b"), "hidden".into(), None));
         assert!(!text.contains("secret") && !text.contains("hidden"), "{text}");
     }
 }

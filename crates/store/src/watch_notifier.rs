@@ -57,9 +57,11 @@ impl RevisionSignal {
     pub async fn wait(&mut self) -> Result<(), Unavailable> {
         match &mut self.0 {
             SignalKind::AtOnce(receiver) => {
-                receiver.changed().await.map_err(|_| Unavailable::closed())
+                receiver.changed().await.map_err(|_| Unavailable::store_closed())
             }
-            SignalKind::InGroup(member) => member.wait().await.map_err(|_| Unavailable::closed()),
+            SignalKind::InGroup(member) => {
+                member.wait().await.map_err(|_| Unavailable::store_closed())
+            }
         }
     }
 
@@ -94,7 +96,7 @@ impl WatchNotifier {
     ///
     /// # Errors
     /// [`WATCHES_MAX`] watches are open.
-    pub fn reserve_slot(&self) -> Result<WatchSlot, Unavailable> {
+    pub fn reserve_watch_slot(&self) -> Result<WatchSlot, Unavailable> {
         let n_watches = self.n_watches.fetch_add(1, Ordering::Relaxed);
         let slot = WatchSlot(self.n_watches.clone());
         if n_watches >= WATCHES_MAX {
@@ -105,7 +107,7 @@ impl WatchNotifier {
     }
 
     /// Subscribes to writes under a prefix; `None` if the store is closed.
-    pub fn subscribe(&self, prefix: &str, order: WakeOrder) -> Option<RevisionSignal> {
+    pub fn subscribe_to_prefix(&self, prefix: &str, order: WakeOrder) -> Option<RevisionSignal> {
         let mut wakes_by_prefix = self.lock();
         let wakes_by_prefix = wakes_by_prefix.as_mut()?;
         let signal = |wakes: &PrefixWakes| match order {
@@ -123,7 +125,10 @@ impl WatchNotifier {
     }
 
     /// Wakes the watches of these keys. Each key comes with the revision that wrote it.
-    pub fn notify<'k>(&self, written: impl IntoIterator<Item = (&'k Key, Revision)>) {
+    pub fn notify_watches_of_keys<'k>(
+        &self,
+        written: impl IntoIterator<Item = (&'k Key, Revision)>,
+    ) {
         let wakes_by_prefix = self.lock();
         let Some(wakes_by_prefix) =
             wakes_by_prefix.as_ref().filter(|wakes_by_prefix| !wakes_by_prefix.is_empty())
@@ -138,7 +143,7 @@ impl WatchNotifier {
     }
 
     /// Wakes every watch that has not seen this revision, and drops prefixes without a watch.
-    pub fn notify_all(&self, revision: Revision) {
+    pub fn notify_all_watches(&self, revision: Revision) {
         let mut wakes_by_prefix = self.lock();
         if let Some(wakes_by_prefix) = wakes_by_prefix.as_mut() {
             wakes_by_prefix
@@ -185,17 +190,19 @@ mod tests {
     async fn only_watches_of_the_prefix_wake_up() {
         for order in [WakeOrder::AtOnce, WakeOrder::InGroup] {
             let notifier = WatchNotifier::default();
-            let mut near = notifier.subscribe("/a/", order).unwrap();
-            let mut far = notifier.subscribe("/b/", order).unwrap();
-            notifier.notify([(&key("/a/x"), Revision::new(7))]);
+            let mut near = notifier.subscribe_to_prefix("/a/", order).unwrap();
+            let mut far = notifier.subscribe_to_prefix("/b/", order).unwrap();
+            notifier.notify_watches_of_keys([(&key("/a/x"), Revision::new(7))]);
             assert!(is_woken(&mut near).await && !is_woken(&mut far).await);
             near.mark_seen();
-            notifier.notify([(&key("/a/x"), Revision::new(5))]);
+            notifier.notify_watches_of_keys([(&key("/a/x"), Revision::new(5))]);
             assert!(!is_woken(&mut near).await, "an older revision is no news");
-            notifier.notify_all(Revision::new(8));
+            notifier.notify_all_watches(Revision::new(8));
             assert!(is_woken(&mut near).await && is_woken(&mut far).await);
             notifier.close();
-            assert!(notifier.subscribe("/a/", order).is_none() && far.wait().await.is_err());
+            assert!(
+                notifier.subscribe_to_prefix("/a/", order).is_none() && far.wait().await.is_err()
+            );
         }
     }
 
@@ -203,11 +210,11 @@ mod tests {
     async fn a_prefix_without_watches_is_dropped() {
         let notifier = WatchNotifier::default();
         for order in [WakeOrder::AtOnce, WakeOrder::InGroup] {
-            let signal = notifier.subscribe("/a/", order).unwrap();
-            notifier.notify_all(Revision::new(7));
+            let signal = notifier.subscribe_to_prefix("/a/", order).unwrap();
+            notifier.notify_all_watches(Revision::new(7));
             assert_eq!(notifier.lock().as_ref().unwrap().len(), 1);
             drop(signal);
-            notifier.notify_all(Revision::new(8));
+            notifier.notify_all_watches(Revision::new(8));
             assert!(notifier.lock().as_ref().unwrap().is_empty());
         }
     }
@@ -216,9 +223,9 @@ mod tests {
     fn slots_are_limited_and_freed() {
         let notifier = WatchNotifier::default();
         let mut slots: Vec<WatchSlot> =
-            (0..WATCHES_MAX).map(|_| notifier.reserve_slot().unwrap()).collect();
-        assert!(notifier.reserve_slot().is_err());
+            (0..WATCHES_MAX).map(|_| notifier.reserve_watch_slot().unwrap()).collect();
+        assert!(notifier.reserve_watch_slot().is_err());
         slots.pop();
-        assert!(notifier.reserve_slot().is_ok());
+        assert!(notifier.reserve_watch_slot().is_ok());
     }
 }

@@ -123,7 +123,11 @@ fn states(log: &[Event]) -> BTreeMap<String, Vec<(Revision, Option<Entry>)>> {
         let name = event.key.rsplit('/').next().unwrap_or_default().to_owned();
         let versions = states.entry(name).or_default();
         let before = versions.last().and_then(|(_, entry)| entry.clone());
-        assert_eq!(event.change.prev(), before.as_ref(), "events of a key follow each other");
+        assert_eq!(
+            event.change.previous_entry(),
+            before.as_ref(),
+            "events of a key follow each other"
+        );
         versions.push((event.revision, event.change.entry().cloned()));
     }
     states

@@ -23,7 +23,7 @@ pub async fn lists_are_ordered_and_cover_their_prefix_only(harness: &impl Harnes
     let page = list_all(&store, At::Newest).await;
     let names: Vec<String> = pairs(&page).into_iter().map(|(name, _)| name).collect();
     assert_eq!(names, ["Z", "a", "a-b", "a/b", "a/b/c", "b", "ä"]);
-    assert_eq!((page.remaining, Ok(page.revision)), (0, store.current_rev().await));
+    assert_eq!((page.n_remaining_items, Ok(page.revision)), (0, store.current_rev().await));
     let inner = Prefix::new("/registry/things/a/").unwrap();
     let page = store.list(&inner, ListRequest::default()).await.unwrap();
     let keys: Vec<&str> = page.items.iter().map(|item| item.key.as_str()).collect();
@@ -48,7 +48,11 @@ pub async fn lists_at_a_revision_show_that_state(harness: &impl Harness) {
         (again, want(&[("a", "2"), ("b", "2")])),
     ] {
         let page = list_all(&store, At::Exactly(at)).await;
-        assert_eq!((pairs(&page), page.revision, page.remaining), (state, at, 0), "at {at}");
+        assert_eq!(
+            (pairs(&page), page.revision, page.n_remaining_items),
+            (state, at, 0),
+            "at {at}"
+        );
     }
     let page = list_all(&store, At::NotOlderThan(a)).await;
     assert!(page.revision >= a);
@@ -89,7 +93,11 @@ pub async fn pages_begin_at_the_requested_key(harness: &impl Harness) {
         for at in [At::Newest, At::Exactly(store.current_rev().await.unwrap())] {
             let page = list(&store, from.clone(), limit, at).await.unwrap();
             let got: String = pairs(&page).into_iter().map(|(name, _)| name).collect();
-            assert_eq!((&*got, page.remaining), (names, remaining), "{from:?} {limit:?} {at:?}");
+            assert_eq!(
+                (&*got, page.n_remaining_items),
+                (names, remaining),
+                "{from:?} {limit:?} {at:?}"
+            );
         }
     }
 }
@@ -114,10 +122,15 @@ pub async fn pages_end_at_their_bytes(harness: &impl Harness) {
         ("b", 0, 3, "cd", 0),
     ] {
         let (limit, bytes_max) = (NonZeroUsize::new(limit), NonZeroUsize::new(bytes_max));
-        let request = ListRequest { from: Bound::Excluded(key(after)), limit, bytes_max, at };
+        let request = ListRequest {
+            from: Bound::Excluded(key(after)),
+            items_max: limit,
+            page_bytes_max: bytes_max,
+            at,
+        };
         let page = store.list(&things(), request.clone()).await.unwrap();
         let got: String = pairs(&page).into_iter().map(|(name, _)| name).collect();
-        assert_eq!((&*got, page.remaining), (names, remaining), "{request:?}");
+        assert_eq!((&*got, page.n_remaining_items), (names, remaining), "{request:?}");
     }
 }
 
@@ -136,7 +149,7 @@ pub async fn pages_are_consistent_under_writes(harness: &impl Harness) {
         let page = list(&store, from, Some(3), at).await.unwrap();
         assert_eq!(page.revision, whole.revision);
         items.extend(page.items);
-        assert_eq!(page.remaining, 20 - items.len() as u64);
+        assert_eq!(page.n_remaining_items, 20 - items.len() as u64);
         from = items.last().map_or(Bound::Unbounded, |item| Bound::Excluded(item.key.clone()));
         at = At::Exactly(page.revision);
         // Before and after the cursor: a new key, a changed key and a deleted key.

@@ -9,7 +9,8 @@ use proptest::prelude::{Strategy, any, prop_oneof};
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
 use store::{
     AdditionalWrite, At, Change, Condition, Delete, Entry, Event, Expect, GetResult, Item, Key,
-    ListRequest, Page, Put, ReadError, Revision, SharedRevision, Store, Transaction, WriteError,
+    ListPage, ListRequest, Put, ReadError, Revision, SharedRevision, Store, Transaction,
+    WriteError,
 };
 
 use crate::shorthand::{history, key, things, value};
@@ -214,15 +215,15 @@ impl Model {
         for operation in additional {
             transaction = match *operation {
                 AdditionalOperation::Require { n, expected } => {
-                    transaction.require(name(n), self.expect(&name(n), expected))
+                    transaction.add_condition(name(n), self.expect(&name(n), expected))
                 }
                 AdditionalOperation::Put { n, expected } => {
                     let expect = expected.map(|expected| self.expect(&name(n), expected));
-                    transaction.also_put(name(n), value("beside"), expect)
+                    transaction.add_put(name(n), value("beside"), expect)
                 }
                 AdditionalOperation::Delete { n, is_stale } => match self.newest().get(&name(n)) {
-                    Some(entry) if !is_stale => transaction.also_delete(name(n), entry.mod_rev),
-                    Some(_) => transaction.also_delete(name(n), self.start),
+                    Some(entry) if !is_stale => transaction.add_delete(name(n), entry.mod_rev),
+                    Some(_) => transaction.add_delete(name(n), self.start),
                     None => transaction,
                 },
             };
@@ -233,7 +234,7 @@ impl Model {
     /// Checks the conditions of a transaction and applies it.
     fn write(&mut self, transaction: &Transaction) -> Result<Revision, WriteError> {
         let key = transaction.key();
-        let content = transaction.content().map(|content| &content.value);
+        let content = transaction.new_content().map(|content| &content.value);
         let current = self.newest().get(key).cloned();
         let is_nothing = current.is_none() && content.is_none();
         if is_nothing || !fits(current.as_ref(), transaction.expect()) {
@@ -282,16 +283,16 @@ impl Model {
         self.log.push(Event { key: key.clone(), revision, change });
     }
 
-    fn list(&self, request: &ListRequest, at: Revision) -> Result<Page, ReadError> {
+    fn list(&self, request: &ListRequest, at: Revision) -> Result<ListPage, ReadError> {
         let state = self.state(at)?;
         let range = (request.from.clone(), Bound::Unbounded);
         let all =
             state.range(range).map(|(key, entry)| Item { key: key.clone(), entry: entry.clone() });
         let mut items: Vec<Item> = all.collect();
         let n_all = items.len();
-        items.truncate(request.limit.map_or(n_all, NonZeroUsize::get));
+        items.truncate(request.items_max.map_or(n_all, NonZeroUsize::get));
         let remaining = (n_all - items.len()) as u64;
-        Ok(Page { items, remaining, revision: at })
+        Ok(ListPage { items, n_remaining_items: remaining, revision: at })
     }
 
     fn compact(&mut self, at: Revision) -> Result<Revision, ReadError> {
@@ -372,7 +373,8 @@ async fn compare(store: &dyn Store, model: &mut Model, idx: usize, step: &Step) 
                 if n % 2 == 0 { Bound::Included(key) } else { Bound::Excluded(key) }
             });
             let limit = NonZeroUsize::new(limit.into());
-            let request = ListRequest { from, limit, bytes_max: None, at: At::Exactly(at) };
+            let request =
+                ListRequest { from, items_max: limit, page_bytes_max: None, at: At::Exactly(at) };
             let want = model.list(&request, at);
             assert_eq!(store.list(&things(), request).await, want, "{step:?}");
         }

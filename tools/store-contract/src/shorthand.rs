@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use store::{
-    At, Delete, Event, Expect, GetResult, Key, ListRequest, Page, Prefix, Put, ReadError, Revision,
-    Store, Watch, WatchBatch, WatchError, WriteError,
+    At, Delete, Event, Expect, GetResult, Key, ListPage, ListRequest, Prefix, Put, ReadError,
+    Revision, Store, Watch, WatchBatch, WatchError, WriteError,
 };
 
 /// A wait that takes longer counts as a hang. Only a failing check takes so long.
@@ -73,17 +73,17 @@ pub(crate) async fn list(
     from: Bound<Key>,
     limit: Option<usize>,
     at: At,
-) -> Result<Page, ReadError> {
+) -> Result<ListPage, ReadError> {
     let limit = limit.and_then(NonZeroUsize::new);
-    store.list(&things(), ListRequest { from, limit, bytes_max: None, at }).await
+    store.list(&things(), ListRequest { from, items_max: limit, page_bytes_max: None, at }).await
 }
 
-pub(crate) async fn list_all(store: &dyn Store, at: At) -> Page {
+pub(crate) async fn list_all(store: &dyn Store, at: At) -> ListPage {
     list(store, Bound::Unbounded, None, at).await.unwrap()
 }
 
 /// The names and texts of a page.
-pub(crate) fn pairs(page: &Page) -> Vec<(String, String)> {
+pub(crate) fn pairs(page: &ListPage) -> Vec<(String, String)> {
     let pair = |item: &store::Item| {
         let name = item.key.strip_prefix(things().as_str()).unwrap().to_owned();
         (name, String::from_utf8(item.entry.value.to_vec()).unwrap())

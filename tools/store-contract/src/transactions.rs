@@ -32,20 +32,20 @@ pub async fn a_transaction_is_one_revision_in_order(harness: &impl Harness) {
     let store = harness.fresh().await;
     let start = create(&store, "owner", "1").await;
     let first = put("a", "1", Expect::Absent)
-        .require(key("owner"), Expect::At(start))
-        .also_put(reservation("x"), value("x"), Some(Expect::Absent))
-        .also_put(reservation("y"), value("y"), Some(Expect::Absent));
+        .add_condition(key("owner"), Expect::At(start))
+        .add_put(reservation("x"), value("x"), Some(Expect::Absent))
+        .add_put(reservation("y"), value("y"), Some(Expect::Absent));
     let made = store.write(first).await.unwrap();
     assert_eq!(made, start.next(), "one revision for all");
     let second = put("a", "2", Expect::At(made))
-        .also_delete(reservation("x"), made)
-        .also_put(reservation("y"), value("Y"), Some(Expect::At(made)))
-        .also_put(reservation("z"), value("z"), None);
+        .add_delete(reservation("x"), made)
+        .add_put(reservation("y"), value("Y"), Some(Expect::At(made)))
+        .add_put(reservation("z"), value("z"), None);
     let updated = store.write(second).await.unwrap();
     assert_eq!(updated, made.next());
     let last = removal("a", updated)
-        .also_delete(reservation("y"), updated)
-        .also_delete(reservation("z"), updated);
+        .add_delete(reservation("y"), updated)
+        .add_delete(reservation("z"), updated);
     let gone = store.write(last).await.unwrap();
     let entry = |text: &str, mod_rev, create_rev| Entry { value: value(text), mod_rev, create_rev };
     let (x, y) = (entry("x", made, made), entry("y", made, made));
@@ -98,27 +98,27 @@ pub async fn a_failed_condition_is_reported_and_nothing_is_written(harness: &imp
     };
     let with = |one: Expect, other: Expect| {
         put("a", "1", Expect::Absent)
-            .require(key("first"), one)
-            .require(key("second"), other)
-            .also_put(reservation("x"), value("x"), Some(Expect::Absent))
+            .add_condition(key("first"), one)
+            .add_condition(key("second"), other)
+            .add_put(reservation("x"), value("x"), Some(Expect::Absent))
     };
     let (right, also_right) = (Expect::At(first), Expect::At(second));
     for (transaction, want) in [
         (with(Expect::Absent, also_right), failed("first", current(first))),
         (with(Expect::At(second), Expect::Absent), failed("first", current(first))),
         (with(right, Expect::At(first)), failed("second", current(second))),
-        (with(right, also_right).require(key("none"), right), failed("none", None)),
+        (with(right, also_right).add_condition(key("none"), right), failed("none", None)),
         (
-            with(right, also_right).also_delete(key("second"), first),
+            with(right, also_right).add_delete(key("second"), first),
             failed("second", current(second)),
         ),
-        (with(right, also_right).also_delete(key("none"), first), failed("none", None)),
-        (with(right, also_right).require(key("a"), right), failed("a", None)),
+        (with(right, also_right).add_delete(key("none"), first), failed("none", None)),
+        (with(right, also_right).add_condition(key("a"), right), failed("a", None)),
     ] {
         assert_eq!(store.write(transaction.clone()).await, want, "{transaction:?}");
     }
     // The key of the write is checked before all conditions.
-    let conflict = put("first", "2", Expect::Absent).require(key("second"), Expect::Absent);
+    let conflict = put("first", "2", Expect::Absent).add_condition(key("second"), Expect::Absent);
     let want = Err(WriteError::Conflict { current: current(first) });
     assert_eq!(store.write(conflict).await, want);
     assert_eq!(store.current_rev().await, Ok(second));
@@ -129,12 +129,12 @@ pub async fn a_failed_condition_is_reported_and_nothing_is_written(harness: &imp
     // A deleted key is absent like one that never existed, and a key that was created again is another one.
     delete(&store, "first", first).await;
     let create_again = put("b", "1", Expect::Absent);
-    let absent = create_again.clone().require(key("first"), right);
+    let absent = create_again.clone().add_condition(key("first"), right);
     assert_eq!(store.write(absent).await, failed("first", None));
     let again = create(&store, "first", "1").await;
-    let other = create_again.clone().require(key("first"), right);
+    let other = create_again.clone().add_condition(key("first"), right);
     assert_eq!(store.write(other).await, failed("first", current(again)));
-    store.write(create_again.require(key("first"), Expect::At(again))).await.unwrap();
+    store.write(create_again.add_condition(key("first"), Expect::At(again))).await.unwrap();
 }
 
 /// If an additional write conflicts, the whole transaction fails.
@@ -142,7 +142,7 @@ pub async fn additional_writes_are_atomic_with_their_write(harness: &impl Harnes
     let store = harness.fresh().await;
     let holding = |name: &str| {
         let holder = value(name);
-        put(name, "1", Expect::Absent).also_put(reservation("x"), holder, Some(Expect::Absent))
+        put(name, "1", Expect::Absent).add_put(reservation("x"), holder, Some(Expect::Absent))
     };
     let made = store.write(holding("a")).await.unwrap();
     let current = Some(Entry { value: value("a"), mod_rev: made, create_rev: made });
@@ -151,7 +151,7 @@ pub async fn additional_writes_are_atomic_with_their_write(harness: &impl Harnes
     assert_eq!(get(&store, "b", At::Newest).await.unwrap().entry, None);
     let again = store.write(holding("a")).await;
     assert!(matches!(again, Err(WriteError::Conflict { .. })), "{again:?}");
-    let freed = removal("a", made).also_delete(reservation("x"), made);
+    let freed = removal("a", made).add_delete(reservation("x"), made);
     let gone = store.write(freed.clone()).await.unwrap();
     assert_eq!(reserved(&store, "x", At::Newest).await, None);
     assert_eq!(store.write(freed).await, Err(WriteError::Conflict { current: None }));
@@ -171,7 +171,7 @@ pub async fn racing_reservations_have_one_holder(harness: &impl Harness) {
             let name = format!("w{writer}");
             let wanted = reservation(&(writer % N_RESERVATIONS).to_string());
             let holder = value(&name);
-            let write = put(&name, "1", Expect::Absent).also_put(
+            let write = put(&name, "1", Expect::Absent).add_put(
                 wanted.clone(),
                 holder,
                 Some(Expect::Absent),
@@ -202,7 +202,7 @@ pub async fn value_size_of_additional_writes_is_limited(harness: &impl Harness) 
     let start = store.current_rev().await.unwrap();
     let bytes = VALUE_BYTES_MAX + 1;
     let large = value(&"x".repeat(bytes));
-    let write = put("a", "1", Expect::Absent).also_put(reservation("x"), large, None);
+    let write = put("a", "1", Expect::Absent).add_put(reservation("x"), large, None);
     assert_eq!(store.write(write).await, Err(WriteError::ValueTooLarge { bytes }));
     assert_eq!(store.current_rev().await, Ok(start));
 }

@@ -125,7 +125,7 @@ pub async fn a_closed_store_fails_every_operation(harness: &impl Harness) {
     let mut watch = store.watch(things(), made).await.unwrap();
     store.close().await;
     store.close().await;
-    assert!(store.health().await.is_err());
+    assert!(store.check_health().await.is_err());
     let write = put(&store, "b", "1", Expect::Absent).await;
     assert!(matches!(write, Err(WriteError::Unavailable(_))), "{write:?}");
     let read = get(&store, "a", At::Newest).await;

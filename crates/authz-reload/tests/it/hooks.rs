@@ -119,7 +119,7 @@ impl ServiceResolver for MovingService {
         Ok(HostPort { host: first.ip().to_string(), port: first.port() })
     }
 
-    fn is_endpoint(&self, _: &ServiceName, address: &HostPort) -> bool {
+    fn is_current_endpoint(&self, _: &ServiceName, address: &HostPort) -> bool {
         self.ready.lock().unwrap().iter().any(|own| own.port() == address.port)
     }
 }

@@ -17,9 +17,9 @@ const LIST: &str = ConfigurationKind::Initializer.list_member_name();
 #[derive(Debug, Default)]
 pub(crate) struct InitializerOrderFindings {
     /// Cycles of initializers that wait for each other.
-    pub(crate) errors: Vec<Diagnostic>,
+    pub(crate) cycle_errors: Vec<Diagnostic>,
     /// References to unknown initializers, each with the index of the configuration.
-    pub(crate) warnings: Vec<(usize, ConfigurationWarning)>,
+    pub(crate) reference_warnings: Vec<(usize, ConfigurationWarning)>,
 }
 
 /// Checks the order of the initializers of all configurations as if one configuration listed them all,
@@ -29,22 +29,21 @@ pub(crate) fn check_initializer_order(
 ) -> InitializerOrderFindings {
     let mut entries = initializers_in_order(configurations);
     let mut findings = InitializerOrderFindings::default();
-    for warning in
-        admission::initializer_ordering_warnings(&merge_into_configuration(&entries), &[])
-    {
+    for warning in admission::initializer_ordering_warnings(&merge_initializers(&entries), &[]) {
         if let Some((own, path)) = locate_in_configuration(&entries, &warning.path) {
-            findings.warnings.push((own, ConfigurationWarning { path, ..warning }));
+            findings.reference_warnings.push((own, ConfigurationWarning { path, ..warning }));
         }
     }
-    while findings.errors.len() < CYCLES_MAX {
-        let errors =
-            admission::initializer_ordering_errors(&merge_into_configuration(&entries), &[]);
+    while findings.cycle_errors.len() < CYCLES_MAX {
+        let errors = admission::initializer_ordering_errors(&merge_initializers(&entries), &[]);
         let Some(error) = errors.iter().next() else { break };
         let Some((own, path)) = locate_in_configuration(&entries, &error.path) else { break };
         if let Some(configuration) = configurations.get(own) {
-            findings
-                .errors
-                .push(configuration.object.field_diagnostic(FieldError { path, ..error.clone() }));
+            findings.cycle_errors.push(
+                configuration
+                    .manifest_object
+                    .field_diagnostic(FieldError { path, ..error.clone() }),
+            );
         }
         // Without this entry the next iteration finds the next cycle.
         match index_in_path(&error.path) {
@@ -69,9 +68,12 @@ struct InitializerEntry<'e> {
 fn initializers_in_order(configurations: &[ValidConfiguration]) -> Vec<InitializerEntry<'_>> {
     let mut own: Vec<(usize, &ValidConfiguration)> = configurations.iter().enumerate().collect();
     own.retain(|(_, configuration)| configuration.kind == ConfigurationKind::Initializer);
-    own.sort_by(|(_, a), (_, b)| api_object::name(&a.tree).cmp(api_object::name(&b.tree)));
+    own.sort_by(|(_, a), (_, b)| {
+        api_object::name(&a.defaulted_tree).cmp(api_object::name(&b.defaulted_tree))
+    });
     let entries = own.into_iter().flat_map(|(configuration_index, configuration)| {
-        let list = configuration.tree.get(LIST).and_then(Value::as_array).into_iter().flatten();
+        let list =
+            configuration.defaulted_tree.get(LIST).and_then(Value::as_array).into_iter().flatten();
         list.enumerate().map(move |(index, value)| InitializerEntry {
             value,
             configuration_index,
@@ -82,7 +84,7 @@ fn initializers_in_order(configurations: &[ValidConfiguration]) -> Vec<Initializ
 }
 
 /// Creates one configuration that contains all initializers.
-fn merge_into_configuration(entries: &[InitializerEntry<'_>]) -> Tree {
+fn merge_initializers(entries: &[InitializerEntry<'_>]) -> Tree {
     let list = entries.iter().map(|entry| entry.value.clone()).collect();
     Tree::from_iter([(LIST.to_owned(), Value::Array(list))])
 }

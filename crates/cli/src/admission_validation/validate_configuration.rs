@@ -12,9 +12,9 @@ const TYPE_ERRORS_MAX: usize = 100;
 
 /// The rules that apply to a configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ValidationMode {
+pub(crate) enum NewOrStored {
     /// The rules for a new object, unless its `metadata.uid` shows that a server stored it.
-    Creation,
+    New,
     /// The rules for a stored object.
     Stored,
 }
@@ -23,10 +23,10 @@ pub(crate) enum ValidationMode {
 #[derive(Debug)]
 pub(crate) struct ValidConfiguration {
     /// The object as written in the manifest.
-    pub(crate) object: UnstructuredObject,
+    pub(crate) manifest_object: UnstructuredObject,
     pub(crate) kind: ConfigurationKind,
     /// The object with defaults, as a server stores it.
-    pub(crate) tree: Tree,
+    pub(crate) defaulted_tree: Tree,
     /// Warnings about the configuration.
     pub(crate) warnings: Vec<ConfigurationWarning>,
 }
@@ -40,7 +40,7 @@ pub(crate) struct ValidConfiguration {
 /// All errors, in the order of the file.
 pub(crate) fn validate_configuration(
     object: UnstructuredObject,
-    rules: ValidationMode,
+    rules: NewOrStored,
 ) -> Result<ValidConfiguration, Vec<Diagnostic>> {
     let Some(kind) = ConfigurationKind::from_type_meta(object.api_version(), object.kind_name())
     else {
@@ -66,16 +66,22 @@ pub(crate) fn validate_configuration(
     };
     if faults.is_empty() {
         // A stored object is validated as an update of itself.
-        let is_stored = rules == ValidationMode::Stored || !api_object::uid(&tree).is_empty();
+        let is_stored = rules == NewOrStored::Stored || !api_object::uid(&tree).is_empty();
         let old = is_stored.then_some(&tree);
         let errors = validation_errors(kind, &tree, old);
         if errors.is_empty() {
             let mut warnings = admission::configuration_warnings(kind, &tree, old);
             // The server that will store the object may also refuse loopback addresses.
             let policy = https_client::AddressPolicy::default();
-            let refusal = |address| policy.check(address).err().map(|refused| refused.to_string());
+            let refusal =
+                |address| policy.check_address(address).err().map(|refused| refused.to_string());
             warnings.extend(admission::refused_address_warnings(kind, &tree, &refusal));
-            return Ok(ValidConfiguration { object, kind, tree, warnings });
+            return Ok(ValidConfiguration {
+                manifest_object: object,
+                kind,
+                defaulted_tree: tree,
+                warnings,
+            });
         }
         faults = errors.iter().map(|error| diagnostic_with_hint(&object, error.clone())).collect();
     }
@@ -105,7 +111,7 @@ fn apply_defaults(
         };
         faults.push(object.wrong_type_diagnostic(&wrong.path, wrong.to_string()));
         // Remove the reported value, so that the next iteration finds the next error.
-        match written.pointer_mut(&json_pointer(&wrong.path)) {
+        match written.pointer_mut(&to_json_pointer(&wrong.path)) {
             Some(value) => *value = Value::Null,
             None => break,
         }
@@ -125,7 +131,7 @@ fn generate_name(tree: &mut Tree) {
 }
 
 /// Converts a path such as `webhooks[0].name` to a JSON Pointer.
-fn json_pointer(path: &str) -> String {
+fn to_json_pointer(path: &str) -> String {
     format!("/{}", path.replace(['.', '['], "/").replace(']', ""))
 }
 

@@ -46,11 +46,11 @@ pub(crate) struct AuthorizationFlags {
     pub(crate) authorization_webhook_version: Option<String>,
 
     /// Time to cache allow decisions of mode Webhook; 0 disables the cache [default: 5m0s]
-    #[arg(long, value_name = "DURATION", value_parser = parse_nanoseconds, allow_hyphen_values = true)]
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration_nanoseconds, allow_hyphen_values = true)]
     pub(crate) authorization_webhook_cache_authorized_ttl: Option<i64>,
 
     /// Time to cache other decisions of mode Webhook; 0 disables the cache [default: 30s]
-    #[arg(long, value_name = "DURATION", value_parser = parse_nanoseconds, allow_hyphen_values = true)]
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration_nanoseconds, allow_hyphen_values = true)]
     pub(crate) authorization_webhook_cache_unauthorized_ttl: Option<i64>,
 
     /// Feature gates. The only one is StructuredAuthorizationConfiguration, which is true by default
@@ -62,7 +62,7 @@ pub(crate) struct AuthorizationFlags {
 
 impl AuthorizationFlags {
     /// Returns the flags as the user gave them.
-    pub(crate) fn to_options(&self) -> AuthorizationOptions {
+    pub(crate) fn to_authorization_options(&self) -> AuthorizationOptions {
         AuthorizationOptions {
             config_file: self.authorization_config.clone(),
             modes: self.authorization_mode.clone(),
@@ -85,7 +85,7 @@ impl AuthorizationFlags {
     }
 
     /// Returns the options of reading the ABAC policy file.
-    pub(crate) fn abac_options(&self) -> abac::PolicyLoadOptions {
+    pub(crate) fn abac_load_options(&self) -> abac::PolicyLoadOptions {
         let unset_attribute_matching = self.authorization_abac_unset_attributes.into();
         abac::PolicyLoadOptions { unset_attribute_matching, ..abac::PolicyLoadOptions::default() }
     }
@@ -99,19 +99,19 @@ impl AuthorizationFlags {
     ///
     /// # Errors
     /// Every rule that the flags violate, in the words of kube-apiserver.
-    pub(crate) fn to_plan(&self) -> Result<AuthorizationPlan, Vec<String>> {
-        plan_from_flags(&self.to_options(), DEFAULT_MODES)
+    pub(crate) fn to_authorization_plan(&self) -> Result<AuthorizationPlan, Vec<String>> {
+        plan_from_flags(&self.to_authorization_options(), DEFAULT_MODES)
     }
 }
 
 /// A value of `--authorization-abac-unset-attributes`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
 pub(crate) enum UnsetAttributesArgument {
-    /// It is empty, as in Kubernetes
+    /// The attribute is empty, as in Kubernetes
     #[default]
     Empty,
-    /// It matches every property, as in the first proposal of ABAC. Lines for one namespace then
-    /// also grant requests without one, and all lines grant all paths
+    /// The attribute matches every property, as in the first proposal of ABAC. Lines for one namespace then
+    /// also grant requests without a namespace, and all lines grant all paths
     Match,
 }
 
@@ -125,7 +125,7 @@ impl From<UnsetAttributesArgument> for UnsetAttributeMatching {
 }
 
 /// Parses a duration in Go's notation, such as `1m30s`. It may be negative.
-fn parse_nanoseconds(text: &str) -> Result<i64, go_compat::DurationError> {
+fn parse_duration_nanoseconds(text: &str) -> Result<i64, go_compat::DurationError> {
     go_compat::parse_duration(text)
 }
 
@@ -147,7 +147,7 @@ mod tests {
 
     /// The plan of these flags as text: the file, or the modes, or the faults.
     fn planned(args: &[&str]) -> String {
-        match flags(args).to_plan() {
+        match flags(args).to_authorization_plan() {
             Ok(AuthorizationPlan::File(file)) => file.path.display().to_string(),
             Ok(AuthorizationPlan::Modes(modes)) => {
                 modes.modes.iter().map(|mode| mode.name()).collect::<Vec<_>>().join(",")
@@ -159,7 +159,7 @@ mod tests {
     /// A flag with its default value differs from an absent flag.
     #[test]
     fn a_given_default_differs_from_an_absent_flag() {
-        assert_eq!(flags(&[]).to_options(), AuthorizationOptions::default());
+        assert_eq!(flags(&[]).to_authorization_options(), AuthorizationOptions::default());
         for flag in [
             "--authorization-webhook-version=v1beta1",
             "--authorization-webhook-cache-authorized-ttl=5m0s",
@@ -167,7 +167,11 @@ mod tests {
             "--authorization-webhook-config-file=w",
             "--authorization-mode=",
         ] {
-            assert_ne!(flags(&[flag]).to_options(), AuthorizationOptions::default(), "{flag}");
+            assert_ne!(
+                flags(&[flag]).to_authorization_options(),
+                AuthorizationOptions::default(),
+                "{flag}"
+            );
             let both = planned(&["--authorization-config=f", flag]);
             assert!(both.starts_with("--authorization-config can not be specified"), "{both}");
         }

@@ -7,7 +7,7 @@ use manifests::{DuplicateObjects, ERRORS_MAX, UnstructuredObject, WARNINGS_MAX};
 use super::finding::{FileFindings, Finding};
 use super::finding_rule::FindingRule;
 use crate::admission_validation::{
-    ValidConfiguration, ValidationMode, check_initializer_order, validate_configuration,
+    NewOrStored, ValidConfiguration, check_initializer_order, validate_configuration,
 };
 
 /// The valid admission configurations of all files.
@@ -19,13 +19,17 @@ pub(super) struct AdmissionConfigurations {
 impl AdmissionConfigurations {
     /// Checks the configurations of a file, adds the findings to `file`, and keeps the valid
     /// configurations.
-    pub(super) fn check(&mut self, object: Vec<UnstructuredObject>, file: &mut FileFindings) {
+    pub(super) fn check_and_keep(
+        &mut self,
+        object: Vec<UnstructuredObject>,
+        file: &mut FileFindings,
+    ) {
         let n_before = file.errors.len();
         for object in object {
-            match validate_configuration(object, ValidationMode::Creation) {
+            match validate_configuration(object, NewOrStored::New) {
                 Ok(configuration) => {
                     for warning in &configuration.warnings {
-                        add_warning(file, warning_finding(&configuration.object, warning));
+                        add_warning(file, warning_finding(&configuration.manifest_object, warning));
                     }
                     self.valid_configurations.push(configuration);
                 }
@@ -37,14 +41,17 @@ impl AdmissionConfigurations {
         }
         if file.errors.len() > n_before && n_before > 0 {
             // The file already has errors of other objects.
-            file.errors.sort_by_key(|error| error.position);
+            file.errors.sort_by_key(|error| error.source_position);
         }
     }
 
     /// Finds configurations that occur twice.
-    pub(super) fn find_duplicates(&self) -> DuplicateObjects {
-        let object: Vec<&UnstructuredObject> =
-            self.valid_configurations.iter().map(|configuration| &configuration.object).collect();
+    pub(super) fn find_duplicate_configurations(&self) -> DuplicateObjects {
+        let object: Vec<&UnstructuredObject> = self
+            .valid_configurations
+            .iter()
+            .map(|configuration| &configuration.manifest_object)
+            .collect();
         manifests::find_duplicate_unstructured(&object)
     }
 }
@@ -54,23 +61,24 @@ pub(super) fn initializer_order_findings(
     configurations: &AdmissionConfigurations,
 ) -> (Vec<Diagnostic>, Vec<(&str, Finding)>) {
     let found = check_initializer_order(&configurations.valid_configurations);
-    let warnings = found.warnings.iter().take(WARNINGS_MAX).filter_map(|(position, warning)| {
-        let ValidConfiguration { object, .. } =
-            configurations.valid_configurations.get(*position)?;
-        Some((&*object.file, warning_finding(object, warning)))
-    });
+    let warnings =
+        found.reference_warnings.iter().take(WARNINGS_MAX).filter_map(|(position, warning)| {
+            let ValidConfiguration { manifest_object: object, .. } =
+                configurations.valid_configurations.get(*position)?;
+            Some((&*object.file, warning_finding(object, warning)))
+        });
     let warnings = warnings.collect();
-    (found.errors, warnings)
+    (found.cycle_errors, warnings)
 }
 
 fn warning_finding(object: &UnstructuredObject, warning: &ConfigurationWarning) -> Finding {
     Finding {
-        rule: FindingRule::for_admission_warning(warning.warning_kind),
+        rule: FindingRule::rule_for_admission_warning(warning.warning_kind),
         field: object.path_in_file(&warning.path),
         message: warning.message.clone(),
-        position: object.field_position(&warning.path),
+        source_position: object.field_position(&warning.path),
         hint: None,
-        issues: Vec::new(),
+        expression_issues: Vec::new(),
     }
 }
 

@@ -14,11 +14,11 @@ use manifests::abac;
 use manifests::{DuplicateObjects, ManifestObject, ReadOptions, UnstructuredObject};
 
 use super::admission_configurations::{AdmissionConfigurations, initializer_order_findings};
+use super::check_webhook_connection;
 use super::finding::{
     CheckOutcome, CheckedFile, ContentSummary, FileFindings, Finding, is_missing_file_fault,
 };
 use super::read_input::{CheckInput, InputContent};
-use super::webhook_connection;
 use crate::file_kinds::describe_known_kinds;
 
 /// The flags that apply to all inputs.
@@ -31,7 +31,7 @@ pub(super) struct CheckOptions<'a> {
     /// Whether the default roles of Kubernetes exist in addition to the roles in the files.
     pub(super) has_bootstrap_policy: bool,
     /// Whether warnings count as errors.
-    pub(super) is_strict: bool,
+    pub(super) warnings_are_errors: bool,
     /// The namespace of objects that have none.
     pub(super) namespace: Option<&'a str>,
 }
@@ -42,7 +42,7 @@ pub(super) fn check_inputs(
     stdin: &mut dyn Read,
     options: &CheckOptions<'_>,
 ) -> Vec<CheckedFile> {
-    let mut gathered = GatheredObjects::default();
+    let mut gathered = CrossFileObjects::default();
     let mut checked: Vec<CheckedFile> =
         inputs.iter().map(|input| check_input(input, stdin, options, &mut gathered)).collect();
     check_across_files(&mut checked, &gathered, options.has_bootstrap_policy);
@@ -50,13 +50,14 @@ pub(super) fn check_inputs(
         let is_input = |path: &PathBuf| inputs.iter().any(|input| input.is_same_file(path));
         let named =
             gathered.authorization_webhook_kubeconfigs.iter().filter(|path| !is_input(path));
-        checked
-            .extend(named.filter_map(|path| webhook_connection::check_referenced_kubeconfig(path)));
+        checked.extend(
+            named.filter_map(|path| check_webhook_connection::check_referenced_kubeconfig(path)),
+        );
     }
     for checked in &mut checked {
-        if let CheckOutcome::Read(file) = &mut checked.outcome {
-            file.warnings.sort_by_key(|warning| warning.position);
-            if options.is_strict {
+        if let CheckOutcome::Read(file) = &mut checked.check_outcome {
+            file.warnings.sort_by_key(|warning| warning.source_position);
+            if options.warnings_are_errors {
                 file.errors.append(&mut file.warnings);
             }
         }
@@ -66,7 +67,7 @@ pub(super) fn check_inputs(
 
 /// Objects and file names that are checked after all inputs are read.
 #[derive(Default)]
-struct GatheredObjects {
+struct CrossFileObjects {
     authorization_objects: Vec<ManifestObject>,
     admission_configurations: AdmissionConfigurations,
     /// The connection files of webhooks.
@@ -77,12 +78,12 @@ fn check_input(
     input: &CheckInput,
     stdin: &mut dyn Read,
     options: &CheckOptions<'_>,
-    gathered: &mut GatheredObjects,
+    gathered: &mut CrossFileObjects,
 ) -> CheckedFile {
     let name = input.name();
     let outcome = match input.read(stdin, options.kind) {
         Err(error) => CheckOutcome::Unreadable { message: error.to_string() },
-        Ok(InputContent { bytes, kind }) => {
+        Ok(InputContent { content_bytes: bytes, kind }) => {
             let source = Source { name: &name, bytes: &bytes };
             let path = input.path().filter(|_| options.checks_referenced_files);
             // Without content the program that should have written to the pipe has failed.
@@ -91,27 +92,30 @@ fn check_input(
                 (Some(FileKind::Manifest), _) => check_manifest(&source, options, gathered),
                 (Some(FileKind::AbacPolicy), _) => check_abac_policies(&source),
                 (Some(FileKind::HookConfiguration | FileKind::Kubeconfig), Some(path)) => {
-                    webhook_connection::check_connection_file(&source, path)
+                    check_webhook_connection::check_webhook_connection_file(&source, path)
                 }
-                (Some(FileKind::HookConfiguration), None) => check_authorization_hooks(&source),
+                (Some(FileKind::HookConfiguration), None) => check_authorization_hook_file(&source),
                 (Some(FileKind::Kubeconfig), None) => check_kubeconfig(&source),
                 (None, _)
                     if !is_failed_pipe
                         && bytes.len() <= DOCUMENT_BYTES_MAX
                         && manifests::read(&source).is_without_objects =>
                 {
-                    without_objects()
+                    findings_without_objects()
                 }
                 // An unknown kind is most likely an invalid AuthorizationConfiguration.
                 (Some(FileKind::AuthorizationConfiguration) | None, _) => {
                     let named = &mut gathered.authorization_webhook_kubeconfigs;
-                    check_configuration(&source, &options.load_options, named)
+                    check_authorization_configuration(&source, &options.load_options, named)
                 }
             };
-            CheckOutcome::Read(Box::new(FileFindings { text: decode_text(&name, bytes), ..file }))
+            CheckOutcome::Read(Box::new(FileFindings {
+                file_text: decode_text(&name, bytes),
+                ..file
+            }))
         }
     };
-    CheckedFile { name, outcome }
+    CheckedFile { name, check_outcome: outcome }
 }
 
 /// Decodes the text that positions refer to. It does not copy valid UTF-8, because the file may be large.
@@ -120,7 +124,7 @@ fn decode_text(name: &str, bytes: Vec<u8>) -> String {
         .unwrap_or_else(|error| Source { name, bytes: error.as_bytes() }.text().into_owned())
 }
 
-fn check_configuration(
+fn check_authorization_configuration(
     source: &Source<'_>,
     options: &LoadOptions<'_>,
     named: &mut BTreeSet<PathBuf>,
@@ -134,12 +138,17 @@ fn check_configuration(
             let authorizers = names.map(str::to_owned).collect();
             let api_version = loaded.api_version;
             let summary = Some(ContentSummary::Configuration { api_version, authorizers });
-            FileFindings { summary, warnings, ..FileFindings::default() }
+            FileFindings { content_summary: summary, warnings, ..FileFindings::default() }
         }
         Err(error) => {
             let kubernetes_message = Some(error.to_string());
             let errors = configuration_error_findings(error, source.bytes.is_empty());
-            FileFindings { kubernetes_message, errors, warnings, ..FileFindings::default() }
+            FileFindings {
+                kubernetes_error_message: kubernetes_message,
+                errors,
+                warnings,
+                ..FileFindings::default()
+            }
         }
     }
 }
@@ -210,7 +219,7 @@ fn check_abac_policies(source: &Source<'_>) -> FileFindings {
             let discovery = abac::warn_of_missing_discovery(source, &loaded.policy_snapshot);
             let warnings = loaded.warnings.into_iter().chain(discovery);
             FileFindings {
-                summary: Some(ContentSummary::AbacPolicy { n_policies }),
+                content_summary: Some(ContentSummary::AbacPolicy { n_policies }),
                 warnings: warnings.map(Finding::from).collect(),
                 n_omitted_warnings: loaded.n_warnings_dropped,
                 ..FileFindings::default()
@@ -219,19 +228,23 @@ fn check_abac_policies(source: &Source<'_>) -> FileFindings {
         Err(error) => {
             let kubernetes_message = Some(error.to_string());
             let errors = vec![Finding::from(*error.diagnostic)];
-            FileFindings { kubernetes_message, errors, ..FileFindings::default() }
+            FileFindings {
+                kubernetes_error_message: kubernetes_message,
+                errors,
+                ..FileFindings::default()
+            }
         }
     }
 }
 
-fn check_authorization_hooks(source: &Source<'_>) -> FileFindings {
+fn check_authorization_hook_file(source: &Source<'_>) -> FileFindings {
     let loaded = authorization_hooks::load_hooks(source);
     let warnings = loaded.warnings.into_iter().map(Finding::from).collect();
     match loaded.hooks {
         Ok(hooks) => {
             let names = hooks.into_iter().map(|hook| hook.name).collect();
             FileFindings {
-                summary: Some(ContentSummary::Hooks { names }),
+                content_summary: Some(ContentSummary::Hooks { names }),
                 warnings,
                 ..FileFindings::default()
             }
@@ -239,7 +252,12 @@ fn check_authorization_hooks(source: &Source<'_>) -> FileFindings {
         Err(error) => {
             let kubernetes_message = Some(error.to_string());
             let errors = error.diagnostics().iter().cloned().map(Finding::from).collect();
-            FileFindings { kubernetes_message, errors, warnings, ..FileFindings::default() }
+            FileFindings {
+                kubernetes_error_message: kubernetes_message,
+                errors,
+                warnings,
+                ..FileFindings::default()
+            }
         }
     }
 }
@@ -248,35 +266,39 @@ fn check_authorization_hooks(source: &Source<'_>) -> FileFindings {
 fn check_kubeconfig(source: &Source<'_>) -> FileFindings {
     match kubeconfig::decode(source) {
         Ok(decoded) => FileFindings {
-            summary: Some(ContentSummary::Kubeconfig),
+            content_summary: Some(ContentSummary::Kubeconfig),
             warnings: decoded.warnings.into_iter().map(Finding::from).collect(),
             ..FileFindings::default()
         },
         Err(error) => {
             let kubernetes_message = Some(error.kubernetes_message);
             let errors = error.diagnostics.into_iter().map(Finding::from).collect();
-            FileFindings { kubernetes_message, errors, ..FileFindings::default() }
+            FileFindings {
+                kubernetes_error_message: kubernetes_message,
+                errors,
+                ..FileFindings::default()
+            }
         }
     }
 }
 
 /// The findings of a file that contains nothing to check.
-fn without_objects() -> FileFindings {
-    FileFindings { summary: Some(ContentSummary::NoObjects), ..FileFindings::default() }
+fn findings_without_objects() -> FileFindings {
+    FileFindings { content_summary: Some(ContentSummary::NoObjects), ..FileFindings::default() }
 }
 
 fn check_manifest(
     source: &Source<'_>,
     options: &CheckOptions<'_>,
-    gathered: &mut GatheredObjects,
+    gathered: &mut CrossFileObjects,
 ) -> FileFindings {
     let read_options = ReadOptions {
-        kind_handler: &crate::admission_validation::admission_kind_handling,
+        kind_handler: &crate::admission_validation::select_admission_kind,
         default_namespace: options.namespace,
     };
     let read = manifests::read_with_options(source, read_options);
     if read.is_without_objects {
-        return without_objects();
+        return findings_without_objects();
     }
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     let kinds = read.objects.iter().map(|found| found.object.kind_name());
@@ -290,10 +312,10 @@ fn check_manifest(
         n_omitted_warnings: read.n_warnings_dropped,
         ..FileFindings::default()
     };
-    gathered.admission_configurations.check(read.unstructured_objects, &mut file);
+    gathered.admission_configurations.check_and_keep(read.unstructured_objects, &mut file);
     if file.errors.is_empty() {
         let (kinds, n_unused_objects) = (counts.into_iter().collect(), read.n_unused_objects);
-        file.summary = Some(ContentSummary::Manifest { kinds, n_unused_objects });
+        file.content_summary = Some(ContentSummary::Manifest { kinds, n_unused_objects });
     }
     file
 }
@@ -302,20 +324,20 @@ fn check_manifest(
 /// because a role in that file may not have been read.
 fn check_across_files(
     checked: &mut [CheckedFile],
-    gathered: &GatheredObjects,
+    gathered: &CrossFileObjects,
     has_bootstrap_policy: bool,
 ) {
-    let is_clean = checked.iter().all(|checked| match &checked.outcome {
+    let is_clean = checked.iter().all(|checked| match &checked.check_outcome {
         CheckOutcome::Unreadable { .. } => false,
         CheckOutcome::Read(file) => file.errors.is_empty(),
     });
     let mut files = HashMap::new();
-    for CheckedFile { name, outcome } in checked {
+    for CheckedFile { name, check_outcome: outcome } in checked {
         if let CheckOutcome::Read(file) = outcome {
             files.entry(name.as_str()).or_insert(file);
         }
     }
-    let GatheredObjects {
+    let CrossFileObjects {
         authorization_objects: objects,
         admission_configurations: configurations,
         ..
@@ -323,7 +345,7 @@ fn check_across_files(
     let (cycles, unknown) = initializer_order_findings(configurations);
     let DuplicateObjects { errors: mut faults, mut warnings } =
         manifests::find_duplicate_objects(objects);
-    let duplicate_configurations = configurations.find_duplicates();
+    let duplicate_configurations = configurations.find_duplicate_configurations();
     faults.extend(duplicate_configurations.errors);
     warnings.extend(duplicate_configurations.warnings);
     faults.extend(cycles);

@@ -9,7 +9,7 @@ use super::finding_rule::FindingRule;
 pub(super) struct CheckedFile {
     /// The name of the input in findings.
     pub(super) name: String,
-    pub(super) outcome: CheckOutcome,
+    pub(super) check_outcome: CheckOutcome,
 }
 
 #[derive(Debug)]
@@ -25,11 +25,11 @@ pub(super) enum CheckOutcome {
 #[derive(Debug, Default)]
 pub(super) struct FileFindings {
     /// The text of the file, which positions refer to.
-    pub(super) text: String,
+    pub(super) file_text: String,
     /// A summary of the content; `None` if the file has errors.
-    pub(super) summary: Option<ContentSummary>,
+    pub(super) content_summary: Option<ContentSummary>,
     /// The error text of kube-apiserver for the whole file.
-    pub(super) kubernetes_message: Option<String>,
+    pub(super) kubernetes_error_message: Option<String>,
     pub(super) errors: Vec<Finding>,
     pub(super) warnings: Vec<Finding>,
     /// The number of warnings beyond the limit.
@@ -70,10 +70,10 @@ pub(super) struct Finding {
     pub(super) field: String,
     /// The message in Kubernetes' words.
     pub(super) message: String,
-    pub(super) position: SourcePosition,
+    pub(super) source_position: SourcePosition,
     pub(super) hint: Option<String>,
     /// For an expression that does not compile: each issue with its own position.
-    pub(super) issues: Vec<ExpressionIssue>,
+    pub(super) expression_issues: Vec<ExpressionIssue>,
 }
 
 impl FileFindings {
@@ -117,12 +117,12 @@ impl Finding {
 impl From<Diagnostic> for Finding {
     fn from(diagnostic: Diagnostic) -> Self {
         Self {
-            rule: FindingRule::for_fault(&diagnostic.fault),
+            rule: FindingRule::rule_for_fault(&diagnostic.fault),
             field: diagnostic.fault.field().to_owned(),
             message: diagnostic.fault.to_string(),
-            position: diagnostic.position,
+            source_position: diagnostic.position,
             hint: diagnostic.hint,
-            issues: diagnostic.expression_issues,
+            expression_issues: diagnostic.expression_issues,
         }
     }
 }
@@ -130,12 +130,12 @@ impl From<Diagnostic> for Finding {
 impl From<Warning> for Finding {
     fn from(warning: Warning) -> Self {
         Self {
-            rule: FindingRule::for_warning(warning.code),
+            rule: FindingRule::rule_for_warning(warning.code),
             field: warning.field,
             message: warning.message,
-            position: warning.position,
+            source_position: warning.position,
             hint: warning.hint,
-            issues: Vec::new(),
+            expression_issues: Vec::new(),
         }
     }
 }

@@ -10,9 +10,9 @@ pub(super) struct FindingRule {
     /// The stable name, `type` in JSON and `ruleId` in SARIF.
     pub(super) id: &'static str,
     /// The meaning of a finding, in one sentence.
-    pub(super) summary: &'static str,
+    pub(super) rule_summary: &'static str,
     /// The next step for the author of the file.
-    pub(super) help: &'static str,
+    pub(super) fix_advice: &'static str,
     pub(super) severity: Severity,
 }
 
@@ -33,11 +33,12 @@ impl Severity {
     }
 }
 
-/// The name of a file that can not be read, which has no rule: nothing in it was checked.
+/// The rule id of a finding about a file that can not be read. No rule applies, because nothing in the file
+/// was checked.
 pub(super) const UNREADABLE_RULE_ID: &str = "Unreadable";
 
 impl FindingRule {
-    pub(super) fn for_fault(fault: &Fault) -> Self {
+    pub(super) fn rule_for_fault(fault: &Fault) -> Self {
         let (summary, help) = match fault {
             Fault::Decode { .. } => (
                 "The file can not be decoded.",
@@ -50,18 +51,33 @@ impl FindingRule {
             ),
             Fault::Field(error) => describe_field_error(error.kind),
         };
-        Self { id: fault.type_name(), summary, help, severity: Severity::Error }
+        Self {
+            id: fault.type_name(),
+            rule_summary: summary,
+            fix_advice: help,
+            severity: Severity::Error,
+        }
     }
 
     /// Returns the class of a warning about an admission configuration.
-    pub(super) fn for_admission_warning(cause: WarningKind) -> Self {
+    pub(super) fn rule_for_admission_warning(cause: WarningKind) -> Self {
         let (summary, help) = describe_admission_warning(cause);
-        Self { id: cause.name(), summary, help, severity: Severity::Warning }
+        Self {
+            id: cause.name(),
+            rule_summary: summary,
+            fix_advice: help,
+            severity: Severity::Warning,
+        }
     }
 
-    pub(super) fn for_warning(code: WarningCode) -> Self {
+    pub(super) fn rule_for_warning(code: WarningCode) -> Self {
         let (summary, help) = describe_warning(code);
-        Self { id: code.name(), summary, help, severity: Severity::Warning }
+        Self {
+            id: code.name(),
+            rule_summary: summary,
+            fix_advice: help,
+            severity: Severity::Warning,
+        }
     }
 }
 

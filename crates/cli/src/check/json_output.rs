@@ -26,24 +26,26 @@ use serde_json::{Map, Value, json};
 use super::finding::{CheckOutcome, CheckedFile, ContentSummary, FileFindings, Finding};
 use super::finding_rule::UNREADABLE_RULE_ID;
 use super::human_output::NO_OBJECTS_NOTE;
-use crate::output::write_json;
+use crate::output_helpers::write_pretty_json;
 
 /// Writes the report as one JSON object.
 ///
 /// # Errors
 /// Fails if it can not be written.
 pub(super) fn write_json_report(out: &mut dyn Write, checked: &[CheckedFile]) -> io::Result<()> {
-    write_json(out, &build_report(checked))
+    write_pretty_json(out, &build_json_report(checked))
 }
 
-fn build_report(checked: &[CheckedFile]) -> Value {
+fn build_json_report(checked: &[CheckedFile]) -> Value {
     let mut errors = Vec::new();
     let mut warnings = Vec::new();
-    for CheckedFile { name, outcome } in checked {
+    for CheckedFile { name, check_outcome: outcome } in checked {
         match outcome {
-            CheckOutcome::Unreadable { message } => errors.push(unreadable_json(name, message)),
+            CheckOutcome::Unreadable { message } => {
+                errors.push(unreadable_file_json(name, message))
+            }
             CheckOutcome::Read(file) => {
-                let to_json = |finding| finding_json(name, &file.text, finding);
+                let to_json = |finding| finding_json(name, &file.file_text, finding);
                 errors.extend(file.errors.iter().map(to_json));
                 warnings.extend(file.warnings.iter().map(to_json));
             }
@@ -51,17 +53,22 @@ fn build_report(checked: &[CheckedFile]) -> Value {
     }
     json!({
         "valid": errors.is_empty(),
-        "files": checked.iter().map(file_json).collect::<Vec<_>>(),
+        "files": checked.iter().map(file_result_json).collect::<Vec<_>>(),
         "errors": errors,
         "warnings": warnings,
     })
 }
 
-fn file_json(CheckedFile { name, outcome }: &CheckedFile) -> Value {
+fn file_result_json(CheckedFile { name, check_outcome: outcome }: &CheckedFile) -> Value {
     let (is_valid, summary, message) = match outcome {
         CheckOutcome::Unreadable { message } => (false, None, Some(message)),
         CheckOutcome::Read(file) => {
-            let FileFindings { summary, kubernetes_message, errors, .. } = file.as_ref();
+            let FileFindings {
+                content_summary: summary,
+                kubernetes_error_message: kubernetes_message,
+                errors,
+                ..
+            } = file.as_ref();
             (errors.is_empty(), summary.as_ref(), kubernetes_message.as_ref())
         }
     };
@@ -97,7 +104,7 @@ fn file_json(CheckedFile { name, outcome }: &CheckedFile) -> Value {
     file
 }
 
-fn unreadable_json(name: &str, message: &str) -> Value {
+fn unreadable_file_json(name: &str, message: &str) -> Value {
     json!({
         "file": name,
         "type": UNREADABLE_RULE_ID,
@@ -113,18 +120,18 @@ fn unreadable_json(name: &str, message: &str) -> Value {
 }
 
 fn finding_json(name: &str, text: &str, finding: &Finding) -> Value {
-    let (end_line, end_column) = end_position(text, finding.position);
+    let (end_line, end_column) = end_position(text, finding.source_position);
     json!({
         "file": name,
         "type": finding.rule.id,
         "field": finding.field,
         "message": finding.message,
-        "line": finding.position.line,
-        "column": finding.position.column,
+        "line": finding.source_position.line,
+        "column": finding.source_position.column,
         "endLine": end_line,
         "endColumn": end_column,
         "hint": finding.hint,
-        "issues": finding.issues.iter().map(issue_json).collect::<Vec<_>>(),
+        "issues": finding.expression_issues.iter().map(issue_json).collect::<Vec<_>>(),
     })
 }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use config::FileKind;
 use document::{DOCUMENT_BYTES_MAX, ReadError, Source};
 
-use crate::file_arguments::{self, InputError, InputPath, STDIN_NAME};
+use crate::file_arguments::{self, InputPath, ReadInputError, STDIN_NAME};
 
 /// An input of `portcullis check`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -26,14 +26,17 @@ pub(super) enum CheckInput {
 /// The content of an input.
 #[derive(Debug)]
 pub(super) struct InputContent {
-    pub(super) bytes: Vec<u8>,
+    pub(super) content_bytes: Vec<u8>,
     /// The given or detected kind.
     pub(super) kind: Option<FileKind>,
 }
 
 impl CheckInput {
     /// Returns the inputs that an argument names.
-    pub(super) fn from_argument(input: InputPath<'_>, stdin_name: Option<&Path>) -> Vec<Self> {
+    pub(super) fn inputs_from_argument(
+        input: InputPath<'_>,
+        stdin_name: Option<&Path>,
+    ) -> Vec<Self> {
         if input.is_stdin() {
             let name = stdin_name.map_or(STDIN_NAME.into(), |name| name.to_string_lossy());
             return vec![Self::Stdin { name: name.into_owned() }];
@@ -83,16 +86,16 @@ impl CheckInput {
         &self,
         stdin: &mut dyn Read,
         kind: Option<FileKind>,
-    ) -> Result<InputContent, InputError> {
+    ) -> Result<InputContent, ReadInputError> {
         match self {
             Self::File(path) => File::open(path)
                 .and_then(|mut file| read_and_detect_kind(&mut file, kind))
                 .map_err(|error| ReadError::new(path, &error).into()),
             Self::Stdin { name } => read_and_detect_kind(stdin, kind).map_err(|error| {
-                InputError::Stdin { name: name.clone(), message: error.to_string() }
+                ReadInputError::Stdin { name: name.clone(), message: error.to_string() }
             }),
             Self::UnreadableDirectory { message, .. } => {
-                Err(InputError::Directory(message.clone()))
+                Err(ReadInputError::Directory(message.clone()))
             }
         }
     }
@@ -104,7 +107,7 @@ fn read_and_detect_kind(reader: &mut dyn Read, kind: Option<FileKind>) -> io::Re
     let kind = kind.or_else(|| FileKind::detect_file_kind(&Source { name: "", bytes: &bytes }));
     let bytes_max = kind.map_or(DOCUMENT_BYTES_MAX, FileKind::file_bytes_max);
     read_more_up_to(reader, &mut bytes, bytes_max + 1)?;
-    Ok(InputContent { bytes, kind })
+    Ok(InputContent { content_bytes: bytes, kind })
 }
 
 /// Reads until `bytes` has `n_bytes` bytes, or until the end.
@@ -125,8 +128,9 @@ mod tests {
     #[test]
     fn a_dash_is_standard_input() {
         let input = |path: &str, name: Option<&str>| {
-            let path = InputPath { path: Path::new(path), is_recursive: true, exclude: &[] };
-            CheckInput::from_argument(path, name.map(Path::new))
+            let path =
+                InputPath { path: Path::new(path), is_recursive: true, exclude_patterns: &[] };
+            CheckInput::inputs_from_argument(path, name.map(Path::new))
         };
         assert_eq!(input("-", None), [stdin()]);
         assert_eq!(input("-", Some("a.yaml"))[0].name(), "a.yaml");
@@ -138,7 +142,7 @@ mod tests {
         let n_read = |text: &'static str, kind| {
             let mut endless = text.as_bytes().chain(io::repeat(b'#'));
             let content = stdin().read(&mut endless, kind).unwrap();
-            (content.kind, content.bytes.len())
+            (content.kind, content.content_bytes.len())
         };
         assert_eq!(n_read("", None), (None, DOCUMENT_BYTES_MAX + 1));
         let policy = FileKind::AbacPolicy;

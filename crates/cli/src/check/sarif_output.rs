@@ -9,7 +9,7 @@ use super::finding::{CheckOutcome, CheckedFile, FileFindings, Finding};
 use super::finding_rule::{FindingRule, Severity};
 use super::human_output::shorten_message;
 use super::json_output::end_position;
-use crate::output::write_json;
+use crate::output_helpers::write_pretty_json;
 
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
 
@@ -21,15 +21,15 @@ const RESULTS_MAX: usize = 5000;
 /// # Errors
 /// Fails if it can not be written.
 pub(super) fn write_sarif_report(out: &mut dyn Write, checked: &[CheckedFile]) -> io::Result<()> {
-    write_json(out, &build_sarif_log(checked))
+    write_pretty_json(out, &build_sarif_log(checked))
 }
 
 fn build_sarif_log(checked: &[CheckedFile]) -> Value {
     let mut rules: Vec<FindingRule> = Vec::new();
     let mut results = Vec::new();
-    let mut n_left_out = 0;
+    let mut n_suppressed_events = 0;
     let mut notifications = Vec::new();
-    for CheckedFile { name, outcome } in checked {
+    for CheckedFile { name, check_outcome: outcome } in checked {
         match outcome {
             CheckOutcome::Unreadable { message } => {
                 notifications.push(unreadable_notification(name, message))
@@ -37,18 +37,18 @@ fn build_sarif_log(checked: &[CheckedFile]) -> Value {
             CheckOutcome::Read(file) => {
                 for (severity, finding) in findings_with_severity(file) {
                     if results.len() == RESULTS_MAX {
-                        n_left_out += 1;
+                        n_suppressed_events += 1;
                         continue;
                     }
                     let idx = find_or_add_rule(finding.rule, &mut rules);
-                    results.push(finding_json(name, &file.text, severity, idx, finding));
+                    results.push(finding_json(name, &file.file_text, severity, idx, finding));
                 }
             }
         }
     }
     let is_successful = notifications.is_empty();
-    if n_left_out > 0 {
-        let text = format!("{n_left_out} more findings are left out");
+    if n_suppressed_events > 0 {
+        let text = format!("{n_suppressed_events} more findings are left out");
         notifications.push(json!({ "level": "warning", "message": { "text": text } }));
     }
     json!({
@@ -86,9 +86,9 @@ fn find_or_add_rule(rule: FindingRule, rules: &mut Vec<FindingRule>) -> usize {
 fn rule_json(rule: FindingRule) -> Value {
     json!({
         "id": rule.id,
-        "shortDescription": { "text": rule.summary },
-        "fullDescription": { "text": rule.summary },
-        "help": { "text": rule.help },
+        "shortDescription": { "text": rule.rule_summary },
+        "fullDescription": { "text": rule.rule_summary },
+        "help": { "text": rule.fix_advice },
         "defaultConfiguration": { "level": rule.severity.name() },
     })
 }
@@ -108,19 +108,19 @@ fn finding_json(
     let mut location = json!({
         "physicalLocation": {
             "artifactLocation": { "uri": file_uri(name) },
-            "region": region_json(text, finding.position),
+            "region": sarif_region_json(text, finding.source_position),
         },
     });
     if !finding.field.is_empty() {
         location["logicalLocations"] = json!([{ "fullyQualifiedName": finding.field }]);
     }
-    let related = finding.issues.iter().enumerate().map(|(idx, issue)| {
+    let related = finding.expression_issues.iter().enumerate().map(|(idx, issue)| {
         json!({
             "id": idx,
             "message": { "text": issue.message },
             "physicalLocation": {
                 "artifactLocation": { "uri": file_uri(name) },
-                "region": region_json(text, issue.position),
+                "region": sarif_region_json(text, issue.position),
             },
         })
     });
@@ -136,7 +136,7 @@ fn finding_json(
 
 /// Formats a position. An empty position has no end, because some readers reject a region that ends where
 /// it begins.
-fn region_json(text: &str, position: SourcePosition) -> Value {
+fn sarif_region_json(text: &str, position: SourcePosition) -> Value {
     let mut region = json!({ "startLine": position.line, "startColumn": position.column });
     let (line, column) = end_position(text, position);
     if (line, column) != (position.line, position.column) {

@@ -10,13 +10,13 @@ const EXCERPT_BYTES_MAX: usize = 16_384;
 
 /// Consecutive lines of a file.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Excerpt {
+pub(super) struct SourceExcerpt {
     /// The lines, each with a line feed, without characters that control a terminal.
-    pub(super) text: String,
+    pub(super) excerpt_text: String,
     /// The number of the first line.
-    pub(super) first_line: usize,
+    pub(super) first_line_number: usize,
     /// Each position as a range of the text, within one line.
-    pub(super) spans: Vec<Range<usize>>,
+    pub(super) highlight_ranges: Vec<Range<usize>>,
 }
 
 /// Returns the range of each line without its end (LF, CR LF or CR) and without a byte order mark.
@@ -46,7 +46,7 @@ pub(super) fn extract_excerpt(
     text: &str,
     lines: &[Range<usize>],
     positions: &[SourcePosition],
-) -> Option<Excerpt> {
+) -> Option<SourceExcerpt> {
     let numbers = positions.iter().map(|position| position.line);
     let first_line = numbers.clone().min()?;
     let last_line = numbers.max()?;
@@ -73,7 +73,11 @@ pub(super) fn extract_excerpt(
         Some(translate(position.start)..translate(position.end))
     };
     let spans = positions.iter().map(span).collect::<Option<_>>()?;
-    Some(Excerpt { text: excerpt, first_line, spans })
+    Some(SourceExcerpt {
+        excerpt_text: excerpt,
+        first_line_number: first_line,
+        highlight_ranges: spans,
+    })
 }
 
 /// Replaces a control character from U+0080 to U+009F, which the renderer does not replace, with `·`,
@@ -84,7 +88,7 @@ fn replace_c1_control(c: char) -> char {
 
 /// Returns a text as one line for a terminal, with visible replacements for control characters and line
 /// feeds.
-pub(crate) fn printable(text: &str) -> String {
+pub(crate) fn replace_control_characters(text: &str) -> String {
     let text = annotate_snippets::normalize_untrusted_str(text);
     text.chars().map(|c| if c == '\n' { '␊' } else { replace_c1_control(c) }).collect()
 }
@@ -97,7 +101,7 @@ mod tests {
         SourcePosition { line, column: 1, start, end }
     }
 
-    fn excerpt_of(text: &str, positions: &[SourcePosition]) -> Option<Excerpt> {
+    fn excerpt_of(text: &str, positions: &[SourcePosition]) -> Option<SourceExcerpt> {
         extract_excerpt(text, &line_ranges(text), positions)
     }
 
@@ -113,16 +117,22 @@ mod tests {
     fn places_are_translated_line_by_line() {
         let positions = [position(2, 6, 8), position(3, 9, 20)];
         let found = excerpt_of("x\r\nab cd\rsecond\nlast", &positions).unwrap();
-        assert_eq!(found.text, "ab cd\nsecond\n");
-        assert_eq!(found.first_line, 2);
+        assert_eq!(found.excerpt_text, "ab cd\nsecond\n");
+        assert_eq!(found.first_line_number, 2);
         // The second position ends with its line, although it reaches into the next one.
-        assert_eq!(found.spans, [3..5, 6..12]);
+        assert_eq!(found.highlight_ranges, [3..5, 6..12]);
     }
 
     #[test]
     fn places_inside_of_a_character_are_at_its_start() {
-        assert_eq!(excerpt_of("a\u{fffd}b", &[position(1, 2, 3)]).unwrap().spans, [1..1; 1]);
-        assert_eq!(excerpt_of("a\u{fffd}b", &[position(1, 3, 5)]).unwrap().spans, [1..5; 1]);
+        assert_eq!(
+            excerpt_of("a\u{fffd}b", &[position(1, 2, 3)]).unwrap().highlight_ranges,
+            [1..1; 1]
+        );
+        assert_eq!(
+            excerpt_of("a\u{fffd}b", &[position(1, 3, 5)]).unwrap().highlight_ranges,
+            [1..5; 1]
+        );
     }
 
     #[test]
@@ -143,12 +153,12 @@ mod tests {
         assert_eq!(excerpt_of("a", &[position(7, 0, 1)]), None);
         assert_eq!(excerpt_of("a", &[position(0, 0, 1)]), None);
         assert_eq!(excerpt_of("a", &[]), None);
-        assert_eq!(excerpt_of("a", &[position(1, 99, 3)]).unwrap().spans[0], 1..1);
+        assert_eq!(excerpt_of("a", &[position(1, 99, 3)]).unwrap().highlight_ranges[0], 1..1);
     }
 
     #[test]
     fn nothing_steers_the_terminal() {
-        assert_eq!(excerpt_of("\u{9b}31m", &[position(1, 0, 0)]).unwrap().text, "·31m\n");
-        assert_eq!(printable("a\u{1b}[31m\u{9b}b\nc"), "a␛[31m·b␊c");
+        assert_eq!(excerpt_of("\u{9b}31m", &[position(1, 0, 0)]).unwrap().excerpt_text, "·31m\n");
+        assert_eq!(replace_control_characters("a\u{1b}[31m\u{9b}b\nc"), "a␛[31m·b␊c");
     }
 }

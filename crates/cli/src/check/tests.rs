@@ -18,7 +18,7 @@ fn check_bytes(bytes: &[u8]) -> CheckedFile {
         checks_referenced_files: false,
         kind: None,
         has_bootstrap_policy: true,
-        is_strict: false,
+        warnings_are_errors: false,
         namespace: None,
     };
     let input = CheckInput::Stdin { name: "in\u{1b}put.yaml".to_owned() };

@@ -3,14 +3,14 @@
 
 mod admission_enum_names;
 mod admission_write;
+mod expected_initializers;
 mod explained_write;
 mod find_resource;
 mod hook_outcomes;
 mod human_output;
-mod initializer_wait;
 mod json_output;
 mod manifest_cluster;
-mod prepare_object;
+mod prepare_for_admission;
 
 use std::io::{self, Read};
 use std::path::PathBuf;
@@ -20,17 +20,17 @@ use authz::User;
 use clap::ValueEnum;
 use manifests::UnstructuredObject;
 
-use self::admission_write::{AdmissionWrite, WriteOptions};
+use self::admission_write::{AdmissionWrite, AdmissionWriteOptions};
+use self::expected_initializers::{ExpectedInitializers, determine_expected_initializers};
 use self::explained_write::ExplainedWrite;
 use self::hook_outcomes::explain_hooks;
-use self::initializer_wait::{InitializerWait, determine_initializer_wait};
 use self::manifest_cluster::ManifestCluster;
-use super::{Args, Output};
+use super::{Args, OutputFormat};
 use crate::exit::Exit;
 use crate::file_arguments::InputPath;
 use crate::offline::{
-    FileProblem, LoadFailure, NameFlags, NameResolver, ObjectSelection, read_manifests,
-    write_remarks,
+    FileProblem, LoadFailure, NameResolver, ObjectSelection, ResourceNameFlags, print_remarks,
+    read_manifests,
 };
 
 /// The write that admission is explained for.
@@ -57,7 +57,7 @@ pub(crate) struct AdmissionFlags {
 
     /// Manifest with the stored objects, for an update; `-` is standard input
     #[arg(long = "old", value_name = "FILE", requires = "admission")]
-    old_file: Option<PathBuf>,
+    old_objects_file: Option<PathBuf>,
 
     /// Subresource of the request, such as `status`, or `exec` for connect
     ///
@@ -109,38 +109,48 @@ pub(super) fn run(
     colour: bool,
     colour_of_errors: bool,
 ) -> io::Result<Exit> {
-    let (cluster, options, objects, remarks) = match load_inputs(args, stdin) {
+    let (cluster, options, objects, remarks) = match load_admission_inputs(args, stdin) {
         Ok(loaded) => loaded,
-        Err(failure) => return failure.write_to(err, colour_of_errors),
+        Err(failure) => return failure.print_errors(err, colour_of_errors),
     };
-    write_remarks(err, &remarks)?;
+    print_remarks(err, &remarks)?;
     let mut worst = Exit::Clean;
     for (idx, (new, old)) in objects.iter().enumerate() {
-        let mut write = match AdmissionWrite::new(&cluster.registry, &options, new, old.as_ref()) {
-            Ok(write) => write,
-            Err(error) => {
-                worst = worst.max(Exit::Unreadable);
-                LoadFailure::from_problem(problem_at_object(new, &error.to_string()))
-                    .write_to(err, colour_of_errors)?;
-                continue;
-            }
-        };
-        let initializer_wait = determine_initializer_wait(&cluster, &write);
-        if let Some(pending) = initializer_wait.assigned_entries() {
+        let mut write =
+            match AdmissionWrite::new(&cluster.resource_registry, &options, new, old.as_ref()) {
+                Ok(write) => write,
+                Err(error) => {
+                    worst = worst.max(Exit::Unreadable);
+                    LoadFailure::from_problem(problem_at_object(new, &error.to_string()))
+                        .print_errors(err, colour_of_errors)?;
+                    continue;
+                }
+            };
+        let expected_initializers = determine_expected_initializers(&cluster, &write);
+        if let Some(pending) = expected_initializers.assigned_initializers() {
             write.assign_initializers(pending);
         }
-        let explained = explain_write(&cluster, &options, &write, initializer_wait);
+        let explained = explain_write(&cluster, &options, &write, expected_initializers);
         worst = worst.max(explained.exit_code());
         let written = match args.output {
-            Output::Human => {
+            OutputFormat::Human => {
                 if idx > 0 {
                     writeln!(out)?;
                 }
-                human_output::write_human(out, &explained, args.admission.show_all_hooks, colour)
+                human_output::write_human_explanation(
+                    out,
+                    &explained,
+                    args.admission_flags.show_all_hooks,
+                    colour,
+                )
             }
-            Output::Json => json_output::write_json(out, &explained, args.admission.show_all_hooks),
+            OutputFormat::Json => json_output::write_json_explanation(
+                out,
+                &explained,
+                args.admission_flags.show_all_hooks,
+            ),
         };
-        crate::output::ignore_closed_pipe(written)?;
+        crate::output_helpers::ignore_closed_pipe(written)?;
     }
     Ok(worst)
 }
@@ -148,39 +158,45 @@ pub(super) fn run(
 /// Explains a write as far as possible without calling hooks.
 fn explain_write<'a>(
     cluster: &'a ManifestCluster,
-    options: &'a WriteOptions,
+    options: &'a AdmissionWriteOptions,
     write: &'a AdmissionWrite<'a>,
-    initializer_wait: InitializerWait<'a>,
+    expected_initializers: ExpectedInitializers<'a>,
 ) -> ExplainedWrite<'a> {
     let mut decisions = AuthorizerDecisions::default();
     // The server decides about initializers before it calls a hook.
-    let hooks = match &initializer_wait {
-        InitializerWait::Refused(_) => Vec::new(),
-        InitializerWait::None | InitializerWait::For(_, _) | InitializerWait::Unknown(_) => {
-            explain_hooks(cluster, write, &mut decisions)
-        }
+    let hooks = match &expected_initializers {
+        ExpectedInitializers::Refused(_) => Vec::new(),
+        ExpectedInitializers::None
+        | ExpectedInitializers::For(_, _)
+        | ExpectedInitializers::Unknown(_) => explain_hooks(cluster, write, &mut decisions),
     };
-    ExplainedWrite { options, write, initializer_wait, hooks }
+    ExplainedWrite { options, write, expected_initializers, explained_hooks: hooks }
 }
 
 /// The objects to be written, each with its stored state in an update.
-type ObjectPairs = Vec<(UnstructuredObject, Option<UnstructuredObject>)>;
+type NewAndStoredObjects = Vec<(UnstructuredObject, Option<UnstructuredObject>)>;
 
-fn load_inputs(
+fn load_admission_inputs(
     args: &Args,
     stdin: &mut dyn Read,
-) -> Result<(ManifestCluster, WriteOptions, ObjectPairs, Vec<String>), LoadFailure> {
-    let mut options = write_options(args)?;
-    let flags = &args.admission;
+) -> Result<(ManifestCluster, AdmissionWriteOptions, NewAndStoredObjects, Vec<String>), LoadFailure>
+{
+    let mut options = parse_write_options(args)?;
+    let flags = &args.admission_flags;
     let stdin_path = PathBuf::from("-");
     let files = match args.arguments.as_slice() {
         [] => std::slice::from_ref(&stdin_path),
         files => files,
     };
-    let input = |path| InputPath { path, is_recursive: true, exclude: &args.policy.input.exclude };
+    let input = |path| InputPath {
+        path,
+        is_recursive: true,
+        exclude_patterns: &args.policy_flags.filename_flags.exclude_patterns,
+    };
     let new_files: Vec<InputPath<'_>> = files.iter().map(|path| input(path)).collect();
-    let old_files: Vec<InputPath<'_>> = flags.old_file.iter().map(|path| input(path)).collect();
-    let object_files = args.policy.object_paths();
+    let old_files: Vec<InputPath<'_>> =
+        flags.old_objects_file.iter().map(|path| input(path)).collect();
+    let object_files = args.policy_flags.object_paths();
     let all = new_files.iter().chain(&old_files).chain(&object_files);
     if all.filter(|path| path.is_stdin()).count() > 1 {
         return Err(usage_failure("standard input can be read once: name a FILE, or files for -f"));
@@ -189,17 +205,24 @@ fn load_inputs(
     let new = new.map_err(LoadFailure::Files)?;
     let old = read_manifests(&old_files, stdin, None, ObjectSelection::ALL);
     let old = old.map_err(LoadFailure::Files)?;
-    let namespace = args.question.namespace.as_deref();
-    let cluster = ManifestCluster::load(&args.policy, &args.webhook_calls, namespace, stdin)?;
-    let mut resolver = NameResolver::new(&cluster.authorizer, NameFlags::default());
-    options.user = resolver.resolve_user(&args.question.subject);
-    let mut remarks = new.remarks;
-    remarks.extend(old.remarks);
-    remarks.extend_from_slice(cluster.authorizer.remarks());
-    remarks.extend(resolver.remarks);
+    let namespace = args.question_flags.namespace.as_deref();
+    let cluster = ManifestCluster::load_from_flags(
+        &args.policy_flags,
+        &args.webhook_call_flags,
+        namespace,
+        stdin,
+    )?;
+    let mut resolver = NameResolver::new(&cluster.offline_authorizer, ResourceNameFlags::default());
+    options.user = resolver.resolve_user(&args.question_flags.subject_flags);
+    let mut remarks = new.input_remarks;
+    remarks.extend(old.input_remarks);
+    remarks.extend_from_slice(cluster.offline_authorizer.input_remarks());
+    remarks.extend(resolver.name_remarks);
     let (new, old) = (new.kept_objects, old.kept_objects);
     let objects = match options.operation {
-        Operation::Update => new.into_iter().map(|new| pair_with_stored(new, &old)).collect(),
+        Operation::Update => {
+            new.into_iter().map(|new| pair_with_stored_object(new, &old)).collect()
+        }
         Operation::Create | Operation::Delete | Operation::Connect => {
             Ok(new.into_iter().map(|new| (new, None)).collect())
         }
@@ -208,18 +231,18 @@ fn load_inputs(
 }
 
 /// Reads the flags that apply to all writes.
-fn write_options(args: &Args) -> Result<WriteOptions, LoadFailure> {
-    let flags = &args.admission;
-    let operation = match (flags.operation, &flags.old_file) {
+fn parse_write_options(args: &Args) -> Result<AdmissionWriteOptions, LoadFailure> {
+    let flags = &args.admission_flags;
+    let operation = match (flags.operation, &flags.old_objects_file) {
         (Some(operation), _) => operation.into(),
         (None, Some(_)) => Operation::Update,
         (None, None) => Operation::Create,
     };
-    let subject = &args.question.subject;
+    let subject = &args.question_flags.subject_flags;
     if subject.user.is_none() && subject.groups.is_empty() {
         return Err(usage_failure("--admission needs --as or --as-group"));
     }
-    match (operation, &flags.old_file) {
+    match (operation, &flags.old_objects_file) {
         (Operation::Update, None) => {
             let message = "--operation update needs --old, the stored object";
             return Err(usage_failure(message));
@@ -232,11 +255,11 @@ fn write_options(args: &Args) -> Result<WriteOptions, LoadFailure> {
     if operation == Operation::Connect && flags.subresource.is_none() {
         return Err(usage_failure("--operation connect needs --subresource, such as exec"));
     }
-    Ok(WriteOptions {
+    Ok(AdmissionWriteOptions {
         operation,
         subresource: flags.subresource.clone().unwrap_or_default(),
-        resource: args.question.resource.clone(),
-        namespace: args.question.namespace.clone(),
+        resource: args.question_flags.resource.clone(),
+        namespace: args.question_flags.namespace.clone(),
         is_dry_run: flags.dry_run,
         user: User::default(),
     })
@@ -247,7 +270,7 @@ fn usage_failure(message: &str) -> LoadFailure {
 }
 
 /// Pairs an object with its stored state. An omitted namespace matches every namespace.
-fn pair_with_stored(
+fn pair_with_stored_object(
     new: UnstructuredObject,
     all: &[UnstructuredObject],
 ) -> Result<(UnstructuredObject, Option<UnstructuredObject>), LoadFailure> {

@@ -9,14 +9,14 @@ use access_reviews::{TraceNode, trace_tree};
 use authz::{TraceEvent, User};
 
 use super::ExplainedDecision;
-use super::event_fields::{event_bool_field, event_text_field};
-use super::event_lines::{TreeLine, describe_authorizer, describe_event};
-use super::terminal_style::{LineMark, TerminalStyle};
-use crate::offline::printable;
+use super::terminal_style::{TerminalStyle, VerdictMark};
+use super::trace_event_fields::{event_bool_field, event_text_field};
+use super::trace_event_lines::{ExplanationLine, describe_authorizer, describe_event};
+use crate::offline::replace_control_characters;
 
 /// How much of a trace is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Detail {
+pub(super) enum TraceDetail {
     /// Without default bindings that do not allow the request. Every user has some of them.
     WithoutIdleDefaults,
     /// The whole trace, as it was recorded.
@@ -31,7 +31,7 @@ static DEFAULT_BINDINGS: LazyLock<HashSet<(String, String)>> = LazyLock::new(|| 
 });
 
 /// Reports whether an event is about a default binding that does not allow the request and has no error.
-fn is_idle_default(event: &TraceEvent) -> bool {
+fn is_unused_default_binding(event: &TraceEvent) -> bool {
     let text = |name| event_text_field(event, name).unwrap_or_default().to_owned();
     event.kind == "binding"
         && event_bool_field(event, "allows") != Some(true)
@@ -43,46 +43,73 @@ fn is_idle_default(event: &TraceEvent) -> bool {
 ///
 /// # Errors
 /// Fails if it can not be written.
-pub(super) fn write_human(
+pub(super) fn write_human_explanation(
     out: &mut dyn Write,
     explanation: &ExplainedDecision<'_>,
-    detail: Detail,
+    detail: TraceDetail,
     colour: bool,
 ) -> io::Result<()> {
     let style = TerminalStyle { is_coloured: colour };
-    let ExplainedDecision { question, answer, trace, not_consulted, hints } = explanation;
+    let ExplainedDecision {
+        access_question: question,
+        access_answer: answer,
+        decision_trace: trace,
+        uncalled_authorizers,
+        hints,
+    } = explanation;
     let heading = match (answer.is_allowed(), answer.is_undecided) {
-        (true, _) => style.styled("1;32", "ALLOWED"),
-        (false, true) => style.styled("1;33", "UNKNOWN"),
-        (false, false) => style.styled("1;31", "DENIED"),
+        (true, _) => style.with_terminal_code("1;32", "ALLOWED"),
+        (false, true) => style.with_terminal_code("1;33", "UNKNOWN"),
+        (false, false) => style.with_terminal_code("1;31", "DENIED"),
     };
-    writeln!(out, "{heading}  {}", printable(&describe_question(question)))?;
+    writeln!(out, "{heading}  {}", replace_control_characters(&describe_question(question)))?;
     let nodes = trace_tree(trace);
-    let undecided_authorizer = answer.outcome.decided_by.filter(|_| answer.is_undecided);
-    let mut writer = TreeWriter { out, style, question, detail, undecided_authorizer };
-    let n_last = nodes.len() + not_consulted.len();
+    let undecided_authorizer = answer.chain_decision.decided_by.filter(|_| answer.is_undecided);
+    let mut writer = ExplanationWriter {
+        explanation_output: out,
+        terminal_style: style,
+        access_question: question,
+        trace_detail: detail,
+        undecided_authorizer,
+    };
+    let n_last = nodes.len() + uncalled_authorizers.len();
     for (idx, node) in nodes.iter().enumerate() {
-        writer.write_node(node, "", idx + 1 == n_last)?;
+        writer.write_trace_node(node, "", idx + 1 == n_last)?;
     }
-    for (idx, name) in not_consulted.iter().enumerate() {
-        let shown = TreeLine::new(LineMark::NotAsked, format!("{name}: not asked"));
-        writer.write_line(&shown, "", nodes.len() + idx + 1 == n_last)?;
+    for (idx, name) in uncalled_authorizers.iter().enumerate() {
+        let shown = ExplanationLine::new(VerdictMark::NotAsked, format!("{name}: not asked"));
+        writer.write_explanation_line(&shown, "", nodes.len() + idx + 1 == n_last)?;
     }
-    let out = writer.out;
+    let out = writer.explanation_output;
     if trace.n_dropped_entries() > 0 {
         writeln!(out, "{} more events are not shown", trace.n_dropped_entries())?;
     }
-    let reason = answer.outcome.decision.reason.to_string();
-    if answer.outcome.decided_by.is_none() {
+    let reason = answer.chain_decision.decision.reason.to_string();
+    if answer.chain_decision.decided_by.is_none() {
         writeln!(out, "no authorizer has an opinion, so the request is not allowed")?;
     } else if !reason.is_empty() {
-        writeln!(out, "{} {}", style.styled("1", "reason:"), printable(&reason))?;
+        writeln!(
+            out,
+            "{} {}",
+            style.with_terminal_code("1", "reason:"),
+            replace_control_characters(&reason)
+        )?;
     }
     if let Some(error) = &answer.evaluation_error {
-        writeln!(out, "{} {}", style.styled("1;33", "evaluation error:"), printable(error))?;
+        writeln!(
+            out,
+            "{} {}",
+            style.with_terminal_code("1;33", "evaluation error:"),
+            replace_control_characters(error)
+        )?;
     }
     for hint in hints {
-        writeln!(out, "{} {}", style.styled("1;36", "hint:"), printable(hint))?;
+        writeln!(
+            out,
+            "{} {}",
+            style.with_terminal_code("1;36", "hint:"),
+            replace_control_characters(hint)
+        )?;
     }
     Ok(())
 }
@@ -126,16 +153,19 @@ const NO_OPINION_LINES_MAX: usize = 10;
 
 /// Returns the children to show and the number of hidden ones. A user with a thousand bindings needs to
 /// see the binding that decides.
-fn shown_children<'n, 't>(
+fn select_shown_children<'n, 't>(
     children: &[&'n TraceNode<'t>],
     question: &AccessQuestion<'_>,
-    detail: Detail,
+    detail: TraceDetail,
 ) -> (Vec<&'n TraceNode<'t>>, usize) {
-    let is_asked = |child: &&&TraceNode<'_>| detail == Detail::All || !is_idle_default(child.event);
+    let is_asked = |child: &&&TraceNode<'_>| {
+        detail == TraceDetail::All || !is_unused_default_binding(child.event)
+    };
     let children: Vec<&TraceNode<'_>> = children.iter().filter(is_asked).copied().collect();
     let mut n_no_opinion = 0;
     let is_shown = |child: &&&TraceNode<'_>| {
-        let is_no_opinion = describe_event(child.event, question).mark == LineMark::NoOpinion;
+        let is_no_opinion =
+            describe_event(child.event, question).verdict_mark == VerdictMark::NoOpinion;
         n_no_opinion += usize::from(is_no_opinion);
         !is_no_opinion || n_no_opinion <= NO_OPINION_LINES_MAX
     };
@@ -144,39 +174,60 @@ fn shown_children<'n, 't>(
     (shown, n_hidden)
 }
 
-struct TreeWriter<'w> {
-    out: &'w mut dyn Write,
-    style: TerminalStyle,
-    question: &'w AccessQuestion<'w>,
-    detail: Detail,
+struct ExplanationWriter<'w> {
+    explanation_output: &'w mut dyn Write,
+    terminal_style: TerminalStyle,
+    access_question: &'w AccessQuestion<'w>,
+    trace_detail: TraceDetail,
     /// The authorizer whose answer is unknown.
     undecided_authorizer: Option<&'w str>,
 }
 
-impl TreeWriter<'_> {
+impl ExplanationWriter<'_> {
     /// Writes a node and its descendants. `above` is the text that connects a line to the nodes above it.
-    fn write_node(&mut self, node: &TraceNode<'_>, above: &str, is_last: bool) -> io::Result<()> {
+    fn write_trace_node(
+        &mut self,
+        node: &TraceNode<'_>,
+        above: &str,
+        is_last: bool,
+    ) -> io::Result<()> {
         let (shown, children) = match describe_authorizer(node, self.undecided_authorizer) {
             Some((shown, children)) => (shown, children),
-            None => (describe_event(node.event, self.question), node.children.iter().collect()),
+            None => {
+                (describe_event(node.event, self.access_question), node.children.iter().collect())
+            }
         };
-        self.write_line(&shown, above, is_last)?;
+        self.write_explanation_line(&shown, above, is_last)?;
         let above = format!("{above}{}", if is_last { "   " } else { "│  " });
-        let (shown, n_hidden) = shown_children(&children, self.question, self.detail);
+        let (shown, n_hidden) =
+            select_shown_children(&children, self.access_question, self.trace_detail);
         for (idx, child) in shown.iter().enumerate() {
-            self.write_node(child, &above, idx + 1 == shown.len() && n_hidden == 0)?;
+            self.write_trace_node(child, &above, idx + 1 == shown.len() && n_hidden == 0)?;
         }
         if n_hidden > 0 {
             let text = format!("{n_hidden} more that do not allow it");
-            self.write_line(&TreeLine::new(LineMark::NoOpinion, text), &above, true)?;
+            self.write_explanation_line(
+                &ExplanationLine::new(VerdictMark::NoOpinion, text),
+                &above,
+                true,
+            )?;
         }
         Ok(())
     }
 
-    fn write_line(&mut self, shown: &TreeLine, above: &str, is_last: bool) -> io::Result<()> {
+    fn write_explanation_line(
+        &mut self,
+        shown: &ExplanationLine,
+        above: &str,
+        is_last: bool,
+    ) -> io::Result<()> {
         let branch = if is_last { "└─ " } else { "├─ " };
-        let mark = self.style.styled_mark(shown.mark);
-        writeln!(self.out, "{above}{branch}{mark}{}", printable(&shown.text))
+        let mark = self.terminal_style.styled_verdict_mark(shown.verdict_mark);
+        writeln!(
+            self.explanation_output,
+            "{above}{branch}{mark}{}",
+            replace_control_characters(&shown.line_text)
+        )
     }
 }
 

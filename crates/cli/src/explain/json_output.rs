@@ -12,21 +12,21 @@ use super::ExplainedDecision;
 ///
 /// # Errors
 /// Fails if it can not be written.
-pub(super) fn write_json(
+pub(super) fn write_json_explanation(
     out: &mut dyn Write,
     explanation: &ExplainedDecision<'_>,
 ) -> io::Result<()> {
-    let mut map = explanation.answer.to_json_map();
-    if explanation.answer.is_undecided {
+    let mut map = explanation.access_answer.to_json_map();
+    if explanation.access_answer.is_undecided {
         map.insert("open".to_owned(), true.into());
     }
-    map.insert("trace".to_owned(), trace_json(&explanation.trace));
-    let n_dropped = explanation.trace.n_dropped_entries();
+    map.insert("trace".to_owned(), trace_json(&explanation.decision_trace));
+    let n_dropped = explanation.decision_trace.n_dropped_entries();
     if n_dropped > 0 {
         map.insert("droppedEvents".to_owned(), n_dropped.into());
     }
-    if !explanation.not_consulted.is_empty() {
-        map.insert("notAsked".to_owned(), explanation.not_consulted.clone().into());
+    if !explanation.uncalled_authorizers.is_empty() {
+        map.insert("notAsked".to_owned(), explanation.uncalled_authorizers.clone().into());
     }
     if !explanation.hints.is_empty() {
         map.insert("hints".to_owned(), explanation.hints.clone().into());

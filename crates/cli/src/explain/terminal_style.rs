@@ -2,7 +2,7 @@
 
 /// The mark in front of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum LineMark {
+pub(super) enum VerdictMark {
     Allow,
     Deny,
     NoOpinion,
@@ -20,20 +20,20 @@ pub(super) struct TerminalStyle {
 }
 
 impl TerminalStyle {
-    pub(super) fn styled(self, code: &str, text: &str) -> String {
+    pub(super) fn with_terminal_code(self, code: &str, text: &str) -> String {
         if self.is_coloured { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
     }
 
-    pub(super) fn styled_mark(self, mark: LineMark) -> String {
+    pub(super) fn styled_verdict_mark(self, mark: VerdictMark) -> String {
         let (code, text) = match mark {
-            LineMark::Allow => ("32", "✓ "),
-            LineMark::Deny => ("31", "✗ "),
-            LineMark::NoOpinion => ("2", "○ "),
-            LineMark::Undecided => ("33", "? "),
-            LineMark::NearMiss => ("36", "≈ "),
-            LineMark::NotAsked => ("2", "· "),
-            LineMark::None => return String::new(),
+            VerdictMark::Allow => ("32", "✓ "),
+            VerdictMark::Deny => ("31", "✗ "),
+            VerdictMark::NoOpinion => ("2", "○ "),
+            VerdictMark::Undecided => ("33", "? "),
+            VerdictMark::NearMiss => ("36", "≈ "),
+            VerdictMark::NotAsked => ("2", "· "),
+            VerdictMark::None => return String::new(),
         };
-        self.styled(code, text)
+        self.with_terminal_code(code, text)
     }
 }

@@ -156,11 +156,11 @@ proptest! {
         let quiet = authorizer.authorize(&question.attributes(), Recorder::disabled());
         let quiet = AccessAnswer::new(&question, quiet);
         let explanation = explain_decision(&authorizer, &question);
-        prop_assert_eq!(show(&quiet), show(&explanation.answer));
-        prop_assert_eq!(quiet.exit_code(), explanation.answer.exit_code());
+        prop_assert_eq!(show(&quiet), show(&explanation.access_answer));
+        prop_assert_eq!(quiet.exit_code(), explanation.access_answer.exit_code());
         let (mut people, mut programs) = (Vec::new(), Vec::new());
-        human_output::write_human(&mut people, &explanation, Detail::All, false).unwrap();
-        json_output::write_json(&mut programs, &explanation).unwrap();
+        human_output::write_human_explanation(&mut people, &explanation, TraceDetail::All, false).unwrap();
+        json_output::write_json_explanation(&mut programs, &explanation).unwrap();
         let programs: Value = serde_json::from_slice(&programs).unwrap();
         prop_assert_eq!(programs["allowed"].as_bool(), Some(quiet.is_allowed()));
         let people = String::from_utf8(people).unwrap();
@@ -171,7 +171,7 @@ proptest! {
         };
         prop_assert!(people.starts_with(heading), "{}", people);
         // The tree contains every authorizer and marks the one that decided.
-        for member in authorizer.chain().members() {
+        for member in authorizer.authorizer_chain().members() {
             prop_assert!(people.contains(&format!(" {}: ", member.name())), "{}", people);
         }
         let marks = people.lines().filter(|line| {
@@ -179,7 +179,7 @@ proptest! {
                 .iter()
                 .any(|mark| line.starts_with(mark))
         });
-        prop_assert_eq!(marks.count(), usize::from(quiet.outcome.decided_by.is_some()));
+        prop_assert_eq!(marks.count(), usize::from(quiet.chain_decision.decided_by.is_some()));
     }
 }
 
@@ -213,10 +213,10 @@ fn unknown_events_are_shown_as_they_are() {
     let question = AccessQuestion { user, verb: "get".into(), target };
     let mut text = Vec::new();
     let authorizer = OfflineAuthorizer::from_chain(chain);
-    human_output::write_human(
+    human_output::write_human_explanation(
         &mut text,
         &explain_decision(&authorizer, &question),
-        Detail::All,
+        TraceDetail::All,
         false,
     )
     .unwrap();

@@ -10,8 +10,8 @@ use std::str::FromStr;
 /// directories. A pattern without a slash matches a name at any depth.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Glob {
-    segments: Vec<String>,
-    is_name: bool,
+    pattern_segments: Vec<String>,
+    matches_at_any_depth: bool,
 }
 
 impl FromStr for Glob {
@@ -19,15 +19,15 @@ impl FromStr for Glob {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let text = text.strip_prefix("./").unwrap_or(text);
-        let is_name = !text.trim_end_matches('/').contains('/');
+        let matches_at_any_depth = !text.trim_end_matches('/').contains('/');
         let segments = text.split('/').filter(|segment| !segment.is_empty());
-        Ok(Self { segments: segments.map(str::to_owned).collect(), is_name })
+        Ok(Self { pattern_segments: segments.map(str::to_owned).collect(), matches_at_any_depth })
     }
 }
 
 impl Glob {
     /// Reports whether the pattern matches a path, which is relative to the directory that an argument names.
-    pub(crate) fn matches(&self, path: &Path) -> bool {
+    pub(crate) fn matches_path(&self, path: &Path) -> bool {
         let names: Vec<String> = path
             .components()
             .filter_map(|component| match component {
@@ -38,10 +38,10 @@ impl Glob {
                 | Component::ParentDir => None,
             })
             .collect();
-        match (self.is_name, self.segments.first(), names.last()) {
+        match (self.matches_at_any_depth, self.pattern_segments.first(), names.last()) {
             (true, Some(pattern), Some(name)) => matches_name(pattern.as_bytes(), name.as_bytes()),
             (true, _, _) => false,
-            (false, _, _) => matches_segments(&self.segments, &names),
+            (false, _, _) => matches_segments(&self.pattern_segments, &names),
         }
     }
 }
@@ -114,7 +114,7 @@ mod tests {
             ("", "a", false),
         ] {
             let glob: Glob = pattern.parse().unwrap();
-            assert_eq!(glob.matches(Path::new(path)), want, "{pattern} {path}");
+            assert_eq!(glob.matches_path(Path::new(path)), want, "{pattern} {path}");
         }
     }
 }

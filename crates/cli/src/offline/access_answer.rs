@@ -11,7 +11,7 @@ use crate::exit::Exit;
 /// The decision of a chain, in the terms of a SubjectAccessReview status.
 #[derive(Debug)]
 pub(crate) struct AccessAnswer<'c> {
-    pub(crate) outcome: ChainDecision<'c>,
+    pub(crate) chain_decision: ChainDecision<'c>,
     pub(crate) evaluation_error: Option<String>,
     /// Whether the decision depends on a webhook that was not called.
     pub(crate) is_undecided: bool,
@@ -22,17 +22,17 @@ impl<'c> AccessAnswer<'c> {
         let failure = outcome.decision.error.as_ref();
         let evaluation_error = question.evaluation_error(failure);
         let is_undecided = is_webhook_not_called(failure);
-        Self { outcome, evaluation_error, is_undecided }
+        Self { chain_decision: outcome, evaluation_error, is_undecided }
     }
 
     pub(crate) fn is_allowed(&self) -> bool {
-        self.outcome.decision.verdict == Verdict::Allow
+        self.chain_decision.decision.verdict == Verdict::Allow
     }
 
     /// Reports whether an authorizer denied the request. An undecided request is neither allowed nor
     /// denied.
     pub(crate) fn is_denied(&self) -> bool {
-        self.outcome.decision.verdict == Verdict::Deny && !self.is_undecided
+        self.chain_decision.decision.verdict == Verdict::Deny && !self.is_undecided
     }
 
     pub(crate) fn exit_code(&self) -> Exit {
@@ -50,9 +50,9 @@ impl<'c> AccessAnswer<'c> {
             (false, true) => "unknown",
             (false, false) => "no",
         };
-        let reason = self.outcome.decision.reason.to_string();
+        let reason = self.chain_decision.decision.reason.to_string();
         let reason = Some(reason).filter(|reason| !reason.is_empty());
-        let decided_by = self.outcome.decided_by.map(|name| format!("decided by {name}"));
+        let decided_by = self.chain_decision.decided_by.map(|name| format!("decided by {name}"));
         let why = [reason.or(decided_by), self.evaluation_error.clone()];
         let why: Vec<String> = why.into_iter().flatten().collect();
         match why.as_slice() {
@@ -69,11 +69,11 @@ impl<'c> AccessAnswer<'c> {
         if self.is_denied() {
             line.extend_from_slice(b",\"denied\":true");
         }
-        let reason = self.outcome.decision.reason.to_string();
+        let reason = self.chain_decision.decision.reason.to_string();
         let texts = [
             (&b",\"reason\":"[..], Some(reason.as_str()).filter(|reason| !reason.is_empty())),
             (b",\"evaluationError\":", self.evaluation_error.as_deref()),
-            (b",\"decidedBy\":", self.outcome.decided_by),
+            (b",\"decidedBy\":", self.chain_decision.decided_by),
         ];
         for (name, text) in texts {
             if let Some(text) = text {
@@ -92,11 +92,11 @@ impl<'c> AccessAnswer<'c> {
         if self.is_denied() {
             map.insert("denied".to_owned(), true.into());
         }
-        let reason = self.outcome.decision.reason.to_string();
+        let reason = self.chain_decision.decision.reason.to_string();
         let texts = [
             ("reason", Some(reason.as_str()).filter(|reason| !reason.is_empty())),
             ("evaluationError", self.evaluation_error.as_deref()),
-            ("decidedBy", self.outcome.decided_by),
+            ("decidedBy", self.chain_decision.decided_by),
         ];
         for (name, text) in texts {
             if let Some(text) = text {

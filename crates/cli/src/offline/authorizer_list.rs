@@ -15,12 +15,12 @@ use crate::authorization_settings::{
 };
 use crate::check::is_missing_file_fault;
 use crate::file_arguments::read_file_up_to;
-use crate::program::plugins;
+use crate::program::plugin_authorizers;
 
 /// The authorizers in order, and the loaded ABAC policies.
 #[derive(Debug, Default)]
 pub(super) struct AuthorizerList {
-    pub(super) authorizers: Vec<AuthorizerConfiguration>,
+    pub(super) authorizer_configurations: Vec<AuthorizerConfiguration>,
     /// The policies of the ABAC authorizer; empty if the list has none.
     pub(super) abac_policies: abac::LoadedPolicies,
 }
@@ -39,7 +39,7 @@ impl AuthorizerList {
     ///
     /// # Errors
     /// Every error in these files.
-    pub(super) fn load(
+    pub(super) fn load_from_flags(
         flags: &AuthorizationFlags,
         plan: &AuthorizationPlan,
         files: ConnectionFileRequirement,
@@ -59,7 +59,7 @@ impl AuthorizerList {
         let policy_file = flags.authorization_policy_file.as_ref();
         let has_abac = authorizers.contains(&AuthorizerConfiguration::Abac);
         let abac_policies = match has_abac
-            .then(|| load_abac_policies(policy_file, &flags.abac_options()))
+            .then(|| load_abac_policies(policy_file, &flags.abac_load_options()))
             .transpose()
         {
             Ok(policies) => policies.unwrap_or_default(),
@@ -69,7 +69,7 @@ impl AuthorizerList {
             }
         };
         match problems.is_empty() {
-            true => Ok(Self { authorizers, abac_policies }),
+            true => Ok(Self { authorizer_configurations: authorizers, abac_policies }),
             false => Err(LoadFailure::Files(problems)),
         }
     }
@@ -87,7 +87,7 @@ fn load_configuration_file(
         ConnectionFileRequirement::Required => &authorization_config::stat_file,
         ConnectionFileRequirement::Optional => &assume_regular_file as &dyn Fn(&Path) -> _,
     };
-    let plugin_authorizer_types = plugins().plugin_types();
+    let plugin_authorizer_types = plugin_authorizers().plugin_types();
     let options = LoadOptions {
         stat_file,
         plugin_authorizer_types: &plugin_authorizer_types,
@@ -103,7 +103,7 @@ fn load_configuration_file(
                 diagnostic.hint = Some(hint.to_owned());
             }
         }
-        FileProblem::invalid(&source, diagnostics)
+        FileProblem::from_errors(&source, diagnostics)
     })
 }
 
@@ -121,7 +121,7 @@ fn configuration_from_modes(
         }
         (AuthorizationHookNames::Unreadable(_), ConnectionFileRequirement::Optional)
         | (AuthorizationHookNames::DefaultName | AuthorizationHookNames::FromFile(_), _) => modes
-            .to_configuration(directory, names.names_from_file())
+            .to_configuration(directory, names.hook_names_from_file())
             .map_err(|error| LoadFailure::Usage(vec![error.to_string()])),
     }
 }
@@ -139,5 +139,5 @@ fn load_abac_policies(
     let name = path.to_string_lossy();
     let source = Source { name: &name, bytes: &bytes };
     let loaded = abac::load_policies(&source, options);
-    loaded.map_err(|error| FileProblem::invalid(&source, vec![*error.diagnostic]))
+    loaded.map_err(|error| FileProblem::from_errors(&source, vec![*error.diagnostic]))
 }

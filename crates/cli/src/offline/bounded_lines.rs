@@ -5,12 +5,12 @@ use std::io::{self, BufRead, BufReader, Read};
 /// Size of the read buffer.
 const BUFFER_BYTES: usize = 64 << 10;
 
-/// A line reader that skips lines of more than `bytes_max` bytes.
+/// A line reader that skips lines of more than `line_bytes_max` bytes.
 pub(super) struct BoundedLines<R> {
-    reader: BufReader<R>,
-    bytes_max: usize,
-    number: usize,
-    buffer: Vec<u8>,
+    buffered_reader: BufReader<R>,
+    line_bytes_max: usize,
+    line_number: usize,
+    line_buffer: Vec<u8>,
 }
 
 /// One line without its line feed.
@@ -28,13 +28,18 @@ pub(super) enum BoundedLine<'b> {
 impl<R: Read> BoundedLines<R> {
     pub(super) fn new(reader: R, bytes_max: usize) -> Self {
         let reader = BufReader::with_capacity(BUFFER_BYTES, reader);
-        Self { reader, bytes_max, number: 0, buffer: Vec::new() }
+        Self {
+            buffered_reader: reader,
+            line_bytes_max: bytes_max,
+            line_number: 0,
+            line_buffer: Vec::new(),
+        }
     }
 
     /// Reports whether the buffer contains the next line. If not, reading it may block until the
     /// writer sends it.
-    pub(super) fn is_next_ready(&self) -> bool {
-        self.reader.buffer().contains(&b'\n')
+    pub(super) fn has_buffered_line(&self) -> bool {
+        self.buffered_reader.buffer().contains(&b'\n')
     }
 
     /// Reads the next line; `None` at the end.
@@ -42,31 +47,32 @@ impl<R: Read> BoundedLines<R> {
     /// # Errors
     /// Fails if the stream can not be read.
     pub(super) fn next_line(&mut self) -> io::Result<Option<BoundedLine<'_>>> {
-        self.buffer.clear();
+        self.line_buffer.clear();
         // One byte more than the maximum, and the line feed.
-        let limit = u64::try_from(self.bytes_max).unwrap_or(u64::MAX).saturating_add(2);
-        let n_bytes = (&mut self.reader).take(limit).read_until(b'\n', &mut self.buffer)?;
+        let limit = u64::try_from(self.line_bytes_max).unwrap_or(u64::MAX).saturating_add(2);
+        let n_bytes =
+            (&mut self.buffered_reader).take(limit).read_until(b'\n', &mut self.line_buffer)?;
         if n_bytes == 0 {
             return Ok(None);
         }
-        self.number += 1;
-        let number = self.number;
-        let has_end = self.buffer.last() == Some(&b'\n');
+        self.line_number += 1;
+        let number = self.line_number;
+        let has_end = self.line_buffer.last() == Some(&b'\n');
         if has_end {
-            self.buffer.pop();
+            self.line_buffer.pop();
         }
-        if self.buffer.len() > self.bytes_max {
+        if self.line_buffer.len() > self.line_bytes_max {
             if !has_end {
                 self.skip_line()?;
             }
             return Ok(Some(BoundedLine::TooLong { number }));
         }
-        Ok(Some(BoundedLine::Text { number, bytes: &self.buffer }))
+        Ok(Some(BoundedLine::Text { number, bytes: &self.line_buffer }))
     }
 
     fn skip_line(&mut self) -> io::Result<()> {
         loop {
-            let available = match self.reader.fill_buf() {
+            let available = match self.buffered_reader.fill_buf() {
                 Ok(available) => available,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => return Err(error),
@@ -75,7 +81,7 @@ impl<R: Read> BoundedLines<R> {
                 Some(at) => (at + 1, true),
                 None => (available.len(), available.is_empty()),
             };
-            self.reader.consume(n_bytes);
+            self.buffered_reader.consume(n_bytes);
             if is_end {
                 return Ok(());
             }
@@ -131,11 +137,11 @@ mod tests {
             }
         }
         let mut lines = BoundedLines::new(Pieces(vec![b"c\n", b"a\nb\nhalf "]), 99);
-        assert!(!lines.is_next_ready());
+        assert!(!lines.has_buffered_line());
         assert!(lines.next_line().unwrap().is_some());
-        assert!(lines.is_next_ready());
+        assert!(lines.has_buffered_line());
         assert!(lines.next_line().unwrap().is_some());
-        assert!(!lines.is_next_ready(), "half a line is none");
+        assert!(!lines.has_buffered_line(), "half a line is none");
         let line = lines.next_line().unwrap();
         assert_eq!(line, Some(BoundedLine::Text { number: 3, bytes: b"half c" }));
     }

@@ -40,7 +40,7 @@ pub(super) fn build_callable_webhooks(
     let names: BTreeSet<String> = called.iter().map(|own| own.name().to_owned()).collect();
     let generation = match plan {
         AuthorizationPlan::File(file) => {
-            build_from_config_file(&builder, &directory.join(&file.path), called)?
+            build_webhooks_from_config_file(&builder, &directory.join(&file.path), called)?
         }
         // One file defines all hooks of the mode; those that are not called are filtered out below.
         AuthorizationPlan::Modes(modes) => {
@@ -55,7 +55,7 @@ pub(super) fn build_callable_webhooks(
     Ok(meant.map(|webhook| (webhook.name().to_owned(), Arc::clone(webhook))).collect())
 }
 
-fn build_from_config_file(
+fn build_webhooks_from_config_file(
     builder: &AuthorizerBuilder,
     path: &Path,
     called: Vec<AuthorizerConfiguration>,

@@ -13,7 +13,7 @@ pub(super) const SERVICE_ACCOUNT_PREFIX: &str = "system:serviceaccount:";
 const SERVICE_ACCOUNTS: &str = "system:serviceaccounts";
 
 /// Returns a user with the groups of the flags and those that a server adds.
-pub(super) fn user_from_name(name: String, flags: &SubjectFlags) -> User {
+pub(super) fn user_with_implicit_groups(name: String, flags: &SubjectFlags) -> User {
     let mut groups = flags.groups.clone();
     if !flags.no_implicit_groups {
         for group in implicit_groups(&name) {
@@ -95,9 +95,13 @@ mod tests {
             let groups = given.iter().map(|group| (*group).to_owned()).collect();
             let flags =
                 SubjectFlags { user: Some(name.to_owned()), groups, no_implicit_groups: false };
-            assert_eq!(user_from_name(name.to_owned(), &flags).groups, want, "{name}");
+            assert_eq!(user_with_implicit_groups(name.to_owned(), &flags).groups, want, "{name}");
             let literal = SubjectFlags { no_implicit_groups: true, ..flags };
-            assert_eq!(user_from_name(name.to_owned(), &literal).groups, given, "{name}");
+            assert_eq!(
+                user_with_implicit_groups(name.to_owned(), &literal).groups,
+                given,
+                "{name}"
+            );
         }
     }
 

@@ -12,7 +12,7 @@ use crate::check;
 use crate::exit::Exit;
 use crate::file_arguments::read_file_up_to;
 
-pub(crate) use crate::check::printable;
+pub(crate) use crate::check::replace_control_characters;
 
 /// Why a command can not load its input.
 #[derive(Debug)]
@@ -34,7 +34,7 @@ pub(crate) enum FileProblem {
 
 impl FileProblem {
     /// Creates the problem of a file with errors, and keeps its text for excerpts.
-    pub(crate) fn invalid(source: &Source<'_>, errors: Vec<Diagnostic>) -> Self {
+    pub(crate) fn from_errors(source: &Source<'_>, errors: Vec<Diagnostic>) -> Self {
         let (name, text) = (source.name.to_owned(), source.text().into_owned());
         Self::Invalid { name, text, errors }
     }
@@ -77,8 +77,8 @@ impl From<BuildError> for LoadFailure {
 ///
 /// # Errors
 /// Fails if they can not be written.
-pub(crate) fn write_remarks(err: &mut dyn Write, remarks: &[String]) -> io::Result<()> {
-    remarks.iter().try_for_each(|remark| writeln!(err, "{}", printable(remark)))
+pub(crate) fn print_remarks(err: &mut dyn Write, remarks: &[String]) -> io::Result<()> {
+    remarks.iter().try_for_each(|remark| writeln!(err, "{}", replace_control_characters(remark)))
 }
 
 /// Writes the disagreements between answers and a cluster, and returns the exit of the command.
@@ -90,7 +90,7 @@ pub(crate) fn write_disagreements(
     disagreements: &[String],
     exit: Exit,
 ) -> io::Result<Exit> {
-    write_remarks(err, disagreements)?;
+    print_remarks(err, disagreements)?;
     Ok(if disagreements.is_empty() { exit } else { exit.max(Exit::Undecided) })
 }
 
@@ -122,7 +122,7 @@ impl LoadFailure {
             // A file that was removed in the meantime has no lines to show.
             let bytes =
                 read_file_up_to(Path::new(name), EXCERPT_FILE_BYTES_MAX).unwrap_or_default();
-            FileProblem::invalid(&Source { name, bytes: &bytes }, errors)
+            FileProblem::from_errors(&Source { name, bytes: &bytes }, errors)
         };
         Self::Files(files.into_iter().map(problem).collect())
     }
@@ -131,11 +131,11 @@ impl LoadFailure {
     ///
     /// # Errors
     /// Fails if it can not be written.
-    pub(crate) fn write_to(self, err: &mut dyn Write, colour: bool) -> io::Result<Exit> {
+    pub(crate) fn print_errors(self, err: &mut dyn Write, colour: bool) -> io::Result<Exit> {
         match self {
             Self::Usage(messages) => {
                 for message in messages {
-                    writeln!(err, "error: {}", printable(&message))?;
+                    writeln!(err, "error: {}", replace_control_characters(&message))?;
                 }
                 Ok(Exit::Usage)
             }
@@ -143,7 +143,7 @@ impl LoadFailure {
                 for problem in problems {
                     match problem {
                         FileProblem::Unreadable(message) => {
-                            writeln!(err, "error: {}", printable(&message))?;
+                            writeln!(err, "error: {}", replace_control_characters(&message))?;
                         }
                         FileProblem::Invalid { name, text, errors } => {
                             check::write_file_errors(err, &name, text, errors, colour)?;

@@ -33,18 +33,18 @@ use super::request_text::describe_request;
 use super::webhook_stand_in::{AssumedAnswer, AssumedWebhookAnswer, WebhookStandIn};
 use crate::authorization_settings::node_rules;
 use crate::exit::Exit;
-use crate::program::plugins;
+use crate::program::plugin_authorizers;
 
 /// The authorizer chain that answers questions.
 #[derive(Debug)]
 pub(crate) struct OfflineAuthorizer {
-    chain: Chain,
+    authorizer_chain: Chain,
     /// Runs the webhook calls.
-    runtime: &'static Runtime,
+    tokio_runtime: &'static Runtime,
     resource_names: ResourceNameTable,
     subject_names: SubjectNames,
     /// Notes and warnings about the files, for standard error.
-    remarks: Vec<String>,
+    input_remarks: Vec<String>,
     /// The cluster that was read; `None` for files alone.
     cluster: Option<ReadCluster>,
 }
@@ -70,7 +70,7 @@ struct SubjectNames {
 
 /// How the chain treats a webhook without an assumed answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum WebhookMode {
+pub(crate) enum WebhookCallMode {
     /// The chain calls the webhook.
     Call,
     /// The chain does not call it; a decision that needs it is unknown.
@@ -82,9 +82,9 @@ impl OfflineAuthorizer {
     ///
     /// # Errors
     /// Fails with all errors if the flags contradict each other or a file is invalid.
-    pub(crate) fn load(
+    pub(crate) fn load_from_flags(
         flags: &PolicyFlags,
-        webhooks: WebhookMode,
+        webhooks: WebhookCallMode,
         namespace: Option<&str>,
         stdin: &mut dyn Read,
         node_objects: NodeObjects,
@@ -95,13 +95,13 @@ impl OfflineAuthorizer {
         Ok(policy)
     }
 
-    /// Like [`load`](Self::load), and returns the objects that the selection keeps.
+    /// Like [`load_from_flags`](Self::load_from_flags), and returns the objects that the selection keeps.
     ///
     /// # Errors
-    /// The same as [`load`](Self::load).
+    /// The same as [`load_from_flags`](Self::load_from_flags).
     pub(crate) fn load_with_objects(
         flags: &PolicyFlags,
-        webhooks: WebhookMode,
+        webhooks: WebhookCallMode,
         namespace: Option<&str>,
         stdin: &mut dyn Read,
         selection: ObjectSelection<'_>,
@@ -112,14 +112,17 @@ impl OfflineAuthorizer {
             let message = "`-` is given twice, but standard input can be read once".to_owned();
             return Err(LoadFailure::Usage(vec![message]));
         }
-        let plan = flags.authorization.to_plan().map_err(LoadFailure::Usage)?;
+        let plan = flags.authorization_flags.to_authorization_plan().map_err(LoadFailure::Usage)?;
         let directory = std::env::current_dir().map_err(LoadFailure::from_message)?;
         // With an assumed answer for one webhook, building the other webhooks reports missing files.
-        let files = match (webhooks, flags.webhook.as_slice()) {
-            (WebhookMode::Call, []) => ConnectionFileRequirement::Required,
-            (WebhookMode::Call, _) | (WebhookMode::Skip, _) => ConnectionFileRequirement::Optional,
+        let files = match (webhooks, flags.assumed_webhook_answers.as_slice()) {
+            (WebhookCallMode::Call, []) => ConnectionFileRequirement::Required,
+            (WebhookCallMode::Call, _) | (WebhookCallMode::Skip, _) => {
+                ConnectionFileRequirement::Optional
+            }
         };
-        let order = AuthorizerList::load(&flags.authorization, &plan, files, &directory);
+        let order =
+            AuthorizerList::load_from_flags(&flags.authorization_flags, &plan, files, &directory);
         let (order, mut problems) = match order {
             Ok(order) => (order, Vec::new()),
             Err(LoadFailure::Files(problems)) => (AuthorizerList::default(), problems),
@@ -136,14 +139,18 @@ impl OfflineAuthorizer {
             return Err(LoadFailure::Files(problems));
         }
         let runtime = shared_runtime().map_err(LoadFailure::from_message)?;
-        let SelectedObjects { authorization_objects, kept_objects, definitions, mut remarks } =
-            objects;
+        let SelectedObjects {
+            authorization_objects,
+            kept_objects,
+            resource_definitions: definitions,
+            mut input_remarks,
+        } = objects;
         let has_files = !authorization_objects.is_empty() || !paths.is_empty();
         let environment = Environment {
             variable: &process_variable,
             is_kubectl_plugin: cluster_flags::is_kubectl_plugin(),
         };
-        let has_policy = has_files || flags.authorization.is_any_given();
+        let has_policy = has_files || flags.authorization_flags.is_any_given();
         let connection = flags.cluster.find_connection(has_policy, &environment)?;
         let state = connection.map(|connection| {
             runtime.block_on(ClusterState::read(connection, namespace, node_objects))
@@ -157,9 +164,9 @@ impl OfflineAuthorizer {
                     true => PolicyOrigin::Cluster,
                     false => PolicyOrigin::ClusterAndFiles,
                 };
-                remarks.extend(state.remarks);
-                if !flags.authorization.is_any_given() {
-                    remarks.push(ASSUMED_AUTHORIZERS.to_owned());
+                input_remarks.extend(state.remarks);
+                if !flags.authorization_flags.is_any_given() {
+                    input_remarks.push(ASSUMED_AUTHORIZERS.to_owned());
                 }
                 decisive = apply_to_cluster(state.objects, decisive);
                 let cluster = ReadCluster {
@@ -173,11 +180,18 @@ impl OfflineAuthorizer {
         };
         add_definitions(&mut resource_names, &definitions);
         let guard = runtime.enter();
-        let subject_names = SubjectNames::of_bindings(&decisive);
+        let subject_names = SubjectNames::from_bindings(&decisive);
         let policy = PolicyObjects { objects: decisive, origin };
         let chain = build_chain(flags, webhooks, order, policy, &plan, &directory)?;
         drop(guard);
-        let loaded = Self { chain, runtime, resource_names, subject_names, remarks, cluster };
+        let loaded = Self {
+            authorizer_chain: chain,
+            tokio_runtime: runtime,
+            resource_names,
+            subject_names,
+            input_remarks,
+            cluster,
+        };
         Ok((loaded, kept_objects))
     }
 
@@ -206,7 +220,7 @@ impl OfflineAuthorizer {
         let review = encode_review(attributes, ReviewVersion::V1);
         let asked = ask_subject_access_review(&cluster.client, review);
         let request = describe_request(attributes);
-        match self.runtime.block_on(asked) {
+        match self.tokio_runtime.block_on(asked) {
             Ok(answer) if answer.is_allowed == is_allowed => None,
             Ok(answer) => {
                 let words = |is_allowed| if is_allowed { "allowed" } else { "not allowed" };
@@ -230,8 +244,8 @@ impl OfflineAuthorizer {
     }
 
     /// Returns notes and warnings about the files, for standard error.
-    pub(crate) fn remarks(&self) -> &[String] {
-        &self.remarks
+    pub(crate) fn input_remarks(&self) -> &[String] {
+        &self.input_remarks
     }
 
     /// Reports whether a binding among the objects has a user of this name.
@@ -245,8 +259,8 @@ impl OfflineAuthorizer {
     }
 
     /// Returns the chain, for listing rules and subjects.
-    pub(crate) fn chain(&self) -> &Chain {
-        &self.chain
+    pub(crate) fn authorizer_chain(&self) -> &Chain {
+        &self.authorizer_chain
     }
 
     /// Returns the decision of the chain and blocks until webhooks have answered.
@@ -255,30 +269,30 @@ impl OfflineAuthorizer {
         attributes: &Attributes<'_>,
         recorder: Recorder<'_>,
     ) -> ChainDecision<'_> {
-        self.runtime.block_on(self.chain.authorize(attributes, recorder))
+        self.tokio_runtime.block_on(self.authorizer_chain.authorize(attributes, recorder))
     }
 
     /// Reports whether the chain calls webhooks.
     pub(crate) fn calls_webhooks(&self) -> bool {
-        self.chain.members().any(|member| matches!(member, ChainMember::Webhook(_)))
+        self.authorizer_chain.members().any(|member| matches!(member, ChainMember::Webhook(_)))
     }
 
     /// Wraps a chain, for tests.
     #[cfg(test)]
     pub(crate) fn from_chain(chain: Chain) -> Self {
         Self {
-            chain,
-            runtime: shared_runtime().unwrap(),
+            authorizer_chain: chain,
+            tokio_runtime: shared_runtime().unwrap(),
             resource_names: ResourceNameTable::kubernetes_resource_names(),
             subject_names: SubjectNames::default(),
-            remarks: Vec::new(),
+            input_remarks: Vec::new(),
             cluster: None,
         }
     }
 }
 
 impl SubjectNames {
-    fn of_bindings(objects: &[AuthorizerObject]) -> Self {
+    fn from_bindings(objects: &[AuthorizerObject]) -> Self {
         let mut names = Self::default();
         for object in objects {
             let AuthorizerObject::Rbac(rbac::RbacObject::Binding(binding)) = object else {
@@ -341,53 +355,57 @@ fn shared_runtime() -> io::Result<&'static Runtime> {
 
 fn build_chain(
     flags: &PolicyFlags,
-    webhooks: WebhookMode,
+    webhooks: WebhookCallMode,
     order: AuthorizerList,
     policy: PolicyObjects,
     plan: &AuthorizationPlan,
     directory: &Path,
 ) -> Result<Chain, LoadFailure> {
-    let AuthorizerList { authorizers, abac_policies } = order;
-    check_assumed_webhook_names(&flags.webhook, &authorizers)?;
+    let AuthorizerList { authorizer_configurations: authorizers, abac_policies } = order;
+    check_assumed_webhook_names(&flags.assumed_webhook_answers, &authorizers)?;
     let is_called = |authorizer: &&AuthorizerConfiguration| {
         let is_webhook = matches!(authorizer, AuthorizerConfiguration::Webhook(_));
-        let is_skipped = webhooks == WebhookMode::Skip;
-        is_webhook && !is_skipped && assumed_answer(&flags.webhook, authorizer.name()).is_none()
+        let is_skipped = webhooks == WebhookCallMode::Skip;
+        is_webhook
+            && !is_skipped
+            && find_assumed_answer(&flags.assumed_webhook_answers, authorizer.name()).is_none()
     };
     let called = authorizers.iter().filter(is_called).cloned().collect();
     let called = callable_webhooks::build_callable_webhooks(plan, called, directory)?;
-    let built_in = build_built_in_members(flags, abac_policies, policy)?;
+    let built_in = build_built_in_authorizers(flags, abac_policies, policy)?;
     let to_member = |authorizer: &AuthorizerConfiguration| match authorizer {
-        AuthorizerConfiguration::Abac => Ok(built_in.abac.clone()),
+        AuthorizerConfiguration::Abac => Ok(built_in.abac_member.clone()),
         AuthorizerConfiguration::AlwaysAllow => Ok(ChainMember::AlwaysAllow),
         AuthorizerConfiguration::AlwaysDeny => Ok(ChainMember::AlwaysDeny),
-        AuthorizerConfiguration::Node => Ok(built_in.node.clone()),
-        AuthorizerConfiguration::Rbac => Ok(built_in.rbac.clone()),
+        AuthorizerConfiguration::Node => Ok(built_in.node_member.clone()),
+        AuthorizerConfiguration::Rbac => Ok(built_in.rbac_member.clone()),
         AuthorizerConfiguration::Webhook(webhook) => Ok(match called.get(webhook.name.as_str()) {
             Some(webhook) => ChainMember::Webhook(Arc::clone(webhook)),
-            None => build_stand_in_member(webhook, &flags.webhook),
+            None => build_webhook_stand_in(webhook, &flags.assumed_webhook_answers),
         }),
-        AuthorizerConfiguration::Plugin(PluginConfiguration { plugin_type, name }) => plugins()
-            .find_plugin(*plugin_type)
-            .map(|plugin| ChainMember::Plugin(name.clone(), plugin))
-            .ok_or_else(|| LoadFailure::from_message(BuildCause::UnknownPlugin(*plugin_type))),
+        AuthorizerConfiguration::Plugin(PluginConfiguration { plugin_type, name }) => {
+            plugin_authorizers()
+                .find_plugin(*plugin_type)
+                .map(|plugin| ChainMember::Plugin(name.clone(), plugin))
+                .ok_or_else(|| LoadFailure::from_message(BuildCause::UnknownPlugin(*plugin_type)))
+        }
     };
     let members: Vec<ChainMember> = authorizers.iter().map(to_member).collect::<Result<_, _>>()?;
     Chain::new(members).map_err(LoadFailure::from_message)
 }
 
 /// The built-in authorizers with their policies.
-struct BuiltInMembers {
-    abac: ChainMember,
-    node: ChainMember,
-    rbac: ChainMember,
+struct BuiltInAuthorizers {
+    abac_member: ChainMember,
+    node_member: ChainMember,
+    rbac_member: ChainMember,
 }
 
-fn build_built_in_members(
+fn build_built_in_authorizers(
     flags: &PolicyFlags,
     loaded: abac::LoadedPolicies,
     policy: PolicyObjects,
-) -> Result<BuiltInMembers, LoadFailure> {
+) -> Result<BuiltInAuthorizers, LoadFailure> {
     let defaults = rbac::bootstrap_policy().map_err(LoadFailure::from_message)?;
     let mut node = authz_node::Snapshot {
         node_rules: Arc::new(node_rules(&defaults)),
@@ -413,19 +431,19 @@ fn build_built_in_members(
         }
         PolicyOrigin::Cluster => {}
     }
-    Ok(BuiltInMembers {
-        abac: ChainMember::Abac(Arc::new(loaded.policy_snapshot)),
-        node: ChainMember::Node(Arc::new(node)),
-        rbac: ChainMember::Rbac(Arc::new(snapshot)),
+    Ok(BuiltInAuthorizers {
+        abac_member: ChainMember::Abac(Arc::new(loaded.policy_snapshot)),
+        node_member: ChainMember::Node(Arc::new(node)),
+        rbac_member: ChainMember::Rbac(Arc::new(snapshot)),
     })
 }
 
-fn build_stand_in_member(
+fn build_webhook_stand_in(
     webhook: &WebhookConfiguration,
     assumptions: &[AssumedWebhookAnswer],
 ) -> ChainMember {
     let WebhookConfiguration { name, webhook_settings: settings } = webhook;
-    let assumed = assumed_answer(assumptions, name.as_str());
+    let assumed = find_assumed_answer(assumptions, name.as_str());
     let conditions = settings.match_conditions.clone();
     let stand_in = WebhookStandIn::new(name.as_str(), conditions, settings.failure_policy, assumed);
     ChainMember::Plugin(name.clone(), Arc::new(stand_in))
@@ -452,8 +470,8 @@ fn check_assumed_webhook_names(
 }
 
 /// Returns the assumed answer for a webhook; the last flag wins.
-fn assumed_answer(assumptions: &[AssumedWebhookAnswer], name: &str) -> Option<AssumedAnswer> {
-    assumptions.iter().rev().find(|own| own.webhook_name == name).map(|own| own.answer)
+fn find_assumed_answer(assumptions: &[AssumedWebhookAnswer], name: &str) -> Option<AssumedAnswer> {
+    assumptions.iter().rev().find(|own| own.webhook_name == name).map(|own| own.find_assumed_answer)
 }
 
 #[cfg(test)]
@@ -466,7 +484,7 @@ mod tests {
     fn the_last_assumption_counts() {
         let assumptions: Vec<AssumedWebhookAnswer> =
             ["a=allow", "b=deny", "a=no-opinion"].map(|text| text.parse().unwrap()).into();
-        let verdict = |name| match assumed_answer(&assumptions, name) {
+        let verdict = |name| match find_assumed_answer(&assumptions, name) {
             Some(AssumedAnswer::Verdict(verdict)) => Some(verdict),
             Some(AssumedAnswer::Error) | None => None,
         };

@@ -15,18 +15,18 @@ use crate::file_arguments::{FilenameFlags, InputPath};
 #[command(next_help_heading = "Policy")]
 pub(crate) struct PolicyFlags {
     #[command(flatten)]
-    pub(crate) authorization: AuthorizationFlags,
+    pub(crate) authorization_flags: AuthorizationFlags,
 
     #[command(flatten)]
-    pub(crate) input: FilenameFlags,
+    pub(crate) filename_flags: FilenameFlags,
 
     /// Files and directories of manifests: roles, bindings, pods and volumes; `-` is standard input
     ///
     /// The same as -f -R, for several paths at once. Files are YAML or JSON and may contain several
     /// documents and Lists; files without Kubernetes objects are skipped. The flag takes all paths
     /// up to the next flag, so write other arguments before it or after `--`.
-    #[arg(long, value_name = "PATH", num_args = 1..)]
-    pub(crate) objects: Vec<PathBuf>,
+    #[arg(long = "objects", value_name = "PATH", num_args = 1..)]
+    pub(crate) object_manifest_paths: Vec<PathBuf>,
 
     /// Add the default roles and bindings of Kubernetes to the objects
     #[arg(
@@ -44,8 +44,8 @@ pub(crate) struct PolicyFlags {
     ///
     /// The command does not call that webhook and does not read its connection settings. `error`
     /// applies its failure policy. May be repeated.
-    #[arg(long, value_name = "NAME=ANSWER")]
-    pub(crate) webhook: Vec<AssumedWebhookAnswer>,
+    #[arg(long = "webhook", value_name = "NAME=ANSWER")]
+    pub(crate) assumed_webhook_answers: Vec<AssumedWebhookAnswer>,
 
     #[command(flatten)]
     pub(crate) cluster: ClusterFlags,
@@ -54,20 +54,20 @@ pub(crate) struct PolicyFlags {
 impl PolicyFlags {
     /// Returns all files and directories of objects.
     pub(crate) fn object_paths(&self) -> Vec<InputPath<'_>> {
-        self.input.inputs(&self.objects).collect()
+        self.filename_flags.input_paths(&self.object_manifest_paths).collect()
     }
 }
 
 /// How the names of resources are resolved.
 #[derive(Debug, Clone, Copy, Default, clap::Args)]
-pub(crate) struct NameFlags {
+pub(crate) struct ResourceNameFlags {
     /// Accept resources that are neither part of Kubernetes nor defined by the given objects
     ///
-    /// A name of a resource is its plural, its singular, its kind or a short name, as for kubectl.
-    /// An unknown name is an error, because a question about it has an answer that is about no
-    /// request. With this flag an unknown name stands for itself.
-    #[arg(long)]
-    pub(crate) allow_unknown: bool,
+    /// A name of a resource is its plural, its singular, its kind or a short name, as for kubectl. An unknown
+    /// name is an error, because policies match only plurals, so the answer would be about a request that
+    /// nobody can send. With this flag the command uses an unknown name as it is written.
+    #[arg(long = "allow-unknown")]
+    pub(crate) allow_unknown_resources: bool,
 }
 
 /// Whether a command calls webhooks.
@@ -110,7 +110,7 @@ pub(crate) struct SubjectFlags {
 #[command(next_help_heading = "One question")]
 pub(crate) struct QuestionFlags {
     #[command(flatten)]
-    pub(crate) subject: SubjectFlags,
+    pub(crate) subject_flags: SubjectFlags,
 
     /// Verb of the request: get, list, watch, create, update, patch, delete, ...
     #[arg(long, conflicts_with = "arguments")]
@@ -134,7 +134,7 @@ pub(crate) struct QuestionFlags {
     pub(crate) path: Option<String>,
 
     #[command(flatten)]
-    pub(crate) names: NameFlags,
+    pub(crate) resource_name_flags: ResourceNameFlags,
 }
 
 /// A resource, or a path if it begins with a slash.

@@ -10,8 +10,8 @@ use document::{Diagnostic, ReadError, SourcePosition};
 
 use super::bounded_lines::{BoundedLine, BoundedLines};
 use super::cluster_state::NodeObjects;
-use super::load_failure::{LoadFailure, printable};
-use super::offline_authorizer::{OfflineAuthorizer, WebhookMode};
+use super::load_failure::{LoadFailure, replace_control_characters};
+use super::offline_authorizer::{OfflineAuthorizer, WebhookCallMode};
 use super::offline_flags::{
     PolicyFlags, QuestionFlags, SubjectFlags, TargetArgument, WebhookCallFlags,
 };
@@ -29,12 +29,12 @@ pub(crate) enum QuestionSource<'f> {
 }
 
 /// One question before its names are resolved.
-struct WrittenQuestion {
+struct UnresolvedQuestion {
     verb: String,
-    target: WrittenTarget,
+    request_target: UnresolvedTarget,
 }
 
-enum WrittenTarget {
+enum UnresolvedTarget {
     Resource { resource: ResourceName, name: String, namespace: String },
     Path(String),
 }
@@ -69,14 +69,14 @@ pub(super) enum QuestionFlagsError {
 
 /// Questions and the authorizer that answers them.
 pub(crate) struct LoadedQuestions<'f> {
-    pub(crate) questions: QuestionSource<'f>,
-    pub(crate) authorizer: OfflineAuthorizer,
+    pub(crate) question_source: QuestionSource<'f>,
+    pub(crate) offline_authorizer: OfflineAuthorizer,
     /// Notes and warnings about the names of the question, for standard error.
-    pub(crate) remarks: Vec<String>,
+    pub(crate) name_remarks: Vec<String>,
 }
 
 /// Callback that answers one question and writes the answer.
-pub(crate) type AnswerQuestion<'a> =
+pub(crate) type AnswerCallback<'a> =
     &'a mut dyn FnMut(&AccessQuestion<'_>, &mut dyn Write) -> io::Result<Exit>;
 
 impl<'f> QuestionSource<'f> {
@@ -85,7 +85,7 @@ impl<'f> QuestionSource<'f> {
     /// # Errors
     /// Fails if the flags contradict each other, if a policy or manifest file is invalid, or if a name stands for no
     /// resource.
-    pub(crate) fn load_with_authorizer(
+    pub(crate) fn load_questions_and_authorizer(
         flags: &QuestionFlags,
         files: &'f [PathBuf],
         policy: &PolicyFlags,
@@ -93,7 +93,8 @@ impl<'f> QuestionSource<'f> {
         stdin: &mut dyn Read,
     ) -> Result<LoadedQuestions<'f>, LoadFailure> {
         let usage = |message: &str| LoadFailure::Usage(vec![message.to_owned()]);
-        let written = read_question(flags, files).map_err(|error| usage(&error.to_string()))?;
+        let written =
+            parse_single_question(flags, files).map_err(|error| usage(&error.to_string()))?;
         let reads_stdin = files.is_empty() || files.iter().any(|file| is_stdin(file));
         if written.is_none()
             && reads_stdin
@@ -105,25 +106,30 @@ impl<'f> QuestionSource<'f> {
             ));
         }
         let webhooks = match calls.no_webhooks {
-            true => WebhookMode::Skip,
-            false => WebhookMode::Call,
+            true => WebhookCallMode::Skip,
+            false => WebhookCallMode::Call,
         };
         let namespace = flags.namespace.as_deref();
         let node_objects = match &written {
-            Some(_) => NodeObjects::for_user(flags.subject.user.as_deref()),
+            Some(_) => NodeObjects::for_user(flags.subject_flags.user.as_deref()),
             // Any of the questions may be that of a node.
             None => NodeObjects::Read,
         };
-        let authorizer = OfflineAuthorizer::load(policy, webhooks, namespace, stdin, node_objects)?;
+        let authorizer =
+            OfflineAuthorizer::load_from_flags(policy, webhooks, namespace, stdin, node_objects)?;
         let Some(written) = written else {
             return Ok(LoadedQuestions {
-                questions: Self::Lines(files),
-                authorizer,
-                remarks: Vec::new(),
+                question_source: Self::Lines(files),
+                offline_authorizer: authorizer,
+                name_remarks: Vec::new(),
             });
         };
         let (question, remarks) = resolve_question(written, flags, &authorizer)?;
-        Ok(LoadedQuestions { questions: Self::One(Box::new(question)), authorizer, remarks })
+        Ok(LoadedQuestions {
+            question_source: Self::One(Box::new(question)),
+            offline_authorizer: authorizer,
+            name_remarks: remarks,
+        })
     }
 
     /// Answers each question in order and returns the worst exit. It reports an invalid line with its
@@ -134,28 +140,33 @@ impl<'f> QuestionSource<'f> {
     ///
     /// # Errors
     /// Fails if an answer can not be written.
-    pub(crate) fn answer_each(
+    pub(crate) fn answer_questions(
         &self,
         stdin: &mut dyn Read,
         out: &mut dyn Write,
         err: &mut dyn Write,
-        answer: AnswerQuestion<'_>,
+        answer: AnswerCallback<'_>,
     ) -> io::Result<Exit> {
-        let mut answerer =
-            QuestionAnswerer { out, err, answer, worst_exit: Exit::Clean, has_questions: false };
+        let mut answerer = QuestionAnswerer {
+            stdout: out,
+            stderr: err,
+            answer_callback: answer,
+            worst_exit: Exit::Clean,
+            has_read_question: false,
+        };
         let result = match self {
             Self::One(question) => answerer.answer_question(question),
             // A terminal as standard input means that the user forgot the question.
             Self::Lines([]) if io::stdin().is_terminal() => Ok(()),
-            Self::Lines([]) => answerer.read_stream(STDIN_NAME, stdin),
+            Self::Lines([]) => answerer.answer_stream(STDIN_NAME, stdin),
             Self::Lines(files) => {
-                files.iter().try_for_each(|file| answerer.read_question_file(file, stdin))
+                files.iter().try_for_each(|file| answerer.answer_question_file(file, stdin))
             }
         };
         match result {
             Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
-            Ok(()) if !answerer.has_questions && answerer.worst_exit == Exit::Clean => {
-                answerer.report_unreadable(
+            Ok(()) if !answerer.has_read_question && answerer.worst_exit == Exit::Clean => {
+                answerer.report_unreadable_input(
                     "there is no question: write VERB RESOURCE [NAME] with --as, or one question per line as JSON",
                 )?;
                 Ok(answerer.worst_exit)
@@ -169,20 +180,20 @@ impl<'f> QuestionSource<'f> {
 ///
 /// # Errors
 /// Fails if a part of the question is missing, or if parts contradict each other.
-fn read_question(
+fn parse_single_question(
     flags: &QuestionFlags,
     arguments: &[PathBuf],
-) -> Result<Option<WrittenQuestion>, QuestionFlagsError> {
-    let SubjectFlags { user, groups, no_implicit_groups } = &flags.subject;
+) -> Result<Option<UnresolvedQuestion>, QuestionFlagsError> {
+    let SubjectFlags { user, groups, no_implicit_groups } = &flags.subject_flags;
     let has_user = user.is_some() || !groups.is_empty();
     if let Some(verb) = &flags.verb {
         if !has_user {
             return Err(QuestionFlagsError::NoUser);
         }
-        return question_of_flags(verb, flags).map(Some);
+        return question_from_flags(verb, flags).map(Some);
     }
     if has_user && !arguments.is_empty() {
-        return question_of_arguments(flags, arguments).map(Some);
+        return question_from_arguments(flags, arguments).map(Some);
     }
     if has_user || *no_implicit_groups {
         return Err(QuestionFlagsError::UserWithoutVerb);
@@ -204,29 +215,29 @@ fn read_question(
     Ok(None)
 }
 
-fn question_of_flags(
+fn question_from_flags(
     verb: &str,
     flags: &QuestionFlags,
-) -> Result<WrittenQuestion, QuestionFlagsError> {
+) -> Result<UnresolvedQuestion, QuestionFlagsError> {
     if flags.resource.is_none() && flags.namespace.is_some() {
         return Err(QuestionFlagsError::NamespaceWithoutResource);
     }
     let target = match (&flags.resource, &flags.path) {
-        (Some(resource), _) => WrittenTarget::Resource {
+        (Some(resource), _) => UnresolvedTarget::Resource {
             resource: resource.clone(),
             name: flags.name.clone().unwrap_or_default(),
             namespace: flags.namespace.clone().unwrap_or_default(),
         },
-        (None, Some(path)) => WrittenTarget::Path(path.clone()),
+        (None, Some(path)) => UnresolvedTarget::Path(path.clone()),
         (None, None) => return Err(QuestionFlagsError::NoTarget),
     };
-    Ok(WrittenQuestion { verb: verb.to_owned(), target })
+    Ok(UnresolvedQuestion { verb: verb.to_owned(), request_target: target })
 }
 
-fn question_of_arguments(
+fn question_from_arguments(
     flags: &QuestionFlags,
     arguments: &[PathBuf],
-) -> Result<WrittenQuestion, QuestionFlagsError> {
+) -> Result<UnresolvedQuestion, QuestionFlagsError> {
     let texts: Vec<&str> = arguments.iter().filter_map(|argument| argument.to_str()).collect();
     let has_flags = flags.resource.is_some() || flags.name.is_some() || flags.path.is_some();
     let (verb, target, name) = match texts.as_slice() {
@@ -241,30 +252,30 @@ fn question_of_arguments(
         TargetArgument::Path(_) if !name.is_empty() || flags.namespace.is_some() => {
             return Err(QuestionFlagsError::PathWithName);
         }
-        TargetArgument::Path(path) => WrittenTarget::Path(path),
-        TargetArgument::Resource(resource) => WrittenTarget::Resource {
+        TargetArgument::Path(path) => UnresolvedTarget::Path(path),
+        TargetArgument::Resource(resource) => UnresolvedTarget::Resource {
             resource,
             name: name.to_owned(),
             namespace: flags.namespace.clone().unwrap_or_default(),
         },
     };
-    Ok(WrittenQuestion { verb: verb.to_owned(), target })
+    Ok(UnresolvedQuestion { verb: verb.to_owned(), request_target: target })
 }
 
 /// Replaces the names of a question with those that policies have. Returns remarks about them.
 fn resolve_question(
-    written: WrittenQuestion,
+    written: UnresolvedQuestion,
     flags: &QuestionFlags,
     authorizer: &OfflineAuthorizer,
 ) -> Result<(AccessQuestion<'static>, Vec<String>), LoadFailure> {
-    let mut resolver = NameResolver::new(authorizer, flags.names);
-    let user = resolver.resolve_user(&flags.subject);
-    let target = match written.target {
-        WrittenTarget::Path(path) => {
+    let mut resolver = NameResolver::new(authorizer, flags.resource_name_flags);
+    let user = resolver.resolve_user(&flags.subject_flags);
+    let target = match written.request_target {
+        UnresolvedTarget::Path(path) => {
             resolver.check_verb(&written.verb, VerbTarget::Path);
             AccessTarget::Path(path.into())
         }
-        WrittenTarget::Resource { resource, name, namespace } => {
+        UnresolvedTarget::Resource { resource, name, namespace } => {
             resolver.check_verb(&written.verb, VerbTarget::Resource);
             let resolved = resolver.resolve_resource(&resource, &namespace)?;
             let given = Some(namespace.as_str()).filter(|namespace| !namespace.is_empty());
@@ -281,54 +292,54 @@ fn resolve_question(
             })
         }
     };
-    Ok((AccessQuestion { user, verb: written.verb.into(), target }, resolver.remarks))
+    Ok((AccessQuestion { user, verb: written.verb.into(), target }, resolver.name_remarks))
 }
 
 struct QuestionAnswerer<'a> {
-    out: &'a mut dyn Write,
-    err: &'a mut dyn Write,
-    answer: AnswerQuestion<'a>,
+    stdout: &'a mut dyn Write,
+    stderr: &'a mut dyn Write,
+    answer_callback: AnswerCallback<'a>,
     worst_exit: Exit,
     /// Whether there was a question, valid or not.
-    has_questions: bool,
+    has_read_question: bool,
 }
 
 impl QuestionAnswerer<'_> {
     fn answer_question(&mut self, question: &AccessQuestion<'_>) -> io::Result<()> {
-        self.has_questions = true;
-        let exit = (self.answer)(question, self.out)?;
+        self.has_read_question = true;
+        let exit = (self.answer_callback)(question, self.stdout)?;
         self.worst_exit = self.worst_exit.max(exit);
         Ok(())
     }
 
-    fn read_question_file(&mut self, path: &Path, stdin: &mut dyn Read) -> io::Result<()> {
+    fn answer_question_file(&mut self, path: &Path, stdin: &mut dyn Read) -> io::Result<()> {
         if is_stdin(path) {
-            return self.read_stream(STDIN_NAME, stdin);
+            return self.answer_stream(STDIN_NAME, stdin);
         }
         match File::open(path) {
-            Ok(file) => self.read_stream(&path.to_string_lossy(), file),
-            Err(error) => self.report_unreadable(&ReadError::new(path, &error).to_string()),
+            Ok(file) => self.answer_stream(&path.to_string_lossy(), file),
+            Err(error) => self.report_unreadable_input(&ReadError::new(path, &error).to_string()),
         }
     }
 
-    fn read_stream(&mut self, name: &str, reader: impl Read) -> io::Result<()> {
+    fn answer_stream(&mut self, name: &str, reader: impl Read) -> io::Result<()> {
         let mut lines = BoundedLines::new(reader, LINE_BYTES_MAX);
         loop {
-            if !lines.is_next_ready() {
-                self.out.flush()?;
+            if !lines.has_buffered_line() {
+                self.stdout.flush()?;
             }
             match lines.next_line() {
                 Ok(None) => return Ok(()),
-                Ok(Some(line)) => self.answer_line(name, &line)?,
+                Ok(Some(line)) => self.answer_json_line(name, &line)?,
                 Err(error) => {
                     let ReadError { message, .. } = ReadError::new(Path::new(name), &error);
-                    return self.report_unreadable(&format!("read {name}: {message}"));
+                    return self.report_unreadable_input(&format!("read {name}: {message}"));
                 }
             }
         }
     }
 
-    fn answer_line(&mut self, name: &str, line: &BoundedLine<'_>) -> io::Result<()> {
+    fn answer_json_line(&mut self, name: &str, line: &BoundedLine<'_>) -> io::Result<()> {
         let (number, bytes) = match *line {
             BoundedLine::Text { number, bytes } => (number, bytes),
             BoundedLine::TooLong { number } => {
@@ -375,15 +386,17 @@ impl QuestionAnswerer<'_> {
         message: &str,
         hint: Option<&str>,
     ) -> io::Result<()> {
-        self.has_questions = true;
+        self.has_read_question = true;
         self.worst_exit = self.worst_exit.max(Exit::Unreadable);
-        let (name, message) = (printable(name), printable(message));
-        let hint = hint.map(|hint| format!(" ({})", printable(hint))).unwrap_or_default();
-        writeln!(self.err, "{name}:{line}:{column}: {message}{hint}")
+        let (name, message) =
+            (replace_control_characters(name), replace_control_characters(message));
+        let hint =
+            hint.map(|hint| format!(" ({})", replace_control_characters(hint))).unwrap_or_default();
+        writeln!(self.stderr, "{name}:{line}:{column}: {message}{hint}")
     }
 
-    fn report_unreadable(&mut self, message: &str) -> io::Result<()> {
+    fn report_unreadable_input(&mut self, message: &str) -> io::Result<()> {
         self.worst_exit = self.worst_exit.max(Exit::Unreadable);
-        writeln!(self.err, "error: {}", printable(message))
+        writeln!(self.stderr, "error: {}", replace_control_characters(message))
     }
 }

@@ -11,7 +11,7 @@ use manifests::{
 };
 
 use super::load_failure::FileProblem;
-use crate::file_arguments::{self, InputError, InputPath, STDIN_NAME, is_stdin};
+use crate::file_arguments::{self, InputPath, ReadInputError, STDIN_NAME, is_stdin};
 
 /// Maximum size of all manifests together. They stay in memory until all are read, so that errors can
 /// show source lines. A dump of the largest clusters has a tenth of this size.
@@ -25,31 +25,33 @@ pub(crate) struct SelectedObjects {
     /// Objects that the selection of the command keeps.
     pub(crate) kept_objects: Vec<UnstructuredObject>,
     /// Definitions of resources and of aggregated groups, which tell the names of resources.
-    pub(crate) definitions: Vec<UnstructuredObject>,
+    pub(crate) resource_definitions: Vec<UnstructuredObject>,
     /// Notes and warnings for standard error: skipped files and repeated objects.
-    pub(crate) remarks: Vec<String>,
+    pub(crate) input_remarks: Vec<String>,
 }
 
 /// Which further objects a command keeps, and how it validates them.
 #[derive(Clone, Copy)]
 pub(crate) struct ObjectSelection<'w> {
     pub(crate) kind_handler: KindHandler<'w>,
-    pub(crate) validate: &'w dyn Fn(&UnstructuredObject) -> Vec<Diagnostic>,
+    pub(crate) validate_object: &'w dyn Fn(&UnstructuredObject) -> Vec<Diagnostic>,
 }
 
 impl ObjectSelection<'_> {
     /// Keeps no further objects.
-    pub(crate) const NONE: Self =
-        Self { kind_handler: &|_, _| manifests::KindHandling::Standard, validate: &|_| Vec::new() };
+    pub(crate) const NONE: Self = Self {
+        kind_handler: &|_, _| manifests::KindHandling::Standard,
+        validate_object: &|_| Vec::new(),
+    };
     /// Keeps all objects without validation.
     pub(crate) const ALL: Self = Self {
         kind_handler: &|_, _| manifests::KindHandling::KeepUnstructured,
-        validate: &|_| Vec::new(),
+        validate_object: &|_| Vec::new(),
     };
 }
 
 /// Reports whether objects of a kind tell the names of resources.
-fn is_definition(api_version: &str, kind: &str) -> bool {
+fn defines_resource_names(api_version: &str, kind: &str) -> bool {
     let group = api_version.split_once('/').map_or("", |(group, _)| group);
     matches!(
         (group, kind),
@@ -88,7 +90,7 @@ pub(crate) fn read_manifests(
     let mut objects = SelectedObjects::default();
     let kind_handler =
         |api_version: &str, kind: &str| match (selection.kind_handler)(api_version, kind) {
-            KindHandling::Standard if is_definition(api_version, kind) => {
+            KindHandling::Standard if defines_resource_names(api_version, kind) => {
                 KindHandling::KeepUnstructured
             }
             handling => handling,
@@ -104,18 +106,21 @@ pub(crate) fn read_manifests(
             match name == STDIN_NAME && bytes.is_empty() {
                 // The program that should write to the pipe has failed.
                 true => problems.push(FileProblem::Unreadable(format!("{STDIN_NAME} is empty"))),
-                false => {
-                    objects.remarks.push(format!("note: {name}: no Kubernetes object, skipped"))
-                }
+                false => objects
+                    .input_remarks
+                    .push(format!("note: {name}: no Kubernetes object, skipped")),
             }
         }
         let mut errors = read.errors;
-        let is_definition =
-            |object: &&UnstructuredObject| is_definition(object.api_version(), object.kind_name());
-        objects.definitions.extend(read.unstructured_objects.iter().filter(is_definition).cloned());
+        let defines_resource_names = |object: &&UnstructuredObject| {
+            defines_resource_names(object.api_version(), object.kind_name())
+        };
+        objects
+            .resource_definitions
+            .extend(read.unstructured_objects.iter().filter(defines_resource_names).cloned());
         let kept: Vec<UnstructuredObject> =
             read.unstructured_objects.into_iter().filter(is_kept).collect();
-        let more: Vec<Diagnostic> = kept.iter().flat_map(selection.validate).collect();
+        let more: Vec<Diagnostic> = kept.iter().flat_map(selection.validate_object).collect();
         if !more.is_empty() {
             errors.extend(more);
             errors.sort_by_key(|error| error.position);
@@ -130,7 +135,9 @@ pub(crate) fn read_manifests(
         let kept: Vec<&UnstructuredObject> = objects.kept_objects.iter().collect();
         let of_kept = manifests::find_duplicate_unstructured(&kept);
         repeated.extend(of_kept.errors);
-        objects.remarks.extend(warnings.iter().chain(&of_kept.warnings).map(describe_warning));
+        objects
+            .input_remarks
+            .extend(warnings.iter().chain(&of_kept.warnings).map(describe_warning));
         for (name, bytes) in &sources {
             let (here, elsewhere) = repeated.into_iter().partition(|fault| fault.file == *name);
             repeated = elsewhere;
@@ -161,15 +168,15 @@ fn describe_warning(warning: &Warning) -> String {
 }
 
 fn invalid_file_problem(name: &str, bytes: &[u8], errors: Vec<Diagnostic>) -> Option<FileProblem> {
-    (!errors.is_empty()).then(|| FileProblem::invalid(&Source { name, bytes }, errors))
+    (!errors.is_empty()).then(|| FileProblem::from_errors(&Source { name, bytes }, errors))
 }
 
-fn read_manifest(path: &Path, stdin: &mut dyn Read) -> Result<(String, Vec<u8>), InputError> {
+fn read_manifest(path: &Path, stdin: &mut dyn Read) -> Result<(String, Vec<u8>), ReadInputError> {
     if is_stdin(path) {
         let bytes = file_arguments::read_stream_up_to(stdin, MANIFEST_BYTES_MAX);
         let bytes = bytes.map_err(|error| {
             let ReadError { message, .. } = ReadError::new(path, &error);
-            InputError::Stdin { name: STDIN_NAME.to_owned(), message }
+            ReadInputError::Stdin { name: STDIN_NAME.to_owned(), message }
         })?;
         return Ok((STDIN_NAME.to_owned(), bytes));
     }

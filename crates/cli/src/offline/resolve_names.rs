@@ -6,21 +6,25 @@ use api_resources::{
 };
 use authz::User;
 
-use super::implicit_groups::{SERVICE_ACCOUNT_PREFIX, user_from_name};
+use super::implicit_groups::{SERVICE_ACCOUNT_PREFIX, user_with_implicit_groups};
 use super::load_failure::LoadFailure;
 use super::offline_authorizer::OfflineAuthorizer;
-use super::offline_flags::{NameFlags, SubjectFlags};
+use super::offline_flags::{ResourceNameFlags, SubjectFlags};
 
 /// The names of one question, and remarks for standard error about how they are understood.
 pub(crate) struct NameResolver<'a> {
-    authorizer: &'a OfflineAuthorizer,
-    flags: NameFlags,
-    pub(crate) remarks: Vec<String>,
+    offline_authorizer: &'a OfflineAuthorizer,
+    resource_name_flags: ResourceNameFlags,
+    pub(crate) name_remarks: Vec<String>,
 }
 
 impl<'a> NameResolver<'a> {
-    pub(crate) fn new(authorizer: &'a OfflineAuthorizer, flags: NameFlags) -> Self {
-        Self { authorizer, flags, remarks: Vec::new() }
+    pub(crate) fn new(authorizer: &'a OfflineAuthorizer, flags: ResourceNameFlags) -> Self {
+        Self {
+            offline_authorizer: authorizer,
+            resource_name_flags: flags,
+            name_remarks: Vec::new(),
+        }
     }
 
     /// Finds the resource of a name.
@@ -32,17 +36,19 @@ impl<'a> NameResolver<'a> {
         name: &ResourceName,
         namespace: &str,
     ) -> Result<ResolvedResource, LoadFailure> {
-        let resolved = match self.authorizer.resource_names().resolve_resource_name(name) {
+        let resolved = match self.offline_authorizer.resource_names().resolve_resource_name(name) {
             Ok(resolved) => resolved,
             Err(ResourceNameError::AmbiguousName { .. })
-                if name.group.is_some() && self.flags.allow_unknown =>
+                if name.group.is_some() && self.resource_name_flags.allow_unknown_resources =>
             {
                 name.to_literal_resource()
             }
             Err(error @ ResourceNameError::AmbiguousName { .. }) => {
                 return Err(LoadFailure::Usage(vec![error.to_string()]));
             }
-            Err(_) if self.flags.allow_unknown => name.to_literal_resource(),
+            Err(_) if self.resource_name_flags.allow_unknown_resources => {
+                name.to_literal_resource()
+            }
             Err(error) => {
                 let hint = "a resource of a CustomResourceDefinition is known if -f names that definition, and \
                             --allow-unknown accepts every name";
@@ -52,7 +58,7 @@ impl<'a> NameResolver<'a> {
         if !resolved.other_matches.is_empty() {
             let others: Vec<String> = resolved.other_matches.iter().map(qualified_name).collect();
             let (written, own) = (&name.name, resolved.qualified_name());
-            self.remarks.push(format!(
+            self.name_remarks.push(format!(
                 "note: `{written}` stands for {own} and not for {}",
                 others.join(" or ")
             ));
@@ -60,7 +66,7 @@ impl<'a> NameResolver<'a> {
         // A request for a Namespace has that namespace.
         let is_namespace = resolved.group.is_empty() && resolved.plural == "namespaces";
         if resolved.scope == Some(Scope::Cluster) && !namespace.is_empty() && !is_namespace {
-            self.remarks.push(format!(
+            self.name_remarks.push(format!(
                 "warning: {} belong to no namespace, so no request for them has one; leave out -n",
                 resolved.qualified_name()
             ));
@@ -76,7 +82,7 @@ impl<'a> NameResolver<'a> {
         given: Option<&str>,
     ) -> String {
         let of_context = match resolved.scope {
-            Some(Scope::Namespaced) => self.authorizer.context_namespace(),
+            Some(Scope::Namespaced) => self.offline_authorizer.context_namespace(),
             Some(Scope::Cluster) | None => None,
         };
         given.or(of_context).unwrap_or_default().to_owned()
@@ -85,32 +91,33 @@ impl<'a> NameResolver<'a> {
     /// Adds a warning if no request has the verb.
     pub(crate) fn check_verb(&mut self, verb: &str, target: VerbTarget) {
         if let Some(unknown) = check_verb(verb, target) {
-            self.remarks.push(format!("warning: {unknown}"));
+            self.name_remarks.push(format!("warning: {unknown}"));
         }
     }
 
     /// Returns the user of the flags, with the groups that a server adds.
     pub(crate) fn resolve_user(&mut self, flags: &SubjectFlags) -> User {
         let name = flags.user.as_deref().unwrap_or_default();
-        let is_user = self.authorizer.has_user_subject(name);
-        match service_account_of(name).filter(|_| !is_user) {
-            None => user_from_name(name.to_owned(), flags),
+        let is_user = self.offline_authorizer.has_user_subject(name);
+        match parse_service_account(name).filter(|_| !is_user) {
+            None => user_with_implicit_groups(name.to_owned(), flags),
             Some((namespace, account)) => {
                 let full = format!("{SERVICE_ACCOUNT_PREFIX}{namespace}:{account}");
                 // With a colon it may be the user of an identity provider, such as `oidc:ana`.
-                if name.contains(':') && !self.authorizer.has_service_account_subject(&full) {
-                    self.remarks.push(format!(
+                if name.contains(':') && !self.offline_authorizer.has_service_account_subject(&full)
+                {
+                    self.name_remarks.push(format!(
                         "note: `{name}` stands for the service account {full}; no binding names it"
                     ));
                 }
-                user_from_name(full, flags)
+                user_with_implicit_groups(full, flags)
             }
         }
     }
 }
 
 /// Reads `NAMESPACE/NAME` or `NAMESPACE:NAME`. Names of users that begin with `system:` are not meant.
-fn service_account_of(text: &str) -> Option<(&str, &str)> {
+fn parse_service_account(text: &str) -> Option<(&str, &str)> {
     let (namespace, name) = text.split_once('/').or_else(|| text.split_once(':'))?;
     let is_account = namespace != "system"
         && field_errors::dns1123_label_faults(namespace).is_empty()
@@ -137,7 +144,7 @@ mod tests {
             ("ci/", None),
             ("", None),
         ] {
-            assert_eq!(service_account_of(text), want, "{text}");
+            assert_eq!(parse_service_account(text), want, "{text}");
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::load_failure::printable;
+use super::load_failure::replace_control_characters;
 
 /// Maximum width of a column in characters. A longer cell shifts only its own row.
 const CELL_CHARS_MAX: usize = 60;
@@ -12,19 +12,19 @@ const GAP: usize = 2;
 
 /// A table with a heading. INVARIANT: each row has as many cells as the heading.
 #[derive(Debug)]
-pub(crate) struct Table {
-    heading: Vec<String>,
+pub(crate) struct TextTable {
+    column_headings: Vec<String>,
     rows: Vec<Vec<String>>,
 }
 
-impl Table {
+impl TextTable {
     pub(crate) fn new<const N: usize>(heading: [&'static str; N]) -> Self {
         Self::with_heading(heading.map(str::to_owned).into())
     }
 
     /// Makes a table whose columns are known only at run time.
     pub(crate) fn with_heading(heading: Vec<String>) -> Self {
-        Self { heading, rows: Vec::new() }
+        Self { column_headings: heading, rows: Vec::new() }
     }
 
     pub(crate) fn push<const N: usize>(&mut self, row: [&str; N]) {
@@ -33,7 +33,7 @@ impl Table {
 
     /// Adds a row with a cell for each column.
     pub(crate) fn push_cells(&mut self, cells: &[&str]) {
-        self.rows.push(cells.iter().map(|cell| printable(cell)).collect());
+        self.rows.push(cells.iter().map(|cell| replace_control_characters(cell)).collect());
     }
 
     /// Writes heading and rows, with each column as wide as its cells need.
@@ -41,13 +41,14 @@ impl Table {
     /// # Errors
     /// Fails if the table can not be written.
     pub(crate) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
-        let mut widths: Vec<usize> = self.heading.iter().map(|cell| cell.chars().count()).collect();
+        let mut widths: Vec<usize> =
+            self.column_headings.iter().map(|cell| cell.chars().count()).collect();
         for row in &self.rows {
             for (width, cell) in widths.iter_mut().zip(row) {
                 *width = (*width).max(cell.chars().count().min(CELL_CHARS_MAX));
             }
         }
-        for row in std::iter::once(&self.heading).chain(&self.rows) {
+        for row in std::iter::once(&self.column_headings).chain(&self.rows) {
             let mut line = String::new();
             for (width, cell) in widths.iter().zip(row) {
                 let n_missing = width.saturating_sub(cell.chars().count());
@@ -66,7 +67,7 @@ mod tests {
 
     #[test]
     fn columns_are_as_wide_as_they_need_to_be() {
-        let mut table = Table::new(["KIND", "NAME", "X"]);
+        let mut table = TextTable::new(["KIND", "NAME", "X"]);
         table.push(["User", "größe", "1"]);
         table.push(["ServiceAccount", "", ""]);
         let long = "a".repeat(CELL_CHARS_MAX + 1);
@@ -83,7 +84,7 @@ mod tests {
 
     #[test]
     fn control_characters_are_replaced() {
-        let mut table = Table::new(["A"]);
+        let mut table = TextTable::new(["A"]);
         table.push(["\u{1b}[31m\n"]);
         let mut text = Vec::new();
         table.write(&mut text).unwrap();

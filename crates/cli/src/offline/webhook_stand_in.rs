@@ -18,9 +18,9 @@ use authz_webhook::{FailurePolicy, IncludedSelectors, MatchConditions, MatchResu
 pub(crate) struct WebhookStandIn {
     name: String,
     match_conditions: MatchConditions,
-    selectors: IncludedSelectors,
+    included_selectors: IncludedSelectors,
     failure_policy: FailurePolicy,
-    assumed_answer: Option<AssumedAnswer>,
+    find_assumed_answer: Option<AssumedAnswer>,
 }
 
 /// The decision depends on a webhook that was not called.
@@ -34,7 +34,7 @@ pub(super) struct WebhookNotCalled {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AssumedWebhookAnswer {
     pub(super) webhook_name: String,
-    pub(super) answer: AssumedAnswer,
+    pub(super) find_assumed_answer: AssumedAnswer,
 }
 
 /// The assumed answer of a webhook.
@@ -59,7 +59,7 @@ impl FromStr for AssumedWebhookAnswer {
             "error" => AssumedAnswer::Error,
             _ => return Err(FORM),
         };
-        Ok(Self { webhook_name: name.to_owned(), answer })
+        Ok(Self { webhook_name: name.to_owned(), find_assumed_answer: answer })
     }
 }
 
@@ -74,14 +74,20 @@ impl WebhookStandIn {
         name: &str,
         match_conditions: MatchConditions,
         failure_policy: FailurePolicy,
-        assumed_answer: Option<AssumedAnswer>,
+        find_assumed_answer: Option<AssumedAnswer>,
     ) -> Self {
         let selectors = match_conditions.used_selectors();
-        Self { name: name.to_owned(), match_conditions, selectors, failure_policy, assumed_answer }
+        Self {
+            name: name.to_owned(),
+            match_conditions,
+            included_selectors: selectors,
+            failure_policy,
+            find_assumed_answer,
+        }
     }
 
     fn decide(&self, attributes: &Attributes<'_>, recorder: &mut Recorder<'_>) -> Decision {
-        let request = ReviewSpec::new(attributes, self.selectors);
+        let request = ReviewSpec::new(attributes, self.included_selectors);
         match self.match_conditions.evaluate_recorded(&request, recorder) {
             MatchResult::Excluded { .. } => Decision::no_opinion(""),
             MatchResult::Failed(error) => {
@@ -90,7 +96,7 @@ impl WebhookStandIn {
                 });
                 self.apply_failure_policy(EvaluationErrors::message(error))
             }
-            MatchResult::Matched => match self.assumed_answer {
+            MatchResult::Matched => match self.find_assumed_answer {
                 Some(AssumedAnswer::Verdict(verdict)) => {
                     recorder.record_event(|| {
                         TraceEvent::new("assumed").with_field("answer", verdict.name())
@@ -112,10 +118,14 @@ impl WebhookStandIn {
 
     /// Returns the decision of the failure policy.
     fn apply_failure_policy(&self, failure: EvaluationErrors) -> Decision {
-        Decision { verdict: self.failure_verdict(), error: Some(failure), ..Decision::default() }
+        Decision {
+            verdict: self.failure_policy_verdict(),
+            error: Some(failure),
+            ..Decision::default()
+        }
     }
 
-    fn failure_verdict(&self) -> Verdict {
+    fn failure_policy_verdict(&self) -> Verdict {
         match self.failure_policy {
             FailurePolicy::NoOpinion => Verdict::NoOpinion,
             FailurePolicy::Deny => Verdict::Deny,
@@ -141,9 +151,9 @@ impl Authorizer for WebhookStandIn {
     fn allowed_subjects(&self, _: &Attributes<'_>) -> Subjects {
         let is_always_asked = self.match_conditions.as_slice().is_empty();
         let assumed =
-            self.assumed_answer.filter(|_| is_always_asked).map(|assumed| match assumed {
+            self.find_assumed_answer.filter(|_| is_always_asked).map(|assumed| match assumed {
                 AssumedAnswer::Verdict(verdict) => verdict,
-                AssumedAnswer::Error => self.failure_verdict(),
+                AssumedAnswer::Error => self.failure_policy_verdict(),
             });
         match assumed {
             Some(Verdict::Allow) => {
@@ -233,9 +243,13 @@ mod tests {
     fn assumptions_name_a_webhook_and_its_answer() {
         let assumption = |text: &str| text.parse::<AssumedWebhookAnswer>();
         let answer = AssumedAnswer::Verdict(Verdict::NoOpinion);
-        let want = AssumedWebhookAnswer { webhook_name: "a.b".to_owned(), answer };
+        let want =
+            AssumedWebhookAnswer { webhook_name: "a.b".to_owned(), find_assumed_answer: answer };
         assert_eq!(assumption("a.b=no-opinion"), Ok(want));
-        assert_eq!(assumption("a=error").map(|own| own.answer), Ok(AssumedAnswer::Error));
+        assert_eq!(
+            assumption("a=error").map(|own| own.find_assumed_answer),
+            Ok(AssumedAnswer::Error)
+        );
         for text in ["", "a", "a=", "a=maybe", "a=Allow"] {
             assert!(assumption(text).is_err(), "{text}");
         }

@@ -11,7 +11,7 @@ const VERB_ORDER: [&str; 8] =
 
 /// The allowed verbs of one resource.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct ResourceRow {
+pub(super) struct ResourceRuleRow {
     pub(super) verbs: Vec<String>,
     pub(super) api_group: String,
     pub(super) resource: String,
@@ -21,7 +21,7 @@ pub(super) struct ResourceRow {
 
 /// Builds one row for each resource and set of names, sorted by group, then by resource. A row has the verbs
 /// of all rules about them.
-pub(super) fn build_resource_rows(rules: &Rules) -> Vec<ResourceRow> {
+pub(super) fn build_resource_rows(rules: &Rules) -> Vec<ResourceRuleRow> {
     let mut rows: BTreeMap<(&str, &str, BTreeSet<&str>), BTreeSet<&str>> = BTreeMap::new();
     for rule in &rules.resource_rules {
         let names: BTreeSet<&str> = rule.resource_names.iter().map(String::as_str).collect();
@@ -32,17 +32,18 @@ pub(super) fn build_resource_rows(rules: &Rules) -> Vec<ResourceRow> {
             }
         }
     }
-    let row = |((group, resource, names), verbs): ((&str, &str, BTreeSet<&str>), _)| ResourceRow {
-        verbs: sort_verbs(verbs),
-        api_group: group.to_owned(),
-        resource: resource.to_owned(),
-        resource_names: names.into_iter().map(str::to_owned).collect(),
-    };
+    let row =
+        |((group, resource, names), verbs): ((&str, &str, BTreeSet<&str>), _)| ResourceRuleRow {
+            verbs: sort_verbs(verbs),
+            api_group: group.to_owned(),
+            resource: resource.to_owned(),
+            resource_names: names.into_iter().map(str::to_owned).collect(),
+        };
     rows.into_iter().map(row).collect()
 }
 
 /// Removes the rules that do not match a resource, and all rules about paths.
-pub(super) fn keep_rules_for(rules: &mut Rules, resource: &ResolvedResource) {
+pub(super) fn retain_rules_for_resource(rules: &mut Rules, resource: &ResolvedResource) {
     let ResolvedResource { group, plural, subresource, .. } = resource;
     let combined = match subresource.as_str() {
         "" => plural.clone(),

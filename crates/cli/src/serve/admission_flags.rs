@@ -15,8 +15,8 @@ use server::{
 };
 
 use super::parse_flag_values::{
-    parse_call_timeout, parse_duration, parse_positive_bytes, parse_positive_duration,
-    parse_response_bytes,
+    parse_call_timeout, parse_duration, parse_positive_byte_size, parse_positive_duration,
+    parse_response_size_limit,
 };
 use crate::offline::LoadFailure;
 
@@ -29,7 +29,7 @@ const PENDING_CEILING: u64 = 1000;
 pub(crate) struct AdmissionFlags {
     /// How the server ensures that its configuration of hooks and initializers is current
     #[arg(long, value_name = "MODE", value_enum, default_value = "barrier")]
-    admission_sync_mode: SyncModeFlag,
+    admission_sync_mode: AdmissionSyncModeFlag,
 
     /// Interval at which the server reads the configuration revision from the store: in mode `poll`
     /// always, in mode `barrier` only while no request reads it
@@ -93,7 +93,7 @@ pub(crate) struct AdmissionFlags {
 
     /// Maximum total size of the objects that wait for initializers, in bytes or with Ki, Mi or Gi;
     /// further creates get 429
-    #[arg(long, value_name = "BYTES", default_value = "128Mi", value_parser = parse_positive_bytes)]
+    #[arg(long, value_name = "BYTES", default_value = "128Mi", value_parser = parse_positive_byte_size)]
     admission_initializers_max_waiting_bytes: u64,
 
     /// Maximum number of waiting objects that one user created; further creates get 429
@@ -107,12 +107,12 @@ pub(crate) struct AdmissionFlags {
 
     /// Maximum total size of the waiting objects that one user created, in bytes or with Ki, Mi or
     /// Gi; further creates get 429
-    #[arg(long, value_name = "BYTES", default_value = "16Mi", value_parser = parse_positive_bytes)]
+    #[arg(long, value_name = "BYTES", default_value = "16Mi", value_parser = parse_positive_byte_size)]
     admission_initializers_max_waiting_bytes_per_user: u64,
 
     /// Answer to GET for an object whose initializers are pending
     #[arg(long, value_name = "MODE", value_enum, default_value = "object")]
-    admission_initializers_get_mode: GetModeFlag,
+    admission_initializers_get_mode: InitializersGetModeFlag,
 
     /// Maximum duration of one admission webhook call, whatever its timeoutSeconds; at most 30s
     #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = parse_call_timeout)]
@@ -130,7 +130,7 @@ pub(crate) struct AdmissionFlags {
 
     /// Maximum size of an admission webhook response, in bytes or with Ki, Mi or Gi; a longer one is
     /// a failed call. A response may always be twice as long as its review
-    #[arg(long, value_name = "BYTES", default_value = "4Mi", value_parser = parse_response_bytes)]
+    #[arg(long, value_name = "BYTES", default_value = "4Mi", value_parser = parse_response_size_limit)]
     admission_webhook_max_response_bytes: u64,
 
     /// Kubeconfig with the credentials that the server presents to admission webhooks; each user
@@ -152,7 +152,7 @@ pub(crate) struct AdmissionFlags {
 
 /// How the server ensures that the admission configuration is current.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum SyncModeFlag {
+enum AdmissionSyncModeFlag {
     /// Each write is admitted by every configuration acknowledged before it, at any server
     Barrier,
     /// The server reads the configuration at intervals; a change takes effect after the next read
@@ -161,7 +161,7 @@ enum SyncModeFlag {
 
 /// The answer to GET for an object with pending initializers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum GetModeFlag {
+enum InitializersGetModeFlag {
     /// The object as stored
     Object,
     /// Status code 202 with a Status object
@@ -182,7 +182,7 @@ impl AdmissionFlags {
     ///
     /// # Errors
     /// Two flags contradict each other.
-    pub(super) fn check_conflicts(&self) -> Result<(), LoadFailure> {
+    pub(super) fn check_flag_conflicts(&self) -> Result<(), LoadFailure> {
         if self.admission_sync_poll_interval <= self.admission_sync_max_staleness {
             return Ok(());
         }
@@ -199,8 +199,8 @@ impl AdmissionFlags {
         hook_credentials: ServiceCredentialsTable,
     ) -> AdmissionOptions {
         let sync_mode = match self.admission_sync_mode {
-            SyncModeFlag::Barrier => AdmissionConfigSyncMode::Barrier,
-            SyncModeFlag::Poll => AdmissionConfigSyncMode::Poll,
+            AdmissionSyncModeFlag::Barrier => AdmissionConfigSyncMode::Barrier,
+            AdmissionSyncModeFlag::Poll => AdmissionConfigSyncMode::Poll,
         };
         let drift = match sharing {
             StoreSharing::Shared => InitializerOptions::default().clock_drift,
@@ -233,8 +233,8 @@ impl AdmissionFlags {
                 ..InitializerOptions::default()
             },
             get_mode: match self.admission_initializers_get_mode {
-                GetModeFlag::Object => UninitializedGetMode::Object,
-                GetModeFlag::Accepted => UninitializedGetMode::Accepted,
+                InitializersGetModeFlag::Object => UninitializedGetMode::Object,
+                InitializersGetModeFlag::Accepted => UninitializedGetMode::Accepted,
             },
             hook_credentials,
             response_bytes_max: to_usize(self.admission_webhook_max_response_bytes),
@@ -431,7 +431,7 @@ mod tests {
 
     #[test]
     fn flags_that_contradict_each_other_are_named() {
-        let fault = |args: &[&str]| match flags(args).unwrap().check_conflicts() {
+        let fault = |args: &[&str]| match flags(args).unwrap().check_flag_conflicts() {
             Ok(()) => String::new(),
             Err(LoadFailure::Usage(faults)) => faults.join("; "),
             Err(other) => panic!("{other:?}"),

@@ -27,7 +27,7 @@ impl AdmissionPluginFlags {
     ///
     /// # Errors
     /// A name is unknown, a plugin is in both flags, or a plugin can not be disabled.
-    pub(super) fn to_plugins(&self) -> Result<AdmissionPlugins, LoadFailure> {
+    pub(super) fn to_admission_plugins(&self) -> Result<AdmissionPlugins, LoadFailure> {
         let (enabled, disabled) = (&self.enable_admission_plugins, &self.disable_admission_plugins);
         AdmissionPlugins::from_plugin_flags(enabled, disabled)
             .map_err(|error| LoadFailure::Usage(vec![error.to_string()]))
@@ -48,7 +48,7 @@ mod tests {
     }
 
     fn plugins(args: &[&str]) -> Result<AdmissionPlugins, LoadFailure> {
-        Program::try_parse_from([&["x"], args].concat()).unwrap().flags.to_plugins()
+        Program::try_parse_from([&["x"], args].concat()).unwrap().flags.to_admission_plugins()
     }
 
     /// The help lists the plugins that exist.

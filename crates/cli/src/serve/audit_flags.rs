@@ -36,7 +36,7 @@ pub(crate) struct AuditFlags {
     ///
     /// They wait at most 5 seconds, and not at all while the log does not take events.
     #[arg(long, value_enum, default_value = "blocking")]
-    pub(crate) audit_log_mode: ModeFlag,
+    pub(crate) audit_log_mode: AuditModeFlag,
 
     /// Maximum number of events that wait for the audit log, at most half of them for one user;
     /// further events are dropped and counted
@@ -96,7 +96,7 @@ pub(crate) struct AuditFlags {
     ///
     /// They wait at most 5 seconds, and not at all while the webhook does not take events.
     #[arg(long, value_enum, default_value = "batch")]
-    pub(crate) audit_webhook_mode: ModeFlag,
+    pub(crate) audit_webhook_mode: AuditModeFlag,
 
     /// Maximum number of events that wait for the audit webhook or are sent to it, at most half of
     /// them for one user; further events are dropped and counted
@@ -162,7 +162,7 @@ pub(crate) struct AuditFlags {
 
 /// The mode of an audit backend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum ModeFlag {
+pub(crate) enum AuditModeFlag {
     /// Requests do not wait
     Batch,
     /// Responses wait; if an event can not be written, it is dropped and counted
@@ -171,19 +171,19 @@ pub(crate) enum ModeFlag {
     BlockingStrict,
 }
 
-impl From<ModeFlag> for BackendMode {
-    fn from(flag: ModeFlag) -> Self {
+impl From<AuditModeFlag> for BackendMode {
+    fn from(flag: AuditModeFlag) -> Self {
         match flag {
-            ModeFlag::Batch => Self::Batch,
-            ModeFlag::Blocking => Self::Blocking,
-            ModeFlag::BlockingStrict => Self::BlockingStrict,
+            AuditModeFlag::Batch => Self::Batch,
+            AuditModeFlag::Blocking => Self::Blocking,
+            AuditModeFlag::BlockingStrict => Self::BlockingStrict,
         }
     }
 }
 
 impl AuditFlags {
     /// The options of the audit log.
-    pub(super) fn log_options(&self) -> BackendOptions {
+    pub(super) fn audit_log_options(&self) -> BackendOptions {
         let default = BackendOptions::default();
         BackendOptions {
             mode: self.audit_log_mode.into(),
@@ -203,7 +203,7 @@ impl AuditFlags {
     }
 
     /// The options of the audit webhook.
-    pub(super) fn webhook_options(&self) -> BackendOptions {
+    pub(super) fn audit_webhook_options(&self) -> BackendOptions {
         let default = BackendOptions::default();
         let mode = self.audit_webhook_mode.into();
         BackendOptions {
@@ -234,7 +234,7 @@ impl AuditFlags {
     ///
     /// # Errors
     /// Flags contradict each other.
-    pub(super) fn check_conflicts(&self) -> anyhow::Result<()> {
+    pub(super) fn check_flag_conflicts(&self) -> anyhow::Result<()> {
         let has_backend = self.audit_log_path.is_some() || self.audit_webhook_config_file.is_some();
         if self.audit_policy_file.is_some() && !has_backend {
             anyhow::bail!(
@@ -279,7 +279,7 @@ mod tests {
     fn options(flags: &[&str]) -> (BackendOptions, BackendOptions) {
         let args = ["serve"].iter().chain(flags);
         let Command { audit } = Command::try_parse_from(args).unwrap();
-        (audit.log_options(), audit.webhook_options())
+        (audit.audit_log_options(), audit.audit_webhook_options())
     }
 
     #[test]

@@ -24,7 +24,7 @@ pub(super) fn build_auditor(
     connect_timeout: Duration,
     log: &Log,
 ) -> anyhow::Result<Option<Auditor>> {
-    flags.check_conflicts()?;
+    flags.check_flag_conflicts()?;
     let Some(path) = &flags.audit_policy_file else { return Ok(None) };
     let (policy, warnings) = Policy::parse(read_text_file(path)?.as_bytes())
         .with_context(|| format!("audit policy `{}`", path.display()))?;
@@ -33,19 +33,19 @@ pub(super) fn build_auditor(
     }
     let mut backends = Vec::new();
     if let Some(target) = &flags.audit_log_path {
-        let sink = Arc::new(open_log(flags, target)?);
-        backends.push(Backend::start(LOG_BACKEND, sink, flags.log_options())?);
+        let sink = Arc::new(open_audit_log(flags, target)?);
+        backends.push(Backend::start(LOG_BACKEND, sink, flags.audit_log_options())?);
     }
     if let Some(path) = &flags.audit_webhook_config_file {
-        let client = build_webhook_client(path, connect_timeout, log)
+        let client = build_audit_webhook_client(path, connect_timeout, log)
             .with_context(|| format!("audit webhook kubeconfig `{}`", path.display()))?;
         let sink = Arc::new(AuditWebhook::new(client, flags.audit_webhook_initial_backoff));
-        backends.push(Backend::start(AUDIT_WEBHOOK_BACKEND, sink, flags.webhook_options())?);
+        backends.push(Backend::start(AUDIT_WEBHOOK_BACKEND, sink, flags.audit_webhook_options())?);
     }
     Ok(Some(Auditor::new(policy, backends)))
 }
 
-fn open_log(flags: &AuditFlags, target: &Path) -> Result<audit::AuditLog, audit::LogError> {
+fn open_audit_log(flags: &AuditFlags, target: &Path) -> Result<audit::AuditLog, audit::LogError> {
     if target == Path::new("-") {
         return Ok(audit::AuditLog::to_stdout());
     }
@@ -64,7 +64,7 @@ fn open_log(flags: &AuditFlags, target: &Path) -> Result<audit::AuditLog, audit:
 }
 
 /// Builds the client of the audit webhook. The operator wrote the address, so every address is allowed.
-fn build_webhook_client(
+fn build_audit_webhook_client(
     path: &Path,
     connect_timeout: Duration,
     log: &Log,

@@ -64,7 +64,7 @@ pub(super) fn build_authentication_options(
     Ok(Options {
         loopback_credential: None,
         front_proxy,
-        client_authorities: load_certificates(&pki.client_ca)?,
+        client_authorities: load_certificates(&pki.client_ca_file)?,
         token_file,
         service_accounts: Some(service_accounts),
         api_audiences: flags.api_audiences.clone(),
@@ -81,7 +81,7 @@ pub(super) fn build_token_issuer(
     pki: &PkiFiles,
 ) -> anyhow::Result<TokenIssuer> {
     let issuer = flags.service_account_issuer.first().map(String::as_str).unwrap_or_default();
-    Ok(TokenIssuer::new(issuer, load_signing_key(&pki.service_account_key)?))
+    Ok(TokenIssuer::new(issuer, load_signing_key(&pki.service_account_key_file)?))
 }
 
 fn load_signing_key(path: &Path) -> anyhow::Result<SigningKey> {
@@ -94,7 +94,7 @@ fn load_verifying_keys(
     pki: &PkiFiles,
 ) -> anyhow::Result<Vec<VerifyingKey>> {
     if flags.service_account_key_file.is_empty() {
-        return Ok(vec![load_signing_key(&pki.service_account_key)?.verifying_key().clone()]);
+        return Ok(vec![load_signing_key(&pki.service_account_key_file)?.verifying_key().clone()]);
     }
     let mut keys = Vec::new();
     for path in &flags.service_account_key_file {

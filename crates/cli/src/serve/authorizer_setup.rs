@@ -19,15 +19,15 @@ use server::{AuthorizerReplacer, Log, ServiceDirectory, ServiceRouting};
 use super::logging_observer::LoggingObserver;
 use super::serve_flags::{Args, WebhookConnectionFlags};
 use crate::offline::LoadFailure;
-use crate::program::plugins;
+use crate::program::plugin_authorizers;
 
 /// The authorizers that the server starts with, and what it needs to reload them.
 pub(super) struct AuthorizerSetup {
     pub(super) generation: Arc<Generation>,
     pub(super) service_directory: Arc<ServiceDirectory>,
     pub(super) metrics_registry: Registry,
-    plan: AuthorizationPlan,
-    builder: AuthorizerBuilder,
+    authorization_plan: AuthorizationPlan,
+    authorizer_builder: AuthorizerBuilder,
     pub(super) authorization_metrics: Arc<AuthorizationMetrics>,
     reload_options: ReloadOptions,
     /// Set when reloading starts. The status endpoint of the server reads it, and the server exists
@@ -41,34 +41,41 @@ impl AuthorizerSetup {
     ///
     /// # Errors
     /// The flags contradict each other, or a file is invalid.
-    pub(super) fn load(args: &Args, log: Log) -> Result<Self, LoadFailure> {
-        let plan = args.authorization.to_plan().map_err(LoadFailure::Usage)?;
+    pub(super) fn load_from_flags(args: &Args, log: Log) -> Result<Self, LoadFailure> {
+        let plan = args.authorization_flags.to_authorization_plan().map_err(LoadFailure::Usage)?;
         let is_file_mode = matches!(plan, AuthorizationPlan::File(_));
         let registry = Registry::new();
-        let identity = metrics_identity(&args.store.data_dir);
+        let identity = metrics_identity(&args.store_flags.data_dir);
         let metrics = AuthorizationMetrics::new(&registry, &identity, is_file_mode)
             .map_err(LoadFailure::from_message)?;
-        let routing = match args.webhooks.enable_aggregator_routing {
+        let routing = match args.webhook_connection_flags.enable_aggregator_routing {
             true => ServiceRouting::Endpoints,
             false => ServiceRouting::ClusterIp,
         };
         let directory = Arc::new(ServiceDirectory::new(routing));
         let builder = AuthorizerBuilder {
-            webhook_limits: authorization_webhook_limits(&args.webhooks),
+            webhook_limits: authorization_webhook_limits(&args.webhook_connection_flags),
             connection_limits: Limits {
-                connect_timeout: args.webhooks.webhook_connect_timeout,
-                address_policy: args.webhooks.webhook_address_policy(args.listen.bind_address),
+                connect_timeout: args.webhook_connection_flags.webhook_connect_timeout,
+                address_policy: args
+                    .webhook_connection_flags
+                    .webhook_address_policy(args.listen_flags.bind_address),
                 ..Limits::default()
             },
             service_resolver: Some(Arc::clone(&directory) as Arc<dyn ServiceResolver>),
-            observers: Arc::new(LoggingObserver { metrics: Arc::clone(&metrics), log }),
-            plugins: plugins().clone(),
-            abac_options: args.authorization.abac_options(),
+            observers: Arc::new(LoggingObserver {
+                authorization_metrics: Arc::clone(&metrics),
+                log,
+            }),
+            plugins: plugin_authorizers().clone(),
+            abac_options: args.authorization_flags.abac_load_options(),
             base_directory: std::env::current_dir().map_err(LoadFailure::from_message)?,
         };
         let generation = Arc::new(builder.build_first_generation(&plan)?);
         let reload_options = ReloadOptions {
-            checks_webhook_health: args.webhooks.authorization_config_reload_health_check,
+            checks_webhook_health: args
+                .webhook_connection_flags
+                .authorization_config_reload_health_check,
             ..ReloadOptions::default()
         };
         let reloader = Arc::default();
@@ -76,8 +83,8 @@ impl AuthorizerSetup {
             generation,
             service_directory: directory,
             metrics_registry: registry,
-            plan,
-            builder,
+            authorization_plan: plan,
+            authorizer_builder: builder,
             authorization_metrics: metrics,
             reload_options,
             reloader,
@@ -86,7 +93,7 @@ impl AuthorizerSetup {
 
     /// Reports whether the flags disable anonymous authentication. A configuration file never does.
     pub(super) fn disables_anonymous_auth(&self) -> bool {
-        match &self.plan {
+        match &self.authorization_plan {
             AuthorizationPlan::File(_) => false,
             AuthorizationPlan::Modes(modes) => modes.disables_anonymous_auth(),
         }
@@ -109,7 +116,7 @@ impl AuthorizerSetup {
     }
 
     /// Returns a function that reads the reload status. It returns null before reloading starts.
-    pub(super) fn status_reader(&self) -> Arc<dyn Fn() -> Value + Send + Sync> {
+    pub(super) fn reload_status_reader(&self) -> Arc<dyn Fn() -> Value + Send + Sync> {
         let reloader = Arc::clone(&self.reloader);
         Arc::new(move || {
             let status = reloader.get().map(Reloader::status);
@@ -136,7 +143,14 @@ impl AuthorizerSetup {
             Ok(())
         });
         let log_notice = Arc::new(move |notice: &ReloadNotice<'_>| log_reload_notice(log, notice));
-        let Self { builder, plan, generation, reload_options, reloader, .. } = self;
+        let Self {
+            authorizer_builder: builder,
+            authorization_plan: plan,
+            generation,
+            reload_options,
+            reloader,
+            ..
+        } = self;
         reloader.get_or_init(|| {
             Reloader::start(builder, &plan, generation, reload_options, publish, log_notice)
         });

@@ -26,10 +26,10 @@ pub(super) struct DataDirectory {
     /// Directories that did not exist before and are removed when they are empty, innermost first.
     created_paths: Vec<PathBuf>,
     is_store_new: bool,
-    keeps_files: bool,
+    keeps_files_on_drop: bool,
     /// The locked directory of the embedded store until the store opens it.
     store_directory: Option<LockedDirectory>,
-    _lock: LockedDirectory,
+    _directory_lock: LockedDirectory,
 }
 
 impl DataDirectory {
@@ -38,11 +38,11 @@ impl DataDirectory {
     ///
     /// # Errors
     /// Another process has locked it, other users can write to it, or it contains symbolic links.
-    pub(super) fn acquire(path: &Path, has_store: bool) -> anyhow::Result<Self> {
+    pub(super) fn acquire_lock(path: &Path, has_store: bool) -> anyhow::Result<Self> {
         let mut created = CreatedPaths::default();
         let result = Self::lock(path, has_store, &mut created);
         if result.is_err() {
-            created.remove_empty();
+            created.remove_empty_paths();
         }
         result
     }
@@ -82,9 +82,9 @@ impl DataDirectory {
             original_contents,
             created_paths: std::mem::take(&mut created.0),
             is_store_new,
-            keeps_files: false,
+            keeps_files_on_drop: false,
             store_directory,
-            _lock: lock,
+            _directory_lock: lock,
         })
     }
 
@@ -105,10 +105,10 @@ impl DataDirectory {
 
     /// Keeps the created files, because the server is ready. The directory stays locked until drop.
     pub(super) fn keep_files(&mut self) {
-        self.keeps_files = true;
+        self.keeps_files_on_drop = true;
     }
 
-    fn restore(&mut self) {
+    fn restore_original_contents(&mut self) {
         for (file, before) in &self.original_contents {
             // The error of the start is more useful than an error of this cleanup.
             let _ = match before {
@@ -120,14 +120,14 @@ impl DataDirectory {
         if self.is_store_new {
             let _ = fs::remove_dir_all(self.path.join(STORE_DIRECTORY));
         }
-        CreatedPaths(std::mem::take(&mut self.created_paths)).remove_empty();
+        CreatedPaths(std::mem::take(&mut self.created_paths)).remove_empty_paths();
     }
 }
 
 impl Drop for DataDirectory {
     fn drop(&mut self) {
-        if !self.keeps_files {
-            self.restore();
+        if !self.keeps_files_on_drop {
+            self.restore_original_contents();
         }
     }
 }
@@ -168,7 +168,7 @@ impl CreatedPaths {
     }
 
     /// Removes created paths that are empty. A directory with other content stays.
-    fn remove_empty(&mut self) {
+    fn remove_empty_paths(&mut self) {
         for path in std::mem::take(&mut self.0) {
             let Ok(found) = fs::symlink_metadata(&path) else { continue };
             let _ = match found.is_dir() {

@@ -14,91 +14,91 @@ use server::Log;
 
 /// Passes every event to the metrics and logs failed webhook calls.
 pub(super) struct LoggingObserver {
-    pub(super) metrics: Arc<AuthorizationMetrics>,
+    pub(super) authorization_metrics: Arc<AuthorizationMetrics>,
     pub(super) log: Log,
 }
 
 impl AuthorizationObservers for LoggingObserver {
     fn webhook_observer(&self, name: &str) -> Arc<dyn WebhookObserver> {
-        let metrics = self.metrics.webhook_observer(name);
+        let metrics = self.authorization_metrics.webhook_observer(name);
         Arc::new(AuthorizationWebhookLogObserver {
             name: name.into(),
-            metrics,
+            webhook_metrics: metrics,
             log: self.log,
-            match_error_lines: Mutex::default(),
+            match_error_rate_limit: Mutex::default(),
         })
     }
 
     fn authorizer_observer(&self, kind: AuthorizerType, name: &str) -> Option<DecisionObserver> {
-        self.metrics.authorizer_observer(kind, name)
+        self.authorization_metrics.authorizer_observer(kind, name)
     }
 
     fn connection_observer(&self) -> Arc<dyn https_client::CertificateObserver> {
-        self.metrics.connection_observer()
+        self.authorization_metrics.connection_observer()
     }
 
     fn on_reload(&self, status: ReloadStatus, at: SystemTime) {
-        self.metrics.on_reload(status, at);
+        self.authorization_metrics.on_reload(status, at);
     }
 
     fn on_config_applied(&self, applied: &AppliedConfig<'_>) {
-        self.metrics.on_config_applied(applied);
+        self.authorization_metrics.on_config_applied(applied);
     }
 }
 
 /// The observer of one webhook: it logs failed calls and counts everything.
 struct AuthorizationWebhookLogObserver {
     name: Box<str>,
-    metrics: Arc<dyn WebhookObserver>,
+    webhook_metrics: Arc<dyn WebhookObserver>,
     log: Log,
-    match_error_lines: Mutex<LineInterval>,
+    match_error_rate_limit: Mutex<LogRateLimit>,
 }
 
-/// The time between two lines about match conditions of one webhook. Every request may fail one, and its lines would displace
-/// other warnings.
+/// Minimum interval between log lines about failed match conditions of one webhook. A condition may fail for
+/// every request, and so many lines would displace other warnings.
 const MATCH_ERROR_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Decides which events are logged: the first one of each interval.
 #[derive(Debug, Default)]
-struct LineInterval {
-    logged_at: Option<Instant>,
-    n_left_out: u64,
+struct LogRateLimit {
+    last_logged_at: Option<Instant>,
+    n_suppressed_events: u64,
 }
 
-impl LineInterval {
+impl LogRateLimit {
     /// Returns how many events were left out since the last line, if this event is logged.
-    fn record_event(&mut self, now: Instant) -> Option<u64> {
-        let since_last = self.logged_at.map(|at| now.saturating_duration_since(at));
+    fn try_log_event(&mut self, now: Instant) -> Option<u64> {
+        let since_last = self.last_logged_at.map(|at| now.saturating_duration_since(at));
         if since_last.is_some_and(|since| since < MATCH_ERROR_INTERVAL) {
-            self.n_left_out = self.n_left_out.saturating_add(1);
+            self.n_suppressed_events = self.n_suppressed_events.saturating_add(1);
             return None;
         }
-        self.logged_at = Some(now);
-        Some(std::mem::take(&mut self.n_left_out))
+        self.last_logged_at = Some(now);
+        Some(std::mem::take(&mut self.n_suppressed_events))
     }
 }
 
 impl WebhookObserver for AuthorizationWebhookLogObserver {
     fn on_attempt(&self, result: AttemptResult, took: Duration) {
-        self.metrics.on_attempt(result, took);
+        self.webhook_metrics.on_attempt(result, took);
     }
 
     fn on_call_failure(&self, why: &str) {
-        self.metrics.on_call_failure(why);
+        self.webhook_metrics.on_call_failure(why);
         self.log
             .warn("authorization webhook call failed", &[("webhook", &self.name), ("why", &why)]);
     }
 
     fn on_fail_open(&self, cause: FailOpenCause, result: Option<AttemptResult>) {
-        self.metrics.on_fail_open(cause, result);
+        self.webhook_metrics.on_fail_open(cause, result);
     }
 
     fn on_match(&self, took: Duration, outcome: MatchResultKind) {
-        self.metrics.on_match(took, outcome);
+        self.webhook_metrics.on_match(took, outcome);
     }
 
     fn on_match_error(&self, error: &str, policy: FailurePolicy) {
-        self.metrics.on_match_error(error, policy);
+        self.webhook_metrics.on_match_error(error, policy);
         let message = match policy {
             FailurePolicy::NoOpinion => {
                 "authorization webhook skipped: a match condition can not be evaluated"
@@ -107,26 +107,27 @@ impl WebhookObserver for AuthorizationWebhookLogObserver {
                 "authorization webhook denies: a match condition can not be evaluated"
             }
         };
-        let mut lines = self.match_error_lines.lock().unwrap_or_else(PoisonError::into_inner);
-        let recorded = lines.record_event(Instant::now());
+        let mut lines = self.match_error_rate_limit.lock().unwrap_or_else(PoisonError::into_inner);
+        let recorded = lines.try_log_event(Instant::now());
         drop(lines);
-        if let Some(n_left_out) = recorded {
+        if let Some(n_suppressed_events) = recorded {
             let fields = [("webhook", &self.name as _), ("why", &error as _)];
-            let left_out = (n_left_out > 0).then_some(("left_out", &n_left_out as _));
+            let left_out =
+                (n_suppressed_events > 0).then_some(("left_out", &n_suppressed_events as _));
             self.log.warn(message, &fields.into_iter().chain(left_out).collect::<Vec<_>>());
         }
     }
 
     fn on_cache_event(&self, event: CacheEvent) {
-        self.metrics.on_cache_event(event);
+        self.webhook_metrics.on_cache_event(event);
     }
 
     fn on_shared_call(&self) {
-        self.metrics.on_shared_call();
+        self.webhook_metrics.on_shared_call();
     }
 
     fn on_rejection(&self, why: CallRejection) {
-        self.metrics.on_rejection(why);
+        self.webhook_metrics.on_rejection(why);
     }
 }
 
@@ -137,7 +138,7 @@ mod tests {
     #[test]
     fn one_line_is_logged_in_each_interval() {
         let begun = Instant::now();
-        let mut lines = LineInterval::default();
+        let mut lines = LogRateLimit::default();
         let cases = [
             (0, Some(0)),
             (0, None),
@@ -149,9 +150,9 @@ mod tests {
         ];
         for (millis, want) in cases {
             let now = begun + Duration::from_millis(millis);
-            assert_eq!(lines.record_event(now), want, "{millis}");
+            assert_eq!(lines.try_log_event(now), want, "{millis}");
         }
         // A thread may read the clock before another one and record its event after it.
-        assert_eq!(lines.record_event(begun), None);
+        assert_eq!(lines.try_log_event(begun), None);
     }
 }

@@ -7,10 +7,10 @@
 use std::io;
 use std::time::Duration;
 
-/// The interval in which the resident memory is looked at.
+/// Interval at which the thread reads the resident memory.
 const INTERVAL: Duration = Duration::from_millis(50);
 
-/// Memory is returned if this much has been added since the last time.
+/// The thread returns memory if the resident memory has grown by this much since the last return.
 const GROWTH_BYTES_MIN: u64 = 8 << 20;
 
 /// Memory is returned after this many intervals too, however little was added: what was in use the last time may be free now.
@@ -19,7 +19,7 @@ const INTERVALS_MAX: u32 = 40;
 /// More bytes than any address space has.
 const IMPOSSIBLE_BYTES: usize = usize::MAX >> 8;
 
-/// Starts the thread that returns memory. It runs until the process ends, and takes no time of the workers.
+/// Starts the thread that returns memory. It runs until the process ends and does not block worker threads.
 ///
 /// # Errors
 /// The system starts no thread.
@@ -38,7 +38,7 @@ fn run() {
             bytes_kept = bytes_kept.min(bytes);
             continue;
         }
-        return_memory();
+        return_freed_memory();
         bytes_kept = resident_bytes().unwrap_or(bytes);
         n_intervals = 0;
     }
@@ -46,12 +46,12 @@ fn run() {
 
 /// Returns the pages that all threads have freed. The allocator has no safe function for it, but does it before it
 /// reports that an allocation is impossible.
-fn return_memory() {
+fn return_freed_memory() {
     let impossible = Vec::<u8>::new().try_reserve_exact(IMPOSSIBLE_BYTES);
     debug_assert!(impossible.is_err());
 }
 
-/// The resident memory of this process; `None` on a system that does not tell it.
+/// The resident memory of this process; `None` on a system that does not report it.
 fn resident_bytes() -> Option<u64> {
     /// The size of a page of memory. Where pages are larger, memory is returned less often.
     const PAGE_BYTES: u64 = 4 << 10;
@@ -73,7 +73,7 @@ mod tests {
         let most = resident_bytes().unwrap();
         // Another thread frees it, as with connections that move from worker to worker.
         std::thread::spawn(move || drop(allocated)).join().unwrap();
-        return_memory();
+        return_freed_memory();
         let rest = resident_bytes().unwrap();
         let returned = most.saturating_sub(rest);
         assert!(returned > (N_BLOCKS * BLOCK_BYTES / 2) as u64, "{most} bytes, then {rest}");

@@ -12,7 +12,7 @@ use super::serve_flags::{StoreFlags, StoreKind};
 /// # Errors
 /// etcd has no URL, or the embedded store has one.
 pub(super) fn choose_store_kind(flags: &StoreFlags) -> anyhow::Result<StoreKind> {
-    match (flags.store, flags.etcd_servers.is_empty()) {
+    match (flags.store_kind, flags.etcd_servers.is_empty()) {
         (Some(StoreKind::Etcd), true) => anyhow::bail!("--store etcd needs --etcd-servers"),
         (Some(StoreKind::Embedded), false) => {
             anyhow::bail!("--etcd-servers goes with --store etcd, not with --store embedded")
@@ -26,7 +26,7 @@ pub(super) fn choose_store_kind(flags: &StoreFlags) -> anyhow::Result<StoreKind>
 ///
 /// # Errors
 /// The files of the store can not be read.
-pub(super) fn open_embedded(
+pub(super) fn open_embedded_store(
     flags: &StoreFlags,
     directory: LockedDirectory,
 ) -> anyhow::Result<(EmbeddedStore, String)> {
@@ -40,7 +40,7 @@ pub(super) fn open_embedded(
             disk_free_bytes_min: flags.store_disk_free_bytes,
             ..Limits::default()
         },
-        tenant_of: TenantResolver::new(move |key| api_resources::tenant_of_key(&prefix, key)),
+        tenant_resolver: TenantResolver::new(move |key| api_resources::tenant_of_key(&prefix, key)),
         ..Options::default()
     };
     let store = EmbeddedStore::open_locked(directory, options)
@@ -52,7 +52,7 @@ pub(super) fn open_embedded(
 ///
 /// # Errors
 /// No member can be reached, or the prefix belongs to another server or to a later version.
-pub(super) async fn open_etcd(flags: &StoreFlags) -> anyhow::Result<(EtcdStore, String)> {
+pub(super) async fn open_etcd_store(flags: &StoreFlags) -> anyhow::Result<(EtcdStore, String)> {
     let prefix = Prefix::new(&format!("{}/", flags.etcd_prefix))
         .with_context(|| format!("--etcd-prefix `{}`", flags.etcd_prefix))?;
     let client_certificate = match (&flags.etcd_certfile, &flags.etcd_keyfile) {
@@ -72,7 +72,7 @@ pub(super) async fn open_etcd(flags: &StoreFlags) -> anyhow::Result<(EtcdStore, 
     let store_name = format!("etcd {}", flags.etcd_servers.join(","));
     let store =
         EtcdStore::open(options).await.with_context(|| format!("can not use {store_name}"))?;
-    store.check_prefix().await.with_context(|| format!("can not use {store_name}"))?;
+    store.check_prefix_unused().await.with_context(|| format!("can not use {store_name}"))?;
     store.check_format().await.with_context(|| format!("can not use {store_name}"))?;
     Ok((store, store_name))
 }

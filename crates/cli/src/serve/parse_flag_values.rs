@@ -68,7 +68,7 @@ pub(super) fn parse_positive_rate(text: &str) -> Result<f32, FlagValueError> {
 }
 
 /// Parses a Kubernetes version of the form `MAJOR.MINOR`.
-pub(super) fn parse_version(text: &str) -> Result<String, FlagValueError> {
+pub(super) fn parse_kubernetes_version(text: &str) -> Result<String, FlagValueError> {
     let is_number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
     match text.split_once('.') {
         Some((major, minor)) if is_number(major) && is_number(minor) => Ok(text.to_owned()),
@@ -77,7 +77,7 @@ pub(super) fn parse_version(text: &str) -> Result<String, FlagValueError> {
 }
 
 /// Parses a number of bytes with an optional unit `Ki`, `Mi` or `Gi`.
-pub(super) fn parse_bytes(text: &str) -> Result<u64, FlagValueError> {
+pub(super) fn parse_byte_size(text: &str) -> Result<u64, FlagValueError> {
     let units = [("Ki", 1 << 10), ("Mi", 1 << 20), ("Gi", 1 << 30), ("", 1)];
     let found = units.iter().find_map(|(unit, size)| Some((text.strip_suffix(unit)?, size)));
     let number = found.and_then(|(digits, size)| digits.parse::<u64>().ok()?.checked_mul(*size));
@@ -85,24 +85,24 @@ pub(super) fn parse_bytes(text: &str) -> Result<u64, FlagValueError> {
 }
 
 /// Parses a number of bytes that is not 0.
-pub(super) fn parse_positive_bytes(text: &str) -> Result<u64, FlagValueError> {
-    match parse_bytes(text)? {
+pub(super) fn parse_positive_byte_size(text: &str) -> Result<u64, FlagValueError> {
+    match parse_byte_size(text)? {
         0 => Err(FlagValueError::TooFewBytes("1")),
         n_bytes => Ok(n_bytes),
     }
 }
 
 /// Parses a limit of the embedded store: at least [`STORE_BYTES_MIN`].
-pub(super) fn parse_store_bytes(text: &str) -> Result<u64, FlagValueError> {
-    match parse_bytes(text)? {
+pub(super) fn parse_store_size_limit(text: &str) -> Result<u64, FlagValueError> {
+    match parse_byte_size(text)? {
         n_bytes if n_bytes < STORE_BYTES_MIN => Err(FlagValueError::TooFewBytes("16Mi")),
         n_bytes => Ok(n_bytes),
     }
 }
 
 /// Parses the maximum size of an admission webhook response: 1 to [`RESPONSE_BYTES_CEILING`].
-pub(super) fn parse_response_bytes(text: &str) -> Result<u64, FlagValueError> {
-    match parse_positive_bytes(text)? {
+pub(super) fn parse_response_size_limit(text: &str) -> Result<u64, FlagValueError> {
+    match parse_positive_byte_size(text)? {
         n_bytes if n_bytes > RESPONSE_BYTES_CEILING => Err(FlagValueError::TooManyBytes("1Gi")),
         n_bytes => Ok(n_bytes),
     }
@@ -125,8 +125,10 @@ mod tests {
     fn values_are_checked() {
         assert_eq!(parse_duration("1m30s"), Ok(Duration::from_secs(90)));
         assert!(parse_duration("-1s").is_err() && parse_duration("soon").is_err());
-        assert!(parse_version("1.34").is_ok());
-        assert!(parse_version("v1.34").is_err() && parse_version("1").is_err());
+        assert!(parse_kubernetes_version("1.34").is_ok());
+        assert!(
+            parse_kubernetes_version("v1.34").is_err() && parse_kubernetes_version("1").is_err()
+        );
         assert_eq!(parse_key_prefix("/x/").unwrap(), "/x");
         assert!(parse_key_prefix("x").is_err());
     }
@@ -135,14 +137,19 @@ mod tests {
     fn byte_values_have_binary_units_and_bounds() {
         for (text, want) in [("0", 0), ("7", 7), ("2Ki", 2048), ("3Mi", 3 << 20), ("1Gi", 1 << 30)]
         {
-            assert_eq!(parse_bytes(text), Ok(want), "{text}");
+            assert_eq!(parse_byte_size(text), Ok(want), "{text}");
         }
         for text in ["", "Mi", "-1", "1.5Gi", "1G", "17179869184Gi"] {
-            assert!(parse_bytes(text).is_err(), "{text}");
+            assert!(parse_byte_size(text).is_err(), "{text}");
         }
-        assert!(parse_positive_bytes("1").is_ok() && parse_positive_bytes("0Ki").is_err());
-        assert!(parse_store_bytes("16Mi").is_ok() && parse_store_bytes("16777215").is_err());
-        assert!(parse_response_bytes("1Gi").is_ok() && parse_response_bytes("1073741825").is_err());
+        assert!(parse_positive_byte_size("1").is_ok() && parse_positive_byte_size("0Ki").is_err());
+        assert!(
+            parse_store_size_limit("16Mi").is_ok() && parse_store_size_limit("16777215").is_err()
+        );
+        assert!(
+            parse_response_size_limit("1Gi").is_ok()
+                && parse_response_size_limit("1073741825").is_err()
+        );
     }
 
     /// `--webhook-connect-timeout` writes its default as a text.

@@ -12,7 +12,8 @@ use super::admission_flags::AdmissionFlags;
 use super::admission_plugin_flags::AdmissionPluginFlags;
 use super::audit_flags::AuditFlags;
 use super::parse_flag_values::{
-    parse_bytes, parse_duration, parse_key_prefix, parse_store_bytes, parse_version,
+    parse_byte_size, parse_duration, parse_key_prefix, parse_kubernetes_version,
+    parse_store_size_limit,
 };
 use crate::authorization_settings::AuthorizationFlags;
 
@@ -32,23 +33,23 @@ SIGTERM or SIGINT stops the server gracefully: it ends watches and answers reque
 second signal stops it at once; acknowledged writes are never lost.")]
 pub(crate) struct Args {
     #[command(flatten)]
-    pub(crate) listen: ListenFlags,
+    pub(crate) listen_flags: ListenFlags,
     #[command(flatten)]
-    pub(crate) store: StoreFlags,
+    pub(crate) store_flags: StoreFlags,
     #[command(flatten)]
-    pub(crate) authentication: AuthenticationFlags,
+    pub(crate) authentication_flags: AuthenticationFlags,
     #[command(flatten, next_help_heading = "Authorization")]
-    pub(crate) authorization: AuthorizationFlags,
+    pub(crate) authorization_flags: AuthorizationFlags,
     #[command(flatten)]
-    pub(crate) webhooks: WebhookConnectionFlags,
+    pub(crate) webhook_connection_flags: WebhookConnectionFlags,
     #[command(flatten)]
-    pub(crate) admission_plugins: AdmissionPluginFlags,
+    pub(crate) admission_plugin_flags: AdmissionPluginFlags,
     #[command(flatten)]
-    pub(crate) admission: AdmissionFlags,
+    pub(crate) admission_flags: AdmissionFlags,
     #[command(flatten)]
-    pub(crate) requests: RequestFlags,
+    pub(crate) request_flags: RequestFlags,
     #[command(flatten)]
-    pub(crate) audit: AuditFlags,
+    pub(crate) audit_flags: AuditFlags,
 }
 
 /// The address of the server and its serving certificate.
@@ -83,7 +84,7 @@ pub(crate) struct ListenFlags {
     pub(crate) service_cluster_ip_range: Option<ServiceIpRange>,
 
     /// Kubernetes version that /version reports: MAJOR.MINOR
-    #[arg(long, value_name = "VERSION", default_value = "1.34", value_parser = parse_version)]
+    #[arg(long, value_name = "VERSION", default_value = "1.34", value_parser = parse_kubernetes_version)]
     pub(crate) report_version: String,
 }
 
@@ -96,8 +97,8 @@ pub(crate) struct StoreFlags {
     pub(crate) data_dir: PathBuf,
 
     /// Storage backend; defaults to etcd if --etcd-servers is given, otherwise to embedded
-    #[arg(long, value_enum)]
-    pub(crate) store: Option<StoreKind>,
+    #[arg(long = "store", value_enum)]
+    pub(crate) store_kind: Option<StoreKind>,
 
     /// When the embedded store syncs writes to disk: `always`, or `interval:MILLISECONDS`, which
     /// may lose the last writes if the machine crashes
@@ -106,19 +107,19 @@ pub(crate) struct StoreFlags {
 
     /// Maximum size of all objects in the embedded store, in bytes or with Ki, Mi or Gi; at least
     /// 16Mi. When it is reached, creates and growing updates get 507 until objects are deleted
-    #[arg(long, value_name = "BYTES", default_value = "2Gi", value_parser = parse_store_bytes)]
+    #[arg(long, value_name = "BYTES", default_value = "2Gi", value_parser = parse_store_size_limit)]
     pub(crate) store_quota_bytes: u64,
 
     /// Maximum size of the change history that the embedded store keeps for watches, in bytes or
     /// with Ki, Mi or Gi; at least 16Mi.
     /// History is also dropped after 5 minutes or 1,000,000 revisions. A namespace that holds more
     /// than a quarter of a nearly full history gets 429
-    #[arg(long, value_name = "BYTES", default_value = "1Gi", value_parser = parse_store_bytes)]
+    #[arg(long, value_name = "BYTES", default_value = "1Gi", value_parser = parse_store_size_limit)]
     pub(crate) store_history_bytes: u64,
 
     /// Free disk space, beyond the size of one snapshot, below which creates and growing updates
     /// get 507, in bytes or with Ki, Mi or Gi; 0 disables the check
-    #[arg(long, value_name = "BYTES", default_value = "256Mi", value_parser = parse_bytes)]
+    #[arg(long, value_name = "BYTES", default_value = "256Mi", value_parser = parse_byte_size)]
     pub(crate) store_disk_free_bytes: u64,
 
     /// Client URLs of the etcd members: http://HOST:PORT or https://HOST:PORT
@@ -193,8 +194,8 @@ pub(crate) struct AuthenticationFlags {
     #[arg(long, value_name = "FILE")]
     pub(crate) service_account_key_file: Vec<PathBuf>,
 
-    /// Where verifiers of service account tokens find the public keys, as the issuer's discovery document names it;
-    /// defaults to this server
+    /// URL of the public keys that verify service account tokens, as the issuer's discovery document gives
+    /// it; defaults to this server
     #[arg(long, value_name = "URL")]
     pub(crate) service_account_jwks_uri: Option<String>,
 
@@ -215,15 +216,15 @@ pub(crate) struct AuthenticationFlags {
     )]
     pub(crate) requestheader_allowed_names: Vec<String>,
 
-    /// Headers from which a front proxy passes the user name
+    /// Headers in which a front proxy passes the user name
     #[arg(long, value_name = "HEADER,...", value_delimiter = ',', default_value = "X-Remote-User")]
     pub(crate) requestheader_username_headers: Vec<String>,
 
-    /// Headers from which a front proxy passes the user's uid
+    /// Headers in which a front proxy passes the user's uid
     #[arg(long, value_name = "HEADER,...", value_delimiter = ',', default_value = "X-Remote-Uid")]
     pub(crate) requestheader_uid_headers: Vec<String>,
 
-    /// Headers from which a front proxy passes the user's groups
+    /// Headers in which a front proxy passes the user's groups
     #[arg(
         long,
         value_name = "HEADER,...",
@@ -232,7 +233,7 @@ pub(crate) struct AuthenticationFlags {
     )]
     pub(crate) requestheader_group_headers: Vec<String>,
 
-    /// Prefixes of the headers from which a front proxy passes the user's extra attributes
+    /// Prefixes of the headers in which a front proxy passes the user's extra attributes
     #[arg(
         long,
         value_name = "PREFIX,...",
@@ -247,9 +248,9 @@ pub(crate) struct AuthenticationFlags {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Authorization")]
 pub(crate) struct WebhookConnectionFlags {
-    /// Ask new or changed webhooks one review before a changed --authorization-config takes effect:
-    /// user system:portcullis-probe, path /healthz, verb get. Until all of them answer with a
-    /// review, also one that denies, the configuration before stays in effect
+    /// Send one review to each new or changed webhook before a changed --authorization-config takes effect:
+    /// user system:portcullis-probe, path /healthz, verb get. Until all of them answer with a review, even
+    /// one that denies, the previous configuration stays in effect
     #[arg(
         long,
         value_name = "BOOL",
@@ -290,7 +291,7 @@ pub(crate) struct WebhookConnectionFlags {
 
     /// Maximum size of the decision cache of one authorization webhook, in bytes or with Ki, Mi or
     /// Gi
-    #[arg(long, value_name = "BYTES", default_value = "64Mi", value_parser = parse_bytes)]
+    #[arg(long, value_name = "BYTES", default_value = "64Mi", value_parser = parse_byte_size)]
     pub(crate) authorization_webhook_cache_max_bytes: u64,
 
     /// Call a webhook that is a Service at one of its ready endpoints; if false, at its cluster IP,
@@ -321,7 +322,7 @@ impl RequestFlags {
     ///
     /// # Errors
     /// Both flags are zero.
-    pub(crate) fn seats_max(&self) -> anyhow::Result<u32> {
+    pub(crate) fn total_seats(&self) -> anyhow::Result<u32> {
         let seats = self.max_requests_inflight.saturating_add(self.max_mutating_requests_inflight);
         let flags = "--max-requests-inflight and --max-mutating-requests-inflight";
         anyhow::ensure!(seats > 0, "the sum of {flags} must be positive");
@@ -410,7 +411,7 @@ pub(crate) struct RequestFlags {
     /// admission policies and their bindings, resource quotas, limit ranges, and Pod Security
     /// labels of namespaces. If false the server answers with a warning
     #[arg(
-        long,
+        long = "refuse-unenforced",
         value_name = "BOOL",
         num_args = 0..=1,
         require_equals = true,
@@ -418,7 +419,7 @@ pub(crate) struct RequestFlags {
         default_missing_value = "true",
         action = clap::ArgAction::Set
     )]
-    pub(crate) refuse_unenforced: bool,
+    pub(crate) refuse_unenforced_objects: bool,
 
     /// Time during which the server continues to serve after a stop signal while /readyz fails
     #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = parse_duration)]

@@ -7,26 +7,26 @@ use std::time::Duration;
 
 /// The facts about a server that is ready.
 pub(super) struct StartMessage<'a> {
-    pub(super) address: SocketAddr,
+    pub(super) server_address: SocketAddr,
     pub(super) store_name: &'a str,
     pub(super) authorizer_names: &'a str,
     /// The kubeconfig of the administrator, if the server generated one.
-    pub(super) kubeconfig: Option<&'a Path>,
-    pub(super) start_duration: Duration,
+    pub(super) admin_kubeconfig: Option<&'a Path>,
+    pub(super) startup_duration: Duration,
 }
 
 impl StartMessage<'_> {
     /// Writes the message and flushes the stream, so that a script can wait for the message.
-    pub(super) fn write_to(&self, out: &mut dyn Write) -> io::Result<()> {
+    pub(super) fn write_message(&self, out: &mut dyn Write) -> io::Result<()> {
         writeln!(
             out,
             "serving https://{} from {}, authorization {}, ready in {} ms",
-            self.address,
+            self.server_address,
             self.store_name,
             self.authorizer_names,
-            self.start_duration.as_millis()
+            self.startup_duration.as_millis()
         )?;
-        if let Some(path) = self.kubeconfig {
+        if let Some(path) = self.admin_kubeconfig {
             let path = path.display();
             writeln!(out, "admin kubeconfig: {path}\n\nTry:")?;
             writeln!(out, "  kubectl --kubeconfig {path} get namespaces")?;

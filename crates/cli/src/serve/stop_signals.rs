@@ -5,8 +5,8 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// SIGINT and SIGTERM. Signals that arrive between two waits are not lost.
 pub(super) struct StopSignals {
-    interrupt: Signal,
-    terminate: Signal,
+    sigint: Signal,
+    sigterm: Signal,
 }
 
 impl StopSignals {
@@ -14,19 +14,19 @@ impl StopSignals {
     ///
     /// # Errors
     /// The operating system refuses to install a handler.
-    pub(super) fn listen() -> anyhow::Result<Self> {
+    pub(super) fn register_handlers() -> anyhow::Result<Self> {
         let handle = |kind| signal(kind).context("can not handle signals");
         Ok(Self {
-            interrupt: handle(SignalKind::interrupt())?,
-            terminate: handle(SignalKind::terminate())?,
+            sigint: handle(SignalKind::interrupt())?,
+            sigterm: handle(SignalKind::terminate())?,
         })
     }
 
     /// Waits for the next signal.
-    pub(super) async fn wait(&mut self) {
+    pub(super) async fn wait_for_signal(&mut self) {
         tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
+            _ = self.sigint.recv() => {}
+            _ = self.sigterm.recv() => {}
         }
     }
 }

@@ -6,24 +6,24 @@ use serde_json::json;
 use super::*;
 
 const CONFIG_MAP: ExpectedKind<'_> =
-    ExpectedKind { group: "", version: "v1", kind: "ConfigMap", is_custom: false };
+    ExpectedKind { group: "", version: "v1", kind: "ConfigMap", is_custom_resource: false };
 const ROLE: ExpectedKind<'_> = ExpectedKind {
     group: "rbac.authorization.k8s.io",
     version: "v1",
     kind: "Role",
-    is_custom: false,
+    is_custom_resource: false,
 };
 const WIDGET: ExpectedKind<'_> =
-    ExpectedKind { group: "example.com", version: "v1", kind: "Widget", is_custom: true };
+    ExpectedKind { group: "example.com", version: "v1", kind: "Widget", is_custom_resource: true };
 
 fn decode(body: &str, expected: &ExpectedKind<'_>) -> Result<Value, DecodeError> {
     decode_object(body.as_bytes(), BodyFormat::Json, expected)
-        .map(|decoded| Value::Object(decoded.tree))
+        .map(|decoded| Value::Object(decoded.object_tree))
 }
 
 fn findings(body: &str, expected: &ExpectedKind<'_>) -> Vec<String> {
     let decoded = decode_object(body.as_bytes(), BodyFormat::Json, expected).unwrap();
-    decoded.findings.iter().map(StrictFinding::to_string).collect()
+    decoded.strict_findings.iter().map(StrictFinding::to_string).collect()
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn strict_findings_are_duplicates_and_unknown_fields() {
 }
 
 const fn configuration(version: &'static str, kind: &'static str) -> ExpectedKind<'static> {
-    ExpectedKind { group: "admissionregistration.k8s.io", version, kind, is_custom: false }
+    ExpectedKind { group: "admissionregistration.k8s.io", version, kind, is_custom_resource: false }
 }
 
 #[test]
@@ -201,8 +201,8 @@ fn patched_objects_are_conformed_to_their_kind() {
 fn yaml_is_read_like_json() {
     let body = b"kind: ConfigMap\napiVersion: v1\nmetadata: {name: m}\ndata:\n  a: v\n  a: w\n";
     let decoded = decode_object(body, BodyFormat::Yaml, &CONFIG_MAP).unwrap();
-    assert_eq!(decoded.findings, [StrictFinding::DuplicateField("data.a".to_owned())]);
-    assert_eq!(decoded.tree["data"], json!({"a": "w"}));
+    assert_eq!(decoded.strict_findings, [StrictFinding::DuplicateField("data.a".to_owned())]);
+    assert_eq!(decoded.object_tree["data"], json!({"a": "w"}));
     for body in [&b"a: b: c"[..], b"", b"- a"] {
         let error = decode_object(body, BodyFormat::Yaml, &CONFIG_MAP).unwrap_err();
         assert!(error.to_string().starts_with("the object provided is unrecognized"), "{error}");

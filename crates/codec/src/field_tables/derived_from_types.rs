@@ -52,7 +52,7 @@ fn derive_table(types: &str) -> String {
         types.iter().filter(|(name, own)| is_body(own) && !stable_kinds(name, own).is_empty());
     unvisited.extend(bodies.map(|(name, _)| name.clone()));
     while let Some(name) = unvisited.pop() {
-        let used = wire_fields(&types[&name]).map(|field| value_type(field).0);
+        let used = protobuf_fields(&types[&name]).map(|field| value_type(field).0);
         let used = used.map(|own| match own.starts_with("schema-or") {
             true => "apiextensions/v1.JSONSchemaProps".to_owned(),
             false => own,
@@ -66,25 +66,31 @@ fn derive_table(types: &str) -> String {
         let kinds = stable_kinds(&name, own);
         let equals = if kinds.is_empty() { "" } else { " = " };
         writeln!(table, "{name}{equals}{}", kinds.join(" ")).unwrap();
-        for field in wire_fields(own) {
-            writeln!(table, " {} {} {}", field["proto"], text(field, "name"), field_type(field))
-                .unwrap();
+        for field in protobuf_fields(own) {
+            writeln!(
+                table,
+                " {} {} {}",
+                field["proto"],
+                string_member(field, "name"),
+                field_type(field)
+            )
+            .unwrap();
         }
     }
     table
 }
 
-fn text<'v>(value: &'v Value, member: &str) -> &'v str {
+fn string_member<'v>(value: &'v Value, member: &str) -> &'v str {
     value[member].as_str().unwrap_or_default()
 }
 
 /// The fields that protobuf has.
-fn wire_fields(own: &Value) -> impl Iterator<Item = &Value> {
+fn protobuf_fields(own: &Value) -> impl Iterator<Item = &Value> {
     own["fields"].as_array().unwrap().iter().filter(|field| field.get("proto").is_some())
 }
 
 fn is_list(own: &Value) -> bool {
-    wire_fields(own).any(|field| text(field, "wire") == "message meta/v1.ListMeta")
+    protobuf_fields(own).any(|field| string_member(field, "wire") == "message meta/v1.ListMeta")
 }
 
 /// The kinds of a type, in versions that are neither alpha nor beta. Options belong to every group and are left out.
@@ -105,7 +111,7 @@ fn stable_kinds(name: &str, own: &Value) -> Vec<String> {
 
 /// The type of one value of a field, and whether the field is a map.
 fn value_type(field: &Value) -> (String, bool) {
-    let wire = text(field, "wire");
+    let wire = string_member(field, "wire");
     let map = wire.strip_prefix("map<string,").and_then(|own| own.strip_suffix('>'));
     let name = map.unwrap_or_else(|| wire.strip_prefix("message ").unwrap_or(wire));
     let custom = CUSTOM_FORMS.iter().find(|(own, _)| *own == name).map(|(_, word)| *word);

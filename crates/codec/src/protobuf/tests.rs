@@ -11,7 +11,7 @@ use super::*;
 use test_encoder::{encode, put_bytes};
 
 fn decode(body: &[u8], message: &'static Message) -> Result<Tree, ProtobufError> {
-    let envelope = Envelope::read(body)?;
+    let envelope = ProtobufEnvelope::read(body)?;
     let mut tree = envelope.type_meta.clone();
     envelope.read_object(message, &mut tree)?;
     Ok(tree)

@@ -15,7 +15,7 @@ pub(super) enum WireValue<'b> {
 
 impl<'b> WireValue<'b> {
     /// The encoded zero of a type.
-    pub(super) fn zero(value_type: ValueType) -> Self {
+    pub(super) fn zero_of_type(value_type: ValueType) -> Self {
         match value_type {
             ValueType::Bool | ValueType::Int32 | ValueType::Int64 => Self::Varint(0),
             ValueType::Double => Self::Fixed64([0; 8]),

@@ -9,14 +9,15 @@ const KUBECTL_DISCOVERY: &str = "application/json;g=apidiscovery.k8s.io;v=v2;\
      as=APIGroupDiscoveryList,application/json";
 
 fn format_request(accept: &str) -> FormatRequest<'_> {
-    FormatRequest { accept, pretty: None, user_agent: "t/1" }
+    FormatRequest { accept_header: accept, pretty_parameter: None, user_agent: "t/1" }
 }
 
 fn answer(
     accept: &str,
     endpoint: EndpointKind,
 ) -> Result<(Format, Option<Transform>), NegotiationError> {
-    negotiate(&format_request(accept), endpoint).map(|answer| (answer.format, answer.transform))
+    negotiate_response_format(&format_request(accept), endpoint)
+        .map(|answer| (answer.body_format, answer.transform))
 }
 
 #[test]
@@ -105,8 +106,9 @@ fn table_and_partial_metadata() {
 #[test]
 fn indentation_depends_on_query_accept_header_and_user_agent() {
     let pretty = |query, user_agent, accept| {
-        let format_request = FormatRequest { accept, pretty: query, user_agent };
-        negotiate(&format_request, EndpointKind::Object).unwrap().pretty
+        let format_request =
+            FormatRequest { accept_header: accept, pretty_parameter: query, user_agent };
+        negotiate_response_format(&format_request, EndpointKind::Object).unwrap().is_pretty
     };
     assert!(pretty(Some("true"), "t/1", ""));
     assert!(pretty(Some("1"), "t/1", "*/*"));
@@ -121,7 +123,7 @@ fn indentation_depends_on_query_accept_header_and_user_agent() {
 
 #[test]
 fn discovery_is_aggregated_when_asked() {
-    let answer = |accept| negotiate_discovery(&format_request(accept));
+    let answer = |accept| negotiate_discovery_format(&format_request(accept));
     let version = |accept| match answer(accept) {
         Ok(DiscoveryFormat::Aggregated { version, .. }) => Some(version),
         _ => None,
@@ -132,7 +134,7 @@ fn discovery_is_aggregated_when_asked() {
     assert_eq!(version(profile), Some(DiscoveryVersion::V2));
     let beta = "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList";
     assert_eq!(version(beta), Some(DiscoveryVersion::V2Beta1));
-    let plain = ResponseEncoding { format: Format::Json, pretty: false, transform: None };
+    let plain = ResponseEncoding { body_format: Format::Json, is_pretty: false, transform: None };
     for accept in [
         "",
         "application/json",

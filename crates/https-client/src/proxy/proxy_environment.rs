@@ -84,7 +84,7 @@ impl ProxyEnvironment {
         let is_loopback =
             host == "localhost" || address.is_some_and(|address| address.is_loopback());
         let is_exception =
-            self.no_proxy_entries.iter().any(|entry| entry.matches(&host, address, port));
+            self.no_proxy_entries.iter().any(|entry| entry.matches_host(&host, address, port));
         if is_loopback || is_exception { Ok(None) } else { proxy.clone().map(Some) }
     }
 }
@@ -122,7 +122,7 @@ impl NoProxyEntry {
         })
     }
 
-    fn matches(&self, host: &str, address: Option<IpAddr>, at_port: u16) -> bool {
+    fn matches_host(&self, host: &str, address: Option<IpAddr>, at_port: u16) -> bool {
         match self {
             Self::Everything => true,
             Self::Network { first, prefix_bits } => {

@@ -9,7 +9,7 @@ use crate::descriptor_limit::DescriptorLimit;
 struct Scene {
     table: Arc<ConnectionTable>,
     slots: BTreeMap<&'static str, ConnectionSlot>,
-    requests: BTreeMap<&'static str, OccupiedGuard>,
+    requests: BTreeMap<&'static str, EvictionBlocker>,
     names: BTreeMap<SocketAddr, &'static str>,
     faults: Arc<Mutex<Vec<Fault>>>,
 }
@@ -71,7 +71,7 @@ impl Scene {
     fn open(&mut self, name: &'static str, address: &str) -> bool {
         let peer = SocketAddr::new(address.parse().unwrap(), 1000 + self.names.len() as u16);
         self.names.insert(peer, name);
-        let slot = self.table.admit(peer);
+        let slot = self.table.admit_connection(peer);
         let is_open = slot.is_some();
         self.slots.extend(slot.map(|slot| (name, slot)));
         is_open
@@ -79,8 +79,8 @@ impl Scene {
 
     fn take(&mut self, step: Step) -> bool {
         // Times of idleness are told apart by microseconds.
-        let last = self.table.epoch.elapsed().as_micros();
-        while self.table.epoch.elapsed().as_micros() <= last {
+        let last = self.table.server_start.elapsed().as_micros();
+        while self.table.server_start.elapsed().as_micros() <= last {
             std::hint::spin_loop();
         }
         match step {
@@ -90,8 +90,8 @@ impl Scene {
                 is_open
             }
             Handshake(name, address) => self.open(name, address),
-            User(name, user) => self.slots[name].authenticate(user, false).is_ok(),
-            Admin(name) => self.slots[name].authenticate("root", true).is_ok(),
+            User(name, user) => self.slots[name].assign_to_user(user, false).is_ok(),
+            Admin(name) => self.slots[name].assign_to_user("root", true).is_ok(),
             Begin(name) => {
                 let begun = self.slots[name].begin_request();
                 let has_begun = begun.is_some();
@@ -126,9 +126,13 @@ fn check(limits: Limits, steps: &[Step], want: bool, faults: &[(&str, &str, Conn
     // Whatever happened, nothing stays behind.
     scene.slots.clear();
     let open = scene.table.lock();
-    let sets = [&open.handshakes, &open.unauthenticated, &open.reserve];
-    assert!(open.entries.is_empty() && sets.iter().all(|set| set.is_empty()));
-    assert!(open.by_address.is_empty() && open.by_user.is_empty());
+    let sets = [
+        &open.handshaking_connections,
+        &open.unauthenticated_connections,
+        &open.loopback_reserve_connections,
+    ];
+    assert!(open.connections_by_number.is_empty() && sets.iter().all(|set| set.is_empty()));
+    assert!(open.unauthenticated_by_address.is_empty() && open.connections_by_user.is_empty());
 }
 
 const FAR: &str = "10.0.0.1";
@@ -177,8 +181,8 @@ fn the_user_with_the_most_connections_makes_room() {
 /// Two users whose connections are all busy leave most of the connections to others.
 #[test]
 fn two_users_with_busy_connections_leave_room() {
-    let descriptors = DescriptorLimit { found: None, current: None };
-    let mut scene = Scene::new(Limits::for_connections(16, descriptors));
+    let descriptors = DescriptorLimit { initial_limit: None, current_limit: None };
+    let mut scene = Scene::new(Limits::for_connection_count(16, descriptors));
     let busy = ["a", "b", "c", "d", "e", "f"];
     for (n, name) in busy.into_iter().enumerate() {
         assert!(scene.take(Open(name, FAR)));

@@ -21,7 +21,7 @@ pub fn write_kubeconfig(pki: &PkiFiles, address: SocketAddr) -> Result<Option<Pa
     };
     let path = pki.directory.join("admin.kubeconfig");
     let server = format!("https://{}", reachable_address(address));
-    let contents = kubeconfig_text(&server, &pki.serving_ca, admin)?;
+    let contents = kubeconfig_text(&server, &pki.serving_ca_file, admin)?;
     let is_current = path.exists() && read(&path)? == contents.as_bytes();
     if !is_current {
         private_files::replace_atomically(&path, contents.as_bytes())?;
@@ -55,13 +55,13 @@ pub(super) fn kubeconfig_text(
          \x20   user: admin\n\
          \x20   namespace: default\n\
          current-context: portcullis\n",
-        read_base64(serving_ca)?,
-        read_base64(&admin.certificate)?,
-        read_base64(&admin.key)?,
+        read_file_as_base64(serving_ca)?,
+        read_file_as_base64(&admin.certificate_path)?,
+        read_file_as_base64(&admin.key)?,
     ))
 }
 
-fn read_base64(path: &Path) -> Result<String, PkiError> {
+fn read_file_as_base64(path: &Path) -> Result<String, PkiError> {
     Ok(STANDARD.encode(read(path)?))
 }
 

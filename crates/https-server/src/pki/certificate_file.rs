@@ -11,30 +11,32 @@ use x509_parser::certificate::X509Certificate;
 use x509_parser::extensions::GeneralName;
 use x509_parser::prelude::FromDer;
 
-use super::private_files::read_text;
+use super::private_files::read_text_file;
 use super::server_names::ServerNames;
-use super::{CertificateFiles, PkiError, unusable_error};
+use super::{CertificateFiles, PkiError, unusable_file_error};
 
 /// The first certificate of a file. The others are intermediate authorities.
 ///
-/// INVARIANT: `der` parses as a certificate.
+/// INVARIANT: `certificate_der` parses as a certificate.
 pub(super) struct Certificate {
-    pub(super) der: CertificateDer<'static>,
+    pub(super) certificate_der: CertificateDer<'static>,
     pub(super) not_after: SystemTime,
     pub(super) dns_names: Vec<String>,
-    pub(super) addresses: Vec<IpAddr>,
-    is_authority: bool,
-    public_key: Vec<u8>,
+    pub(super) ip_addresses: Vec<IpAddr>,
+    is_ca: bool,
+    public_key_bytes: Vec<u8>,
 }
 
 impl Certificate {
     pub(super) fn read(path: &Path) -> Result<Self, PkiError> {
-        let text = read_text(path)?;
+        let text = read_text_file(path)?;
         let der = CertificateDer::from_pem_slice(text.as_bytes())
-            .map_err(|error| unusable_error(path, format!("no certificate in PEM form: {error}")))?
+            .map_err(|error| {
+                unusable_file_error(path, format!("no certificate in PEM form: {error}"))
+            })?
             .into_owned();
-        let parsed = parse(&der)
-            .ok_or_else(|| unusable_error(path, "the certificate is damaged".to_owned()))?;
+        let parsed = parse_x509(&der)
+            .ok_or_else(|| unusable_file_error(path, "the certificate is damaged".to_owned()))?;
         let names = match parsed.subject_alternative_name() {
             Ok(Some(extension)) => extension.value.general_names.as_slice(),
             Ok(None) | Err(_) => &[],
@@ -51,11 +53,11 @@ impl Certificate {
         Ok(Self {
             not_after: SystemTime::UNIX_EPOCH
                 + Duration::from_secs(u64::try_from(not_after).unwrap_or(0)),
-            is_authority: parsed.is_ca(),
+            is_ca: parsed.is_ca(),
             dns_names: dns_names.collect(),
-            addresses: addresses.collect(),
-            public_key: parsed.public_key().raw.to_vec(),
-            der: der.clone(),
+            ip_addresses: addresses.collect(),
+            public_key_bytes: parsed.public_key().raw.to_vec(),
+            certificate_der: der.clone(),
         })
     }
 
@@ -63,23 +65,23 @@ impl Certificate {
         self.not_after < moment
     }
 
-    pub(super) fn covers_names(&self, names: &ServerNames) -> bool {
+    pub(super) fn covers_server_names(&self, names: &ServerNames) -> bool {
         names.dns_names().iter().all(|name| self.dns_names.contains(name))
-            && names.addresses().iter().all(|address| self.addresses.contains(address))
+            && names.ip_addresses().iter().all(|address| self.ip_addresses.contains(address))
     }
 
-    pub(super) fn check_is_authority(&self, path: &Path) -> Result<(), PkiError> {
-        if self.is_authority {
+    pub(super) fn check_is_ca(&self, path: &Path) -> Result<(), PkiError> {
+        if self.is_ca {
             return Ok(());
         }
-        Err(unusable_error(path, "it is not the certificate of an authority".to_owned()))
+        Err(unusable_file_error(path, "it is not the certificate of an authority".to_owned()))
     }
 
     pub(super) fn check_not_expired(&self, path: &Path, now: SystemTime) -> Result<(), PkiError> {
         if !self.expires_before(now) {
             return Ok(());
         }
-        Err(unusable_error(path, "it has expired".to_owned()))
+        Err(unusable_file_error(path, "it has expired".to_owned()))
     }
 
     pub(super) fn check_issued_by(
@@ -88,17 +90,21 @@ impl Certificate {
         authority: &Self,
         authority_path: &Path,
     ) -> Result<(), PkiError> {
-        let is_issued = match (parse(&self.der), parse(&authority.der)) {
-            (Some(own), Some(authority)) => {
-                own.verify_signature(Some(authority.public_key())).is_ok()
-            }
-            (Some(_) | None, Some(_) | None) => false,
-        };
+        let is_issued =
+            match (parse_x509(&self.certificate_der), parse_x509(&authority.certificate_der)) {
+                (Some(own), Some(authority)) => {
+                    own.verify_signature(Some(authority.public_key())).is_ok()
+                }
+                (Some(_) | None, Some(_) | None) => false,
+            };
         if is_issued {
             return Ok(());
         }
         let by = authority_path.display();
-        Err(unusable_error(path, format!("it is not signed by `{by}`; remove it to get a new one")))
+        Err(unusable_file_error(
+            path,
+            format!("it is not signed by `{by}`; remove it to get a new one"),
+        ))
     }
 
     pub(super) fn check_matches_key(
@@ -106,11 +112,11 @@ impl Certificate {
         key: &KeyPair,
         files: &CertificateFiles,
     ) -> Result<(), PkiError> {
-        if key.subject_public_key_info() == self.public_key {
+        if key.subject_public_key_info() == self.public_key_bytes {
             return Ok(());
         }
-        let certificate = files.certificate.display();
-        Err(unusable_error(&files.key, format!("it is not the key of `{certificate}`")))
+        let certificate = files.certificate_path.display();
+        Err(unusable_file_error(&files.key, format!("it is not the key of `{certificate}`")))
     }
 }
 
@@ -119,7 +125,7 @@ pub(super) fn public_key_der(pem: &str) -> Option<Vec<u8>> {
     SubjectPublicKeyInfoDer::from_pem_slice(pem.as_bytes()).ok().map(|key| key.as_ref().to_vec())
 }
 
-fn parse<'a>(der: &'a CertificateDer<'_>) -> Option<X509Certificate<'a>> {
+fn parse_x509<'a>(der: &'a CertificateDer<'_>) -> Option<X509Certificate<'a>> {
     X509Certificate::from_der(der).ok().map(|(_, certificate)| certificate)
 }
 

@@ -18,7 +18,7 @@ pub async fn renew_periodically(
     let mut last_fault = String::new();
     loop {
         tokio::time::sleep(interval).await;
-        options.now = clock();
+        options.current_time = clock();
         let own = options.clone();
         // A renewal that panics or is cancelled at shutdown says nothing about the files.
         let Ok(outcome) = tokio::task::spawn_blocking(move || renew_expiring(&own)).await else {
@@ -46,7 +46,7 @@ fn renew_expiring(options: &PkiOptions) -> Result<PkiFiles, PkiError> {
     let operator_files = &options.operator_files;
     let pairs = [
         ("apiserver", operator_files.serving_certificate.is_none()),
-        ("admin", operator_files.client_ca.is_none()),
+        ("admin", operator_files.client_ca_file.is_none()),
     ];
     let mut wanted: Vec<String> = pairs
         .iter()
@@ -56,13 +56,13 @@ fn renew_expiring(options: &PkiOptions) -> Result<PkiFiles, PkiError> {
     if !wanted.is_empty() {
         wanted.push("ca.crt".to_owned());
     }
-    if operator_files.service_account_key.is_none() {
+    if operator_files.service_account_key_file.is_none() {
         wanted.extend(["sa.key".to_owned(), "sa.pub".to_owned()]);
     }
     for name in wanted {
         let path = options.directory.join(name);
         if !path.exists() {
-            return Err(super::missing_error(&path, "it was there when the server started"));
+            return Err(super::missing_file_error(&path, "it was there when the server started"));
         }
     }
     prepare_pki_files(options)

@@ -25,7 +25,10 @@ pub fn host_addresses() -> Vec<IpAddr> {
     let local_v6 = parse_if_inet6(&read("/proc/net/if_inet6"));
     let mut found: Vec<IpAddr> = Vec::new();
     for address in routed.chain(local_v4).chain(local_v6) {
-        if is_reachable(address) && !found.contains(&address) && found.len() < HOST_ADDRESSES_MAX {
+        if is_reachable_from_other_hosts(address)
+            && !found.contains(&address)
+            && found.len() < HOST_ADDRESSES_MAX
+        {
             found.push(address);
         }
     }
@@ -44,7 +47,7 @@ fn source_address(distant: IpAddr) -> Option<IpAddr> {
     socket.local_addr().ok().map(|own| own.ip())
 }
 
-fn is_reachable(address: IpAddr) -> bool {
+fn is_reachable_from_other_hosts(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(own) => {
             !(own.is_loopback()
@@ -122,10 +125,10 @@ mod tests {
             ("fe80::2", false),
             ("224.0.0.1", false),
         ] {
-            assert_eq!(is_reachable(address.parse().unwrap()), want, "{address}");
+            assert_eq!(is_reachable_from_other_hosts(address.parse().unwrap()), want, "{address}");
         }
         let found = host_addresses();
         assert!(found.len() <= HOST_ADDRESSES_MAX);
-        assert!(found.iter().all(|address| is_reachable(*address)), "{found:?}");
+        assert!(found.iter().all(|address| is_reachable_from_other_hosts(*address)), "{found:?}");
     }
 }

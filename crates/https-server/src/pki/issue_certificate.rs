@@ -53,7 +53,7 @@ pub(super) fn issue_self_signed_ca(
 impl IssuingAuthority {
     pub(super) fn new(certificate: &Certificate, key: KeyPair) -> Result<Self, Error> {
         Ok(Self {
-            issuer: Issuer::from_ca_cert_der(&certificate.der, key)?,
+            issuer: Issuer::from_ca_cert_der(&certificate.certificate_der, key)?,
             not_after: certificate.not_after,
         })
     }
@@ -64,12 +64,13 @@ impl IssuingAuthority {
         names: &ServerNames,
         now: SystemTime,
     ) -> Result<String, Error> {
-        let mut params = certificate_params("kube-apiserver", None, now, self.leaf_expiry(now))?;
+        let mut params =
+            certificate_params("kube-apiserver", None, now, self.leaf_certificate_expiry(now))?;
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
         for name in names.dns_names() {
             params.subject_alt_names.push(SanType::DnsName(name.as_str().try_into()?));
         }
-        let addresses = names.addresses().iter().copied().map(SanType::IpAddress);
+        let addresses = names.ip_addresses().iter().copied().map(SanType::IpAddress);
         params.subject_alt_names.extend(addresses);
         Ok(params.signed_by(key, &self.issuer)?.pem())
     }
@@ -89,13 +90,14 @@ impl IssuingAuthority {
         group: Option<&str>,
         now: SystemTime,
     ) -> Result<String, Error> {
-        let mut params = certificate_params(common_name, group, now, self.leaf_expiry(now))?;
+        let mut params =
+            certificate_params(common_name, group, now, self.leaf_certificate_expiry(now))?;
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
         Ok(params.signed_by(key, &self.issuer)?.pem())
     }
 
     /// An issued certificate expires no later than its authority.
-    fn leaf_expiry(&self, now: SystemTime) -> SystemTime {
+    fn leaf_certificate_expiry(&self, now: SystemTime) -> SystemTime {
         self.not_after.min(now + LEAF_VALIDITY)
     }
 }

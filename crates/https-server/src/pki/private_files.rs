@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use ring::rand::{SecureRandom, SystemRandom};
 
-use super::{PkiError, unusable_error};
+use super::{PkiError, unusable_file_error};
 use crate::watched_files::read;
 
 /// Accessible for the owner only.
@@ -28,19 +28,20 @@ pub(super) fn create_directory(path: &Path) -> Result<(), PkiError> {
 pub(super) fn refuse_symlink(path: &Path) -> Result<(), PkiError> {
     if fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink()) {
         let reason = "it is a symbolic link, and links in a data directory are not followed";
-        return Err(unusable_error(path, reason.to_owned()));
+        return Err(unusable_file_error(path, reason.to_owned()));
     }
     Ok(())
 }
 
-pub(super) fn read_text(path: &Path) -> Result<String, PkiError> {
-    String::from_utf8(read(path)?).map_err(|_| unusable_error(path, "it is not text".to_owned()))
+pub(super) fn read_text_file(path: &Path) -> Result<String, PkiError> {
+    String::from_utf8(read(path)?)
+        .map_err(|_| unusable_file_error(path, "it is not text".to_owned()))
 }
 
 /// Writes a file that does not exist and reports whether it did. A file that appears meanwhile
 /// stays.
-pub(super) fn create_if_absent(path: &Path, contents: &[u8]) -> Result<bool, PkiError> {
-    write_via_temporary(path, contents, |temporary| match fs::hard_link(temporary, path) {
+pub(super) fn create_file_if_absent(path: &Path, contents: &[u8]) -> Result<bool, PkiError> {
+    write_via_temporary_file(path, contents, |temporary| match fs::hard_link(temporary, path) {
         Ok(()) => {
             fs::remove_file(temporary)?;
             Ok(true)
@@ -56,11 +57,11 @@ pub(super) fn create_if_absent(path: &Path, contents: &[u8]) -> Result<bool, Pki
 
 /// Replaces a file. Readers see either the old or the new one.
 pub(super) fn replace_atomically(path: &Path, contents: &[u8]) -> Result<(), PkiError> {
-    write_via_temporary(path, contents, |temporary| fs::rename(temporary, path))
+    write_via_temporary_file(path, contents, |temporary| fs::rename(temporary, path))
 }
 
 /// Writes a temporary file, lets `place` move it to its final name, and syncs file and directory.
-fn write_via_temporary<T>(
+fn write_via_temporary_file<T>(
     path: &Path,
     contents: &[u8],
     place: impl FnOnce(&Path) -> io::Result<T>,
@@ -69,7 +70,7 @@ fn write_via_temporary<T>(
         let temporary = temporary_path(path)?;
         let placed = write_synced(&temporary, contents).and_then(|()| place(&temporary));
         if placed.is_err() {
-            // The first error says more than an error of the cleanup.
+            // The first error is more useful than an error of the cleanup.
             let _ = fs::remove_file(&temporary);
         }
         let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());

@@ -15,7 +15,7 @@ const ALWAYS: [&str; 5] = [
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerNames {
     dns_names: Vec<String>,
-    addresses: Vec<IpAddr>,
+    ip_addresses: Vec<IpAddr>,
 }
 
 impl ServerNames {
@@ -24,7 +24,7 @@ impl ServerNames {
     /// because no client connects to them, and so is a host name that is not ASCII.
     pub fn new(host_name: Option<&str>, addresses: impl IntoIterator<Item = IpAddr>) -> Self {
         let mut names =
-            Self { dns_names: ALWAYS.map(str::to_owned).to_vec(), addresses: Vec::new() };
+            Self { dns_names: ALWAYS.map(str::to_owned).to_vec(), ip_addresses: Vec::new() };
         if let Some(name) = host_name.filter(|name| !name.is_empty() && name.is_ascii()) {
             let name = name.to_ascii_lowercase();
             let short = name.split('.').next().unwrap_or_default().to_owned();
@@ -36,8 +36,8 @@ impl ServerNames {
         }
         let loopback = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
         for address in loopback.into_iter().chain(addresses) {
-            if !address.is_unspecified() && !names.addresses.contains(&address) {
-                names.addresses.push(address);
+            if !address.is_unspecified() && !names.ip_addresses.contains(&address) {
+                names.ip_addresses.push(address);
             }
         }
         names
@@ -61,8 +61,8 @@ impl ServerNames {
     }
 
     /// The IP addresses, without unspecified ones.
-    pub fn addresses(&self) -> &[IpAddr] {
-        &self.addresses
+    pub fn ip_addresses(&self) -> &[IpAddr] {
+        &self.ip_addresses
     }
 }
 

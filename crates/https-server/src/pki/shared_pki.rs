@@ -14,8 +14,8 @@ use super::certificate_file::Certificate;
 use super::issue_certificate::IssuingAuthority;
 use super::server_names::ServerNames;
 use super::{
-    CertificateFiles, IssueLeaf, PkiError, PkiFileGenerator, missing_error, private_files,
-    unusable_error,
+    CertificateFiles, IssueLeafCertificate, PkiError, PkiFileGenerator, missing_file_error,
+    private_files, unusable_file_error,
 };
 
 const KUBECONFIG: &str = "admin.kubeconfig";
@@ -45,9 +45,9 @@ pub struct SharedPkiOptions {
     /// The URL of the servers in the kubeconfig of the administrator.
     pub server_url: String,
     /// The names and addresses by which clients reach the servers.
-    pub names: ServerNames,
+    pub server_names: ServerNames,
     /// The time from which the certificates are valid.
-    pub now: SystemTime,
+    pub current_time: SystemTime,
 }
 
 /// Creates the set: an authority, an authority of front proxies, keys of service accounts, a serving
@@ -57,7 +57,8 @@ pub struct SharedPkiOptions {
 /// # Errors
 /// One of the files exists, other users can write to the directory, or a file can not be written.
 pub fn create_shared_pki(options: &SharedPkiOptions) -> Result<Vec<PathBuf>, PkiError> {
-    let SharedPkiOptions { directory, server_url, names, now } = options;
+    let SharedPkiOptions { directory, server_url, server_names: names, current_time: now } =
+        options;
     private_files::create_directory(directory)?;
     refuse_writable_by_others(directory)?;
     for name in SHARED_FILES {
@@ -66,12 +67,13 @@ pub fn create_shared_pki(options: &SharedPkiOptions) -> Result<Vec<PathBuf>, Pki
             return Err(PkiError::Exists { path: path.display().to_string() });
         }
     }
-    let mut generator = PkiFileGenerator { directory, now: *now, written_files: Vec::new() };
-    match write_set(&mut generator, names, server_url) {
+    let mut generator =
+        PkiFileGenerator { directory, current_time: *now, written_files: Vec::new() };
+    match write_shared_files(&mut generator, names, server_url) {
         Ok(()) => Ok(generator.written_files),
         Err(error) => {
             for path in &generator.written_files {
-                // The first error says more than an error of the cleanup.
+                // The first error is more useful than an error of the cleanup.
                 let _ = fs::remove_file(path);
             }
             Err(error)
@@ -79,18 +81,21 @@ pub fn create_shared_pki(options: &SharedPkiOptions) -> Result<Vec<PathBuf>, Pki
     }
 }
 
-fn write_set(
+fn write_shared_files(
     generator: &mut PkiFileGenerator<'_>,
     names: &ServerNames,
     server_url: &str,
 ) -> Result<(), PkiError> {
-    let (ca, front_proxy_ca) = (generator.pair_paths("ca"), generator.pair_paths("front-proxy-ca"));
-    generator.ensure_authority(&ca)?;
-    generator.ensure_authority_named(&front_proxy_ca, "portcullis-front-proxy-ca")?;
+    let (ca, front_proxy_ca) = (
+        generator.certificate_and_key_paths("ca"),
+        generator.certificate_and_key_paths("front-proxy-ca"),
+    );
+    generator.ensure_ca(&ca)?;
+    generator.ensure_named_ca(&front_proxy_ca, "portcullis-front-proxy-ca")?;
     generator.ensure_service_account_keys()?;
-    ensure_leaves(generator, names)?;
-    let admin = generator.pair_paths("admin");
-    let text = kubeconfig_text(server_url, &ca.certificate, &admin)?;
+    ensure_leaf_certificates(generator, names)?;
+    let admin = generator.certificate_and_key_paths("admin");
+    let text = kubeconfig_text(server_url, &ca.certificate_path, &admin)?;
     let path = generator.directory.join(KUBECONFIG);
     generator.create_file(&path, text.as_bytes())?;
     match generator.written_files.len() == SHARED_FILES.len() {
@@ -111,19 +116,21 @@ pub fn renew_shared_pki(directory: &Path, now: SystemTime) -> Result<Vec<PathBuf
         let path = directory.join(name);
         private_files::refuse_symlink(&path)?;
         if !path.exists() {
-            return Err(missing_error(&path, "it belongs to the set"));
+            return Err(missing_file_error(&path, "it belongs to the set"));
         }
     }
-    let mut generator = PkiFileGenerator { directory, now, written_files: Vec::new() };
-    let apiserver = generator.pair_paths("apiserver");
-    let current = Certificate::read(&apiserver.certificate)?;
-    let names = ServerNames::new(None, current.addresses).with_dns_names(current.dns_names);
-    ensure_leaves(&mut generator, &names)?;
-    let (ca, admin) = (generator.pair_paths("ca"), generator.pair_paths("admin"));
-    if generator.written_files.contains(&admin.certificate) {
+    let mut generator =
+        PkiFileGenerator { directory, current_time: now, written_files: Vec::new() };
+    let apiserver = generator.certificate_and_key_paths("apiserver");
+    let current = Certificate::read(&apiserver.certificate_path)?;
+    let names = ServerNames::new(None, current.ip_addresses).with_dns_names(current.dns_names);
+    ensure_leaf_certificates(&mut generator, &names)?;
+    let (ca, admin) =
+        (generator.certificate_and_key_paths("ca"), generator.certificate_and_key_paths("admin"));
+    if generator.written_files.contains(&admin.certificate_path) {
         let path = directory.join(KUBECONFIG);
         let url = server_url(&path)?;
-        let text = kubeconfig_text(&url, &ca.certificate, &admin)?;
+        let text = kubeconfig_text(&url, &ca.certificate_path, &admin)?;
         private_files::replace_atomically(&path, text.as_bytes())?;
         generator.written_files.push(path);
     }
@@ -131,13 +138,13 @@ pub fn renew_shared_pki(directory: &Path, now: SystemTime) -> Result<Vec<PathBuf
 }
 
 /// Ensures the certificates that the authorities sign.
-fn ensure_leaves(
+fn ensure_leaf_certificates(
     generator: &mut PkiFileGenerator<'_>,
     names: &ServerNames,
 ) -> Result<(), PkiError> {
-    let (now, ca) = (generator.now, generator.pair_paths("ca"));
-    let front_proxy_ca = generator.pair_paths("front-proxy-ca");
-    let leaves: [(&str, &CertificateFiles, IssueLeaf<'_>); 3] = [
+    let (now, ca) = (generator.current_time, generator.certificate_and_key_paths("ca"));
+    let front_proxy_ca = generator.certificate_and_key_paths("front-proxy-ca");
+    let leaves: [(&str, &CertificateFiles, IssueLeafCertificate<'_>); 3] = [
         ("apiserver", &ca, &|authority: &IssuingAuthority, key| {
             authority.issue_serving_certificate(key, names, now)
         }),
@@ -149,18 +156,18 @@ fn ensure_leaves(
         }),
     ];
     for (name, authority, issue) in leaves {
-        let files = generator.pair_paths(name);
-        generator.ensure_leaf(authority, &files, &|_| true, issue)?;
+        let files = generator.certificate_and_key_paths(name);
+        generator.ensure_leaf_certificate(authority, &files, &|_| true, issue)?;
     }
     Ok(())
 }
 
 /// The URL of the server in a kubeconfig that [`create_shared_pki`] wrote.
 fn server_url(path: &Path) -> Result<String, PkiError> {
-    let text = private_files::read_text(path)?;
+    let text = private_files::read_text_file(path)?;
     let mut lines = text.lines().filter_map(|line| line.trim().strip_prefix("server: \""));
     let url = lines.next().and_then(|rest| rest.strip_suffix('"')).map(str::to_owned);
-    url.ok_or_else(|| unusable_error(path, "it names no server".to_owned()))
+    url.ok_or_else(|| unusable_file_error(path, "it names no server".to_owned()))
 }
 
 /// A user who can write to the directory can replace the authority that all servers trust.
@@ -169,7 +176,7 @@ fn refuse_writable_by_others(directory: &Path) -> Result<(), PkiError> {
         .map_err(|source| PkiError::Directory { path: directory.display().to_string(), source })?;
     match found.permissions().mode() & 0o022 {
         0 => Ok(()),
-        _ => Err(unusable_error(directory, "other users can write to it".to_owned())),
+        _ => Err(unusable_file_error(directory, "other users can write to it".to_owned())),
     }
 }
 
@@ -186,8 +193,8 @@ mod tests {
         SharedPkiOptions {
             directory: directory.to_owned(),
             server_url: "https://gate.example.com:6443".to_owned(),
-            names: names.with_dns_names(["Gate.example.com".to_owned()]),
-            now: SystemTime::UNIX_EPOCH + 20_000 * DAY,
+            server_names: names.with_dns_names(["Gate.example.com".to_owned()]),
+            current_time: SystemTime::UNIX_EPOCH + 20_000 * DAY,
         }
     }
 
@@ -208,7 +215,7 @@ mod tests {
             assert_eq!(mode(&directory.join(name)), 0o600, "{name}");
         }
         let serving = Certificate::read(&directory.join("apiserver.crt")).unwrap();
-        assert!(serving.covers_names(&options.names));
+        assert!(serving.covers_server_names(&options.server_names));
         assert!(serving.dns_names.contains(&"gate.example.com".to_owned()));
 
         // Even one file of a set is left alone, and nothing is written beside it.
@@ -239,9 +246,9 @@ mod tests {
         let directory = parent.path().join("pki");
         let options = options(&directory);
         create_shared_pki(&options).unwrap();
-        assert!(renew_shared_pki(&directory, options.now + 300 * DAY).unwrap().is_empty());
+        assert!(renew_shared_pki(&directory, options.current_time + 300 * DAY).unwrap().is_empty());
         let before = files(&directory);
-        let renewed = renew_shared_pki(&directory, options.now + 340 * DAY).unwrap();
+        let renewed = renew_shared_pki(&directory, options.current_time + 340 * DAY).unwrap();
         let names: Vec<_> =
             renewed.iter().map(|path| path.file_name().unwrap().to_str().unwrap()).collect();
         assert_eq!(
@@ -252,11 +259,11 @@ mod tests {
             assert_eq!(names.contains(&name.as_str()), *old != new, "{name}");
         }
         let serving = Certificate::read(&directory.join("apiserver.crt")).unwrap();
-        assert!(serving.covers_names(&options.names));
+        assert!(serving.covers_server_names(&options.server_names));
         let kubeconfig = fs::read_to_string(directory.join(KUBECONFIG)).unwrap();
         assert!(kubeconfig.contains(&options.server_url), "{kubeconfig}");
         fs::remove_file(directory.join("ca.key")).unwrap();
-        let error = renew_shared_pki(&directory, options.now).unwrap_err();
+        let error = renew_shared_pki(&directory, options.current_time).unwrap_err();
         assert!(matches!(error, PkiError::Missing { .. }), "{error}");
     }
 }

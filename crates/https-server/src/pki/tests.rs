@@ -25,9 +25,9 @@ fn now() -> SystemTime {
 fn options(directory: &Path) -> PkiOptions {
     PkiOptions {
         directory: directory.to_owned(),
-        names: ServerNames::new(Some("Gate"), ["192.0.2.7".parse().unwrap()]),
+        server_names: ServerNames::new(Some("Gate"), ["192.0.2.7".parse().unwrap()]),
         operator_files: OperatorFiles::default(),
-        now: now(),
+        current_time: now(),
     }
 }
 
@@ -66,7 +66,7 @@ fn a_first_start_makes_every_file_for_the_owner_alone() {
 fn certificates_say_who_they_are_for() {
     let directory = tempfile::tempdir().unwrap();
     let pki = prepare_pki_files(&options(directory.path())).unwrap();
-    let serving = Certificate::read(&pki.serving_certificate.certificate).unwrap();
+    let serving = Certificate::read(&pki.serving_certificate.certificate_path).unwrap();
     assert_eq!(
         serving.dns_names,
         [
@@ -78,25 +78,26 @@ fn certificates_say_who_they_are_for() {
             "gate"
         ]
     );
-    let addresses: Vec<String> = serving.addresses.iter().map(IpAddr::to_string).collect();
+    let addresses: Vec<String> = serving.ip_addresses.iter().map(IpAddr::to_string).collect();
     assert_eq!(addresses, ["127.0.0.1", "::1", "192.0.2.7"]);
     assert_eq!(serving.not_after, now() + 365 * DAY);
-    let ca = Certificate::read(&pki.client_ca).unwrap();
+    let ca = Certificate::read(&pki.client_ca_file).unwrap();
     assert_eq!(ca.not_after, now() + 3652 * DAY);
 
     let subject = |path: &Path| {
         let certificate = Certificate::read(path).unwrap();
-        let (_, parsed) = x509_parser::parse_x509_certificate(&certificate.der).unwrap();
+        let (_, parsed) =
+            x509_parser::parse_x509_certificate(&certificate.certificate_der).unwrap();
         let usage = parsed
             .extended_key_usage()
             .unwrap()
             .map(|usage| (usage.value.server_auth, usage.value.client_auth));
         (parsed.subject().to_string(), usage)
     };
-    assert_eq!(subject(&pki.client_ca), ("CN=portcullis-ca".to_owned(), None));
-    assert_eq!(subject(&pki.serving_certificate.certificate).1, Some((true, false)));
+    assert_eq!(subject(&pki.client_ca_file), ("CN=portcullis-ca".to_owned(), None));
+    assert_eq!(subject(&pki.serving_certificate.certificate_path).1, Some((true, false)));
     assert_eq!(
-        subject(&pki.admin_certificate.unwrap().certificate),
+        subject(&pki.admin_certificate.unwrap().certificate_path),
         ("O=system:masters, CN=kubernetes-admin".to_owned(), Some((false, true)))
     );
 }
@@ -117,14 +118,14 @@ fn certificates_are_renewed_within_thirty_days_of_their_end() {
     let mut options = options(directory.path());
     prepare_pki_files(&options).unwrap();
     let before = contents(directory.path());
-    options.now = now() + 335 * DAY;
+    options.current_time = now() + 335 * DAY;
     prepare_pki_files(&options).unwrap();
     assert_eq!(changed(&before, directory.path()), Vec::<String>::new());
-    options.now = now() + 335 * DAY + Duration::from_secs(1);
+    options.current_time = now() + 335 * DAY + Duration::from_secs(1);
     prepare_pki_files(&options).unwrap();
     assert_eq!(changed(&before, directory.path()), ["admin.crt", "apiserver.crt"]);
     let renewed = Certificate::read(&directory.path().join("apiserver.crt")).unwrap();
-    assert_eq!(renewed.not_after, options.now + 365 * DAY);
+    assert_eq!(renewed.not_after, options.current_time + 365 * DAY);
 }
 
 #[test]
@@ -132,11 +133,11 @@ fn nothing_outlives_the_authority() {
     let directory = tempfile::tempdir().unwrap();
     let mut options = options(directory.path());
     prepare_pki_files(&options).unwrap();
-    options.now = now() + 3600 * DAY;
+    options.current_time = now() + 3600 * DAY;
     prepare_pki_files(&options).unwrap();
     let serving = Certificate::read(&directory.path().join("apiserver.crt")).unwrap();
     assert_eq!(serving.not_after, now() + 3652 * DAY);
-    options.now = now() + 3653 * DAY;
+    options.current_time = now() + 3653 * DAY;
     let error = prepare_pki_files(&options).unwrap_err().to_string();
     assert!(error.ends_with("ca.crt` can not be used: it has expired"), "{error}");
 }
@@ -147,12 +148,12 @@ fn a_new_address_renews_the_serving_certificate_only() {
     let mut options = options(directory.path());
     prepare_pki_files(&options).unwrap();
     let before = contents(directory.path());
-    options.names = ServerNames::new(None, ["198.51.100.1".parse().unwrap()]);
+    options.server_names = ServerNames::new(None, ["198.51.100.1".parse().unwrap()]);
     prepare_pki_files(&options).unwrap();
     assert_eq!(changed(&before, directory.path()), ["apiserver.crt"]);
     // Fewer names are no reason for a new certificate.
     let before = contents(directory.path());
-    options.names = ServerNames::new(None, []);
+    options.server_names = ServerNames::new(None, []);
     prepare_pki_files(&options).unwrap();
     assert_eq!(changed(&before, directory.path()), Vec::<String>::new());
 }
@@ -240,7 +241,7 @@ fn the_key_of_the_authority_may_be_elsewhere_until_it_is_needed() {
     prepare_pki_files(&options).unwrap();
     fs::remove_file(directory.path().join("ca.key")).unwrap();
     prepare_pki_files(&options).unwrap();
-    options.now = now() + 350 * DAY;
+    options.current_time = now() + 350 * DAY;
     let error = prepare_pki_files(&options).unwrap_err().to_string();
     assert!(error.contains("ca.key` is missing: a certificate has to be issued"), "{error}");
 }
@@ -253,14 +254,14 @@ fn files_of_the_operator_win() {
     let mut options = options(directory.path());
     options.operator_files = OperatorFiles {
         serving_certificate: Some(brought.serving_certificate.clone()),
-        client_ca: Some(brought.client_ca.clone()),
-        service_account_key: Some(brought.service_account_key.clone()),
+        client_ca_file: Some(brought.client_ca_file.clone()),
+        service_account_key_file: Some(brought.service_account_key_file.clone()),
     };
     let pki = prepare_pki_files(&options).unwrap();
     assert_eq!(contents(directory.path()).len(), 0);
     assert_eq!(pki.serving_certificate, brought.serving_certificate);
-    assert_eq!(pki.client_ca, brought.client_ca);
-    assert_eq!(pki.service_account_key, brought.service_account_key);
+    assert_eq!(pki.client_ca_file, brought.client_ca_file);
+    assert_eq!(pki.service_account_key_file, brought.service_account_key_file);
     assert_eq!(write_kubeconfig(&pki, "127.0.0.1:1".parse().unwrap()).unwrap(), None);
 }
 
@@ -344,11 +345,14 @@ async fn certificates_are_renewed_while_the_server_runs() {
     task.abort();
     assert_eq!(
         written,
-        [pki.serving_certificate.certificate.clone(), pki.admin_certificate.unwrap().certificate]
+        [
+            pki.serving_certificate.certificate_path.clone(),
+            pki.admin_certificate.unwrap().certificate_path
+        ]
     );
     assert!(in_use.reload().unwrap());
     assert_ne!(in_use.certificate_chain(), old);
-    let renewed = Certificate::read(&pki.serving_certificate.certificate).unwrap();
+    let renewed = Certificate::read(&pki.serving_certificate.certificate_path).unwrap();
     assert_eq!(renewed.not_after, now() + (340 + 365) * DAY);
 }
 
@@ -357,10 +361,10 @@ async fn a_key_that_was_taken_away_is_not_made_anew_while_the_server_runs() {
     let directory = tempfile::tempdir().unwrap();
     let options = options(directory.path());
     let pki = prepare_pki_files(&options).unwrap();
-    fs::remove_file(&pki.service_account_key).unwrap();
+    fs::remove_file(&pki.service_account_key_file).unwrap();
     let (task, reports) = renewing(options, 340);
     let fault = next(reports).await.unwrap_err();
     task.abort();
     assert!(fault.contains("sa.key` is missing"), "{fault}");
-    assert!(!pki.service_account_key.exists());
+    assert!(!pki.service_account_key_file.exists());
 }

@@ -16,7 +16,7 @@ use crate::watched_files::WatchedFiles;
 /// A certificate with its key. Handshakes use the last valid pair.
 #[derive(Debug)]
 pub struct ReloadingCertificate {
-    files: CertificateFiles,
+    certificate_files: CertificateFiles,
     current_pair: ArcSwap<CertifiedKey>,
     /// Locked while files are read, so that reloads run one after the other.
     watched_files: Mutex<WatchedFiles>,
@@ -28,11 +28,12 @@ impl ReloadingCertificate {
     /// # Errors
     /// [`TlsError`] if the files hold no usable pair.
     pub fn load(files: CertificateFiles) -> Result<Self, TlsError> {
-        let mut watched = WatchedFiles::new(vec![files.certificate.clone(), files.key.clone()]);
+        let mut watched =
+            WatchedFiles::new(vec![files.certificate_path.clone(), files.key.clone()]);
         let contents = watched.read_if_changed()?.unwrap_or_default();
         let pair = parse_certified_key(&files, &contents)?;
         Ok(Self {
-            files,
+            certificate_files: files,
             current_pair: ArcSwap::from_pointee(pair),
             watched_files: Mutex::new(watched),
         })
@@ -49,13 +50,13 @@ impl ReloadingCertificate {
         let Some(contents) = watched.read_if_changed()? else {
             return Ok(false);
         };
-        self.current_pair.store(Arc::new(parse_certified_key(&self.files, &contents)?));
+        self.current_pair.store(Arc::new(parse_certified_key(&self.certificate_files, &contents)?));
         Ok(true)
     }
 
     /// Reloads at each interval while the future is polled. `report` receives every new pair, and
     /// every error that differs from the previous one.
-    pub async fn keep_reloading(
+    pub async fn reload_periodically(
         self: Arc<Self>,
         interval: Duration,
         report: impl Fn(Result<(), &TlsError>),
@@ -104,13 +105,13 @@ fn parse_certified_key(
 ) -> Result<CertifiedKey, TlsError> {
     let [certificate, key] = contents else {
         return Err(TlsError::Pair {
-            certificate: files.certificate.display().to_string(),
+            certificate: files.certificate_path.display().to_string(),
             key: files.key.display().to_string(),
             reason: "nothing was read".to_owned(),
         });
     };
     let no_certificate = |reason: String| TlsError::Certificate {
-        path: files.certificate.display().to_string(),
+        path: files.certificate_path.display().to_string(),
         reason,
     };
     let chain = CertificateDer::pem_slice_iter(certificate)
@@ -124,7 +125,7 @@ fn parse_certified_key(
         reason: error.to_string(),
     })?;
     let unusable_pair = |reason: String| TlsError::Pair {
-        certificate: files.certificate.display().to_string(),
+        certificate: files.certificate_path.display().to_string(),
         key: files.key.display().to_string(),
         reason,
     };

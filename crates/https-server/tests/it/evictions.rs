@@ -20,7 +20,7 @@ fn host(limits: Limits) -> Arc<Host> {
     Arc::new(Host::start(limits, |request, connection| async move {
         let user = request.headers().get("x-user").map(|own| own.to_str().unwrap().to_owned());
         if let Some(user) = &user
-            && connection.authenticate_as(user, user == "root").is_err()
+            && connection.record_authenticated_user(user, user == "root").is_err()
         {
             connection.close();
             let mut response = Response::new(Body::empty());
@@ -28,7 +28,7 @@ fn host(limits: Limits) -> Arc<Host> {
             return response;
         }
         if request.uri().path() == "/watch" {
-            let (sender, body) = Body::channel(1);
+            let (sender, body) = Body::from_channel(1);
             sender.send("begin".into()).await.unwrap();
             tokio::spawn(async move { sender.wait_for_disconnect().await });
             return Response::new(body);

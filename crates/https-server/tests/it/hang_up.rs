@@ -72,8 +72,8 @@ async fn a_request_goes_on_without_its_peer_and_draining_waits_for_it() {
         let _ = asking.await;
     }
     let plan = DrainPlan {
-        delay: Duration::ZERO,
-        watch_grace: Duration::ZERO,
+        unready_delay: Duration::ZERO,
+        watch_termination_period: Duration::ZERO,
         request_timeout: Duration::from_secs(20),
     };
     let mut draining = {

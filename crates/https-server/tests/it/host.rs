@@ -40,9 +40,9 @@ pub(crate) struct Host {
 pub(crate) fn pki(directory: &TempDir) -> PkiFiles {
     https_server::prepare_pki_files(&PkiOptions {
         directory: directory.path().to_owned(),
-        names: ServerNames::new(None, []),
+        server_names: ServerNames::new(None, []),
         operator_files: OperatorFiles::default(),
-        now: SystemTime::now(),
+        current_time: SystemTime::now(),
     })
     .unwrap()
 }
@@ -134,7 +134,7 @@ pub(crate) struct Client {
 impl Client {
     fn config(&self, pki: &PkiFiles) -> ClientConfig {
         let mut roots = RootCertStore::empty();
-        roots.add(CertificateDer::from_pem_file(&pki.serving_ca).unwrap()).unwrap();
+        roots.add(CertificateDer::from_pem_file(&pki.serving_ca_file).unwrap()).unwrap();
         let versions = match self.version {
             Some(version) => vec![version],
             None => rustls::ALL_VERSIONS.to_vec(),
@@ -147,7 +147,7 @@ impl Client {
         let mut config = match &self.certificate {
             None => builder.with_no_client_auth(),
             Some(files) => {
-                let chain = vec![CertificateDer::from_pem_file(&files.certificate).unwrap()];
+                let chain = vec![CertificateDer::from_pem_file(&files.certificate_path).unwrap()];
                 let key = PrivateKeyDer::from_pem_file(&files.key).unwrap();
                 let key = rustls::crypto::ring::sign::any_supported_type(&key).unwrap();
                 // The builder refuses what does not fit; a client may show anything.

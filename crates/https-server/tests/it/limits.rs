@@ -103,7 +103,7 @@ async fn requests_at_one_time_over_http2() {
                 let (running, gate) = (Arc::clone(&running), Arc::clone(&gate));
                 async move {
                     if is_authenticated {
-                        connection.authenticate_as("jane", false).unwrap();
+                        connection.record_authenticated_user("jane", false).unwrap();
                     }
                     running.fetch_add(1, Ordering::Relaxed);
                     gate.acquire().await.unwrap().forget();

@@ -97,10 +97,10 @@ async fn a_client_certificate_may_say_what_nobody_understands() {
     params.custom_extensions = vec![odd];
     let key = rcgen::KeyPair::generate().unwrap();
     let files = CertificateFiles {
-        certificate: directory.path().join("odd.crt"),
+        certificate_path: directory.path().join("odd.crt"),
         key: directory.path().join("odd.key"),
     };
-    std::fs::write(&files.certificate, params.self_signed(&key).unwrap().pem()).unwrap();
+    std::fs::write(&files.certificate_path, params.self_signed(&key).unwrap().pem()).unwrap();
     std::fs::write(&files.key, key.serialize_pem()).unwrap();
     for version in [&rustls::version::TLS12, &rustls::version::TLS13] {
         let certificate = Some(files.clone());
@@ -116,7 +116,7 @@ async fn a_client_certificate_needs_its_key() {
     let elsewhere = tempfile::tempdir().unwrap();
     let (own, stranger) =
         (host.pki.admin_certificate.clone().unwrap(), pki(&elsewhere).admin_certificate.unwrap());
-    let stolen = CertificateFiles { certificate: own.certificate, key: stranger.key };
+    let stolen = CertificateFiles { certificate_path: own.certificate_path, key: stranger.key };
     for (n_before, version) in
         [&rustls::version::TLS12, &rustls::version::TLS13].into_iter().enumerate()
     {
@@ -184,7 +184,7 @@ async fn a_service_can_ask_for_the_end_of_a_connection() {
 #[tokio::test]
 async fn chunks_arrive_one_by_one() {
     let host = Host::start(Limits::default(), |_, _| async {
-        let (sender, body) = Body::channel(1);
+        let (sender, body) = Body::from_channel(1);
         tokio::spawn(async move {
             for n in 0..3 {
                 sender.send(format!("{n}\n").into()).await.unwrap();

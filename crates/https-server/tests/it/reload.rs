@@ -14,10 +14,13 @@ use crate::host::{Client, Host, pki, request, soon, text};
 fn replace(host: &Host) -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
     let other = pki(&directory);
-    fs::copy(&other.serving_certificate.certificate, &host.pki.serving_certificate.certificate)
-        .unwrap();
+    fs::copy(
+        &other.serving_certificate.certificate_path,
+        &host.pki.serving_certificate.certificate_path,
+    )
+    .unwrap();
     fs::copy(&other.serving_certificate.key, &host.pki.serving_certificate.key).unwrap();
-    fs::copy(&other.serving_ca, &host.pki.serving_ca).unwrap();
+    fs::copy(&other.serving_ca_file, &host.pki.serving_ca_file).unwrap();
     directory
 }
 
@@ -34,7 +37,7 @@ async fn a_new_pair_is_shown_to_the_next_connection() {
     let shown = stream.get_ref().1.peer_certificates().unwrap()[0].clone();
     assert_eq!(
         shown,
-        CertificateDer::from_pem_file(&host.pki.serving_certificate.certificate).unwrap()
+        CertificateDer::from_pem_file(&host.pki.serving_certificate.certificate_path).unwrap()
     );
     assert_eq!(host.certificate.certificate_chain(), [shown]);
     assert_eq!(text(open.send_request(request("/", "")).await.unwrap()).await, "Http1 0 ");
@@ -46,7 +49,7 @@ async fn a_bad_pair_leaves_the_old_one_in_use() {
     let directory = tempfile::tempdir().unwrap();
     let other = pki(&directory);
     let (certificate, key) =
-        (&host.pki.serving_certificate.certificate, &host.pki.serving_certificate.key);
+        (&host.pki.serving_certificate.certificate_path, &host.pki.serving_certificate.key);
     let (good_certificate, good_key) = (fs::read(certificate).unwrap(), fs::read(key).unwrap());
     let other_key = fs::read(&other.serving_certificate.key).unwrap();
     let cases = [
@@ -77,7 +80,7 @@ async fn a_change_is_noticed_and_a_fault_reported_once() {
     let reports = Arc::new(Mutex::new(Vec::new()));
     let watching = {
         let reports = Arc::clone(&reports);
-        tokio::spawn(certificate.keep_reloading(Duration::from_millis(5), move |outcome| {
+        tokio::spawn(certificate.reload_periodically(Duration::from_millis(5), move |outcome| {
             reports.lock().unwrap().push(outcome.map_err(ToString::to_string));
         }))
     };

@@ -10,8 +10,11 @@ use tokio::sync::Semaphore;
 
 use crate::host::{Client, Host, SOON, request, soon, text};
 
-const PLAN: DrainPlan =
-    DrainPlan { delay: Duration::ZERO, watch_grace: Duration::ZERO, request_timeout: SOON };
+const PLAN: DrainPlan = DrainPlan {
+    unready_delay: Duration::ZERO,
+    watch_termination_period: Duration::ZERO,
+    request_timeout: SOON,
+};
 
 fn closed() -> Arc<Semaphore> {
     Arc::new(Semaphore::new(0))
@@ -31,10 +34,10 @@ fn host(gate: &Arc<Semaphore>, came: &Arc<Semaphore>) -> Host {
             match request.uri().path() {
                 "/watch" => {
                     let watch = shutdown.register_watch();
-                    let (sender, body) = Body::channel(1);
+                    let (sender, body) = Body::from_channel(1);
                     tokio::spawn(async move {
                         sender.send("begin\n".into()).await.unwrap();
-                        watch.wait_for_end().await;
+                        watch.wait_for_watch_end().await;
                         sender.send("end\n".into()).await.unwrap();
                     });
                     Response::new(body)
@@ -44,7 +47,7 @@ fn host(gate: &Arc<Semaphore>, came: &Arc<Semaphore>) -> Host {
                     gate.acquire().await.unwrap().forget();
                     Response::new(Body::from("done"))
                 }
-                _ => Response::new(Body::from(format!("{:?}", shutdown.phase()))),
+                _ => Response::new(Body::from(format!("{:?}", shutdown.current_phase()))),
             }
         }
     });

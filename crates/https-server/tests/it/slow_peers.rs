@@ -95,7 +95,7 @@ async fn one_who_waits_for_an_answer_is_not_idle() {
     let short = Duration::from_millis(100);
     let limits = Limits { idle_timeout: short, header_timeout: SHORT, ..Limits::default() };
     let host = Host::start(limits, move |_, _| async move {
-        let (sender, body) = Body::channel(1);
+        let (sender, body) = Body::from_channel(1);
         tokio::spawn(async move {
             let mut pace = tokio::time::interval(2 * short);
             pace.tick().await;

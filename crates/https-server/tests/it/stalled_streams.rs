@@ -32,9 +32,9 @@ fn host(limits: Limits, alive: &Arc<()>) -> Host {
     let alive = Arc::clone(alive);
     Host::start(limits, move |request, _| {
         let body = match request.uri().path() {
-            "/endless" => Body::stream(Endless(Arc::clone(&alive))),
+            "/endless" => Body::from_stream(Endless(Arc::clone(&alive))),
             "/long" => Body::from(vec![0; 1 << 20]),
-            "/silent" => Body::stream(Silent),
+            "/silent" => Body::from_stream(Silent),
             _ => Body::from("short"),
         };
         async { Response::new(body) }

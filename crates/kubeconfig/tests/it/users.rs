@@ -73,7 +73,7 @@ users:
     assert_eq!(both.credentials, token("both"));
     let identity = both.client_certificate.as_ref().unwrap();
     assert_eq!(identity.certificate, PemLocation::Inline(Secret::new(certificate.as_str())));
-    identity.check().unwrap();
+    identity.check_usable().unwrap();
     let basic = Credentials::Basic { username: "u".to_owned(), password: Secret::new("p") };
     assert_eq!(*by_name("*"), only(basic));
     assert_eq!(*by_name("nobody"), only(Credentials::None));

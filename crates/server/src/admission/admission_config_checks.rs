@@ -35,7 +35,7 @@ pub(super) async fn check_admission_configuration(
     let Some(kind) = api_resources::configuration_kind(ctx.resource) else { return Ok(None) };
     let mut found = admission::configuration_warnings(kind, new, old);
     let policy = ctx.server.hook_addresses;
-    let refusal = |address| policy.check(address).err().map(|refused| refused.to_string());
+    let refusal = |address| policy.check_address(address).err().map(|refused| refused.to_string());
     found.extend(admission::refused_address_warnings(kind, new, &refusal));
     let is_changed = old.is_none_or(|old| api_resources::is_spec_changed(ctx.resource, new, old));
     let mut checked_config_revision = None;

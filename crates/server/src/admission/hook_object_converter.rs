@@ -49,7 +49,7 @@ impl ObjectConverter for HookObjectConverter<'_> {
             group: kind.group,
             version: kind.version,
             kind: kind.kind,
-            is_custom: resource.is_some_and(Resource::is_custom),
+            is_custom_resource: resource.is_some_and(Resource::is_custom),
         };
         // Unknown fields are dropped, as in a request without strict field validation.
         let invalid = |error: &dyn std::fmt::Display| ObjectConversionError(error.to_string());

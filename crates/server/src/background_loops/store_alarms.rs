@@ -40,7 +40,7 @@ pub(crate) async fn log_store_alarms(server: Arc<ServerState>) {
         }
         // Only the embedded store reports its health without a request over the network.
         if now.usage.is_some() {
-            match (is_writable, server.store.health().await) {
+            match (is_writable, server.store.check_health().await) {
                 (true, Err(why)) => {
                     is_writable = false;
                     server.log.error("the store can not be written", &[("why", &why)]);

@@ -100,7 +100,7 @@ impl ServerState {
         let expect_service = Expect::At(service.service_item.entry.mod_rev);
         let written = self
             .store
-            .write(put.require(service.service_item.key.clone(), expect_service))
+            .write(put.add_condition(service.service_item.key.clone(), expect_service))
             .await
             .map(drop);
         self.one_if_written_or_log(ip, written)

@@ -45,9 +45,13 @@ mod tests {
     use super::*;
 
     const CONFIG_MAP: ExpectedKind<'_> =
-        ExpectedKind { group: "", version: "v1", kind: "ConfigMap", is_custom: false };
-    const WIDGET: ExpectedKind<'_> =
-        ExpectedKind { group: "example.com", version: "v1", kind: "Widget", is_custom: true };
+        ExpectedKind { group: "", version: "v1", kind: "ConfigMap", is_custom_resource: false };
+    const WIDGET: ExpectedKind<'_> = ExpectedKind {
+        group: "example.com",
+        version: "v1",
+        kind: "Widget",
+        is_custom_resource: true,
+    };
 
     fn decode(body: &str, format: BodyFormat, expected: &ExpectedKind<'_>) -> (u16, String) {
         let error = codec::decode_object(body.as_bytes(), format, expected).unwrap_err();
@@ -99,7 +103,7 @@ mod tests {
         let want = "the body of the request was in an unknown format - accepted media types \
                     include: application/json, application/yaml";
         assert_eq!((code, message.as_str()), (415, want));
-        let error = codec::body_format(Some("text/plain"), &CONFIG_MAP).unwrap_err();
+        let error = codec::request_body_format(Some("text/plain"), &CONFIG_MAP).unwrap_err();
         let status = error.into_status();
         assert_eq!((status.code, status.reason.as_ref()), (415, "UnsupportedMediaType"));
         assert!(status.message.ends_with(", application/vnd.kubernetes.protobuf"));
@@ -117,7 +121,7 @@ mod tests {
     #[test]
     fn findings_of_strict_decoding() {
         let findings = [StrictFinding::UnknownField("foo".into())];
-        let error = codec::check_strict("ConfigMap", "v1", &findings).unwrap_err();
+        let error = codec::check_strict_validation("ConfigMap", "v1", &findings).unwrap_err();
         let status = error.into_status();
         let want = "ConfigMap in version \"v1\" cannot be handled as a ConfigMap: strict decoding \
                     error: unknown field \"foo\"";
@@ -150,8 +154,10 @@ mod tests {
                  (ask for PartialObjectMetadata)",
             ),
         ] {
-            let request = FormatRequest { accept, pretty: None, user_agent: "" };
-            let status = codec::negotiate(&request, endpoint).unwrap_err().into_status();
+            let request =
+                FormatRequest { accept_header: accept, pretty_parameter: None, user_agent: "" };
+            let status =
+                codec::negotiate_response_format(&request, endpoint).unwrap_err().into_status();
             assert_eq!((status.code, status.reason.as_ref()), (406, "NotAcceptable"));
             assert_eq!((status.message.as_str(), &status.details), (message, &None));
         }

@@ -69,7 +69,7 @@ async fn count_unrecorded_objects(server: &ServerState) -> Result<(), ReadError>
             let limit = NonZeroUsize::new(PAGE_ITEMS);
             let page = server
                 .store
-                .list(&prefix, ListRequest { from, limit, ..ListRequest::default() })
+                .list(&prefix, ListRequest { from, items_max: limit, ..ListRequest::default() })
                 .await?;
             for item in page.items.iter().filter(|item| is_stored_uninitialized(&item.entry.value))
             {
@@ -79,7 +79,9 @@ async fn count_unrecorded_objects(server: &ServerState) -> Result<(), ReadError>
                     .count_unrecorded_object(&item.key, &item.entry.value);
             }
             match page.items.last() {
-                Some(last) if page.remaining > 0 => from = Bound::Excluded(last.key.clone()),
+                Some(last) if page.n_remaining_items > 0 => {
+                    from = Bound::Excluded(last.key.clone())
+                }
                 _ => break,
             }
         }

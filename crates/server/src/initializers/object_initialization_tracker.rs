@@ -132,7 +132,7 @@ async fn store_and_track_object(server: Arc<ServerState>, pending: ObjectToStore
     } = pending;
     let key = transaction.key().clone();
     let watcher = server.snapshot_cache.object_watchers().watch_object(&key);
-    let content = transaction.content();
+    let content = transaction.new_content();
     let value = content.map(|content| content.value.clone()).unwrap_or_default();
     let ttl = content.and_then(|content| content.ttl);
     let outcome = server.store.write(transaction).await;

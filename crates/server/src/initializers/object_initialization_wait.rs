@@ -80,7 +80,7 @@ pub(crate) async fn store_uninitialized_object(
     };
     let transaction = addresses.add_to_transaction(put.into());
     // The record counts the object against the limits, so both are written in one transaction.
-    let transaction = transaction.also_put(record_key, record, Some(Expect::Absent));
+    let transaction = transaction.add_put(record_key, record, Some(Expect::Absent));
     let mut preconditions = CreatePreconditions::check_namespace_and_crd(ctx, &admitted).await?;
     loop {
         let transaction = preconditions.add_to_transaction(transaction.clone());

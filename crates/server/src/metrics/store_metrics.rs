@@ -96,7 +96,9 @@ impl StoreMetrics {
         self.store_history_bytes.set(gauge_value(usage.history_bytes));
         self.store_history_bytes_max.set(gauge_value(usage.history_bytes_max));
         self.disk_free_bytes.set(gauge_value(usage.disk_free_bytes.unwrap_or(0)));
-        self.refused_writes.inc_by(usage.n_refused.saturating_sub(self.refused_writes.get()));
-        self.throttled_writes.inc_by(usage.n_throttled.saturating_sub(self.throttled_writes.get()));
+        self.refused_writes
+            .inc_by(usage.n_refused_writes.saturating_sub(self.refused_writes.get()));
+        self.throttled_writes
+            .inc_by(usage.n_throttled_writes.saturating_sub(self.throttled_writes.get()));
     }
 }

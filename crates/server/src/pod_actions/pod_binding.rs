@@ -30,7 +30,8 @@ pub(crate) async fn bind_pod(
     record: &mut RequestRecord,
     report: &mut WarningsAndHookReports,
 ) -> Result<Reply, Status> {
-    let expected = ExpectedKind { group: "", version: "v1", kind: "Binding", is_custom: false };
+    let expected =
+        ExpectedKind { group: "", version: "v1", kind: "Binding", is_custom_resource: false };
     let (binding, options) =
         request.decode_object_of_kind(&expected, None, body, "CreateOptions", record, report)?;
     let write = match ctx.subresource {

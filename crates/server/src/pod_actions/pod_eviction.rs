@@ -28,8 +28,12 @@ pub(crate) async fn evict_pod(
     record: &mut RequestRecord,
     report: &mut WarningsAndHookReports,
 ) -> Result<Reply, Status> {
-    let expected =
-        ExpectedKind { group: "policy", version: "v1", kind: "Eviction", is_custom: false };
+    let expected = ExpectedKind {
+        group: "policy",
+        version: "v1",
+        kind: "Eviction",
+        is_custom_resource: false,
+    };
     let older = Some("v1beta1");
     let (eviction, options) =
         request.decode_object_of_kind(&expected, older, body, "CreateOptions", record, report)?;

@@ -115,7 +115,7 @@ fn count_connection_for_user(
 ) -> Result<(), Status> {
     let is_administrator = user.is_in_group("system:masters");
     let limit_key = authz::user_limit_key(&user.name);
-    connection.authenticate_as(limit_key, is_administrator).map_err(|_| {
+    connection.record_authenticated_user(limit_key, is_administrator).map_err(|_| {
         connection.close();
         server.metrics.request_terminations.with_label_values(&["429"]).inc();
         Status::too_many_requests("too many connections with requests in progress", 1)

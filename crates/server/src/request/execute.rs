@@ -50,7 +50,7 @@ impl AuthorizedRequest<'_> {
                 let is_scale = route.subresource == Some(SCALE);
                 let read = get_with_read_repair(ctx, accepts_whole_objects && !is_scale).await?;
                 if !accepts_whole_objects {
-                    codec::negotiate(&self.format_request(), EndpointKind::Object)
+                    codec::negotiate_response_format(&self.format_request(), EndpointKind::Object)
                         .map_err(IntoStatus::into_status)?;
                 }
                 Ok(match read {
@@ -157,9 +157,11 @@ impl AuthorizedRequest<'_> {
                 Ok(object(written.code, written.object))
             }
             Verb::Patch => {
-                let patch_type =
-                    codec::patch_type(self.header(&CONTENT_TYPE), resource.is_custom())
-                        .map_err(IntoStatus::into_status)?;
+                let patch_type = codec::patch_type_of_content_type(
+                    self.header(&CONTENT_TYPE),
+                    resource.is_custom(),
+                )
+                .map_err(IntoStatus::into_status)?;
                 let options = self.query.write_options("PatchOptions")?;
                 record.record_request_patch(&body);
                 let field_validation = options.field_validation;

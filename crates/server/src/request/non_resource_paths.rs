@@ -64,7 +64,7 @@ impl AuthorizedRequest<'_> {
         let mut format_request = self.format_request();
         if !is_offered {
             // The method is refused whatever the client accepts.
-            format_request.accept = "";
+            format_request.accept_header = "";
         }
         let etag = self.header(&http::header::IF_NONE_MATCH);
         let document = discovery::discovery_reply(

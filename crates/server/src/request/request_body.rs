@@ -32,7 +32,7 @@ impl AuthorizedRequest<'_> {
 
     pub(super) fn negotiate_plain_format(&self) -> Result<ResponseFormat, Status> {
         Ok(self.new_response_format(
-            codec::negotiate(&self.format_request(), EndpointKind::Plain)
+            codec::negotiate_response_format(&self.format_request(), EndpointKind::Plain)
                 .map_err(IntoStatus::into_status)?,
         ))
     }
@@ -53,17 +53,21 @@ impl AuthorizedRequest<'_> {
         if route.connect_options_kind().is_some() {
             // The `Accept` header of a connection is meant for the kubelet and may contain anything.
             let json = codec::ResponseEncoding {
-                format: codec::Format::Json,
-                pretty: false,
+                body_format: codec::Format::Json,
+                is_pretty: false,
                 transform: None,
             };
-            let encoding = codec::negotiate(&self.format_request(), EndpointKind::Plain);
+            let encoding =
+                codec::negotiate_response_format(&self.format_request(), EndpointKind::Plain);
             return Ok(self.new_response_format(encoding.unwrap_or(json)));
         }
         if route.verb == Verb::Patch {
             // An unsupported patch type is reported before an unsupported response format.
-            codec::patch_type(self.header(&CONTENT_TYPE), route.resource.is_custom())
-                .map_err(IntoStatus::into_status)?;
+            codec::patch_type_of_content_type(
+                self.header(&CONTENT_TYPE),
+                route.resource.is_custom(),
+            )
+            .map_err(IntoStatus::into_status)?;
         }
         let endpoint = match route.verb {
             Verb::List | Verb::DeleteCollection => EndpointKind::List,
@@ -71,8 +75,8 @@ impl AuthorizedRequest<'_> {
             Verb::Get => EndpointKind::ReadObject,
             Verb::Create | Verb::Update | Verb::Patch | Verb::Delete => EndpointKind::Object,
         };
-        let encoding =
-            codec::negotiate(&self.format_request(), endpoint).map_err(IntoStatus::into_status)?;
+        let encoding = codec::negotiate_response_format(&self.format_request(), endpoint)
+            .map_err(IntoStatus::into_status)?;
         let is_table = matches!(encoding.transform, Some(codec::Transform::Table(_)));
         let include_object = match is_table {
             true => IncludeObject::parse(self.query.text_or_empty("includeObject"))?,
@@ -193,7 +197,7 @@ impl AuthorizedRequest<'_> {
         record: &mut RequestRecord,
         report: &mut WarningsAndHookReports,
     ) -> Result<(api_object::Tree, WriteOptions), Status> {
-        let format = codec::body_format(self.header(&CONTENT_TYPE), expected)
+        let format = codec::request_body_format(self.header(&CONTENT_TYPE), expected)
             .map_err(IntoStatus::into_status)?;
         let options = self.query.write_options(options_kind)?;
         let mut decoded = codec::decode_object(body, format, expected);
@@ -202,14 +206,14 @@ impl AuthorizedRequest<'_> {
                 codec::decode_object(body, format, &ExpectedKind { version, ..*expected })
         {
             let current = GroupVersion::new(expected.group, expected.version).to_string();
-            older.tree.insert("apiVersion".to_owned(), current.into());
+            older.object_tree.insert("apiVersion".to_owned(), current.into());
             decoded = Ok(older);
         }
         let decoded = decoded.map_err(IntoStatus::into_status)?;
-        let (findings, warnings) = (&decoded.findings, &mut report.warnings);
+        let (findings, warnings) = (&decoded.strict_findings, &mut report.warnings);
         options.field_validation.apply_field_validation(expected, findings, warnings)?;
-        record.record_request_object(&decoded.tree);
-        Ok((decoded.tree, options))
+        record.record_request_object(&decoded.object_tree);
+        Ok((decoded.object_tree, options))
     }
 
     /// Decodes the options of a delete from the body, or from the query if the body is empty.

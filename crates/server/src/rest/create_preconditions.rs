@@ -73,7 +73,7 @@ impl CreatePreconditions {
     /// Adds the preconditions to a transaction.
     pub(crate) fn add_to_transaction(&self, transaction: Transaction) -> Transaction {
         self.0.iter().fold(transaction, |transaction, parent| {
-            transaction.require(parent.key.clone(), Expect::At(parent.checked_revision))
+            transaction.add_condition(parent.key.clone(), Expect::At(parent.checked_revision))
         })
     }
 

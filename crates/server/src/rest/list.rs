@@ -162,8 +162,8 @@ async fn read_list_page(
         };
         let request = ListRequest {
             from,
-            limit: NonZeroUsize::new(n_requested),
-            bytes_max: NonZeroUsize::new(ROUND_BYTES_MAX),
+            items_max: NonZeroUsize::new(n_requested),
+            page_bytes_max: NonZeroUsize::new(ROUND_BYTES_MAX),
             at,
         };
         let mut page =
@@ -192,13 +192,13 @@ async fn read_list_page(
                 true => items = std::mem::take(&mut page.items),
                 false => items.append(&mut page.items),
             }
-            if items.len() == limit && page.remaining > 0 {
+            if items.len() == limit && page.n_remaining_items > 0 {
                 let continue_token = continue_token_after(prefix, items.last(), page.revision);
                 return Ok(ListPage {
                     items,
                     revision: page.revision,
                     continue_token,
-                    n_remaining: Some(page.remaining),
+                    n_remaining: Some(page.n_remaining_items),
                     placeholders,
                     bytes_in_flight: None,
                 });
@@ -218,7 +218,7 @@ async fn read_list_page(
                 placeholders.push(object_name_of_key(&key).to_owned());
             }
             items.push(Item { key, entry: listed.entry });
-            let n_after = n_read - idx as u64 - 1 + page.remaining;
+            let n_after = n_read - idx as u64 - 1 + page.n_remaining_items;
             if limit > 0 && items.len() == limit && n_after > 0 {
                 let is_counted = filter.has_no_selectors()
                     && (!hides || had_no_uninitialized_objects(ctx, page.revision).await);
@@ -235,7 +235,7 @@ async fn read_list_page(
             }
         }
         match last {
-            Some(key) if page.remaining > 0 => from = Bound::Excluded(key),
+            Some(key) if page.n_remaining_items > 0 => from = Bound::Excluded(key),
             _ => {
                 return Ok(ListPage {
                     items,

@@ -30,7 +30,7 @@ pub(super) fn apply_patch(
     warnings: &mut Vec<String>,
 ) -> Result<Tree, Status> {
     let parsed = codec::parse_json(&patch.body).map_err(|_| PatchError::NotJson.into_status())?;
-    apply_field_validation(&parsed.findings, patch.field_validation, warnings)?;
+    apply_field_validation(&parsed.duplicate_fields, patch.field_validation, warnings)?;
     let mut patched = patched_object(kind, patch.patch_type, parsed.value, old, revision)?;
     for (member, expected) in [
         ("apiVersion", GroupVersion::new(kind.group, kind.version).to_string()),
@@ -38,7 +38,7 @@ pub(super) fn apply_patch(
     ] {
         let actual = api_object::string_member(&patched, member).to_owned();
         let is_implied = patch.patch_type == PatchType::StrategicMerge || actual.is_empty();
-        if is_implied && !kind.is_custom {
+        if is_implied && !kind.is_custom_resource {
             patched.insert(member.to_owned(), expected.into());
         } else if actual != expected {
             let mut errors = FieldErrors::new();

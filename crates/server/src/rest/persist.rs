@@ -50,7 +50,7 @@ pub(crate) async fn persist(
     let put = Put { key, value, expect, ttl: ctx.ttl(), shared_revision: mark };
     let mut transaction = addresses.add_to_transaction(put.into());
     if stored.is_some_and(|stored| is_removal_step(admitted.object_tree(), stored)) {
-        transaction = transaction.mark_as_removal();
+        transaction = transaction.mark_as_deletion_step();
     }
     let (operation, mut preconditions) = match expect {
         Expect::Absent => {

@@ -37,8 +37,10 @@ impl FieldValidation {
                 warnings.extend(findings.iter().map(ToString::to_string));
                 Ok(())
             }
-            Self::Strict => codec::check_strict(expected.kind, expected.version, findings)
-                .map_err(crate::error_status::IntoStatus::into_status),
+            Self::Strict => {
+                codec::check_strict_validation(expected.kind, expected.version, findings)
+                    .map_err(crate::error_status::IntoStatus::into_status)
+            }
         }
     }
 }

@@ -314,7 +314,7 @@ pub(crate) fn written_kind<'r>(
         group: kind.group,
         version: kind.version,
         kind: kind.kind,
-        is_custom: resource.is_custom() && !has_own_kind,
+        is_custom_resource: resource.is_custom() && !has_own_kind,
     }
 }
 

@@ -14,7 +14,7 @@ use codec::EventType;
 use concurrency_limit::{Busy, Permit};
 use serde_json::json;
 use store::{
-    At, Change, Entry, Event, Key, ListRequest, Page, Prefix, ReadError, Revision, Store,
+    At, Change, Entry, Event, Key, ListPage, ListRequest, Prefix, ReadError, Revision, Store,
     WakeOrder, Watch, WatchError,
 };
 use tokio::time::{Instant, Sleep};
@@ -180,7 +180,12 @@ async fn add_current_objects(
 
 fn initial_page_request(from: Bound<Key>, at: At) -> ListRequest {
     let limit = NonZeroUsize::new(INITIAL_PAGE_ITEMS);
-    ListRequest { from, limit, bytes_max: NonZeroUsize::new(INITIAL_PAGE_BYTES), at }
+    ListRequest {
+        from,
+        items_max: limit,
+        page_bytes_max: NonZeroUsize::new(INITIAL_PAGE_BYTES),
+        at,
+    }
 }
 
 impl Watcher {
@@ -248,7 +253,7 @@ impl Watcher {
 
     /// Adds events for a page of the objects that existed when the watch began, and after the last page the bookmark
     /// that says so.
-    fn add_initial_page(&mut self, page: Page) {
+    fn add_initial_page(&mut self, page: ListPage) {
         let last = page.items.last().map(|item| item.key.clone());
         for item in page.items {
             let revision = item.entry.mod_rev;
@@ -258,8 +263,9 @@ impl Watcher {
             }
         }
         let revision = page.revision;
-        self.unread_objects =
-            last.filter(|_| page.remaining > 0).map(|after| UnreadObjects { revision, after });
+        self.unread_objects = last
+            .filter(|_| page.n_remaining_items > 0)
+            .map(|after| UnreadObjects { revision, after });
         if self.allows_bookmarks && self.unread_objects.is_none() {
             let mut bookmark = self.new_bookmark(revision);
             let annotations = json!({INITIAL_EVENTS_END: "true"});

@@ -198,8 +198,9 @@ fn endpoints_count_as_well_as_endpoint_slices() {
     );
     assert_eq!(resolve(&services, "a"), "10.1.0.1:8443");
     let at = |ip: &str| HostPort { host: ip.to_owned(), port: 8443 };
-    let is_endpoint =
-        |services: &ServiceDirectory, ip| services.is_endpoint(&service_name("a", None), &at(ip));
+    let is_endpoint = |services: &ServiceDirectory, ip| {
+        services.is_current_endpoint(&service_name("a", None), &at(ip))
+    };
     assert!(is_endpoint(&services, "10.1.0.1") && !is_endpoint(&services, "10.1.0.2"));
     let put = |object: Value| {
         services.apply_service_or_endpoints(path, Some(object.to_string().as_bytes())).unwrap();

@@ -80,7 +80,7 @@ impl Cluster {
         let store = Arc::new(store.expect("a store"));
         let server = Server::start(store.clone(), listener, options).await;
         let server = Some(server.expect("a server"));
-        let ca = read(&pki.serving_ca);
+        let ca = read(&pki.serving_ca_file);
         Self { server, store, change, pki, address, ca, folder }
     }
 
@@ -94,8 +94,8 @@ impl Cluster {
     /// Stops the server; it goes on serving for the delay, but no longer calls itself ready.
     pub(crate) async fn stop(mut self, delay: Duration) -> TempDir {
         let plan = DrainPlan {
-            delay,
-            watch_grace: Duration::ZERO,
+            unready_delay: delay,
+            watch_termination_period: Duration::ZERO,
             request_timeout: Duration::from_secs(5),
         };
         self.server.take().expect("a server").stop(plan).await;
@@ -137,7 +137,7 @@ impl Cluster {
         Client::with_certificate(
             self.address,
             &self.ca,
-            &read(&files.certificate),
+            &read(&files.certificate_path),
             &read(&files.key),
         )
     }
@@ -147,9 +147,9 @@ impl Cluster {
 pub(crate) fn listen(folder: &Path) -> (PkiFiles, Listener) {
     let pki = https_server::prepare_pki_files(&PkiOptions {
         directory: folder.to_owned(),
-        names: ServerNames::new(None, []),
+        server_names: ServerNames::new(None, []),
         operator_files: OperatorFiles::default(),
-        now: SystemTime::now(),
+        current_time: SystemTime::now(),
     });
     let pki = pki.expect("certificates");
     let certificate =
@@ -161,8 +161,8 @@ pub(crate) fn listen(folder: &Path) -> (PkiFiles, Listener) {
 
 /// The options of a server of tests.
 pub(crate) fn options(pki: &PkiFiles, address: SocketAddr) -> ServerOptions {
-    let key = SigningKey::from_pem(&read(&pki.service_account_key)).expect("a key");
-    let client_ca = read(&pki.client_ca);
+    let key = SigningKey::from_pem(&read(&pki.service_account_key_file)).expect("a key");
+    let client_ca = read(&pki.client_ca_file);
     let authorities = CertificateDer::pem_slice_iter(client_ca.as_bytes());
     let registry = prometheus::Registry::new();
     let authorization_metrics =

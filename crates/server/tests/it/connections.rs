@@ -196,12 +196,12 @@ async fn run_out_of_descriptors() {
     for n in 0..10 {
         post_map(&mut writer, &format!("short-{n}"), 20_000).await.expect(201);
     }
-    cluster.store.tick().await;
+    cluster.store.run_periodic_work().await;
     let (code, text) = health(&mut observer, "/readyz?verbose").await;
     assert!(code == 200 && text.contains("[-]storage-upkeep degraded"), "{code} {text}");
     assert!(text.contains("[+]storage-writes ok"), "{text}");
     drop(files);
-    cluster.store.tick().await;
+    cluster.store.run_periodic_work().await;
     let (code, text) = health(&mut observer, "/readyz?verbose").await;
     assert!(code == 200 && text.contains("[+]storage-upkeep ok"), "{code} {text}");
     assert!(n_logs(cluster.folder()) > n_logs_before);

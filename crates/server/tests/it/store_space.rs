@@ -14,7 +14,12 @@ const MIB: u64 = 1024 * 1024;
 
 async fn start(limits: Limits, free_space: FreeSpaceSource) -> Cluster {
     let tenant_of = TenantResolver::new(|key| api_resources::tenant_of_key("/registry", key));
-    let options = Options { limits, tenant_of, free_space, ..Options::default() };
+    let options = Options {
+        limits,
+        tenant_resolver: tenant_of,
+        free_space_source: free_space,
+        ..Options::default()
+    };
     Cluster::start_on(tempfile::tempdir().unwrap(), options, |_, _| {}, |_| {}).await
 }
 
@@ -69,7 +74,7 @@ async fn a_full_store_answers_507_and_takes_deletes() {
 
     // The server stays ready and alive, and `/readyz?verbose` and the metrics show why writes are
     // refused.
-    cluster.store.tick().await;
+    cluster.store.run_periodic_work().await;
     assert_eq!(admin.get("/readyz").await.code, 200);
     assert_eq!(admin.get("/livez").await.code, 200);
     assert_eq!(admin.get("/readyz/storage-space").await.code, 500);
@@ -92,7 +97,7 @@ async fn a_full_store_answers_507_and_takes_deletes() {
     for path in &made[2..6] {
         admin.delete(path).await.expect(200);
     }
-    cluster.store.tick().await;
+    cluster.store.run_periodic_work().await;
     assert!(metric(&admin, "portcullis_store_alarm{alarm=\"quota\"} 0").await);
     assert_eq!(admin.get("/readyz/storage-space").await.code, 200);
     admin.post(&maps("a"), &map("new", 10)).await.expect(201);
@@ -156,9 +161,9 @@ async fn a_flood_of_updates_is_answered_429_in_its_namespace_alone() {
     let release = json!({"metadata": {"finalizers": null}});
     admin.patch(&held, "merge-patch", &release).await.expect(200);
     assert_eq!(admin.get(&held).await.code, 404);
-    cluster.store.tick().await;
+    cluster.store.run_periodic_work().await;
     let throttled =
-        store::Store::status(cluster.store.as_ref()).usage.map(|usage| usage.n_throttled);
+        store::Store::status(cluster.store.as_ref()).usage.map(|usage| usage.n_throttled_writes);
     assert_eq!(throttled, Some(3));
     assert!(metric(&admin, "portcullis_store_throttled_writes_total 3").await);
     admin.delete("/api/v1/namespaces/flood").await.expect(200);
@@ -174,12 +179,12 @@ async fn a_disk_without_free_space_answers_507_until_there_is_some() {
     let admin = cluster.admin();
     admin.post(&maps("default"), &map("old", 10)).await.expect(201);
     free.store(90 * MIB, Ordering::SeqCst);
-    cluster.store.tick().await;
+    cluster.store.run_periodic_work().await;
     admin.post(&maps("default"), &map("new", 10)).await.expect(507);
     assert!(metric(&admin, "portcullis_store_alarm{alarm=\"disk\"} 1").await);
     admin.delete(&format!("{}/old", maps("default"))).await.expect(200);
     assert_eq!(admin.get("/readyz").await.code, 200);
     free.store(200 * MIB, Ordering::SeqCst);
-    cluster.store.tick().await;
+    cluster.store.run_periodic_work().await;
     admin.post(&maps("default"), &map("new", 10)).await.expect(201);
 }

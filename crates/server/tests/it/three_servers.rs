@@ -50,7 +50,7 @@ impl Station {
         let store = EtcdStore::open(store_etcd::Options::new(endpoints, prefix)).await;
         let server = Server::start(Arc::new(store.expect("a store")), listener, options).await;
         let server = Some(server.expect("a server"));
-        Self { server, lines, address, ca: read(&pki.serving_ca), folder }
+        Self { server, lines, address, ca: read(&pki.serving_ca_file), folder }
     }
 
     pub(crate) fn admin(&self) -> Client {
@@ -71,8 +71,8 @@ impl Station {
 
     pub(crate) async fn stop(mut self) -> TempDir {
         let plan = DrainPlan {
-            delay: Duration::ZERO,
-            watch_grace: Duration::ZERO,
+            unready_delay: Duration::ZERO,
+            watch_termination_period: Duration::ZERO,
             request_timeout: Duration::from_secs(5),
         };
         self.server.take().expect("a server").stop(plan).await;

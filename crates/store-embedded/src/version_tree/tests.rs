@@ -41,7 +41,10 @@ fn check(node: &Node, is_root: bool) -> (usize, usize) {
             let common = &children[0].first_key[..*common_prefix_len];
             for child in children {
                 assert!(child.first_key.starts_with(common));
-                assert_eq!(child.key_head, key_head(&child.first_key, *common_prefix_len));
+                assert_eq!(
+                    child.key_head_number,
+                    key_head_number(&child.first_key, *common_prefix_len)
+                );
             }
             let parts: Vec<(usize, usize)> =
                 children.iter().map(|child| check(&child.node, false)).collect();

@@ -31,7 +31,7 @@ impl Harness for Fresh {
 
     async fn pass(&self, store: &EmbeddedStore, time: Duration) {
         self.hands.advance(time);
-        store.tick().await;
+        store.run_periodic_work().await;
     }
 }
 
@@ -68,5 +68,5 @@ async fn an_empty_store_is_at_the_first_revision() {
     let store = harness.fresh().await;
     assert_eq!(store.current_rev().await, Ok(store::Revision::FIRST));
     assert_eq!(store.compact_floor().await, Ok(store::Revision::FIRST));
-    assert_eq!(store.health().await, Ok(()));
+    assert_eq!(store.check_health().await, Ok(()));
 }

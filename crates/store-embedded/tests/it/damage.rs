@@ -198,7 +198,7 @@ fn a_snapshot_with_any_byte_changed_or_cut_is_refused() {
         while snapshots(directory.path()).is_empty() {
             let revision = set(&store, "a", "1").await;
             store.compact(revision).await.unwrap();
-            store.tick().await;
+            store.run_periodic_work().await;
         }
     });
     // An older snapshot may still exist, because its removal comes later.

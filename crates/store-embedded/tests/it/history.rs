@@ -30,23 +30,23 @@ async fn states_are_kept_for_a_time_and_a_number() {
     let old = write(&store, 1100).await;
     // The store samples the clock every ten seconds, possibly during the writes.
     hands.advance(minute / 6);
-    store.tick().await;
+    store.run_periodic_work().await;
     hands.advance(4 * minute);
-    store.tick().await;
+    store.run_periodic_work().await;
     assert_eq!(store.compact_floor().await, Ok(Revision::FIRST), "too young");
     hands.advance(minute);
-    store.tick().await;
+    store.run_periodic_work().await;
     let floor = Revision::new(old.number() - 1000);
     assert_eq!(store.compact_floor().await, Ok(floor), "all but a thousand");
     let new = write(&store, 1500).await;
     hands.advance(minute / 6);
-    store.tick().await;
+    store.run_periodic_work().await;
     assert_eq!(store.compact_floor().await, Ok(old), "the new ones are too young");
     hands.advance(5 * minute);
-    store.tick().await;
+    store.run_periodic_work().await;
     assert_eq!(store.compact_floor().await, Ok(Revision::new(new.number() - 1000)));
     hands.advance(60 * minute);
-    store.tick().await;
+    store.run_periodic_work().await;
     assert_eq!(store.compact_floor().await, Ok(Revision::new(new.number() - 1000)));
 }
 
@@ -58,11 +58,11 @@ async fn a_burst_of_writes_is_forgotten_earlier() {
         Limits { history_revisions_min: 10, history_revisions_max: 100, ..Limits::default() };
     let store = open(directory.path(), &hands, limits);
     let current = write(&store, 100).await;
-    store.tick().await;
+    store.run_periodic_work().await;
     assert_eq!(store.compact_floor().await, Ok(Revision::FIRST), "at the limit");
     assert_eq!(current, Revision::new(101));
     write(&store, 1).await;
-    store.tick().await;
+    store.run_periodic_work().await;
     assert_eq!(store.compact_floor().await, Ok(Revision::new(2)), "one past it");
     // Between ticks the history may exceed the limit by a bounded slack.
     let current = write(&store, 500).await;
@@ -80,7 +80,7 @@ async fn slow_watches_read_files_until_they_are_overtaken() {
     let mut slow = store.watch(things(), Revision::FIRST).await.unwrap();
     let mut slower = store.watch(things(), Revision::FIRST).await.unwrap();
     let end = write(&store, 2000).await;
-    store.tick().await;
+    store.run_periodic_work().await;
     let pages = || {
         let names = std::fs::read_dir(directory.path()).unwrap();
         let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
@@ -111,6 +111,6 @@ async fn slow_watches_read_files_until_they_are_overtaken() {
     let read = store.get(&key("8"), At::Exactly(past)).await;
     assert_eq!(read, Err(ReadError::Compacted { requested, floor }));
     drop((slow, slower));
-    store.tick().await;
+    store.run_periodic_work().await;
     assert!(pages() <= 2, "{} pages are left", pages());
 }

@@ -44,7 +44,7 @@ async fn states_and_events_since_the_floor_survive() {
         if round == 4 {
             // Closing cancels a running snapshot, so the last round waits for one.
             while directory.path().join(format!("log-{:020}", 1)).exists() {
-                store.tick().await;
+                store.run_periodic_work().await;
             }
         }
         store.close().await;
@@ -90,10 +90,10 @@ async fn deadlines_survive() {
     drop(store);
 
     let store = EmbeddedStore::open(directory.path(), hands.options()).unwrap();
-    store.tick().await;
+    store.run_periodic_work().await;
     assert_eq!(content(&store, At::Newest).await.len(), 3);
     hands.advance(Duration::from_secs(5));
-    store.tick().await;
+    store.run_periodic_work().await;
     let names = |content: crate::scratch::WriteContent| -> Vec<String> {
         content.into_iter().map(|(name, ..)| name).collect()
     };
@@ -102,7 +102,7 @@ async fn deadlines_survive() {
     // The clock advanced while the store was closed.
     hands.advance(Duration::from_secs(5));
     let store = EmbeddedStore::open(directory.path(), hands.options()).unwrap();
-    store.tick().await;
+    store.run_periodic_work().await;
     assert_eq!(names(content(&store, At::Newest).await), ["kept"]);
 }
 

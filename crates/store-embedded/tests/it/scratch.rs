@@ -79,7 +79,7 @@ pub(crate) async fn set_marked(store: &EmbeddedStore, name: &str, text: &str) ->
     let value = Bytes::copy_from_slice(text.as_bytes());
     let put =
         Put { key: key(name), value: value.clone(), expect, ttl: None, shared_revision: mark() };
-    store.write(Transaction::from(put).also_put(key("beside"), value, None)).await.unwrap()
+    store.write(Transaction::from(put).add_put(key("beside"), value, None)).await.unwrap()
 }
 
 /// Deletes a key, bumps the shared revision, and deletes the additional key.
@@ -87,7 +87,7 @@ pub(crate) async fn unset_marked(store: &EmbeddedStore, name: &str) -> Revision 
     let delete =
         Delete { key: key(name), expect: expect(store, name).await, shared_revision: mark() };
     let delete = match expect(store, "beside").await {
-        Expect::At(revision) => Transaction::from(delete).also_delete(key("beside"), revision),
+        Expect::At(revision) => Transaction::from(delete).add_delete(key("beside"), revision),
         Expect::Absent => delete.into(),
     };
     store.write(delete).await.unwrap()

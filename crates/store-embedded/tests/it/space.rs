@@ -54,7 +54,7 @@ async fn try_remove_later(
     let entry = store.get(&key, At::Newest).await.unwrap().entry.unwrap();
     let (value, expect) = (Bytes::from(vec![b'y'; bytes]), Expect::At(entry.mod_rev));
     let put = Put { key, value, expect, ttl: None, shared_revision: None };
-    store.write(Transaction::from(put).mark_as_removal()).await
+    store.write(Transaction::from(put).mark_as_deletion_step()).await
 }
 
 async fn try_unset(
@@ -92,7 +92,7 @@ async fn history_has_a_largest_size() {
     let store = open(directory.path(), &hands, &limits);
     churn(&store, 400, MIB).await;
     let usage = store.status().usage.unwrap();
-    store.tick().await;
+    store.run_periodic_work().await;
     assert!(usage.history_bytes <= bytes_max + bytes_max / 8, "{usage:?}");
     let floor = store.compact_floor().await.unwrap();
     assert!(floor > Revision::new(300), "{floor}");
@@ -100,7 +100,7 @@ async fn history_has_a_largest_size() {
     let watch = store.watch(prefix, Revision::new(100)).await;
     assert!(matches!(watch, Err(WatchError::Compacted { .. })), "{watch:?}");
     // The files are pages, the logs of the history, a snapshot, and logs that do not justify another snapshot.
-    store.tick().await;
+    store.run_periodic_work().await;
     let disk = disk_bytes(directory.path());
     assert!(disk < 3 * bytes_max + 128 * MIB as u64, "{disk} bytes on disk");
 }
@@ -114,7 +114,7 @@ async fn a_restart_takes_no_more_memory_for_history_than_running() {
     let limits = Limits { history_memory_bytes_max: memory, ..limits() };
     let store = open(directory.path(), &hands, &limits);
     churn(&store, 100, MIB).await;
-    store.tick().await;
+    store.run_periodic_work().await;
     let running = store.status().usage.unwrap();
     store.close().await;
     drop(store);
@@ -176,17 +176,17 @@ async fn a_flood_of_one_namespace_is_put_off_and_others_write_on() {
     try_set(&store, "flood", "small", 5000).await.unwrap();
     try_remove_later(&store, "flood", "a", MIB).await.unwrap();
     try_unset(&store, "flood", "a").await.unwrap();
-    store.tick().await;
+    store.run_periodic_work().await;
     assert_eq!(store.compact_floor().await, Ok(Revision::FIRST), "nobody else's history is gone");
     let got = store.get(&key("quiet", "a"), At::Exactly(start)).await.unwrap();
     assert_eq!(got.entry.map(|entry| entry.mod_rev), Some(start));
     let usage = store.status().usage.unwrap();
-    assert_eq!((usage.n_throttled, usage.n_refused), (1, 0));
+    assert_eq!((usage.n_throttled_writes, usage.n_refused_writes), (1, 0));
     // After compaction of its history the namespace may write again.
     hands.advance(Duration::from_secs(10));
-    store.tick().await;
+    store.run_periodic_work().await;
     hands.advance(Duration::from_secs(600));
-    store.tick().await;
+    store.run_periodic_work().await;
     try_set(&store, "flood", "a", MIB).await.unwrap();
 }
 
@@ -225,9 +225,9 @@ async fn a_full_quota_refuses_what_adds_and_clears_by_itself() {
     };
     assert_eq!(refused, full());
     assert_eq!(names.len(), 63);
-    store.tick().await;
+    store.run_periodic_work().await;
     assert_eq!(store.status().alarms, [Alarm::Quota]);
-    assert_eq!(store.health().await, Ok(()), "it reads and writes");
+    assert_eq!(store.check_health().await, Ok(()), "it reads and writes");
     let (namespace, name) = &names[0];
     for (bytes, is_accepted, why) in [
         (PIECE, true, "the same size"),
@@ -245,7 +245,7 @@ async fn a_full_quota_refuses_what_adds_and_clears_by_itself() {
     for (namespace, name) in &names[..4] {
         try_unset(&store, namespace, name).await.unwrap();
     }
-    store.tick().await;
+    store.run_periodic_work().await;
     assert_eq!(store.status().alarms, []);
     try_set(&store, "other", "new", 10).await.unwrap();
 }
@@ -272,7 +272,7 @@ async fn one_namespace_can_not_take_the_whole_quota() {
     let refused = try_set(&store, "greedy", "1", MIB + 900).await;
     assert_eq!(refused, Err(WriteError::NoSpace { tenant }));
     try_set(&store, "modest", "a", MIB + 900).await.unwrap();
-    store.tick().await;
+    store.run_periodic_work().await;
     assert_eq!(store.status().alarms, [], "there is room for others");
     try_unset(&store, "greedy", "0").await.unwrap();
 }
@@ -284,7 +284,7 @@ async fn a_disk_that_fills_up_refuses_what_adds_and_keeps_room_for_deletes() {
     let free = Arc::new(AtomicU64::new(1000 * MIB as u64));
     let free_space = FreeSpaceSource::Manual(free.clone());
     let limits = Limits { disk_free_bytes_min: 100 * MIB as u64, ..limits() };
-    let options = Options { limits, free_space, ..hands.options() };
+    let options = Options { limits, free_space_source: free_space, ..hands.options() };
     let store = EmbeddedStore::open(directory.path(), options).unwrap();
     for name in ["a", "b", "c", "d"] {
         try_set(&store, "ns", name, 100_000).await.unwrap();
@@ -303,7 +303,7 @@ async fn a_disk_that_fills_up_refuses_what_adds_and_keeps_room_for_deletes() {
         (120, true, true, true, vec![]),
     ] {
         free.store(free_mib * MIB as u64, Ordering::SeqCst);
-        store.tick().await;
+        store.run_periodic_work().await;
         assert_eq!(store.status().alarms, alarms, "{free_mib} MiB");
         let large_bytes = 99_999 - free_mib as usize;
         let got = [
@@ -332,12 +332,12 @@ async fn a_page_that_can_not_be_written_is_told_and_then_forgotten() {
     }
     let degraded = store.status().failed_maintenance.unwrap();
     assert!(degraded.contains("can not move history to a file"), "{degraded}");
-    assert_eq!(store.health().await, Ok(()), "it reads and writes all the same");
+    assert_eq!(store.check_health().await, Ok(()), "it reads and writes all the same");
     let memory = store.status().usage.unwrap().history_memory_bytes;
     // The next page has another name, so the next attempt succeeds.
-    store.tick().await;
+    store.run_periodic_work().await;
     assert_eq!(store.status().failed_maintenance, None);
-    store.tick().await;
+    store.run_periodic_work().await;
     let after = store.status().usage.unwrap().history_memory_bytes;
     assert!(after < memory, "{after} of {memory}");
 }

@@ -50,7 +50,7 @@ fn run_with_limits(test: &str, limits: &str, in_child: impl AsyncFnOnce(&Path)) 
         // Without the limits, writes succeed.
         let current = store.current_rev().await.unwrap();
         assert_eq!(set(&store, "after", "1").await, current.next());
-        assert_eq!(store.health().await, Ok(()));
+        assert_eq!(store.check_health().await, Ok(()));
     });
 }
 
@@ -90,11 +90,11 @@ fn a_full_disk_is_survived_without_a_restart() {
         "ulimit -f 64",
         async |directory| {
             let store = open(directory);
-            assert_eq!(store.health().await, Ok(()));
+            assert_eq!(store.check_health().await, Ok(()));
             let (n_written, error) = write_until_full(&store).await;
             let WriteError::DiskFull { reason } = &error else { panic!("{error}") };
             assert!(reason.contains("only reads"), "{reason}");
-            assert_eq!(&store.health().await.unwrap_err().reason, reason);
+            assert_eq!(&store.check_health().await.unwrap_err().reason, reason);
             assert!(store.status().is_read_only);
             // Acknowledged writes exist, and refused writes do not.
             let current = store.current_rev().await.unwrap();
@@ -103,8 +103,8 @@ fn a_full_disk_is_survived_without_a_restart() {
             assert_eq!(put(&store, "again").await, Err(error));
             assert_eq!(store.current_rev().await, Ok(current));
             // The limit is per file, so the store recovers by starting a new log.
-            store.tick().await;
-            assert_eq!(store.health().await, Ok(()));
+            store.run_periodic_work().await;
+            assert_eq!(store.check_health().await, Ok(()));
             assert!(!store.status().is_read_only);
             assert_eq!(put(&store, "again").await, Ok(current.next()));
         },
@@ -134,15 +134,15 @@ fn a13_a_log_that_can_not_be_rotated_takes_writes() {
                 for n in 0..20 {
                     put(&store, &format!("{n_left}-short-of-files-{n}")).await.unwrap();
                 }
-                store.tick().await;
+                store.run_periodic_work().await;
                 let status = store.status();
                 let why = status.failed_maintenance.expect("a failed task");
                 assert!(why.contains("it can not begin another log file"), "{why}");
                 assert!(why.contains("Too many open files"), "{why}");
                 assert!(!status.is_read_only);
-                assert_eq!(store.health().await, Ok(()));
+                assert_eq!(store.check_health().await, Ok(()));
                 drop(files);
-                store.tick().await;
+                store.run_periodic_work().await;
                 assert_eq!(store.status().failed_maintenance, None);
                 put(&store, &format!("{n_left}-with-files")).await.unwrap();
                 assert!(n_logs() > n_logs_before, "{} logs", n_logs());
@@ -165,17 +165,17 @@ fn a13_a_full_disk_and_no_descriptors_need_no_restart() {
             assert!(matches!(error, WriteError::DiskFull { .. }), "{error}");
             for n_left in [0, 1] {
                 let files = take_descriptors(n_left);
-                store.tick().await;
+                store.run_periodic_work().await;
                 // The cause is now another one, and so is the error.
                 let error = put(&store, "between").await.unwrap_err();
                 assert!(matches!(error, WriteError::Unavailable(_)), "{error}");
                 assert!(error.to_string().contains("Too many open files"), "{error}");
-                assert!(store.status().is_read_only && store.health().await.is_err());
+                assert!(store.status().is_read_only && store.check_health().await.is_err());
                 assert!(!content(&store, At::Newest).await.is_empty(), "it reads");
                 drop(files);
             }
-            store.tick().await;
-            assert_eq!(store.health().await, Ok(()));
+            store.run_periodic_work().await;
+            assert_eq!(store.check_health().await, Ok(()));
             put(&store, "at last").await.unwrap();
         },
     );

@@ -29,7 +29,7 @@ async fn an_unreachable_cluster_is_unavailable() {
     let member = Member::alone();
     let endpoints = vec![NOWHERE.to_owned()];
     let store = EtcdStore::open(Options { endpoints, ..options(&[&member]) }).await.unwrap();
-    let error = store.health().await.unwrap_err();
+    let error = store.check_health().await.unwrap_err();
     assert!(error.reason.contains(NOWHERE), "{error}");
     let read = store.get(&key("a"), At::Newest).await;
     assert!(matches!(read, Err(ReadError::Unavailable(_))), "{read:?}");
@@ -45,7 +45,7 @@ async fn a_silent_member_times_out() {
     member.freeze();
     assert_eq!(store.get(&key("a"), At::Newest).await, Err(ReadError::Timeout));
     assert_eq!(store.put(put("a", "x", Expect::Absent)).await, Err(WriteError::Timeout));
-    assert!(store.health().await.is_err());
+    assert!(store.check_health().await.is_err());
     member.thaw();
 }
 

@@ -35,12 +35,14 @@ async fn a_list_of_several_rounds_is_consistent() {
         page.items.iter().map(|item| item.key.rsplit('/').next().unwrap()).collect();
     let want: Vec<String> = (0..n_small + n_large).map(|n| format!("{n:04}")).collect();
     assert_eq!(names, want);
-    assert_eq!((page.remaining, Ok(page.revision)), (0, store.current_rev().await));
+    assert_eq!((page.n_remaining_items, Ok(page.revision)), (0, store.current_rev().await));
     let limit = NonZeroUsize::new(550);
     let from = Bound::Included(key("0010"));
-    let part = store.list(&things(), ListRequest { from, limit, ..ListRequest::default() }).await;
+    let part = store
+        .list(&things(), ListRequest { from, items_max: limit, ..ListRequest::default() })
+        .await;
     let part = part.unwrap();
-    assert_eq!((part.items.len(), part.remaining), (550, 80));
+    assert_eq!((part.items.len(), part.n_remaining_items), (550, 80));
     assert_eq!(part.items, page.items[10..560]);
 }
 
@@ -48,12 +50,12 @@ async fn a_list_of_several_rounds_is_consistent() {
 async fn a_prefix_with_kubernetes_objects_is_refused() {
     let member = Member::alone();
     let store = open(&[&member]).await;
-    assert_eq!(store.check_prefix().await, Ok(()));
+    assert_eq!(store.check_prefix_unused().await, Ok(()));
     create(&store, "a", "{}").await;
     create(&store, "b", "k8s").await;
-    assert_eq!(store.check_prefix().await, Ok(()));
+    assert_eq!(store.check_prefix_unused().await, Ok(()));
     create(&store, "c", "k8s\0\n").await;
-    let error = store.check_prefix().await.unwrap_err();
+    let error = store.check_prefix_unused().await.unwrap_err();
     assert!(matches!(&error, PrefixInUse::Taken { .. }), "{error}");
     assert!(error.to_string().contains("`/registry/things/c`"), "{error}");
 }

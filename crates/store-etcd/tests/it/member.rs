@@ -24,7 +24,7 @@ pub(crate) async fn open(members: &[&Member]) -> EtcdStore {
 pub(crate) async fn open_with(options: Options) -> EtcdStore {
     let store = EtcdStore::open(options).await.unwrap();
     let began = Instant::now();
-    while let Err(error) = store.health().await {
+    while let Err(error) = store.check_health().await {
         assert!(began.elapsed() < UP_MAX, "{error}");
         // waits for a real process: etcd, which starts
         tokio::time::sleep(Duration::from_millis(20)).await;

@@ -73,7 +73,7 @@ async fn mutual_tls() {
         (with(&other_file, Some(client)), "a member with a certificate of somebody else"),
     ] {
         let store = EtcdStore::open(refused).await.unwrap();
-        assert!(store.health().await.is_err(), "{why}");
+        assert!(store.check_health().await.is_err(), "{why}");
     }
 }
 
@@ -104,20 +104,20 @@ async fn files_are_read_again_for_new_connections() {
     let ca_file = write(directory.path(), "ca.crt", &other.pem());
     let client = issue(directory.path(), "client", &other);
     let store = EtcdStore::open(with(&ca_file, client.clone())).await.unwrap();
-    assert!(store.health().await.is_err(), "nobody knows anybody");
+    assert!(store.check_health().await.is_err(), "nobody knows anybody");
     fs::write(&ca_file, ours.pem()).unwrap();
-    assert!(store.health().await.is_err(), "the member does not know us");
+    assert!(store.check_health().await.is_err(), "the member does not know us");
     issue(directory.path(), "client", &ours);
     healthy(&store).await;
     // While certificate and key do not match, the previous pair stays in use.
     fs::write(&client.key_file, KeyPair::generate().unwrap().serialize_pem()).unwrap();
-    assert!(store.health().await.is_ok());
+    assert!(store.check_health().await.is_ok());
 }
 
 /// Waits until the store is healthy. The store probes a failed member at an interval.
 async fn healthy(store: &EtcdStore) {
     let answered = async {
-        while store.health().await.is_err() {
+        while store.check_health().await.is_err() {
             // waits for a real process: etcd, which the store probes
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
@@ -149,7 +149,7 @@ async fn a_member_certificate_in_the_ca_file_is_not_a_ca() {
             |ca_file: &PathBuf| Options { ca_file: Some(ca_file.clone()), ..options(&[&member]) };
         open_with(trusting(&shown.cert_file)).await;
         let store = EtcdStore::open(trusting(&own.cert_file)).await.unwrap();
-        let health = store.health().await;
+        let health = store.check_health().await;
         assert_eq!(health.is_ok(), is_trusted, "{health:?}");
     }
 }

@@ -50,9 +50,9 @@ async fn run(directory: &Path) -> anyhow::Result<()> {
     let answers = Arc::new(Answers::read(directory)?);
     let pki = https_server::prepare_pki_files(&PkiOptions {
         directory: directory.to_owned(),
-        names: ServerNames::new(None, [IpAddr::V4(Ipv4Addr::LOCALHOST)]),
+        server_names: ServerNames::new(None, [IpAddr::V4(Ipv4Addr::LOCALHOST)]),
         operator_files: OperatorFiles::default(),
-        now: SystemTime::now(),
+        current_time: SystemTime::now(),
     })?;
     let certificate = Arc::new(ReloadingCertificate::load(pki.serving_certificate)?);
     let tls = Arc::new(https_server::tls_server_config(certificate)?);
@@ -96,7 +96,7 @@ impl Answers {
         let is_watch = head.uri.query().is_some_and(|query| query.contains("watch="));
         let (status, body) = match self.events.get(path) {
             Some(_) if is_watch => {
-                let (sender, body) = Body::channel(EVENTS_MAX);
+                let (sender, body) = Body::from_channel(EVENTS_MAX);
                 self.watchers.lock().unwrap_or_else(PoisonError::into_inner).push(sender);
                 (StatusCode::OK, body)
             }

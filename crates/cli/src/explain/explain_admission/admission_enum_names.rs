@@ -3,7 +3,7 @@
 use admission::{FailurePolicy, ReviewVersion, SideEffects};
 use admission_hooks::Phase;
 
-pub(super) fn phase_name(phase: Phase) -> &'static str {
+pub(super) fn admission_phase_name(phase: Phase) -> &'static str {
     match phase {
         Phase::Mutating => "mutating",
         Phase::Validating => "validating",

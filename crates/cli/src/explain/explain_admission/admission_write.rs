@@ -15,14 +15,14 @@ use manifests::UnstructuredObject;
 use serde_json::{Value, json};
 
 use super::find_resource::{FindResourceError, connect_options_kind, find_resource};
-use super::prepare_object::prepare_object;
+use super::prepare_for_admission::prepare_for_admission;
 
 /// The namespace of an object without a namespace.
 const DEFAULT_NAMESPACE: &str = "default";
 
 /// The flags that apply to all writes.
 #[derive(Debug)]
-pub(super) struct WriteOptions {
+pub(super) struct AdmissionWriteOptions {
     pub(super) operation: Operation,
     /// The subresource; empty for the object itself.
     pub(super) subresource: String,
@@ -38,18 +38,18 @@ pub(super) struct WriteOptions {
 /// One write whose admission is explained.
 #[derive(Debug)]
 pub(super) struct AdmissionWrite<'a> {
-    write_options: &'a WriteOptions,
+    write_options: &'a AdmissionWriteOptions,
     pub(super) resource: &'a Arc<Resource>,
     /// The kind of the objects.
     kind: OwnedGroupVersionKind,
     name: String,
     namespace: String,
-    object: Option<Tree>,
+    new_object: Option<Tree>,
     old_object: Option<Tree>,
-    request_options: Option<Tree>,
+    operation_options: Option<Tree>,
     equivalent_resources: Vec<EquivalentResource<'a>>,
     /// The status with which a server rejects the object before admission.
-    pub(super) rejection: Option<Status>,
+    pub(super) pre_admission_rejection: Option<Status>,
 }
 
 /// A group, a version and a kind, as owned texts.
@@ -82,7 +82,7 @@ impl<'a> AdmissionWrite<'a> {
     /// The resource of the object is not known.
     pub(super) fn new(
         registry: &'a Registry,
-        options: &'a WriteOptions,
+        options: &'a AdmissionWriteOptions,
         new: &UnstructuredObject,
         old: Option<&UnstructuredObject>,
     ) -> Result<Self, FindResourceError> {
@@ -96,12 +96,19 @@ impl<'a> AdmissionWrite<'a> {
             (true, "", None) => DEFAULT_NAMESPACE,
             (true, own, _) => own,
         };
-        let kind = OwnedGroupVersionKind::from_borrowed(&hook_kind(resource, options, &written));
+        let kind =
+            OwnedGroupVersionKind::from_borrowed(&kind_sent_to_hooks(resource, options, &written));
         let mut rejection = None;
         let mut prepared = |kept: &UnstructuredObject, stored: Option<&Tree>| {
             let tree = kept.value.clone();
-            let prepared =
-                prepare_object(resource, options.operation, subresource, namespace, tree, stored);
+            let prepared = prepare_for_admission(
+                resource,
+                options.operation,
+                subresource,
+                namespace,
+                tree,
+                stored,
+            );
             prepared.map_err(|status| rejection.get_or_insert(status)).ok()
         };
         let (object, old_object) = match options.operation {
@@ -122,17 +129,17 @@ impl<'a> AdmissionWrite<'a> {
             kind,
             name: new.name().to_owned(),
             namespace: namespace.to_owned(),
-            object,
+            new_object: object,
             old_object,
-            request_options: operation_options(options),
+            operation_options: operation_options(options),
             equivalent_resources: equivalent_resources(registry, resource, subresource),
-            rejection,
+            pre_admission_rejection: rejection,
         })
     }
 
     /// Sets the pending initializers in the object that hooks receive.
     pub(super) fn assign_initializers(&mut self, pending: Vec<PendingInitializer>) {
-        if let Some(object) = &mut self.object {
+        if let Some(object) = &mut self.new_object {
             Initializers { pending_initializers: pending, failure_status: None }
                 .write_to_object(object);
         }
@@ -146,9 +153,9 @@ impl<'a> AdmissionWrite<'a> {
             subresource: &self.write_options.subresource,
             name: &self.name,
             namespace: &self.namespace,
-            object: self.object.as_ref(),
+            object: self.new_object.as_ref(),
             old_object: self.old_object.as_ref(),
-            options: self.request_options.as_ref(),
+            options: self.operation_options.as_ref(),
             is_dry_run: self.write_options.is_dry_run,
             user: Some(&self.write_options.user),
             equivalent_resources: &self.equivalent_resources,
@@ -157,9 +164,9 @@ impl<'a> AdmissionWrite<'a> {
 }
 
 /// Returns the kind of the object that hooks receive: the kind of the subresource, if it has its own.
-fn hook_kind<'k>(
+fn kind_sent_to_hooks<'k>(
     resource: &'k Resource,
-    options: &WriteOptions,
+    options: &AdmissionWriteOptions,
     written: &GroupVersionKind<'k>,
 ) -> GroupVersionKind<'k> {
     match options.operation {
@@ -186,7 +193,7 @@ fn empty_connect_options(
 }
 
 /// Creates the options of the operation, such as CreateOptions. A connect request has none.
-fn operation_options(write_options: &WriteOptions) -> Option<Tree> {
+fn operation_options(write_options: &AdmissionWriteOptions) -> Option<Tree> {
     let kind = match write_options.operation {
         Operation::Create => "CreateOptions",
         Operation::Update => "UpdateOptions",

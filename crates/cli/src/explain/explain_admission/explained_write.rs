@@ -3,32 +3,32 @@
 use admission_hooks::Phase;
 use api_object::Status;
 
-use super::admission_write::{AdmissionWrite, WriteOptions};
+use super::admission_write::{AdmissionWrite, AdmissionWriteOptions};
+use super::expected_initializers::ExpectedInitializers;
 use super::hook_outcomes::{ExplainedHook, HookOutcome};
-use super::initializer_wait::InitializerWait;
 use crate::exit::Exit;
 
 /// The explanation of a write: its initializers and hooks.
 #[derive(Debug)]
 pub(super) struct ExplainedWrite<'a> {
-    pub(super) options: &'a WriteOptions,
+    pub(super) options: &'a AdmissionWriteOptions,
     pub(super) write: &'a AdmissionWrite<'a>,
-    pub(super) initializer_wait: InitializerWait<'a>,
+    pub(super) expected_initializers: ExpectedInitializers<'a>,
     /// All hooks in call order.
-    pub(super) hooks: Vec<ExplainedHook<'a>>,
+    pub(super) explained_hooks: Vec<ExplainedHook<'a>>,
 }
 
 impl ExplainedWrite<'_> {
     /// Returns the first refusal that does not depend on a hook call.
     pub(super) fn first_refusal(&self) -> Option<&Status> {
-        let waiting = match &self.initializer_wait {
-            InitializerWait::Refused(status) => Some(status),
-            InitializerWait::None | InitializerWait::For(_, _) | InitializerWait::Unknown(_) => {
-                None
-            }
+        let waiting = match &self.expected_initializers {
+            ExpectedInitializers::Refused(status) => Some(status),
+            ExpectedInitializers::None
+            | ExpectedInitializers::For(_, _)
+            | ExpectedInitializers::Unknown(_) => None,
         };
         let by_hook = || {
-            self.hooks.iter().find_map(|hook| match &hook.outcome {
+            self.explained_hooks.iter().find_map(|hook| match &hook.hook_outcome {
                 HookOutcome::Refuses(status, _) => Some(status),
                 HookOutcome::Unmatched
                 | HookOutcome::Skipped(_)
@@ -38,16 +38,16 @@ impl ExplainedWrite<'_> {
                 | HookOutcome::Unknown(_) => None,
             })
         };
-        self.write.rejection.as_ref().or(waiting).or_else(by_hook)
+        self.write.pre_admission_rejection.as_ref().or(waiting).or_else(by_hook)
     }
 
     /// Reports whether the result depends on hook calls or initializers.
     pub(super) fn is_undecided(&self) -> bool {
-        let is_waiting = match &self.initializer_wait {
-            InitializerWait::For(_, _) | InitializerWait::Unknown(_) => true,
-            InitializerWait::None | InitializerWait::Refused(_) => false,
+        let is_waiting = match &self.expected_initializers {
+            ExpectedInitializers::For(_, _) | ExpectedInitializers::Unknown(_) => true,
+            ExpectedInitializers::None | ExpectedInitializers::Refused(_) => false,
         };
-        let is_hook_undecided = |hook: &ExplainedHook<'_>| match hook.outcome {
+        let is_hook_undecided = |hook: &ExplainedHook<'_>| match hook.hook_outcome {
             HookOutcome::Called | HookOutcome::Unknown(_) => true,
             HookOutcome::Unmatched
             | HookOutcome::Skipped(_)
@@ -55,7 +55,7 @@ impl ExplainedWrite<'_> {
             | HookOutcome::NotReached
             | HookOutcome::Refuses(_, _) => false,
         };
-        is_waiting || self.hooks.iter().any(is_hook_undecided)
+        is_waiting || self.explained_hooks.iter().any(is_hook_undecided)
     }
 
     pub(super) fn exit_code(&self) -> Exit {
@@ -69,8 +69,8 @@ impl ExplainedWrite<'_> {
     /// Returns the hooks of a phase to show: those with a matching rule, or all.
     pub(super) fn shown_hooks(&self, phase: Phase, all: bool) -> Vec<&ExplainedHook<'_>> {
         let is_shown = |own: &&ExplainedHook<'_>| {
-            own.phase == phase && (all || own.outcome != HookOutcome::Unmatched)
+            own.admission_phase == phase && (all || own.hook_outcome != HookOutcome::Unmatched)
         };
-        self.hooks.iter().filter(is_shown).collect()
+        self.explained_hooks.iter().filter(is_shown).collect()
     }
 }

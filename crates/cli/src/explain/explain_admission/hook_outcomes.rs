@@ -24,13 +24,13 @@ const PLACEHOLDER_PORT: u16 = 443;
 /// One hook and its outcome.
 #[derive(Debug)]
 pub(super) struct ExplainedHook<'a> {
-    pub(super) phase: Phase,
+    pub(super) admission_phase: Phase,
     /// The position in the list of all hooks of the phase.
     pub(super) index: usize,
     pub(super) hook: &'a Arc<Hook>,
     /// The kind and resource that the hook would receive; `None` if no rule matches.
     pub(super) matched_resource: Option<MatchedResource<'a>>,
-    pub(super) outcome: HookOutcome,
+    pub(super) hook_outcome: HookOutcome,
     /// Whether the hook would receive another version than that of the request.
     pub(super) receives_other_version: bool,
     /// The results of the evaluated match conditions.
@@ -43,7 +43,7 @@ pub(super) enum HookOutcome {
     /// No rule of the hook matches.
     Unmatched,
     /// The server skips the hook for this reason.
-    Skipped(SkipReason),
+    Skipped(HookSkipReason),
     /// The server calls the hook.
     Called,
     /// The server can not call the hook for this reason, and ignores the failure.
@@ -67,7 +67,7 @@ pub(super) enum RefusalStep {
 
 /// Why a hook whose rules match is not called.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum SkipReason {
+pub(super) enum HookSkipReason {
     NamespaceSelector,
     ObjectSelector,
     /// The condition of this name is false.
@@ -94,9 +94,9 @@ pub(super) fn explain_hooks<'a>(
     write: &'a AdmissionWrite<'a>,
     decisions: &mut AuthorizerDecisions,
 ) -> Vec<ExplainedHook<'a>> {
-    let snapshot = &cluster.snapshot;
+    let snapshot = &cluster.admission_snapshot;
     let mut all = Vec::new();
-    if write.rejection.is_some() || write.attributes().exemption().is_some() {
+    if write.pre_admission_rejection.is_some() || write.attributes().exemption().is_some() {
         return all;
     }
     for (phase, list) in [
@@ -105,7 +105,7 @@ pub(super) fn explain_hooks<'a>(
     ] {
         explain_hook_list(cluster, write, phase, list, decisions, &mut all);
     }
-    mark_unreached(&mut all);
+    mark_unreached_hooks(&mut all);
     all
 }
 
@@ -113,28 +113,31 @@ pub(super) fn explain_hooks<'a>(
 /// 1. The first refusal of a mutating hook ends admission.
 /// 2. The server selects all validating hooks before it calls one of them, so a refusal during selection
 ///    leaves all of them uncalled.
-fn mark_unreached(all: &mut [ExplainedHook<'_>]) {
+fn mark_unreached_hooks(all: &mut [ExplainedHook<'_>]) {
     let is_asked = |outcome: &HookOutcome| {
         matches!(outcome, HookOutcome::Called | HookOutcome::FailsOpen(_) | HookOutcome::Unknown(_))
     };
-    let is_refusal = |own: &ExplainedHook<'_>| matches!(own.outcome, HookOutcome::Refuses(_, _));
-    let first = all.iter().position(|own| own.phase == Phase::Mutating && is_refusal(own));
+    let is_refusal =
+        |own: &ExplainedHook<'_>| matches!(own.hook_outcome, HookOutcome::Refuses(_, _));
+    let first =
+        all.iter().position(|own| own.admission_phase == Phase::Mutating && is_refusal(own));
     if let Some(first) = first {
         for own in
-            all.iter_mut().skip(first + 1).filter(|own| own.outcome != HookOutcome::Unmatched)
+            all.iter_mut().skip(first + 1).filter(|own| own.hook_outcome != HookOutcome::Unmatched)
         {
-            own.outcome = HookOutcome::NotReached;
+            own.hook_outcome = HookOutcome::NotReached;
             own.conditions.clear();
         }
         return;
     }
     let is_unselected = |own: &ExplainedHook<'_>| {
-        matches!(own.outcome, HookOutcome::Refuses(_, RefusalStep::Selection))
+        matches!(own.hook_outcome, HookOutcome::Refuses(_, RefusalStep::Selection))
     };
     if all.iter().any(is_unselected) {
-        let asked =
-            |own: &&mut ExplainedHook<'_>| own.phase == Phase::Validating && is_asked(&own.outcome);
-        all.iter_mut().filter(asked).for_each(|own| own.outcome = HookOutcome::NotReached);
+        let asked = |own: &&mut ExplainedHook<'_>| {
+            own.admission_phase == Phase::Validating && is_asked(&own.hook_outcome)
+        };
+        all.iter_mut().filter(asked).for_each(|own| own.hook_outcome = HookOutcome::NotReached);
     }
 }
 
@@ -151,11 +154,11 @@ fn explain_hook_list<'a>(
     for (index, hook) in list.hooks().iter().enumerate() {
         let explained = match matches.next_if(|found| found.list_position == index) {
             None => ExplainedHook {
-                phase,
+                admission_phase: phase,
                 index,
                 hook,
                 matched_resource: None,
-                outcome: HookOutcome::Unmatched,
+                hook_outcome: HookOutcome::Unmatched,
                 receives_other_version: false,
                 conditions: Vec::new(),
             },
@@ -165,11 +168,11 @@ fn explain_hook_list<'a>(
                 let receives_other_version = found.matched_resource.resource != attributes.resource;
                 let matched_resource = Some(found.matched_resource);
                 ExplainedHook {
-                    phase,
+                    admission_phase: phase,
                     index,
                     hook,
                     matched_resource,
-                    outcome,
+                    hook_outcome: outcome,
                     receives_other_version,
                     conditions,
                 }
@@ -236,8 +239,8 @@ fn evaluate_match_conditions<'a>(
 ) -> Result<(CallDecision<'a>, Vec<ExplainedCondition<'a>>), UndecidableConditions> {
     let HookMatch { hook, matched_resource, .. } = found;
     let kind = matched_resource.kind.unwrap_or(attributes.kind);
-    let object = convert_object(attributes.object, attributes, &kind)?;
-    let old_object = convert_object(attributes.old_object, attributes, &kind)?;
+    let object = convert_to_hook_kind(attributes.object, attributes, &kind)?;
+    let old_object = convert_to_hook_kind(attributes.old_object, attributes, &kind)?;
     let objects =
         Attributes { object: object.as_deref(), old_object: old_object.as_deref(), ..*attributes };
     let input = ConditionVariables::new(attributes, &objects, kind, matched_resource.resource);
@@ -249,7 +252,8 @@ fn evaluate_match_conditions<'a>(
             }
             Err(question) => {
                 let asked = question.attributes(attributes.user);
-                let decision = cluster.authorizer.authorize(&asked, Recorder::disabled()).decision;
+                let decision =
+                    cluster.offline_authorizer.authorize(&asked, Recorder::disabled()).decision;
                 if is_webhook_not_called(decision.error.as_ref()) {
                     return Err(UndecidableConditions::AuthorizerWebhook);
                 }
@@ -261,7 +265,7 @@ fn evaluate_match_conditions<'a>(
 }
 
 /// Converts an object to the kind that a hook receives.
-fn convert_object<'t>(
+fn convert_to_hook_kind<'t>(
     tree: Option<&'t Tree>,
     attributes: &Attributes<'_>,
     kind: &GroupVersionKind<'_>,
@@ -309,7 +313,7 @@ fn failed_call_outcome(hook: &Hook, why: &str) -> HookOutcome {
     }
 }
 
-impl From<SkipCause<'_>> for SkipReason {
+impl From<SkipCause<'_>> for HookSkipReason {
     fn from(skip: SkipCause<'_>) -> Self {
         match skip {
             SkipCause::NamespaceSelector => Self::NamespaceSelector,

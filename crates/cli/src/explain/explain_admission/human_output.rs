@@ -7,29 +7,29 @@ use admission_hooks::Phase;
 use cel::{ExplainedSubexpression, SubexpressionResult};
 
 use super::super::human_output::describe_user;
-use super::super::terminal_style::{LineMark, TerminalStyle};
+use super::super::terminal_style::{TerminalStyle, VerdictMark};
 use super::admission_enum_names::{failure_policy_name, review_version_name, side_effects_name};
+use super::expected_initializers::{ExpectedInitializer, ExpectedInitializers};
 use super::explained_write::ExplainedWrite;
-use super::hook_outcomes::{ExplainedHook, HookOutcome, SkipReason};
-use super::initializer_wait::{AwaitedInitializer, InitializerWait};
+use super::hook_outcomes::{ExplainedHook, HookOutcome, HookSkipReason};
 use crate::exit::Exit;
-use crate::offline::printable;
-use crate::output::count_noun;
+use crate::offline::replace_control_characters;
+use crate::output_helpers::pluralize_count;
 
 /// A line of the tree and the lines below it.
-struct TreeBranch {
-    mark: LineMark,
-    text: String,
-    children: Vec<TreeBranch>,
+struct ExplanationBranch {
+    verdict_mark: VerdictMark,
+    line_text: String,
+    child_branches: Vec<ExplanationBranch>,
 }
 
-impl TreeBranch {
-    fn new(mark: LineMark, text: impl Into<String>) -> Self {
-        Self { mark, text: text.into(), children: Vec::new() }
+impl ExplanationBranch {
+    fn new(mark: VerdictMark, text: impl Into<String>) -> Self {
+        Self { verdict_mark: mark, line_text: text.into(), child_branches: Vec::new() }
     }
 
     fn with_children(self, children: Vec<Self>) -> Self {
-        Self { children, ..self }
+        Self { child_branches: children, ..self }
     }
 }
 
@@ -37,7 +37,7 @@ impl TreeBranch {
 ///
 /// # Errors
 /// Fails if it can not be written.
-pub(super) fn write_human(
+pub(super) fn write_human_explanation(
     out: &mut dyn io::Write,
     explained: &ExplainedWrite<'_>,
     all: bool,
@@ -45,12 +45,18 @@ pub(super) fn write_human(
 ) -> io::Result<()> {
     let style = TerminalStyle { is_coloured: colour };
     let heading = match explained.exit_code() {
-        Exit::Clean => style.styled("1;32", "ADMITTED"),
-        Exit::Findings => style.styled("1;31", "REFUSED"),
-        Exit::Undecided | Exit::Usage | Exit::Unreadable => style.styled("1;33", "UNKNOWN"),
+        Exit::Clean => style.with_terminal_code("1;32", "ADMITTED"),
+        Exit::Findings => style.with_terminal_code("1;31", "REFUSED"),
+        Exit::Undecided | Exit::Usage | Exit::Unreadable => {
+            style.with_terminal_code("1;33", "UNKNOWN")
+        }
     };
-    writeln!(out, "{heading}  {}", printable(&describe_write(explained)))?;
-    let branches = build_branches(explained, all);
+    writeln!(
+        out,
+        "{heading}  {}",
+        replace_control_characters(&describe_admission_write(explained))
+    )?;
+    let branches = build_explanation_branches(explained, all);
     for (idx, branch) in branches.iter().enumerate() {
         write_branch(out, style, branch, "", idx + 1 == branches.len())?;
     }
@@ -60,22 +66,22 @@ pub(super) fn write_human(
 fn write_branch(
     out: &mut dyn io::Write,
     style: TerminalStyle,
-    branch: &TreeBranch,
+    branch: &ExplanationBranch,
     above: &str,
     is_last: bool,
 ) -> io::Result<()> {
     let bend = if is_last { "└─ " } else { "├─ " };
-    let mark = style.styled_mark(branch.mark);
-    writeln!(out, "{above}{bend}{mark}{}", printable(&branch.text))?;
+    let mark = style.styled_verdict_mark(branch.verdict_mark);
+    writeln!(out, "{above}{bend}{mark}{}", replace_control_characters(&branch.line_text))?;
     let above = format!("{above}{}", if is_last { "   " } else { "│  " });
-    for (idx, children) in branch.children.iter().enumerate() {
-        write_branch(out, style, children, &above, idx + 1 == branch.children.len())?;
+    for (idx, children) in branch.child_branches.iter().enumerate() {
+        write_branch(out, style, children, &above, idx + 1 == branch.child_branches.len())?;
     }
     Ok(())
 }
 
 /// Describes the write: `ana (dev) creates pods "web" in namespace "prod"`.
-fn describe_write(explained: &ExplainedWrite<'_>) -> String {
+fn describe_admission_write(explained: &ExplainedWrite<'_>) -> String {
     let attributes = explained.write.attributes();
     let user = describe_user(&explained.options.user);
     let verb = match attributes.operation {
@@ -104,24 +110,27 @@ fn describe_write(explained: &ExplainedWrite<'_>) -> String {
 }
 
 /// Builds the branches of the initializers and hooks, in call order.
-fn build_branches(explained: &ExplainedWrite<'_>, all: bool) -> Vec<TreeBranch> {
-    if let Some(status) = &explained.write.rejection {
-        return vec![TreeBranch::new(LineMark::Deny, format!("rejected: {}", status.message))];
+fn build_explanation_branches(explained: &ExplainedWrite<'_>, all: bool) -> Vec<ExplanationBranch> {
+    if let Some(status) = &explained.write.pre_admission_rejection {
+        return vec![ExplanationBranch::new(
+            VerdictMark::Deny,
+            format!("rejected: {}", status.message),
+        )];
     }
     match explained.write.attributes().exemption() {
         Some(Exemption::Configuration) => {
             let text = "exempt: hooks and initializers never receive admission configurations, so that they can \
                         always be repaired";
-            return vec![TreeBranch::new(LineMark::Allow, text)];
+            return vec![ExplanationBranch::new(VerdictMark::Allow, text)];
         }
         Some(Exemption::Review) => {
             let text = "exempt: hooks and initializers never receive reviews";
-            return vec![TreeBranch::new(LineMark::Allow, text)];
+            return vec![ExplanationBranch::new(VerdictMark::Allow, text)];
         }
         None => {}
     }
     let mut branches = Vec::new();
-    branches.extend(build_initializers_branch(&explained.initializer_wait));
+    branches.extend(build_initializers_branch(&explained.expected_initializers));
     for (phase, heading) in [
         (Phase::Mutating, "mutating webhooks, one after the other"),
         (Phase::Validating, "validating hooks, all at once"),
@@ -129,39 +138,40 @@ fn build_branches(explained: &ExplainedWrite<'_>, all: bool) -> Vec<TreeBranch> 
         let hooks = explained.shown_hooks(phase, all);
         if !hooks.is_empty() {
             let children = hooks.into_iter().map(explain_hook).collect();
-            branches.push(TreeBranch::new(LineMark::None, heading).with_children(children));
+            branches
+                .push(ExplanationBranch::new(VerdictMark::None, heading).with_children(children));
         }
     }
     if branches.is_empty() {
-        branches.push(TreeBranch::new(
-            LineMark::Allow,
+        branches.push(ExplanationBranch::new(
+            VerdictMark::Allow,
             "no hook and no initializer has a matching rule",
         ));
     }
     branches
 }
 
-fn build_initializers_branch(waiting: &InitializerWait<'_>) -> Option<TreeBranch> {
+fn build_initializers_branch(waiting: &ExpectedInitializers<'_>) -> Option<ExplanationBranch> {
     Some(match waiting {
-        InitializerWait::None => return None,
-        InitializerWait::Refused(status) => {
-            TreeBranch::new(LineMark::Deny, format!("initializers: {}", status.message))
+        ExpectedInitializers::None => return None,
+        ExpectedInitializers::Refused(status) => {
+            ExplanationBranch::new(VerdictMark::Deny, format!("initializers: {}", status.message))
         }
-        InitializerWait::Unknown(why) => {
-            TreeBranch::new(LineMark::Undecided, format!("initializers: {why}"))
+        ExpectedInitializers::Unknown(why) => {
+            ExplanationBranch::new(VerdictMark::Undecided, format!("initializers: {why}"))
         }
-        InitializerWait::For(all, _) => {
+        ExpectedInitializers::For(all, _) => {
             let heading = "initializers, which act after the object is stored and before other \
                            clients see it";
-            TreeBranch::new(LineMark::None, heading)
+            ExplanationBranch::new(VerdictMark::None, heading)
                 .with_children(all.iter().map(explain_initializer).collect())
         }
     })
 }
 
-fn explain_initializer(awaited: &AwaitedInitializer<'_>) -> TreeBranch {
+fn explain_initializer(awaited: &ExpectedInitializer<'_>) -> ExplanationBranch {
     let name = &awaited.entry.name;
-    let known = match awaited.initializer {
+    let known = match awaited.configured_initializer {
         Some(own) => {
             format!(
                 "{}, failurePolicy {}",
@@ -171,53 +181,55 @@ fn explain_initializer(awaited: &AwaitedInitializer<'_>) -> TreeBranch {
         }
         None => "no configuration has it".to_owned(),
     };
-    let when = match (awaited.is_runnable, &awaited.entry.after_initializers) {
+    let when = match (awaited.may_act_now, &awaited.entry.after_initializers) {
         (true, _) => "may act at once".to_owned(),
         (false, None) => "after those before it".to_owned(),
         (false, Some(after)) => format!("after {}", after.join(", ")),
     };
-    let mark = if awaited.is_runnable { LineMark::Undecided } else { LineMark::NotAsked };
-    TreeBranch::new(mark, format!("{name} ({known}): {when}"))
+    let mark = if awaited.may_act_now { VerdictMark::Undecided } else { VerdictMark::NotAsked };
+    ExplanationBranch::new(mark, format!("{name} ({known}): {when}"))
 }
 
-fn explain_hook(explained_hook: &ExplainedHook<'_>) -> TreeBranch {
-    let ExplainedHook { hook, outcome, .. } = explained_hook;
+fn explain_hook(explained_hook: &ExplainedHook<'_>) -> ExplanationBranch {
+    let ExplainedHook { hook, hook_outcome: outcome, .. } = explained_hook;
     let (mark, words) = match outcome {
-        HookOutcome::Unmatched => (LineMark::NotAsked, "no rule matches".to_owned()),
+        HookOutcome::Unmatched => (VerdictMark::NotAsked, "no rule matches".to_owned()),
         HookOutcome::Skipped(reason) => {
-            (LineMark::NoOpinion, format!("skipped, {}", describe_skip_reason(reason)))
+            (VerdictMark::NoOpinion, format!("skipped, {}", describe_skip_reason(reason)))
         }
-        HookOutcome::Called => (LineMark::Undecided, "would be called".to_owned()),
+        HookOutcome::Called => (VerdictMark::Undecided, "would be called".to_owned()),
         HookOutcome::FailsOpen(why) => {
-            (LineMark::NoOpinion, format!("can not be called, which is ignored: {why}"))
+            (VerdictMark::NoOpinion, format!("can not be called, which is ignored: {why}"))
         }
-        HookOutcome::Refuses(status, _) => (LineMark::Deny, format!("refuses: {}", status.message)),
+        HookOutcome::Refuses(status, _) => {
+            (VerdictMark::Deny, format!("refuses: {}", status.message))
+        }
         HookOutcome::NotReached => {
-            (LineMark::NotAsked, "not called, because the request is refused".to_owned())
+            (VerdictMark::NotAsked, "not called, because the request is refused".to_owned())
         }
-        HookOutcome::Unknown(why) => (LineMark::Undecided, format!("unknown: {why}")),
+        HookOutcome::Unknown(why) => (VerdictMark::Undecided, format!("unknown: {why}")),
     };
     let text = format!("{} ({}): {words}", hook.name, hook.configuration_name);
     let mut children = Vec::new();
     match outcome {
         HookOutcome::Called => children.extend(
-            describe_call(explained_hook)
+            describe_hook_call(explained_hook)
                 .into_iter()
-                .map(|text| TreeBranch::new(LineMark::None, text)),
+                .map(|text| ExplanationBranch::new(VerdictMark::None, text)),
         ),
         HookOutcome::FailsOpen(_) | HookOutcome::Refuses(_, _) | HookOutcome::Unknown(_) => {
-            children.push(TreeBranch::new(LineMark::None, describe_settings(hook)));
+            children.push(ExplanationBranch::new(VerdictMark::None, describe_hook_settings(hook)));
         }
         HookOutcome::Unmatched | HookOutcome::Skipped(_) | HookOutcome::NotReached => {}
     }
     children.extend(explained_hook.conditions.iter().map(explain_condition));
-    TreeBranch::new(mark, text).with_children(children)
+    ExplanationBranch::new(mark, text).with_children(children)
 }
 
 /// Describes the call of a hook: its target and its settings.
-fn describe_call(explained_hook: &ExplainedHook<'_>) -> Vec<String> {
+fn describe_hook_call(explained_hook: &ExplainedHook<'_>) -> Vec<String> {
     let hook = explained_hook.hook;
-    let mut lines = vec![format!("at {}", endpoint_text(hook)), describe_settings(hook)];
+    let mut lines = vec![format!("at {}", hook_endpoint_text(hook)), describe_hook_settings(hook)];
     if let Some(kind) = explained_hook
         .matched_resource
         .and_then(|told| told.kind)
@@ -241,7 +253,7 @@ fn describe_call(explained_hook: &ExplainedHook<'_>) -> Vec<String> {
     lines
 }
 
-fn endpoint_text(hook: &Hook) -> String {
+fn hook_endpoint_text(hook: &Hook) -> String {
     let path = match hook.client_config.path.as_str() {
         "" => "/",
         path => path,
@@ -260,7 +272,7 @@ fn endpoint_text(hook: &Hook) -> String {
     }
 }
 
-fn describe_settings(hook: &Hook) -> String {
+fn describe_hook_settings(hook: &Hook) -> String {
     let version = hook.review_versions.first().copied();
     format!(
         "failurePolicy {}, timeout {}s, review {}, sideEffects {}",
@@ -271,38 +283,39 @@ fn describe_settings(hook: &Hook) -> String {
     )
 }
 
-fn describe_skip_reason(reason: &SkipReason) -> String {
+fn describe_skip_reason(reason: &HookSkipReason) -> String {
     match reason {
-        SkipReason::NamespaceSelector => {
+        HookSkipReason::NamespaceSelector => {
             "its namespaceSelector does not match the labels of the namespace".to_owned()
         }
-        SkipReason::ObjectSelector => {
+        HookSkipReason::ObjectSelector => {
             "its objectSelector does not match the labels of the object".to_owned()
         }
-        SkipReason::Condition(name) => format!("its match condition {name:?} is false"),
-        SkipReason::ConditionError(why) => {
+        HookSkipReason::Condition(name) => format!("its match condition {name:?} is false"),
+        HookSkipReason::ConditionError(why) => {
             format!("its match conditions fail, which is ignored: {why}")
         }
     }
 }
 
-fn explain_condition(condition: &ExplainedCondition<'_>) -> TreeBranch {
+fn explain_condition(condition: &ExplainedCondition<'_>) -> ExplanationBranch {
     let ExplainedCondition { name, expression, explanation } = condition;
     match explanation {
-        Err(error) => {
-            TreeBranch::new(LineMark::None, format!("{name}: {expression} fails: {error}"))
-        }
+        Err(error) => ExplanationBranch::new(
+            VerdictMark::None,
+            format!("{name}: {expression} fails: {error}"),
+        ),
         Ok(explanation) => {
             let (whole, parts) = match explanation.subexpressions.split_first() {
-                Some((whole, parts)) => (describe_result(whole), parts),
+                Some((whole, parts)) => (describe_subexpression_result(whole), parts),
                 None => (String::new(), &[][..]),
             };
-            let mut children = build_part_branches(parts);
+            let mut children = build_subexpression_branches(parts);
             if explanation.n_omitted_subexpressions > 0 {
                 let text = format!("{} more parts", explanation.n_omitted_subexpressions);
-                children.push(TreeBranch::new(LineMark::None, text));
+                children.push(ExplanationBranch::new(VerdictMark::None, text));
             }
-            TreeBranch::new(LineMark::None, format!("{name}: {expression} {whole}"))
+            ExplanationBranch::new(VerdictMark::None, format!("{name}: {expression} {whole}"))
                 .with_children(children)
         }
     }
@@ -312,7 +325,7 @@ fn explain_condition(condition: &ExplainedCondition<'_>) -> TreeBranch {
 const AUTHORIZER_VALUE_PREFIX: &str = "kubernetes.authorization.";
 
 /// Builds the branches of the parts of an expression. Each part has its inner parts as children.
-fn build_part_branches(mut parts: &[ExplainedSubexpression]) -> Vec<TreeBranch> {
+fn build_subexpression_branches(mut parts: &[ExplainedSubexpression]) -> Vec<ExplanationBranch> {
     let mut branches = Vec::new();
     while let Some((part, rest)) = parts.split_first() {
         let n_inside =
@@ -321,15 +334,16 @@ fn build_part_branches(mut parts: &[ExplainedSubexpression]) -> Vec<TreeBranch> 
         match &part.result {
             // Intermediate values of an authorizer check have no readable form.
             SubexpressionResult::Value(value) if value.starts_with(AUTHORIZER_VALUE_PREFIX) => {
-                branches.extend(build_part_branches(inside));
+                branches.extend(build_subexpression_branches(inside));
             }
             SubexpressionResult::Value(_)
             | SubexpressionResult::Error(_)
             | SubexpressionResult::Skipped => {
-                let text = format!("{} {}", part.source_excerpt, describe_result(part));
+                let text =
+                    format!("{} {}", part.source_excerpt, describe_subexpression_result(part));
                 branches.push(
-                    TreeBranch::new(LineMark::None, text)
-                        .with_children(build_part_branches(inside)),
+                    ExplanationBranch::new(VerdictMark::None, text)
+                        .with_children(build_subexpression_branches(inside)),
                 );
             }
         }
@@ -338,7 +352,7 @@ fn build_part_branches(mut parts: &[ExplainedSubexpression]) -> Vec<TreeBranch> 
     branches
 }
 
-fn describe_result(part: &ExplainedSubexpression) -> String {
+fn describe_subexpression_result(part: &ExplainedSubexpression) -> String {
     match &part.result {
         SubexpressionResult::Value(value) => format!("is {value}"),
         SubexpressionResult::Error(error) => format!("fails: {error}"),
@@ -353,29 +367,31 @@ fn write_conclusion(
     explained: &ExplainedWrite<'_>,
 ) -> io::Result<()> {
     if let Some(status) = explained.first_refusal() {
-        let (code, message) = (status.code, printable(&status.message));
-        return writeln!(out, "{} {code} {message}", style.styled("1", "answer:"));
+        let (code, message) = (status.code, replace_control_characters(&status.message));
+        return writeln!(out, "{} {code} {message}", style.with_terminal_code("1", "answer:"));
     }
-    let is_called = |own: &&ExplainedHook<'_>| own.outcome == HookOutcome::Called;
-    let n_called = explained.hooks.iter().filter(is_called).count();
-    let n_awaited = match &explained.initializer_wait {
-        InitializerWait::For(all, _) => all.len(),
-        InitializerWait::None | InitializerWait::Refused(_) | InitializerWait::Unknown(_) => 0,
+    let is_called = |own: &&ExplainedHook<'_>| own.hook_outcome == HookOutcome::Called;
+    let n_called = explained.explained_hooks.iter().filter(is_called).count();
+    let n_awaited = match &explained.expected_initializers {
+        ExpectedInitializers::For(all, _) => all.len(),
+        ExpectedInitializers::None
+        | ExpectedInitializers::Refused(_)
+        | ExpectedInitializers::Unknown(_) => 0,
     };
     let mut depends = Vec::new();
     if n_called > 0 {
-        depends.push(count_noun(n_called, "hook"));
+        depends.push(pluralize_count(n_called, "hook"));
     }
     if n_awaited > 0 {
-        depends.push(count_noun(n_awaited, "initializer"));
+        depends.push(pluralize_count(n_awaited, "initializer"));
     }
     if !depends.is_empty() {
         writeln!(out, "the result depends on {}", depends.join(" and "))?;
     }
     let is_mutating = |own: &ExplainedHook<'_>| {
-        own.phase == Phase::Mutating && own.outcome == HookOutcome::Called
+        own.admission_phase == Phase::Mutating && own.hook_outcome == HookOutcome::Called
     };
-    if explained.hooks.iter().any(is_mutating) {
+    if explained.explained_hooks.iter().any(is_mutating) {
         writeln!(out, "later hooks receive the object as the mutating hooks change it")?;
     }
     Ok(())

@@ -11,18 +11,18 @@ use cel::{ExplainedSubexpression, SubexpressionResult};
 use serde_json::{Map, Value, json};
 
 use super::admission_enum_names::{
-    failure_policy_name, phase_name, review_version_name, side_effects_name,
+    admission_phase_name, failure_policy_name, review_version_name, side_effects_name,
 };
+use super::expected_initializers::{ExpectedInitializer, ExpectedInitializers};
 use super::explained_write::ExplainedWrite;
-use super::hook_outcomes::{ExplainedHook, HookOutcome, SkipReason};
-use super::initializer_wait::{AwaitedInitializer, InitializerWait};
+use super::hook_outcomes::{ExplainedHook, HookOutcome, HookSkipReason};
 use crate::exit::Exit;
 
 /// Writes an explanation as one line. It omits fields that are empty or do not apply.
 ///
 /// # Errors
 /// Fails if it can not be written.
-pub(super) fn write_json(
+pub(super) fn write_json_explanation(
     out: &mut dyn io::Write,
     explained: &ExplainedWrite<'_>,
     all: bool,
@@ -45,10 +45,13 @@ pub(super) fn write_json(
         };
         map.insert("exemption".to_owned(), exemption.into());
     }
-    if let Some(waiting) = initializers_json(&explained.initializer_wait) {
+    if let Some(waiting) = initializers_json(&explained.expected_initializers) {
         map.insert("initializers".to_owned(), waiting);
     }
-    let hooks = explained.hooks.iter().filter(|own| all || own.outcome != HookOutcome::Unmatched);
+    let hooks = explained
+        .explained_hooks
+        .iter()
+        .filter(|own| all || own.hook_outcome != HookOutcome::Unmatched);
     let hooks: Vec<Value> = hooks.map(hook_json).collect();
     map.insert("hooks".to_owned(), hooks.into());
     serde_json::to_writer(&mut *out, &Value::Object(map))?;
@@ -96,12 +99,12 @@ fn refusal_json(status: &Status) -> Value {
     json!({ "code": status.code, "reason": status.reason, "message": status.message })
 }
 
-fn initializers_json(waiting: &InitializerWait<'_>) -> Option<Value> {
+fn initializers_json(waiting: &ExpectedInitializers<'_>) -> Option<Value> {
     match waiting {
-        InitializerWait::None => None,
-        InitializerWait::Refused(status) => Some(json!({ "refusal": refusal_json(status) })),
-        InitializerWait::Unknown(why) => Some(json!({ "why": why })),
-        InitializerWait::For(all, origin) => {
+        ExpectedInitializers::None => None,
+        ExpectedInitializers::Refused(status) => Some(json!({ "refusal": refusal_json(status) })),
+        ExpectedInitializers::Unknown(why) => Some(json!({ "why": why })),
+        ExpectedInitializers::For(all, origin) => {
             let origin = match origin {
                 InitializersOrigin::Configuration => "configuration",
                 InitializersOrigin::Client => "client",
@@ -112,14 +115,14 @@ fn initializers_json(waiting: &InitializerWait<'_>) -> Option<Value> {
     }
 }
 
-fn initializer_json(awaited: &AwaitedInitializer<'_>) -> Value {
+fn initializer_json(awaited: &ExpectedInitializer<'_>) -> Value {
     let mut map = Map::new();
     map.insert("name".to_owned(), awaited.entry.name.as_str().into());
     if let Some(after) = &awaited.entry.after_initializers {
         map.insert("after".to_owned(), after.clone().into());
     }
-    map.insert("runnable".to_owned(), awaited.is_runnable.into());
-    if let Some(own) = awaited.initializer {
+    map.insert("runnable".to_owned(), awaited.may_act_now.into());
+    if let Some(own) = awaited.configured_initializer {
         map.insert("configuration".to_owned(), own.configuration_name.as_str().into());
         map.insert("failurePolicy".to_owned(), failure_policy_name(own.failure_policy).into());
     }
@@ -127,7 +130,7 @@ fn initializer_json(awaited: &AwaitedInitializer<'_>) -> Value {
 }
 
 fn hook_json(explained_hook: &ExplainedHook<'_>) -> Value {
-    let ExplainedHook { hook, outcome, .. } = explained_hook;
+    let ExplainedHook { hook, hook_outcome: outcome, .. } = explained_hook;
     let (outcome, why) = match outcome {
         HookOutcome::Unmatched => ("unmatched", String::new()),
         HookOutcome::Skipped(reason) => ("skipped", describe_skip_reason(reason)),
@@ -141,7 +144,7 @@ fn hook_json(explained_hook: &ExplainedHook<'_>) -> Value {
     let conditions: Vec<Value> = explained_hook.conditions.iter().map(condition_json).collect();
     let told = explained_hook.matched_resource.as_ref();
     remove_empty_members(json!({
-        "phase": phase_name(explained_hook.phase),
+        "phase": admission_phase_name(explained_hook.admission_phase),
         "index": explained_hook.index,
         "configuration": hook.configuration_name,
         "webhook": hook.name,
@@ -151,14 +154,14 @@ fn hook_json(explained_hook: &ExplainedHook<'_>) -> Value {
         "timeoutSeconds": seconds,
         "reviewVersion": hook.review_versions.first().map(|version| review_version_name(*version)),
         "sideEffects": hook.side_effects.map(side_effects_name),
-        "endpoint": endpoint_json(explained_hook),
+        "endpoint": hook_endpoint_json(explained_hook),
         "kind": told.and_then(|told| told.kind.as_ref()).map(kind_json),
         "resource": told.map(|told| resource_json(&told.resource)),
         "conditions": conditions,
     }))
 }
 
-fn endpoint_json(explained_hook: &ExplainedHook<'_>) -> Value {
+fn hook_endpoint_json(explained_hook: &ExplainedHook<'_>) -> Value {
     let client = &explained_hook.hook.client_config;
     remove_empty_members(match &client.endpoint {
         HookEndpoint::Url { host, port } => {
@@ -174,12 +177,12 @@ fn endpoint_json(explained_hook: &ExplainedHook<'_>) -> Value {
 }
 
 /// Describes a skip reason with the words of the server's trace.
-fn describe_skip_reason(reason: &SkipReason) -> String {
+fn describe_skip_reason(reason: &HookSkipReason) -> String {
     match reason {
-        SkipReason::NamespaceSelector => "namespaceSelector does not match".to_owned(),
-        SkipReason::ObjectSelector => "objectSelector does not match".to_owned(),
-        SkipReason::Condition(name) => format!("match condition {name:?} is false"),
-        SkipReason::ConditionError(why) => format!("match conditions failed: {why}"),
+        HookSkipReason::NamespaceSelector => "namespaceSelector does not match".to_owned(),
+        HookSkipReason::ObjectSelector => "objectSelector does not match".to_owned(),
+        HookSkipReason::Condition(name) => format!("match condition {name:?} is false"),
+        HookSkipReason::ConditionError(why) => format!("match conditions failed: {why}"),
     }
 }
 
@@ -194,9 +197,9 @@ fn condition_json(condition: &ExplainedCondition<'_>) -> Value {
         Ok(explanation) => {
             let mut parts = explanation.subexpressions.iter();
             if let Some(whole) = parts.next() {
-                insert_part_result(whole, &mut map);
+                insert_subexpression_result(whole, &mut map);
             }
-            map.insert("parts".to_owned(), parts.map(part_json).collect());
+            map.insert("parts".to_owned(), parts.map(subexpression_json).collect());
             if explanation.n_omitted_subexpressions > 0 {
                 map.insert("partsLeftOut".to_owned(), explanation.n_omitted_subexpressions.into());
             }
@@ -205,15 +208,15 @@ fn condition_json(condition: &ExplainedCondition<'_>) -> Value {
     Value::Object(map)
 }
 
-fn part_json(part: &ExplainedSubexpression) -> Value {
+fn subexpression_json(part: &ExplainedSubexpression) -> Value {
     let mut map = Map::new();
     map.insert("depth".to_owned(), part.nesting_depth.into());
     map.insert("text".to_owned(), part.source_excerpt.as_str().into());
-    insert_part_result(part, &mut map);
+    insert_subexpression_result(part, &mut map);
     Value::Object(map)
 }
 
-fn insert_part_result(part: &ExplainedSubexpression, map: &mut Map<String, Value>) {
+fn insert_subexpression_result(part: &ExplainedSubexpression, map: &mut Map<String, Value>) {
     let (name, value) = match &part.result {
         SubexpressionResult::Value(value) => ("value", value.as_str().into()),
         SubexpressionResult::Error(error) => ("error", error.as_str().into()),

@@ -11,23 +11,21 @@ use document::Diagnostic;
 use jiff::Timestamp;
 use manifests::{KindHandling, UnstructuredObject};
 
-use crate::admission_validation::{
-    ValidationMode, admission_kind_handling, validate_configuration,
-};
+use crate::admission_validation::{NewOrStored, select_admission_kind, validate_configuration};
 use crate::offline::{
     LoadFailure, NodeObjects, ObjectSelection, OfflineAuthorizer, PolicyFlags, WebhookCallFlags,
-    WebhookMode,
+    WebhookCallMode,
 };
 
 /// The admission configurations, resources, namespaces and authorizers of a cluster.
 pub(super) struct ManifestCluster {
     /// The hooks and initializers.
-    pub(super) snapshot: Snapshot,
+    pub(super) admission_snapshot: Snapshot,
     /// The resources that the cluster serves.
-    pub(super) registry: Registry,
+    pub(super) resource_registry: Registry,
     /// Answers the authorizer checks of match conditions.
-    pub(super) authorizer: OfflineAuthorizer,
-    namespaces: HashMap<String, Tree>,
+    pub(super) offline_authorizer: OfflineAuthorizer,
+    namespaces_by_name: HashMap<String, Tree>,
 }
 
 const NAMESPACE: (&str, &str) = ("v1", "Namespace");
@@ -38,16 +36,17 @@ impl ManifestCluster {
     ///
     /// # Errors
     /// A file is missing or invalid, or the flags contradict each other.
-    pub(super) fn load(
+    pub(super) fn load_from_flags(
         flags: &PolicyFlags,
         calls: &WebhookCallFlags,
         namespace: Option<&str>,
         stdin: &mut dyn Read,
     ) -> Result<Self, LoadFailure> {
-        let webhooks = if calls.no_webhooks { WebhookMode::Skip } else { WebhookMode::Call };
+        let webhooks =
+            if calls.no_webhooks { WebhookCallMode::Skip } else { WebhookCallMode::Call };
         let selection = ObjectSelection {
-            kind_handler: &cluster_kind_handling,
-            validate: &configuration_diagnostics,
+            kind_handler: &select_cluster_kind,
+            validate_object: &configuration_diagnostics,
         };
         let (authorizer, objects) = OfflineAuthorizer::load_with_objects(
             flags,
@@ -65,35 +64,36 @@ impl ManifestCluster {
                 NAMESPACE => namespaces.push(object),
                 DEFINITION => definitions.push(object),
                 // `configuration_diagnostics` reported invalid ones already.
-                _ => configurations
-                    .extend(validate_configuration(object, ValidationMode::Stored).ok()),
+                _ => {
+                    configurations.extend(validate_configuration(object, NewOrStored::Stored).ok())
+                }
             }
         }
         let configurations: Vec<Arc<Configuration>> = configurations
             .iter()
-            .map(|valid| Arc::new(Configuration::compile(valid.kind, &valid.tree)))
+            .map(|valid| Arc::new(Configuration::compile(valid.kind, &valid.defaulted_tree)))
             .collect();
-        let registry = build_registry(&definitions)?;
+        let registry = build_resource_registry(&definitions)?;
         let namespaces = namespaces.iter().map(|object| to_namespace_entry(object, &registry));
         Ok(Self {
-            snapshot: Snapshot::new(&configurations),
-            namespaces: namespaces.collect::<Result<_, LoadFailure>>()?,
-            registry,
-            authorizer,
+            admission_snapshot: Snapshot::new(&configurations),
+            namespaces_by_name: namespaces.collect::<Result<_, LoadFailure>>()?,
+            resource_registry: registry,
+            offline_authorizer: authorizer,
         })
     }
 
     /// Returns the stored form of a namespace, if a manifest contains it.
     pub(super) fn namespace(&self, name: &str) -> Option<&Tree> {
-        self.namespaces.get(name)
+        self.namespaces_by_name.get(name)
     }
 }
 
 /// Keeps admission configurations, namespaces and CustomResourceDefinitions.
-fn cluster_kind_handling(api_version: &str, kind: &str) -> KindHandling {
+fn select_cluster_kind(api_version: &str, kind: &str) -> KindHandling {
     match (api_version, kind) {
         NAMESPACE | DEFINITION => KindHandling::KeepUnstructured,
-        (api_version, kind) => admission_kind_handling(api_version, kind),
+        (api_version, kind) => select_admission_kind(api_version, kind),
     }
 }
 
@@ -101,14 +101,14 @@ fn cluster_kind_handling(api_version: &str, kind: &str) -> KindHandling {
 fn configuration_diagnostics(object: &UnstructuredObject) -> Vec<Diagnostic> {
     match ConfigurationKind::from_type_meta(object.api_version(), object.kind_name()) {
         Some(_) => {
-            validate_configuration(object.clone(), ValidationMode::Stored).err().unwrap_or_default()
+            validate_configuration(object.clone(), NewOrStored::Stored).err().unwrap_or_default()
         }
         None => Vec::new(),
     }
 }
 
 /// Builds the registry of a server that serves these CustomResourceDefinitions.
-fn build_registry(definitions: &[UnstructuredObject]) -> Result<Registry, LoadFailure> {
+fn build_resource_registry(definitions: &[UnstructuredObject]) -> Result<Registry, LoadFailure> {
     let built_in = Registry::built_in();
     let mut trees: Vec<Tree> = Vec::new();
     for object in definitions {

@@ -34,7 +34,7 @@ impl Draw {
     /// A random object of a message, without zeros that the decoder drops.
     fn object(&mut self, message: &'static Message, n_levels: usize) -> Value {
         let mut tree = Tree::new();
-        for field in message.fields.iter().filter(|field| field.number > 0) {
+        for field in message.fields.iter().filter(|field| field.protobuf_number > 0) {
             let is_inline = matches!(field.field_type, FieldType::Inline(_));
             // Wide messages have fewer of their fields, so that objects stay small.
             let one_of = (message.fields.len() as u64 / 4).max(2);
@@ -93,11 +93,11 @@ impl Draw {
             ValueType::WrappedTexts => (0..self.below(3)).map(|_| self.text(false)).collect(),
             ValueType::SchemaOr(alternative) => match (alternative, self.below(2)) {
                 (SchemaAlternative::Bool, 0) => (self.below(2) == 0).into(),
-                (SchemaAlternative::Schemas, 0) => {
-                    Value::Array(vec![self.message(field_tables::schema().message(), n_levels)])
-                }
+                (SchemaAlternative::Schemas, 0) => Value::Array(vec![
+                    self.message(field_tables::json_schema_fields().message(), n_levels),
+                ]),
                 (SchemaAlternative::Texts, 0) => json!([self.text(false)]),
-                _ => self.message(field_tables::schema().message(), n_levels),
+                _ => self.message(field_tables::json_schema_fields().message(), n_levels),
             },
             ValueType::Object(message) => self.message(message.message(), n_levels),
         }
@@ -131,7 +131,7 @@ proptest! {
     #[test]
     fn objects_of_every_kind_round_trip(seed in any::<u64>()) {
         let mut draw = Draw(seed);
-        for message in field_tables::all_kinds().chain([field_tables::delete_options()]) {
+        for message in field_tables::messages_of_all_kinds().chain([field_tables::delete_options_fields()]) {
             round_trips(message, draw.object(message, LEVELS_MAX))?;
         }
     }

@@ -43,11 +43,11 @@ fn recorded_bodies_are_decoded() {
 
 /// The object of a body; `None` if the body is malformed on purpose.
 fn decode_recorded(body: &[u8]) -> Option<Tree> {
-    let envelope = Envelope::read(body).ok()?;
+    let envelope = ProtobufEnvelope::read(body).ok()?;
     let api_version = api_object::string_member(&envelope.type_meta, "apiVersion");
     let kind = api_object::string_member(&envelope.type_meta, "kind");
     if kind == "DeleteOptions" {
-        return Some(decode(body, field_tables::delete_options()).unwrap());
+        return Some(decode(body, field_tables::delete_options_fields()).unwrap());
     }
     let GroupVersion { group, version } = GroupVersion::parse_api_version(api_version).unwrap();
     let message = field_tables::fields_of_kind(&group, &version, kind);

@@ -26,24 +26,28 @@ pub(super) fn encode(
 
 fn encode_message(message: &'static Message, value: &Value) -> Vec<u8> {
     let mut out = Vec::new();
-    for field in message.fields.iter().filter(|field| field.number > 0) {
+    for field in message.fields.iter().filter(|field| field.protobuf_number > 0) {
         match (field.field_type, &value[field.name]) {
             (FieldType::Inline(inner), _) => {
-                put_bytes(&mut out, field.number, &encode_message(inner.message(), value));
+                put_bytes(&mut out, field.protobuf_number, &encode_message(inner.message(), value));
             }
             (_, Value::Null) => {}
             (FieldType::List(value_type), Value::Array(items)) => {
-                items.iter().for_each(|item| put(&mut out, field.number, value_type, item));
+                items
+                    .iter()
+                    .for_each(|item| put(&mut out, field.protobuf_number, value_type, item));
             }
             (FieldType::Map(value_type), Value::Object(members)) => {
                 for (key, value) in members {
                     let mut entry = Vec::new();
                     put_bytes(&mut entry, 1, key.as_bytes());
                     put(&mut entry, 2, value_type, value);
-                    put_bytes(&mut out, field.number, &entry);
+                    put_bytes(&mut out, field.protobuf_number, &entry);
                 }
             }
-            (FieldType::One(value_type), value) => put(&mut out, field.number, value_type, value),
+            (FieldType::One(value_type), value) => {
+                put(&mut out, field.protobuf_number, value_type, value)
+            }
             (FieldType::List(_) | FieldType::Map(_), value) => panic!("{}: {value}", field.name),
         }
     }
@@ -90,7 +94,7 @@ fn put(out: &mut Vec<u8>, number: u32, value_type: ValueType, value: &Value) {
 }
 
 fn put_schema_or(out: &mut Vec<u8>, alternative: SchemaAlternative, value: &Value) {
-    let schema_type = ValueType::Object(field_tables::schema());
+    let schema_type = ValueType::Object(field_tables::json_schema_fields());
     match (alternative, value) {
         (SchemaAlternative::Bool, Value::Bool(is_allowed)) => {
             put_varint_field(out, 1, i64::from(*is_allowed));

@@ -42,7 +42,7 @@ pub(super) async fn delete_objects_of_earlier_crds(
     let mut n_removed = 0_usize;
     let mut from = Bound::Unbounded;
     loop {
-        let request = ListRequest { from, limit: PAGE_ITEMS_MAX, ..ListRequest::default() };
+        let request = ListRequest { from, items_max: PAGE_ITEMS_MAX, ..ListRequest::default() };
         let page =
             server.store.list(&prefix, request).await.map_err(|error| read_error_status(&error))?;
         let Some(last) = page.items.last().map(|item| item.key.clone()) else { break };
@@ -56,7 +56,7 @@ pub(super) async fn delete_objects_of_earlier_crds(
             .await?;
             n_removed += 1;
         }
-        if page.remaining == 0 {
+        if page.n_remaining_items == 0 {
             break;
         }
         from = Bound::Excluded(last);

@@ -32,7 +32,7 @@ fn few_seats(options: &mut ServerOptions, _: &Path) {
     options.request_limits.webhook_waits_max = 32;
     options.request_limits.webhook_waits_per_user_max = 16;
     options.request_limits.body_pace =
-        BodyPace { grace: Duration::from_secs(1), bytes_per_second_min: 1_000 };
+        BodyPace { grace_period: Duration::from_secs(1), bytes_per_second_min: 1_000 };
 }
 
 async fn start() -> Cluster {

@@ -31,9 +31,9 @@ impl Writer {
         }
         let key = transaction.key();
         batch.written_keys.push(key.clone());
-        match transaction.content() {
+        match transaction.new_content() {
             Some(content) => {
-                let value = detached_copy(&content.value);
+                let value = copy_value(&content.value);
                 let version = self.put(revision, key, value, *expires_at_ms);
                 encode_put(frame.records_mut(), &version);
             }
@@ -46,7 +46,7 @@ impl Writer {
             batch.written_keys.push(key.clone());
             match value {
                 Some(value) => {
-                    let version = self.put(revision, key, detached_copy(value), None);
+                    let version = self.put(revision, key, copy_value(value), None);
                     encode_additional_put(frame.records_mut(), key, &version.value);
                 }
                 None => {
@@ -60,14 +60,14 @@ impl Writer {
 
     /// Checks the expectation of the write, then its conditions in order.
     fn check_expectations(&self, transaction: &Transaction) -> Result<(), WriteError> {
-        let current = self.state.tree.get(transaction.key());
-        let is_nothing = current.is_none() && transaction.content().is_none();
-        if is_nothing || !is_as_expected(current, transaction.expect()) {
+        let current = self.state.version_tree.get(transaction.key());
+        let is_nothing = current.is_none() && transaction.new_content().is_none();
+        if is_nothing || !matches_expectation(current, transaction.expect()) {
             return Err(WriteError::Conflict { current: current.map(|version| version.entry()) });
         }
         for condition in transaction.conditions() {
-            let current = self.state.tree.get(&condition.key);
-            if !is_as_expected(current, condition.expect) {
+            let current = self.state.version_tree.get(&condition.key);
+            if !matches_expectation(current, condition.expect) {
                 let current = current.map(|version| version.entry());
                 return Err(WriteError::ConditionFailed { key: condition.key.clone(), current });
             }
@@ -78,15 +78,15 @@ impl Writer {
     /// Checks whether there is space for all writes. A delete always passes, because it frees space, and so do
     /// its small additional writes.
     fn check_space(&mut self, transaction: &Transaction) -> Result<(), WriteError> {
-        let Some(content) = transaction.content() else { return Ok(()) };
+        let Some(content) = transaction.new_content() else { return Ok(()) };
         let own = (transaction.key(), content.value.len());
         let beside = transaction.additional_writes().iter();
         let beside = beside.filter_map(|write| Some((&write.key, write.value.as_ref()?.len())));
         for (key, value_len) in std::iter::once(own).chain(beside) {
-            let old_value_len = self.state.tree.get(key).map(|version| version.value.len());
-            let is_removal = transaction.is_removal();
-            let put = PendingPut { key, value_len, old_value_len, is_removal };
-            self.space_budget.check_put(put, &self.accounting)?;
+            let old_value_len = self.state.version_tree.get(key).map(|version| version.value.len());
+            let is_removal = transaction.is_deletion_step();
+            let put = PendingPut { key, value_len, old_value_len, is_deletion_step: is_removal };
+            self.space_budget.check_space_for_put(put, &self.usage_accounting)?;
         }
         Ok(())
     }
@@ -121,11 +121,11 @@ impl Writer {
 }
 
 /// Copies the value: it may be a slice of a large buffer, which it would keep in memory.
-fn detached_copy(value: &Bytes) -> Bytes {
+fn copy_value(value: &Bytes) -> Bytes {
     Bytes::copy_from_slice(value)
 }
 
-fn is_as_expected(current: Option<&Arc<Version>>, expect: Expect) -> bool {
+fn matches_expectation(current: Option<&Arc<Version>>, expect: Expect) -> bool {
     match (current, expect) {
         (None, Expect::Absent) => true,
         (Some(version), Expect::At(revision)) => version.mod_rev == revision,

@@ -27,14 +27,14 @@ pub struct ParsedJson {
     /// The value. The last of several duplicate fields counts.
     pub value: Value,
     /// The duplicate fields, in the order of the text.
-    pub findings: Vec<StrictFinding>,
+    pub duplicate_fields: Vec<StrictFinding>,
 }
 
 /// The bytes are not JSON. Most texts are those of Go.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{problem}")]
+#[error("{error_text}")]
 pub struct JsonError {
-    problem: String,
+    error_text: String,
 }
 
 /// Parses one value; only whitespace may surround it.
@@ -49,22 +49,27 @@ pub fn parse_json(bytes: &[u8]) -> Result<ParsedJson, JsonError> {
 /// Parses one value with the given limit on nesting.
 pub(crate) fn parse_json_within(bytes: &[u8], nesting_max: usize) -> Result<ParsedJson, JsonError> {
     let (open, findings) = (Vec::new(), StrictFindings::default());
-    let mut reader =
-        JsonReader { bytes, position: 0, nesting_max, open_collections: open, findings };
+    let mut reader = JsonReader {
+        json_bytes: bytes,
+        byte_position: 0,
+        nesting_max,
+        open_collections: open,
+        duplicate_fields: findings,
+    };
     let value = reader.read_value()?;
     match reader.peek_token() {
-        None => Ok(ParsedJson { value, findings: reader.findings.into_vec() }),
+        None => Ok(ParsedJson { value, duplicate_fields: reader.duplicate_fields.into_vec() }),
         Some(_) => Err(reader.invalid_character("after top-level value")),
     }
 }
 
 struct JsonReader<'b> {
-    bytes: &'b [u8],
-    position: usize,
+    json_bytes: &'b [u8],
+    byte_position: usize,
     nesting_max: usize,
     /// The collections that are not complete yet, outermost first.
     open_collections: Vec<OpenCollection>,
-    findings: StrictFindings,
+    duplicate_fields: StrictFindings,
 }
 
 /// A collection that is not complete yet.
@@ -79,8 +84,8 @@ enum OpenCollection {
 
 impl JsonError {
     /// The error of a value that is not an object.
-    pub(crate) fn not_an_object() -> Self {
-        Self { problem: "a value that is not an object".to_owned() }
+    pub(crate) fn not_an_object_error() -> Self {
+        Self { error_text: "a value that is not an object".to_owned() }
     }
 }
 
@@ -171,7 +176,7 @@ impl JsonReader<'_> {
         let Some(OpenCollection::Object { members, name }) = self.open_collections.last() else {
             return;
         };
-        if !members.contains_key(name) || self.findings.is_full() {
+        if !members.contains_key(name) || self.duplicate_fields.is_full() {
             return;
         }
         let path = fmt::from_fn(|f| {
@@ -185,14 +190,14 @@ impl JsonReader<'_> {
             Ok(())
         });
         let path = path_excerpt(&path);
-        self.findings.push(StrictFinding::DuplicateField(path));
+        self.duplicate_fields.push(StrictFinding::DuplicateField(path));
     }
 
     fn consume_opening(&mut self) -> Result<(), JsonError> {
         if self.open_collections.len() >= self.nesting_max {
             return Err(self.error(&format!("exceeded max depth of {}", self.nesting_max)));
         }
-        self.position += 1;
+        self.byte_position += 1;
         Ok(())
     }
 
@@ -211,8 +216,8 @@ impl JsonReader<'_> {
 
     /// Reads a string, whose opening quote is next.
     fn read_string(&mut self) -> Result<String, JsonError> {
-        let start = self.position;
-        let rest = self.bytes.get(start + 1..).unwrap_or_default();
+        let start = self.byte_position;
+        let rest = self.json_bytes.get(start + 1..).unwrap_or_default();
         let mut has_escapes = false;
         let mut is_escaped = false;
         let len = rest.iter().position(|&byte| match byte {
@@ -228,23 +233,23 @@ impl JsonReader<'_> {
         });
         let len = len.ok_or_else(|| self.error(END_OF_INPUT))?;
         let inner = rest.get(..len).unwrap_or_default();
-        self.position = start + len + 2;
+        self.byte_position = start + len + 2;
         if !has_escapes && inner.iter().all(|byte| *byte >= b' ') {
             let text = std::str::from_utf8(inner);
             return text.map(str::to_owned).map_err(|_| self.error("invalid UTF-8 in a string"));
         }
-        let quoted = self.bytes.get(start..self.position).unwrap_or_default();
+        let quoted = self.json_bytes.get(start..self.byte_position).unwrap_or_default();
         serde_json::from_slice(quoted).map_err(|why| self.error(&why.to_string()))
     }
 
     fn read_number(&mut self) -> Result<Value, JsonError> {
-        let rest = self.bytes.get(self.position..).unwrap_or_default();
+        let rest = self.json_bytes.get(self.byte_position..).unwrap_or_default();
         let is_part = |byte: &u8| matches!(byte, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E');
         let len = rest.iter().position(|byte| !is_part(byte)).unwrap_or(rest.len());
         let written = rest.get(..len).unwrap_or_default();
         let number: Number = serde_json::from_slice(written)
             .map_err(|why| self.error(&format!("invalid number: {why}")))?;
-        self.position += len;
+        self.byte_position += len;
         // `serde_json` may not return the nearest double, and decoding must not change the values of an object.
         let nearest = std::str::from_utf8(written).ok().and_then(|text| text.parse::<f64>().ok());
         Ok(match nearest {
@@ -254,24 +259,24 @@ impl JsonReader<'_> {
     }
 
     fn read_literal(&mut self, word: &[u8], value: Value) -> Result<Option<Value>, JsonError> {
-        if !self.bytes.get(self.position..).is_some_and(|rest| rest.starts_with(word)) {
+        if !self.json_bytes.get(self.byte_position..).is_some_and(|rest| rest.starts_with(word)) {
             return Err(self.error("invalid character in a literal"));
         }
-        self.position += word.len();
+        self.byte_position += word.len();
         Ok(Some(value))
     }
 
     /// Skips whitespace and returns the next byte without consuming it.
     fn peek_token(&mut self) -> Option<u8> {
-        while let Some(b' ' | b'\t' | b'\r' | b'\n') = self.bytes.get(self.position) {
-            self.position += 1;
+        while let Some(b' ' | b'\t' | b'\r' | b'\n') = self.json_bytes.get(self.byte_position) {
+            self.byte_position += 1;
         }
-        self.bytes.get(self.position).copied()
+        self.json_bytes.get(self.byte_position).copied()
     }
 
     fn consume_byte(&mut self, byte: u8) -> bool {
         let is_next = self.peek_token() == Some(byte);
-        self.position += usize::from(is_next);
+        self.byte_position += usize::from(is_next);
         is_next
     }
 
@@ -286,7 +291,7 @@ impl JsonReader<'_> {
     }
 
     fn error(&self, problem: &str) -> JsonError {
-        JsonError { problem: problem.to_owned() }
+        JsonError { error_text: problem.to_owned() }
     }
 }
 
@@ -330,7 +335,7 @@ mod tests {
         assert_eq!(tree.value, json!({"data": {"a": "3"}, "rules": [{}, {"foo": 2}]}));
         let paths =
             ["data.a", "rules[1].foo"].map(|path| StrictFinding::DuplicateField(path.into()));
-        assert_eq!(tree.findings, paths);
+        assert_eq!(tree.duplicate_fields, paths);
     }
 
     /// L15: a body that is nested too deeply is refused, and parsing it does not exhaust the stack.
@@ -405,7 +410,7 @@ mod tests {
         #[test]
         fn reads_what_serde_json_writes(tree in crate::testing::tree()) {
             let read = parse_json(tree.to_string().as_bytes());
-            prop_assert_eq!(read, Ok(ParsedJson { value: tree, findings: vec![] }));
+            prop_assert_eq!(read, Ok(ParsedJson { value: tree, duplicate_fields: vec![] }));
         }
 
         #[test]

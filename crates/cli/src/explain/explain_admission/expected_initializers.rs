@@ -15,20 +15,20 @@ use crate::offline::is_webhook_not_called;
 
 /// The initializers that an object waits for.
 #[derive(Debug)]
-pub(super) enum InitializerWait<'a> {
+pub(super) enum ExpectedInitializers<'a> {
     /// The object waits for no initializer.
     None,
     /// The object waits for these initializers, in this order.
-    For(Vec<AwaitedInitializer<'a>>, InitializersOrigin),
+    For(Vec<ExpectedInitializer<'a>>, InitializersOrigin),
     /// The server refuses the initializers that the client wrote.
     Refused(Status),
     /// The result depends on something unknown, which the text names.
     Unknown(String),
 }
 
-impl InitializerWait<'_> {
+impl ExpectedInitializers<'_> {
     /// Returns the initializers that the configuration assigns to the object.
-    pub(super) fn assigned_entries(&self) -> Option<Vec<PendingInitializer>> {
+    pub(super) fn assigned_initializers(&self) -> Option<Vec<PendingInitializer>> {
         match self {
             Self::For(all, InitializersOrigin::Configuration) => {
                 Some(all.iter().map(|awaited| awaited.entry.clone()).collect())
@@ -43,29 +43,30 @@ impl InitializerWait<'_> {
 
 /// One initializer that an object waits for.
 #[derive(Debug)]
-pub(super) struct AwaitedInitializer<'a> {
+pub(super) struct ExpectedInitializer<'a> {
     pub(super) entry: PendingInitializer,
     /// The initializer in the configuration; `None` if no configuration has it.
-    pub(super) initializer: Option<&'a Initializer>,
+    pub(super) configured_initializer: Option<&'a Initializer>,
     /// Whether the initializer may act now, without waiting for others.
-    pub(super) is_runnable: bool,
+    pub(super) may_act_now: bool,
 }
 
 /// Determines the initializers of a written object, as a server does before it calls hooks.
-pub(super) fn determine_initializer_wait<'a>(
+pub(super) fn determine_expected_initializers<'a>(
     cluster: &'a ManifestCluster,
     write: &AdmissionWrite<'_>,
-) -> InitializerWait<'a> {
+) -> ExpectedInitializers<'a> {
     let attributes = write.attributes();
     let options = InitializerOptions::default();
-    if write.rejection.is_some() {
-        return InitializerWait::None;
+    if write.pre_admission_rejection.is_some() {
+        return ExpectedInitializers::None;
     }
     match attributes.operation {
         Operation::Create => {
-            match decide_initializers_on_create(&options, &attributes, &cluster.snapshot) {
-                InitializersOnCreate::Initialized => InitializerWait::None,
-                InitializersOnCreate::Assign(list) => wait_for_entries(
+            match decide_initializers_on_create(&options, &attributes, &cluster.admission_snapshot)
+            {
+                InitializersOnCreate::Initialized => ExpectedInitializers::None,
+                InitializersOnCreate::Assign(list) => expect_pending_initializers(
                     cluster,
                     list.ordered_entries,
                     InitializersOrigin::Configuration,
@@ -73,8 +74,8 @@ pub(super) fn determine_initializer_wait<'a>(
                 InitializersOnCreate::AssignUnlessPermitted(list) => {
                     let own = Initializers::default();
                     let errors = field_errors::FieldErrors::new();
-                    match wait_if_permitted(cluster, write, own, &errors) {
-                        InitializerWait::Refused(_) => wait_for_entries(
+                    match expect_written_initializers(cluster, write, own, &errors) {
+                        ExpectedInitializers::Refused(_) => expect_pending_initializers(
                             cluster,
                             list.ordered_entries,
                             InitializersOrigin::Configuration,
@@ -84,30 +85,32 @@ pub(super) fn determine_initializer_wait<'a>(
                 }
                 InitializersOnCreate::NeedsPermission(own) => {
                     let errors = own.validate_on_create(options.pending_initializers_max);
-                    wait_if_permitted(cluster, write, own, &errors)
+                    expect_written_initializers(cluster, write, own, &errors)
                 }
             }
         }
         Operation::Update => match decide_initializers_on_update(&options, &attributes) {
             Ok(InitializersOnUpdate::NoInitializers | InitializersOnUpdate::KeepStored) => {
-                InitializerWait::None
+                ExpectedInitializers::None
             }
             Ok(InitializersOnUpdate::NeedsPermission(own)) => {
-                wait_if_permitted(cluster, write, own, &field_errors::FieldErrors::new())
+                expect_written_initializers(cluster, write, own, &field_errors::FieldErrors::new())
             }
-            Err(errors) => InitializerWait::Refused(invalid_status(write, &errors)),
+            Err(errors) => {
+                ExpectedInitializers::Refused(invalid_initializers_status(write, &errors))
+            }
         },
-        Operation::Delete | Operation::Connect => InitializerWait::None,
+        Operation::Delete | Operation::Connect => ExpectedInitializers::None,
     }
 }
 
 /// Returns the initializers that the client wrote, if the client has the permission `initialize`.
-fn wait_if_permitted<'a>(
+fn expect_written_initializers<'a>(
     cluster: &'a ManifestCluster,
     write: &AdmissionWrite<'_>,
     own: Initializers,
     errors: &field_errors::FieldErrors,
-) -> InitializerWait<'a> {
+) -> ExpectedInitializers<'a> {
     let attributes = write.attributes();
     let asked = Attributes {
         user: attributes.user,
@@ -124,11 +127,11 @@ fn wait_if_permitted<'a>(
             label_selector: None,
         }),
     };
-    let decision = cluster.authorizer.authorize(&asked, Recorder::disabled()).decision;
+    let decision = cluster.offline_authorizer.authorize(&asked, Recorder::disabled()).decision;
     if is_webhook_not_called(decision.error.as_ref()) {
         let why = "metadata.initializers needs the permission `initialize`, and the authorizer \
                    would call a webhook";
-        return InitializerWait::Unknown(why.to_owned());
+        return ExpectedInitializers::Unknown(why.to_owned());
     }
     if decision.verdict != Verdict::Allow {
         let denied = InitializeDenied {
@@ -137,31 +140,34 @@ fn wait_if_permitted<'a>(
             name: attributes.name.to_owned(),
             reason: decision.reason.to_string(),
         };
-        return InitializerWait::Refused(denied.into_status());
+        return ExpectedInitializers::Refused(denied.into_status());
     }
     if !errors.is_empty() {
-        return InitializerWait::Refused(invalid_status(write, errors));
+        return ExpectedInitializers::Refused(invalid_initializers_status(write, errors));
     }
-    wait_for_entries(cluster, own.pending_initializers, InitializersOrigin::Client)
+    expect_pending_initializers(cluster, own.pending_initializers, InitializersOrigin::Client)
 }
 
-fn invalid_status(write: &AdmissionWrite<'_>, errors: &field_errors::FieldErrors) -> Status {
+fn invalid_initializers_status(
+    write: &AdmissionWrite<'_>,
+    errors: &field_errors::FieldErrors,
+) -> Status {
     Status::invalid(&write.resource.group_kind(), write.attributes().name, errors)
 }
 
-fn wait_for_entries(
+fn expect_pending_initializers(
     cluster: &ManifestCluster,
     entries: Vec<PendingInitializer>,
     origin: InitializersOrigin,
-) -> InitializerWait<'_> {
+) -> ExpectedInitializers<'_> {
     if entries.is_empty() {
-        return InitializerWait::None;
+        return ExpectedInitializers::None;
     }
     let runnable = runnable_initializers(&entries);
-    let awaited = entries.into_iter().enumerate().map(|(idx, entry)| AwaitedInitializer {
-        initializer: cluster.snapshot.find_initializer(&entry.name),
-        is_runnable: runnable.contains(&idx),
+    let awaited = entries.into_iter().enumerate().map(|(idx, entry)| ExpectedInitializer {
+        configured_initializer: cluster.admission_snapshot.find_initializer(&entry.name),
+        may_act_now: runnable.contains(&idx),
         entry,
     });
-    InitializerWait::For(awaited.collect(), origin)
+    ExpectedInitializers::For(awaited.collect(), origin)
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 ///
 /// # Errors
 /// Fails if it can not be written.
-pub(crate) fn write_json(out: &mut dyn Write, value: &Value) -> io::Result<()> {
+pub(crate) fn write_pretty_json(out: &mut dyn Write, value: &Value) -> io::Result<()> {
     serde_json::to_writer_pretty(&mut *out, value)?;
     writeln!(out)
 }
@@ -23,7 +23,7 @@ pub(crate) fn ignore_closed_pipe(written: io::Result<()>) -> io::Result<()> {
 }
 
 /// Formats a number with a noun, such as `1 file` or `2 files`.
-pub(crate) fn count_noun(n: usize, noun: &str) -> String {
+pub(crate) fn pluralize_count(n: usize, noun: &str) -> String {
     if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
 }
 
@@ -42,7 +42,7 @@ mod tests {
                 Ok(())
             }
         }
-        let error = write_json(&mut Closed, &Value::Null).unwrap_err();
+        let error = write_pretty_json(&mut Closed, &Value::Null).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::BrokenPipe);
     }
 

@@ -7,7 +7,7 @@ use api_object::Tree;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-use crate::json::{NESTING_MAX, parse_json};
+use crate::json_parser::{NESTING_MAX, parse_json};
 use crate::stored_object::{MalformedStoredObject, StoredLayout, object_length, skip_string};
 
 /// Checks that stored bytes have the layout that splicing a version needs, are JSON, and are not nested

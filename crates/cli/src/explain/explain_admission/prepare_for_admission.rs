@@ -10,7 +10,7 @@ use server::IntoStatus;
 ///
 /// # Errors
 /// The status with which a server rejects the object.
-pub(super) fn prepare_object(
+pub(super) fn prepare_for_admission(
     resource: &Resource,
     operation: Operation,
     subresource: &str,
@@ -85,7 +85,8 @@ mod tests {
         ] {
             let resource = registry.resource("", "v1", plural).unwrap();
             let prepared = |value: Value, stored: Option<&Tree>| {
-                prepare_object(resource, Operation::Update, "", "", tree(value), stored).unwrap()
+                prepare_for_admission(resource, Operation::Update, "", "", tree(value), stored)
+                    .unwrap()
             };
             let old = prepared(old, None);
             let seen = Value::Object(prepared(new, Some(&old)));

@@ -17,7 +17,8 @@ pub(crate) fn to_etcd_revision(revision: Revision) -> Option<i64> {
 
 pub(crate) fn entry_from_etcd(kv: &KeyValue) -> Entry {
     Entry {
-        // The value in the message is a part of a buffer, which one kept value of many would keep whole.
+        // The value is a slice of the message buffer. Without the copy, one kept value would keep the whole
+        // buffer.
         value: Bytes::copy_from_slice(&kv.value),
         mod_rev: revision_from_etcd(kv.mod_revision),
         create_rev: revision_from_etcd(kv.create_revision),

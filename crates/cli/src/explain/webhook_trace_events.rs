@@ -2,10 +2,10 @@
 
 use authz::TraceEvent;
 
-use super::event_fields::{event_bool_field, event_integer_field, event_text_field};
+use super::trace_event_fields::{event_bool_field, event_integer_field, event_text_field};
 
 /// Describes the call of a webhook. The verdict line contains the cause of a failure.
-pub(super) fn describe_call(event: &TraceEvent) -> Option<String> {
+pub(super) fn describe_webhook_call(event: &TraceEvent) -> Option<String> {
     if event_bool_field(event, "skipped") == Some(true) {
         return Some("not called, because a match condition is false".to_owned());
     }
@@ -87,8 +87,8 @@ mod tests {
                 "not called, because too many calls of the user are in flight; the request is answered 429",
             ),
         ] {
-            assert_eq!(describe_call(&event).as_deref(), Some(want));
+            assert_eq!(describe_webhook_call(&event).as_deref(), Some(want));
         }
-        assert_eq!(describe_call(&TraceEvent::new("webhook")), None, "an unknown event");
+        assert_eq!(describe_webhook_call(&TraceEvent::new("webhook")), None, "an unknown event");
     }
 }

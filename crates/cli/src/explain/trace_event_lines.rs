@@ -7,11 +7,11 @@ use access_reviews::TraceNode;
 use access_reviews::review::{AccessQuestion, AccessTarget};
 use authz::{TraceEvent, Value};
 
-use super::event_fields::{
+use super::terminal_style::VerdictMark;
+use super::trace_event_fields::{
     event_bool_field, event_integer_field, event_list_field, event_text_field,
 };
-use super::terminal_style::LineMark;
-use super::webhook_events;
+use super::webhook_trace_events;
 
 /// The first authorizer of every chain: its name, and the name that explanations show.
 const SUPERUSER: (&str, &str) = ("kubernetes.io/system-privileged-group", "superuser");
@@ -21,19 +21,19 @@ const LIST_MAX: usize = 10;
 
 /// A line of the tree.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct TreeLine {
-    pub(super) mark: LineMark,
-    pub(super) text: String,
+pub(super) struct ExplanationLine {
+    pub(super) verdict_mark: VerdictMark,
+    pub(super) line_text: String,
 }
 
-impl TreeLine {
-    pub(super) fn new(mark: LineMark, text: impl Into<String>) -> Self {
-        Self { mark, text: text.into() }
+impl ExplanationLine {
+    pub(super) fn new(mark: VerdictMark, text: impl Into<String>) -> Self {
+        Self { verdict_mark: mark, line_text: text.into() }
     }
 
     /// Creates a line with the mark for `Allow` or `NoOpinion`.
-    fn allow_or_no_opinion(allows: bool, text: String) -> Self {
-        Self::new(if allows { LineMark::Allow } else { LineMark::NoOpinion }, text)
+    fn allow_or_no_opinion_line(allows: bool, text: String) -> Self {
+        Self::new(if allows { VerdictMark::Allow } else { VerdictMark::NoOpinion }, text)
     }
 }
 
@@ -42,7 +42,7 @@ impl TreeLine {
 pub(super) fn describe_authorizer<'n, 't>(
     node: &'n TraceNode<'t>,
     undecided_authorizer: Option<&str>,
-) -> Option<(TreeLine, Vec<&'n TraceNode<'t>>)> {
+) -> Option<(ExplanationLine, Vec<&'n TraceNode<'t>>)> {
     let name = event_text_field(node.event, "name").filter(|_| node.event.kind == "authorizer")?;
     let (verdicts, others): (Vec<_>, Vec<_>) =
         node.children.iter().partition(|child| child.event.kind == "verdict");
@@ -51,59 +51,62 @@ pub(super) fn describe_authorizer<'n, 't>(
         verdict.and_then(|verdict| event_text_field(verdict, what)).unwrap_or_default()
     };
     let (mark, words) = match (verdict_text("decision"), name == SUPERUSER.0) {
-        ("allow", true) => (LineMark::Allow, "in group system:masters"),
-        ("noOpinion", true) => (LineMark::NoOpinion, "not in group system:masters"),
-        ("allow", false) => (LineMark::Allow, "allows"),
+        ("allow", true) => (VerdictMark::Allow, "in group system:masters"),
+        ("noOpinion", true) => (VerdictMark::NoOpinion, "not in group system:masters"),
+        ("allow", false) => (VerdictMark::Allow, "allows"),
         ("deny", false) if undecided_authorizer == Some(name) => {
-            (LineMark::Undecided, "would be asked")
+            (VerdictMark::Undecided, "would be asked")
         }
-        ("deny", _) => (LineMark::Deny, "denies"),
-        ("noOpinion", false) => (LineMark::NoOpinion, "no opinion"),
-        (other, _) => (LineMark::None, other),
+        ("deny", _) => (VerdictMark::Deny, "denies"),
+        ("noOpinion", false) => (VerdictMark::NoOpinion, "no opinion"),
+        (other, _) => (VerdictMark::None, other),
     };
     let name = if name == SUPERUSER.0 { SUPERUSER.1 } else { name };
     let mut shown = format!("{name}: {words}");
     // The reason of the deciding authorizer is printed below the tree.
     for more in [verdict_text("reason"), verdict_text("error")]
         .into_iter()
-        .filter(|_| mark == LineMark::NoOpinion)
+        .filter(|_| mark == VerdictMark::NoOpinion)
     {
         if !more.is_empty() {
             shown.push_str(&format!(", {more}"));
         }
     }
-    Some((TreeLine::new(mark, shown), others))
+    Some((ExplanationLine::new(mark, shown), others))
 }
 
 /// Describes any other event.
-pub(super) fn describe_event(event: &TraceEvent, question: &AccessQuestion<'_>) -> TreeLine {
+pub(super) fn describe_event(event: &TraceEvent, question: &AccessQuestion<'_>) -> ExplanationLine {
     let known = match event.kind.as_ref() {
         "binding" => Some(describe_binding_event(event)),
         "nearMiss" => describe_near_miss(event, question),
         "rule" if event_integer_field(event, "line").is_some() => Some(describe_policy_line(event)),
         "rule" => Some(describe_node_rule(event)),
         "node" => Some(describe_node(event)),
-        "path" => {
-            Some(TreeLine::new(LineMark::Allow, event_list_field(event, "vertices").join(" → ")))
-        }
-        "noPath" => Some(describe_missing_path(event)),
+        "path" => Some(ExplanationLine::new(
+            VerdictMark::Allow,
+            event_list_field(event, "vertices").join(" → "),
+        )),
+        "noPath" => Some(describe_missing_graph_path(event)),
         "selector" => event_text_field(event, "spec.nodeName").map(|node| {
-            TreeLine::new(LineMark::Allow, format!("selects what is bound to node {node}"))
+            ExplanationLine::new(
+                VerdictMark::Allow,
+                format!("selects what is bound to node {node}"),
+            )
         }),
         "condition" => describe_condition(event),
         "value" => describe_condition_part(event),
-        "webhook" => {
-            webhook_events::describe_call(event).map(|text| TreeLine::new(LineMark::None, text))
-        }
-        "assumed" => webhook_events::describe_assumed_answer(event)
-            .map(|text| TreeLine::new(LineMark::None, text)),
+        "webhook" => webhook_trace_events::describe_webhook_call(event)
+            .map(|text| ExplanationLine::new(VerdictMark::None, text)),
+        "assumed" => webhook_trace_events::describe_assumed_answer(event)
+            .map(|text| ExplanationLine::new(VerdictMark::None, text)),
         "failurePolicy" => event_text_field(event, "is").map(|policy| {
             let text = format!("its match conditions fail, and its failurePolicy is {policy}");
-            TreeLine::new(LineMark::None, text)
+            ExplanationLine::new(VerdictMark::None, text)
         }),
         _ => None,
     };
-    known.unwrap_or_else(|| TreeLine::new(LineMark::None, describe_unknown_event(event)))
+    known.unwrap_or_else(|| ExplanationLine::new(VerdictMark::None, describe_unknown_event(event)))
 }
 
 /// Describes an event of an unknown kind: its kind and all its fields.
@@ -137,7 +140,7 @@ fn describe_binding(event: &TraceEvent) -> String {
     shown
 }
 
-fn describe_binding_event(event: &TraceEvent) -> TreeLine {
+fn describe_binding_event(event: &TraceEvent) -> ExplanationLine {
     let binding = describe_binding(event);
     let allows = event_bool_field(event, "allows").unwrap_or_default();
     let shown = match (allows, event_text_field(event, "error"), event_text_field(event, "rule")) {
@@ -146,7 +149,7 @@ fn describe_binding_event(event: &TraceEvent) -> TreeLine {
         (false, Some(error), _) => format!("{binding}: {error}"),
         (false, None, _) => format!("{binding}: no rule allows it"),
     };
-    TreeLine::allow_or_no_opinion(allows, shown)
+    ExplanationLine::allow_or_no_opinion_line(allows, shown)
 }
 
 /// Returns the number of a rule, counted from 1, as the start of a line.
@@ -157,7 +160,10 @@ fn rule_number_prefix(event: &TraceEvent) -> String {
     }
 }
 
-fn describe_near_miss(event: &TraceEvent, question: &AccessQuestion<'_>) -> Option<TreeLine> {
+fn describe_near_miss(
+    event: &TraceEvent,
+    question: &AccessQuestion<'_>,
+) -> Option<ExplanationLine> {
     let shown = match event_text_field(event, "lacks")? {
         "subject" => {
             let (what, own) = ["user", "group"]
@@ -194,7 +200,7 @@ fn describe_near_miss(event: &TraceEvent, question: &AccessQuestion<'_>) -> Opti
             format!("near miss: {binding}: {rule}lacks only {part}, has {has}")
         }
     };
-    Some(TreeLine::new(LineMark::NearMiss, shown))
+    Some(ExplanationLine::new(VerdictMark::NearMiss, shown))
 }
 
 /// Joins the first entries of a list. The core group is the empty string, which is shown as `""`.
@@ -208,9 +214,9 @@ fn join_first_entries(texts: &[String]) -> String {
 }
 
 /// Describes the value of a part of a match condition.
-fn describe_condition_part(event: &TraceEvent) -> Option<TreeLine> {
+fn describe_condition_part(event: &TraceEvent) -> Option<ExplanationLine> {
     if let Some(n) = event_integer_field(event, "leftOut") {
-        return Some(TreeLine::new(LineMark::None, format!("{n} more parts")));
+        return Some(ExplanationLine::new(VerdictMark::None, format!("{n} more parts")));
     }
     let part = event_text_field(event, "text")?;
     let shown = match (event_text_field(event, "value"), event_text_field(event, "error")) {
@@ -218,20 +224,22 @@ fn describe_condition_part(event: &TraceEvent) -> Option<TreeLine> {
         (None, Some(error)) => format!("{part} fails: {error}"),
         (None, None) => format!("{part} is not evaluated"),
     };
-    Some(TreeLine::new(LineMark::None, shown))
+    Some(ExplanationLine::new(VerdictMark::None, shown))
 }
 
 /// Describes a match condition. The lines below it show the values of its parts.
-fn describe_condition(event: &TraceEvent) -> Option<TreeLine> {
+fn describe_condition(event: &TraceEvent) -> Option<ExplanationLine> {
     let expression = event_text_field(event, "expression")?;
     Some(match (event_bool_field(event, "outcome"), event_text_field(event, "error")) {
-        (Some(holds), _) => TreeLine::new(LineMark::None, format!("{expression} is {holds}")),
-        (None, Some(error)) => TreeLine::new(LineMark::None, error),
+        (Some(holds), _) => {
+            ExplanationLine::new(VerdictMark::None, format!("{expression} is {holds}"))
+        }
+        (None, Some(error)) => ExplanationLine::new(VerdictMark::None, error),
         (None, None) => return None,
     })
 }
 
-fn describe_policy_line(event: &TraceEvent) -> TreeLine {
+fn describe_policy_line(event: &TraceEvent) -> ExplanationLine {
     let line = event_integer_field(event, "line").unwrap_or_default();
     let mut parts = Vec::new();
     for name in ["user", "group", "namespace", "resource", "apiGroup", "nonResourcePath"] {
@@ -244,16 +252,16 @@ fn describe_policy_line(event: &TraceEvent) -> TreeLine {
     }
     let policy = format!("line {line} ({})", parts.join(", "));
     match (event_bool_field(event, "matches"), event_text_field(event, "lacks")) {
-        (Some(true), _) => TreeLine::new(LineMark::Allow, policy),
-        (_, Some(lacks)) => TreeLine::new(
-            LineMark::NearMiss,
+        (Some(true), _) => ExplanationLine::new(VerdictMark::Allow, policy),
+        (_, Some(lacks)) => ExplanationLine::new(
+            VerdictMark::NearMiss,
             format!("near miss: {policy} differs only in its {lacks}"),
         ),
-        (_, None) => TreeLine::new(LineMark::NoOpinion, policy),
+        (_, None) => ExplanationLine::new(VerdictMark::NoOpinion, policy),
     }
 }
 
-fn describe_node_rule(event: &TraceEvent) -> TreeLine {
+fn describe_node_rule(event: &TraceEvent) -> ExplanationLine {
     let verbs = event_list_field(event, "verbs").join(",");
     let what = match event_list_field(event, "resources") {
         [] => event_list_field(event, "nonResourceURLs").join(","),
@@ -261,27 +269,28 @@ fn describe_node_rule(event: &TraceEvent) -> TreeLine {
     };
     let rule = format!("rule of all nodes: {verbs} {what}");
     match (event_bool_field(event, "matches"), event_text_field(event, "missing")) {
-        (Some(true), _) => TreeLine::new(LineMark::Allow, rule),
-        (_, Some(missing)) => {
-            TreeLine::new(LineMark::NearMiss, format!("near miss: {rule} lacks only the {missing}"))
-        }
-        (_, None) => TreeLine::new(LineMark::NoOpinion, rule),
+        (Some(true), _) => ExplanationLine::new(VerdictMark::Allow, rule),
+        (_, Some(missing)) => ExplanationLine::new(
+            VerdictMark::NearMiss,
+            format!("near miss: {rule} lacks only the {missing}"),
+        ),
+        (_, None) => ExplanationLine::new(VerdictMark::NoOpinion, rule),
     }
 }
 
-fn describe_node(event: &TraceEvent) -> TreeLine {
+fn describe_node(event: &TraceEvent) -> ExplanationLine {
     let shown = match (event_text_field(event, "name"), event_text_field(event, "missing")) {
         (Some(name), _) => format!("is node {name}"),
         (None, Some(missing)) => {
             let shown = format!("near miss: not a node, because the {missing} is missing");
-            return TreeLine::new(LineMark::NearMiss, shown);
+            return ExplanationLine::new(VerdictMark::NearMiss, shown);
         }
         (None, None) => "not a node".to_owned(),
     };
-    TreeLine::new(LineMark::None, shown)
+    ExplanationLine::new(VerdictMark::None, shown)
 }
 
-fn describe_missing_path(event: &TraceEvent) -> TreeLine {
+fn describe_missing_graph_path(event: &TraceEvent) -> ExplanationLine {
     let object = event_text_field(event, "object").unwrap_or_default();
     let mut shown = if event_bool_field(event, "isObjectKnown") == Some(true) {
         format!("nothing leads from {object} to this node")
@@ -293,10 +302,10 @@ fn describe_missing_path(event: &TraceEvent) -> TreeLine {
     }
     let nodes = event_list_field(event, "nodes");
     let Some(n_nodes) = event_integer_field(event, "nNodes").filter(|_| !nodes.is_empty()) else {
-        return TreeLine::new(LineMark::NoOpinion, shown);
+        return ExplanationLine::new(VerdictMark::NoOpinion, shown);
     };
     let n_more = usize::try_from(n_nodes).unwrap_or_default().saturating_sub(nodes.len());
     let more = if n_more > 0 { format!(" and {n_more} more") } else { String::new() };
     let shown = format!("near miss: {shown}; it leads to {}{more}", nodes.join(", "));
-    TreeLine::new(LineMark::NearMiss, shown)
+    ExplanationLine::new(VerdictMark::NearMiss, shown)
 }

@@ -19,7 +19,7 @@ pub(super) fn check_referenced_kubeconfig(path: &Path) -> Option<CheckedFile> {
         Ok(bytes) => bytes,
         Err(error) => {
             let message = ReadError::new(path, &error).to_string();
-            return Some(CheckedFile { name, outcome: CheckOutcome::Unreadable { message } });
+            return Some(CheckedFile { name, check_outcome: CheckOutcome::Unreadable { message } });
         }
     };
     let source = Source { name: &name, bytes: &bytes };
@@ -29,17 +29,17 @@ pub(super) fn check_referenced_kubeconfig(path: &Path) -> Option<CheckedFile> {
     });
     let file = connection_findings(&source, loaded);
     let text = source.text().into_owned();
-    let outcome = CheckOutcome::Read(Box::new(FileFindings { text, ..file }));
+    let outcome = CheckOutcome::Read(Box::new(FileFindings { file_text: text, ..file }));
     match &outcome {
         CheckOutcome::Read(file) if file.n_findings() == 0 => None,
         CheckOutcome::Read(_) | CheckOutcome::Unreadable { .. } => {
-            Some(CheckedFile { name, outcome })
+            Some(CheckedFile { name, check_outcome: outcome })
         }
     }
 }
 
 /// Checks a kubeconfig or a hook file and the files that it names, as a server would.
-pub(super) fn check_connection_file(source: &Source<'_>, path: &Path) -> FileFindings {
+pub(super) fn check_webhook_connection_file(source: &Source<'_>, path: &Path) -> FileFindings {
     connection_findings(source, kubeconfig::parse_connections(source, path, &kubeconfig::read_file))
 }
 
@@ -55,7 +55,11 @@ fn connection_findings(
                 [] => vec![whole_file_finding(source, &error.to_string())],
                 diagnostics => diagnostics.iter().cloned().map(Finding::from).collect(),
             };
-            return FileFindings { kubernetes_message, errors, ..FileFindings::default() };
+            return FileFindings {
+                kubernetes_error_message: kubernetes_message,
+                errors,
+                ..FileFindings::default()
+            };
         }
     };
     let (summary, connections) = match loaded {
@@ -78,7 +82,7 @@ fn connection_findings(
     // Each hook repeats the warnings about the whole file.
     warnings.dedup();
     FileFindings {
-        summary: errors.is_empty().then_some(summary),
+        content_summary: errors.is_empty().then_some(summary),
         errors,
         warnings: warnings.into_iter().map(Finding::from).collect(),
         ..FileFindings::default()

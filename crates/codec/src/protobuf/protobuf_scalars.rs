@@ -26,7 +26,7 @@ pub(super) fn is_zero(value: &Value, value_type: ValueType) -> bool {
     }
 }
 
-pub(super) fn read_text(
+pub(super) fn read_string_value(
     content: WireValue<'_>,
     name: &'static str,
 ) -> Result<String, ProtobufError> {
@@ -67,7 +67,7 @@ pub(super) fn read_quantity(bytes: &[u8], name: &'static str) -> Result<Value, P
     let mut text = String::new();
     for entry in WireReader::new(bytes) {
         if let (1, content) = entry? {
-            text = read_text(content, name)?;
+            text = read_string_value(content, name)?;
         }
     }
     Ok(if text.is_empty() { "0".into() } else { text.into() })
@@ -79,18 +79,21 @@ pub(super) fn read_int_or_string(bytes: &[u8], name: &'static str) -> Result<Val
         match entry? {
             (1, content) => is_text = content.as_int64(name)? != 0,
             (2, content) => number = content.as_int32(name)?,
-            (3, content) => words = read_text(content, name)?,
+            (3, content) => words = read_string_value(content, name)?,
             _ => {}
         }
     }
     Ok(if is_text { words.into() } else { number.into() })
 }
 
-pub(super) fn read_texts(bytes: &[u8], name: &'static str) -> Result<Vec<Value>, ProtobufError> {
+pub(super) fn read_wrapped_strings(
+    bytes: &[u8],
+    name: &'static str,
+) -> Result<Vec<Value>, ProtobufError> {
     let mut items = Vec::new();
     for entry in WireReader::new(bytes) {
         if let (1, content) = entry? {
-            items.push(Value::String(read_text(content, name)?));
+            items.push(Value::String(read_string_value(content, name)?));
         }
     }
     Ok(items)

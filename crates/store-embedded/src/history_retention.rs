@@ -19,9 +19,9 @@ const SHORT_DISK_DIVISOR: u64 = 16;
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct SpacePressure {
     /// The disk has too little free space.
-    pub(crate) is_disk_short: bool,
+    pub(crate) is_disk_space_short: bool,
     /// History cannot be moved from memory to files.
-    pub(crate) is_memory_short: bool,
+    pub(crate) is_history_memory_short: bool,
 }
 
 /// Reports whether the history must be compacted before the next tick. The slack avoids a compaction
@@ -48,7 +48,7 @@ impl RevisionAges {
     /// 1. Old states are dropped, except the newest of them up to a number and a size.
     /// 2. States beyond the maximum number and the maximum size are dropped, whatever their age.
     /// 3. Under space pressure most states are dropped.
-    pub(crate) fn target_floor(
+    pub(crate) fn target_compaction_floor(
         &mut self,
         limits: &Limits,
         now_ms: u64,
@@ -56,7 +56,7 @@ impl RevisionAges {
         accounting: &UsageAccounting,
         pressure: SpacePressure,
     ) -> Revision {
-        let age_ms = u64::try_from(limits.history_age.as_millis()).unwrap_or(u64::MAX);
+        let age_ms = u64::try_from(limits.history_age_min.as_millis()).unwrap_or(u64::MAX);
         let current = state.revision;
         if self
             .revision_samples
@@ -71,18 +71,19 @@ impl RevisionAges {
             self.revision_samples.pop_front();
         }
         let newest = |n: u64| Revision::new(current.number().saturating_sub(n));
-        let keeping = |bytes: u64| accounting.floor_for_bytes(bytes).unwrap_or(Revision::ZERO);
+        let keeping =
+            |bytes: u64| accounting.floor_for_history_bytes(bytes).unwrap_or(Revision::ZERO);
         let bytes_max = limits.history_bytes_max;
         let known = self.revision_samples.front().filter(|sample| is_old(sample));
-        let old = known.map_or(state.floor, |(_, revision)| *revision);
+        let old = known.map_or(state.compaction_floor, |(_, revision)| *revision);
         let few_enough =
             newest(limits.history_revisions_min).max(keeping(bytes_max / OLD_HISTORY_DIVISOR));
         let mut floor = old.min(few_enough);
         floor = floor.max(newest(limits.history_revisions_max)).max(keeping(bytes_max));
-        if pressure.is_disk_short {
+        if pressure.is_disk_space_short {
             floor = floor.max(keeping(bytes_max / SHORT_DISK_DIVISOR));
         }
-        if pressure.is_memory_short {
+        if pressure.is_history_memory_short {
             floor = floor.max(keeping(limits.history_memory_bytes_max as u64));
         }
         floor

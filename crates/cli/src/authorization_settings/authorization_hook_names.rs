@@ -33,7 +33,7 @@ pub(crate) fn read_authorization_hook_names(
         Ok(hooks) => {
             Ok(AuthorizationHookNames::FromFile(hooks.into_iter().map(|hook| hook.name).collect()))
         }
-        Err(error) => Err(FileProblem::invalid(&source, error.diagnostics().to_vec())),
+        Err(error) => Err(FileProblem::from_errors(&source, error.diagnostics().to_vec())),
     }
 }
 
@@ -50,7 +50,7 @@ pub(crate) enum AuthorizationHookNames {
 
 impl AuthorizationHookNames {
     /// Returns the names in the file, if the file is a hook configuration.
-    pub(crate) fn names_from_file(&self) -> Option<&[String]> {
+    pub(crate) fn hook_names_from_file(&self) -> Option<&[String]> {
         match self {
             Self::DefaultName | Self::Unreadable(_) => None,
             AuthorizationHookNames::FromFile(names) => Some(names),

@@ -22,9 +22,9 @@ const RENEWAL_INTERVAL: Duration = Duration::from_secs(60 * 60);
 /// The addresses by which clients reach the server.
 pub(super) struct ReachableAddresses {
     /// The address that the server announces to clients.
-    pub(super) advertised: IpAddr,
+    pub(super) advertised_address: IpAddr,
     /// The other addresses of the host, if the server listens on all of them.
-    others: Vec<IpAddr>,
+    other_addresses: Vec<IpAddr>,
 }
 
 /// Finds the addresses by which clients reach the server. Without `--advertise-address`, a server that listens on
@@ -40,7 +40,10 @@ pub(super) fn find_reachable_addresses(
     let advertised = listen.advertise_address.filter(|own| !own.is_unspecified());
     if !bound.is_unspecified() {
         let advertised = advertised.unwrap_or(bound);
-        return Ok(ReachableAddresses { advertised, others: Vec::new() });
+        return Ok(ReachableAddresses {
+            advertised_address: advertised,
+            other_addresses: Vec::new(),
+        });
     }
     // A socket that is bound to `::` takes connections to IPv4 addresses too.
     let mut others = host_addresses();
@@ -51,30 +54,34 @@ pub(super) fn find_reachable_addresses(
              can connect to; name the address of the server with --advertise-address"
         )
     })?;
-    Ok(ReachableAddresses { advertised, others })
+    Ok(ReachableAddresses { advertised_address: advertised, other_addresses: others })
 }
 
 /// Converts the flags to the options of the generated certificates.
 pub(super) fn build_pki_options(args: &Args, reachable: &ReachableAddresses) -> PkiOptions {
-    let listen = &args.listen;
+    let listen = &args.listen_flags;
     let service_ip =
         listen.service_cluster_ip_range.map(|range| IpAddr::V4(range.first_cluster_ip()));
-    let addresses = [Some(listen.bind_address), Some(reachable.advertised), service_ip];
-    let addresses = addresses.into_iter().flatten().chain(reachable.others.iter().copied());
+    let addresses = [Some(listen.bind_address), Some(reachable.advertised_address), service_ip];
+    let addresses =
+        addresses.into_iter().flatten().chain(reachable.other_addresses.iter().copied());
     let names = ServerNames::new(https_server::host_name().as_deref(), addresses);
     let serving_certificate = match (&listen.tls_cert_file, &listen.tls_private_key_file) {
         (Some(certificate), Some(key)) => {
-            Some(CertificateFiles { certificate: certificate.clone(), key: key.clone() })
+            Some(CertificateFiles { certificate_path: certificate.clone(), key: key.clone() })
         }
         _ => None,
     };
     let operator_files = OperatorFiles {
         serving_certificate,
-        client_ca: args.authentication.client_ca_file.clone(),
-        service_account_key: args.authentication.service_account_signing_key_file.clone(),
+        client_ca_file: args.authentication_flags.client_ca_file.clone(),
+        service_account_key_file: args
+            .authentication_flags
+            .service_account_signing_key_file
+            .clone(),
     };
-    let directory = args.store.data_dir.clone();
-    PkiOptions { directory, names, operator_files, now: SystemTime::now() }
+    let directory = args.store_flags.data_dir.clone();
+    PkiOptions { directory, server_names: names, operator_files, current_time: SystemTime::now() }
 }
 
 /// Binds the listener with the serving certificate, and starts a task that loads the certificate again
@@ -90,7 +97,7 @@ pub(super) fn bind_listener(
     let certificate = Arc::new(ReloadingCertificate::load(pki.serving_certificate.clone())?);
     let tls = Arc::new(https_server::tls_server_config(Arc::clone(&certificate))?);
     let listener = Listener::bind(address, tls)?;
-    tokio::spawn(certificate.keep_reloading(RELOAD_INTERVAL, move |result| match result {
+    tokio::spawn(certificate.reload_periodically(RELOAD_INTERVAL, move |result| match result {
         Ok(()) => log.notice("serving certificate reloaded", &[]),
         Err(error) => log.error("can not reload the serving certificate", &[("why", error)]),
     }));
@@ -99,7 +106,11 @@ pub(super) fn bind_listener(
 
 /// Renews generated certificates and the kubeconfig that contains them, and never ends. The listener
 /// serves a renewed certificate after it reads the file again.
-pub(super) async fn keep_renewing(options: PkiOptions, advertised_address: SocketAddr, log: Log) {
+pub(super) async fn renew_certificates_forever(
+    options: PkiOptions,
+    advertised_address: SocketAddr,
+    log: Log,
+) {
     https_server::renew_periodically(options, RENEWAL_INTERVAL, SystemTime::now, |renewed| {
         let written =
             renewed.map(|pki| (pki, https_server::write_kubeconfig(pki, advertised_address)));
@@ -132,12 +143,12 @@ mod tests {
     /// The advertised address and the names in the certificate, for a host with these addresses.
     fn found(flags: &[&str], host: &[&str]) -> Option<(String, Vec<String>)> {
         let cli = Cli::try_parse_from([&["portcullis", "serve"], flags].concat()).unwrap();
-        let Command::Serve(args) = cli.command else { panic!("another command") };
+        let Command::Serve(args) = cli.subcommand else { panic!("another command") };
         let host = host.iter().map(|own| own.parse().unwrap()).collect();
-        let reachable = find_reachable_addresses(&args.listen, || host).ok()?;
-        let names = build_pki_options(&args, &reachable).names;
-        let others = names.addresses().iter().filter(|own| !own.is_loopback());
-        Some((reachable.advertised.to_string(), others.map(ToString::to_string).collect()))
+        let reachable = find_reachable_addresses(&args.listen_flags, || host).ok()?;
+        let names = build_pki_options(&args, &reachable).server_names;
+        let others = names.ip_addresses().iter().filter(|own| !own.is_loopback());
+        Some((reachable.advertised_address.to_string(), others.map(ToString::to_string).collect()))
     }
 
     /// Clients could not verify the certificate of a server that listened on all addresses.

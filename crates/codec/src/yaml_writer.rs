@@ -13,10 +13,10 @@ pub(crate) fn write_yaml(value: &Value) -> String {
     let mut out = String::new();
     match value {
         Value::Object(members) if !members.is_empty() => {
-            write_members(&mut out, members, 0, FirstLinePosition::NewLine);
+            write_mapping(&mut out, members, 0, FirstLinePosition::NewLine);
         }
         Value::Array(items) if !items.is_empty() => {
-            write_items(&mut out, items, 0, FirstLinePosition::NewLine)
+            write_sequence(&mut out, items, 0, FirstLinePosition::NewLine)
         }
         _ => write_scalar(&mut out, value, 0),
     }
@@ -30,7 +30,7 @@ enum FirstLinePosition {
     AfterDash,
 }
 
-fn write_members(
+fn write_mapping(
     out: &mut String,
     members: &Map<String, Value>,
     indent: usize,
@@ -53,11 +53,11 @@ fn write_members(
         match value {
             Value::Object(inner) if !inner.is_empty() => {
                 out.push('\n');
-                write_members(out, inner, indent + 2, FirstLinePosition::NewLine);
+                write_mapping(out, inner, indent + 2, FirstLinePosition::NewLine);
             }
             Value::Array(items) if !items.is_empty() => {
                 out.push('\n');
-                write_items(out, items, indent, FirstLinePosition::NewLine);
+                write_sequence(out, items, indent, FirstLinePosition::NewLine);
             }
             _ => {
                 out.push(' ');
@@ -67,16 +67,16 @@ fn write_members(
     }
 }
 
-fn write_items(out: &mut String, items: &[Value], indent: usize, first_line: FirstLinePosition) {
+fn write_sequence(out: &mut String, items: &[Value], indent: usize, first_line: FirstLinePosition) {
     for (idx, item) in items.iter().enumerate() {
         begin_line(out, indent, idx, first_line);
         out.push_str("- ");
         match item {
             Value::Object(inner) if !inner.is_empty() => {
-                write_members(out, inner, indent + 2, FirstLinePosition::AfterDash);
+                write_mapping(out, inner, indent + 2, FirstLinePosition::AfterDash);
             }
             Value::Array(inner) if !inner.is_empty() => {
-                write_items(out, inner, indent + 2, FirstLinePosition::AfterDash);
+                write_sequence(out, inner, indent + 2, FirstLinePosition::AfterDash);
             }
             _ => write_scalar(out, item, indent + 2),
         }
@@ -101,7 +101,9 @@ fn write_scalar(out: &mut String, value: &Value, indent: usize) {
         Value::Bool(false) => out.push_str("false"),
         Value::Number(number) => out.push_str(&number.to_string()),
         Value::String(text) if can_be_plain_scalar(text) => out.push_str(text),
-        Value::String(text) if can_be_block_scalar(text) => return write_block(out, text, indent),
+        Value::String(text) if can_be_block_scalar(text) => {
+            return write_block_scalar(out, text, indent);
+        }
         Value::String(text) => out.push_str(&quote_string(text)),
         Value::Array(_) => out.push_str("[]"),
         Value::Object(_) => out.push_str("{}"),
@@ -148,7 +150,7 @@ fn can_be_block_scalar(text: &str) -> bool {
         && text.chars().all(|c| c == '\n' || c == '\t' || is_printable(c))
 }
 
-fn write_block(out: &mut String, text: &str, indent: usize) {
+fn write_block_scalar(out: &mut String, text: &str, indent: usize) {
     let (lines, chomping) = match text.strip_suffix('\n') {
         None => (text, "-"),
         Some(lines) if lines.ends_with('\n') => (lines, "+"),
