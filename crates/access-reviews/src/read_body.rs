@@ -29,7 +29,7 @@ impl MalformedBody {
 #[derive(Clone, Copy)]
 pub(crate) struct ObjectFields<'t> {
     members: Option<&'t Map<String, Value>>,
-    /// Go's name of the type.
+    /// The Go type name of this object, for error messages.
     owner_type: &'static str,
     /// The path of the object; empty for the body.
     path: &'static str,

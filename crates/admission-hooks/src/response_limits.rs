@@ -8,7 +8,7 @@ use std::sync::Arc;
 use concurrency_limit::{ConcurrencyLimit, Permit};
 use https_client::CountReplyBytes;
 
-/// Shorter responses are not counted. They are bounded by the calls in flight.
+/// Responses of up to this many bytes do not count toward the limit: the number of calls in flight bounds them.
 const UNCOUNTED_BYTES_MAX: usize = 64 << 10;
 
 /// Bytes are counted in steps of this size.

@@ -201,7 +201,7 @@ fn validate_owners(metadata: &Tree, errors: &mut FieldErrors) {
     }
 }
 
-/// Validates the finalizers of a built-in kind, most of which take an unqualified name only if Kubernetes itself uses it.
+/// Checks that each finalizer contains a `/` or is one that Kubernetes itself uses. Most built-in kinds have this rule.
 pub fn validate_qualified_finalizers(tree: &Tree) -> FieldErrors {
     let list = METADATA.child("finalizers");
     let mut errors = FieldErrors::new();

@@ -40,7 +40,7 @@ const EVENT: &[&str] = &[
     "type",
 ];
 
-/// Fields of a built-in kind besides the common ones; `None` if it never had any.
+/// The fields by which lists of a built-in kind can be filtered, besides name and namespace; `None` if it has none.
 fn kind_selector_fields(rules: KindRules) -> Option<&'static [&'static str]> {
     match rules {
         KindRules::Pod => Some(POD),

@@ -7,8 +7,8 @@ use crate::rules::RulePart;
 const WORD_BITS: usize = u64::BITS as usize;
 const N_AXES: usize = 4;
 
-/// One bit for each combination of the lists of a rule, either for resources or for paths. A bit is set
-/// as soon as a held rule grants its combination.
+/// One bit for each permission in a rule: every API group, resource, name and verb, or every path and verb. A bit is
+/// set once a rule that the user holds grants that permission.
 #[derive(Debug)]
 pub(crate) struct PermissionGrid<'w> {
     /// The lists of the rule. In the order of permissions, the last list varies fastest.

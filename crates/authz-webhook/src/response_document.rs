@@ -46,7 +46,7 @@ const KEPT_NAMES: [&str; 13] = [
 /// Reads a document: as JSON if it begins with a brace, otherwise as YAML, whatever its content type.
 ///
 /// # Errors
-/// The message of Kubernetes, where it is known.
+/// The text is neither JSON nor YAML. The message is that of Kubernetes, where it is known.
 pub(crate) fn parse_response_document(text: &str) -> Result<DocumentValue, DecodeError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text); // A byte order mark is ignored.
     if text.trim_start().starts_with('{') {

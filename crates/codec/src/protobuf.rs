@@ -263,7 +263,7 @@ impl ProtobufObjectReader {
         Ok(())
     }
 
-    /// Reads a value; `None` if the message contains no value, as that of a time which is not set.
+    /// Reads a value; `None` if the message stands for no value, such as a time that is not set.
     fn read_value(
         &mut self,
         content: WireValue<'_>,

@@ -79,7 +79,7 @@ impl StoreState {
         }
     }
 
-    /// Returns the revision that a read shows.
+    /// Returns the revision at which a read is answered.
     pub(crate) fn resolve_revision(&self, at: At) -> Result<Revision, ReadError> {
         let (requested, current, floor) = match at {
             At::Newest => return Ok(self.revision),

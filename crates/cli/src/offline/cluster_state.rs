@@ -57,7 +57,7 @@ const NODE_GRAPH_RESOURCES: [&str; 10] = [
     "podcertificaterequests",
 ];
 
-/// The part of a cluster that a question needs besides roles and bindings.
+/// Whether a question also needs the pods, volumes and other objects that relate to nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NodeObjects {
     /// The question is about a node, or about something that a node may read for its pods.

@@ -84,7 +84,7 @@ fn validate_mandatory_spec(name: &str, spec: &wire::PriorityLevelSpec, errors: &
     }
 }
 
-/// The faults of single values.
+/// Finds the invalid values in the spec of a priority level.
 fn spec_value_faults(name: &str, spec: &wire::PriorityLevelSpec) -> FieldErrors {
     let mut errors = FieldErrors::new();
     let (at, level_type) = (SPEC.child("type"), spec.level_type.as_str());

@@ -111,7 +111,7 @@ async fn a_node_keeps_the_status_it_is_created_with() {
 async fn head_is_answered_without_a_body_over_both_protocols() {
     let cluster = Cluster::start().await;
     let admin = cluster.admin();
-    for (path, code) in [("/healthz", 200), ("/version", 200), (NODES, 405)] {
+    for (path, code) in [("/healthz", 200), ("/apis", 200), ("/version", 405), (NODES, 405)] {
         let over_http1 = admin.send(Method::HEAD, path, &[], "").await;
         let over_http2 = admin.send_http2(Method::HEAD, path, &[], "").await;
         for answer in [&over_http1, &over_http2] {
