@@ -26,7 +26,7 @@ const DEFAULT_VERBS: [&str; 7] = ["get", "list", "watch", "create", "update", "p
 /// resource is named, and the rows are the users and groups that may do at least one of the verbs; a
 /// group stands for all its members.
 ///
-/// Marks: ✓ allowed, ✗ not allowed, ? depends on a webhook.
+/// Marks: ✓ allowed, ✗ not allowed, ? depends on a webhook or on roles that can not be read.
 ///
 /// Exit codes: 0 the table is complete, 2 wrong usage or an unknown resource, 3 something can not be
 /// read or is invalid, 4 the table may be incomplete, or --verify found a disagreement.
@@ -238,9 +238,13 @@ fn matrix_of_user(
                 Verdict::Allow => Cell::Allowed,
                 Verdict::Unavailable(_) => Cell::Undecided,
                 _ if is_webhook_not_called(decision.error.as_ref()) => Cell::Undecided,
+                // Without the whole policy, a refusal is not certain.
+                Verdict::NoOpinion if authorizer.is_partial() => Cell::Undecided,
                 Verdict::Deny | Verdict::NoOpinion => Cell::Refused,
             };
-            matrix.disagreements.extend(authorizer.verify(&attributes, cell == Cell::Allowed));
+            if cell != Cell::Undecided {
+                matrix.disagreements.extend(authorizer.verify(&attributes, cell == Cell::Allowed));
+            }
             cells.push(cell);
         }
         if !hides_refused || cells.iter().any(|cell| *cell != Cell::Refused) {

@@ -105,6 +105,7 @@ pub(crate) fn run(
     let namespace = args.namespace.as_deref().or(authorizer.context_namespace());
     let namespace = namespace.unwrap_or(DEFAULT_NAMESPACE);
     let mut rules = authorizer.authorizer_chain().rules_for(&user, Namespace::new(namespace));
+    rules.is_incomplete |= authorizer.is_partial();
     if let Some(resource) = &resource {
         retain_rules_for_resource(&mut rules, resource);
     }

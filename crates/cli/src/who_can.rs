@@ -100,7 +100,11 @@ pub(crate) fn run(
     print_remarks(err, authorizer.input_remarks())?;
     print_remarks(err, &remarks)?;
     let attributes = request.attributes(args);
-    let subjects = authorizer.authorizer_chain().who_can(&attributes);
+    let mut subjects = authorizer.authorizer_chain().who_can(&attributes);
+    if authorizer.is_partial() {
+        subjects.is_incomplete = true;
+        subjects.notes.push("a part of the policy of the cluster can not be read".to_owned());
+    }
     let written = match args.output {
         OutputFormat::Human => write_subject_table(out, err, &subjects),
         OutputFormat::Wide => {

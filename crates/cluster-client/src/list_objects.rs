@@ -83,7 +83,8 @@ async fn list_once<T: Send>(
     let mut next = match revision {
         ListRevision::Newest => format!("{path}?limit={PAGE_OBJECTS}"),
         ListRevision::Exact(revision) => format!(
-            "{path}?limit={PAGE_OBJECTS}&resourceVersion={revision}&resourceVersionMatch=Exact"
+            "{path}?limit={PAGE_OBJECTS}&resourceVersion={}&resourceVersionMatch=Exact",
+            query_escape(revision)
         ),
     };
     loop {
@@ -116,7 +117,13 @@ async fn list_once<T: Send>(
                 return Ok(ObjectList { items, revision });
             }
             token => {
-                next = format!("{path}?limit={PAGE_OBJECTS}&continue={}", query_escape(&token))
+                let following =
+                    format!("{path}?limit={PAGE_OBJECTS}&continue={}", query_escape(&token));
+                // A server that continues with the same page would never end the list.
+                if following == next {
+                    return Err(not_a_list());
+                }
+                next = following;
             }
         }
     }

@@ -11,7 +11,9 @@ const PROTOBUF_FACTOR: usize = 16;
 
 /// About as many bytes as a body takes when it is decoded; more for one with few texts and many other values.
 pub fn estimate_decoded_bytes(body: &[u8], content_type: Option<&str>) -> usize {
+    // The decoder ignores parameters, so they must not change the estimate.
     let content_type = content_type.unwrap_or_default();
+    let content_type = content_type.split(';').next().unwrap_or_default().to_ascii_lowercase();
     if content_type.contains("protobuf") {
         return body.len().saturating_mul(PROTOBUF_FACTOR);
     }
@@ -36,6 +38,9 @@ mod tests {
         let lines = "a: 1\n".repeat(10_000);
         assert!(estimate(&lines, "yaml") > 3_000_000);
         assert!(estimate(&"x".repeat(50_000), "yaml") < 60_000);
+        let flow = format!("[{}1]", "1,".repeat(10_000));
+        assert_eq!(estimate(&flow, "json; x=yaml"), estimate(&flow, "json"));
+        assert_eq!(estimate(&flow, "json;x=protobuf"), estimate(&flow, "json"));
         let members = format!("{{{}\"a\":1}}", "\"a\":1,".repeat(10_000));
         assert!(estimate(&members, "json") > 1_000_000);
         assert!(estimate(&members, "apply-patch+yaml") > 3_000_000);

@@ -1,11 +1,12 @@
 //! Loads the connection of a person to a cluster, as kubectl does.
 
+use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
 use document::ReadError;
 use field_errors::nearest_word;
-use https_client::Target;
+use https_client::{Destination, Scheme, Target};
 
 use crate::cluster_target;
 use crate::connection::ServiceConnection;
@@ -42,7 +43,7 @@ pub struct ClusterConnection {
 }
 
 /// The description of a cluster that a credential program with `provideClusterInfo` gets.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct ExecClusterInfo {
     /// The URL of the server.
     pub server: String,
@@ -54,6 +55,13 @@ pub struct ExecClusterInfo {
     pub certificate_authority_data: Vec<u8>,
     /// The URL of the proxy; empty for none.
     pub proxy_url: String,
+}
+
+/// Shows no field: the URLs may contain passwords.
+impl fmt::Debug for ExecClusterInfo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ExecClusterInfo").finish_non_exhaustive()
+    }
 }
 
 /// Loads the files of a kubeconfig path list, merges them and selects a context.
@@ -106,12 +114,14 @@ pub fn load_cluster_connection(
     let target: Target =
         cluster_target::build_target(&context, &mut files, &cluster.file, &mut warnings)
             .map_err(|problem| single_problem_error(&cluster.file, problem))?;
+    let is_tls = matches!(target.destination, Destination::Url { scheme: Scheme::Https, .. });
     let exec_cluster = exec_cluster_info(&cluster.entry, &mut files);
     used_paths.extend(files.into_used_paths().into_iter().skip(1));
     Ok(ClusterConnection {
         connection: ServiceConnection { client_target: target, source_files: used_paths, warnings },
         namespace: selected.namespace,
-        exec: user.and_then(|user| user.entry.exec.clone()),
+        // Without TLS the credentials would not be sent, so nothing runs.
+        exec: user.filter(|_| is_tls).and_then(|user| user.entry.exec.clone()),
         exec_cluster,
     })
 }
@@ -197,7 +207,7 @@ fn exec_cluster_info(cluster: &Cluster, files: &mut ReferencedFiles<'_>) -> Exec
 mod tests {
     use std::path::Path;
 
-    use https_client::{Credentials, Destination, Scheme};
+    use https_client::Credentials;
 
     use super::*;
 

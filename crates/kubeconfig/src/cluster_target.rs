@@ -109,6 +109,7 @@ fn has_credentials(user: &User) -> bool {
         || has_basic_auth(user)
         || !user.token.value.is_empty()
         || !user.token_file.value.is_empty()
+        || user.exec.is_some()
 }
 
 fn parse_cluster_proxy(cluster: &Cluster) -> Result<Proxy, ConfigProblem> {

@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use kubeconfig::{ClusterConnection, ContextChoice};
+use document::SourcePosition;
+use kubeconfig::{ClusterConnection, ContextChoice, LoadError};
 
 use super::load_failure::LoadFailure;
 
@@ -61,6 +62,19 @@ pub(crate) fn is_kubectl_plugin() -> bool {
     name.is_some_and(|name| name.starts_with("kubectl-"))
 }
 
+/// Describes the faults of a kubeconfig by their positions. An excerpt of the file could show a token.
+fn kubeconfig_failure(error: &LoadError) -> LoadFailure {
+    let positions = error.diagnostics().iter().map(|own| {
+        let SourcePosition { line, column, .. } = own.position;
+        format!("{}:{line}:{column}", own.file)
+    });
+    let positions: Vec<String> = positions.collect();
+    match positions.as_slice() {
+        [] => LoadFailure::from_message(error),
+        positions => LoadFailure::from_message(format_args!("{}: {error}", positions.join(", "))),
+    }
+}
+
 impl ClusterFlags {
     /// Reports whether a flag asks for a cluster.
     fn is_requested(&self) -> bool {
@@ -98,8 +112,8 @@ impl ClusterFlags {
         let paths = self.kubeconfig_paths(environment);
         if !paths.is_empty() {
             let loaded =
-                kubeconfig::load_cluster_connection(&paths, &choice, &kubeconfig::read_file)?;
-            return Ok(Some(loaded));
+                kubeconfig::load_cluster_connection(&paths, &choice, &kubeconfig::read_file);
+            return loaded.map(Some).map_err(|error| kubeconfig_failure(&error));
         }
         match kubeconfig::in_cluster_connection(environment.variable, &kubeconfig::read_file) {
             Ok(connection) => Ok(Some(connection)),

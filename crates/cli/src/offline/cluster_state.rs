@@ -2,6 +2,7 @@
 
 use std::io::{IsTerminal as _, Write as _};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use api_resources::{DiscoveredNames, ResourceNameTable};
 use cluster_client::{
@@ -30,17 +31,13 @@ const RBAC_LISTS: [(&str, bool); 4] = [
     ("rolebindings", true),
 ];
 
-/// The lists that the node authorizer decides from: path, group and plural.
-const NODE_LISTS: [(&str, &str, &str); 5] = [
-    ("/api/v1/pods", "", "pods"),
-    ("/api/v1/persistentvolumes", "", "persistentvolumes"),
-    ("/apis/storage.k8s.io/v1/volumeattachments", "storage.k8s.io", "volumeattachments"),
-    ("/apis/resource.k8s.io/v1/resourceslices", "resource.k8s.io", "resourceslices"),
-    (
-        "/apis/certificates.k8s.io/v1beta1/podcertificaterequests",
-        "certificates.k8s.io",
-        "podcertificaterequests",
-    ),
+/// The lists that the node authorizer decides from: group and plural.
+const NODE_LISTS: [(&str, &str); 5] = [
+    ("", "pods"),
+    ("", "persistentvolumes"),
+    ("storage.k8s.io", "volumeattachments"),
+    ("resource.k8s.io", "resourceslices"),
+    ("certificates.k8s.io", "podcertificaterequests"),
 ];
 
 /// The resources whose access by a node depends on its pods and volumes.
@@ -137,6 +134,10 @@ impl ClusterState {
             ));
         }
         let question_namespace = namespace.unwrap_or(&context_namespace).to_owned();
+        if !field_errors::dns1123_label_faults(&question_namespace).is_empty() {
+            let message = format!("`{question_namespace}` is not the name of a namespace");
+            return Err(LoadFailure::Usage(vec![message]));
+        }
         let mut reader = ObjectReader {
             client: &client,
             discovery: &discovery,
@@ -297,23 +298,34 @@ impl ObjectReader<'_> {
             })
             .collect();
         if node_objects == NodeObjects::Read {
-            for (path, group, plural) in NODE_LISTS {
-                let is_served = |own: &DiscoveredResource| {
-                    let prefix = match own.group.as_str() {
-                        "" => format!("/api/{}/", own.version),
-                        group => format!("/apis/{group}/{}/", own.version),
+            for (group, plural) in NODE_LISTS {
+                let is_same =
+                    |own: &&DiscoveredResource| own.plural == plural && own.group == group;
+                if let Some(served) = self.discovery.resources.iter().find(is_same) {
+                    let path = match group {
+                        "" => format!("/api/{}/{plural}", served.version),
+                        group => format!("/apis/{group}/{}/{plural}", served.version),
                     };
-                    own.plural == plural && own.group == group && path.starts_with(&prefix)
-                };
-                if self.discovery.resources.iter().any(is_served) {
-                    lists.push((path.to_owned(), group.to_owned(), plural.to_owned(), false));
+                    lists.push((path, group.to_owned(), plural.to_owned(), false));
                 }
             }
         }
         lists
     }
 
-    async fn list(&self, path: &str, revision: &ListRevision) -> Result<ListResult, ClusterError> {
+    async fn list(
+        &mut self,
+        path: &str,
+        revision: &ListRevision,
+    ) -> Result<ListResult, ClusterError> {
+        let n_undecodable = AtomicUsize::new(0);
+        let convert = |object: &Value| {
+            let converted = to_object(object);
+            if converted.is_none() {
+                n_undecodable.fetch_add(1, Ordering::Relaxed);
+            }
+            converted
+        };
         let shows_progress = std::io::stderr().is_terminal();
         let mut progress = |n_objects: usize| {
             if shows_progress {
@@ -321,9 +333,15 @@ impl ObjectReader<'_> {
                 let _ = write!(std::io::stderr(), "\r\x1b[Kreading {path}: {n_objects}");
             }
         };
-        let listed = list_objects(self.client, path, revision, &to_object, &mut progress).await;
+        let listed = list_objects(self.client, path, revision, &convert, &mut progress).await;
         if shows_progress {
             let _ = write!(std::io::stderr(), "\r\x1b[K");
+        }
+        let n_undecodable = n_undecodable.into_inner();
+        if n_undecodable > 0 {
+            self.is_partial = true;
+            let warning = "objects can not be decoded and are left out";
+            self.remarks.push(format!("warning: {path}: {n_undecodable} {warning}"));
         }
         match listed {
             Ok(ListedObjects::Complete(list)) => Ok(ListResult::Objects(list)),
@@ -352,6 +370,8 @@ impl ObjectReader<'_> {
         if is_namespaced {
             let path = format!("/apis/{group}/v1/namespaces/{}/{plural}", self.namespace);
             if let ListResult::Objects(list) = self.list(&path, revision).await? {
+                // A question may be about another namespace, so a refusal is not certain.
+                self.is_partial = true;
                 self.remarks.push(format!(
                     "note: only {plural} of the namespace {} can be read; the others need the rule {rule} in a ClusterRole",
                     self.namespace

@@ -1,11 +1,13 @@
 //! The `exec` settings of a user: a program that provides credentials.
 
+use std::fmt;
+
 use document::{DecodeProblem, Node, ObjectReader, SourcePosition, Span, Value, WithPosition};
 
 use super::read::{FieldOwner, KubeconfigReader, read_text_list};
 
 /// A program that provides the credentials of a user, as `client.authentication.k8s.io` defines it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub struct ExecSettings {
     /// Position of the field.
     pub position: SourcePosition,
@@ -23,6 +25,13 @@ pub struct ExecSettings {
     pub provide_cluster_info: bool,
     /// Whether the program may read standard input: `Never`, `IfAvailable` or `Always`; empty in older versions.
     pub interactive_mode: WithPosition<String>,
+}
+
+/// Shows the program alone: arguments and variables may hold secrets.
+impl fmt::Debug for ExecSettings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ExecSettings").field("command", &self.command).finish_non_exhaustive()
+    }
 }
 
 impl KubeconfigReader<'_> {
