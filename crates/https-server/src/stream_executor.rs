@@ -22,7 +22,7 @@ pub(crate) enum BodyWait {
 }
 
 thread_local! {
-    /// What the response body that this thread polled last waits for. hyper polls a body inside the future of
+    /// The reason why the response body that this thread polled last waits. hyper polls a body inside the future of
     /// its stream, so after the poll of a stream this is the state of its own body.
     static LAST_WAIT: Cell<Option<BodyWait>> = const { Cell::new(None) };
 }

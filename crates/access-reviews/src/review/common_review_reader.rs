@@ -193,7 +193,7 @@ mod tests {
         }
     }
 
-    /// Whatever this reader accepts, the derived reader reads in the same way: for each change of one byte, and for each
+    /// The derived reader reads every text that this reader accepts in the same way: for each change of one byte, and for each
     /// text that breaks off.
     #[test]
     fn nothing_else_is_read() {

@@ -170,7 +170,7 @@ fn missing_permissions_make_a_partial_answer() {
         let more = ["--kubeconfig", kubeconfig, "--context", "viewer"];
         portcullis(program(), &[args, &more].concat())
     };
-    // What the readable roles allow is allowed; a refusal is not certain.
+    // A role that can be read is enough to allow; a refusal is not certain.
     let (code, out, err) = ask(&["eval", "get", "deploy", "--as", "ana", "-o", "human"]);
     assert_eq!(code, 0, "{err}");
     assert!(out.starts_with("yes"), "{out}");
