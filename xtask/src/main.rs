@@ -10,6 +10,7 @@ mod conformance;
 mod fixture;
 mod fuzz;
 mod lints;
+mod peers;
 mod phases;
 mod process;
 mod repeated_tests;
@@ -21,12 +22,16 @@ use std::process::ExitCode;
 
 use anyhow::bail;
 
+use test::ClusterStories;
+
 const USAGE: &str = "\
 Usage: cargo xtask <chore>
 
 Chores:
   setup                                  install what the tests need
-  test                                   setup, rustfmt, tidy, clippy and every test
+  test [--peers]                         setup, rustfmt, tidy, clippy and every test; --peers builds
+                                         kube-apiserver, and the stories of clusters run with it too
+  peers [PROGRAM...]                     build kube-apiserver or other programs of Kubernetes with Go
   ci                                     test, documentation and licences of dependencies
   tidy [--update-ratchets]               rules of the source tree that no compiler checks
   conformance [--vectors DIR] [--suite NAME] [-v]
@@ -58,7 +63,9 @@ fn run(args: &[&str]) -> anyhow::Result<ExitCode> {
     match args {
         [] | ["help" | "--help" | "-h"] => println!("{USAGE}"),
         ["setup"] => setup::run()?,
-        ["test"] => return test::run(),
+        ["test"] => return test::run(ClusterStories::WithPortcullis),
+        ["test", "--peers"] => return test::run(ClusterStories::WithKubeApiserver),
+        ["peers", rest @ ..] => peers::run(rest)?,
         ["ci"] => return ci::run(),
         ["tidy"] => tidy::run()?,
         ["tidy", "--update-ratchets"] => tidy::update_ratchets()?,

@@ -1,12 +1,13 @@
 //! Runs the checks of the source and every test of the repository, and prints the totals.
 
 use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
 use std::process::{ExitCode, Stdio};
 
 use anyhow::Context;
 
 use crate::phases::Phases;
-use crate::{lints, process, setup, tidy};
+use crate::{lints, peers, process, setup, tidy};
 
 /// The counts of one or more test programs.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -63,10 +64,26 @@ const RUNS: &[Run] = &[
     },
 ];
 
+/// The server in the role of the cluster in stories about somebody's cluster.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ClusterStories {
+    /// The stories run with our own server.
+    WithPortcullis,
+    /// The stories run with our own server, and then with kube-apiserver.
+    WithKubeApiserver,
+}
+
+/// The stories about somebody's cluster: the package, its test program and their modules.
+const STORIES: &[&str] =
+    &["test", "--no-fail-fast", "--package", "cli", "--test", "e2e", "--", "cluster_stories::"];
+
+/// The variable by which the stories find kube-apiserver.
+const KUBE_APISERVER_VARIABLE: &str = "PORTCULLIS_KUBE_APISERVER";
+
 /// Installs missing programs, checks the source, and runs all tests. It prints the table of phases before
 /// the last line, which is `N passed, M failed`.
-pub(crate) fn run() -> anyhow::Result<ExitCode> {
-    run_with(|_| Ok(()))
+pub(crate) fn run(stories: ClusterStories) -> anyhow::Result<ExitCode> {
+    run_with(stories, |_| Ok(()))
 }
 
 /// Like [`run`], with more phases between clippy and the tests.
@@ -74,12 +91,17 @@ pub(crate) fn run() -> anyhow::Result<ExitCode> {
 /// The phases are ordered by their duration, and the first check that fails ends the run: a wrong
 /// format is reported after seconds, not after the tests.
 pub(crate) fn run_with(
+    stories: ClusterStories,
     more: impl FnOnce(&mut Phases) -> anyhow::Result<()>,
 ) -> anyhow::Result<ExitCode> {
     let phases = &mut Phases::default();
-    let result = check_source(phases).and_then(|()| more(phases)).and_then(|()| run_tests(phases));
+    let result =
+        check_source(phases).and_then(|()| more(phases)).and_then(|()| run_tests(stories, phases));
     phases.print();
     let (totals, failure) = result?;
+    if stories == ClusterStories::WithPortcullis {
+        println!("{}", stories_not_run(peers::has_go()));
+    }
     if let Some(failure) = &failure {
         eprintln!("error: {failure}");
     }
@@ -95,21 +117,50 @@ fn check_source(phases: &mut Phases) -> anyhow::Result<()> {
 }
 
 /// Runs all tests even if some fail, and returns the totals and the reason for a failure.
-fn run_tests(phases: &mut Phases) -> anyhow::Result<(Totals, Option<String>)> {
+fn run_tests(
+    stories: ClusterStories,
+    phases: &mut Phases,
+) -> anyhow::Result<(Totals, Option<String>)> {
+    let kube_apiserver = match stories {
+        ClusterStories::WithPortcullis => None,
+        // Without Go this fails now, and not after the tests.
+        ClusterStories::WithKubeApiserver => {
+            Some(phases.run("build of kube-apiserver", peers::kube_apiserver)?)
+        }
+    };
     let mut totals = Totals::default();
     let mut is_success = true;
     for Run { phase, arguments } in RUNS {
-        let (more, succeeds) = phases.run(phase, || run_cargo(arguments))?;
+        let (more, succeeds) = phases.run(phase, || run_cargo(arguments, &[]))?;
         totals.add(&more);
         is_success &= succeeds;
+    }
+    if let Some(path) = kube_apiserver {
+        let variables = [(KUBE_APISERVER_VARIABLE, path.as_path())];
+        let (more, succeeds) =
+            phases.run("stories with kube-apiserver", || run_cargo(STORIES, &variables))?;
+        is_success &= succeeds && more.passed > 0;
+        totals.add(&more);
     }
     let failure = failure_reason(&totals, is_success);
     Ok((totals, failure))
 }
 
+/// Says which stories did not run, and how to run them.
+fn stories_not_run(has_go: bool) -> String {
+    let how = match has_go {
+        true => "`cargo xtask test --peers` runs them",
+        false => "they need Go 1.26 (https://go.dev/dl) and `cargo xtask test --peers`",
+    };
+    format!(
+        "not run: the stories of clusters with kube-apiserver; they ran with portcullis in its role; {how}"
+    )
+}
+
 /// Runs cargo and returns the test results and whether cargo succeeded.
-fn run_cargo(arguments: &[&str]) -> anyhow::Result<(Totals, bool)> {
+fn run_cargo(arguments: &[&str], variables: &[(&str, &Path)]) -> anyhow::Result<(Totals, bool)> {
     let mut command = process::command("cargo", arguments);
+    command.env_remove(KUBE_APISERVER_VARIABLE).envs(variables.iter().copied());
     let line = process::command_line(&command);
     eprintln!("$ {line}");
     let mut child =
@@ -214,6 +265,12 @@ test result: FAILED. 10 passed; 3 failed; 1 ignored; 0 measured; 0 filtered out;
         ] {
             assert!(failure_reason(&totals, is_success).is_some(), "{totals:?}");
         }
+    }
+
+    #[test]
+    fn stories_that_did_not_run_are_named() {
+        assert!(stories_not_run(true).ends_with("; `cargo xtask test --peers` runs them"));
+        assert!(stories_not_run(false).contains("they need Go 1.26"));
     }
 
     #[test]

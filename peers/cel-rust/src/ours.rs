@@ -77,7 +77,7 @@ pub fn load_configuration(effort: Effort) -> Result<Measured, Box<dyn Error>> {
         stat_file: &assume_regular_file,
         ..LoadOptions::default()
     };
-    let source = Source { name: "bench.yaml", bytes: text.as_bytes() };
+    let source = Source { name: "bench.yaml", file_bytes: text.as_bytes() };
     if let Err(error) = authorization_config::load_configuration(&source, &options).configuration {
         return Err(format!("the configuration does not load: {error}").into());
     }
